@@ -1,18 +1,18 @@
-# ruff: noqa
-# mypy: ignore-errors
-"""What an instruction does: a number for the kernel, the rows it works on, and where they stand.
+# Compiled by Numba, which infers the types of arguments: what has none here is compiled.
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
+"""What an instruction does: a kernel on the rows that it names.
 
 A row is a token of a group of strings: of token 0 first all groups, then of token 1 those that go
 on. Which rows an instruction works on, its *span*, is told when the list is played: all of them in
 training; of outputs that are written those of one token more. What stands in the rows before is
-then what was kept of the tokens before. So one list trains, answers, scores and writes.
+then what is remembered of the tokens before. So one list trains, answers, scores and writes.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from seqcls.engines.lanes.attention import Heads, How, attend, attend_gradient
+from seqcls.engines.lanes.attention import attend, attend_gradient
 from seqcls.engines.lanes.delta_memory import (
     NORM_EPS,
     DeltaGradients,
@@ -24,10 +24,8 @@ from seqcls.engines.lanes.delta_memory import (
     remember_gradient,
 )
 from seqcls.engines.lanes.elementary import (
-    RMS,
     Norm,
     NormStates,
-    exp,
     gelu,
     gelu_tanh,
     multiply,
@@ -35,7 +33,78 @@ from seqcls.engines.lanes.elementary import (
     norm_gradient,
     relu,
 )
+from seqcls.engines.lanes.instructions import (
+    NUMBERS,
+    TOKENS,
+    Activate,
+    Add,
+    AddLearned,
+    AddLearnedGradient,
+    AddWaves,
+    Attend,
+    AttendGradient,
+    ClassifyGradient,
+    Clear,
+    ClearBefore,
+    Convolve,
+    ConvolveGradient,
+    Copy,
+    DistanceGradient,
+    Embed,
+    EmbedGradient,
+    Fold,
+    FoldGradient,
+    Gather,
+    GatherGradient,
+    Linear,
+    LinearGradient,
+    Mean,
+    MeanGradient,
+    Multiply,
+    Normalize,
+    NormalizeGradient,
+    Rates,
+    Recur,
+    RecurGradient,
+    Remember,
+    RememberGradient,
+    Rotate,
+    Scale,
+    Select,
+    SelectGradient,
+    Table,
+    TableGradient,
+    Unfold,
+    UnfoldGradient,
+    parts_of,
+    source_of,
+)
+from seqcls.engines.lanes.layers import ELU, GELU, RELU, RMS, LinearLayer, Rows
 from seqcls.engines.lanes.loss import classify_gradient
+from seqcls.engines.lanes.moves import (
+    add,
+    average,
+    average_gradient,
+    copy,
+    elu,
+    fold,
+    gather,
+    make_table,
+    rows_from,
+    rows_of_group,
+    scale,
+    scatter,
+    table_gradient,
+    unfold,
+)
+from seqcls.engines.lanes.positions import (
+    PositionArrays,
+    add_learned,
+    add_learned_gradient,
+    add_waves,
+    end_distance_gradient,
+    rotate,
+)
 from seqcls.engines.lanes.recurrence import Loop, recur, recur_gradient
 from seqcls.engines.lanes.selective_memory import (
     SelectiveGradients,
@@ -46,64 +115,15 @@ from seqcls.engines.lanes.selective_memory import (
     select_gradient,
 )
 from seqcls.engines.lanes.tiles import (
-    LinearLayer,
     Matrix,
-    Rows,
     apply,
-    apply_gradient,
     clear,
+    input_gradient,
     linear,
     parameter_gradient,
     weight_gradient,
 )
-from seqcls.engines.lanes.transformer_attention import rotate
-from seqcls.engines.lanes.transformer_block import copy, scale
-from seqcls.engines.lanes.vector import (
-    LANES,
-    ONE,
-    ZERO,
-    fma,
-    if_less,
-    kernel,
-    larger,
-    load,
-    spread,
-    store,
-)
-
-READ, TOKENS, TARGETS, INPUT, START, STEPS = range(6)
-"""Rows: one a group, of what is read of it; all tokens; those at which something is predicted; those
-of the other stream; one, where a list is played from the start; those of a memory's steps."""
-
-(
-    LINEAR,
-    NORM,
-    GELU,
-    GELU_TANH,
-    RELU,
-    ELU,
-    COPY,
-    ADD,
-    SCALE,
-    EMBED,
-    ADD_PLACES,
-    ROTATE,
-    ATTEND,
-    REMEMBER,
-    RECUR,
-    GATHER,
-    MEAN,
-    TABLE,
-    CONVOLVE,
-    UNFOLD,
-    FOLD,
-    RATES,
-    SELECT,
-) = range(23)
-(D_LINEAR, D_NORM, MULTIPLY, D_EMBED, D_ATTEND, D_REMEMBER, D_RECUR, D_GATHER, D_MEAN, D_TABLE, CLEAR,
- CLEAR_BEFORE, D_CONVOLVE, D_UNFOLD, D_FOLD, D_CLASSIFY, D_SELECT) = range(23, 40)  # fmt: skip
-WIDTH = 72
-"""Numbers of an instruction: kernel, span, then x, y, z as `Rows`, then what the kernel asks."""
+from seqcls.engines.lanes.vector import LANES, inlined, kernel
 
 
 class Reading(NamedTuple):
@@ -116,407 +136,306 @@ class Reading(NamedTuple):
     starts: np.ndarray
     """(token): its first row, and the end of the last."""
     groups: int
+    number: int
+    """Of the first of these groups among all."""
     read: np.ndarray
     """(group, lane): the row that is read; -1 for none."""
-    added: np.ndarray
-    """(token, hidden): what places add to embeddings."""
+    positions: PositionArrays
     eps: float
 
 
+def reading(kind: type[Any]) -> tuple[int, Any]:
+    """The number of an instruction, and a function that reads it from its row."""
+    scope = {**parts_of(kind), "rows_from": rows_from, "rows_of_group": rows_of_group}
+    exec(compile(source_of(kind), __file__, "exec"), scope)
+    return NUMBERS[kind], inlined(scope["read"])
+
+
+LINEAR, read_linear = reading(Linear)
+LINEAR_GRADIENT, read_linear_gradient = reading(LinearGradient)
+CLASSIFY_GRADIENT, read_classify_gradient = reading(ClassifyGradient)
+NORMALIZE, read_normalize = reading(Normalize)
+NORMALIZE_GRADIENT, read_normalize_gradient = reading(NormalizeGradient)
+ACTIVATE, read_activate = reading(Activate)
+MULTIPLY, read_multiply = reading(Multiply)
+COPY, read_copy = reading(Copy)
+ADD, read_add = reading(Add)
+SCALE, read_scale = reading(Scale)
+EMBED, read_embed = reading(Embed)
+EMBED_GRADIENT, read_embed_gradient = reading(EmbedGradient)
+ADD_WAVES, read_add_waves = reading(AddWaves)
+ADD_LEARNED, read_add_learned = reading(AddLearned)
+ADD_LEARNED_GRADIENT, read_add_learned_gradient = reading(AddLearnedGradient)
+ROTATE, read_rotate = reading(Rotate)
+ATTEND, read_attend = reading(Attend)
+ATTEND_GRADIENT, read_attend_gradient = reading(AttendGradient)
+DISTANCE_GRADIENT, read_distance_gradient = reading(DistanceGradient)
+REMEMBER, read_remember = reading(Remember)
+REMEMBER_GRADIENT, read_remember_gradient = reading(RememberGradient)
+RATES, read_rates = reading(Rates)
+SELECT, read_select = reading(Select)
+SELECT_GRADIENT, read_select_gradient = reading(SelectGradient)
+RECUR, read_recur = reading(Recur)
+RECUR_GRADIENT, read_recur_gradient = reading(RecurGradient)
+GATHER, read_gather = reading(Gather)
+GATHER_GRADIENT, read_gather_gradient = reading(GatherGradient)
+MEAN, read_mean = reading(Mean)
+MEAN_GRADIENT, read_mean_gradient = reading(MeanGradient)
+TABLE, read_table = reading(Table)
+TABLE_GRADIENT, read_table_gradient = reading(TableGradient)
+CONVOLVE, read_convolve = reading(Convolve)
+CONVOLVE_GRADIENT, read_convolve_gradient = reading(ConvolveGradient)
+UNFOLD, read_unfold = reading(Unfold)
+UNFOLD_GRADIENT, read_unfold_gradient = reading(UnfoldGradient)
+FOLD, read_fold = reading(Fold)
+FOLD_GRADIENT, read_fold_gradient = reading(FoldGradient)
+CLEAR, read_clear = reading(Clear)
+CLEAR_BEFORE, read_clear_before = reading(ClearBefore)
+
+
 @kernel
-def rows_at(o, at, first):
-    """The rows that stand at a column of an instruction, from the first that is played on.
-
-    A negative distance says that there is room for these alone.
-    """
-    apart = o[at + 1]
-    return Rows(o[at], -apart) if apart < 0 else Rows(o[at] + first * apart, apart)
-
-
-@kernel
-def of_group(o, at, first, group, groups):
-    """All rows of one group, whichever there is room for."""
-    apart = o[at + 1]
-    if apart < 0:
-        return Rows(o[at] + (first - group) * apart, -groups * apart)
-    return Rows(o[at] + group * apart, groups * apart)
-
-
-@kernel
-def memory_of(o, first, group, groups):
-    """Layers and states of a gated memory."""
-    layers, heads, keep = LinearLayer(0, 0, 0, -1), Heads(o[42], o[43], o[44], o[45]), o[46] == 1
-    by = (first, group, groups)
-    states = DeltaRooms(
-        of_group(o, 2, *by), of_group(o, 4, *by), of_group(o, 6, *by), of_group(o, 8, *by), of_group(o, 10, *by),
-        of_group(o, 12, *by), of_group(o, 14, *by), of_group(o, 16, *by), of_group(o, 18, *by), of_group(o, 20, *by),
-        of_group(o, 22, *by), of_group(o, 24, *by).first, o[26] if keep else o[26] - first // groups,
-        of_group(o, 28, *by), Rows(o[30], o[31]), Rows(o[32], o[33]), Rows(o[34], o[35]),
+def delta_rooms(o, scales):
+    """Layers and states of a `Remember`; `scales` is where those of token 0 begin."""
+    nothing = LinearLayer(0, 0, 0, -1)
+    layers = DeltaLayers(
+        nothing, o.convolution, nothing, nothing, o.log_rate, o.offset, nothing,
+        Norm(RMS, o.sizes.head_size, NORM_EPS, o.norm, -1), o.signed, o.fades,
     )  # fmt: skip
-    memory = DeltaLayers(
-        layers, o[36], layers, layers, o[38], o[39], layers,
-        Norm(RMS, heads.head_size, NORM_EPS, o[37], -1), o[40] == 1, o[41] == 1,
+    rooms = DeltaRooms(
+        o.given, o.convolved, o.heads, o.lengths, o.strengths, o.log_kept, o.slopes, o.sums,
+        o.written, o.gate, o.recalled, o.units.first, scales, o.mixed, o.pairs, o.reads, o.since,
     )  # fmt: skip
-    return memory, states, heads
-
-
-class Channels(NamedTuple):
-    """Of a selective memory; what each keeps, and what the sizes of steps are made of."""
-
-    channels: int
-    numbers: int
-    ranks: int
+    return layers, rooms
 
 
 @kernel
-def selective_of(o, first, group, groups):
-    """Layers and states of a selective memory."""
-    sizes, by = Channels(o[35], o[36], o[37]), (first, group, groups)
-    size = sizes.channels * sizes.numbers
+def selective_rooms(o, group):
+    """Layers and states of a `Select`."""
+    size = o.sizes.channels * o.sizes.numbers
     layers = SelectiveLayers(
-        LinearLayer(0, 0, 0, -1), o[22], o[23], LinearLayer(o[24], o[25], o[26], o[27]),
-        LinearLayer(o[28], o[29], o[30], o[31]), o[32], o[33], o[34] == 1,
+        LinearLayer(0, 0, 0, -1), o.convolution, o.convolution_bias, o.selection, o.step_size,
+        o.log_rate, o.skip, o.signed,
     )  # fmt: skip
-    memory = Rows(o[18], size) if o[38] == 1 else Rows(o[18] + group * size, 0)
-    states = SelectiveRooms(
-        of_group(o, 2, *by), of_group(o, 4, *by), of_group(o, 6, *by), of_group(o, 8, *by), of_group(o, 10, *by),
-        of_group(o, 12, *by), memory, of_group(o, 14, *by), of_group(o, 16, *by), o[20],
+    memory = Rows(o.memory, size) if o.keep else Rows(o.memory + group * size, 0)
+    rooms = SelectiveRooms(
+        o.given, o.convolved, o.channels, o.selected, o.steps, o.slopes, memory, o.answered,
+        o.mixed, o.rates,
     )  # fmt: skip
-    return layers, states, sizes
+    return layers, rooms
 
 
 @kernel
-def loop_of(o, first):
-    """A cell and its states."""
+def loop_of(o):
+    """The cell of a `Recur` and its states."""
     return Loop(
-        o[8], o[9], o[10], o[11], o[12], of_group(o, 2, first, 0, 1), of_group(o, 13, first, 0, 1), Rows(o[4], o[5]),
-        of_group(o, 6, first, 0, 1), o[15], o[17], o[18], of_group(o, 20, first, 0, 1),
-        LinearLayer(o[22], o[23], o[24], o[25]),
+        o.cell, o.heads, o.width, o.weight, o.bias, o.gates, o.from_state, o.state, o.previous,
+        o.kept, o.size, o.zero, o.input, o.input_layer,
     )  # fmt: skip
 
 
 @kernel
-def gather(width, a, x, read, y):
-    """Writes of each group the row that is read in each lane, zero where there is none."""
-    for group in range(read.shape[0]):
-        for i in range(width):
-            for lane in range(LANES):
-                row = read[group, lane]
-                to = (y.first + group * y.apart + i) * LANES + lane
-                a[to] = a[(x.first + row * x.apart + i) * LANES + lane] if row >= 0 else ZERO
+def play(rows_of_list, it, a, w, gradient):
+    """Runs instructions on the spans that are told.
 
-
-@kernel
-def scatter(width, a, dy, read, dx):
-    """Adds D of what is read to D of its row."""
-    for group in range(read.shape[0]):
-        for i in range(width):
-            for lane in range(LANES):
-                row = read[group, lane]
-                if row >= 0:
-                    given = a[(dy.first + group * dy.apart + i) * LANES + lane]
-                    a[(dx.first + row * dx.apart + i) * LANES + lane] += given
-
-
-@kernel
-def mean(width, a, x, is_token, share, it, y):
-    """Writes each group's mean over the tokens of each string."""
-    for group in range(it.groups):
-        for i in range(width):
-            value = spread(ZERO)
-            for token in range(it.known[TOKENS]):
-                row = it.starts[token] + group
-                if row < it.starts[token + 1]:
-                    value = fma(
-                        load(a, x.first + row * x.apart + i), load(a, is_token + row), value
-                    )
-            store(a, y.first + group * y.apart + i, value * load(a, share + group))
-
-
-@kernel
-def mean_gradient(width, a, dy, is_token, share, it, dx):
-    """Writes D of all tokens."""
-    for token in range(it.known[TOKENS]):
-        for row in range(it.starts[token], it.starts[token + 1]):
-            group = row - it.starts[token]
-            here = load(a, is_token + row) * load(a, share + group)
-            for i in range(width):
-                store(
-                    a,
-                    dx.first + row * dx.apart + i,
-                    load(a, dy.first + group * dy.apart + i) * here,
-                )
-
-
-@kernel
-def elu(rows, columns, width, size, a, x, slopes):
-    """Replaces x by elu(x) + 1, but what heads are filled up with; leaves the slopes."""
-    for r in range(rows):
-        for index in range(columns):
-            value, slope = load(a, x.first + r * x.apart + index), spread(ZERO)
-            if index % width < size:
-                small = exp(ZERO - larger(ZERO - value, spread(ZERO)))
-                slope = if_less(spread(ZERO), value, spread(ONE), small)
-                value = if_less(spread(ZERO), value, value + ONE, small)
-            store(a, x.first + r * x.apart + index, value)
-            store(a, slopes.first + r * slopes.apart + index, slope)
-
-
-@kernel
-def add(rows, columns, a, x, y):
-    """Adds x to y."""
-    for r in range(rows):
-        for c in range(columns):
-            to = y.first + r * y.apart + c
-            store(a, to, load(a, to) + load(a, x.first + r * x.apart + c))
-
-
-@kernel
-def unfold(first, rows, groups, steps, shared, parts, width, a, x, y, back):
-    """Copies columns to a row for each step, or of D of these rows back to D of a token's."""
-    for number in range(first, first + rows):
-        token, group, one = number // groups, number % groups, x.first + (number - first) * x.apart
-        for step in range(steps):
-            row = ((token - first // groups) * steps + step) * groups + group
-            other = y.first + row * y.apart
-            for i in range(shared):
-                if not back:
-                    store(a, other + i, load(a, one + i))
-                elif step == 0:
-                    store(a, one + i, load(a, other + i))
-                else:
-                    store(a, one + i, load(a, one + i) + load(a, other + i))
-            for part in range(parts):
-                for i in range(width):
-                    here, there = (
-                        one + shared + (part * steps + step) * width + i,
-                        other + shared + part * width + i,
-                    )
-                    if back:
-                        store(a, here, load(a, there))
-                    else:
-                        store(a, there, load(a, here))
-
-
-@kernel
-def fold(first, rows, groups, steps, width, a, x, y, back):
-    """Copies the row of each token's last step, or D of it back, with zeros for the other steps."""
-    for number in range(rows):
-        token, group = number // groups, number % groups
-        for step in range(steps):
-            here, there = (
-                x.first + ((token * steps + step) * groups + group) * x.apart,
-                y.first + number * y.apart,
-            )
-            for i in range(width):
-                if not back and step == steps - 1:
-                    store(a, there + i, load(a, here + i))
-                elif back:
-                    store(a, here + i, load(a, there + i) if step == steps - 1 else spread(ZERO))
-
-
-@kernel
-def make_table(outputs, inputs, types, w, matrix, embedding, table):
-    """Writes what each token type gives to a layer: (output, type)."""
-    for output in range(outputs):
-        for kind in range(types):
-            value = ZERO
-            for i in range(inputs):
-                value += w[matrix + output * inputs + i] * w[embedding + kind * inputs + i]
-            w[table + output * types + kind] = value
-
-
-@kernel
-def table_gradient(outputs, inputs, types, w, gradient, matrix, embedding, table):
-    """From D of the table to those of the layer and of the embedding; clears it."""
-    for output in range(outputs):
-        for kind in range(types):
-            d = gradient[table + output * types + kind]
-            gradient[table + output * types + kind] = ZERO
-            for i in range(inputs):
-                gradient[matrix + output * inputs + i] += d * w[embedding + kind * inputs + i]
-                gradient[embedding + kind * inputs + i] += d * w[matrix + output * inputs + i]
-
-
-@kernel
-def play(ops, it, a, w, gradient):
-    """Runs instructions on the spans that are told."""
-    for n in range(ops.shape[0]):
-        o = ops[n]
-        code, first = o[0], it.spans[o[1], 0]
-        rows = it.spans[o[1], 1] - first
+    Args:
+        rows_of_list: (instruction, column), as `write_row` writes them.
+        it: a `Reading`.
+        a: the array of all values, `w` of the parameters, and `gradient` of D of these.
+    """
+    groups = it.groups
+    for n in range(rows_of_list.shape[0]):
+        row = rows_of_list[n]
+        code, first = row[0], it.spans[row[1], 0]
+        rows = it.spans[row[1], 1] - first
         if rows == 0:
             continue
-        x, y, z = rows_at(o, 2, first), rows_at(o, 4, first), rows_at(o, 6, first)
+        token, tokens = first // groups, rows // groups
         if code == LINEAR:
-            apply(rows, LinearLayer(o[8], o[9], o[10], o[11]), a, x, y, w, o[12] == 1)
-        elif code == D_LINEAR:  # x its input, y D of its output, z D of its input
-            layer = LinearLayer(o[8], o[9], o[10], o[11])
-            if o[7] > 0:
-                apply_gradient(rows, layer, a, x, y, z, w, gradient, o[12] == 1)
-            else:
-                parameter_gradient(rows, layer, a, x, y, gradient)
-        elif code == NORM:
-            kept = NormStates(rows_at(o, 12, first).first, rows_at(o, 14, first).first)
-            norm(rows, Norm(o[8], o[9], it.eps, o[10], o[11]), a, x, y, kept, w)
-        elif code == D_NORM:  # x D of its output, y D of its input
-            kept = NormStates(rows_at(o, 12, first).first, rows_at(o, 14, first).first)
-            layer = Norm(o[8], o[9], it.eps, o[10], o[11])
-            if o[18] == 1:  # Told by a constant, as today: else the compiler rounds a product more.
-                norm_gradient(rows, layer, a, x, y, kept, o[16], w, gradient, True)
-            else:
-                norm_gradient(rows, layer, a, x, y, kept, o[16], w, gradient, False)
-        elif code == GELU:
-            gelu(rows, o[8], a, x, y)
-        elif code == GELU_TANH:
-            gelu_tanh(rows, o[8], a, x, y)
-        elif code == RELU:
-            relu(rows, o[8], a, x, y)
-        elif code == ELU:
-            elu(rows, o[8], o[9], o[10], a, x, y)
-        elif code == MULTIPLY:
-            multiply(rows, o[8], a, x, y)
-        elif code == COPY:
-            copy(rows, o[8], a, x, y)
-        elif code == ADD:
-            add(rows, o[8], a, x, y)
-        elif code == SCALE:
-            scale(rows, o[8], a, x, o[9] + first)
-        elif code == EMBED:
-            weight = Matrix(o[10], 1, o[8])
-            linear(rows, o[8], o[9], a, x, w, weight, y, w, -1, False)
-        elif code == D_EMBED:
-            weight_gradient(rows, o[11], o[8], a, x, y, gradient, o[10], o[8])
-        elif code == ADD_PLACES:
-            for row in range(rows):
-                place = (first + row) // it.groups
-                for i in range(o[8]):
-                    index = x.first + row * x.apart + i
-                    store(a, index, load(a, index) + spread(it.added[place, i]))
-        elif code == ROTATE:
-            rotate(
-                rows,
-                o[8],
-                o[9],
-                o[10],
-                a,
-                x.first,
-                x.apart,
-                o[11] + first * 2 * o[10],
-                np.float32(o[12]),
-            )
-        elif code == ATTEND:  # x queries, y keys and values, z what is mixed
-            heads, how = Heads(o[8], o[9], o[10], o[11]), How(o[12], o[13] == 1, o[14])
-            for group in range(it.groups):
-                attend(
-                    first // it.groups, rows // it.groups, it.known[o[15]], how, heads, a,
-                    of_group(o, 2, first, group, it.groups), of_group(o, 4, first, group, it.groups), Rows(o[16], o[21] + 1), o[18],
-                    of_group(o, 6, first, group, it.groups), o[20] + group * o[21],
-                )  # fmt: skip
-        elif code == D_ATTEND:
-            heads, how = Heads(o[8], o[9], o[10], o[11]), How(o[12], o[13] == 1, o[14])
-            attend_gradient(
-                rows, it.known[o[15]], how, heads, a, x, Rows(o[4], o[5]), Rows(o[16], o[21] + 1), o[18], z,
-                Rows(o[22], o[23]), Rows(o[24], o[25]), o[26],
-            )  # fmt: skip
-        elif code == REMEMBER:
-            for group in range(it.groups):
-                layers, states, heads = memory_of(o, first, group, it.groups)
-                some, keep = rows // it.groups, o[46] == 1
-                remember(
-                    first // it.groups, some, keep, some if keep else 0, heads, layers, a, states, w
-                )
-        elif code == D_REMEMBER:
-            layers, states, heads = memory_of(o, 0, 0, 1)
-            to = DeltaGradients(
-                Rows(o[47], o[48]), Rows(o[49], o[50]), Rows(o[51], o[52]), Rows(o[53], o[54]), Rows(o[55], o[56]),
-                Rows(o[57], o[58]), Rows(o[59], o[60]), Rows(o[61], o[62]), o[63],
-            )  # fmt: skip
-            remember_gradient(rows, heads, layers, a, states, to, w, gradient)
-        elif code == RATES:
-            layers, states, sizes = selective_of(o, 0, 0, 1)
-            fill_rates(sizes, layers, a, states.rates, w)
-        elif code == SELECT:
-            for group in range(it.groups):
-                layers, states, sizes = selective_of(o, first, group, it.groups)
-                select(first // it.groups, rows // it.groups, sizes, layers, a, states, w)
-        elif code == D_SELECT:
-            layers, states, sizes = selective_of(o, 0, 0, 1)
-            to = SelectiveGradients(
-                Rows(o[39], o[40]), Rows(o[41], o[42]), Rows(o[43], o[44]), Rows(o[45], o[46]), Rows(o[47], o[48]),
-                o[49], o[51],
-            )  # fmt: skip
-            select_gradient(rows, sizes, layers, a, states, to, w, gradient)
-        elif code == RECUR:
-            recur(first // it.groups, it.known[TOKENS], it.starts, loop_of(o, first), a, w)
-        elif code == D_RECUR:
-            dout, dgates, du = Rows(o[26], o[27]), Rows(o[28], o[29]), Rows(o[30], o[31])
-            recur_gradient(
-                it.known[TOKENS], it.starts, loop_of(o, 0), a, w, gradient, dout, dgates, du, o[32]
-            )
-        elif code == GATHER:
-            gather(o[8], a, Rows(o[2], o[3]), it.read[: it.groups], y)
-        elif code == D_GATHER:
-            scatter(o[8], a, x, it.read[: it.groups], Rows(o[4], o[5]))
-        elif code == MEAN:
-            mean(o[8], a, Rows(o[2], o[3]), o[9], o[10], it, y)
-        elif code == D_MEAN:
-            mean_gradient(o[8], a, x, o[9], o[10], it, Rows(o[4], o[5]))
-        elif code == TABLE:
-            make_table(o[8], o[9], o[10], w, o[11], o[12], o[13])
-        elif code == D_TABLE:
-            table_gradient(o[8], o[9], o[10], w, gradient, o[11], o[12], o[13])
-        elif code == D_CLASSIFY:
-            for row in range(rows):
-                slopes = a[
-                    (y.first + row * y.apart) * LANES : (y.first + row * y.apart + 1) * LANES
-                ]
-                from_to = x.first + row * x.apart, z.first + row * z.apart
+            o = read_linear(row, first, 0, 1)
+            apply(rows, o.layer, a, o.x, o.y, w, o.add)
+        elif code == LINEAR_GRADIENT:
+            o = read_linear_gradient(row, first, 0, 1)
+            parameter_gradient(rows, o.layer, a, o.x, o.dy, gradient)
+            if o.dx.apart > 0:
+                input_gradient(rows, o.layer, a, o.dy, o.dx, w, o.add)
+        elif code == CLASSIFY_GRADIENT:
+            o = read_classify_gradient(row, first, 0, 1)
+            layer = o.layer
+            for r in range(rows):
+                dy = o.dy.first + r * o.dy.apart
+                slopes = a[dy * LANES : (dy + 1) * LANES]
                 classify_gradient(
-                    o[8], a, *from_to, slopes, w, gradient, o[9], max(o[10], 0), o[10] >= 0
-                )
+                    layer.inputs, a, o.x.first + r * o.x.apart, o.dx.first + r * o.dx.apart,
+                    slopes, w, gradient, layer.weight, max(layer.bias, 0), layer.bias >= 0,
+                )  # fmt: skip
+        elif code == NORMALIZE:
+            o = read_normalize(row, first, 0, 1)
+            layer = Norm(o.layer.kind, o.layer.size, it.eps, o.layer.weight, o.layer.bias)
+            norm(rows, layer, a, o.x, o.y, NormStates(o.units.first, o.scales.first), w)
+        elif code == NORMALIZE_GRADIENT:
+            o = read_normalize_gradient(row, first, 0, 1)
+            layer = Norm(o.layer.kind, o.layer.size, it.eps, o.layer.weight, o.layer.bias)
+            states = NormStates(o.units.first, o.scales.first)
+            # Told by a constant: else the compiler rounds a product more.
+            if o.add:
+                norm_gradient(rows, layer, a, o.dy, o.dx, states, o.sums, w, gradient, True)
+            else:
+                norm_gradient(rows, layer, a, o.dy, o.dx, states, o.sums, w, gradient, False)
+        elif code == ACTIVATE:
+            o = read_activate(row, first, 0, 1)
+            if o.function == GELU:
+                gelu(rows, o.columns, a, o.x, o.slopes)
+            elif o.function == RELU:
+                relu(rows, o.columns, a, o.x, o.slopes)
+            elif o.function == ELU:
+                elu(rows, o.columns, o.head_width, o.head_size, a, o.x, o.slopes)
+            else:
+                gelu_tanh(rows, o.columns, a, o.x, o.slopes)
+        elif code == MULTIPLY:
+            o = read_multiply(row, first, 0, 1)
+            multiply(rows, o.columns, a, o.x, o.factors)
+        elif code == COPY:
+            o = read_copy(row, first, 0, 1)
+            copy(rows, o.columns, a, o.x, o.y)
+        elif code == ADD:
+            o = read_add(row, first, 0, 1)
+            add(rows, o.columns, a, o.x, o.y)
+        elif code == SCALE:
+            o = read_scale(row, first, 0, 1)
+            scale(rows, o.columns, a, o.x, o.factors + first)
+        elif code == EMBED:
+            o = read_embed(row, first, 0, 1)
+            matrix = Matrix(o.embedding, 1, o.columns)
+            linear(rows, o.columns, o.kinds, a, o.types, w, matrix, o.y, w, -1, False)
+        elif code == EMBED_GRADIENT:
+            o = read_embed_gradient(row, first, 0, 1)
+            weight_gradient(
+                rows, o.width, o.columns, a, o.types, o.dy, gradient, o.embedding, o.columns
+            )
+        elif code == ADD_WAVES:
+            o = read_add_waves(row, first, 0, 1)
+            add_waves(first, rows, groups, it.number, o.columns, a, o.y, it.positions)
+        elif code == ADD_LEARNED:
+            o = read_add_learned(row, first, 0, 1)
+            add_learned(
+                first, rows, groups, it.number, o.columns, o.width, a, o.y, w, o.table,
+                it.positions,
+            )  # fmt: skip
+        elif code == ADD_LEARNED_GRADIENT:
+            o = read_add_learned_gradient(row, first, 0, 1)
+            add_learned_gradient(
+                rows, groups, it.number, o.columns, o.width, a, o.dy, o.is_token, gradient,
+                o.table, it.positions,
+            )  # fmt: skip
+        elif code == ROTATE:
+            o = read_rotate(row, first, 0, 1)
+            pairs, sign = o.heads.head_size // 2, np.float32(-1 if o.back else 1)
+            rotate(
+                rows, o.heads.heads, o.heads.head_width, pairs, a, o.x.first, o.x.apart,
+                o.turns + first * 2 * pairs, sign,
+            )  # fmt: skip
+        elif code == ATTEND:
+            for group in range(groups):
+                o = read_attend(row, first, group, groups)
+                places = it.positions.numbers[it.positions.rows[it.number + group]]
+                attend(
+                    token, tokens, it.known[o.keys_span], o.how, o.heads, a, o.query, o.key_value,
+                    o.scores, o.shares, o.mixed, o.mask + group * o.keys, w, it.positions, places,
+                    it.read[group],
+                )  # fmt: skip
+        elif code == ATTEND_GRADIENT:
+            o = read_attend_gradient(row, 0, 0, 1)
+            f = o.forward
+            attend_gradient(
+                rows, it.known[f.keys_span], f.how, f.heads, a, f.query, f.key_value, f.scores,
+                f.shares, o.dmixed, o.dquery, o.dkey_value, o.dscores, it.positions, it.read[0],
+            )  # fmt: skip
+        elif code == DISTANCE_GRADIENT:
+            o = read_distance_gradient(row, first, 0, 1)
+            end_distance_gradient(o.heads, a, o.sums, gradient, o.table)
+        elif code == REMEMBER:
+            for group in range(groups):
+                o = read_remember(row, first, group, groups)
+                layers, states = delta_rooms(o, o.scales if o.keep else o.scales - token)
+                many = tokens if o.keep else 0
+                remember(token, tokens, o.keep, many, o.sizes, layers, a, states, w)
+        elif code == REMEMBER_GRADIENT:
+            o = read_remember_gradient(row, 0, 0, 1)
+            layers, states = delta_rooms(o.forward, o.forward.scales)
+            to = DeltaGradients(
+                o.mixed, o.heads, o.given, o.gate, o.strengths, o.log_kept, o.pairs, o.reads, o.sums,
+            )  # fmt: skip
+            remember_gradient(rows, o.forward.sizes, layers, a, states, to, w, gradient)
+        elif code == RATES:
+            o = read_rates(row, first, 0, 1)
+            fill_rates(o.sizes, o, a, o.rates, w)
+        elif code == SELECT:
+            for group in range(groups):
+                o = read_select(row, first, group, groups)
+                layers, states = selective_rooms(o, group)
+                select(token, tokens, o.sizes, layers, a, states, w)
+        elif code == SELECT_GRADIENT:
+            o = read_select_gradient(row, 0, 0, 1)
+            layers, states = selective_rooms(o.forward, 0)
+            to = SelectiveGradients(
+                o.mixed, o.given, o.channels, o.selected, o.steps, o.memory, o.rates
+            )
+            select_gradient(rows, o.forward.sizes, layers, a, states, to, w, gradient)
+        elif code == RECUR:
+            o = read_recur(row, first, 0, 1)
+            recur(token, it.known[TOKENS], it.starts, loop_of(o), a, w)
+        elif code == RECUR_GRADIENT:
+            o = read_recur_gradient(row, 0, 0, 1)
+            recur_gradient(
+                it.known[TOKENS], it.starts, loop_of(o.forward), a, w, gradient, o.dstate,
+                o.dgates, o.dfrom_state, o.scratch,
+            )  # fmt: skip
+        elif code == GATHER:
+            o = read_gather(row, first, 0, 1)
+            gather(o.columns, a, o.x, it.read[:groups], o.y)
+        elif code == GATHER_GRADIENT:
+            o = read_gather_gradient(row, first, 0, 1)
+            scatter(o.columns, a, o.dy, it.read[:groups], o.dx)
+        elif code == MEAN:
+            o = read_mean(row, first, 0, 1)
+            average(
+                o.columns, a, o.x, o.is_token, o.share, groups, it.known[TOKENS], it.starts, o.y
+            )
+        elif code == MEAN_GRADIENT:
+            o = read_mean_gradient(row, first, 0, 1)
+            average_gradient(
+                o.columns, a, o.dy, o.is_token, o.share, it.known[TOKENS], it.starts, o.dx
+            )
+        elif code == TABLE:
+            make_table(read_table(row, first, 0, 1), w)
+        elif code == TABLE_GRADIENT:
+            table_gradient(read_table_gradient(row, first, 0, 1).forward, w, gradient)
         elif code == CONVOLVE:
-            for group in range(it.groups):
-                given, to = (
-                    of_group(o, 2, first, group, it.groups),
-                    of_group(o, 4, first, group, it.groups),
-                )
-                convolve(first // it.groups, rows // it.groups, o[8], o[9], a, given, to, w)
-        elif code == D_CONVOLVE:
-            convolve_gradient(rows, o[8], o[9], a, x, y, z, w, gradient)
+            for group in range(groups):
+                o = read_convolve(row, first, group, groups)
+                convolve(token, tokens, o.channels, o.weight, a, o.x, o.y, w)
+        elif code == CONVOLVE_GRADIENT:
+            o = read_convolve_gradient(row, first, 0, 1)
+            convolve_gradient(rows, o.channels, o.weight, a, o.x, o.dy, o.dx, w, gradient)
         elif code == UNFOLD:
-            unfold(
-                first,
-                rows,
-                it.groups,
-                o[8],
-                o[9],
-                o[10],
-                o[11],
-                a,
-                x,
-                rows_at(o, 4, first * o[8]),
-                False,
-            )
-        elif code == D_UNFOLD:
-            unfold(
-                first,
-                rows,
-                it.groups,
-                o[8],
-                o[9],
-                o[10],
-                o[11],
-                a,
-                y,
-                rows_at(o, 2, first * o[8]),
-                True,
-            )
+            o = read_unfold(row, first, 0, 1)
+            to = rows_from(o.y.first, o.y.apart, first * o.steps)
+            unfold(first, rows, groups, o.steps, o.shared, o.parts, o.width, a, o.x, to, False)
+        elif code == UNFOLD_GRADIENT:
+            o = read_unfold_gradient(row, first, 0, 1)
+            given = rows_from(o.dy.first, o.dy.apart, first * o.steps)
+            unfold(first, rows, groups, o.steps, o.shared, o.parts, o.width, a, o.dx, given, True)
         elif code == FOLD:
-            fold(first, rows, it.groups, o[8], o[9], a, rows_at(o, 2, first * o[8]), y, False)
-        elif code == D_FOLD:
-            fold(first, rows, it.groups, o[8], o[9], a, rows_at(o, 4, first * o[8]), x, True)
+            o = read_fold(row, first, 0, 1)
+            given = rows_from(o.x.first, o.x.apart, first * o.steps)
+            fold(rows, groups, o.steps, o.columns, a, given, o.y, False)
+        elif code == FOLD_GRADIENT:
+            o = read_fold_gradient(row, first, 0, 1)
+            to = rows_from(o.dx.first, o.dx.apart, first * o.steps)
+            fold(rows, groups, o.steps, o.columns, a, to, o.dy, True)
         elif code == CLEAR:
-            clear(a, x.first, rows * x.apart)
-        elif code == CLEAR_BEFORE:  # rows of all tokens before the span's first
-            clear(a, o[2], first * o[3])
+            o = read_clear(row, first, 0, 1)
+            clear(a, o.x.first, rows * o.x.apart)
+        elif code == CLEAR_BEFORE:
+            o = read_clear_before(row, first, 0, 1)
+            clear(a, o.x.first, first * o.x.apart)

@@ -1,37 +1,43 @@
-# ruff: noqa
-# mypy: ignore-errors
-"""What each architecture computes, forward only, parameters by name."""
+"""What each architecture computes, forward only, with its parameters by name.
 
-from functools import lru_cache
+A program is a function that emits the instructions of a network. Widths are filled up, and all of
+a weight's places follow from its axes. Numba is not loaded.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Int64
 
-from seqcls.engines.lanes.attention import SUM, Heads
-from seqcls.engines.lanes.interpreter import (
+from seqcls.config import COUPLED, NetworkConfig
+from seqcls.engines.lanes.instructions import INPUT, READ, START, STEPS, TARGETS, TOKENS
+from seqcls.engines.lanes.layers import (
+    ACTIVATIONS,
+    ALIBI,
+    CELLS,
     ELU,
-    GELU,
-    GELU_TANH,
-    INPUT,
-    READ,
-    RELU,
-    START,
-    STEPS,
-    TARGETS,
-    TOKENS,
+    GATES,
+    NORMS,
+    RELATIVE,
+    SLSTM,
+    SOFTMAX,
+    SUM,
+    UNBIASED,
+    WINDOW,
+    Channels,
+    Heads,
+    LinearLayer,
+    NormLayer,
 )
-from seqcls.engines.lanes.packing import (
-    embedded_rows,
-    head_rows,
-    output_rows,
-    padded_size,
-)
-from seqcls.engines.lanes.recurrence import GATES, GRU, LSTM, RNN, SLSTM
-from seqcls.engines.lanes.tape import ANSWERING, Axis, LinearLayer, Parameters, Tape
-from seqcls.engines.lanes.transformer_sizes import NORMS, rank_of
+from seqcls.engines.lanes.packing import Slots, embedded_rows, head_rows, output_rows, padded_size
+from seqcls.engines.lanes.parameters import Axis, Parameters
+from seqcls.engines.lanes.tape import ANSWERING, Tape, Value
+from seqcls.models.positions import table_size
+from seqcls.models.positions.numbers import BUCKETS
 
-CODES = {"gelu": GELU, "relu": RELU, "gelu_tanh": GELU_TANH}
-CELLS = {"rnn": RNN, "gru": GRU, "lstm": LSTM, "slstm": SLSTM}
 LETTERS = {
     "transformer": "a",
     "deltanet": "d",
@@ -41,10 +47,11 @@ LETTERS = {
     "deltaproduct": "p",
     "mamba": "m",
 }
+"""The letters of what mixes tokens in a block, as those of `layers`."""
 
 
 class Stream(NamedTuple):
-    """Where what is read of strings stands, a row each."""
+    """Where what is read of strings stands, a row for each token."""
 
     types: int
     types_apart: int
@@ -53,361 +60,423 @@ class Stream(NamedTuple):
     """A vector for each token of each group, group by group, so many tokens apart."""
     tokens: int
     factor: int
+    """What queries are multiplied with."""
     turns: int
+    """Cosine and sine of each pair."""
+    pairs: int
     hides_cls: bool
     log_length: bool
     causal: bool
 
 
 class Program(NamedTuple):
-    """A model as `run` takes it."""
+    """A network's instructions, and where what is written for them and read after them stands."""
 
-    forward: np.ndarray
-    backward: np.ndarray
+    forward: Int64[np.ndarray, "instruction column"]
+    backward: Int64[np.ndarray, "instruction column"]
     together: bool
+    """Whether all groups of a batch are read at once."""
     own: Stream
     inputs: Stream
     read_factor: int
+    """What the queries of tokens that alone are read are multiplied with; so the next."""
     read_turns: int
     share: int
     outputs: int
     outputs_apart: int
     rows: int
     steps: int
+    """Rows of a memory for each token."""
     size: int
+
+
+Read = Callable[[], Value]
+"""What is read of a block's input: of all tokens, or of those that alone are read."""
+Mixer = Callable[[Value, Read], Value]
+"""A part of a block: what it adds to its input, given that normed and what is read of it."""
 
 
 class Model:
     """The parts that architectures are made of."""
 
-    def __init__(self, config, rows, use):
-        self.c, self.t, self.p = config, Tape(rows, use), Parameters()
+    def __init__(self, config: NetworkConfig, rows: Mapping[int, int], use: int) -> None:
+        self.config, self.tape, self.parameters = config, Tape(rows, use), Parameters()
         self.hidden = Axis.of(config.hidden_size)
-        self.heads = Heads(
-            config.num_attention_heads,
-            config.attention_head_size,
-            padded_size(config.attention_head_size),
-            0,
-        )
-        self.heads = self.heads._replace(joined=self.heads.heads * self.heads.head_width)
-        self.by_head = Axis.parts(self.heads.heads, self.heads.head_size)
-        self.turns = 2 * (self.heads.head_size // 2) * (config.positions == "rotary")
-        self.read_turns = self.t.vectors(rows[READ] * self.turns)
-        self.read_factor, self.share = self.t.vectors(rows[READ]), self.t.vectors(rows[READ])
-        self.embedding = self.p.take(
-            "embedding.weight",
-            Axis(head_rows(config), padded_size(embedded_rows(config))),
-            self.hidden,
-        )
+        heads, size = config.num_attention_heads, config.attention_head_size
+        self.heads = Heads(heads, size, padded_size(size), heads * padded_size(size))
+        self.by_head = Axis.parts(heads, size)
+        self.pairs = size // 2 if config.positions == "rotary" else 0
+        self.read_turns = self.tape.vectors(rows[READ] * 2 * self.pairs)
+        self.read_factor, self.share = (self.tape.vectors(rows[READ]) for _ in range(2))
+        kinds = Axis(head_rows(config), padded_size(embedded_rows(config)))
+        self.embedding = self.parameters.take("embedding.weight", kinds, self.hidden)
+        self.bias, self.table, self.distances = self._positions()
 
-    def stream(self, span, mask, hides_cls):
-        t, rows = self.t, self.t.rows[span]
-        types = t.given(padded_size(embedded_rows(self.c)), span)
-        log_length = self.c.attention_scale == "log_length"
-        s = Stream(
-            *t.address(types),
-            t.vectors(rows),
-            t.vectors(rows),
-            t.tokens(span),
-            t.vectors(rows),
-            t.vectors(rows * self.turns),
-            hides_cls,
-            log_length,
-            mask == "causal",
-        )
-        return types, s
+    def _positions(self) -> tuple[int, int, int]:
+        """What distances add to scores; where a table of places begins, and sums of its D."""
+        config, bias = self.config, UNBIASED
+        if config.positions == "alibi":
+            bias = ALIBI
+        if config.positions == "relative":
+            heads = config.num_attention_heads
+            axes = Axis(np.arange(BUCKETS), BUCKETS), Axis(np.arange(heads), heads)
+            table = self.parameters.take("positions.table.weight", *axes)
+            return RELATIVE, table, self.tape.distances(heads, table)
+        if has_table(config):
+            places = table_size(config) or 0
+            axis = Axis(np.arange(places), places)
+            return bias, self.parameters.take("positions.table.weight", axis, self.hidden), 0
+        return bias, 0, 0
 
-    def embed(self, types):
-        return self.t.embed(
-            types,
-            self.embedding,
-            self.c.num_letters + 1,
-            self.hidden.size,
-            self.c.positions == "sinusoidal",
+    def stream(self, span: int, mask: str, hides_cls: bool) -> tuple[Value, Stream]:
+        """The token types of a span, and what else is told of its tokens."""
+        tape, rows = self.tape, self.tape.rows[span]
+        types = tape.input(padded_size(embedded_rows(self.config)), span)
+        first, apart = tape.address(types)
+        stream = Stream(
+            types=first,
+            types_apart=apart,
+            is_token=tape.vectors(rows),
+            mask=tape.vectors(rows),
+            tokens=tape.tokens(span),
+            factor=tape.vectors(rows),
+            turns=tape.vectors(rows * 2 * self.pairs),
+            pairs=self.pairs,
+            hides_cls=hides_cls,
+            log_length=self.config.attention_scale == "log_length",
+            causal=mask == "causal",
         )
+        return types, stream
 
-    def norm(self, name, axis=None):
-        if not self.c.has_norms:
+    def embed(self, types: Value, stream: Stream) -> Value:
+        """Embeddings, with what places add to them."""
+        config, tape = self.config, self.tape
+        x = tape.embed(types, self.embedding, config.num_letters + 1, self.hidden.size)
+        if config.positions == "sinusoidal":
+            tape.add_waves(x)
+        elif has_table(config):
+            tape.add_learned(x, config.hidden_size, self.table, stream.is_token)
+        return x
+
+    def norm(self, name: str) -> NormLayer | None:
+        """The norm of that name, if the network has any."""
+        if not self.config.has_norms:
             return None
-        return self.p.norm(name + ".{}", NORMS[self.c.layer_norm], axis or self.hidden)
+        return self.parameters.norm(name + ".{}", NORMS[self.config.layer_norm], self.hidden)
 
-    def block(self, name, mixer_norm, x, mix, single=False):
-        """Parts that are added to their input: some that mix tokens, then a feed-forward."""
-        t, before = self.t, self.c.norm_placement == "pre"
-        for norm, part in zip(mixer_norm, mix, strict=True):
+    def final_norm(self, name: str = "") -> NormLayer | None:
+        """The norm after the last block, if there is one."""
+        return self.norm(name + "final_norm") if self.config.final_norm else None
+
+    def block(
+        self, name: str, norms: Sequence[str], x: Value, mixers: Sequence[Mixer], single: bool
+    ) -> Value:
+        """Parts that are added to their input: some that mix tokens, then a feed-forward.
+
+        Args:
+            single: whether one token of each string is read of it.
+        """
+        tape, parameters, config = self.tape, self.parameters, self.config
+        before = config.norm_placement == "pre"
+        for norm, mix in zip(norms, mixers, strict=True):
             layer = self.norm(name + norm)
-            # What is read of x is gathered last: so its gradient comes first, as where all of x is added to.
-            y = part(
-                t.norm(x, layer) if before else x,
-                (lambda x=x: t.gather(x)) if single else (lambda x=x: x),
-            )
-            x = y if before else t.norm(y, layer)
+            # What is read of x is gathered last: so its gradient comes first, as where all of x is
+            # added to.
+            read = partial(tape.gather if single else _same, x)
+            y = mix(tape.norm(x, layer) if before else x, read)
+            x = y if before else tape.norm(y, layer)
         layer = self.norm(name + "feed_forward_norm")
-        inner, biases = Axis.of(self.c.feed_forward_size), self.c.biases
-        up = self.p.linear([name + "feed_forward.input.{}"], inner, self.hidden, biases)
-        down = self.p.linear([name + "feed_forward.output.{}"], self.hidden, inner, biases)
-        within = t.linear(t.norm(x, layer) if before else x, up)
-        y = t.linear(t.activate(CODES[self.c.activation], within), down, onto=x)
-        return y if before else t.norm(y, layer)
+        inner, biases = Axis.of(config.feed_forward_size), config.biases
+        up = parameters.linear([name + "feed_forward.input.{}"], inner, self.hidden, biases)
+        down = parameters.linear([name + "feed_forward.output.{}"], self.hidden, inner, biases)
+        within = tape.linear(tape.norm(x, layer) if before else x, up)
+        y = tape.linear(tape.activate(ACTIVATIONS[config.activation], within), down, onto=x)
+        return y if before else tape.norm(y, layer)
 
-    def attention(self, name, stream, single=False, causal=False, others=None, kind=0, biases=None):
-        """A part of a block: attention to the same tokens, or to others with their stream."""
-        t, J, biases = self.t, self.heads.joined, self.c.biases if biases is None else biases
+    def attention(
+        self,
+        name: str,
+        stream: Stream,
+        *,
+        single: bool = False,
+        causal: bool = False,
+        others: tuple[Value, Stream] | None = None,
+        shares: int = SOFTMAX,
+        biases: bool | None = None,
+    ) -> Mixer:
+        """Attention to the same tokens, or to others with their stream."""
+        tape, joined = self.tape, self.heads.joined
+        biases = self.config.biases if biases is None else biases
         keys_of, of_keys = others or (None, stream)
-        alone = single and kind != SUM  # One query, of the token that is read.
+        alone = single and shares == SOFTMAX  # One query, of the token that is read.
 
-        def part(n, onto):
-            whole = self.p.linear(
-                [f"{name}.{x}.{{}}" for x in ("query", "key", "value")],
-                self.by_head,
-                self.hidden,
-                biases,
-            )
-            query = whole._replace(outputs=J)
-            rest = LinearLayer(
-                whole.inputs,
-                2 * J,
-                whole.weight + J * whole.inputs,
-                whole.bias + J if biases else -1,
-            )
-            if alone or others:
-                q, kv = (
-                    t.linear(t.gather(n) if alone else n, query),
-                    t.linear(n if alone else keys_of, rest),
+        def mix(n: Value, onto: Read) -> Value:
+            names = [f"{name}.{x}.{{}}" for x in ("query", "key", "value")]
+            whole = self.parameters.linear(names, self.by_head, self.hidden, biases)
+            if alone or keys_of is not None:
+                rest = LinearLayer(
+                    whole.inputs,
+                    2 * joined,
+                    whole.weight + joined * whole.inputs,
+                    whole.bias + joined if biases else -1,
                 )
+                query = tape.linear(
+                    tape.gather(n) if alone else n, whole._replace(outputs=joined)
+                )
+                key_value = tape.linear(n if keys_of is None else keys_of, rest)
             else:
-                both = t.linear(n, whole)
-                q, kv = both.part(0, J), both.part(J, 2 * J)
-            if kind == SUM:
-                q = t.activate(ELU, q, self.heads.head_width, self.heads.head_size)
-                t.activate(ELU, kv.part(0, J), self.heads.head_width, self.heads.head_size)
+                both = tape.linear(n, whole)
+                query, key_value = both.part(0, joined), both.part(joined, 2 * joined)
+            if shares == SUM:
+                query = tape.activate(ELU, query, self.heads)
+                tape.activate(ELU, key_value.part(0, joined), self.heads)
             else:
-                if self.turns and not others:
-                    q = t.rotate(q, self.heads, self.read_turns if alone else stream.turns)
-                    t.rotate(kv.part(0, J), self.heads, stream.turns)
-                q = t.scale(q, self.read_factor if alone else stream.factor)
-            mixed = t.attend(q, kv, self.heads, of_keys.mask, kind, causal and not alone)
-            if single and kind == SUM:
-                mixed = t.gather(mixed)
-            return t.linear(
-                mixed,
-                self.p.linear([f"{name}.output.{{}}"], self.hidden, self.by_head, biases),
-                onto=onto(),
+                if self.pairs and keys_of is None:
+                    turns = self.read_turns if alone else stream.turns
+                    query = tape.rotate(query, self.heads, turns)
+                    tape.rotate(key_value.part(0, joined), self.heads, stream.turns)
+                query = tape.scale(query, self.read_factor if alone else stream.factor)
+            mixed = tape.attend(
+                query,
+                key_value,
+                self.heads,
+                of_keys.mask,
+                shares=shares,
+                causal=causal and not alone,
+                bias=UNBIASED if shares == SUM or keys_of is not None else self.bias,
+                table=self.table,
+                distances=self.distances,
             )
+            if single and not alone:
+                mixed = tape.gather(mixed)
+            output = self.parameters.linear(
+                [f"{name}.output.{{}}"], self.hidden, self.by_head, biases
+            )
+            return tape.linear(mixed, output, onto=onto())
 
-        return part
+        return mix
 
-    def memory(self, name, single, fades, steps=1):
-        """A part of a block: the memory of DeltaNet, Gated DeltaNet, or DeltaProduct of some steps."""
-        c, t, p, J = self.c, self.t, self.p, self.heads.joined
-        heads = Axis.of(self.heads.heads)
+    def memory(self, name: str, *, single: bool, fades: bool, steps: int = 1) -> Mixer:
+        """The memory of DeltaNet, Gated DeltaNet, or DeltaProduct of some steps."""
+        config, tape, parameters = self.config, self.tape, self.parameters
+        heads, joined = Axis.of(self.heads.heads), self.heads.joined
 
-        def part(n, onto):
-            # D of what is read is the sum of those by queries, strengths, fading and gates, in this order.
+        def layer(part: str, outputs: Axis) -> LinearLayer:
+            return parameters.linear([f"{name}.{part}.{{}}"], outputs, self.hidden, False)
+
+        def mix(n: Value, onto: Read) -> Value:
+            # D of what is read is the sum of those by queries, strengths, fading and gates, in this
+            # order.
             fading = gate = None
             rate = offset = 0
             if fades:
-                gate = t.linear(
-                    n, p.linear([f"{name}.gate.{{}}"], self.by_head, self.hidden, False)
-                )
-                fading = t.linear(n, p.linear([f"{name}.fading.{{}}"], heads, self.hidden, False))
-                rate, offset = p.take(f"{name}.log_rate", heads), p.take(f"{name}.offset", heads)
-            strength = t.linear(
-                n,
-                p.linear(
-                    [f"{name}.strength.{{}}"],
-                    Axis.parts(steps, self.heads.heads),
-                    self.hidden,
-                    False,
-                ),
-            )
+                gate = tape.linear(n, layer("gate", self.by_head))
+                fading = tape.linear(n, layer("fading", heads))
+                rate = parameters.take(f"{name}.log_rate", heads)
+                offset = parameters.take(f"{name}.offset", heads)
+            strength = tape.linear(n, layer("strength", Axis.parts(steps, self.heads.heads)))
             own = Axis.parts(steps * self.heads.heads, self.heads.head_size)
-            query, *_ = (p.linear([f"{name}.{x}.{{}}"], of, self.hidden, False)
-                         for x, of in (("query", self.by_head), ("key", own), ("value", own)))  # fmt: skip
-            given = t.linear(n, query._replace(outputs=(1 + 2 * steps) * J))
-            if c.short_convolution:
+            query, _, _ = layer("query", self.by_head), layer("key", own), layer("value", own)
+            given = tape.linear(n, query._replace(outputs=(1 + 2 * steps) * joined))
+            if config.short_convolution:
                 channels = Axis.parts((1 + 2 * steps) * self.heads.heads, self.heads.head_size)
-                given = t.convolve(
-                    given, p.take(f"{name}.convolution.weight", channels, Axis.of(4))
-                )
+                window = Axis.of(WINDOW)
+                weight = parameters.take(f"{name}.convolution.weight", channels, window)
+                given = tape.convolve(given, weight)
             if steps > 1:
-                given, strength = t.unfold(given, J, 2, steps), t.unfold(strength, 0, 1, steps)
-            norm = p.take(f"{name}.norm.weight", Axis.of(self.heads.head_size))
-            mixed = t.remember(
-                given,
-                strength,
-                self.heads,
-                (norm, rate, offset, c.eigenvalue_range == "signed"),
-                fading,
-                gate,
+                given = tape.unfold(given, joined, 2, steps)
+                strength = tape.unfold(strength, 0, 1, steps)
+            norm = parameters.take(f"{name}.norm.weight", Axis.of(self.heads.head_size))
+            signed = config.eigenvalue_range == "signed"
+            mixed = tape.remember(
+                given, strength, self.heads, norm, signed, fading, gate, rate, offset
             )
-            if steps > 1:
-                mixed = t.fold(mixed, steps)
-            if single:
-                mixed = t.gather(mixed)
-            return t.linear(
-                mixed,
-                p.linear([f"{name}.output.{{}}"], self.hidden, self.by_head, False),
-                onto=onto(),
-            )
+            mixed = tape.fold(mixed, steps) if steps > 1 else mixed
+            mixed = tape.gather(mixed) if single else mixed
+            names = [f"{name}.output.{{}}"]
+            output = parameters.linear(names, self.hidden, self.by_head, False)
+            return tape.linear(mixed, output, onto=onto())
 
-        return part
+        return mix
 
-    def selective(self, name, single):
-        """A part of a block: the memory of Mamba."""
-        c, t, p = self.c, self.t, self.p
-        sizes = c.expand * c.hidden_size, c.state_size, rank_of(c)
+    def selective(self, name: str, *, single: bool) -> Mixer:
+        """The memory of Mamba."""
+        config, tape, parameters = self.config, self.tape, self.parameters
+        sizes = config.expand * config.hidden_size, config.state_size, rank_of(config)
         channels, numbers, ranks = (Axis.of(x) for x in sizes)
 
-        def side_by_side(*axes):
+        def side_by_side(*axes: Axis) -> Axis:
             ends = np.cumsum([0, *(x.size for x in axes)])
-            return Axis(
-                np.concatenate([end + x.places for end, x in zip(ends, axes)]), int(ends[-1])
-            )
+            places = [end + x.places for end, x in zip(ends, axes, strict=False)]
+            return Axis(np.concatenate(places), int(ends[-1]))
 
-        def part(n, onto):
-            given = t.linear(
-                n,
-                p.linear(
-                    [f"{name}.input.{{}}"], side_by_side(channels, channels), self.hidden, False
-                ),
-            )
-            convolution = (
-                p.take(f"{name}.convolution.weight", channels, Axis.of(4)),
-                p.take(f"{name}.convolution.bias", channels),
-            )
-            selection = p.linear(
-                [f"{name}.selection.{{}}"], side_by_side(ranks, numbers, numbers), channels, False
-            )
-            step_size = p.linear([f"{name}.step_size.{{}}"], channels, ranks, True)
-            rates = p.take(f"{name}.log_rate", channels, numbers), p.take(f"{name}.skip", channels)
-            layers = (*convolution, *selection, *step_size, *rates, c.eigenvalue_range == "signed")
-            mixed = t.select(given, (channels.size, numbers.size, ranks.size), layers)
-            mixed = t.gather(mixed) if single else mixed
-            return t.linear(
-                mixed, p.linear([f"{name}.output.{{}}"], self.hidden, channels, False), onto=onto()
-            )
+        def layer(part: str, outputs: Axis, inputs: Axis, has_bias: bool = False) -> LinearLayer:
+            return parameters.linear([f"{name}.{part}.{{}}"], outputs, inputs, has_bias)
 
-        return part
+        def mix(n: Value, onto: Read) -> Value:
+            both = side_by_side(channels, channels)
+            given = tape.linear(n, layer("input", both, self.hidden))
+            window = Axis.of(WINDOW)
+            layers = {
+                "convolution": parameters.take(f"{name}.convolution.weight", channels, window),
+                "convolution_bias": parameters.take(f"{name}.convolution.bias", channels),
+                "selection": layer("selection", side_by_side(ranks, numbers, numbers), channels),
+                "step_size": layer("step_size", channels, ranks, True),
+                "log_rate": parameters.take(f"{name}.log_rate", channels, numbers),
+                "skip": parameters.take(f"{name}.skip", channels),
+                "signed": config.eigenvalue_range == "signed",
+            }
+            mixed = tape.select(given, Channels(channels.size, numbers.size, ranks.size), layers)
+            mixed = tape.gather(mixed) if single else mixed
+            return tape.linear(mixed, layer("output", self.hidden, channels), onto=onto())
 
-    def slstm(self, name, single):
-        """A part of a block: exponential gates, and recurrent weights within a head."""
-        t, p, (heads, size, width, _) = self.t, self.p, self.heads
+        return mix
 
-        def part(n, onto):
-            layer = p.linear(
-                [f"{name}.input.{{}}"], Axis.parts(4 * heads, size), self.hidden, self.c.biases
-            )
+    def slstm(self, name: str, *, single: bool) -> Mixer:
+        """Exponential gates, and recurrent weights within a head."""
+        tape, parameters, (heads, size, width, _) = self.tape, self.parameters, self.heads
+
+        def mix(n: Value, onto: Read) -> Value:
+            gates, biases = Axis.parts(4 * heads, size), self.config.biases
+            layer = parameters.linear([f"{name}.input.{{}}"], gates, self.hidden, biases)
             weights = [
-                p.take(f"{name}.recurrent.{x}.weight", Axis.parts(4, size), Axis.of(size))
+                parameters.take(
+                    f"{name}.recurrent.{x}.weight", Axis.parts(4, size), Axis.of(size)
+                )
                 for x in range(heads)
             ]
-            state = t.recur(n, layer, SLSTM, heads, width, weights[0], -1)
-            state = t.gather(state) if single else state
-            return t.linear(
-                state,
-                p.linear([f"{name}.output.{{}}"], self.hidden, self.by_head, False),
-                onto=onto(),
-            )
+            state = tape.recur(n, layer, SLSTM, heads, width, weights[0], -1)
+            state = tape.gather(state) if single else state
+            names = [f"{name}.output.{{}}"]
+            output = parameters.linear(names, self.hidden, self.by_head, False)
+            return tape.linear(state, output, onto=onto())
 
-        return part
+        return mix
 
-    def head(self, x, stream):
+    def head(self, x: Value, stream: Stream) -> Value:
         """The numbers of each string, or of each token at which something is predicted."""
-        c, t, at_tokens = self.c, self.t, self.c.head != "string"
-        final = (
-            self.p.norm("final_norm.{}", NORMS[c.layer_norm], self.hidden) if c.final_norm else None
-        )
-        if at_tokens:
-            x = t.targets(x)
+        config, tape = self.config, self.tape
+        final = self.final_norm()
+        if config.head != "string":
+            x = tape.targets(x)
         elif x.span != READ:
-            x = t.mean(x, stream.is_token, self.share) if c.readout == "mean" else t.gather(x)
-        return self.read(t.norm(x, final), at_tokens)
+            is_mean = config.readout == "mean"
+            x = tape.mean(x, stream.is_token, self.share) if is_mean else tape.gather(x)
+        return self.read(tape.norm(x, final))
 
-    def read(self, x, at_tokens):
-        c = self.c
-        if c.tied_embeddings:
-            return self.t.linear(
-                x, LinearLayer(self.hidden.size, padded_size(c.num_outputs), self.embedding, -1)
-            )
-        if not at_tokens:
-            return self.t.classify(
-                x,
-                self.p.linear(["classifier.{}"], Axis(np.zeros(1, int), 4), self.hidden, c.biases),
-            )
-        rows = Axis(output_rows(c), padded_size(c.num_outputs))
-        return self.t.linear(x, self.p.linear(["classifier.{}"], rows, self.hidden, c.biases))
+    def read(self, x: Value) -> Value:
+        """The head, applied to what is read."""
+        config, tape = self.config, self.tape
+        outputs = padded_size(config.num_outputs)
+        if config.tied_embeddings:
+            return tape.linear(x, LinearLayer(self.hidden.size, outputs, self.embedding, -1))
+        rows = Axis(output_rows(config), outputs)
+        if config.head == "string":
+            rows = Axis(np.zeros(1, np.int64), outputs)
+        layer = self.parameters.linear(["classifier.{}"], rows, self.hidden, config.biases)
+        return tape.classify(x, layer) if config.head == "string" else tape.linear(x, layer)
 
 
-def blocks(m):
+def _same(x: Value) -> Value:
+    return x
+
+
+def has_table(config: NetworkConfig) -> bool:
+    """Whether vectors of places are learned."""
+    return config.positions in ("learned", *COUPLED)
+
+
+def rank_of(config: NetworkConfig) -> int:
+    """How many numbers Mamba's steps are made of."""
+    return math.ceil(config.hidden_size / 16)
+
+
+def score_factor(config: NetworkConfig) -> float:
+    """What scores are multiplied by, whatever a string's length."""
+    return 1 / math.sqrt(max(config.attention_head_size, 1))
+
+
+Parts = tuple[Value, Stream, Stream | None]
+"""A network's outputs, and its streams."""
+
+
+def blocks(model: Model) -> Parts:
     """Transformers, and blocks of mixers that read from left to right."""
-    c, alone = m.c, m.c.architecture == "transformer"
-    mask = c.attention_mask if alone else "causal"
-    types, stream = m.stream(TOKENS, mask, c.no_attend_cls and alone)
-    letters = c.layers if c.architecture == "hybrid" else LETTERS[c.architecture] * c.num_blocks
-    x = m.embed(types)
+    config, is_transformer = model.config, model.config.architecture == "transformer"
+    mask = config.attention_mask if is_transformer else "causal"
+    types, stream = model.stream(TOKENS, mask, config.no_attend_cls and is_transformer)
+    x, letters = model.embed(types, stream), letters_of(config)
     for number, letter in enumerate(letters):
         name = f"blocks.{number}."
         # Of the last block only what is read of one token.
-        single = number == len(letters) - 1 and c.head == "string" and c.readout != "mean"
-        inside, norm = (
-            (name + "attention", "attention_norm") if alone else (name + "mixer", "mixer_norm")
-        )
-        causal = mask == "causal"
-        mix = {
-            "a": lambda: m.attention(
-                inside if alone else inside + ".attention", stream, single, causal
+        is_last = number == len(letters) - 1
+        single = is_last and config.head == "string" and config.readout != "mean"
+        inside, norm = name + "mixer", "mixer_norm"
+        if is_transformer:
+            inside, norm = name + "attention", "attention_norm"
+        elif letter == "a":
+            inside += ".attention"
+        attention = partial(model.attention, inside, stream, single=single)
+        makers: Mapping[str, Callable[[], Mixer]] = {
+            "a": partial(attention, causal=mask == "causal"),
+            "l": partial(attention, causal=True, shares=SUM, biases=False),
+            "d": partial(model.memory, inside, single=single, fades=False),
+            "g": partial(model.memory, inside, single=single, fades=True),
+            "p": partial(
+                model.memory, inside, single=single, fades=False, steps=config.householder_steps
             ),
-            "l": lambda: m.attention(inside, stream, single, True, kind=SUM, biases=False),
-            "d": lambda: m.memory(inside, single, False),
-            "g": lambda: m.memory(inside, single, True),
-            "p": lambda: m.memory(inside, single, False, c.householder_steps),
-            "m": lambda: m.selective(inside, single),
-            "s": lambda: m.slstm(inside, single),
-        }[letter]()
-        x = m.block(name, [norm], x, [mix], single)
-    return m.head(x, stream), stream, None
+            "m": partial(model.selective, inside, single=single),
+            "s": partial(model.slstm, inside, single=single),
+        }
+        x = model.block(name, [norm], x, [makers[letter]()], single)
+    return model.head(x, stream), stream, None
 
 
-def recurrent(m):
+def letters_of(config: NetworkConfig) -> str:
+    """The letter of what mixes tokens in each block, as those of `layers`."""
+    if config.architecture == "hybrid":
+        return config.layers
+    return LETTERS[config.architecture] * config.num_blocks
+
+
+def recurrent(model: Model) -> Parts:
     """Layers of cells."""
-    c, t, p = m.c, m.t, m.p
-    types, stream = m.stream(TOKENS, "causal", False)
-    gates, cell = Axis.parts(GATES[c.architecture], c.hidden_size), CELLS[c.architecture]
-    x = types
-    for number in range(c.num_blocks):
-        name = f"layers.{number}."
-        layer = p.linear([name + "input_{}"], gates, m.hidden, c.biases)
-        state = p.linear([name + "state_{}"], gates, m.hidden, c.biases)
+    config, tape, parameters = model.config, model.tape, model.parameters
+    types, stream = model.stream(TOKENS, "causal", False)
+    gates = Axis.parts(GATES[config.architecture], config.hidden_size)
+    cell, x = CELLS[config.architecture], types
+    for number in range(config.num_blocks):
+        name, biases = f"layers.{number}.", config.biases
+        layer = parameters.linear([name + "input_{}"], gates, model.hidden, biases)
+        state = parameters.linear([name + "state_{}"], gates, model.hidden, biases)
         if x is types:
-            layer = t.table(types, p, layer, m.embedding)
-        x = t.recur(x, layer, cell, 1, m.hidden.size, state.weight, state.bias)
-    return m.head(x, stream), stream, None
+            layer = tape.table(types, parameters, layer, model.embedding)
+        x = tape.recur(x, layer, cell, 1, model.hidden.size, state.weight, state.bias)
+    return model.head(x, stream), stream, None
 
 
-def encoder_decoder(m):
+def encoder_decoder(model: Model) -> Parts:
     """An encoder of the input; a decoder of the output, which attends to the encoder's last states."""
-    c, t = m.c, m.t
-    types, inputs = m.stream(INPUT, "full", c.no_attend_cls)
-    x = m.embed(types)
-    for number in range(c.num_blocks):
+    config, tape = model.config, model.tape
+    types, inputs = model.stream(INPUT, "full", config.no_attend_cls)
+    x = model.embed(types, inputs)
+    for number in range(config.num_blocks):
         name = f"encoder.blocks.{number}."
-        x = m.block(name, ["attention_norm"], x, [m.attention(name + "attention", inputs)])
-    final = lambda side: (
-        m.p.norm(side + "final_norm.{}", NORMS[c.layer_norm], m.hidden) if c.final_norm else None
-    )
-    encoded = t.norm(x, final("encoder."))
-    types, outputs = m.stream(TOKENS, "causal", False)
-    x = m.embed(types)
-    for number in range(c.num_blocks):
+        own = model.attention(name + "attention", inputs)
+        x = model.block(name, ["attention_norm"], x, [own], False)
+    encoded = tape.norm(x, model.final_norm("encoder."))
+    types, outputs = model.stream(TOKENS, "causal", False)
+    x = model.embed(types, outputs)
+    for number in range(config.num_blocks):
         name = f"decoder.blocks.{number}."
-        own = m.attention(name + "attention", outputs, causal=True)
-        cross = m.attention(name + "cross_attention", outputs, others=(encoded, inputs))
-        x = m.block(name, ["attention_norm", "cross_attention_norm"], x, [own, cross])
-    return m.read(t.targets(t.norm(x, final("decoder."))), True), outputs, inputs
+        own = model.attention(name + "attention", outputs, causal=True)
+        cross = model.attention(name + "cross_attention", outputs, others=(encoded, inputs))
+        x = model.block(name, ["attention_norm", "cross_attention_norm"], x, [own, cross], False)
+    last = tape.norm(x, model.final_norm("decoder."))
+    return model.read(tape.targets(last)), outputs, inputs
 
 
-PROGRAMS = {
+PROGRAMS: Mapping[str, Callable[[Model], Parts]] = {
     "rnn": recurrent,
     "gru": recurrent,
     "lstm": recurrent,
@@ -415,35 +484,52 @@ PROGRAMS = {
 }
 
 
-def steps_of(config):
+def steps_of(config: NetworkConfig) -> int:
     """Rows of a memory for each token."""
-    return config.householder_steps if config.architecture == "deltaproduct" else 1
+    return config.householder_steps if "p" in _known_letters(config) else 1
+
+
+def _known_letters(config: NetworkConfig) -> str:
+    return "" if config.architecture in PROGRAMS else letters_of(config)
 
 
 @lru_cache(maxsize=64)
-def program_of(config, rows, input_rows, groups, use):
-    """A model's instructions and parameters, for so many rows."""
-    m = Model(
-        config,
-        {
-            READ: groups,
-            TOKENS: rows,
-            TARGETS: rows,
-            INPUT: input_rows,
-            START: 1,
-            STEPS: rows * steps_of(config),
-        },
-        use,
-    )
-    outputs, own, inputs = PROGRAMS.get(config.architecture, blocks)(m)
-    outputs.grad = outputs  # The losses leave D of the outputs in their place.
-    forward, backward = m.t.finish()
+def program_of(
+    config: NetworkConfig, rows: int, input_rows: int, groups: int, use: int
+) -> tuple[Program, Parameters]:
+    """A network's instructions and parameters.
+
+    Args:
+        rows: of all tokens of so many groups; `input_rows` of those of the other stream.
+        use: `TRAINING`, `ANSWERING` or `WRITING`.
+    """
+    steps = steps_of(config)
+    spans = {
+        READ: groups, TOKENS: rows, TARGETS: rows, INPUT: input_rows, START: 1, STEPS: rows * steps
+    }  # fmt: skip
+    model = Model(config, spans, use)
+    outputs, own, inputs = PROGRAMS.get(config.architecture, blocks)(model)
+    outputs.gradient = outputs  # The losses leave D of the outputs in their place.
+    forward, backward = model.tape.finish()
+    first, apart = model.tape.address(outputs)
     program = Program(
-        forward, backward, m.t.together, own, inputs or own, m.read_factor, m.read_turns, m.share, *m.t.address(outputs), rows, steps_of(config), m.t.size,
-    )  # fmt: skip
-    return program, m.p
+        forward=forward,
+        backward=backward,
+        together=model.tape.together,
+        own=own,
+        inputs=inputs or own,
+        read_factor=model.read_factor,
+        read_turns=model.read_turns,
+        share=model.share,
+        outputs=first,
+        outputs_apart=apart,
+        rows=rows,
+        steps=steps,
+        size=model.tape.size,
+    )
+    return program, model.parameters
 
 
-def slots_of(config):
+def slots_of(config: NetworkConfig) -> Slots:
     """The places of the values of each parameter, by its name."""
     return program_of(config, 4, 4, 1, ANSWERING)[1].slots

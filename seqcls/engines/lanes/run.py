@@ -1,6 +1,8 @@
-# ruff: noqa
-# mypy: ignore-errors
-"""Playing a program on strings: one loop that trains, scores and answers, and one that writes."""
+# Compiled by Numba, which infers the types of arguments: what has none here is compiled.
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
+"""Playing a list of instructions on strings: one loop that trains, scores and answers, and one that
+writes.
+"""
 
 import math
 from typing import NamedTuple
@@ -10,16 +12,10 @@ import numpy as np
 from seqcls.engines.compiled.arithmetic import adamw
 from seqcls.engines.compiled.compiling import entry
 from seqcls.engines.compiled.machine_code import TAPE
-from seqcls.engines.lanes.interpreter import (
-    INPUT,
-    READ,
-    START,
-    STEPS,
-    TARGETS,
-    TOKENS,
-    Reading,
-    play,
-)
+from seqcls.engines.lanes.attention import MASKED
+from seqcls.engines.lanes.instructions import INPUT, READ, START, STEPS, TARGETS, TOKENS
+from seqcls.engines.lanes.interpreter import Reading, play
+from seqcls.engines.lanes.layers import FIRST, LinearLayer, Rows
 from seqcls.engines.lanes.loss import (
     Head,
     Taught,
@@ -31,43 +27,50 @@ from seqcls.engines.lanes.loss import (
     token_losses,
     write_likeliest,
 )
-from seqcls.engines.lanes.tiles import COLUMNS, LinearLayer, Rows, clear
-from seqcls.engines.lanes.transformer_attention import MASKED
-from seqcls.engines.lanes.transformer_sizes import FIRST
+from seqcls.engines.lanes.positions import PositionArrays, fill_read_turns, fill_turns
+from seqcls.engines.lanes.tiles import clear
 from seqcls.engines.lanes.vector import LANES, ZERO, kernel, load, spread, store
 
 
 class Network(NamedTuple):
+    """What is known of a network beside its instructions."""
+
     types: int
+    """Token types that are read: CLS and the letters."""
     outputs: int
+    """Numbers that the head gives of a state."""
     at_tokens: bool
+    """Whether something is predicted at tokens, and not of a string as a whole."""
     at_places: bool
+    """Whether these are answers, which are read at every token."""
     two_streams: bool
     readout: int
     scaled_loss: bool
     eps: float
     factor: np.float32
     """What scores are multiplied by, whatever a string's length."""
-    added: np.ndarray
-    """(token, hidden): what places add to embeddings."""
-    cosines: np.ndarray
-    """(token, pair): of what places turn queries and keys by."""
-    sines: np.ndarray
 
 
 class Model(NamedTuple):
+    """A model as compiled code takes it, to train it or only to have it answer."""
+
     training: bool
     w: np.ndarray
+    """(parameter), trained in place."""
     gradient: np.ndarray
+    """As many zeros, in training."""
     moments: np.ndarray
+    """(2, parameter): AdamW's first and second moments."""
     step: int
+    """Steps done before."""
     update: tuple
     network: Network
     a: np.ndarray
+    """Room for all values, zeros at first."""
 
 
 class Strings(NamedTuple):
-    """`LaneStrings` and `TaughtStrings`, with the inputs where an encoder reads them."""
+    """`LaneStrings` and what is to be predicted of them, with inputs where an encoder reads them."""
 
     ids: np.ndarray
     lengths: np.ndarray
@@ -82,7 +85,7 @@ class Strings(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What came out, in the places of the groups."""
+    """What came out, in the places of the groups; the last four as in `Taught`."""
 
     logits: np.ndarray
     losses: np.ndarray
@@ -99,6 +102,7 @@ def place_of(first, apart, row, group):
 
 @kernel
 def longest_of(lengths):
+    """The greatest length of a group's strings."""
     longest = 0
     for lane in range(LANES):
         longest = max(longest, lengths[lane])
@@ -106,10 +110,14 @@ def longest_of(lengths):
 
 
 @kernel
-def read_stream(s, network, ids, lengths, ragged, starts, a):
+def read_stream(s, network, positions, number, ids, lengths, ragged, starts, a):
     """Writes what is read of the tokens of groups, the longest first; how many tokens there are.
 
-    Where it is `ragged`, groups whose strings have ended have no more rows.
+    Args:
+        s: a `Stream`.
+        number: of the first group.
+        ragged: whether groups whose strings have ended have no more rows.
+        starts: (token), written: each one's first row, and the end of the last.
     """
     groups, row, tokens = lengths.shape[0], 0, 1
     for group in range(groups):
@@ -121,24 +129,29 @@ def read_stream(s, network, ids, lengths, ragged, starts, a):
         for group in range(groups):
             if ragged and longest_of(lengths[group]) <= token:
                 break
+            types = s.types + row * s.types_apart
             if token < ids.shape[1]:
-                mark_tokens(
-                    1, ids[group, token : token + 1], a, network.types, s.types + row * s.types_apart, s.types_apart,
-                    s.is_token + row,
-                )  # fmt: skip
+                here = ids[group, token : token + 1]
+                mark_tokens(1, here, a, network.types, types, s.types_apart, s.is_token + row)
             else:
-                clear(a, s.types + row * s.types_apart, s.types_apart)
+                clear(a, types, s.types_apart)
                 clear(a, s.is_token + row, 1)
             if not ragged:
-                tell_attention(s, network, token, group, row, lengths[group], a)
+                place = positions.rows[number + group]
+                tell_attention(s, network, positions, place, token, group, row, lengths[group], a)
             row += 1
     starts[tokens] = row
     return tokens
 
 
 @kernel
-def tell_attention(s, network, token, group, row, lengths, a):
-    """What is added to scores of a token's key, and what its query is multiplied by."""
+def tell_attention(s, network, positions, place, token, group, row, lengths, a):
+    """Writes what is added to scores of a token's key, and what its query is multiplied by.
+
+    Args:
+        place: the row of the group's positions.
+        lengths: (lane): tokens that are read.
+    """
     for lane in range(LANES):
         is_cls = a[place_of(s.types, s.types_apart, row, group) * LANES + lane] > ZERO
         hidden = a[(s.is_token + row) * LANES + lane] == ZERO or (s.hides_cls and is_cls)
@@ -148,15 +161,19 @@ def tell_attention(s, network, token, group, row, lengths, a):
             count = min(lengths[lane], token + 1) if s.causal else lengths[lane]
             factor *= np.float32(math.log(max(count, 1)))
         a[(s.factor + row) * LANES + lane] = factor
-    for pair in range(network.cosines.shape[1]):
-        at = s.turns + (row * network.cosines.shape[1] + pair) * 2
-        store(a, at, spread(network.cosines[token, pair]))
-        store(a, at + 1, spread(network.sines[token, pair]))
+    if s.pairs > 0:
+        cosines, sines = positions.cosines[place, token], positions.sines[place, token]
+        fill_turns(a, s.turns + row * 2 * s.pairs, cosines, sines)
 
 
 @kernel
-def tell_readout(program, network, lengths, starts, read, a):
-    """Which row of each string is read, or its share of a mean."""
+def tell_readout(program, network, positions, number, lengths, starts, read, a):
+    """Writes which row of each string is read, and what its query is told; its share of a mean.
+
+    Args:
+        number: of the first group.
+        read: (group, lane), written: the row; -1 where there is no string.
+    """
     for group in range(lengths.shape[0]):
         for lane in range(LANES):
             length = lengths[group, lane]
@@ -168,12 +185,25 @@ def tell_readout(program, network, lengths, starts, read, a):
                 factor *= np.float32(math.log(max(length, 1)))
             a[(program.read_factor + group) * LANES + lane] = factor
             a[(program.share + group) * LANES + lane] = np.float32(1) / np.float32(max(length, 1))
-            place = 0 if network.readout == FIRST else max(length - 1, 0)
-            for pair in range(network.cosines.shape[1]):
-                at = (
-                    program.read_turns + (group * network.cosines.shape[1] + pair) * 2
-                ) * LANES + lane
-                a[at], a[at + LANES] = network.cosines[place, pair], network.sines[place, pair]
+        if program.own.pairs > 0:  # Then one group is read at a time, and a row is a token.
+            place, turns = positions.rows[number + group], program.read_turns
+            fill_read_turns(a, turns, positions.cosines[place], positions.sines[place], read[group])
+
+
+@kernel
+def tell_targets(strings, first, tokens, starts, wanted, owners, places):
+    """Writes what is to be predicted at each row; the first row at which anything is."""
+    begin = starts[tokens]
+    for token in range(tokens):
+        for row in range(starts[token], starts[token + 1]):
+            group = first + row - starts[token]
+            owners[row], places[row] = group, token
+            for lane in range(LANES):
+                is_there = token < strings.wanted.shape[1]
+                wanted[row, lane] = strings.wanted[group, token, lane] if is_there else -1
+                if wanted[row, lane] >= 0:
+                    begin = min(begin, row)
+    return begin
 
 
 @kernel
@@ -184,7 +214,8 @@ def string_losses(program, network, first, groups, strings, found, slopes, a):
         number, at = first + group, program.outputs + group * program.outputs_apart
         store(found.logits[number], 0, load(a, at))
         loss += group_loss(
-            found.logits[number], strings.targets[number], strings.weights[number], network.scaled_loss, slopes,
+            found.logits[number], strings.targets[number], strings.weights[number],
+            network.scaled_loss, slopes,
         )  # fmt: skip
         clear(a, at, program.outputs_apart)
         store(a, at, load(slopes, 0))
@@ -192,35 +223,29 @@ def string_losses(program, network, first, groups, strings, found, slopes, a):
 
 
 @entry(TAPE)
-def run(model, program, strings, found):
-    """Trains on batches of strings, in place, or only answers or scores; the sum of all losses."""
+def run(model, program, strings, positions, found):
+    """Trains on batches of strings, in place, or only answers or scores; the sum of all losses.
+
+    Args:
+        model: a `Model`.
+        program: a `Program`.
+        strings: `Strings`.
+        positions: `PositionArrays`.
+        found: a `Found`, written.
+    """
     training, w, gradient, moments, step, update, network, a = model
-    tokens_most = max(strings.ids.shape[1], strings.inputs.shape[1]) + 5
-    starts, input_starts = np.zeros(tokens_most, np.int64), np.zeros(tokens_most, np.int64)
+    most = max(strings.ids.shape[1], strings.inputs.shape[1]) + 5
+    starts, input_starts = np.zeros(most, np.int64), np.zeros(most, np.int64)
     spans, known = np.zeros((6, 2), np.int64), np.zeros(6, np.int64)
-    read, slopes, kept = (
-        np.zeros((strings.ids.shape[0], LANES), np.int64),
-        np.zeros(LANES, np.float32),
-        np.zeros(4 * LANES, np.float32),
-    )
-    rows_most = program.rows + 4
-    wanted, owners, places = (
-        np.zeros((rows_most, LANES), np.int16),
-        np.zeros(rows_most, np.int64),
-        np.zeros(rows_most, np.int64),
-    )
+    read, slopes = np.zeros((strings.ids.shape[0], LANES), np.int64), np.zeros(LANES, np.float32)
+    rows_most, scratch = program.rows + 4, np.zeros(4 * LANES, np.float32)
+    wanted = np.zeros((rows_most, LANES), np.int16)
+    owners, places = np.zeros(rows_most, np.int64), np.zeros(rows_most, np.int64)
     head = Head(LinearLayer(0, 0, 0, -1), network.outputs, network.at_places)
-    losses = Taught(
-        wanted,
-        strings.sets,
-        owners,
-        places,
-        found.losses,
-        found.missed,
-        found.missed_inside,
-        found.said,
-        kept,
-    )
+    lesson = Taught(
+        wanted, strings.sets, owners, places, found.losses, found.missed, found.missed_inside,
+        found.said, scratch,
+    )  # fmt: skip
     spans[START, 1] = 1
     total, first = 0.0, 0
     for batch in range(strings.ends.size):
@@ -228,50 +253,33 @@ def run(model, program, strings, found):
             last = strings.ends[batch] if program.together else first + 1
             groups, lengths = last - first, strings.lengths[first:last]
             tokens = read_stream(
-                program.own, network, strings.ids[first:last], lengths, program.together, starts, a
-            )
+                program.own, network, positions, first, strings.ids[first:last], lengths,
+                program.together, starts, a,
+            )  # fmt: skip
             rows = starts[tokens]
-            spans[READ, 1], spans[TOKENS, 1], spans[STEPS, 1], known[TOKENS] = (
-                groups,
-                rows,
-                rows * program.steps,
-                tokens,
-            )
+            spans[READ, 1], spans[TOKENS, 1] = groups, rows
+            spans[STEPS, 1], known[TOKENS] = rows * program.steps, tokens
             if network.two_streams:
                 known[INPUT] = read_stream(
-                    program.inputs, network, strings.inputs[first:last], strings.input_lengths[first:last], False, input_starts, a,
+                    program.inputs, network, positions, first, strings.inputs[first:last],
+                    strings.input_lengths[first:last], False, input_starts, a,
                 )  # fmt: skip
                 spans[INPUT, 1] = input_starts[known[INPUT]]
             begin = rows
             if network.at_tokens:
-                for token in range(tokens):
-                    for row in range(starts[token], starts[token + 1]):
-                        group = first + row - starts[token]
-                        owners[row], places[row] = group, token
-                        for lane in range(LANES):
-                            wanted[row, lane] = (
-                                strings.wanted[group, token, lane]
-                                if token < strings.wanted.shape[1]
-                                else -1
-                            )
-                            if wanted[row, lane] >= 0:
-                                begin = min(begin, row)
+                begin = tell_targets(strings, first, tokens, starts, wanted, owners, places)
                 begin = begin if program.together else begin // 4 * 4
             else:
-                tell_readout(program, network, lengths, starts, read, a)
+                tell_readout(program, network, positions, first, lengths, starts, read, a)
             spans[TARGETS, 0], spans[TARGETS, 1] = begin, rows
-            it = Reading(spans, known, starts, groups, read, network.added, network.eps)
+            it = Reading(spans, known, starts, groups, first, read, positions, network.eps)
             play(program.forward, it, a, w, gradient)
             if network.at_tokens:
-                # Where nothing is trained losses are summed by four rows.
-                some = max(rows - begin, 1) if training else COLUMNS
-                for row in range(begin, rows, some):
-                    outputs = Rows(
-                        program.outputs + row * program.outputs_apart, program.outputs_apart
-                    )
-                    total += token_losses(
-                        min(some, rows - row), row, head, a, Rows(0, 0), outputs, w, losses, strings.shares[batch], training,
-                    )  # fmt: skip
+                at = program.outputs + begin * program.outputs_apart
+                total += token_losses(
+                    rows - begin, begin, head, a, Rows(0, 0), Rows(at, program.outputs_apart), w,
+                    lesson, strings.shares[batch], training,
+                )  # fmt: skip
             else:
                 total += string_losses(program, network, first, groups, strings, found, slopes, a)
             if training:
@@ -284,51 +292,53 @@ def run(model, program, strings, found):
 
 
 @entry(TAPE)
-def write(w, program, network, together, outputs, inputs, input_lengths, a):
-    """Writes an output for each input, the likeliest token at every place, so many groups together.
+def write(w, program, network, positions, together, outputs, inputs, input_lengths, a):
+    """Writes an output for each input, the likeliest token at every place.
 
-    The program is played on one token more of all groups; what stands in the rows before is the cache.
+    The list is played on one token more of so many groups at once; what stands in the rows before
+    is what is remembered of the tokens before.
+
+    Args:
+        together: how many groups are written together.
+        outputs: an `OutputBuffers`.
+        inputs: (group, position, lane): what an encoder reads, else nothing; so `input_lengths`.
     """
     most = max(program.rows, program.inputs.tokens) + 5
     starts, input_starts = np.zeros(most, np.int64), np.zeros(most, np.int64)
-    spans, known, read = (
-        np.zeros((6, 2), np.int64),
-        np.zeros(6, np.int64),
-        np.zeros((together, LANES), np.int64),
-    )
-    numbers, nothing = np.zeros(LANES, np.int64), np.zeros(0, np.float32)
+    spans, known = np.zeros((6, 2), np.int64), np.zeros(6, np.int64)
+    read, numbers = np.zeros((together, LANES), np.int64), np.zeros(LANES, np.int64)
+    lengths, nothing = np.zeros(LANES, np.int64), np.zeros(0, np.float32)
     head = Head(LinearLayer(0, 0, 0, -1), network.outputs, network.at_places)
     own = program.own
     for first in range(0, outputs.begins.shape[0], together):
         groups = min(together, outputs.begins.shape[0] - first)
-        it = Reading(spans, known, starts, groups, read, network.added, network.eps)
+        it = Reading(spans, known, starts, groups, first, read, positions, network.eps)
         spans[:] = 0
         spans[START, 1] = 1
         if network.two_streams:
             known[INPUT] = read_stream(
-                program.inputs, network, inputs[first : first + groups], input_lengths[first : first + groups], False, input_starts, a,
+                program.inputs, network, positions, first, inputs[first : first + groups],
+                input_lengths[first : first + groups], False, input_starts, a,
             )  # fmt: skip
             spans[INPUT, 1] = input_starts[known[INPUT]]
         place = 0
         while any_goes_on(outputs, first, first + groups):
             starts[place], starts[place + 1] = place * groups, (place + 1) * groups
+            lengths[:] = place + 1
             for group in range(groups):
                 row = starts[place] + group
                 for lane in range(LANES):
                     numbers[lane] = next_token(outputs, first + group, lane, place)
-                    read[group, lane] = place + 1
-                mark_numbers(
-                    numbers, a, network.types, place_of(own.types, own.types_apart, row, group)
-                )
+                types = place_of(own.types, own.types_apart, row, group)
+                mark_numbers(numbers, a, network.types, types)
                 if not program.together:
                     store(a, own.is_token + row, spread(np.float32(1)))
-                    tell_attention(own, network, place, group, row, read[group], a)
+                    here = positions.rows[first + group]
+                    tell_attention(own, network, positions, here, place, group, row, lengths, a)
             for span in (TOKENS, TARGETS):
                 spans[span, 0], spans[span, 1] = starts[place], starts[place + 1]
-            spans[STEPS, 0], spans[STEPS, 1] = (
-                starts[place] * program.steps,
-                starts[place + 1] * program.steps,
-            )
+            steps = program.steps
+            spans[STEPS, 0], spans[STEPS, 1] = starts[place] * steps, starts[place + 1] * steps
             known[TOKENS] = place + 1
             play(program.forward, it, a, w, nothing)
             spans[INPUT, 1] = spans[START, 1] = 0

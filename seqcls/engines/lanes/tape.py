@@ -1,525 +1,637 @@
-# ruff: noqa
-# mypy: ignore-errors
-"""What one writes a model with: values, instructions that make values of values, and parameters.
+"""What one writes a model with: values, and instructions that make values of values.
 
 An instruction is emitted together with a function that emits its gradient; these are called
-backwards. Who comes first to a gradient writes it, who comes later adds to it. Room follows from
-the lists: a value has it from the first instruction that names it to the last.
+backwards. Who comes first to a gradient writes it, who comes later adds to it. So the order of a
+sum is that of emission, reversed. Room follows from the lists: a value has it from the first
+instruction that names it to the last. Numba is not loaded.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, Self
 
 import numpy as np
+from jaxtyping import Int64
 
-from seqcls.engines.lanes.attention import SOFTMAX, SUM
-from seqcls.engines.lanes.elementary import Norm
-from seqcls.engines.lanes.interpreter import *
-from seqcls.engines.lanes.packing import padded_size
-from seqcls.engines.lanes.recurrence import GRU, RNN, SLSTM
-from seqcls.engines.lanes.tiles import LinearLayer
-from seqcls.engines.lanes.transformer_sizes import QUERIES
+from seqcls.engines.lanes.instructions import (
+    READ,
+    START,
+    STEPS,
+    TARGETS,
+    TOKENS,
+    WIDTH,
+    Activate,
+    Add,
+    AddLearned,
+    AddLearnedGradient,
+    AddWaves,
+    Attend,
+    AttendGradient,
+    ClassifyGradient,
+    Clear,
+    ClearBefore,
+    Convolve,
+    ConvolveGradient,
+    Copy,
+    DistanceGradient,
+    Embed,
+    EmbedGradient,
+    Fold,
+    FoldGradient,
+    Gather,
+    GatherGradient,
+    Linear,
+    LinearGradient,
+    Mean,
+    MeanGradient,
+    Multiply,
+    Normalize,
+    NormalizeGradient,
+    Rates,
+    Recur,
+    RecurGradient,
+    Remember,
+    RememberGradient,
+    Rotate,
+    Scale,
+    Select,
+    SelectGradient,
+    Table,
+    TableGradient,
+    Unfold,
+    UnfoldGradient,
+    values_in,
+    write_row,
+)
+from seqcls.engines.lanes.layers import (
+    GRU,
+    QUERIES,
+    RNN,
+    SLSTM,
+    SOFTMAX,
+    SUM,
+    UNBIASED,
+    Channels,
+    Heads,
+    How,
+    LinearLayer,
+    NormLayer,
+)
+from seqcls.engines.lanes.parameters import Axis, Parameters
+from seqcls.models.positions.numbers import BUCKETS
 
 TRAINING, ANSWERING, WRITING = range(3)
-
-
-class Axis(NamedTuple):
-    """Where the numbers of an axis stand, and its size filled up."""
-
-    places: np.ndarray
-    size: int
-
-    @classmethod
-    def of(cls, size):
-        return cls(np.arange(size), padded_size(size))
-
-    @classmethod
-    def parts(cls, parts, size):
-        """Parts one after another, each filled up."""
-        width = padded_size(size)
-        return cls(
-            np.add.outer(np.arange(parts) * width, np.arange(size)).reshape(-1), parts * width
-        )
-
-
-class Parameters:
-    """Where parameters stand, by name; `{}` in a name is `weight` or `bias`."""
-
-    def __init__(self):
-        self.size, self.slots = 0, {}
-
-    def take(self, name, *axes):
-        start, places, step = self.size, np.zeros((), np.int64), 1
-        for axis in reversed(axes):
-            places = np.add.outer(axis.places * step, places)
-            step *= axis.size
-        if name is not None:
-            self.slots[name] = start + places
-        self.size += step
-        return start
-
-    def linear(self, names, outputs, inputs, bias):
-        """One layer of some of the same sizes, one below another."""
-        weights = [self.take(name.format("weight"), outputs, inputs) for name in names]
-        biases = [self.take(name.format("bias"), outputs) for name in names if bias]
-        return LinearLayer(
-            inputs.size, len(names) * outputs.size, weights[0], biases[0] if bias else -1
-        )
-
-    def norm(self, name, kind, axis):
-        weight = self.take(name.format("weight"), axis)
-        bias = self.take(name.format("bias"), axis) if kind == 2 else -1
-        return Norm(kind, len(axis.places), 0.0, weight, bias)
+"""What lists are played for."""
 
 
 class Value:
     """Rows of vectors over a span; some columns of another's where it has a parent."""
 
-    def __init__(self, width, span, parent=None, moved=0):
+    def __init__(self, width: int, span: int, parent: Self | None = None, moved: int = 0) -> None:
         self.width, self.span, self.parent, self.moved = width, span, parent, moved
-        self.root = parent.root if parent else self
-        self.first = self.grad = None
-        self.kept = False
+        self.root: Value = self if parent is None else parent.root
+        self.first: int | None = None
+        self.gradient: Value | None = None
+        self.has_gradient = True
+        self.is_kept = False
         """Whether tokens that come later read it."""
-        self.rows = None
+        self.rows: int | None = None
 
-    def part(self, moved, width):
+    def part(self, moved: int, width: int) -> "Value":
+        """Some of its columns."""
         return Value(width, self.span, self, moved)
 
-    def again(self, span=None):
+    def again(self, span: int | None = None) -> "Value":
         """The same numbers after an instruction in place, or over another span."""
         return Value(self.width, self.span if span is None else span, self, 0)
 
     @property
-    def apart(self):
+    def apart(self) -> int:
+        # One vector more in every row: rows that are a power of two apart share lines of the cache.
         return self.root.width + 1
 
     @property
-    def place(self):
-        return self.root.first if self.parent is None else self.parent.place + self.moved
+    def place(self) -> int:
+        if self.parent is not None:
+            return self.parent.place + self.moved
+        assert self.first is not None
+        return self.first
 
 
 class Tape:
-    """Instructions, and room for so many rows of each span."""
+    """Instructions, and room for so many rows of each span.
 
-    def __init__(self, rows, use):
+    Args:
+        rows: by span.
+        use: `TRAINING`, `ANSWERING` or `WRITING`.
+    """
+
+    def __init__(self, rows: Mapping[int, int], use: int) -> None:
         self.rows, self.use, self.size = rows, use, 0
-        self.forward, self.backward, self.later = [], [], []
-        self.together = True  # Until an instruction wants all tokens of one group side by side.
+        self.forward: list[tuple[int, Any]] = []
+        self.backward: list[tuple[int, Any]] = []
+        self.later: list[Callable[[], None]] = []
+        # Until an instruction wants all tokens of one group side by side.
+        self.together = True
 
-    def tokens(self, span):
+    def tokens(self, span: int) -> int:
+        """Those of a group, at most."""
         return 1 if span == READ else self.rows[span] // self.rows[READ]
 
     # Room.
 
-    def vectors(self, count):
+    def vectors(self, count: int) -> int:
+        """Where room for so many vectors begins."""
         self.size += count
         return self.size - count
 
-    def value(self, width, span, kept=False):
+    def value(self, width: int, span: int, *, is_kept: bool = False) -> Value:
+        """A value that some instruction writes."""
         x = Value(width, span)
-        x.kept = kept
+        x.is_kept = is_kept
         return x
 
-    def scratch(self, vectors, kept=False):
+    def scratch(self, vectors: int, *, is_kept: bool = False) -> Value:
         """Room that is no row of anything."""
-        x = self.value(vectors - 1, START, kept)
+        x = self.value(vectors - 1, START, is_kept=is_kept)
         x.rows = 1
         return x
 
-    def given(self, width, span):
+    def square(self, rows: int, columns: int) -> Value:
+        """So many rows, whatever the spans."""
+        x = self.value(columns, START)
+        x.rows = rows
+        return x
+
+    def input(self, width: int, span: int) -> Value:
         """What is written before the instructions are run."""
         x = self.value(width, span)
         x.first = self.vectors(self.num_rows(x) * x.apart)
         return x
 
-    def num_rows(self, x):
-        rows = x.rows or self.rows[x.span]
-        return (
-            self.rows[READ] * rows // self.rows[TOKENS]
-            if self.is_passing(x) and not x.rows
-            else rows
-        )
+    def num_rows(self, x: Value) -> int:
+        if x.rows is not None:
+            return x.rows
+        rows = self.rows[x.span]
+        return self.rows[READ] * rows // self.rows[TOKENS] if self.is_passing(x) else rows
 
-    def address(self, x):
+    def address(self, x: Value) -> tuple[int, int]:
+        """Where it begins, and how far rows are apart: negative where there is room for one token."""
         return x.place, -x.apart if self.is_passing(x.root) else x.apart
 
-    def is_passing(self, x):
+    def is_passing(self, x: Value) -> bool:
         """Whether it has rows for the tokens of one place alone."""
-        return self.use == WRITING and not x.kept and x.span in (TOKENS, TARGETS, STEPS)
+        return self.use == WRITING and not x.is_kept and x.span in (TOKENS, TARGETS, STEPS)
 
-    def finish(self):
+    def finish(self) -> tuple[Int64[np.ndarray, "row column"], Int64[np.ndarray, "row column"]]:
         """The instructions as numbers: forward and backward; values get their room."""
         if self.use == TRAINING:
-            for back in reversed(self.later):
-                back()
-        lists, last, free = [*self.forward, *self.backward], {}, {}
-        told = {
-            x.root
-            for instruction in lists
-            for x in instruction
-            if isinstance(x, Value) and x.root.first is not None
-        }
-        for number, instruction in enumerate(lists):
-            last |= {x.root: number for x in instruction if isinstance(x, Value)}
-        for number, instruction in enumerate(lists):
-            named = dict.fromkeys(x.root for x in instruction if isinstance(x, Value))
-            for x in named:
-                x.size = self.num_rows(x) * x.apart
+            for emit_gradient in reversed(self.later):
+                emit_gradient()
+        named = [
+            list(dict.fromkeys(x.root for x in values_in(instruction)))
+            for _, instruction in (*self.forward, *self.backward)
+        ]
+        inputs = {x for roots in named for x in roots if x.first is not None}
+        last = {x: number for number, roots in enumerate(named) for x in roots}
+        free: dict[int, list[int]] = {}
+        for number, roots in enumerate(named):
+            for x in roots:
+                size = self.num_rows(x) * x.apart
                 if x.first is None:
-                    x.first = (
-                        free[x.size].pop()
-                        if free.get(x.size) and not x.kept
-                        else self.vectors(x.size)
-                    )
-            for x in named:
-                if last[x] == number and not x.kept and number < len(lists) - 1 and x not in told:
-                    free.setdefault(x.size, []).append(x.first)
+                    reused = free.get(size) if not x.is_kept else None
+                    x.first = reused.pop() if reused else self.vectors(size)
+            # What the last instruction leaves is read after it.
+            for x in roots if number < len(named) - 1 else ():
+                if last[x] == number and not x.is_kept and x not in inputs:
+                    assert x.first is not None
+                    free.setdefault(self.num_rows(x) * x.apart, []).append(x.first)
         forward, backward = (
-            [self.numbers(x) for x in part] for part in (self.forward, self.backward)
+            np.array([write_row(x, span, self.address) for span, x in part], np.int64)
+            for part in (self.forward, self.backward)
         )
-        return np.array(forward), np.array(backward, np.int64).reshape(-1, WIDTH)
+        return forward, backward.reshape(-1, WIDTH)
 
-    def numbers(self, instruction):
-        flat = []
-        for x in instruction:
-            if isinstance(x, Value):
-                flat += self.address(x)
-            else:
-                flat += [0, 0] if x is None else [int(x)]
-        return flat + [0] * (WIDTH - len(flat))
+    def emit(self, span: int, instruction: Any) -> None:
+        self.forward.append((span, instruction))
 
-    def emit(self, code, span, *operands):
-        self.forward.append((code, span, *operands))
+    def emit_back(self, span: int, instruction: Any) -> None:
+        self.backward.append((span, instruction))
 
-    def emit_back(self, code, span, *operands):
-        self.backward.append((code, span, *operands))
-
-    def slot(self, x):
+    def gradient_of(self, x: Value) -> tuple[Value, bool]:
         """D of a value, and whether something stands there already."""
-        known = x.grad is not None
-        if not known:
-            whole = x.parent and self.slot(x.parent)[0]
-            x.grad = whole.part(x.moved, x.width) if whole else self.value(x.width, x.span)
-        return x.grad, known
+        if x.gradient is not None:
+            return x.gradient, True
+        if x.parent is None:
+            x.gradient = self.value(x.width, x.span)
+        else:
+            x.gradient = self.gradient_of(x.parent)[0].part(x.moved, x.width)
+        return x.gradient, False
+
+    def write_gradient(self, x: Value) -> Value:
+        """D of a value that nothing has written to before."""
+        return self.gradient_of(x)[0]
 
     # Instructions of rows.
 
-    def linear(self, x, layer, onto=None):
+    def linear(self, x: Value, layer: LinearLayer, onto: Value | None = None) -> Value:
         """W x + b, or that added to another value, with which it then shares the gradient."""
         y = self.value(layer.outputs, x.span)
         if onto is not None:
-            self.emit(COPY, x.span, onto, y, None, layer.outputs)
-        self.emit(LINEAR, x.span, x, y, None, *layer, onto is not None)
+            self.emit(x.span, Copy(onto, y, layer.outputs))
+        self.emit(x.span, Linear(x, y, layer, onto is not None))
 
-        def back():
-            to, adds = (None, False) if x.grad is False else self.slot(x)
-            self.emit_back(D_LINEAR, x.span, x, y.grad, to, *layer, adds)
-            if onto is not None and onto.grad is None:
-                onto.grad = y.grad
+        def back() -> None:
+            dx, adds = self.gradient_of(x) if x.has_gradient else (None, False)
+            self.emit_back(x.span, LinearGradient(x, y.gradient, dx, layer, adds))
+            if onto is not None and onto.gradient is None:
+                onto.gradient = y.gradient
             elif onto is not None:
-                self.emit_back(ADD, x.span, y.grad, onto.grad, None, layer.outputs)
+                self.emit_back(x.span, Add(y.gradient, onto.gradient, layer.outputs))
 
         self.later.append(back)
         return y
 
-    def classify(self, x, layer):
+    def classify(self, x: Value, layer: LinearLayer) -> Value:
         """One logit."""
         y = self.value(layer.outputs, x.span)
-        self.emit(LINEAR, x.span, x, y, None, *layer, False)
-        own = (layer.inputs, layer.weight, layer.bias)
+        self.emit(x.span, Linear(x, y, layer, False))
+
+        def back() -> None:
+            dx = self.write_gradient(x)
+            self.emit_back(x.span, ClassifyGradient(x, y.gradient, dx, layer))
+
+        self.later.append(back)
+        return y
+
+    def norm(self, x: Value, layer: NormLayer | None) -> Value:
+        """A norm of each row, if there is one."""
+        if layer is None:
+            return x
+        y, units = self.value(x.width, x.span), self.value(x.width, x.span)
+        scales = self.value(0, x.span)
+        if x.width > layer.size:  # Whatever writes a value leaves zeros in what it is filled up with.
+            self.emit(x.span, Clear(y))
+        self.emit(x.span, Normalize(x, y, layer, units, scales))
+
+        def back() -> None:
+            dx, adds = self.gradient_of(x)
+            if x.width > layer.size and not adds:
+                self.emit_back(x.span, Clear(dx))
+            sums = self.scratch(2 * layer.size)
+            dy = y.gradient
+            self.emit_back(x.span, NormalizeGradient(dy, dx, layer, units, scales, sums, adds))
+
+        self.later.append(back)
+        return y
+
+    def activate(self, function: int, x: Value, heads: Heads | None = None) -> Value:
+        """A function of each number, in place; of heads, not of what they are filled up with."""
+        slopes, y = self.value(x.width, x.span), x.again()
+        width, size = (heads.head_width, heads.head_size) if heads else (1, 1)
+        self.emit(x.span, Activate(x, slopes, x.width, function, width, size))
+
+        def back() -> None:
+            self.emit_back(x.span, Multiply(self.write_gradient(y), slopes, x.width))
+
+        self.later.append(back)
+        return y
+
+    def scale(self, x: Value, factors: int) -> Value:
+        """Each row by a vector of its own, in place."""
+        y = x.again()
+        self.emit(x.span, Scale(x, x.width, factors))
         self.later.append(
-            lambda: self.emit_back(D_CLASSIFY, x.span, x, y.grad, self.slot(x)[0], *own)
+            lambda: self.emit_back(x.span, Scale(self.write_gradient(y), x.width, factors))
         )
         return y
 
-    def norm(self, x, layer):
-        if layer is None:
-            return x
-        y, units, scales = (
-            self.value(x.width, x.span),
-            self.value(x.width, x.span),
-            self.value(0, x.span),
+    def rotate(self, x: Value, heads: Heads, turns: int) -> Value:
+        """The pairs of every head by their places, in place."""
+        y = x.again()
+        self.emit(x.span, Rotate(x, heads, turns, False))
+        self.later.append(
+            lambda: self.emit_back(x.span, Rotate(self.write_gradient(y), heads, turns, True))
         )
-        own = (layer.kind, layer.size, layer.weight, layer.bias, units, scales)
-        if (
-            x.width > layer.size
-        ):  # Whatever writes a value leaves zeros in what it is filled up with.
-            self.emit(CLEAR, x.span, y, None, None)
-        self.emit(NORM, x.span, x, y, None, *own)
+        return y
 
-        def back():
-            to, adds = self.slot(x)
-            if x.width > layer.size and not adds:
-                self.emit_back(CLEAR, x.span, to, None, None)
+    def embed(self, types: Value, embedding: int, kinds: int, width: int) -> Value:
+        """The embeddings of token types."""
+        y = self.value(width, types.span)
+        self.emit(types.span, Embed(types, y, width, kinds, embedding))
+
+        def back() -> None:
             self.emit_back(
-                D_NORM, x.span, y.grad, to, None, *own, self.scratch(2 * layer.size), adds
+                types.span, EmbedGradient(types, y.gradient, width, embedding, types.width)
             )
 
         self.later.append(back)
         return y
 
-    def activate(self, code, x, *more):
-        """In place."""
-        slopes, y = self.value(x.width, x.span), x.again()
-        self.emit(code, x.span, x, slopes, None, x.width, *more)
+    def add_waves(self, x: Value) -> None:
+        """Adds to embeddings what their places say."""
+        self.emit(x.span, AddWaves(x, x.width))
 
-        def back():
-            self.emit_back(MULTIPLY, x.span, self.slot(y)[0], slopes, None, x.width)
+    def add_learned(self, x: Value, hidden: int, table: int, is_token: int) -> None:
+        """Adds to embeddings the rows of a table for their places."""
+        self.emit(x.span, AddLearned(x, hidden, x.width, table))
+
+        def back() -> None:
+            dx = self.write_gradient(x)
+            self.emit_back(x.span, AddLearnedGradient(dx, hidden, x.width, table, is_token))
 
         self.later.append(back)
-        return y
-
-    def scale(self, x, factor):
-        """Each row by a number of its own, in place."""
-        y = x.again()
-        self.emit(SCALE, x.span, x, None, None, x.width, factor)
-        self.later.append(
-            lambda: self.emit_back(SCALE, x.span, self.slot(y)[0], None, None, x.width, factor)
-        )
-        return y
-
-    def rotate(self, x, heads, turns):
-        """The pairs of every head by their places, in place."""
-        y, own = x.again(), (heads.heads, heads.head_width, heads.head_size // 2, turns)
-        self.emit(ROTATE, x.span, x, None, None, *own, 1)
-        self.later.append(
-            lambda: self.emit_back(ROTATE, x.span, self.slot(y)[0], None, None, *own, -1)
-        )
-        return y
-
-    def embed(self, types, embedding, kinds, width, has_places):
-        y = self.value(width, types.span)
-        self.emit(EMBED, types.span, types, y, None, width, kinds, embedding, types.width)
-        if has_places:
-            self.emit(ADD_PLACES, types.span, y, None, None, width)
-        own = (width, kinds, embedding, types.width)
-        self.later.append(lambda: self.emit_back(D_EMBED, types.span, types, y.grad, None, *own))
-        return y
 
     # Instructions of strings.
 
-    def gather(self, x):
+    def gather(self, x: Value) -> Value:
         """What is read of each group."""
         y = self.value(x.width, READ)
-        self.emit(GATHER, READ, x, y, None, x.width)
+        self.emit(READ, Gather(x, y, x.width))
 
-        def back():
-            to, known = self.slot(x)
+        def back() -> None:
+            dx, known = self.gradient_of(x)
             if not known:
-                self.emit_back(CLEAR, x.span, to, None, None)
-            self.emit_back(D_GATHER, READ, y.grad, to, None, x.width)
+                self.emit_back(x.span, Clear(dx))
+            self.emit_back(READ, GatherGradient(y.gradient, dx, x.width))
 
         self.later.append(back)
         return y
 
-    def mean(self, x, is_token, share):
+    def mean(self, x: Value, is_token: int, share: int) -> Value:
+        """The mean over the tokens of each string."""
         y = self.value(x.width, READ)
-        own = (x.width, is_token, share)
-        self.emit(MEAN, READ, x, y, None, *own)
-        self.later.append(lambda: self.emit_back(D_MEAN, READ, y.grad, self.slot(x)[0], None, *own))
+        self.emit(READ, Mean(x, y, x.width, is_token, share))
+
+        def back() -> None:
+            dx = self.write_gradient(x)
+            self.emit_back(READ, MeanGradient(y.gradient, dx, x.width, is_token, share))
+
+        self.later.append(back)
         return y
 
-    def targets(self, x):
+    def targets(self, x: Value) -> Value:
         """The rows at which something is predicted."""
         y = x.again(TARGETS)
-        self.later.append(
-            lambda: self.emit_back(CLEAR_BEFORE, TARGETS, self.slot(y)[0], None, None)
-        )
+        self.later.append(lambda: self.emit_back(TARGETS, ClearBefore(self.write_gradient(y))))
         return y
 
-    def attend(self, query, key_value, heads, mask, kind=SOFTMAX, causal=False):
+    def attend(
+        self,
+        query: Value,
+        key_value: Value,
+        heads: Heads,
+        mask: int,
+        *,
+        shares: int = SOFTMAX,
+        causal: bool = False,
+        bias: int = UNBIASED,
+        table: int = 0,
+        distances: int = 0,
+    ) -> Value:
         """What heads mix of the values; the mask has a vector for each token of the keys."""
-        self.together, key_value.root.kept = False, True
+        self.together, key_value.root.is_kept = False, True
         queries, keys = self.tokens(query.span), self.tokens(key_value.span)
         keep = queries if self.use == TRAINING else 0
-        scores = self.scratch(
-            (heads.heads * queries if keep else min(queries, QUERIES)) * (keys + 1)
+        rows = heads.heads * queries if keep else min(queries, QUERIES)
+        scores, mixed = self.square(rows, keys), self.value(heads.joined, query.span)
+        sums = self.scratch(heads.heads * queries if shares == SUM else 1)
+        how = How(shares, causal, query.span == READ, keep, bias, table, distances)
+        forward = Attend(
+            query, key_value, mixed, heads, how, key_value.span, scores, sums, mask, keys
         )
-        mixed, shares = (
-            self.value(heads.joined, query.span),
-            self.scratch(heads.heads * queries if kind == SUM else 1),
-        )
-        own = (*heads, kind, causal, keep, key_value.span, scores, shares, mask, keys)
-        self.emit(ATTEND, query.span, query, key_value, mixed, *own)
+        self.emit(query.span, forward)
 
-        def back():
-            to = (
-                self.slot(query)[0],
-                self.slot(key_value)[0],
-                self.scratch(min(queries, QUERIES) * (keys + 1)),
-            )
-            self.emit_back(D_ATTEND, query.span, query, key_value, mixed.grad, *own, *to)
+        def back() -> None:
+            to = self.write_gradient(query), self.write_gradient(key_value)
+            scratch = self.scratch(min(queries, QUERIES) * (keys + 1))
+            self.emit_back(query.span, AttendGradient(forward, mixed.gradient, *to, scratch))
 
         self.later.append(back)
         return mixed
 
-    def recur(self, x, layer, cell, heads, width, weight, bias):
+    def distances(self, heads: int, table: int) -> int:
+        """Where D of the numbers of distances is summed up, of all blocks that add them."""
+        sums = self.input(BUCKETS * heads - 1, START)
+        sums.rows = 1
+        self.later.append(lambda: self.emit_back(START, DistanceGradient(sums, heads, table)))
+        return sums.place
+
+    def recur(
+        self,
+        x: Value,
+        layer: LinearLayer,
+        cell: int,
+        heads: int,
+        width: int,
+        weight: int,
+        bias: int,
+    ) -> Value:
         """The states of a cell; the layer is what the input gives to its gates, token by token."""
         rows, groups, joined = self.rows[TOKENS], self.rows[READ], heads * width
-        given, state, previous = (
-            self.value(layer.outputs, TOKENS),
-            self.value(joined, TOKENS, kept=True),
-            self.value(joined, TOKENS),
+        size, row = rows * (joined + 1), joined + 1
+        gates, previous = self.value(layer.outputs, TOKENS), self.value(joined, TOKENS)
+        state = self.value(joined, TOKENS, is_kept=True)
+        cells = {RNN: 1, GRU: 1, SLSTM: 4 * size}.get(cell, 2 * size)
+        forward = Recur(
+            cell=cell,
+            heads=heads,
+            width=width,
+            weight=weight,
+            bias=bias,
+            gates=gates,
+            from_state=self.value(layer.outputs, TOKENS) if cell == GRU else gates,
+            state=state,
+            previous=previous,
+            kept=self.scratch(cells, is_kept=True),
+            size=size,
+            zero=self.scratch(groups * row, is_kept=True),
+            input=x,
+            input_layer=layer,
         )
-        size = rows * (joined + 1)
-        cells, zero = (
-            self.scratch({RNN: 1, GRU: 1, SLSTM: 4 * size}.get(cell, 2 * size), True),
-            self.scratch(groups * (joined + 1), True),
-        )
-        u = self.value(layer.outputs, TOKENS) if cell == GRU else given
-        own = (cell, heads, width, weight, bias, u, cells, size, zero, x, *layer)
-        self.emit(RECUR, TOKENS, given, state, previous, *own)
+        self.emit(TOKENS, forward)
 
-        def back():
+        def back() -> None:
             to = self.value(layer.outputs, TOKENS)
             du = self.value(layer.outputs, TOKENS) if cell == GRU else to
-            self.emit_back(
-                D_RECUR,
-                TOKENS,
-                given,
-                state,
-                previous,
-                *own,
-                state.grad,
-                to,
-                du,
-                self.scratch(3 * groups * (joined + 1)),
-            )
-            d_x, adds = (None, False) if x.grad is False else self.slot(x)
-            self.emit_back(D_LINEAR, TOKENS, x, to, d_x, *layer, adds)
+            scratch = self.scratch(3 * groups * row)
+            self.emit_back(TOKENS, RecurGradient(forward, state.gradient, to, du, scratch))
+            dx, adds = self.gradient_of(x) if x.has_gradient else (None, False)
+            self.emit_back(TOKENS, LinearGradient(x, to, dx, layer, adds))
 
         self.later.append(back)
         return state
 
-    def convolve(self, x, weight):
+    def convolve(self, x: Value, weight: int) -> Value:
         """Each channel over a token and the three before it."""
-        self.together, x.kept = False, True
+        self.together, x.is_kept = False, True
         y = self.value(x.width, x.span)
-        self.emit(CONVOLVE, x.span, x, y, None, x.width, weight)
-        self.later.append(
-            lambda: self.emit_back(D_CONVOLVE, x.span, x, y.grad, self.slot(x)[0], x.width, weight)
-        )
+        self.emit(x.span, Convolve(x, y, x.width, weight))
+
+        def back() -> None:
+            dx = self.write_gradient(x)
+            self.emit_back(x.span, ConvolveGradient(x, y.gradient, dx, x.width, weight))
+
+        self.later.append(back)
         return y
 
-    def unfold(self, x, shared, parts, steps):
+    def unfold(self, x: Value, shared: int, parts: int, steps: int) -> Value:
         """A row for each step of a token: the shared columns, then of each part those of the step."""
         width = (x.width - shared) // (parts * steps)
-        y, own = self.value(shared + parts * width, STEPS), (steps, shared, parts, width)
-        self.emit(UNFOLD, x.span, x, y, None, *own)
-        self.later.append(
-            lambda: self.emit_back(D_UNFOLD, x.span, y.grad, self.slot(x)[0], None, *own)
-        )
+        y = self.value(shared + parts * width, STEPS)
+        self.emit(x.span, Unfold(x, y, steps, shared, parts, width))
+
+        def back() -> None:
+            dx = self.write_gradient(x)
+            self.emit_back(x.span, UnfoldGradient(y.gradient, dx, steps, shared, parts, width))
+
+        self.later.append(back)
         return y
 
-    def fold(self, x, steps):
+    def fold(self, x: Value, steps: int) -> Value:
         """The row of each token's last step."""
         y = self.value(x.width, TOKENS)
-        self.emit(FOLD, TOKENS, x, y, None, steps, x.width)
-        self.later.append(
-            lambda: self.emit_back(D_FOLD, TOKENS, y.grad, self.slot(x)[0], None, steps, x.width)
-        )
+        self.emit(TOKENS, Fold(x, y, steps, x.width))
+
+        def back() -> None:
+            dx = self.write_gradient(x)
+            self.emit_back(TOKENS, FoldGradient(y.gradient, dx, steps, x.width))
+
+        self.later.append(back)
         return y
 
-    def remember(self, given, strength, heads, layers, fading=None, gate=None):
+    def remember(
+        self,
+        given: Value,
+        strength: Value,
+        heads: Heads,
+        norm: int,
+        signed: bool,
+        fading: Value | None = None,
+        gate: Value | None = None,
+        log_rate: int = 0,
+        offset: int = 0,
+    ) -> Value:
         """What a memory mixes of the tokens before: DeltaNet, or Gated DeltaNet where it fades."""
         self.together, span = False, given.span
-        new = lambda width, kept=False: self.value(width, span, kept)
         tokens, joined, keep = self.tokens(span), heads.joined, self.use == TRAINING
-        qkv, lengths, written = new(given.width, True), new(2 * heads.heads - 1), new(joined, True)
-        recalled, units, scales, mixed = new(joined), new(joined), new(heads.heads - 1), new(joined)
-        slopes, sums = (
-            (new(strength.width), new(strength.width, True)) if fading else (strength, strength)
-        )
-        pairs, reads, since = (
-            self.square(heads.heads * tokens if keep else QUERIES, tokens) for _ in range(3)
-        )
-        states = (given, given, qkv, lengths, strength, fading or strength, slopes, sums, written, gate or mixed,
-                  recalled, units, scales, mixed, pairs, reads, since)  # fmt: skip
-        own = (*states, -1, *layers, fading is not None, *heads, keep)
-        self.emit(REMEMBER, span, *own)
 
-        def back():
-            d_given, d_strength = self.slot(given)[0], self.slot(strength)[0]
-            d_fading, d_gate = (
-                (self.slot(fading)[0], self.slot(gate)[0])
-                if fading
-                else (new(strength.width), d_given)
+        def new(width: int, is_kept: bool = False) -> Value:
+            return self.value(width, span, is_kept=is_kept)
+
+        mixed = new(joined)
+        rows = heads.heads * tokens if keep else QUERIES
+        pairs, reads, since = (self.square(rows, tokens) for _ in range(3))
+        forward = Remember(
+            given=given,
+            convolved=given,
+            heads=new(given.width, True),
+            lengths=new(2 * heads.heads - 1),
+            strengths=strength,
+            log_kept=fading or strength,
+            slopes=new(strength.width) if fading else strength,
+            sums=new(strength.width, True) if fading else strength,
+            written=new(joined, True),
+            gate=gate or mixed,
+            recalled=new(joined),
+            units=new(joined),
+            scales=new(heads.heads - 1),
+            mixed=mixed,
+            pairs=pairs,
+            reads=reads,
+            since=since,
+            convolution=-1,
+            norm=norm,
+            log_rate=log_rate,
+            offset=offset,
+            signed=signed,
+            fades=fading is not None,
+            sizes=heads,
+            keep=keep,
+        )
+        self.emit(span, forward)
+
+        def back() -> None:
+            d_given, d_strength = self.write_gradient(given), self.write_gradient(strength)
+            d_fading, d_gate = new(strength.width), d_given
+            if fading and gate:
+                d_fading, d_gate = self.write_gradient(fading), self.write_gradient(gate)
+            if strength.width > heads.heads:
+                for x in dict.fromkeys((d_strength, d_fading)):
+                    self.emit_back(span, Clear(x))
+            gradient = RememberGradient(
+                forward=forward,
+                mixed=mixed.gradient,
+                heads=d_given,
+                given=d_given,
+                gate=d_gate,
+                strengths=d_strength,
+                log_kept=d_fading,
+                pairs=self.square(tokens, tokens),
+                reads=self.square(tokens, tokens),
+                sums=self.scratch(2 * heads.head_width),
             )
-            for x in dict.fromkeys((d_strength, d_fading)) if strength.width > heads.heads else ():
-                self.emit_back(CLEAR, span, x, None, None)
-            to = (
-                mixed.grad,
-                d_given,
-                d_given,
-                d_gate,
-                d_strength,
-                d_fading,
-                self.square(tokens, tokens),
-                self.square(tokens, tokens),
-            )
-            self.emit_back(D_REMEMBER, span, *own, *to, self.scratch(2 * heads.head_width))
+            self.emit_back(span, gradient)
 
         self.later.append(back)
         return mixed
 
-    def select(self, given, sizes, layers):
-        """What a selective memory mixes of the tokens before: Mamba."""
-        self.together, given.kept = False, True
+    def select(self, given: Value, sizes: Channels, layers: Mapping[str, Any]) -> Value:
+        """What a selective memory mixes of the tokens before: Mamba.
+
+        Args:
+            layers: the fields of `Select` that say where parameters stand.
+        """
+        self.together, given.is_kept = False, True
         channels, numbers, ranks = sizes
-        new, keep = lambda width: self.value(width, TOKENS), self.use == TRAINING
-        selected, (convolved, u, steps, slopes, answered, mixed) = (
-            new(ranks + 2 * numbers),
-            (new(channels) for _ in range(6)),
-        )
-        memory = self.scratch(
-            (self.tokens(TOKENS) if keep else self.rows[READ]) * channels * numbers, True
-        )
-        states = (
-            given,
-            convolved,
-            u,
-            selected,
-            steps,
-            slopes,
-            answered,
-            mixed,
-            memory,
-            self.scratch(channels * numbers, True),
-        )
-        own = (*states, *layers, *sizes, keep)
-        self.emit(RATES, START, *own)
-        self.emit(SELECT, TOKENS, *own)
+        keep, memory = self.use == TRAINING, channels * numbers
 
-        def back():
-            to = (
-                mixed.grad,
-                self.slot(given)[0],
-                new(channels),
-                new(ranks + 2 * numbers),
-                new(channels),
+        def new(width: int) -> Value:
+            return self.value(width, TOKENS)
+
+        forward = Select(
+            given=given,
+            convolved=new(channels),
+            channels=new(channels),
+            selected=new(ranks + 2 * numbers),
+            steps=new(channels),
+            slopes=new(channels),
+            answered=new(channels),
+            mixed=new(channels),
+            memory=self.scratch(
+                (self.tokens(TOKENS) if keep else self.rows[READ]) * memory, is_kept=True
+            ),
+            rates=self.scratch(memory, is_kept=True),
+            sizes=sizes,
+            keep=keep,
+            **layers,
+        )
+        self.emit(START, Rates(forward.rates, forward.log_rate, sizes))
+        self.emit(TOKENS, forward)
+
+        def back() -> None:
+            gradient = SelectGradient(
+                forward=forward,
+                mixed=forward.mixed.gradient,
+                given=self.write_gradient(given),
+                channels=new(channels),
+                selected=new(ranks + 2 * numbers),
+                steps=new(channels),
+                memory=self.scratch(memory),
+                rates=self.scratch(memory),
             )
-            self.emit_back(
-                D_SELECT,
-                TOKENS,
-                *own,
-                *to,
-                self.scratch(channels * numbers),
-                self.scratch(channels * numbers),
-            )
+            self.emit_back(TOKENS, gradient)
 
         self.later.append(back)
+        mixed: Value = forward.mixed
         return mixed
 
-    def square(self, rows, columns):
-        x = self.value(columns, START)
-        x.rows = rows
-        return x
-
-    def table(self, types, parameters, layer, embedding):
+    def table(
+        self, types: Value, parameters: Parameters, layer: LinearLayer, embedding: int
+    ) -> LinearLayer:
         """A layer of embeddings as one of token types: what each gives is computed once."""
         table = parameters.take(None, Axis.of(layer.outputs), Axis.of(types.width))
-        own = (layer.outputs, layer.inputs, types.width, layer.weight, embedding, table)
-        self.emit(TABLE, START, None, None, None, *own)
-        self.later.append(lambda: self.emit_back(D_TABLE, START, None, None, None, *own))
-        types.grad = False  # Token types have none.
+        forward = Table(layer.outputs, layer.inputs, types.width, layer.weight, embedding, table)
+        self.emit(START, forward)
+        self.later.append(lambda: self.emit_back(START, TableGradient(forward)))
+        types.has_gradient = False
         return LinearLayer(types.width, layer.outputs, table, layer.bias)
