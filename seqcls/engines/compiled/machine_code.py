@@ -18,18 +18,14 @@ TABLES = "tables"
 """Its part for networks with positions."""
 MEAN = "mean"
 """Its part for networks that read the mean of all states."""
-TRANSFORMER = "transformer"
-TRANSFORMER_OUTPUTS = "transformer_outputs"
 TAPE = "tape"
-"""The parts of the engine of lanes."""
+"""The engine of lanes."""
 
 BEGINNINGS: Mapping[str, tuple[str, ...]] = {
     FUSED: ("fused.kernel", "fused.tiles", "compiled.engine"),
     TABLES: ("fused.table_kernel", "fused.tables", "compiled.engine"),
     MEAN: ("fused.mean", "fused.tiles", "compiled.engine"),
-    TRANSFORMER: ("lanes.transformer_kernel", "lanes.batches"),
-    TRANSFORMER_OUTPUTS: ("lanes.transformer_outputs", "lanes.batches"),
-    TAPE: ("lanes.run", "lanes.batches"),
+    TAPE: ("lanes.run", "compiled.engine"),
 }
 """By part, the module whose functions Python calls, and those that define the tuples which these
 take. All else that is compiled with them is what these modules import."""

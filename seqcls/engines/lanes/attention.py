@@ -143,7 +143,8 @@ def attend(
             product(some, keys, heads.head_size, a, block, key, at, False)
             if how.bias != UNBIASED:
                 slope = positions.slopes[head] if how.bias == ALIBI else ZERO
-                by = (how.bias, slope, places, positions.buckets, w, how.table + head, heads.heads)
+                buckets = positions.buckets[1 if how.causal else 0]
+                by = (how.bias, slope, places, buckets, w, how.table + head, heads.heads)
                 if how.alone:
                     bias_read_scores(keys, a, at.first, *by, read)
                 else:
@@ -183,7 +184,10 @@ def attend_gradient(
             q = query.first + moved + begin * query.apart
             weights, given = Matrix(p, 1, scores.apart), Matrix(d, 1, dmixed.apart)
             product(keys, heads.head_width, some, a, weights, given, to_value, True)
-            value, here = Matrix(key + heads.joined, key_value.apart, 1), Rows(dscores, scores.apart)
+            value, here = (
+                Matrix(key + heads.joined, key_value.apart, 1),
+                Rows(dscores, scores.apart),
+            )
             given = Matrix(d, dmixed.apart, 1)
             product(some, keys, heads.head_size, a, given, value, here, False)
             if how.shares == SOFTMAX:
@@ -194,7 +198,8 @@ def attend_gradient(
                     shares + moved_to,
                 )  # fmt: skip
             if how.bias == RELATIVE:
-                sums, buckets = how.distances + head * BUCKETS, positions.buckets
+                sums = how.distances + head * BUCKETS
+                buckets = positions.buckets[1 if how.causal else 0]
                 if how.alone:
                     read_distance_gradient(keys, a, dscores, sums, buckets, read)
                 else:

@@ -1,14 +1,14 @@
 """Strings as the engine of lanes reads them, and what is learned at each of their tokens."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int16, Int64, Integer, UInt8
 
 from seqcls.cache import remembered
 from seqcls.config import NetworkConfig
-from seqcls.engines.compiled.engine import Flat, Update, some_batches, tiles_between
+from seqcls.engines.compiled.engine import some_batches, tiles_between
 from seqcls.engines.lanes.loss import KEPT, OutputBuffers
 from seqcls.engines.lanes.packing import head_rows, output_rows, padded_size
 from seqcls.engines.lanes.vector import lanes
@@ -135,28 +135,6 @@ def _group(
         size = most * lanes()
         rows = [longest_first[x : x + size] for x in range(0, len(strings), size)]
     return make_groups(readout, strings, targets, rows)
-
-
-class Model(NamedTuple):
-    """A model as compiled code takes it, to train it or only to have it answer."""
-
-    training: bool
-    w: Flat
-    """The parameters, one after another; trained in place."""
-    gradient: Flat
-    """As many zeros, in training."""
-    moments: Float[np.ndarray, "2 parameter"]
-    """AdamW's first and second moments."""
-    step: int
-    """Steps done before."""
-    update: Update
-    sizes: tuple[Any, ...]
-    """A `TransformerSizes` or `RecurrentSizes`; so the next two."""
-    parameters: tuple[Any, ...]
-    at: tuple[Any, ...]
-    """Where the states stand, a `TransformerStates` or `RecurrentStates`."""
-    a: Float[np.ndarray, " number"]
-    """Scratch for the states, zeros at first."""
 
 
 # Strings as models that write, or answer at every token, are taught them: in groups, with what is

@@ -98,7 +98,11 @@ class LaneCell:
         """The sum of the losses of strings and their logits; trains on them if steps are given."""
         found = _nothing_found((0, 0))._replace(logits=np.empty(strings.targets.shape, np.float32))
         width = strings.targets.shape[1]
-        nothing = np.zeros((0, 0, width), np.int16), np.zeros(0, np.float32), np.zeros((0, 0), np.float32)
+        nothing = (
+            np.zeros((0, 0, width), np.int16),
+            np.zeros(0, np.float32),
+            np.zeros((0, 0), np.float32),
+        )
         read = Strings(
             strings.ids,
             strings.lengths,
@@ -162,7 +166,10 @@ class LaneCell:
             rows = max(-(-rows // 64) * 64, groups)
         use = TRAINING if training else ANSWERING
         program, _ = program_of(self.network, rows, max(inputs, 4), groups, use)
-        gradient, states = np.zeros_like(flat) if training else flat[:0], vectors(program.size, lanes())
+        gradient, states = (
+            np.zeros_like(flat) if training else flat[:0],
+            vectors(program.size, lanes()),
+        )
         network = self._network(scaled=scaled)
         model = Model(training, flat, gradient, *(steps or NO_STEPS), network, states)
         loss: float = run(model, program, strings, positions, found)
@@ -195,9 +202,7 @@ class LaneCell:
             return x.transpose(0, 2, 1).reshape(count * width, tokens)
 
         def by_lane(x: np.ndarray, size: int) -> np.ndarray:
-            return np.ascontiguousarray(
-                x[:, :size].reshape(count, width, size).transpose(0, 2, 1)
-            )
+            return np.ascontiguousarray(x[:, :size].reshape(count, width, size).transpose(0, 2, 1))
 
         ids, wanted = by_string(strings.ids), by_string(wanted)
         is_output = np.cumsum(ids == separator_id(self.network), axis=1) > 0
@@ -272,7 +277,11 @@ class LaneCell:
         self, flat: Flat, blank: Blank, inputs: TokenStrings, outputs: OutputBuffers
     ) -> None:
         count, width = blank.begins.shape
-        groups, tokens, most = min(TOGETHER if self.together else WRITTEN_TOGETHER, count), blank.tokens, 4
+        groups, tokens, most = (
+            min(TOGETHER if self.together else WRITTEN_TOGETHER, count),
+            blank.tokens,
+            4,
+        )
         read, lengths = np.zeros((0, 0, width), np.uint8), blank.begins[:0]
         if self.network.architecture == "encoder_decoder":
             # The encoder reads all but SEP, which the decoder reads first.

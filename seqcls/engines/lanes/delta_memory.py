@@ -27,7 +27,6 @@ from typing import NamedTuple
 import numpy as np
 
 from seqcls.engines.lanes.elementary import (
-    RMS,
     TWO,
     Norm,
     NormStates,
@@ -39,16 +38,8 @@ from seqcls.engines.lanes.elementary import (
     silu_slope,
     softplus,
 )
-from seqcls.engines.lanes.tiles import (
-    LinearLayer,
-    Matrix,
-    Rows,
-    apply,
-    apply_gradient,
-    clear,
-    product,
-)
-from seqcls.engines.lanes.transformer_sizes import QUERIES, WINDOW
+from seqcls.engines.lanes.layers import QUERIES, RMS, WINDOW, LinearLayer, Rows
+from seqcls.engines.lanes.tiles import Matrix, apply, apply_gradient, clear, product
 from seqcls.engines.lanes.vector import (
     HALF,
     ONE,

@@ -8,12 +8,9 @@ from jaxtyping import Float, Int64
 
 from seqcls.config import COUPLED, NetworkConfig
 from seqcls.engines.compiled.engine import CompiledEngine
-from seqcls.engines.compiled.machine_code import (
-    TAPE,
-    TRANSFORMER,
-    TRANSFORMER_OUTPUTS,
-)
+from seqcls.engines.compiled.machine_code import TAPE
 from seqcls.engines.lanes.packing import shapes
+from seqcls.engines.lanes.programs import slots_of
 from seqcls.kinds import Examples
 from seqcls.kinds.base import Scored, Written
 from seqcls.models import compiled_program
@@ -24,22 +21,15 @@ from seqcls.strings.token_strings import TokenStrings
 
 if TYPE_CHECKING:
     from seqcls.engines.compiled.engine import Program
-    from seqcls.engines.lanes.program import LaneCell, LaneProgram
+    from seqcls.engines.lanes.cell import LaneCell
+    from seqcls.engines.lanes.program import LaneProgram
 
 
 def cell_of(config: NetworkConfig) -> "LaneCell":
     """What is compiled of a network that the engine can train; loaded only where it is used."""
-    if not _on_tape(config):
-        from seqcls.engines.lanes.transformer_cell import TransformerCell
+    from seqcls.engines.lanes.cell import LaneCell
 
-        return TransformerCell(config)
-    from seqcls.engines.lanes.cell import TapeCell
-
-    return TapeCell(config)
-
-
-def _on_tape(config: NetworkConfig) -> bool:
-    return config.architecture != "transformer" and config.positions != "alibi"
+    return LaneCell(config)
 
 
 def program_of(problem: Problem) -> "LaneProgram":
@@ -69,8 +59,8 @@ MOST_TOKENS = 64
 """The most tokens of an alphabet: each token type costs as much as a number of the hidden state.
 Beside the head of a Transformer that writes it is little."""
 
-LETTERS = "adglmprs"
-"""The letters of blocks in a hybrid that are compiled; others are from outside."""
+COMPILED_LETTERS = "adglmprs"
+"""Those of blocks in a hybrid; others are from outside."""
 
 POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative", *COUPLED)
 
@@ -85,9 +75,7 @@ class Lanes(CompiledEngine):
     by_counts = False
     precisions = ("float32",)
     least: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        TRANSFORMER: {"task": "parity", **_SHORT},
-        TRANSFORMER_OUTPUTS: {"task": "copy", **_SHORT},
-        TAPE: {"task": "copy", "architecture": "rnn", **_SHORT},
+        TAPE: {"task": "copy", **_SHORT},
     }
     compiling = "compiling for this machine ({part}), once: about half a minute"
 
@@ -98,19 +86,10 @@ class Lanes(CompiledEngine):
         return _why_not_compiled(problem.network)
 
     def part_of(self, config: NetworkConfig) -> str:
-        if _on_tape(config):
-            return TAPE
-        return TRANSFORMER if config.head == "string" else TRANSFORMER_OUTPUTS
+        return TAPE
 
     def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]]:
-        # The sizes alone, which load no Numba.
-        if not _on_tape(config):
-            from seqcls.engines.lanes import transformer_slots
-
-            return shapes(config, transformer_slots.slots_of(config))
-        from seqcls.engines.lanes import programs
-
-        return shapes(config, programs.slots_of(config))
+        return shapes(config, slots_of(config))
 
     def load(self) -> None:
         from seqcls.engines.lanes import batches  # noqa: F401
@@ -166,19 +145,13 @@ class Lanes(CompiledEngine):
         return [Written(tokens[:count], ended, score) for tokens, count, ended, score in rows]
 
 
-def _no_blocks(config: NetworkConfig) -> str | None:
-    if unknown := [letter for letter in config.layers if letter not in LETTERS]:
-        return f"layers={config.layers!r}: blocks of {unknown[0]!r} are not compiled"
-    return None
-
-
 def _why_not_compiled(config: NetworkConfig) -> str | None:
     if (program := compiled_program(config)) is None:
         return f"architecture={config.architecture!r} is not compiled"
     if config.positions not in POSITIONS:
         return f"positions={config.positions!r} are not compiled"
-    if config.architecture == "hybrid" and (reason := _no_blocks(config)) is not None:
-        return reason
+    if config.architecture == "hybrid" and (unknown := set(config.layers) - set(COMPILED_LETTERS)):
+        return f"layers={config.layers!r}: blocks of {min(unknown)!r} are not compiled"
     if config.precision != "float32":
         return f"precision={config.precision!r} has half the lanes, and is not compiled"
     if config.dropout_rate > 0:

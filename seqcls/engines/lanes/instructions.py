@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
+import numpy as np
+from jaxtyping import Int64
+
 from seqcls.engines.lanes.layers import (
     Channels,
     Heads,
@@ -127,6 +130,14 @@ class Scale(NamedTuple):
     x: Here
     columns: int
     factors: int
+
+
+class Enlarge(NamedTuple):
+    """Rows by the root of a size, in place."""
+
+    x: Here
+    columns: int
+    size: int
 
 
 class Embed(NamedTuple):
@@ -411,7 +422,7 @@ class ConvolveGradient(NamedTuple):
 
 
 class Unfold(NamedTuple):
-    """A row for each step of a token: the shared columns, then of each part those of the step."""
+    """A row for each step of a token: shared columns, then of each part those of the step."""
 
     x: Here
     y: Whole
@@ -464,8 +475,8 @@ class ClearBefore(NamedTuple):
 
 INSTRUCTIONS: tuple[type[Any], ...] = (
     Linear, LinearGradient, ClassifyGradient, Normalize, NormalizeGradient, Activate, Multiply,
-    Copy, Add, Scale, Embed, EmbedGradient, AddWaves, AddLearned, AddLearnedGradient, Rotate,
-    Attend, AttendGradient, DistanceGradient, Remember, RememberGradient, Rates, Select,
+    Copy, Add, Scale, Enlarge, Embed, EmbedGradient, AddWaves, AddLearned, AddLearnedGradient,
+    Rotate, Attend, AttendGradient, DistanceGradient, Remember, RememberGradient, Rates, Select,
     SelectGradient, Recur, RecurGradient, Gather, GatherGradient, Mean, MeanGradient, Table,
     TableGradient, Convolve, ConvolveGradient, Unfold, UnfoldGradient, Fold, FoldGradient, Clear,
     ClearBefore,
@@ -477,7 +488,7 @@ FIRST_COLUMN = 2
 
 @cache
 def fields_of(kind: type[Any]) -> tuple[Any, ...]:
-    """What the fields of an instruction, or of a part of it, are: a type, or how a value is read."""
+    """What fields of an instruction, or of a part of it, are: a type, or how a value is read."""
     hints = get_type_hints(kind, include_extras=True).values()
     return tuple(getattr(hint, "__metadata__", (hint,))[0] for hint in hints)
 
@@ -492,9 +503,7 @@ WIDTH = FIRST_COLUMN + max(width_of(kind) for kind in INSTRUCTIONS)
 """Numbers of an instruction."""
 
 
-def write_row(
-    instruction: Any, span: int, address: Callable[[Any], tuple[int, int]]
-) -> list[int]:
+def write_row(instruction: Any, span: int, address: Callable[[Any], tuple[int, int]]) -> list[int]:
     """An instruction as numbers.
 
     Args:
@@ -558,3 +567,48 @@ def parts_of(kind: type[Any]) -> dict[str, Any]:
     for part in within:
         found |= parts_of(part)
     return found
+
+
+# A list of instructions as it is played.
+
+
+class Stream(NamedTuple):
+    """Where what is read of strings stands, a row for each token."""
+
+    types: int
+    types_apart: int
+    is_token: int
+    mask: int
+    """A vector for each token of each group, group by group, so many tokens apart."""
+    tokens: int
+    factor: int
+    """What queries are multiplied with."""
+    turns: int
+    """Cosine and sine of each pair."""
+    pairs: int
+    hides_cls: bool
+    log_length: bool
+    causal: bool
+
+
+class Program(NamedTuple):
+    """A network's instructions, and where what is written for them and read after them stands."""
+
+    forward: Int64[np.ndarray, "instruction column"]
+    backward: Int64[np.ndarray, "instruction column"]
+    together: bool
+    """Whether all groups of a batch are read at once."""
+    own: Stream
+    inputs: Stream
+    read_factor: int
+    """What the queries of tokens that alone are read are multiplied with; so the next."""
+    read_turns: int
+    crossing: int
+    """What queries are multiplied with that attend to the other stream, a row for each token."""
+    share: int
+    outputs: int
+    outputs_apart: int
+    rows: int
+    steps: int
+    """Rows of a memory for each token."""
+    size: int

@@ -52,6 +52,7 @@ from seqcls.engines.lanes.instructions import (
     DistanceGradient,
     Embed,
     EmbedGradient,
+    Enlarge,
     Fold,
     FoldGradient,
     Gather,
@@ -87,6 +88,7 @@ from seqcls.engines.lanes.moves import (
     average_gradient,
     copy,
     elu,
+    enlarge,
     fold,
     gather,
     make_table,
@@ -161,6 +163,7 @@ MULTIPLY, read_multiply = reading(Multiply)
 COPY, read_copy = reading(Copy)
 ADD, read_add = reading(Add)
 SCALE, read_scale = reading(Scale)
+ENLARGE, read_enlarge = reading(Enlarge)
 EMBED, read_embed = reading(Embed)
 EMBED_GRADIENT, read_embed_gradient = reading(EmbedGradient)
 ADD_WAVES, read_add_waves = reading(AddWaves)
@@ -303,6 +306,9 @@ def play(rows_of_list, it, a, w, gradient):
         elif code == SCALE:
             o = read_scale(row, first, 0, 1)
             scale(rows, o.columns, a, o.x, o.factors + first)
+        elif code == ENLARGE:
+            o = read_enlarge(row, first, 0, 1)
+            enlarge(rows, o.columns, a, o.x, o.size)
         elif code == EMBED:
             o = read_embed(row, first, 0, 1)
             matrix = Matrix(o.embedding, 1, o.columns)
@@ -363,7 +369,8 @@ def play(rows_of_list, it, a, w, gradient):
             o = read_remember_gradient(row, 0, 0, 1)
             layers, states = delta_rooms(o.forward, o.forward.scales)
             to = DeltaGradients(
-                o.mixed, o.heads, o.given, o.gate, o.strengths, o.log_kept, o.pairs, o.reads, o.sums,
+                o.mixed, o.heads, o.given, o.gate, o.strengths, o.log_kept, o.pairs, o.reads,
+                o.sums,
             )  # fmt: skip
             remember_gradient(rows, o.forward.sizes, layers, a, states, to, w, gradient)
         elif code == RATES:

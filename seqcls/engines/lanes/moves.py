@@ -2,6 +2,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """Kernels that move rows: gathered, copied, added, scaled, averaged, unfolded; tables of layers."""
 
+import math
+
+import numpy as np
+
 from seqcls.engines.lanes.elementary import exp
 from seqcls.engines.lanes.layers import Rows
 from seqcls.engines.lanes.vector import (
@@ -70,7 +74,9 @@ def average(width, a, x, is_token, share, groups, tokens, starts, y):
             for token in range(tokens):
                 row = starts[token] + group
                 if row < starts[token + 1]:
-                    value = fma(load(a, x.first + row * x.apart + i), load(a, is_token + row), value)
+                    value = fma(
+                        load(a, x.first + row * x.apart + i), load(a, is_token + row), value
+                    )
             store(a, y.first + group * y.apart + i, value * load(a, share + group))
 
 
@@ -96,6 +102,15 @@ def scale(rows, columns, a, x, factor0):
 
 
 @kernel
+def enlarge(rows, columns, a, x, size):
+    """Multiplies rows by the root of a size."""
+    factor = spread(np.float32(math.sqrt(size)))
+    for r in range(rows):
+        for index in range(x.first + r * x.apart, x.first + r * x.apart + columns):
+            store(a, index, load(a, index) * factor)
+
+
+@kernel
 def copy(rows, columns, a, x, y):
     """Copies rows."""
     for r in range(rows):
@@ -114,7 +129,7 @@ def add(rows, columns, a, x, y):
 
 @kernel
 def elu(rows, columns, width, size, a, x, slopes):
-    """Replaces x by elu(x) + 1, but what heads are filled up with; leaves the slopes."""
+    """Replaces x by ELU of it plus 1, but what heads are filled up with; leaves the slopes."""
     for r in range(rows):
         for index in range(columns):
             value, slope = load(a, x.first + r * x.apart + index), spread(ZERO)
@@ -174,7 +189,9 @@ def make_table(it, w):
         for kind in range(it.kinds):
             value = ZERO
             for i in range(it.inputs):
-                value += w[it.weight + output * it.inputs + i] * w[it.embedding + kind * it.inputs + i]
+                value += (
+                    w[it.weight + output * it.inputs + i] * w[it.embedding + kind * it.inputs + i]
+                )
             w[it.table + output * it.kinds + kind] = value
 
 

@@ -34,7 +34,7 @@ class Parameters:
 
     def __init__(self) -> None:
         self.size = 0
-        self.slots: dict[str, Int64[np.ndarray, "..."]] = {}
+        self.slots: dict[str, Int64[np.ndarray, ...]] = {}
 
     def take(self, name: str | None, *axes: Axis) -> int:
         """Where a parameter begins that has these axes; what has no name is no parameter."""

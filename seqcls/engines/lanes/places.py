@@ -47,7 +47,7 @@ def make_positions(
         row[: len(drawn)] = drawn[:tokens]
     scheme = config.positions
     added, cosines, sines = (np.zeros((1, 1, 1), np.float32) for _ in range(3))
-    distances, slope = np.zeros(1, np.int64), np.zeros(1, np.float32)
+    distances, slope = np.zeros((2, 1), np.int64), np.zeros(1, np.float32)
     if scheme == "sinusoidal":
         added = np.zeros((*numbers.shape, padded_size(config.hidden_size)), np.float32)
         added[:, :, : config.hidden_size] = waves(numbers, config.hidden_size)
@@ -60,8 +60,11 @@ def make_positions(
     elif scheme == "alibi":
         slope = np.array(slopes(config.num_attention_heads), np.float32)
     elif scheme == "relative":
+        # An encoder reads in both directions, a decoder backwards, all else as its mask says.
         both = config.attention_mask == "full"
-        distances = buckets(np.arange(-tokens, tokens + 1), both_directions=both)
+        ways = (True, False) if config.architecture == "encoder_decoder" else (both, both)
+        every = np.arange(-tokens, tokens + 1)
+        distances = np.stack([buckets(every, both_directions=way) for way in ways])
     return PositionArrays(rows, numbers[:, :, None], added, cosines, sines, distances, slope)
 
 
@@ -107,7 +110,9 @@ def positions_of_lesson(
         return fixed_positions(network, count, tokens)
     places = _without_draws(network, lesson, is_drawn=rng is not None)
     if rng is not None:
-        places = shift_positions(network, places, _offsets(network, rng, places, lesson, batch_size))
+        places = shift_positions(
+            network, places, _offsets(network, rng, places, lesson, batch_size)
+        )
     return in_lanes(network, places, *lesson.lanes_of_strings)
 
 

@@ -39,7 +39,8 @@ class PositionArrays(NamedTuple):
     """(row, position, pair)."""
     sines: np.ndarray
     buckets: np.ndarray
-    """(distance), from minus half of their number on."""
+    """(2, distance): in both directions, or backwards where attention is causal; from minus half of
+    their number on."""
     slopes: np.ndarray
     """(head)."""
 
@@ -134,7 +135,9 @@ def rotate(tokens, heads, head_width, pairs, a, x0, row, turns0, sign):
 
 
 @kernel
-def bias_scores(queries, first, keys, a, scores0, row, bias, slope, places, buckets, w, table, step):
+def bias_scores(
+    queries, first, keys, a, scores0, row, bias, slope, places, buckets, w, table, step
+):
     """Adds to scores what the distance between two tokens adds in one head.
 
     Queries are the tokens from `first` on. With ALIBI that is the distance of their places times

@@ -7,19 +7,27 @@ a weight's places follow from its axes. Numba is not loaded.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int64
 
 from seqcls.config import COUPLED, NetworkConfig
-from seqcls.engines.lanes.instructions import INPUT, READ, START, STEPS, TARGETS, TOKENS
+from seqcls.engines.lanes.instructions import (
+    INPUT,
+    READ,
+    START,
+    STEPS,
+    TARGETS,
+    TOKENS,
+    Program,
+    Stream,
+)
 from seqcls.engines.lanes.layers import (
     ACTIVATIONS,
     ALIBI,
     CELLS,
     ELU,
     GATES,
+    LSTM,
     NORMS,
     RELATIVE,
     SLSTM,
@@ -50,46 +58,6 @@ LETTERS = {
 """The letters of what mixes tokens in a block, as those of `layers`."""
 
 
-class Stream(NamedTuple):
-    """Where what is read of strings stands, a row for each token."""
-
-    types: int
-    types_apart: int
-    is_token: int
-    mask: int
-    """A vector for each token of each group, group by group, so many tokens apart."""
-    tokens: int
-    factor: int
-    """What queries are multiplied with."""
-    turns: int
-    """Cosine and sine of each pair."""
-    pairs: int
-    hides_cls: bool
-    log_length: bool
-    causal: bool
-
-
-class Program(NamedTuple):
-    """A network's instructions, and where what is written for them and read after them stands."""
-
-    forward: Int64[np.ndarray, "instruction column"]
-    backward: Int64[np.ndarray, "instruction column"]
-    together: bool
-    """Whether all groups of a batch are read at once."""
-    own: Stream
-    inputs: Stream
-    read_factor: int
-    """What the queries of tokens that alone are read are multiplied with; so the next."""
-    read_turns: int
-    share: int
-    outputs: int
-    outputs_apart: int
-    rows: int
-    steps: int
-    """Rows of a memory for each token."""
-    size: int
-
-
 Read = Callable[[], Value]
 """What is read of a block's input: of all tokens, or of those that alone are read."""
 Mixer = Callable[[Value, Read], Value]
@@ -108,25 +76,31 @@ class Model:
         self.pairs = size // 2 if config.positions == "rotary" else 0
         self.read_turns = self.tape.vectors(rows[READ] * 2 * self.pairs)
         self.read_factor, self.share = (self.tape.vectors(rows[READ]) for _ in range(2))
+        self.crossing = self.tape.vectors(rows[TOKENS] * (config.architecture == "encoder_decoder"))
         kinds = Axis(head_rows(config), padded_size(embedded_rows(config)))
         self.embedding = self.parameters.take("embedding.weight", kinds, self.hidden)
-        self.bias, self.table, self.distances = self._positions()
+        self.bias, self.table, self.distances = UNBIASED, 0, 0
+        if config.architecture != "encoder_decoder":
+            self.take_positions()
 
-    def _positions(self) -> tuple[int, int, int]:
-        """What distances add to scores; where a table of places begins, and sums of its D."""
-        config, bias = self.config, UNBIASED
+    def take_positions(self, side: str = "") -> None:
+        """Sets what distances add to scores; where a table of places begins, and sums of its D.
+
+        Args:
+            side: before the names of its parameters.
+        """
+        config, name = self.config, side + "positions.table.weight"
         if config.positions == "alibi":
-            bias = ALIBI
-        if config.positions == "relative":
+            self.bias = ALIBI
+        elif config.positions == "relative":
             heads = config.num_attention_heads
             axes = Axis(np.arange(BUCKETS), BUCKETS), Axis(np.arange(heads), heads)
-            table = self.parameters.take("positions.table.weight", *axes)
-            return RELATIVE, table, self.tape.distances(heads, table)
-        if has_table(config):
+            self.bias, self.table = RELATIVE, self.parameters.take(name, *axes)
+            self.distances = self.tape.distances(heads, self.table)
+        elif has_table(config):
             places = table_size(config) or 0
             axis = Axis(np.arange(places), places)
-            return bias, self.parameters.take("positions.table.weight", axis, self.hidden), 0
-        return bias, 0, 0
+            self.table = self.parameters.take(name, axis, self.hidden)
 
     def stream(self, span: int, mask: str, hides_cls: bool) -> tuple[Value, Stream]:
         """The token types of a span, and what else is told of its tokens."""
@@ -152,6 +126,8 @@ class Model:
         """Embeddings, with what places add to them."""
         config, tape = self.config, self.tape
         x = tape.embed(types, self.embedding, config.num_letters + 1, self.hidden.size)
+        if config.embedding_scale == "sqrt":
+            x = tape.enlarge(x, config.hidden_size)
         if config.positions == "sinusoidal":
             tape.add_waves(x)
         elif has_table(config):
@@ -220,9 +196,7 @@ class Model:
                     whole.weight + joined * whole.inputs,
                     whole.bias + joined if biases else -1,
                 )
-                query = tape.linear(
-                    tape.gather(n) if alone else n, whole._replace(outputs=joined)
-                )
+                query = tape.linear(tape.gather(n) if alone else n, whole._replace(outputs=joined))
                 key_value = tape.linear(n if keys_of is None else keys_of, rest)
             else:
                 both = tape.linear(n, whole)
@@ -235,7 +209,8 @@ class Model:
                     turns = self.read_turns if alone else stream.turns
                     query = tape.rotate(query, self.heads, turns)
                     tape.rotate(key_value.part(0, joined), self.heads, stream.turns)
-                query = tape.scale(query, self.read_factor if alone else stream.factor)
+                factor = self.read_factor if alone else stream.factor
+                query = tape.scale(query, factor if keys_of is None else self.crossing)
             mixed = tape.attend(
                 query,
                 key_value,
@@ -340,9 +315,7 @@ class Model:
             gates, biases = Axis.parts(4 * heads, size), self.config.biases
             layer = parameters.linear([f"{name}.input.{{}}"], gates, self.hidden, biases)
             weights = [
-                parameters.take(
-                    f"{name}.recurrent.{x}.weight", Axis.parts(4, size), Axis.of(size)
-                )
+                parameters.take(f"{name}.recurrent.{x}.weight", Axis.parts(4, size), Axis.of(size))
                 for x in range(heads)
             ]
             state = tape.recur(n, layer, SLSTM, heads, width, weights[0], -1)
@@ -350,6 +323,21 @@ class Model:
             names = [f"{name}.output.{{}}"]
             output = parameters.linear(names, self.hidden, self.by_head, False)
             return tape.linear(state, output, onto=onto())
+
+        return mix
+
+    def cell(self, name: str, *, single: bool) -> Mixer:
+        """An LSTM's cell, whose state is added as it is."""
+        tape, parameters = self.tape, self.parameters
+
+        def mix(n: Value, onto: Read) -> Value:
+            gates, biases = Axis.parts(GATES["lstm"], self.config.hidden_size), self.config.biases
+            layer, own = (
+                parameters.linear([f"{name}.cell.{x}_{{}}"], gates, self.hidden, biases)
+                for x in ("input", "state")
+            )
+            state = tape.recur(n, layer, LSTM, 1, self.hidden.size, own.weight, own.bias)
+            return tape.add(tape.gather(state) if single else state, onto())
 
         return mix
 
@@ -427,6 +415,7 @@ def blocks(model: Model) -> Parts:
             ),
             "m": partial(model.selective, inside, single=single),
             "s": partial(model.slstm, inside, single=single),
+            "r": partial(model.cell, inside, single=single),
         }
         x = model.block(name, [norm], x, [makers[letter]()], single)
     return model.head(x, stream), stream, None
@@ -456,8 +445,9 @@ def recurrent(model: Model) -> Parts:
 
 
 def encoder_decoder(model: Model) -> Parts:
-    """An encoder of the input; a decoder of the output, which attends to the encoder's last states."""
+    """An encoder of the input; a decoder of the output, which attends to the encoded input."""
     config, tape = model.config, model.tape
+    model.take_positions("encoder.")
     types, inputs = model.stream(INPUT, "full", config.no_attend_cls)
     x = model.embed(types, inputs)
     for number in range(config.num_blocks):
@@ -465,6 +455,7 @@ def encoder_decoder(model: Model) -> Parts:
         own = model.attention(name + "attention", inputs)
         x = model.block(name, ["attention_norm"], x, [own], False)
     encoded = tape.norm(x, model.final_norm("encoder."))
+    model.take_positions("decoder.")
     types, outputs = model.stream(TOKENS, "causal", False)
     x = model.embed(types, outputs)
     for number in range(config.num_blocks):
@@ -520,6 +511,7 @@ def program_of(
         inputs=inputs or own,
         read_factor=model.read_factor,
         read_turns=model.read_turns,
+        crossing=model.crossing,
         share=model.share,
         outputs=first,
         outputs_apart=apart,

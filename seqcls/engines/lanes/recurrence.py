@@ -20,18 +20,9 @@ from seqcls.engines.lanes.cells import (
     slstm,
     slstm_gradient,
 )
-from seqcls.engines.lanes.tiles import (
-    LinearLayer,
-    Rows,
-    apply,
-    clear,
-    input_gradient,
-    parameter_gradient,
-)
+from seqcls.engines.lanes.layers import GRU, LSTM, SLSTM, LinearLayer, Rows
+from seqcls.engines.lanes.tiles import apply, clear, input_gradient, parameter_gradient
 from seqcls.engines.lanes.vector import kernel, load, store
-
-RNN, GRU, LSTM, SLSTM = range(4)
-GATES = {"rnn": 1, "gru": 3, "lstm": 4, "slstm": 4}
 
 
 class Loop(NamedTuple):

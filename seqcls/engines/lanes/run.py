@@ -15,7 +15,7 @@ from seqcls.engines.compiled.machine_code import TAPE
 from seqcls.engines.lanes.attention import MASKED
 from seqcls.engines.lanes.instructions import INPUT, READ, START, STEPS, TARGETS, TOKENS
 from seqcls.engines.lanes.interpreter import Reading, play
-from seqcls.engines.lanes.layers import FIRST, LinearLayer, Rows
+from seqcls.engines.lanes.layers import FIRST, Rows
 from seqcls.engines.lanes.loss import (
     Head,
     Taught,
@@ -27,8 +27,8 @@ from seqcls.engines.lanes.loss import (
     token_losses,
     write_likeliest,
 )
-from seqcls.engines.lanes.positions import PositionArrays, fill_read_turns, fill_turns
-from seqcls.engines.lanes.tiles import clear
+from seqcls.engines.lanes.positions import fill_read_turns, fill_turns
+from seqcls.engines.lanes.tiles import COLUMNS, clear
 from seqcls.engines.lanes.vector import LANES, ZERO, kernel, load, spread, store
 
 
@@ -70,7 +70,7 @@ class Model(NamedTuple):
 
 
 class Strings(NamedTuple):
-    """`LaneStrings` and what is to be predicted of them, with inputs where an encoder reads them."""
+    """`LaneStrings`, what is to be predicted of them, and inputs where an encoder reads them."""
 
     ids: np.ndarray
     lengths: np.ndarray
@@ -167,6 +167,22 @@ def tell_attention(s, network, positions, place, token, group, row, lengths, a):
 
 
 @kernel
+def tell_crossing(program, network, lengths, first, rows, a):
+    """Writes what the queries of some rows are multiplied with that attend to the other stream.
+
+    Args:
+        lengths: (group, lane): tokens of that.
+    """
+    for row in range(first, first + rows):
+        for lane in range(LANES):
+            factor = network.factor
+            if program.inputs.log_length:
+                length = lengths[row % lengths.shape[0], lane]
+                factor *= np.float32(math.log(max(length, 1)))
+            a[(program.crossing + row) * LANES + lane] = factor
+
+
+@kernel
 def tell_readout(program, network, positions, number, lengths, starts, read, a):
     """Writes which row of each string is read, and what its query is told; its share of a mean.
 
@@ -241,7 +257,7 @@ def run(model, program, strings, positions, found):
     rows_most, scratch = program.rows + 4, np.zeros(4 * LANES, np.float32)
     wanted = np.zeros((rows_most, LANES), np.int16)
     owners, places = np.zeros(rows_most, np.int64), np.zeros(rows_most, np.int64)
-    head = Head(LinearLayer(0, 0, 0, -1), network.outputs, network.at_places)
+    head = Head(network.outputs, network.at_places)
     lesson = Taught(
         wanted, strings.sets, owners, places, found.losses, found.missed, found.missed_inside,
         found.said, scratch,
@@ -265,6 +281,7 @@ def run(model, program, strings, positions, found):
                     strings.input_lengths[first:last], False, input_starts, a,
                 )  # fmt: skip
                 spans[INPUT, 1] = input_starts[known[INPUT]]
+                tell_crossing(program, network, strings.input_lengths[first:last], 0, rows, a)
             begin = rows
             if network.at_tokens:
                 begin = tell_targets(strings, first, tokens, starts, wanted, owners, places)
@@ -275,11 +292,14 @@ def run(model, program, strings, positions, found):
             it = Reading(spans, known, starts, groups, first, read, positions, network.eps)
             play(program.forward, it, a, w, gradient)
             if network.at_tokens:
-                at = program.outputs + begin * program.outputs_apart
-                total += token_losses(
-                    rows - begin, begin, head, a, Rows(0, 0), Rows(at, program.outputs_apart), w,
-                    lesson, strings.shares[batch], training,
-                )  # fmt: skip
+                # Where nothing is trained losses are summed by four rows.
+                some = max(rows - begin, 1) if training else COLUMNS
+                for row in range(begin, rows, some):
+                    at = program.outputs + row * program.outputs_apart
+                    total += token_losses(
+                        min(some, rows - row), row, head, a, Rows(at, program.outputs_apart),
+                        lesson, strings.shares[batch], training,
+                    )  # fmt: skip
             else:
                 total += string_losses(program, network, first, groups, strings, found, slopes, a)
             if training:
@@ -308,7 +328,7 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
     spans, known = np.zeros((6, 2), np.int64), np.zeros(6, np.int64)
     read, numbers = np.zeros((together, LANES), np.int64), np.zeros(LANES, np.int64)
     lengths, nothing = np.zeros(LANES, np.int64), np.zeros(0, np.float32)
-    head = Head(LinearLayer(0, 0, 0, -1), network.outputs, network.at_places)
+    head = Head(network.outputs, network.at_places)
     own = program.own
     for first in range(0, outputs.begins.shape[0], together):
         groups = min(together, outputs.begins.shape[0] - first)
@@ -335,6 +355,9 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
                     store(a, own.is_token + row, spread(np.float32(1)))
                     here = positions.rows[first + group]
                     tell_attention(own, network, positions, here, place, group, row, lengths, a)
+            if network.two_streams:
+                lengths_of_inputs = input_lengths[first : first + groups]
+                tell_crossing(program, network, lengths_of_inputs, starts[place], groups, a)
             for span in (TOKENS, TARGETS):
                 spans[span, 0], spans[span, 1] = starts[place], starts[place + 1]
             steps = program.steps

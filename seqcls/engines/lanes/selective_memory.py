@@ -25,7 +25,8 @@ import numpy as np
 
 from seqcls.engines.lanes.delta_memory import convolve, convolve_gradient
 from seqcls.engines.lanes.elementary import TWO, exp, sigmoid, silu, silu_slope, softplus
-from seqcls.engines.lanes.tiles import LinearLayer, Rows, apply, apply_gradient, clear
+from seqcls.engines.lanes.layers import LinearLayer, Rows
+from seqcls.engines.lanes.tiles import apply, apply_gradient, clear
 from seqcls.engines.lanes.vector import (
     ONE,
     ZERO,

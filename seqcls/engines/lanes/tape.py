@@ -35,6 +35,7 @@ from seqcls.engines.lanes.instructions import (
     DistanceGradient,
     Embed,
     EmbedGradient,
+    Enlarge,
     Fold,
     FoldGradient,
     Gather,
@@ -175,7 +176,7 @@ class Tape:
         return self.rows[READ] * rows // self.rows[TOKENS] if self.is_passing(x) else rows
 
     def address(self, x: Value) -> tuple[int, int]:
-        """Where it begins, and how far rows are apart: negative where there is room for one token."""
+        """Where it begins, and how far rows are apart: negative if there is room for one token."""
         return x.place, -x.apart if self.is_passing(x.root) else x.apart
 
     def is_passing(self, x: Value) -> bool:
@@ -243,10 +244,8 @@ class Tape:
         def back() -> None:
             dx, adds = self.gradient_of(x) if x.has_gradient else (None, False)
             self.emit_back(x.span, LinearGradient(x, y.gradient, dx, layer, adds))
-            if onto is not None and onto.gradient is None:
-                onto.gradient = y.gradient
-            elif onto is not None:
-                self.emit_back(x.span, Add(y.gradient, onto.gradient, layer.outputs))
+            if onto is not None:
+                self._share_gradient(y, onto)
 
         self.later.append(back)
         return y
@@ -269,7 +268,9 @@ class Tape:
             return x
         y, units = self.value(x.width, x.span), self.value(x.width, x.span)
         scales = self.value(0, x.span)
-        if x.width > layer.size:  # Whatever writes a value leaves zeros in what it is filled up with.
+        if (
+            x.width > layer.size
+        ):  # Whatever writes a value leaves zeros in what it is filled up with.
             self.emit(x.span, Clear(y))
         self.emit(x.span, Normalize(x, y, layer, units, scales))
 
@@ -326,6 +327,35 @@ class Tape:
 
         self.later.append(back)
         return y
+
+    def enlarge(self, x: Value, size: int) -> Value:
+        """Each number by the root of a size, in place."""
+        y = x.again()
+        self.emit(x.span, Enlarge(x, x.width, size))
+        self.later.append(
+            lambda: self.emit_back(x.span, Enlarge(self.write_gradient(y), x.width, size))
+        )
+        return y
+
+    def add(self, x: Value, onto: Value) -> Value:
+        """The sum of two values, of which `onto` then shares its gradient."""
+        y = self.value(x.width, x.span)
+        self.emit(x.span, Copy(onto, y, x.width))
+        self.emit(x.span, Add(x, y, x.width))
+
+        def back() -> None:
+            self.emit_back(x.span, Copy(y.gradient, self.write_gradient(x), x.width))
+            self._share_gradient(y, onto)
+
+        self.later.append(back)
+        return y
+
+    def _share_gradient(self, y: Value, onto: Value) -> None:
+        """Makes D of a sum that of what it is added to, or adds it there."""
+        if onto.gradient is None:
+            onto.gradient = y.gradient
+        else:
+            self.emit_back(y.span, Add(y.gradient, onto.gradient, y.width))
 
     def add_waves(self, x: Value) -> None:
         """Adds to embeddings what their places say."""
@@ -475,7 +505,7 @@ class Tape:
         return y
 
     def unfold(self, x: Value, shared: int, parts: int, steps: int) -> Value:
-        """A row for each step of a token: the shared columns, then of each part those of the step."""
+        """A row for each step of a token: shared columns, then of each part those of the step."""
         width = (x.width - shared) // (parts * steps)
         y = self.value(shared + parts * width, STEPS)
         self.emit(x.span, Unfold(x, y, steps, shared, parts, width))
