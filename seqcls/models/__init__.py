@@ -311,6 +311,7 @@ _OWN: Mapping[str, Entry] = {
         _no_encoder_decoder,
         several_outputs=True,
         sizes=ENCODER_DECODER,
+        compiled="transformer",
     ),
     "paragraph_reader": Entry(
         "seqcls.models.encoder_decoder:ParagraphReader",
@@ -333,7 +334,9 @@ _OWN: Mapping[str, Entry] = {
     "gated_deltanet": _mixing(
         "g", "gated_deltanet:GatedDeltaNet", GATED_DELTANET, *_DELTA, compiled="transformer"
     ),
-    "deltaproduct": _mixing("p", "deltaproduct:DeltaProduct", DELTAPRODUCT, *_DELTA, _STEPS),
+    "deltaproduct": _mixing(
+        "p", "deltaproduct:DeltaProduct", DELTAPRODUCT, *_DELTA, _STEPS, compiled="transformer"
+    ),
     "mamba": _mixing(
         "m",
         "mamba:Mamba",
@@ -341,8 +344,10 @@ _OWN: Mapping[str, Entry] = {
         *("eigenvalue_range", "expand", "state_size"),
         compiled="transformer",
     ),
-    "slstm": _mixing("s", "slstm:SLSTM", SLSTM, *_HEADS),
-    "linear_attention": _mixing("l", "mixing:LinearAttention", LINEAR_ATTENTION, *_HEADS),
+    "slstm": _mixing("s", "slstm:SLSTM", SLSTM, *_HEADS, compiled="transformer"),
+    "linear_attention": _mixing(
+        "l", "mixing:LinearAttention", LINEAR_ATTENTION, *_HEADS, compiled="transformer"
+    ),
     "hybrid": Entry(
         "seqcls.models.hybrid:Hybrid",
         _OF_HYBRIDS,

@@ -15,7 +15,7 @@ from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds import KINDS, Examples, Kind, kind_name
 from seqcls.kinds.places import PlacesKind
 from seqcls.kinds.transduction import NO_TARGET, separator_id
-from seqcls.models.positions import Readout, read_ids
+from seqcls.models.positions import LETTERS_ALONE, Readout, read_ids
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import TokenStrings
@@ -64,7 +64,7 @@ def make_groups(
         batches: the rows of the strings of each batch.
     """
     width = lanes()
-    lengths = strings.lengths + (readout != "mean")
+    lengths = strings.lengths + (readout not in LETTERS_ALONE)
     sizes = np.array([-(-len(rows) // width) for rows in batches], np.int64)
     ends = np.cumsum(sizes)
     places = np.empty(len(strings), np.int64)
