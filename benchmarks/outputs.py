@@ -31,7 +31,11 @@ CASES: dict[str, dict[str, Any]] = {
     "width 16, 2 blocks": {"hidden_size": 16, "num_blocks": 2},
     "LSTM of 16": {"architecture": "lstm", "hidden_size": 16},
     "LSTM of 64": {"architecture": "lstm", "hidden_size": 64},
-}
+    "encoder-decoder of 32": {
+        "architecture": "encoder_decoder", "hidden_size": 32, "num_blocks": 2,
+    },
+    "Gated DeltaNet of 32": {"architecture": "gated_deltanet", "hidden_size": 32, "num_blocks": 2},
+}  # fmt: skip
 
 
 def main() -> None:

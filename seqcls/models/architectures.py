@@ -213,6 +213,7 @@ class EncoderDecoder(Architecture):
     path = "seqcls.models.encoder_decoder:EncoderDecoder"
     reads = (Transformer.reads - {"attention_mask", "readout"}) | {"embedding_scale"}
     several_outputs = True
+    compiled: ClassVar[Compiled | None] = "transformer"
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
@@ -245,6 +246,7 @@ class ParagraphReader(EncoderDecoder):
 
     path = "seqcls.models.encoder_decoder:ParagraphReader"
     reads = EncoderDecoder.reads | OF_PICTURES
+    compiled = None
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:

@@ -80,6 +80,7 @@ class LinearAttention(MixingArchitecture):
 
     path = "seqcls.models.mixing:LinearAttention"
     reads = OF_MIXING | _HEADS
+    compiled: ClassVar[Compiled | None] = "transformer"
     letter = "l"
 
     @classmethod
@@ -114,6 +115,7 @@ class DeltaProduct(MixingArchitecture):
 
     path = "seqcls.models.deltaproduct:DeltaProduct"
     reads = _DELTA | {"householder_steps"}
+    compiled: ClassVar[Compiled | None] = "transformer"
     letter = "p"
 
     @classmethod
@@ -149,6 +151,7 @@ class SLSTM(MixingArchitecture):
 
     path = "seqcls.models.slstm:SLSTM"
     reads = OF_MIXING | _HEADS
+    compiled: ClassVar[Compiled | None] = "transformer"
     letter = "s"
 
     @classmethod

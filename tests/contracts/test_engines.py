@@ -78,9 +78,9 @@ NARROWER: dict[str, dict[str, Any]] = {
     "lanes": {
         "architecture": [
             "transformer", "transformer", "rnn", "gru", "lstm", "deltanet", "gated_deltanet",
-            "mamba", "hybrid",
+            "mamba", "hybrid", "deltaproduct", "slstm", "linear_attention",
         ],
-        "layers": ["mag", "mda"], "householder_steps": [2],
+        "layers": ["mag", "mda", "lps", "ras"],
         "attention_scale": ["sqrt", "log_length"], "final_norm": [False],
         "position_draw": ["sorted"], "activation": ["gelu", "relu"],
     },
@@ -137,6 +137,7 @@ def test_an_answer_depends_on_nothing_beside_it(name: str) -> None:
 COMPILED_WRITERS = (
     *("two blocks", "sinusoidal", "learned", "shifted", "rotary", "alibi", "coupled", "gpt2"),
     *("coupled_marks", "rnn", "gru", "lstm", "deltanet", "gated_deltanet", "mamba", "hybrid"),
+    *("deltaproduct", "slstm", "linear_attention", "encoder_decoder"),
 )
 
 
@@ -224,7 +225,12 @@ TRAINED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "writes, shifted, by steps": ("gpt2", "writes", {**BY_STEPS, "warm_up_steps": 2}),
     "writes, coupled": ("coupled", "writes", FROZEN),
     "writes, gru, tied": ("gru", "writes", {**BY_STEPS, "tied_embeddings": True, "loss_on": "all"}),
-    "writes, two streams": ("encoder_decoder", "writes", {"dropout_rate": 0.02}),
+    "deltaproduct": ("deltaproduct", "judges", {"gradient_clip": 0.1, **STAGES}),
+    "slstm, parts fixed": ("slstm", "judges", {**BY_STEPS, **FROZEN, "num_blocks": 2}),
+    "linear attention": ("linear_attention", "judges", {"gradient_clip": 0.1}),
+    "writes, slstm": ("slstm", "writes", {"loss_on": "all", **BY_STEPS}),
+    "writes, two streams, dropout": ("encoder_decoder", "writes", {"dropout_rate": 0.02}),
+    "writes, two streams": ("encoder_decoder", "writes", {**BY_STEPS, **FROZEN}),
     "answers": ("rnn", "answers", {"biases": True}),
 }  # fmt: skip
 """By what is special: a network, what it is asked, and how it is trained."""
@@ -419,14 +425,19 @@ CHOSEN: list[tuple[dict[str, Any], str, str]] = [
     ({"architecture": "lstm", **LAST, "precision": "float64"}, "strings", "precision='float64'"),
     ({"architecture": "lstm", **LAST, "hidden_size": 600}, "strings", "hidden_size=600"),
     ({"architecture": "hybrid", **LAST, "layers": "gda"}, "lanes", "architecture='hybrid'"),
-    ({"architecture": "hybrid", **LAST, "layers": "gla"}, "strings", "layers='gla'"),
     *(
-        ({"architecture": x, **LAST}, "strings", f"architecture='{x}'")
+        ({"architecture": x, **LAST}, "lanes", f"architecture='{x}'")
         for x in ("deltaproduct", "slstm", "linear_attention")
     ),
+    ({"architecture": "slstm", **LAST, "dropout_rate": 0.1}, "strings", "dropout_rate=0.1"),
     (WRITES, "lanes", ""),
     ({**WRITES, "precision": "float64"}, "strings", "precision='float64'"),
-    ({**WRITES, "architecture": "encoder_decoder"}, "strings", "architecture='encoder_decoder'"),
+    ({**WRITES, "architecture": "encoder_decoder"}, "lanes", ""),
+    (
+        {**WRITES, "architecture": "encoder_decoder", "attention_scale": "learned_log_length"},
+        "strings", "learned_log_length",
+    ),
+    ({**WRITES, "architecture": "recurrent_attention"}, "strings", "recurrent_attention"),
     ({**WRITES, "architecture": "lstm", "num_tokens": 150}, "strings", "152 tokens"),
     ({**WRITES, "architecture": "lstm", "hidden_size": 300}, "strings", "hidden_size=300"),
     ({**NEXT, "architecture": "rnn"}, "lanes", ""),

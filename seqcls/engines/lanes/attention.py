@@ -22,7 +22,22 @@ string what alone is read. Where a token has nothing to attend to, all its p are
 import numpy as np
 
 from seqcls.engines.lanes.elementary import exp
-from seqcls.engines.lanes.layers import ALIBI, QUERIES, RELATIVE, SOFTMAX, UNBIASED, Rows
+from seqcls.engines.lanes.fire import (
+    add_fire,
+    add_fire_gradient,
+    add_read_fire,
+    add_read_fire_gradient,
+)
+from seqcls.engines.lanes.layers import (
+    ALIBI,
+    CAUSAL_FIRE,
+    FIRE,
+    QUERIES,
+    RELATIVE,
+    SOFTMAX,
+    UNBIASED,
+    Rows,
+)
 from seqcls.engines.lanes.positions import (
     bias_read_scores,
     bias_scores,
@@ -141,9 +156,18 @@ def attend(
             at = Rows(scores.first + moved_to * scores.apart, scores.apart)
             block = Matrix(query.first + moved + begin * query.apart, query.apart, 1)
             product(some, keys, heads.head_size, a, block, key, at, False)
-            if how.bias != UNBIASED:
+            if how.bias >= FIRE:
+                causal, tokens = how.bias == CAUSAL_FIRE, scores.apart - 1
+                number0 = how.table + head * how.rows * tokens
+                if how.alone:
+                    add_read_fire(keys, a, at.first, causal, tokens, number0, read)
+                else:
+                    number0 += begin * tokens if how.rows > 1 else 0
+                    add_fire(some, begin, keys, a, at.first, at.apart, causal, tokens, number0)
+            elif how.bias != UNBIASED:
                 slope = positions.slopes[head] if how.bias == ALIBI else ZERO
-                by = (how.bias, slope, places, positions.buckets, w, how.table + head, heads.heads)
+                buckets = positions.buckets[1 if how.causal else 0]
+                by = (how.bias, slope, places, buckets, w, how.table + head, heads.heads)
                 if how.alone:
                     bias_read_scores(keys, a, at.first, *by, read)
                 else:
@@ -197,11 +221,22 @@ def attend_gradient(
                     shares + moved_to,
                 )  # fmt: skip
             if how.bias == RELATIVE:
-                sums, buckets = how.distances + head * BUCKETS, positions.buckets
+                sums = how.distances + head * BUCKETS
+                buckets = positions.buckets[1 if how.causal else 0]
                 if how.alone:
                     read_distance_gradient(keys, a, dscores, sums, buckets, read)
                 else:
                     distance_gradient(some, begin, keys, a, dscores, scores.apart, sums, buckets)
+            if how.bias >= FIRE:
+                causal, tokens = how.bias == CAUSAL_FIRE, scores.apart - 1
+                d0 = how.distances + head * how.rows * tokens
+                if how.alone:
+                    add_read_fire_gradient(keys, a, dscores, causal, tokens, d0, read)
+                else:
+                    d0 += begin * tokens if how.rows > 1 else 0
+                    add_fire_gradient(
+                        some, begin, keys, a, dscores, scores.apart, causal, tokens, d0
+                    )
             slopes, to = Matrix(dscores, scores.apart, 1), dquery.first + moved
             to_query = Rows(to + begin * dquery.apart, dquery.apart)
             keys_of = Matrix(key, 1, key_value.apart)

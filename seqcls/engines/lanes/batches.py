@@ -16,7 +16,7 @@ from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds import KINDS, Examples, Kind, kind_name
 from seqcls.kinds.places import PlacesKind
 from seqcls.kinds.transduction import NO_TARGET, separator_id
-from seqcls.models.positions import Readout, read_ids
+from seqcls.models.positions import LETTERS_ALONE, Readout, read_ids
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import TokenStrings
@@ -72,7 +72,7 @@ def make_groups(
         by_counts: whether each letter is read once, however often it occurs.
     """
     width = lanes()
-    tokens_read = strings.lengths + (readout != "mean")
+    tokens_read = strings.lengths + (readout not in LETTERS_ALONE)
     if by_counts:
         ids_read, times = read_counts(readout, strings.counts)
         lengths = np.full(len(strings), len(ids_read))

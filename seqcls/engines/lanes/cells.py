@@ -13,7 +13,8 @@ h', c', m' and n' are those of the token before, g what the input gives to each 
 GRU what the state before gives as well; with GRU that is u, since r comes between. Backward, the
 h of an sLSTM does not depend on m, and
 
-    D o = D h c / n    D c += D h o / n    D n -= D h h / n    D t = D c z + D n    D k = D c c' + D n n'
+    D o = D h c / n    D c += D h o / n    D n -= D h h / n
+    D t = D c z + D n  D k = D c c' + D n n'
 
 Rows of states are `row` apart, those of gates `gates_row`.
 """
@@ -126,7 +127,8 @@ def slstm(rows, heads, width, size, a, g0, gates_row, before0, c0, h0, row, is_f
     """Writes states; the gates become t, k, tanh(z) and sigmoid(o).
 
     Of each head the gates stand beside one another. At `c0` are cells, and `size` on each time
-    normalizers, stabilizers and the slopes of log sigmoid(f); at `before0` those of the token before.
+    normalizers, stabilizers and the slopes of log sigmoid(f); at `before0` those of the token
+    before.
     """
     n, m, slopes = size, 2 * size, 3 * size
     for r in range(rows):

@@ -11,7 +11,7 @@ from seqcls.counts import counts_suffice
 from seqcls.engines.compiled.engine import CompiledEngine
 from seqcls.engines.compiled.machine_code import TAPE
 from seqcls.engines.lanes.packing import shapes
-from seqcls.engines.lanes.programs import letters_of, slots_of
+from seqcls.engines.lanes.programs import slots_of
 from seqcls.kinds import Examples
 from seqcls.kinds.base import Scored, Written
 from seqcls.models import compiled_program
@@ -60,7 +60,10 @@ MOST_TOKENS = 64
 """The most tokens of an alphabet: each token type costs as much as a number of the hidden state.
 Beside the head of a Transformer that writes it is little."""
 
-POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative", *COUPLED)
+COMPILED_LETTERS = "adglmprs"
+"""Those of blocks in a hybrid; others are from outside."""
+
+POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative", "fire", *COUPLED)
 
 
 _SHORT = {"train_max_length": 4, "validation_max_length": 4}
@@ -146,28 +149,17 @@ class Lanes(CompiledEngine):
         return [Written(tokens[:count], ended, score) for tokens, count, ended, score in rows]
 
 
-COMPILED_LETTERS = "adgm"
-
-
-def _no_blocks(config: NetworkConfig) -> str | None:
-    if unknown := sorted({*letters_of(config)} - {*COMPILED_LETTERS}):
-        return f"layers={config.layers!r}: blocks of {unknown[0]!r} are not compiled"
-    return None
-
-
 def _why_not_compiled(config: NetworkConfig) -> str | None:
     if (program := compiled_program(config)) is None:
         return f"architecture={config.architecture!r} is not compiled"
     if config.positions not in POSITIONS:
         return f"positions={config.positions!r} are not compiled"
-    if program == "transformer" and (reason := _no_blocks(config)) is not None:
-        return reason
+    if config.architecture == "hybrid" and (unknown := set(config.layers) - set(COMPILED_LETTERS)):
+        return f"layers={config.layers!r}: blocks of {min(unknown)!r} are not compiled"
     if config.precision != "float32":
         return f"precision={config.precision!r} has half the lanes, and is not compiled"
     if config.dropout_rate > 0:
         return f"dropout_rate={config.dropout_rate} is not compiled"
-    if config.attention_scale == "learned_log_length":
-        return "attention_scale='learned_log_length' is not compiled"
     at_tokens = config.head != "string"
     if config.num_letters > MOST_TOKENS and not (at_tokens and program == "transformer"):
         return f"an alphabet of {config.num_letters} tokens: up to {MOST_TOKENS} are compiled"
@@ -176,12 +168,4 @@ def _why_not_compiled(config: NetworkConfig) -> str | None:
         return f"hidden_size={config.hidden_size}: up to {widest} it is faster than PyTorch"
     if at_tokens and config.position_range:
         return f"position_range={config.position_range} is compiled only where one token is read"
-    if at_tokens:
-        return None
-    if config.readout == "last_letter":
-        return "readout='last_letter' is not compiled"
-    if config.final_norm:
-        return "final_norm=True is compiled only where all tokens are read"
-    if config.position_draw != "sorted":
-        return f"position_draw={config.position_draw!r} is compiled only where all tokens are read"
     return None

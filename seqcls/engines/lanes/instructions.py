@@ -154,6 +154,14 @@ class ScaleHeadsGradient(NamedTuple):
     dx: Here
 
 
+class Enlarge(NamedTuple):
+    """Rows by the root of a size, in place."""
+
+    x: Here
+    columns: int
+    size: int
+
+
 class Embed(NamedTuple):
     """Marks of token types to embeddings."""
 
@@ -247,9 +255,9 @@ class DistanceGradient(NamedTuple):
 class Fire(NamedTuple):
     """What FIRE adds to scores; `rows` and `tokens` of each are the room for its numbers."""
 
-    shares: Place
-    numbers: Place
-    gradient: Place
+    shares: int
+    numbers: int
+    gradient: int
     causal: bool
     heads: int
     rows: int
@@ -514,8 +522,9 @@ class ClearBefore(NamedTuple):
 
 INSTRUCTIONS: tuple[type[Any], ...] = (
     Linear, LinearGradient, ClassifyGradient, Normalize, NormalizeGradient, Activate, Multiply,
-    Copy, Add, Scale, ScaleHeads, ScaleHeadsGradient, Embed, EmbedGradient, AddWaves, AddLearned, AddLearnedGradient, Rotate,
-    Attend, AttendGradient, DistanceGradient, Fire, FireGradient, Remember, RememberGradient, Rates, Select,
+    Copy, Add, Scale, ScaleHeads, ScaleHeadsGradient, Enlarge, Embed, EmbedGradient, AddWaves,
+    AddLearned, AddLearnedGradient, Rotate, Attend, AttendGradient, DistanceGradient, Fire,
+    FireGradient, Remember, RememberGradient, Rates, Select,
     SelectGradient, Recur, RecurGradient, Gather, GatherGradient, Mean, MeanGradient, Table,
     TableGradient, Convolve, ConvolveGradient, Unfold, UnfoldGradient, Fold, FoldGradient, Clear,
     ClearBefore,
@@ -642,6 +651,8 @@ class Program(NamedTuple):
     read_factor: int
     """What the queries of tokens that alone are read are multiplied with; so the next."""
     read_turns: int
+    crossing: int
+    """What queries are multiplied with that attend to the other stream, a row for each token."""
     share: int
     outputs: int
     outputs_apart: int

@@ -33,6 +33,7 @@ from seqcls.engines.lanes.elementary import (
     norm_gradient,
     relu,
 )
+from seqcls.engines.lanes.fire import fire, fire_gradient
 from seqcls.engines.lanes.instructions import (
     NUMBERS,
     TOKENS,
@@ -52,6 +53,9 @@ from seqcls.engines.lanes.instructions import (
     DistanceGradient,
     Embed,
     EmbedGradient,
+    Enlarge,
+    Fire,
+    FireGradient,
     Fold,
     FoldGradient,
     Gather,
@@ -70,6 +74,8 @@ from seqcls.engines.lanes.instructions import (
     RememberGradient,
     Rotate,
     Scale,
+    ScaleHeads,
+    ScaleHeadsGradient,
     Select,
     SelectGradient,
     Table,
@@ -87,12 +93,15 @@ from seqcls.engines.lanes.moves import (
     average_gradient,
     copy,
     elu,
+    enlarge,
     fold,
     gather,
     make_table,
     rows_from,
     rows_of_group,
     scale,
+    scale_heads,
+    scale_heads_gradient,
     scatter,
     table_gradient,
     unfold,
@@ -138,6 +147,8 @@ class Reading(NamedTuple):
     groups: int
     number: int
     """Of the first of these groups among all."""
+    lengths: np.ndarray
+    """(group, lane): tokens that are read."""
     read: np.ndarray
     """(group, lane): the row that is read; -1 for none."""
     positions: PositionArrays
@@ -161,6 +172,9 @@ MULTIPLY, read_multiply = reading(Multiply)
 COPY, read_copy = reading(Copy)
 ADD, read_add = reading(Add)
 SCALE, read_scale = reading(Scale)
+SCALE_HEADS, read_scale_heads = reading(ScaleHeads)
+SCALE_HEADS_GRADIENT, read_scale_heads_gradient = reading(ScaleHeadsGradient)
+ENLARGE, read_enlarge = reading(Enlarge)
 EMBED, read_embed = reading(Embed)
 EMBED_GRADIENT, read_embed_gradient = reading(EmbedGradient)
 ADD_WAVES, read_add_waves = reading(AddWaves)
@@ -170,6 +184,8 @@ ROTATE, read_rotate = reading(Rotate)
 ATTEND, read_attend = reading(Attend)
 ATTEND_GRADIENT, read_attend_gradient = reading(AttendGradient)
 DISTANCE_GRADIENT, read_distance_gradient = reading(DistanceGradient)
+FIRE, read_fire = reading(Fire)
+FIRE_GRADIENT, read_fire_gradient = reading(FireGradient)
 REMEMBER, read_remember = reading(Remember)
 REMEMBER_GRADIENT, read_remember_gradient = reading(RememberGradient)
 RATES, read_rates = reading(Rates)
@@ -303,6 +319,14 @@ def play(rows_of_list, it, a, w, gradient):
         elif code == SCALE:
             o = read_scale(row, first, 0, 1)
             scale(rows, o.columns, a, o.x, o.factors + first)
+        elif code == SCALE_HEADS:
+            scale_heads(rows, read_scale_heads(row, first, 0, 1), a, w, first)
+        elif code == SCALE_HEADS_GRADIENT:
+            o = read_scale_heads_gradient(row, first, 0, 1)
+            scale_heads_gradient(rows, o.forward, o.dy, o.dx, a, w, gradient, first)
+        elif code == ENLARGE:
+            o = read_enlarge(row, first, 0, 1)
+            enlarge(rows, o.columns, a, o.x, o.size)
         elif code == EMBED:
             o = read_embed(row, first, 0, 1)
             matrix = Matrix(o.embedding, 1, o.columns)
@@ -353,6 +377,13 @@ def play(rows_of_list, it, a, w, gradient):
         elif code == DISTANCE_GRADIENT:
             o = read_distance_gradient(row, first, 0, 1)
             end_distance_gradient(o.heads, a, o.sums, gradient, o.table)
+        elif code == FIRE:
+            o = read_fire(row, first, 0, 1)
+            fire(o, token, token + tokens, it.known[TOKENS], it.lengths[0], a, w)
+        elif code == FIRE_GRADIENT:
+            o = read_fire_gradient(row, first, 0, 1)
+            known = it.known[TOKENS]
+            fire_gradient(o.forward, o.sums, tokens, known, it.lengths[0], a, w, gradient)
         elif code == REMEMBER:
             for group in range(groups):
                 o = read_remember(row, first, group, groups)

@@ -140,6 +140,14 @@ def share_of(heads):
     return np.float32(1 / math.sqrt(max(heads.head_size, 1)))
 
 
+def enlarge(rows, columns, a, x, size):
+    """Multiplies rows by the root of a size."""
+    factor = spread(np.float32(math.sqrt(size)))
+    for r in range(rows):
+        for index in range(x.first + r * x.apart, x.first + r * x.apart + columns):
+            store(a, index, load(a, index) * factor)
+
+
 @kernel
 def copy(rows, columns, a, x, y):
     """Copies rows."""

@@ -47,7 +47,7 @@ def make_positions(
         row[: len(drawn)] = drawn[:tokens]
     scheme = config.positions
     added, cosines, sines = (np.zeros((1, 1, 1), np.float32) for _ in range(3))
-    distances, slope = np.zeros(1, np.int64), np.zeros(1, np.float32)
+    distances, slope = np.zeros((2, 1), np.int64), np.zeros(1, np.float32)
     if scheme == "sinusoidal":
         added = np.zeros((*numbers.shape, padded_size(config.hidden_size)), np.float32)
         added[:, :, : config.hidden_size] = waves(numbers, config.hidden_size)
@@ -60,8 +60,11 @@ def make_positions(
     elif scheme == "alibi":
         slope = np.array(slopes(config.num_attention_heads), np.float32)
     elif scheme == "relative":
+        # An encoder reads in both directions, a decoder backwards, all else as its mask says.
         both = config.attention_mask == "full"
-        distances = buckets(np.arange(-tokens, tokens + 1), both_directions=both)
+        ways = (True, False) if config.architecture == "encoder_decoder" else (both, both)
+        every = np.arange(-tokens, tokens + 1)
+        distances = np.stack([buckets(every, both_directions=way) for way in ways])
     return PositionArrays(rows, numbers[:, :, None], added, cosines, sines, distances, slope)
 
 
@@ -72,11 +75,21 @@ def fixed_positions(network: NetworkConfig, groups: int, tokens: int) -> Positio
 
 
 def positions_of(
-    network: NetworkConfig, groups: Groups, rng: np.random.Generator | None = None
+    network: NetworkConfig,
+    groups: Groups,
+    batch_size: int = 0,
+    rng: np.random.Generator | None = None,
 ) -> PositionArrays:
-    """The places of strings that are answered once; with a generator, those of training."""
+    """The places of strings that are answered once; with a generator, those of training in batches
+    of this size.
+    """
     strings, drawn_from = groups.strings, network.position_range
     count, tokens, _ = strings.ids.shape
+    if rng is not None and network.position_draw == "shifted":
+        lengths = strings.lengths.reshape(-1)[groups.places]
+        places = np.broadcast_to(np.arange(tokens), (len(lengths), tokens))
+        offsets = _offsets(network, rng, places, lengths, batch_size)
+        return in_lanes(network, shift_positions(network, places, offsets), groups.places, count)
     if not drawn_from:
         return fixed_positions(network, count, tokens)
     if rng is None:
@@ -107,9 +120,9 @@ def positions_of_lesson(
         return fixed_positions(network, count, tokens)
     places = _without_draws(network, lesson, is_drawn=rng is not None)
     if rng is not None:
-        places = shift_positions(
-            network, places, _offsets(network, rng, places, lesson, batch_size)
-        )
+        lengths = lesson.taught.strings.lengths.reshape(-1)[lesson.groups.places]
+        offsets = _offsets(network, rng, places, lengths, batch_size)
+        places = shift_positions(network, places, offsets)
     return in_lanes(network, places, *lesson.lanes_of_strings)
 
 
@@ -146,7 +159,7 @@ def _offsets(
     network: NetworkConfig,
     rng: np.random.Generator,
     places: StringPlaces,
-    lesson: Lesson,
+    lengths: Int64[np.ndarray, " string"],
     batch_size: int,
 ) -> Int64[np.ndarray, " string"]:
     """By how much training moves each string's places, batch after batch."""
@@ -155,7 +168,7 @@ def _offsets(
     if network.coupling:
         left = size - 1 - places.max(axis=1)
     elif network.position_draw == "shifted":
-        left = size - lesson.taught.strings.lengths.reshape(-1)[lesson.groups.places]
+        left = size - lengths
     else:
         return np.zeros(len(places), np.int64)
     starts = range(0, len(left), batch_size)

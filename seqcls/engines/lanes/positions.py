@@ -39,7 +39,8 @@ class PositionArrays(NamedTuple):
     """(row, position, pair)."""
     sines: np.ndarray
     buckets: np.ndarray
-    """(distance), from minus half of their number on."""
+    """(2, distance): in both directions, or backwards where attention is causal; from minus half of
+    their number on."""
     slopes: np.ndarray
     """(head)."""
 

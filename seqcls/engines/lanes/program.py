@@ -2,6 +2,8 @@
 
 from abc import ABC, abstractmethod
 
+import numpy as np
+
 from seqcls.engines.compiled.engine import (
     EpochPart,
     Flat,
@@ -30,7 +32,7 @@ class LaneProgram(ABC):
 
     def __init__(self, problem: Problem, cell: LaneCell) -> None:
         self._cell, self._problem, self._train = cell, problem, problem.train
-        self.rng = training_generator(problem.config.train_seed)
+        self.rng: np.random.Generator | None = training_generator(problem.config.train_seed)
         self.pack, self.unpack = cell.pack, cell.unpack
 
     @abstractmethod
@@ -63,7 +65,7 @@ class AnswerProgram(LaneProgram):
         by_counts = self._cell.by_counts
         groups = epoch_groups(self._readout, self._train, number, by_counts=by_counts)
         if first == 0:
-            self._drawn = positions_of(self._cell.network, groups, self.rng)
+            self._drawn = positions_of(self._cell.network, groups, self._train.batch_size, self.rng)
         strings = some_batches(groups.strings, first, last)
         chosen = tiles_between(groups.strings.ends, first, last)
         places = _some_groups(self._drawn, chosen)

@@ -24,9 +24,13 @@ from seqcls.engines.lanes.instructions import (
 from seqcls.engines.lanes.layers import (
     ACTIVATIONS,
     ALIBI,
+    CAUSAL_FIRE,
     CELLS,
     ELU,
+    FIRE,
+    FIRE_UNITS,
     GATES,
+    LSTM,
     NORMS,
     RELATIVE,
     SLSTM,
@@ -75,25 +79,49 @@ class Model:
         self.pairs = size // 2 if config.positions == "rotary" else 0
         self.read_turns = self.tape.vectors(rows[READ] * 2 * self.pairs)
         self.read_factor, self.share = (self.tape.vectors(rows[READ]) for _ in range(2))
+        self.crossing = self.tape.vectors(rows[TOKENS] * (config.architecture == "encoder_decoder"))
         kinds = Axis(head_rows(config), padded_size(embedded_rows(config)))
         self.embedding = self.parameters.take("embedding.weight", kinds, self.hidden)
-        self.bias, self.table, self.distances = self._positions()
+        self.bias, self.table, self.distances = UNBIASED, 0, 0
+        if config.architecture != "encoder_decoder":
+            self.take_positions()
 
-    def _positions(self) -> tuple[int, int, int]:
-        """What distances add to scores; where a table of places begins, and sums of its D."""
-        config, bias = self.config, UNBIASED
+    def take_positions(self, side: str = "") -> None:
+        """Sets what distances add to scores; where a table of places begins, and sums of its D.
+
+        Args:
+            side: before the names of its parameters.
+        """
+        config, name = self.config, side + "positions.table.weight"
         if config.positions == "alibi":
-            bias = ALIBI
-        if config.positions == "relative":
+            self.bias = ALIBI
+        elif config.positions == "relative":
             heads = config.num_attention_heads
             axes = Axis(np.arange(BUCKETS), BUCKETS), Axis(np.arange(heads), heads)
-            table = self.parameters.take("positions.table.weight", *axes)
-            return RELATIVE, table, self.tape.distances(heads, table)
-        if has_table(config):
+            self.bias, self.table = RELATIVE, self.parameters.take(name, *axes)
+            self.distances = self.tape.distances(heads, self.table)
+        elif config.positions == "fire":
+            causal = config.attention_mask == "causal" or config.architecture != "transformer"
+            self.bias = CAUSAL_FIRE if causal else FIRE
+            self.table, self.distances = self._fire(causal)
+        elif has_table(config):
             places = table_size(config) or 0
             axis = Axis(np.arange(places), places)
-            return bias, self.parameters.take("positions.table.weight", axis, self.hidden), 0
-        return bias, 0, 0
+            self.table = self.parameters.take(name, axis, self.hidden)
+
+    def _fire(self, causal: bool) -> tuple[int, int]:
+        """Where what FIRE adds to scores begins, and D of it."""
+        units, one = Axis.of(FIRE_UNITS), Axis(np.zeros(1, np.int64), 1)
+        heads, take = Axis.of(self.heads.heads), self.parameters.take
+        layers = {
+            "input": take("positions.input.weight", units, one),
+            "input_bias": take("positions.input.bias", units),
+            "output": take("positions.output.weight", heads, units),
+            "output_bias": take("positions.output.bias", heads),
+            "log_scale": take("positions.log_scale", one),
+            "log_threshold": take("positions.log_threshold", one),
+        }
+        return self.tape.fire(self.heads.heads, causal, layers)
 
     def stream(self, span: int, mask: str, hides_cls: bool) -> tuple[Value, Stream]:
         """The token types of a span, and what else is told of its tokens."""
@@ -110,7 +138,7 @@ class Model:
             turns=tape.vectors(rows * 2 * self.pairs),
             pairs=self.pairs,
             hides_cls=hides_cls,
-            log_length=self.config.attention_scale == "log_length",
+            log_length=self.config.attention_scale != "sqrt",
             causal=mask == "causal",
         )
         return types, stream
@@ -119,6 +147,8 @@ class Model:
         """Embeddings, with what places add to them."""
         config, tape = self.config, self.tape
         x = tape.embed(types, self.embedding, config.num_letters + 1, self.hidden.size)
+        if config.embedding_scale == "sqrt":
+            x = tape.enlarge(x, config.hidden_size)
         if config.positions == "sinusoidal":
             tape.add_waves(x)
         elif has_table(config):
@@ -200,7 +230,16 @@ class Model:
                     turns = self.read_turns if alone else stream.turns
                     query = tape.rotate(query, self.heads, turns)
                     tape.rotate(key_value.part(0, joined), self.heads, stream.turns)
-                query = tape.scale(query, self.read_factor if alone else stream.factor)
+                factor = self.read_factor if alone else stream.factor
+                factor = factor if keys_of is None else self.crossing
+                if self.config.attention_scale == "learned_log_length":
+                    learned = (
+                        self.parameters.take(f"{name}.length_{x}", Axis.of(self.heads.heads))
+                        for x in ("scale", "bias")
+                    )
+                    query = tape.scale_heads(query, self.heads, factor, *learned)
+                else:
+                    query = tape.scale(query, factor)
             mixed = tape.attend(
                 query,
                 key_value,
@@ -316,16 +355,29 @@ class Model:
 
         return mix
 
+    def cell(self, name: str, *, single: bool) -> Mixer:
+        """An LSTM's cell, whose state is added as it is."""
+        tape, parameters = self.tape, self.parameters
+
+        def mix(n: Value, onto: Read) -> Value:
+            gates, biases = Axis.parts(GATES["lstm"], self.config.hidden_size), self.config.biases
+            layer, own = (
+                parameters.linear([f"{name}.cell.{x}_{{}}"], gates, self.hidden, biases)
+                for x in ("input", "state")
+            )
+            state = tape.recur(n, layer, LSTM, 1, self.hidden.size, own.weight, own.bias)
+            return tape.add(tape.gather(state) if single else state, onto())
+
+        return mix
+
     def head(self, x: Value, stream: Stream) -> Value:
         """The numbers of each string, or of each token at which something is predicted."""
         config, tape = self.config, self.tape
-        final = self.final_norm()
-        if config.head != "string":
-            x = tape.targets(x)
-        elif x.span != READ:
+        x = tape.norm(tape.targets(x) if config.head != "string" else x, self.final_norm())
+        if config.head == "string" and x.span != READ:
             is_mean = config.readout == "mean"
             x = tape.mean(x, stream.is_token, self.share) if is_mean else tape.gather(x)
-        return self.read(tape.norm(x, final))
+        return self.read(x)
 
     def read(self, x: Value) -> Value:
         """The head, applied to what is read."""
@@ -371,9 +423,9 @@ def blocks(model: Model) -> Parts:
     x, letters = model.embed(types, stream), letters_of(config)
     for number, letter in enumerate(letters):
         name = f"blocks.{number}."
-        # Of the last block only what is read of one token.
+        # Of the last block only what is read of one token; of no letter, zeros are read.
         is_last = number == len(letters) - 1
-        single = is_last and config.head == "string" and config.readout != "mean"
+        single = is_last and config.head == "string" and config.readout in ("first", "last")
         inside, norm = name + "mixer", "mixer_norm"
         if is_transformer:
             inside, norm = name + "attention", "attention_norm"
@@ -390,6 +442,7 @@ def blocks(model: Model) -> Parts:
             ),
             "m": partial(model.selective, inside, single=single),
             "s": partial(model.slstm, inside, single=single),
+            "r": partial(model.cell, inside, single=single),
         }
         x = model.block(name, [norm], x, [makers[letter]()], single)
     return model.head(x, stream), stream, None
@@ -421,6 +474,7 @@ def recurrent(model: Model) -> Parts:
 def encoder_decoder(model: Model) -> Parts:
     """An encoder of the input; a decoder of the output, which attends to the encoded input."""
     config, tape = model.config, model.tape
+    model.take_positions("encoder.")
     types, inputs = model.stream(INPUT, "full", config.no_attend_cls)
     x = model.embed(types, inputs)
     for number in range(config.num_blocks):
@@ -428,6 +482,7 @@ def encoder_decoder(model: Model) -> Parts:
         own = model.attention(name + "attention", inputs)
         x = model.block(name, ["attention_norm"], x, [own], False)
     encoded = tape.norm(x, model.final_norm("encoder."))
+    model.take_positions("decoder.")
     types, outputs = model.stream(TOKENS, "causal", False)
     x = model.embed(types, outputs)
     for number in range(config.num_blocks):
@@ -483,6 +538,7 @@ def program_of(
         inputs=inputs or own,
         read_factor=model.read_factor,
         read_turns=model.read_turns,
+        crossing=model.crossing,
         share=model.share,
         outputs=first,
         outputs_apart=apart,

@@ -191,6 +191,22 @@ def tell_attention(s, network, positions, place, token, group, row, lengths, a):
 
 
 @kernel
+def tell_crossing(program, network, lengths, first, rows, a):
+    """Writes what the queries of some rows are multiplied with that attend to the other stream.
+
+    Args:
+        lengths: (group, lane): tokens of that.
+    """
+    for row in range(first, first + rows):
+        for lane in range(LANES):
+            factor = network.factor
+            if program.inputs.log_length:
+                length = lengths[row % lengths.shape[0], lane]
+                factor *= np.float32(math.log(max(length, 1)))
+            a[(program.crossing + row) * LANES + lane] = factor
+
+
+@kernel
 def tell_readout(program, network, positions, number, lengths, sizes, starts, read, a):
     """Writes which row of each string is read, and what its query is told; its share of a mean.
 
@@ -295,6 +311,7 @@ def run(model, program, strings, positions, found):
                     False, input_starts, a,
                 )  # fmt: skip
                 spans[INPUT, 1] = input_starts[known[INPUT]]
+                tell_crossing(program, network, strings.input_lengths[first:last], 0, rows, a)
             begin = rows
             if network.at_tokens:
                 begin = tell_targets(strings, first, tokens, starts, wanted, owners, places)
@@ -302,7 +319,7 @@ def run(model, program, strings, positions, found):
             else:
                 tell_readout(program, network, positions, first, lengths, sizes, starts, read, a)
             spans[TARGETS, 0], spans[TARGETS, 1] = begin, rows
-            it = Reading(spans, known, starts, groups, first, read, positions, network.eps)
+            it = Reading(spans, known, starts, groups, first, lengths, read, positions, network.eps)
             play(program.forward, it, a, w, gradient)
             if network.at_tokens:
                 # Where nothing is trained losses are summed by four rows.
@@ -346,7 +363,8 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
     own = program.own
     for first in range(0, outputs.begins.shape[0], together):
         groups = min(together, outputs.begins.shape[0] - first)
-        it = Reading(spans, known, starts, groups, first, read, positions, network.eps)
+        # How long outputs become, nothing asks.
+        it = Reading(spans, known, starts, groups, first, read, read, positions, network.eps)
         spans[:] = 0
         spans[START, 1] = 1
         if network.two_streams:
@@ -371,6 +389,9 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
                     store(a, own.is_token + row, spread(np.float32(1)))
                     here = positions.rows[first + group]
                     tell_attention(own, network, positions, here, place, group, row, lengths, a)
+            if network.two_streams:
+                lengths_of_inputs = input_lengths[first : first + groups]
+                tell_crossing(program, network, lengths_of_inputs, starts[place], groups, a)
             for span in (TOKENS, TARGETS):
                 spans[span, 0], spans[span, 1] = starts[place], starts[place + 1]
             steps = program.steps

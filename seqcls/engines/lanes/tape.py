@@ -35,6 +35,9 @@ from seqcls.engines.lanes.instructions import (
     DistanceGradient,
     Embed,
     EmbedGradient,
+    Enlarge,
+    Fire,
+    FireGradient,
     Fold,
     FoldGradient,
     Gather,
@@ -53,6 +56,8 @@ from seqcls.engines.lanes.instructions import (
     RememberGradient,
     Rotate,
     Scale,
+    ScaleHeads,
+    ScaleHeadsGradient,
     Select,
     SelectGradient,
     Table,
@@ -63,6 +68,8 @@ from seqcls.engines.lanes.instructions import (
     write_row,
 )
 from seqcls.engines.lanes.layers import (
+    CAUSAL_FIRE,
+    FIRE_UNITS,
     GRU,
     QUERIES,
     RNN,
@@ -243,10 +250,8 @@ class Tape:
         def back() -> None:
             dx, adds = self.gradient_of(x) if x.has_gradient else (None, False)
             self.emit_back(x.span, LinearGradient(x, y.gradient, dx, layer, adds))
-            if onto is not None and onto.gradient is None:
-                onto.gradient = y.gradient
-            elif onto is not None:
-                self.emit_back(x.span, Add(y.gradient, onto.gradient, layer.outputs))
+            if onto is not None:
+                self._share_gradient(y, onto)
 
         self.later.append(back)
         return y
@@ -269,9 +274,8 @@ class Tape:
             return x
         y, units = self.value(x.width, x.span), self.value(x.width, x.span)
         scales = self.value(0, x.span)
-        if (
-            x.width > layer.size
-        ):  # Whatever writes a value leaves zeros in what it is filled up with.
+        if x.width > layer.size:
+            # Whatever writes a value leaves zeros in what it is filled up with.
             self.emit(x.span, Clear(y))
         self.emit(x.span, Normalize(x, y, layer, units, scales))
 
@@ -307,6 +311,19 @@ class Tape:
         )
         return y
 
+    def scale_heads(self, x: Value, heads: Heads, factors: int, scale: int, bias: int) -> Value:
+        """Each row by a vector of its own, as learned numbers of each head say."""
+        y = self.value(x.width, x.span)
+        forward = ScaleHeads(x, y, heads, factors, scale, bias)
+        self.emit(x.span, forward)
+
+        def back() -> None:
+            dx = self.write_gradient(x)
+            self.emit_back(x.span, ScaleHeadsGradient(forward, y.gradient, dx))
+
+        self.later.append(back)
+        return y
+
     def rotate(self, x: Value, heads: Heads, turns: int) -> Value:
         """The pairs of every head by their places, in place."""
         y = x.again()
@@ -328,6 +345,38 @@ class Tape:
 
         self.later.append(back)
         return y
+
+    def enlarge(self, x: Value, size: int) -> Value:
+        """Each number by the root of a size, in place."""
+        y = x.again()
+        self.emit(x.span, Enlarge(x, x.width, size))
+        self.later.append(
+            lambda: self.emit_back(x.span, Enlarge(self.write_gradient(y), x.width, size))
+        )
+        return y
+
+    def add(self, x: Value, onto: Value) -> Value:
+        """The sum of two values, of which `onto` then shares its gradient."""
+        y = self.value(x.width, x.span)
+        self.emit(x.span, Copy(onto, y, x.width))
+        self.emit(x.span, Add(x, y, x.width))
+
+        def back() -> None:
+            self.emit_back(x.span, Copy(y.gradient, self.write_gradient(x), x.width))
+            self._share_gradient(y, onto)
+
+        self.later.append(back)
+        return y
+
+    def _share_gradient(self, y: Value, onto: Value) -> None:
+        """Makes D of a sum that of what it is added to, or adds it there."""
+        if onto.gradient is not None:
+            self.emit_back(y.span, Add(y.gradient, onto.gradient, y.width))
+            return
+        same: Value | None = onto
+        # Whatever it is another name of has the same gradient.
+        while same is not None and same.width == y.width:
+            same.gradient, same = y.gradient, same.parent
 
     def add_waves(self, x: Value) -> None:
         """Adds to embeddings what their places say."""
@@ -390,14 +439,20 @@ class Tape:
         table: int = 0,
         distances: int = 0,
     ) -> Value:
-        """What heads mix of the values; the mask has a vector for each token of the keys."""
+        """What heads mix of the values; the mask has a vector for each token of the keys.
+
+        Args:
+            bias: what distances add, `table` where the numbers for that begin, and `distances`
+                where D of these.
+        """
         self.together, key_value.root.is_kept = False, True
         queries, keys = self.tokens(query.span), self.tokens(key_value.span)
         keep = queries if self.use == TRAINING else 0
         rows = heads.heads * queries if keep else min(queries, QUERIES)
         scores, mixed = self.square(rows, keys), self.value(heads.joined, query.span)
         sums = self.scratch(heads.heads * queries if shares == SUM else 1)
-        how = How(shares, causal, query.span == READ, keep, bias, table, distances)
+        bias_rows = 1 if bias != CAUSAL_FIRE or self.use == WRITING else keys
+        how = How(shares, causal, query.span == READ, keep, bias, table, distances, bias_rows)
         forward = Attend(
             query, key_value, mixed, heads, how, key_value.span, scores, sums, mask, keys
         )
@@ -417,6 +472,33 @@ class Tape:
         sums.rows = 1
         self.later.append(lambda: self.emit_back(START, DistanceGradient(sums, heads, table)))
         return sums.place
+
+    def fire(self, heads: int, causal: bool, layers: Mapping[str, int]) -> tuple[int, int]:
+        """Where the numbers that FIRE adds to scores begin, and D of these.
+
+        Args:
+            layers: the fields of `Fire` that say where parameters stand.
+        """
+        tokens = self.tokens(TOKENS)
+        rows = tokens if causal and self.use != WRITING else 1
+        forward = Fire(
+            shares=self.vectors(rows * tokens),
+            numbers=self.vectors(heads * rows * tokens),
+            gradient=self.vectors(heads * rows * tokens * (self.use == TRAINING)),
+            causal=causal,
+            heads=heads,
+            rows=rows,
+            tokens=tokens,
+            **layers,
+        )
+        self.emit(TOKENS, forward)
+
+        def back() -> None:
+            sums = self.scratch(2 * FIRE_UNITS + heads * (FIRE_UNITS + 1))
+            self.emit_back(TOKENS, FireGradient(forward, sums))
+
+        self.later.append(back)
+        return forward.numbers, forward.gradient
 
     def recur(
         self,
