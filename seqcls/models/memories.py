@@ -1,11 +1,8 @@
 """What architectures of blocks with a memory say of themselves before they are loaded."""
 
-from typing import ClassVar
-
 from seqcls.config import NetworkConfig
 from seqcls.models.architectures import (
     Architecture,
-    Compiled,
     Recurrent,
     attention_width,
     no_blocks,
@@ -28,6 +25,7 @@ class MixingArchitecture(Architecture):
 
     reads = OF_MIXING
     several_outputs = True
+    compiled_width = (128, 128)
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
@@ -80,7 +78,6 @@ class LinearAttention(MixingArchitecture):
 
     path = "seqcls.models.mixing:LinearAttention"
     reads = OF_MIXING | _HEADS
-    compiled: ClassVar[Compiled | None] = "transformer"
     letter = "l"
 
     @classmethod
@@ -93,7 +90,6 @@ class DeltaNet(LinearAttention):
 
     path = "seqcls.models.deltanet:DeltaNet"
     reads = _DELTA
-    compiled: ClassVar[Compiled | None] = "transformer"
     letter = "d"
 
 
@@ -102,7 +98,6 @@ class GatedDeltaNet(MixingArchitecture):
 
     path = "seqcls.models.gated_deltanet:GatedDeltaNet"
     reads = _DELTA
-    compiled: ClassVar[Compiled | None] = "transformer"
     letter = "g"
 
     @classmethod
@@ -115,7 +110,6 @@ class DeltaProduct(MixingArchitecture):
 
     path = "seqcls.models.deltaproduct:DeltaProduct"
     reads = _DELTA | {"householder_steps"}
-    compiled: ClassVar[Compiled | None] = "transformer"
     letter = "p"
 
     @classmethod
@@ -133,7 +127,6 @@ class Mamba(MixingArchitecture):
 
     path = "seqcls.models.mamba:Mamba"
     reads = OF_MIXING | {"eigenvalue_range", "expand", "state_size"}
-    compiled: ClassVar[Compiled | None] = "transformer"
     letter = "m"
 
     @classmethod
@@ -151,7 +144,6 @@ class SLSTM(MixingArchitecture):
 
     path = "seqcls.models.slstm:SLSTM"
     reads = OF_MIXING | _HEADS
-    compiled: ClassVar[Compiled | None] = "transformer"
     letter = "s"
 
     @classmethod

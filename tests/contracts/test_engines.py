@@ -435,7 +435,8 @@ CHOSEN: list[tuple[dict[str, Any], str, str]] = [
     ({**WRITES, "architecture": "encoder_decoder"}, "lanes", ""),
     (
         {**WRITES, "architecture": "encoder_decoder", "attention_scale": "learned_log_length"},
-        "strings", "learned_log_length",
+        "strings",
+        "learned_log_length",
     ),
     ({**WRITES, "architecture": "recurrent_attention"}, "strings", "recurrent_attention"),
     ({**WRITES, "architecture": "lstm", "num_tokens": 150}, "strings", "152 tokens"),

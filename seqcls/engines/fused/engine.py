@@ -76,23 +76,26 @@ class Fused(CompiledEngine):
         return np.stack([_answer(config, member, tiles)[: len(strings)] for member in weights])
 
 
+_ONE_BLOCK: Mapping[str, tuple[object, ...]] = {
+    "num_blocks": (1,),
+    "activation": ("gelu", "relu"),
+    "final_norm": (False,),
+    "attention_scale": ("sqrt", "log_length"),
+    "readout": ("first", "last"),
+}
+"""What the kernels know of settings: one block, of which one token is read."""
+
+
 def _why_not_compiled(config: NetworkConfig) -> str | None:
     # At the end, where it is read, one block with a causal mask has seen all, as without one.
     full = {"attention_mask": "full"} if config.readout == "last" else {}
     if (reason := counts_suffice(config.model_copy(update=full), training=True)) is not None:
         return reason
-    if config.num_blocks > 1:
-        return f"num_blocks={config.num_blocks}: one block is compiled"
-    if config.activation not in ("gelu", "relu"):
-        return f"activation={config.activation!r} is not compiled"
-    if config.final_norm:
-        return "final_norm=True is not compiled"
-    if config.attention_scale == "learned_log_length":
-        return "attention_scale='learned_log_length' is not compiled"
-    if config.readout == "mean":
-        return "readout='mean' reads every letter's state: one is compiled"
+    for field, known in _ONE_BLOCK.items():
+        if (value := getattr(config, field)) not in known:
+            return f"{field}={value!r} is not compiled by letter counts in one block"
     if config.norm_placement == "post" and config.has_norms:
-        return "norm_placement='post' is not compiled"
+        return "norm_placement='post' is not compiled by letter counts in one block"
     return None
 
 
