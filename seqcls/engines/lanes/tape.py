@@ -553,7 +553,6 @@ class Tape:
         pairs, reads, since = (self.square(rows, tokens) for _ in range(3))
         forward = Remember(
             given=given,
-            convolved=given,
             heads=new(given.width, True),
             lengths=new(2 * heads.heads - 1),
             strengths=strength,
@@ -569,7 +568,6 @@ class Tape:
             pairs=pairs,
             reads=reads,
             since=since,
-            convolution=-1,
             norm=norm,
             log_rate=log_rate,
             offset=offset,
@@ -591,7 +589,6 @@ class Tape:
             gradient = RememberGradient(
                 forward=forward,
                 mixed=mixed.gradient,
-                heads=d_given,
                 given=d_given,
                 gate=d_gate,
                 strengths=d_strength,
