@@ -52,12 +52,12 @@ def main() -> None:
         problem = resolve(_config(fields))
         members = [(problem, 0)]
         epochs = [partial(train_group, members, engine=x) for x in ("strings", "lanes")]
-        strings, lanes, *theirs = medians(*epochs, *_reference(problem))
+        strings, lanes, *others = medians(*epochs, *_reference(problem))
+        theirs = others[0] if others else math.nan
         kept, again, compiled = _decoding(problem)
-        of_theirs = "".join(f" {strings / x:>17.2f}" for x in theirs) or f" {'–':>17}"
         print(
-            f"  {name:<22} {theirs[0] if theirs else math.nan:>9.0f} {strings:>9.0f} {lanes:>9.0f}"
-            f"{of_theirs} {lanes / strings:>13.2f} {again:>9.2f} {kept:>6.2f} {compiled:>6.3f} s "
+            f"  {name:<22} {theirs:>9.0f} {strings:>9.0f} {lanes:>9.0f} {strings / theirs:>17.2f} "
+            f"{lanes / strings:>13.2f} {again:>9.2f} {kept:>6.2f} {compiled:>6.3f} s "
             f"{again / kept:>6.1f} x {kept / compiled:>6.1f} x",
             flush=True,
         )
