@@ -81,8 +81,6 @@ NARROWER: dict[str, dict[str, Any]] = {
             "mamba", "hybrid", "deltaproduct", "slstm", "linear_attention",
         ],
         "layers": ["mag", "mda", "lps", "ras"],
-        "attention_scale": ["sqrt", "log_length"], "final_norm": [False],
-        "position_draw": ["sorted"], "activation": ["gelu", "relu"],
     },
     "strings": {},
 }  # fmt: skip

@@ -61,7 +61,7 @@ class Lanes(CompiledEngine):
     least: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         TAPE: {"task": "copy", **_SHORT},
     }
-    compiling = "compiling for this machine ({part}), once: about half a minute"
+    compiling = "compiling for this machine (lanes), once: about a minute"
 
     def _obstacle(self, problem: Problem) -> str | None:
         others = problem.lacks("outputs") and not problem.at_places

@@ -278,26 +278,30 @@ class FireGradient(NamedTuple):
 
 
 class Remember(NamedTuple):
-    """The memory of DeltaNet, or of Gated DeltaNet where it fades: `DeltaRooms`, `DeltaLayers`."""
+    """The memory of DeltaNet, or of Gated DeltaNet where it fades; letters as in its kernel."""
 
     given: Grouped
-    convolved: Grouped
+    """Queries, keys and values, convolved where they are."""
     heads: Grouped
+    """q, k and r."""
     lengths: Grouped
+    """One over the length of each head's query, then those of its keys."""
     strengths: Grouped
     log_kept: Grouped
     slopes: Grouped
+    """Those of log a by w x + c."""
     sums: Grouped
     written: Grouped
     gate: Grouped
     recalled: Grouped
+    """o, then normed."""
     units: Grouped
     scales: Place
     mixed: Grouped
     pairs: Whole
+    """N; of each head so many rows where they are kept. So P and D, the next two."""
     reads: Whole
     since: Whole
-    convolution: int
     norm: int
     log_rate: int
     offset: int
@@ -305,14 +309,14 @@ class Remember(NamedTuple):
     fades: bool
     sizes: Heads
     keep: bool
+    """Whether all that gradients need is kept."""
 
 
 class RememberGradient(NamedTuple):
-    """Its gradients: `DeltaGradients`."""
+    """From D of what is mixed to D of what is given, of gates, strengths and log a."""
 
     forward: Remember
     mixed: Whole
-    heads: Whole
     given: Whole
     gate: Whole
     strengths: Whole
@@ -320,6 +324,7 @@ class RememberGradient(NamedTuple):
     pairs: Whole
     reads: Whole
     sums: Place
+    """Two vectors of scratch for each feature of a head."""
 
 
 class Rates(NamedTuple):
@@ -331,18 +336,25 @@ class Rates(NamedTuple):
 
 
 class Select(NamedTuple):
-    """The memory of Mamba: `SelectiveRooms`, `SelectiveLayers`."""
+    """The memory of Mamba; letters as in its kernel."""
 
     given: Grouped
+    """u before it is convolved, and z."""
     convolved: Grouped
     channels: Grouped
+    """u."""
     selected: Grouped
+    """r, filled up; then B, then C."""
     steps: Grouped
     slopes: Grouped
+    """Those of D by W r + b."""
     answered: Grouped
+    """y."""
     mixed: Grouped
     memory: Place
+    """h."""
     rates: Place
+    """A, a vector each."""
     convolution: int
     convolution_bias: int
     selection: LinearLayer
@@ -352,10 +364,11 @@ class Select(NamedTuple):
     signed: bool
     sizes: Channels
     keep: bool
+    """Whether h is kept of every token."""
 
 
 class SelectGradient(NamedTuple):
-    """Its gradients: `SelectiveGradients`."""
+    """From D of what is mixed to D of what is given."""
 
     forward: Select
     mixed: Whole
@@ -368,32 +381,42 @@ class SelectGradient(NamedTuple):
 
 
 class Recur(NamedTuple):
-    """A layer of cells: `Loop`."""
+    """A layer of cells, token after token; all its states stand in rows as those of `state`."""
 
     cell: int
     heads: int
     width: int
+    """Of a head."""
     weight: int
+    """Where the matrices of the heads begin, one after another."""
     bias: int
+    """Where the bias of all begins; -1 where there is none."""
     gates: Grouped
     from_state: Grouped
+    """What the state before gives to the gates: `gates` themselves but of a GRU."""
     state: Whole
     previous: Grouped
+    """The state before, row by row."""
     kept: Place
+    """Cells; then their tanh, or the normalizers; then what else a cell keeps."""
     size: int
+    """How far each of these is from the next."""
     zero: Place
+    """A row of zeros for each group."""
     input: Grouped
     input_layer: LinearLayer
+    """What the input gives to the gates."""
 
 
 class RecurGradient(NamedTuple):
     """D of what the input gives to the gates, and of the matrices of the state."""
 
     forward: Recur
-    dstate: Whole
-    dgates: Whole
-    dfrom_state: Whole
+    state: Whole
+    gates: Whole
+    from_state: Whole
     scratch: Place
+    """Three rows for each group."""
 
 
 class Gather(NamedTuple):

@@ -14,10 +14,6 @@ import numpy as np
 
 from seqcls.engines.lanes.attention import attend, attend_gradient
 from seqcls.engines.lanes.delta_memory import (
-    NORM_EPS,
-    DeltaGradients,
-    DeltaLayers,
-    DeltaRooms,
     convolve,
     convolve_gradient,
     remember,
@@ -85,7 +81,7 @@ from seqcls.engines.lanes.instructions import (
     parts_of,
     source_of,
 )
-from seqcls.engines.lanes.layers import ELU, GELU, RELU, RMS, LinearLayer, Rows
+from seqcls.engines.lanes.layers import ELU, GELU, RELU
 from seqcls.engines.lanes.loss import classify_gradient
 from seqcls.engines.lanes.moves import (
     add,
@@ -114,11 +110,8 @@ from seqcls.engines.lanes.positions import (
     end_distance_gradient,
     rotate,
 )
-from seqcls.engines.lanes.recurrence import Loop, recur, recur_gradient
+from seqcls.engines.lanes.recurrence import recur, recur_gradient
 from seqcls.engines.lanes.selective_memory import (
-    SelectiveGradients,
-    SelectiveLayers,
-    SelectiveRooms,
     fill_rates,
     select,
     select_gradient,
@@ -207,46 +200,6 @@ FOLD, read_fold = reading(Fold)
 FOLD_GRADIENT, read_fold_gradient = reading(FoldGradient)
 CLEAR, read_clear = reading(Clear)
 CLEAR_BEFORE, read_clear_before = reading(ClearBefore)
-
-
-@kernel
-def delta_rooms(o, scales):
-    """Layers and states of a `Remember`; `scales` is where those of token 0 begin."""
-    nothing = LinearLayer(0, 0, 0, -1)
-    layers = DeltaLayers(
-        nothing, o.convolution, nothing, nothing, o.log_rate, o.offset, nothing,
-        Norm(RMS, o.sizes.head_size, NORM_EPS, o.norm, -1), o.signed, o.fades,
-    )  # fmt: skip
-    rooms = DeltaRooms(
-        o.given, o.convolved, o.heads, o.lengths, o.strengths, o.log_kept, o.slopes, o.sums,
-        o.written, o.gate, o.recalled, o.units.first, scales, o.mixed, o.pairs, o.reads, o.since,
-    )  # fmt: skip
-    return layers, rooms
-
-
-@kernel
-def selective_rooms(o, group):
-    """Layers and states of a `Select`."""
-    size = o.sizes.channels * o.sizes.numbers
-    layers = SelectiveLayers(
-        LinearLayer(0, 0, 0, -1), o.convolution, o.convolution_bias, o.selection, o.step_size,
-        o.log_rate, o.skip, o.signed,
-    )  # fmt: skip
-    memory = Rows(o.memory, size) if o.keep else Rows(o.memory + group * size, 0)
-    rooms = SelectiveRooms(
-        o.given, o.convolved, o.channels, o.selected, o.steps, o.slopes, memory, o.answered,
-        o.mixed, o.rates,
-    )  # fmt: skip
-    return layers, rooms
-
-
-@kernel
-def loop_of(o):
-    """The cell of a `Recur` and its states."""
-    return Loop(
-        o.cell, o.heads, o.width, o.weight, o.bias, o.gates, o.from_state, o.state, o.previous,
-        o.kept, o.size, o.zero, o.input, o.input_layer,
-    )  # fmt: skip
 
 
 @kernel
@@ -386,42 +339,22 @@ def play(rows_of_list, it, a, w, gradient):
             fire_gradient(o.forward, o.sums, tokens, known, it.lengths[0], a, w, gradient)
         elif code == REMEMBER:
             for group in range(groups):
-                o = read_remember(row, first, group, groups)
-                layers, states = delta_rooms(o, o.scales if o.keep else o.scales - token)
-                many = tokens if o.keep else 0
-                remember(token, tokens, o.keep, many, o.sizes, layers, a, states, w)
+                remember(token, tokens, a, read_remember(row, first, group, groups), w)
         elif code == REMEMBER_GRADIENT:
-            o = read_remember_gradient(row, 0, 0, 1)
-            layers, states = delta_rooms(o.forward, o.forward.scales)
-            to = DeltaGradients(
-                o.mixed, o.heads, o.given, o.gate, o.strengths, o.log_kept, o.pairs, o.reads,
-                o.sums,
-            )  # fmt: skip
-            remember_gradient(rows, o.forward.sizes, layers, a, states, to, w, gradient)
+            remember_gradient(rows, a, read_remember_gradient(row, 0, 0, 1), w, gradient)
         elif code == RATES:
-            o = read_rates(row, first, 0, 1)
-            fill_rates(o.sizes, o, a, o.rates, w)
+            fill_rates(a, read_rates(row, first, 0, 1), w)
         elif code == SELECT:
             for group in range(groups):
-                o = read_select(row, first, group, groups)
-                layers, states = selective_rooms(o, group)
-                select(token, tokens, o.sizes, layers, a, states, w)
+                select(token, tokens, group, a, read_select(row, first, group, groups), w)
         elif code == SELECT_GRADIENT:
-            o = read_select_gradient(row, 0, 0, 1)
-            layers, states = selective_rooms(o.forward, 0)
-            to = SelectiveGradients(
-                o.mixed, o.given, o.channels, o.selected, o.steps, o.memory, o.rates
-            )
-            select_gradient(rows, o.forward.sizes, layers, a, states, to, w, gradient)
+            select_gradient(rows, a, read_select_gradient(row, 0, 0, 1), w, gradient)
         elif code == RECUR:
             o = read_recur(row, first, 0, 1)
-            recur(token, it.known[TOKENS], it.starts, loop_of(o), a, w)
+            recur(token, it.known[TOKENS], it.starts, o, a, w)
         elif code == RECUR_GRADIENT:
             o = read_recur_gradient(row, 0, 0, 1)
-            recur_gradient(
-                it.known[TOKENS], it.starts, loop_of(o.forward), a, w, gradient, o.dstate,
-                o.dgates, o.dfrom_state, o.scratch,
-            )  # fmt: skip
+            recur_gradient(it.known[TOKENS], it.starts, o, a, w, gradient)
         elif code == GATHER:
             o = read_gather(row, first, 0, 1)
             gather(o.columns, a, o.x, it.read[:groups], o.y)

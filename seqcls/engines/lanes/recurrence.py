@@ -8,8 +8,6 @@ gates is computed inside the loop, since what a token writes is then still in th
 before may reach the gates head by head, as in sLSTM.
 """
 
-from typing import NamedTuple
-
 from seqcls.engines.lanes.cells import (
     gru,
     gru_gradient,
@@ -25,34 +23,6 @@ from seqcls.engines.lanes.tiles import apply, clear, input_gradient, parameter_g
 from seqcls.engines.lanes.vector import kernel, load, store
 
 
-class Loop(NamedTuple):
-    """A cell and where its states stand, all in rows as those of `state`."""
-
-    cell: int
-    heads: int
-    width: int
-    """Of a head."""
-    weight: int
-    """Where the matrices of the heads begin, one after another."""
-    bias: int
-    """Where the bias of all begins; -1 where there is none."""
-    gates: Rows
-    from_state: Rows
-    """What the state before gives to the gates: `gates` themselves but of a GRU."""
-    state: Rows
-    previous: Rows
-    """The state before, row by row."""
-    kept: int
-    """Where cells begin; then their tanh, or the normalizers; then what else a cell keeps."""
-    size: int
-    """How far each of these is from the next."""
-    zero: int
-    """A row of zeros for each group."""
-    input: Rows
-    input_layer: LinearLayer
-    """What the input gives to the gates."""
-
-
 @kernel
 def head_layer(loop, head):
     """What the state before gives to a head's gates."""
@@ -66,6 +36,7 @@ def recur(begin, end, starts, loop, a, w):
 
     Args:
         begin: the first token, and `end` the one after the last.
+        loop: a `Recur`.
         starts: (token): where each one's rows begin, and the end of the last.
     """
     row, gates_row, joined = loop.state.apart, loop.gates.apart, loop.heads * loop.width
@@ -102,14 +73,13 @@ def recur(begin, end, starts, loop, a, w):
 
 
 @kernel
-def recur_gradient(tokens, starts, loop, a, w, gradient, dout, dgates, dfrom_state, dh):
+def recur_gradient(tokens, starts, to, a, w, gradient):
     """From D of all states to D of what the input gives to the gates, and of the matrices.
 
     Args:
-        dout: where D of the states stands.
-        dgates, dfrom_state: where D of `gates` and `from_state` is written.
-        dh: where scratch of three rows for each group begins.
+        to: a `RecurGradient`.
     """
+    loop, dh = to.forward, to.scratch
     row, gates_row, joined = loop.state.apart, loop.gates.apart, loop.heads * loop.width
     groups = starts[1]
     dc, dn = dh + groups * row, dh + 2 * groups * row
@@ -118,9 +88,11 @@ def recur_gradient(tokens, starts, loop, a, w, gradient, dout, dgates, dfrom_sta
         first = starts[token]
         rows = starts[token + 1] - first
         for index in range(rows * row):
-            store(a, dh + index, load(a, dh + index) + load(a, dout.first + first * row + index))
-        g, dg = loop.gates.first + first * gates_row, dgates.first + first * gates_row
-        u, du = loop.from_state.first + first * gates_row, dfrom_state.first + first * gates_row
+            store(
+                a, dh + index, load(a, dh + index) + load(a, to.state.first + first * row + index)
+            )
+        g, dg = loop.gates.first + first * gates_row, to.gates.first + first * gates_row
+        u, du = loop.from_state.first + first * gates_row, to.from_state.first + first * gates_row
         before, c = loop.zero, loop.kept + first * row
         if token > 0:
             before = loop.kept + starts[token - 1] * row
@@ -138,11 +110,11 @@ def recur_gradient(tokens, starts, loop, a, w, gradient, dout, dgates, dfrom_sta
             rnn_gradient(rows, joined, a, g, dg, gates_row, dh, row)
         for head in range(loop.heads):
             layer = head_layer(loop, head)
-            to = Rows(dh + head * loop.width, row)
             given = Rows(du + head * layer.outputs, gates_row)
-            input_gradient(rows, layer, a, given, to, w, loop.cell == GRU)
+            dbefore = Rows(dh + head * loop.width, row)
+            input_gradient(rows, layer, a, given, dbefore, w, loop.cell == GRU)
     for head in range(loop.heads):
         layer = head_layer(loop, head)
         before = Rows(loop.previous.first + head * loop.width, row)
-        given = Rows(dfrom_state.first + head * layer.outputs, gates_row)
+        given = Rows(to.from_state.first + head * layer.outputs, gates_row)
         parameter_gradient(starts[tokens], layer, a, before, given, gradient)

@@ -607,7 +607,6 @@ class Tape:
         pairs, reads, since = (self.square(rows, tokens) for _ in range(3))
         forward = Remember(
             given=given,
-            convolved=given,
             heads=new(given.width, True),
             lengths=new(2 * heads.heads - 1),
             strengths=strength,
@@ -623,7 +622,6 @@ class Tape:
             pairs=pairs,
             reads=reads,
             since=since,
-            convolution=-1,
             norm=norm,
             log_rate=log_rate,
             offset=offset,
@@ -645,7 +643,6 @@ class Tape:
             gradient = RememberGradient(
                 forward=forward,
                 mixed=mixed.gradient,
-                heads=d_given,
                 given=d_given,
                 gate=d_gate,
                 strengths=d_strength,
