@@ -9,6 +9,7 @@ from torch import Tensor
 from seqcls.config import NetworkConfig
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import Classifier, Ids, Outputs, Places
+from seqcls.models.blocks import Times
 from seqcls.models.forms import form
 from seqcls.strings.tokenizer import PAD
 
@@ -20,6 +21,14 @@ class Batch:
     config: NetworkConfig
     ids: Ids
     places: Places
+    times: Times | None = None
+    """How often each token occurs, where letter counts are read; None where each is one."""
+
+    @property
+    def arguments(self) -> tuple[Tensor, ...]:
+        """What a model is called with."""
+        read = (self.ids, self.places)
+        return read if self.times is None else (*read, self.times)
 
     @cached_property
     def is_asked(self) -> Bool[Tensor, "string position"]:
@@ -42,6 +51,6 @@ def compute(model: Classifier, batch: Batch) -> Float[Tensor, "asked ..."]:
     """
     by_kernels = form(model, "by_kernels")
     if by_kernels is None or (model.training and batch.config.dropout_rate > 0):
-        return batch.select_asked(model(batch.ids, batch.places))
+        return batch.select_asked(model(*batch.arguments))
     outputs: Outputs | None = by_kernels(batch.ids)
-    return batch.select_asked(model(batch.ids, batch.places) if outputs is None else outputs)
+    return batch.select_asked(model(*batch.arguments) if outputs is None else outputs)

@@ -1,46 +1,55 @@
-"""The members of a group where letter counts suffice, all in one step."""
+"""The members of a group where letter counts suffice: all read each letter once, in one step."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64
-from torch import Tensor
+from jaxtyping import Int64
 
-from seqcls.counts.forward import group_logits, log_counts
-from seqcls.engines.pytorch.members import Losses, Members
+from seqcls.config import NetworkConfig
+from seqcls.counts import read_counts
+from seqcls.engines.pytorch.members import Members
+from seqcls.models.batches import Batch
+from seqcls.models.positions.places import TrainingPlaces
+from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
 
-TYPES_AT_ONCE = 4096
-"""Token types of strings in a piece: keeps a group's widest state within tens of megabytes."""
+STRINGS_AT_ONCE = 1024
+"""Strings of a piece that is answered: keeps a model's widest state in the processor's cache."""
 
 
 class CountedMembers(Members):
-    """Members that read a string as the logarithms of its counts."""
+    """Members that read strings by their letter counts."""
 
-    def backward(self, batch: Any, losses: Losses) -> Float[Tensor, " member"]:
-        for gradient in self.gradients.values():
-            gradient.zero_()
-        means = losses(group_logits(self.config, self.parameters, batch)).mean(dim=1)
-        means.sum().backward()
-        return means.detach()
+    def __init__(
+        self,
+        config: NetworkConfig,
+        initial: Sequence[Weights],
+        device: torch.device,
+        *,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(config, initial, device, seed=seed)
+        # So few tokens are read that a step of one member is mostly what calls cost.
+        self.at_once = True
 
-    def batches(self, strings: TokenStrings, batch_size: int, places: Any) -> Iterator[Any]:
-        yield from self._encode(strings).split(batch_size)
+    def batches(
+        self, strings: TokenStrings, batch_size: int, places: TrainingPlaces
+    ) -> Iterator[Batch]:
+        return (batch for _, batch in self._read(strings, batch_size))
 
-    def pieces(self, strings: TokenStrings) -> Iterator[tuple[Int64[np.ndarray, " row"], Any]]:
-        encoded = self._encode(strings)
-        # With one block all strings share the states of their token types.
-        types = 1 if self.config.num_blocks == 1 else encoded.shape[1] + 1
-        size = max(TYPES_AT_ONCE // types, 1)
-        rows = torch.arange(len(encoded)).split(size)
-        for piece_rows, piece in zip(rows, encoded.split(size), strict=True):
-            yield piece_rows.numpy(), piece
+    def pieces(self, strings: TokenStrings) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
+        return self._read(strings, STRINGS_AT_ONCE)
 
-    @torch.no_grad()
-    def logits(self, piece: Any) -> Float[Tensor, "member string"]:
-        return group_logits(self.config, self.parameters, piece)
-
-    def _encode(self, strings: TokenStrings) -> Float[Tensor, "string token_type"]:
-        return log_counts(self.config, strings.counts).to(self.device)
+    def _read(
+        self, strings: TokenStrings, size: int
+    ) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
+        """So many strings at a time, with their rows."""
+        ids, times = map(torch.from_numpy, read_counts(self.config.readout, strings.counts))
+        ids = ids.int().to(self.device)
+        times = times.to(self.device, getattr(torch, self.config.precision))
+        places = torch.arange(len(ids), device=self.device).unsqueeze(0)
+        for start in range(0, len(times), size):
+            part = times[start : start + size]
+            rows = np.arange(start, start + len(part))
+            yield rows, Batch(self.config, ids.expand(len(part), -1), places, part)

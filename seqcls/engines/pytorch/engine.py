@@ -24,12 +24,14 @@ class PyTorchStrings:
     """
 
     name = "strings"
-    by_counts = False
     one_thread = False
     wants_initial = False
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
         return None
+
+    def reads_counts(self, problem: Problem) -> bool:
+        return False
 
     def members(self) -> "type[Members]":
         """How the models of a group are held side by side."""
@@ -96,10 +98,12 @@ class PyTorchCounts(PyTorchStrings):
     """All members at once, from letter counts."""
 
     name = "counts"
-    by_counts = True
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
         return problem.lacks("labels") or counts_suffice(problem.network, training=True)
+
+    def reads_counts(self, problem: Problem) -> bool:
+        return True
 
     def members(self) -> "type[Members]":
         from seqcls.engines.pytorch.counted import CountedMembers
