@@ -109,19 +109,12 @@ class Multiply(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """Of rows."""
+    """Rows of x to y, or added to it."""
 
     x: Here
     y: Here
     columns: int
-
-
-class Add(NamedTuple):
-    """Adds x to y."""
-
-    x: Here
-    y: Here
-    columns: int
+    add: bool
 
 
 class Scale(NamedTuple):
@@ -420,43 +413,27 @@ class RecurGradient(NamedTuple):
 
 
 class Gather(NamedTuple):
-    """Of each group the row that is read in each lane."""
+    """Of each group the row of x that is read in each lane; back, D of it is added to D of x."""
 
     x: Whole
     y: Here
     columns: int
-
-
-class GatherGradient(NamedTuple):
-    """Adds D of what is read to D of its row."""
-
-    dy: Here
-    dx: Whole
-    columns: int
+    back: bool
 
 
 class Mean(NamedTuple):
-    """Each group's mean over the tokens of each string."""
+    """Each group's mean over the tokens of each string; back, D of it to D of all tokens."""
 
     x: Whole
     y: Here
     columns: int
     is_token: int
     share: int
-
-
-class MeanGradient(NamedTuple):
-    """D of all tokens."""
-
-    dy: Here
-    dx: Whole
-    columns: int
-    is_token: int
-    share: int
+    back: bool
 
 
 class Table(NamedTuple):
-    """What each token type gives to a layer."""
+    """What each token type gives to a layer; back, D of that to D of layer and embedding."""
 
     outputs: int
     inputs: int
@@ -464,12 +441,7 @@ class Table(NamedTuple):
     weight: int
     embedding: int
     table: int
-
-
-class TableGradient(NamedTuple):
-    """From D of the table to those of the layer and of the embedding."""
-
-    forward: Table
+    back: bool
 
 
 class Convolve(NamedTuple):
@@ -492,7 +464,9 @@ class ConvolveGradient(NamedTuple):
 
 
 class Unfold(NamedTuple):
-    """A row for each step of a token: shared columns, then of each part those of the step."""
+    """A row for each step of a token: shared columns, then of each part those of the step; or
+    back, from D of these rows to D of the token's.
+    """
 
     x: Here
     y: Whole
@@ -500,35 +474,17 @@ class Unfold(NamedTuple):
     shared: int
     parts: int
     width: int
-
-
-class UnfoldGradient(NamedTuple):
-    """From D of these rows to D of the token's."""
-
-    dy: Whole
-    dx: Here
-    steps: int
-    shared: int
-    parts: int
-    width: int
+    back: bool
 
 
 class Fold(NamedTuple):
-    """The row of each token's last step."""
+    """The row of each token's last step; back, D of it, and zeros for the other steps."""
 
     x: Whole
     y: Here
     steps: int
     columns: int
-
-
-class FoldGradient(NamedTuple):
-    """D of it, and zeros for the other steps."""
-
-    dy: Here
-    dx: Whole
-    steps: int
-    columns: int
+    back: bool
 
 
 class Clear(NamedTuple):
@@ -545,11 +501,11 @@ class ClearBefore(NamedTuple):
 
 INSTRUCTIONS: tuple[type[Any], ...] = (
     Linear, LinearGradient, ClassifyGradient, Normalize, NormalizeGradient, Activate, Multiply,
-    Copy, Add, Scale, ScaleHeads, ScaleHeadsGradient, Enlarge, Embed, EmbedGradient, AddWaves,
+    Copy, Scale, ScaleHeads, ScaleHeadsGradient, Enlarge, Embed, EmbedGradient, AddWaves,
     AddLearned, AddLearnedGradient, Rotate, Attend, AttendGradient, DistanceGradient, Fire,
     FireGradient, Remember, RememberGradient, Rates, Select,
-    SelectGradient, Recur, RecurGradient, Gather, GatherGradient, Mean, MeanGradient, Table,
-    TableGradient, Convolve, ConvolveGradient, Unfold, UnfoldGradient, Fold, FoldGradient, Clear,
+    SelectGradient, Recur, RecurGradient, Gather, Mean, Table,
+    Convolve, ConvolveGradient, Unfold, Fold, Clear,
     ClearBefore,
 )  # fmt: skip
 NUMBERS: Mapping[type[Any], int] = {kind: number for number, kind in enumerate(INSTRUCTIONS)}

@@ -205,7 +205,8 @@ class Model:
         tape, joined = self.tape, self.heads.joined
         biases = self.config.biases if biases is None else biases
         keys_of, of_keys = others or (None, stream)
-        alone = single and shares == SOFTMAX  # One query, of the token that is read.
+        # One query, of the token that is read: of which FIRE and linear attention know nothing.
+        alone = single and shares == SOFTMAX and self.config.positions != "fire"
 
         def mix(n: Value, onto: Read) -> Value:
             names = [f"{name}.{x}.{{}}" for x in ("query", "key", "value")]
