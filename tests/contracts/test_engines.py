@@ -431,10 +431,6 @@ CHOSEN: list[tuple[dict[str, Any], str, str]] = [
     (WRITES, "lanes", ""),
     ({**WRITES, "precision": "float64"}, "strings", "precision='float64'"),
     ({**WRITES, "architecture": "encoder_decoder"}, "lanes", ""),
-    (
-        {**WRITES, "architecture": "encoder_decoder", "attention_scale": "learned_log_length"},
-        "strings", "learned_log_length",
-    ),
     ({**WRITES, "architecture": "recurrent_attention"}, "strings", "recurrent_attention"),
     ({**WRITES, "architecture": "lstm", "num_tokens": 150}, "strings", "152 tokens"),
     ({**WRITES, "architecture": "lstm", "hidden_size": 300}, "strings", "hidden_size=300"),
