@@ -4,6 +4,7 @@ A package that declares, for instance, `[project.entry-points."seqcls.tasks"]` w
 `my_task = "my_package:MyTask"` adds the task `my_task`. It is imported when it is first used.
 """
 
+import importlib
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 from uuid import uuid4
 
 from seqcls.cancellation import Cancelled
@@ -25,6 +26,24 @@ before_loading: Callable[[], None] | None = None
 print, then and later."""
 
 
+def load_path(path: str) -> Any:
+    """What stands under `package.module:Name`."""
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+class Loadable:
+    """What a part says of itself before it is loaded; one from outside is its class itself."""
+
+    path: ClassVar[str] = ""
+    """Where its class is, as `load_path` takes it; empty where it is the class itself."""
+
+    @classmethod
+    def load(cls) -> Any:
+        """Its class."""
+        return load_path(cls.path) if cls.path else cls
+
+
 class UnfitError(Exception):
     """A part from outside that is not what it has to be."""
 
@@ -32,18 +51,18 @@ class UnfitError(Exception):
 class Registry(Mapping[str, Part], Generic[Part]):
     """The parts of one kind by name: the built-in ones, then those of plug-ins.
 
-    `adapt` turns what an entry point names into a part. A plug-in cannot take a built-in name.
+    What an entry point names is a subclass of `base`. A plug-in cannot take a built-in name.
     """
 
     def __init__(
         self,
         group: str,
         built_in: Mapping[str, Part],
-        adapt: Callable[[Any], Part] = lambda part: part,
+        base: type = object,
     ) -> None:
         self._group = group
         self._own = built_in
-        self._adapt = adapt
+        self._base = base
         self._loaded: dict[str, Part] = {}
         self._codes: dict[type, str] = {}
 
@@ -154,13 +173,15 @@ class Registry(Mapping[str, Part], Generic[Part]):
             part: Any = point.load()
             if not isinstance(part, type):
                 raise UnfitError(f"is no class but {part!r:.100}")
+            if not issubclass(part, self._base):
+                raise UnfitError(f"is no {self._base.__name__}, as its base classes say")
             reads = getattr(part, "reads", None)
             if not isinstance(reads, Collection) or set(reads) - set(default_fields()):
                 raise UnfitError(f"has reads={reads!r:.100}, expected names of fields")
             # Now, while the files still are what was imported.
             qualified = f"{part.__module__}:{part.__qualname__}"
             self._codes[part] = f"{qualified} {_package(point)} {_digest(part, point)}"
-            return self._adapt(part)
+            return cast("Part", part)
 
 
 def _package(point: EntryPoint) -> str | None:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.models.entries import UNKNOWN, Sizes
+from seqcls.models.architectures import Architecture
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_mean
 from seqcls.models.parts import Part, Site
 from seqcls.strings.tokenizer import PAD
@@ -61,22 +61,12 @@ class Recorder:
         return Recorder(f"{self._prefix}{name}.", self._kept)
 
 
-class Classifier(nn.Module, ABC):
+class Classifier(nn.Module, Architecture, ABC):
     """A model of one architecture; its values are undefined until they are drawn or loaded.
 
     An architecture from outside is a subclass whose constructor takes the network's settings and
-    which says in `run` what it computes.
+    which says in `run` what it computes, and what `Architecture` asks of it.
     """
-
-    reads: ClassVar[frozenset[str]] = frozenset()
-    """The settings that it reads beside those of every network (`hidden_size`, `dropout_rate`,
-    `embeddings_init_strategy`, `precision`), such as `num_blocks` or `num_attention_heads`."""
-
-    several_outputs: ClassVar[bool] = False
-    """Whether its head gives `num_outputs` numbers of each string; languages ask for one."""
-
-    sizes: ClassVar[Sizes] = UNKNOWN
-    """How large its models are, for estimates of memory and of time."""
 
     steps_through: ClassVar[bool] = False
     """Whether it reads one token after another, which takes as long for many strings as for one."""
@@ -84,11 +74,6 @@ class Classifier(nn.Module, ABC):
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.config = config
-
-    @classmethod
-    def obstacle(cls, config: NetworkConfig) -> str | None:
-        """Why there is no such network, naming the setting; None where there is."""
-        return None
 
     @abstractmethod
     def run(self, ids: Ids, record: Recorder, places: Places | None) -> Outputs:
@@ -180,10 +165,23 @@ class BodyAndHead(Classifier):
         return outputs.squeeze(-1) if self.config.head == "string" else outputs
 
     def run(self, ids: Ids, record: Recorder, places: Places | None) -> Outputs:
-        states = self.states(ids, record, places)
+        return self.read(self.states(ids, record, places), ids, record)
+
+    def read(
+        self,
+        states: Hidden,
+        ids: Ids,
+        record: Recorder,
+        times: Float[Tensor, "string position"] | None = None,
+    ) -> Outputs:
+        """What the head makes of the last states.
+
+        Args:
+            times: how often each token occurs; None where each stands for itself.
+        """
         if self.config.head != "string":
             return record("logits", self.head(states))
-        read = record("readout", read_states(self.config, states, ids))
+        read = record("readout", read_states(self.config, states, ids, times))
         return record("logit", self.head(read))
 
 
@@ -194,16 +192,24 @@ def make_head(config: NetworkConfig) -> Linear | None:
     return Linear(config.hidden_size, config.num_outputs, bias=config.biases)
 
 
-def read_states(config: NetworkConfig, states: Hidden, ids: Ids) -> Float[Tensor, "string hidden"]:
+def read_states(
+    config: NetworkConfig,
+    states: Hidden,
+    ids: Ids,
+    times: Float[Tensor, "string position"] | None = None,
+) -> Float[Tensor, "string hidden"]:
     """The states that the head reads: at the first token, at the last, or the mean of all.
 
     Of no token, which only a string of letters alone may have, the state is zero.
+
+    Args:
+        times: how often each token occurs; None where each stands for itself.
     """
     if config.readout == "first":
         return states[:, 0]
     read = ids != PAD
     if config.readout == "mean":
-        return masked_mean(states, read)
+        return masked_mean(states, read if times is None else times)
     last = read.sum(dim=1) - 1
     if config.readout == "last_letter":
         states, last = functional.pad(states, (0, 0, 1, 0)), last + 1

@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.models import OF_MIXING, no_mixing
 from seqcls.models.base import BodyAndHead, Hidden, Ids, Places, Recorder, make_head
 from seqcls.models.blocks import Residual
 from seqcls.models.forms import Scores, read_on
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
+from seqcls.models.memories import MixingArchitecture
 from seqcls.models.parts import Part, PartKind, Site
 from seqcls.strings.tokenizer import PAD
 
@@ -164,16 +164,10 @@ class MixerBlock(Residual):
         return self.apply_feed_forward(mixed, nowhere)[:, 0], after[0]
 
 
-class Mixing(BodyAndHead):
+class Mixing(BodyAndHead, MixingArchitecture):
     """Blocks of one mixer, and a logit read off the last state or off the mean of all."""
 
     mixer: ClassVar[type[Mixer]]
-    letter: ClassVar[str] = ""
-    """What stands for a block of it in the `layers` of `hybrid`, of one from outside."""
-
-    # What one from outside says of itself, where its class does not say it.
-    reads: ClassVar[frozenset[str]] = OF_MIXING
-    several_outputs: ClassVar[bool] = True
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
@@ -182,7 +176,7 @@ class Mixing(BodyAndHead):
                 f"architecture={config.architecture!r}: its mixer gives tokens what comes after "
                 "them, and blocks of mixers read from left to right"
             )
-        return no_mixing(config)
+        return super().obstacle(config)
 
     def mixers(self) -> Sequence[type[Mixer]]:
         """The mixer of each block."""

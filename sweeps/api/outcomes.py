@@ -161,7 +161,7 @@ def _parameters(text: str) -> int | None:
     problem = problem_of(text)
     if problem is None or problem.is_imported:
         return None
-    return MODELS[problem.config.architecture].sizes.parameters(problem.network)
+    return MODELS[problem.config.architecture].count_parameters(problem.network)
 
 
 def accuracies_by_drawn(store: Store, selection: Selection) -> pd.DataFrame:

@@ -55,7 +55,7 @@ def parameter_bytes(problem: Problem) -> int:
     places = table_size(network) if network.positions in ("learned", *COUPLED) else 0
     outputs = 0 if network.tied_embeddings else network.num_outputs
     rows = network.vocabulary_size + outputs + (places or 0)
-    blocks = MODELS[network.architecture].sizes.parameters(network)
+    blocks = MODELS[network.architecture].count_parameters(network)
     return (blocks + rows * network.hidden_size) * {"float32": 4, "float64": 8}[network.precision]
 
 

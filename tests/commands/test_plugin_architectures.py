@@ -13,7 +13,7 @@ import pytest
 
 from seqcls.errors import PluginError, PluginMissingError
 from seqcls.models import MODELS
-from seqcls.models.entries import Entry, recurrent
+from seqcls.models.architectures import Recurrent
 from seqcls.problem import check, configuration, resolve
 from sweeps.api import Store, fit_shortcuts, open_store, runs, submit, work
 from sweeps.work.machine import parameter_bytes
@@ -224,17 +224,17 @@ def queued(package: Path, folder: Path, *names: str) -> Store:
     return store
 
 
-ENTRY = Entry(
-    "minimal:Minimal", frozenset({"num_blocks", "readout", "biases"}), several_outputs=True,
-    sizes=recurrent(2),
-)  # fmt: skip
+class Minimal(Recurrent):
+    path = "minimal:Minimal"
+    compiled = None
+    gates = 2
 
 
 @pytest.fixture
 def minimal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A specification of models whose architecture is one file and one line more."""
     monkeypatch.syspath_prepend(str(ASSETS / "architecture"))
-    monkeypatch.setattr(MODELS, "_own", {**MODELS._own, "minimal": ENTRY})
+    monkeypatch.setattr(MODELS, "_own", {**MODELS._own, "minimal": Minimal})
     forget_parts()
     lengths = "".join(f"{part}_max_length = 6\n" for part in ("train", "validation", "test"))
     own = [

@@ -18,7 +18,6 @@ from seqcls.kinds.transduction import separator_id
 from seqcls.models import MODELS
 from seqcls.models.base import Classifier
 from seqcls.models.batches import Batch
-from seqcls.models.entries import entry_of
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.mixing import LinearAttentionMixer, Mixing
 from seqcls.models.positions import read_ids
@@ -224,7 +223,7 @@ class Bidirectional(Mixing):
 def test_a_mixer_from_outside_that_is_not_causal_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(MODELS, "_own", {**MODELS._own, "both": entry_of(Bidirectional)})
+    monkeypatch.setattr(MODELS, "_own", {**MODELS._own, "both": Bidirectional})
     fields = {"task": "parity", **LAST}
     alone = obstacle_of({**fields, "architecture": "both"}) or ""
     assert "architecture='both': its mixer gives tokens what comes after" in alone

@@ -28,7 +28,6 @@ from seqcls.interpretability.interventions import (
 )
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.trained_model import TrainedModel
-from seqcls.models.entries import entry_of
 from seqcls.models.initialization import make_model
 from seqcls.models.parts import Site
 from seqcls.models.positions import POSITIONS, read_ids
@@ -101,7 +100,7 @@ def parameters(model: dict[str, Any]) -> dict[str, Tensor]:
 
 @pytest.fixture(autouse=True)
 def _flags_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(POSITIONS, "_own", {**POSITIONS._own, "flag": entry_of(Flag)})
+    monkeypatch.setattr(POSITIONS, "_own", {**POSITIONS._own, "flag": Flag})
 
 
 def trained(name: str, **more: Any) -> TrainedModel:

@@ -33,11 +33,10 @@ def test_the_number_of_blocks_follows_from_the_letters() -> None:
     assert configuration({**fields, "num_blocks": 3}).key == config.key
     assert "num_blocks" in fields_unread(config)
     assert differing_starts(config, configuration({**fields, "layers": "gaa"}))
-    sizes = MODELS["hybrid"].sizes
-    network = resolve(config).network
-    assert sizes.parameters(network) > 0
-    assert sizes.scores(network, 10.0) > 0
-    assert sizes.products(network, 10.0) > 0
+    hybrid, network = MODELS["hybrid"], resolve(config).network
+    assert hybrid.count_parameters(network) > 0
+    assert hybrid.count_scores(network, 10.0) > 0
+    assert hybrid.count_products(network, 10.0) > 0
     check(config)
     assert theory_of(dict(config)).first.verdict == "not known"
     assert obstacle_of({**fields, "layers": "mr", "num_attention_heads": 0}) is None

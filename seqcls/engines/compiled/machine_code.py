@@ -13,18 +13,12 @@ from pathlib import Path
 from seqcls.cache import cache_folder
 
 FUSED = "fused"
-"""The part of the fused engine for networks that know letter counts alone."""
-TABLES = "tables"
-"""Its part for networks with positions."""
-MEAN = "mean"
-"""Its part for networks that read the mean of all states."""
+"""The engine of letter counts."""
 TAPE = "tape"
 """The engine of lanes."""
 
 BEGINNINGS: Mapping[str, tuple[str, ...]] = {
-    FUSED: ("fused.kernel", "fused.tiles", "compiled.engine"),
-    TABLES: ("fused.table_kernel", "fused.tables", "compiled.engine"),
-    MEAN: ("fused.mean", "fused.tiles", "compiled.engine"),
+    FUSED: ("fused.kernel", "compiled.engine"),
     TAPE: ("lanes.run", "compiled.engine"),
 }
 """By part, the module whose functions Python calls, and those that define the tuples which these

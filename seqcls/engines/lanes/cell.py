@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int16, Int64, UInt8
 
 from seqcls.config import NetworkConfig
+from seqcls.counts import counts_suffice
 from seqcls.engines.compiled.engine import Flat, Steps, Update
 from seqcls.engines.lanes.batches import (
     Blank,
@@ -77,6 +78,7 @@ class LaneCell:
         self.groups = TOGETHER if self.together else ONE_BY_ONE
         # Places are drawn for strings of one length.
         self.alike = network.position_range > 0
+        self.by_counts = network.head == "string" and not counts_suffice(network, training=True)
 
     def pack(self, weights: Weights) -> Flat:
         """The parameters in one array."""
@@ -105,7 +107,9 @@ class LaneCell:
         )
         read = Strings(
             strings.ids,
+            strings.times,
             strings.lengths,
+            strings.sizes,
             np.zeros((0, 0, width), np.uint8),
             strings.lengths[:0],
             strings.ends,
@@ -136,6 +140,8 @@ class LaneCell:
         found = _nothing_found(lengths.shape)._replace(said=said)
         read = Strings(
             ids,
+            strings.times,
+            lengths,
             lengths,
             inputs,
             input_lengths,
@@ -225,7 +231,13 @@ class LaneCell:
         self, weights: Sequence[Weights], strings: TokenStrings
     ) -> Float[np.ndarray, "member string"]:
         """Logits of models of this shape."""
-        groups = answering_groups(self.network.readout, strings, self.groups, alike=self.alike)
+        groups = answering_groups(
+            self.network.readout,
+            strings,
+            self.groups,
+            alike=self.alike,
+            by_counts=self.by_counts,
+        )
         positions = positions_of(self.network, groups)
         rows = [self.answer(self.pack(member), groups.strings, positions)[1] for member in weights]
         return np.stack([logits.reshape(-1)[groups.places] for logits in rows])

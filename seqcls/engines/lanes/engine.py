@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jaxtyping import Float, Int64
 
-from seqcls.config import COUPLED, NetworkConfig
+from seqcls.config import NetworkConfig
+from seqcls.counts import counts_suffice
 from seqcls.engines.compiled.engine import CompiledEngine
 from seqcls.engines.compiled.machine_code import TAPE
 from seqcls.engines.lanes.packing import shapes
 from seqcls.engines.lanes.programs import slots_of
 from seqcls.kinds import Examples
 from seqcls.kinds.base import Scored, Written
-from seqcls.models import compiled_program
-from seqcls.models.entries import Compiled
+from seqcls.models import MODELS
+from seqcls.models.positions import POSITIONS
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
@@ -49,22 +50,6 @@ def lane_logits(
     return cell_of(config).logits(weights, strings)
 
 
-WIDEST: Mapping[Compiled, int] = {"transformer": 128, "recurrent": 512}
-WIDEST_WRITING: Mapping[Compiled, int] = {"transformer": 128, "recurrent": 256}
-"""By program, the widest hidden state that it trains: beyond, PyTorch's matrix products are as
-fast. Measured by `benchmarks.plain`, `WIDE`, with 64 strings of 0 to 40 tokens, and where all
-tokens are read by `benchmarks.outputs`, where they are outputs."""
-
-MOST_TOKENS = 64
-"""The most tokens of an alphabet: each token type costs as much as a number of the hidden state.
-Beside the head of a Transformer that writes it is little."""
-
-COMPILED_LETTERS = "adglmprs"
-"""Those of blocks in a hybrid; others are from outside."""
-
-POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative", "fire", *COUPLED)
-
-
 _SHORT = {"train_max_length": 4, "validation_max_length": 4}
 
 
@@ -72,7 +57,6 @@ class Lanes(CompiledEngine):
     """One member after another in compiled code, with a string in each lane of a vector."""
 
     name = "lanes"
-    by_counts = False
     precisions = ("float32",)
     least: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         TAPE: {"task": "copy", **_SHORT},
@@ -83,7 +67,19 @@ class Lanes(CompiledEngine):
         others = problem.lacks("outputs") and not problem.at_places
         if others and (reason := problem.lacks("labels")):
             return reason
-        return _why_not_compiled(problem.network)
+        config = problem.network
+        for part in (MODELS[config.architecture], POSITIONS[config.positions]):
+            if (reason := part.not_compiled(config)) is not None:
+                return reason
+        if config.precision != "float32":
+            return f"precision={config.precision!r} has half the lanes, and is not compiled"
+        if config.dropout_rate > 0:
+            return f"dropout_rate={config.dropout_rate} is not compiled"
+        return None
+
+    def reads_counts(self, problem: Problem) -> bool:
+        labels = problem.lacks("labels") is None
+        return labels and counts_suffice(problem.network, training=True) is None
 
     def part_of(self, config: NetworkConfig) -> str:
         return TAPE
@@ -143,25 +139,3 @@ class Lanes(CompiledEngine):
             strict=True,
         )
         return [Written(tokens[:count], ended, score) for tokens, count, ended, score in rows]
-
-
-def _why_not_compiled(config: NetworkConfig) -> str | None:
-    if (program := compiled_program(config)) is None:
-        return f"architecture={config.architecture!r} is not compiled"
-    if config.positions not in POSITIONS:
-        return f"positions={config.positions!r} are not compiled"
-    if config.architecture == "hybrid" and (unknown := set(config.layers) - set(COMPILED_LETTERS)):
-        return f"layers={config.layers!r}: blocks of {min(unknown)!r} are not compiled"
-    if config.precision != "float32":
-        return f"precision={config.precision!r} has half the lanes, and is not compiled"
-    if config.dropout_rate > 0:
-        return f"dropout_rate={config.dropout_rate} is not compiled"
-    at_tokens = config.head != "string"
-    if config.num_letters > MOST_TOKENS and not (at_tokens and program == "transformer"):
-        return f"an alphabet of {config.num_letters} tokens: up to {MOST_TOKENS} are compiled"
-    widest = (WIDEST_WRITING if at_tokens else WIDEST)[program]
-    if config.hidden_size > widest:
-        return f"hidden_size={config.hidden_size}: up to {widest} it is faster than PyTorch"
-    if at_tokens and config.position_range:
-        return f"position_range={config.position_range} is compiled only where one token is read"
-    return None

@@ -141,6 +141,7 @@ def share_of(heads):
     return np.float32(1 / math.sqrt(max(heads.head_size, 1)))
 
 
+@kernel
 def enlarge(rows, columns, a, x, size):
     """Multiplies rows by the root of a size."""
     factor = spread(np.float32(math.sqrt(size)))

@@ -52,13 +52,18 @@ class AnswerProgram(LaneProgram):
         self._readout = problem.network.readout
         self._scaled = problem.config.train_loss == "sigmoid_scaled"
         self._validation = validation_groups(
-            self._readout, problem.validation, cell.groups, alike=cell.alike
+            self._readout,
+            problem.validation,
+            cell.groups,
+            alike=cell.alike,
+            by_counts=cell.by_counts,
         )
         self._places = positions_of(cell.network, self._validation)
 
     def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
         number, first, last = part
-        groups = epoch_groups(self._readout, self._train, number)
+        by_counts = self._cell.by_counts
+        groups = epoch_groups(self._readout, self._train, number, by_counts=by_counts)
         if first == 0:
             self._drawn = positions_of(self._cell.network, groups, self._train.batch_size, self.rng)
         strings = some_batches(groups.strings, first, last)

@@ -29,7 +29,7 @@ from seqcls.engines.lanes.loss import (
 )
 from seqcls.engines.lanes.positions import fill_read_turns, fill_turns
 from seqcls.engines.lanes.tiles import COLUMNS, clear
-from seqcls.engines.lanes.vector import LANES, ZERO, kernel, load, spread, store
+from seqcls.engines.lanes.vector import LANES, ONE, ZERO, kernel, load, spread, store
 
 
 class Network(NamedTuple):
@@ -73,7 +73,9 @@ class Strings(NamedTuple):
     """`LaneStrings`, what is to be predicted of them, and inputs where an encoder reads them."""
 
     ids: np.ndarray
+    times: np.ndarray
     lengths: np.ndarray
+    sizes: np.ndarray
     inputs: np.ndarray
     input_lengths: np.ndarray
     ends: np.ndarray
@@ -82,6 +84,19 @@ class Strings(NamedTuple):
     wanted: np.ndarray
     shares: np.ndarray
     sets: np.ndarray
+
+
+class Tokens(NamedTuple):
+    """What is read of some groups of strings."""
+
+    ids: np.ndarray
+    """(group, token, lane)"""
+    times: np.ndarray
+    """(group, token, lane): how often each occurs; of no token where each stands for itself."""
+    lengths: np.ndarray
+    """(group, lane): how many are written down."""
+    sizes: np.ndarray
+    """(group, lane): how many there are, as often as they occur."""
 
 
 class Found(NamedTuple):
@@ -110,15 +125,17 @@ def longest_of(lengths):
 
 
 @kernel
-def read_stream(s, network, positions, number, ids, lengths, ragged, starts, a):
+def read_stream(s, network, positions, number, read, ragged, starts, a):
     """Writes what is read of the tokens of groups, the longest first; how many tokens there are.
 
     Args:
         s: a `Stream`.
         number: of the first group.
+        read: their `Tokens`.
         ragged: whether groups whose strings have ended have no more rows.
         starts: (token), written: each one's first row, and the end of the last.
     """
+    ids, times, lengths, sizes = read
     groups, row, tokens = lengths.shape[0], 0, 1
     for group in range(groups):
         tokens = max(tokens, longest_of(lengths[group]))
@@ -133,12 +150,14 @@ def read_stream(s, network, positions, number, ids, lengths, ragged, starts, a):
             if token < ids.shape[1]:
                 here = ids[group, token : token + 1]
                 mark_tokens(1, here, a, network.types, types, s.types_apart, s.is_token + row)
+                if times.shape[1] > 0:
+                    store(a, s.is_token + row, load(times[group, token], 0))
             else:
                 clear(a, types, s.types_apart)
                 clear(a, s.is_token + row, 1)
             if not ragged:
                 place = positions.rows[number + group]
-                tell_attention(s, network, positions, place, token, group, row, lengths[group], a)
+                tell_attention(s, network, positions, place, token, group, row, sizes[group], a)
             row += 1
     starts[tokens] = row
     return tokens
@@ -150,12 +169,17 @@ def tell_attention(s, network, positions, place, token, group, row, lengths, a):
 
     Args:
         place: the row of the group's positions.
-        lengths: (lane): tokens that are read.
+        lengths: (lane): tokens that are read, as often as they occur.
     """
     for lane in range(LANES):
         is_cls = a[place_of(s.types, s.types_apart, row, group) * LANES + lane] > ZERO
-        hidden = a[(s.is_token + row) * LANES + lane] == ZERO or (s.hides_cls and is_cls)
-        a[(s.mask + group * s.tokens + token) * LANES + lane] = MASKED if hidden else ZERO
+        times, mask = a[(s.is_token + row) * LANES + lane], ZERO
+        if times == ZERO or (s.hides_cls and is_cls):
+            mask = MASKED
+        elif times != ONE:
+            # As much as so many equal keys are to a softmax.
+            mask = np.float32(math.log(times))
+        a[(s.mask + group * s.tokens + token) * LANES + lane] = mask
         factor = network.factor
         if s.log_length:
             count = min(lengths[lane], token + 1) if s.causal else lengths[lane]
@@ -183,24 +207,25 @@ def tell_crossing(program, network, lengths, first, rows, a):
 
 
 @kernel
-def tell_readout(program, network, positions, number, lengths, starts, read, a):
+def tell_readout(program, network, positions, number, lengths, sizes, starts, read, a):
     """Writes which row of each string is read, and what its query is told; its share of a mean.
 
     Args:
         number: of the first group.
+        sizes: (group, lane): tokens, as often as they occur; `lengths` those written down.
         read: (group, lane), written: the row; -1 where there is no string.
     """
     for group in range(lengths.shape[0]):
         for lane in range(LANES):
-            length = lengths[group, lane]
+            length, size = lengths[group, lane], max(sizes[group, lane], 1)
             read[group, lane] = -1
             if length > 0:
                 read[group, lane] = starts[0 if network.readout == FIRST else length - 1] + group
             factor = network.factor
             if program.own.log_length:
-                factor *= np.float32(math.log(max(length, 1)))
+                factor *= np.float32(math.log(size))
             a[(program.read_factor + group) * LANES + lane] = factor
-            a[(program.share + group) * LANES + lane] = np.float32(1) / np.float32(max(length, 1))
+            a[(program.share + group) * LANES + lane] = np.float32(1) / np.float32(size)
         if program.own.pairs > 0:  # Then one group is read at a time, and a row is a token.
             place, turns = positions.rows[number + group], program.read_turns
             fill_read_turns(a, turns, positions.cosines[place], positions.sines[place], read[group])
@@ -262,23 +287,28 @@ def run(model, program, strings, positions, found):
         wanted, strings.sets, owners, places, found.losses, found.missed, found.missed_inside,
         found.said, scratch,
     )  # fmt: skip
+    uncounted = np.zeros((0, 0, LANES), np.float32)
     spans[START, 1] = 1
     total, first = 0.0, 0
     for batch in range(strings.ends.size):
         while first < strings.ends[batch]:
             last = strings.ends[batch] if program.together else first + 1
             groups, lengths = last - first, strings.lengths[first:last]
+            sizes = strings.sizes[first:last]
             tokens = read_stream(
-                program.own, network, positions, first, strings.ids[first:last], lengths,
+                program.own, network, positions, first,
+                Tokens(strings.ids[first:last], strings.times[first:last], lengths, sizes),
                 program.together, starts, a,
             )  # fmt: skip
             rows = starts[tokens]
             spans[READ, 1], spans[TOKENS, 1] = groups, rows
             spans[STEPS, 1], known[TOKENS] = rows * program.steps, tokens
             if network.two_streams:
+                input_lengths = strings.input_lengths[first:last]
                 known[INPUT] = read_stream(
-                    program.inputs, network, positions, first, strings.inputs[first:last],
-                    strings.input_lengths[first:last], False, input_starts, a,
+                    program.inputs, network, positions, first,
+                    Tokens(strings.inputs[first:last], uncounted, input_lengths, input_lengths),
+                    False, input_starts, a,
                 )  # fmt: skip
                 spans[INPUT, 1] = input_starts[known[INPUT]]
                 tell_crossing(program, network, strings.input_lengths[first:last], 0, rows, a)
@@ -287,7 +317,7 @@ def run(model, program, strings, positions, found):
                 begin = tell_targets(strings, first, tokens, starts, wanted, owners, places)
                 begin = begin if program.together else begin // 4 * 4
             else:
-                tell_readout(program, network, positions, first, lengths, starts, read, a)
+                tell_readout(program, network, positions, first, lengths, sizes, starts, read, a)
             spans[TARGETS, 0], spans[TARGETS, 1] = begin, rows
             it = Reading(spans, known, starts, groups, first, lengths, read, positions, network.eps)
             play(program.forward, it, a, w, gradient)
@@ -328,6 +358,7 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
     spans, known = np.zeros((6, 2), np.int64), np.zeros(6, np.int64)
     read, numbers = np.zeros((together, LANES), np.int64), np.zeros(LANES, np.int64)
     lengths, nothing = np.zeros(LANES, np.int64), np.zeros(0, np.float32)
+    uncounted = np.zeros((0, 0, LANES), np.float32)
     head = Head(network.outputs, network.at_places)
     own = program.own
     for first in range(0, outputs.begins.shape[0], together):
@@ -337,9 +368,11 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
         spans[:] = 0
         spans[START, 1] = 1
         if network.two_streams:
+            lengths_read = input_lengths[first : first + groups]
             known[INPUT] = read_stream(
-                program.inputs, network, positions, first, inputs[first : first + groups],
-                input_lengths[first : first + groups], False, input_starts, a,
+                program.inputs, network, positions, first,
+                Tokens(inputs[first : first + groups], uncounted, lengths_read, lengths_read),
+                False, input_starts, a,
             )  # fmt: skip
             spans[INPUT, 1] = input_starts[known[INPUT]]
         place = 0

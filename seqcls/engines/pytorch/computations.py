@@ -10,7 +10,7 @@ from torch.func import functional_call, vmap
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.counts.forward import group_logits, log_counts
+from seqcls.counts import read_counts
 from seqcls.engines.pytorch.groups import FlatGroup, Losses, StackedGroup
 from seqcls.models.base import Classifier, Outputs
 from seqcls.models.batches import Batch
@@ -86,6 +86,9 @@ def _fits(config: NetworkConfig, strings: int, width: int) -> bool:
 # All members of a group at once, from letter counts.
 
 
+Counted = tuple[Integer[Tensor, "string position"], Float[Tensor, "string position"]]
+"""The tokens that are read of strings, and how often each occurs."""
+
 TYPES_AT_ONCE = 4096
 """Token types of strings in a piece: keeps a group's widest state within tens of megabytes."""
 
@@ -100,37 +103,49 @@ class ByCounts:
         self._group = group
         self._batch_size = batch_size
         self._device = device
+        self._model = make_model(config).to(device, getattr(torch, config.precision)).eval()
 
-    def batches(self, strings: TokenStrings) -> Iterator[Tensor]:
-        """An epoch's batches, in order, as logarithms of counts."""
-        yield from self._encode(strings).split(self._batch_size)
+    def batches(self, strings: TokenStrings) -> Iterator[Counted]:
+        """An epoch's batches, in order."""
+        return (part for _, part in self._parts(strings, self._batch_size))
 
-    def backward(self, batch: Tensor, losses: Losses) -> Float[Tensor, " member"]:
-        parameters = self._group.parameters
-        means = losses(group_logits(self._config, parameters, batch)).mean(dim=1)
-        for value in parameters.values():
+    def backward(self, batch: Counted, losses: Losses) -> Float[Tensor, " member"]:
+        means = losses(self._all(batch)).mean(dim=1)
+        for value in self._group.parameters.values():
             value.grad = None
         means.sum().backward()
         return means.detach()
 
-    def pieces(self, strings: TokenStrings) -> Iterator[tuple[Int64[np.ndarray, " row"], Tensor]]:
-        encoded = self._encode(strings)
-        # With one block all strings share the states of their token types.
-        types = 1 if self._config.num_blocks == 1 else encoded.shape[1] + 1
-        size = max(TYPES_AT_ONCE // types, 1)
-        rows = torch.arange(len(encoded)).split(size)
-        for piece_rows, piece in zip(rows, encoded.split(size), strict=True):
-            yield piece_rows.numpy(), piece
+    def pieces(self, strings: TokenStrings) -> Iterator[tuple[Int64[np.ndarray, " row"], Counted]]:
+        return self._parts(strings, max(TYPES_AT_ONCE // (self._config.num_letters + 1), 1))
 
     @torch.no_grad()
-    def logits(self, piece: Tensor) -> Float[Tensor, "member string"]:
-        return group_logits(self._config, self._group.parameters, piece)
+    def logits(self, piece: Counted) -> Float[Tensor, "member string"]:
+        return self._all(piece)
 
     def keep(self, rows: Sequence[int]) -> None:
         """Holds nothing of any member but what the group holds."""
 
-    def _encode(self, strings: TokenStrings) -> Float[Tensor, "string token_type"]:
-        return log_counts(self._config, strings.counts).to(self._device)
+    def _all(self, batch: Counted) -> Float[Tensor, "member string"]:
+        def one(weights: Mapping[str, Tensor]) -> Outputs:
+            logits: Tensor = functional_call(self._model, dict(weights), (batch[0], None, batch[1]))
+            return logits
+
+        logits: Tensor = vmap(one)(self._group.parameters)
+        return logits
+
+    def _parts(
+        self, strings: TokenStrings, size: int
+    ) -> Iterator[tuple[Int64[np.ndarray, " row"], Counted]]:
+        """So many strings at a time, with their rows."""
+        ids, times = (
+            torch.from_numpy(x) for x in read_counts(self._config.readout, strings.counts)
+        )
+        times = times.to(self._device, getattr(torch, self._config.precision))
+        ids = ids.int().to(self._device)
+        for start in range(0, len(times), size):
+            part = times[start : start + size]
+            yield np.arange(start, start + len(part)), (ids.expand(len(part), -1), part)
 
 
 class _OnStrings:

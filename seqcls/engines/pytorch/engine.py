@@ -24,9 +24,11 @@ class _TorchEngine(ABC):
     """What both do alike. PyTorch is imported where it is used: to name an engine loads none."""
 
     name: ClassVar[str]
-    by_counts: ClassVar[bool]
     one_thread = False
     wants_initial = False
+
+    def reads_counts(self, problem: Problem) -> bool:
+        return False
 
     def group_size(self, problem: Problem) -> int:
         """Beyond this many members a step's arithmetic outweighs what stacking saves."""
@@ -99,10 +101,12 @@ class PyTorchCounts(_TorchEngine):
     """All members at once, from letter counts."""
 
     name = "counts"
-    by_counts = True
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
         return problem.lacks("labels") or counts_suffice(problem.network, training=True)
+
+    def reads_counts(self, problem: Problem) -> bool:
+        return True
 
     def _training(
         self, problem: Problem, weights: Sequence[Weights], device: "torch.device"
@@ -127,7 +131,6 @@ class PyTorchStrings(_TorchEngine):
     """All members in one step on a GPU; elsewhere, with dropout and of pictures, one at a time."""
 
     name = "strings"
-    by_counts = False
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
         return None

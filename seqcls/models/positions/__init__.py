@@ -1,92 +1,179 @@
 """How tokens differ by their places, how many places there are, and what tokens a model reads."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import UInt8
 
 from seqcls.config import NetworkConfig
-from seqcls.models.entries import Entry, entry_of
-from seqcls.plugins import Registry, UnfitError
+from seqcls.plugins import Loadable, Registry, UnfitError
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
 
 __all__ = ["POSITIONS", "longest_readable", "read_ids", "special_tokens", "table_size"]
 
+
+class Scheme(Loadable):
+    """One scheme of positions, as it is known before it is loaded.
+
+    A class of `seqcls.models.positions.schemes.Positions` is one itself: a scheme from outside says
+    all this in its own class, ours in the classes here.
+    """
+
+    reads: ClassVar[frozenset[str]] = frozenset()
+    """The settings that it reads beside the network's sizes; `position_range` where its places may
+    be drawn at random."""
+
+    is_compiled: ClassVar[bool] = False
+    """Whether the compiled engines know it."""
+
+    @classmethod
+    def obstacle(cls, config: NetworkConfig) -> str | None:
+        """Why a network cannot have these positions; None where it can."""
+        return None
+
+    @classmethod
+    def not_compiled(cls, config: NetworkConfig) -> str | None:
+        """Why the compiled engines have no network with these positions; None where they have."""
+        if not cls.is_compiled:
+            return f"positions={config.positions!r} are not compiled"
+        if config.head != "string" and config.position_range:
+            return (
+                f"position_range={config.position_range} is compiled only where one token is read"
+            )
+        return None
+
+    @classmethod
+    def table_size(cls, config: NetworkConfig) -> int | None:
+        """How many places there are; None where there is no end to them."""
+        return None
+
+
 _RANDOMIZED = frozenset({"position_range"})
 
 
-def _even_head_size(config: NetworkConfig) -> str | None:
-    if config.attention_head_size % 2 == 0:
+class NoPositions(Scheme):
+    """Tokens that differ by nothing but what they are."""
+
+    path = "seqcls.models.positions.schemes:Positions"
+    is_compiled = True
+
+
+class Sinusoidal(Scheme):
+    """Waves that are added to embeddings."""
+
+    path = "seqcls.models.positions.schemes:Sinusoidal"
+    reads = _RANDOMIZED
+    is_compiled = True
+
+
+class Learned(Scheme):
+    """A table whose rows are added to embeddings."""
+
+    path = "seqcls.models.positions.schemes:Learned"
+    reads = _RANDOMIZED | {"position_draw"}
+    is_compiled = True
+
+    @classmethod
+    def obstacle(cls, config: NetworkConfig) -> str | None:
+        if config.position_range and config.position_draw == "shifted":
+            return (
+                f"position_range={config.position_range} with position_draw='shifted': places are "
+                "drawn one way or the other; leave one out"
+            )
         return None
-    return (
-        f"positions='rotary' turns pairs: attention_head_size={config.attention_head_size}: "
-        "expected an even number"
-    )
+
+    @classmethod
+    def table_size(cls, config: NetworkConfig) -> int:
+        # Of tested strings the length is known only where training shifts places to theirs.
+        return max(config.trained_length, config.tested_length) + special_tokens(config)
 
 
-def _drawn_once(config: NetworkConfig) -> str | None:
-    if config.position_range and config.position_draw == "shifted":
+class Coupled(Learned):
+    """Places that tokens of input and output share."""
+
+    path = "seqcls.models.positions.places:Coupled"
+    reads = frozenset()
+
+    @classmethod
+    def obstacle(cls, config: NetworkConfig) -> str | None:
+        if not config.writes:
+            return (
+                f"positions={config.positions!r}: tokens of input and output share places, and the "
+                "strings of a language have no output"
+            )
+        # Architectures lean on positions, so that these know them by their names alone.
+        if config.architecture != "transformer":
+            return (
+                f"positions={config.positions!r} with architecture={config.architecture!r}: places "
+                "are shared in one stream; use 'transformer'"
+            )
+        return None
+
+
+class Rotary(Scheme):
+    """Queries and keys that are turned."""
+
+    path = "seqcls.models.positions.schemes:Rotary"
+    reads = _RANDOMIZED
+    is_compiled = True
+
+    @classmethod
+    def obstacle(cls, config: NetworkConfig) -> str | None:
+        if config.attention_head_size % 2 == 0:
+            return None
         return (
-            f"position_range={config.position_range} with position_draw='shifted': places are "
-            "drawn one way or the other; leave one out"
+            "positions='rotary' turns pairs: "
+            f"attention_head_size={config.attention_head_size}: expected an even number"
         )
-    return None
 
 
-def _longest(config: NetworkConfig) -> int:
-    # Of tested strings the length is known only where training shifts places to theirs.
-    return max(config.trained_length, config.tested_length) + special_tokens(config)
+class Alibi(Scheme):
+    """Scores that fall with the distance."""
+
+    path = "seqcls.models.positions.schemes:Alibi"
+    reads = _RANDOMIZED
+    is_compiled = True
 
 
-def _no_coupling(config: NetworkConfig) -> str | None:
-    if not config.writes:
-        return (
-            f"positions={config.positions!r}: tokens of input and output share places, and the "
-            "strings of a language have no output"
-        )
-    # Architectures lean on positions, so that these know them by their names alone.
-    if config.architecture != "transformer":
-        return (
-            f"positions={config.positions!r} with architecture={config.architecture!r}: places are "
-            "shared in one stream; use 'transformer'"
-        )
-    return None
+class Relative(Scheme):
+    """A learned number for each range of distances."""
+
+    path = "seqcls.models.positions.schemes:Relative"
+    is_compiled = True
 
 
-def _two_streams(config: NetworkConfig) -> str | None:
-    # By their names, as above.
-    if config.architecture in ("encoder_decoder", "paragraph_reader"):
-        return (
-            f"positions='fire' with architecture={config.architecture!r}: distances are shares of "
-            "what is read in one stream; use 'transformer', or positions='relative'"
-        )
-    return None
+class Fire(Scheme):
+    """A learned function of distances."""
+
+    path = "seqcls.models.positions.schemes:Fire"
+    is_compiled = True
+
+    @classmethod
+    def obstacle(cls, config: NetworkConfig) -> str | None:
+        # By their names, as above.
+        if config.architecture in ("encoder_decoder", "paragraph_reader"):
+            return (
+                f"positions='fire' with architecture={config.architecture!r}: distances are shares "
+                "of what is read in one stream; use 'transformer', or positions='relative'"
+            )
+        return None
 
 
-_COUPLED = Entry(
-    "seqcls.models.positions.places:Coupled", obstacle=_no_coupling, table_size=_longest
-)
-
-_OWN: Mapping[str, Entry] = {
-    "none": Entry("seqcls.models.positions.schemes:Positions"),
-    "sinusoidal": Entry("seqcls.models.positions.schemes:Sinusoidal", _RANDOMIZED),
-    "learned": Entry(
-        "seqcls.models.positions.schemes:Learned",
-        _RANDOMIZED | {"position_draw"},
-        _drawn_once,
-        _longest,
-    ),
-    "coupled_marks": _COUPLED,
-    "coupled": _COUPLED,
-    "rotary": Entry("seqcls.models.positions.schemes:Rotary", _RANDOMIZED, _even_head_size),
-    "alibi": Entry("seqcls.models.positions.schemes:Alibi", _RANDOMIZED),
-    "relative": Entry("seqcls.models.positions.schemes:Relative"),
-    "fire": Entry("seqcls.models.positions.schemes:Fire", obstacle=_two_streams),
+_OWN: Mapping[str, type[Scheme]] = {
+    "none": NoPositions,
+    "sinusoidal": Sinusoidal,
+    "learned": Learned,
+    "coupled_marks": Coupled,
+    "coupled": Coupled,
+    "rotary": Rotary,
+    "alibi": Alibi,
+    "relative": Relative,
+    "fire": Fire,
 }
 
-POSITIONS: Registry[Entry] = Registry("seqcls.positions", _OWN, entry_of)
+POSITIONS: Registry[type[Scheme]] = Registry("seqcls.positions", _OWN, base=Scheme)
 
 
 def table_size(config: NetworkConfig) -> int | None:

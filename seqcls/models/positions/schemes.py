@@ -1,7 +1,6 @@
 """The position schemes: they add to embeddings, turn queries and keys, or bias scores."""
 
 import math
-from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Integer
@@ -9,7 +8,7 @@ from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
 from seqcls.models.layers import Embedding, Linear
-from seqcls.models.positions import table_size
+from seqcls.models.positions import Scheme, table_size
 from seqcls.models.positions.numbers import BUCKETS, FARTHEST, slopes
 
 Places = Integer[Tensor, "#string position"]
@@ -23,29 +22,15 @@ Heads = Float[Tensor, "string head position head_size"]
 Bias = Float[Tensor, "#string head query key"]
 
 
-class Positions(nn.Module):
+class Positions(nn.Module, Scheme):
     """No positions; a scheme is a subclass that overrides one of the three methods or more.
 
     One of them serves all blocks of a model. Its parameters are layers of `seqcls.models.layers`.
     """
 
-    reads: ClassVar[frozenset[str]] = frozenset()
-    """The settings that it reads beside the network's sizes; `position_range` where its places may
-    be drawn at random."""
-
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.config = config
-
-    @classmethod
-    def obstacle(cls, config: NetworkConfig) -> str | None:
-        """Why a network cannot have these positions; None where it can."""
-        return None
-
-    @classmethod
-    def table_size(cls, config: NetworkConfig) -> int | None:
-        """How many places there are; None where there is no end to them."""
-        return None
 
     def embed(self, states: States, places: Places) -> States:
         """The tokens' embeddings, with what their places add to them."""

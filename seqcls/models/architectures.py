@@ -1,0 +1,380 @@
+"""What architectures say of themselves before they are loaded: what they read and cannot have, and
+how large they are.
+
+No PyTorch is loaded to ask. A class of models (`seqcls.models.base.Classifier`) is an
+`Architecture` itself: one from outside says all this in its own class, ours in the classes here.
+"""
+
+from typing import Any, ClassVar
+
+from seqcls.config import NetworkConfig
+from seqcls.plugins import Loadable, load_path
+
+MOST_LETTERS = 64
+"""The most letters of an alphabet that compiled engines read: each costs as much as a number of the
+hidden state. Beside the head of a Transformer that writes it is little."""
+
+
+class Architecture(Loadable):
+    """One architecture."""
+
+    reads: ClassVar[frozenset[str]] = frozenset()
+    """The settings that it reads beside those of every network (`hidden_size`, `dropout_rate`,
+    `embeddings_init_strategy`, `precision`), such as `num_blocks` or `num_attention_heads`."""
+
+    several_outputs: ClassVar[bool] = False
+    """Whether its head gives `num_outputs` numbers of each string; languages ask for one."""
+
+    compiled_width: ClassVar[tuple[int, int] | None] = None
+    """The widest hidden state at which compiled engines are faster than PyTorch's products: where a
+    string has one answer, and where something is predicted at its tokens, as `benchmarks.plain` and
+    `benchmarks.outputs` measure it. None where they have no such network; only ours have one, since
+    what is compiled computes what the class does, on its own."""
+
+    letter: ClassVar[str] = ""
+    """What stands for a block of it in the `layers` of `hybrid`; nothing where it cannot be one."""
+
+    mixer_path: ClassVar[str] = ""
+    """Where the class of such a block's mixer is, like `path`; by default its class's `mixer`."""
+
+    @classmethod
+    def obstacle(cls, config: NetworkConfig) -> str | None:
+        """Why there is no such network, naming the setting; None where there is."""
+        return None
+
+    @classmethod
+    def not_compiled(cls, config: NetworkConfig) -> str | None:
+        """Why the compiled engines have no such network; None where they have."""
+        if cls.compiled_width is None:
+            return f"architecture={config.architecture!r} is not compiled"
+        at_tokens = config.head != "string"
+        if config.hidden_size > (widest := cls.compiled_width[at_tokens]):
+            return f"hidden_size={config.hidden_size}: up to {widest} it is faster than PyTorch"
+        return None if at_tokens else many_letters(config)
+
+    # What it takes, for estimates of memory and time. Of one from outside nobody knows; training
+    # takes some time.
+
+    @classmethod
+    def count_parameters(cls, config: NetworkConfig) -> int:
+        """Numbers of all blocks, embedding and classifier left out."""
+        return 0
+
+    @classmethod
+    def count_products(cls, config: NetworkConfig, tokens: float) -> float:
+        """Multiply-adds of a token in one block, in strings of so many tokens."""
+        return 2.0 * config.hidden_size**2
+
+    @classmethod
+    def count_scores(cls, config: NetworkConfig, tokens: float) -> int:
+        """Numbers that a token's attention keeps of all blocks for the gradients, in such
+        strings.
+        """
+        return 0
+
+    @classmethod
+    def load_mixer(cls) -> Any:
+        """The class of the mixer of one of its blocks."""
+        return load_path(cls.mixer_path) if cls.mixer_path else cls.load().mixer
+
+
+# What several architectures say.
+
+
+def many_letters(config: NetworkConfig) -> str | None:
+    """Why compiled engines do not read so large an alphabet."""
+    if config.num_letters <= MOST_LETTERS:
+        return None
+    return f"an alphabet of {config.num_letters} tokens: up to {MOST_LETTERS} are compiled"
+
+
+def no_blocks(config: NetworkConfig) -> str | None:
+    if config.writes and config.position_range:
+        return (
+            f"position_range={config.position_range}: places are drawn for strings of a known "
+            "length, and that of an output that is being written is not; leave it out"
+        )
+    if config.final_norm and not config.has_norms:
+        return "final_norm=True with layer_norm_eps=0, which means no norm at all; leave one out"
+    if config.embeddings_init_strategy == "gpt2":
+        for name in ("attention_init_strategy", "feed_forward_init_strategy"):
+            if (value := getattr(config, name)) != "default":
+                return (
+                    f"{name}={value!r} with embeddings_init_strategy='gpt2', which draws all "
+                    "weights; leave one out"
+                )
+    return None
+
+
+def _no_streams(config: NetworkConfig) -> str | None:
+    """Why the two streams of an input and an output cannot be read."""
+    if not config.writes:
+        asks = "one answer of a string" if config.head == "string" else "answers at every place"
+        return (
+            f"architecture={config.architecture!r}: it writes outputs, and this task asks for "
+            f"{asks}; use 'transformer' or 'lstm'"
+        )
+    if config.head == "all":
+        return (
+            f"loss_on='all' with architecture={config.architecture!r}: it reads inputs whole and "
+            "predicts none of their tokens; use 'output'"
+        )
+    return None
+
+
+def no_head(config: NetworkConfig, *, blind: str | None) -> str | None:
+    """Why a head cannot be as it is said to be.
+
+    Args:
+        blind: by which setting `CLS` before a string reads nothing of it; None where it reads all.
+    """
+    if config.head != "string":
+        if config.readout == "first":
+            return None
+        answer = "an output" if config.writes else "the answer"
+        return f"readout={config.readout!r}: {answer} is read at every place; leave it out"
+    if config.readout == "first" and blind is not None:
+        return (
+            f"readout='first' with {blind}: CLS comes first, so it hasn't seen the string yet; "
+            "use readout='last' or 'mean'"
+        )
+    return None
+
+
+def _rows(config: NetworkConfig, attentions: int) -> int:
+    """Rows of as many numbers as the hidden size in a block with so many attentions."""
+    rows = attentions * (4 * attention_width(config) + _norm(config))
+    return rows + 2 * config.feed_forward_size + _norm(config)
+
+
+def _norm(config: NetworkConfig) -> int:
+    return (2 if config.layer_norm == "nn" else 1) if config.has_norms else 0
+
+
+def attention_width(config: NetworkConfig) -> int:
+    return config.num_attention_heads * config.attention_head_size
+
+
+def _picture_parameters(config: NetworkConfig) -> int:
+    # A left shift is a power of two that is known to be a whole number.
+    widths = [config.picture_channels << (x // 2) for x in range(config.picture_blocks)]
+    return sum(18 * width**2 for width in widths) + widths[-1] * config.hidden_size
+
+
+# Transformers.
+
+_OF_TRANSFORMERS = frozenset(
+    {
+        "num_blocks", "positions", "attention_mask", "readout", "attention_scale",
+        "norm_placement", "activation", "biases", "final_norm",
+    }
+)  # fmt: skip
+
+OF_ATTENTION = frozenset(
+    {
+        "num_attention_heads", "attention_head_size", "feed_forward_size", "layer_norm",
+        "layer_norm_eps", "no_attend_cls", "attention_init_strategy",
+        "feed_forward_init_strategy",
+    }
+)  # fmt: skip
+"""Fields of the first version that mean something to a Transformer alone."""
+
+
+class Transformer(Architecture):
+    """One stream of tokens that attend to each other."""
+
+    path = "seqcls.models.transformer:Transformer"
+    reads = _OF_TRANSFORMERS | OF_ATTENTION
+    several_outputs = True
+    compiled_width = (128, 128)
+    letter = "a"
+    mixer_path = "seqcls.models.attention:AttentionMixer"
+
+    @classmethod
+    def obstacle(cls, config: NetworkConfig) -> str | None:
+        causal = "attention_mask='causal'" if config.attention_mask == "causal" else None
+        if (reason := no_head(config, blind=causal)) is not None:
+            return reason
+        if config.head != "string" and config.attention_mask != "causal":
+            left_to_right = "an output is written" if config.writes else "every place is answered"
+            return (
+                f"attention_mask={config.attention_mask!r}: {left_to_right} from left to right; "
+                "use 'causal'"
+            )
+        return no_blocks(config)
+
+    @classmethod
+    def count_parameters(cls, config: NetworkConfig) -> int:
+        rows = config.num_blocks * _rows(config, 1) + config.final_norm * _norm(config)
+        return rows * config.hidden_size
+
+    @classmethod
+    def count_products(cls, config: NetworkConfig, tokens: float) -> float:
+        mixed, hidden = attention_width(config), config.hidden_size
+        return 4 * mixed * hidden + 2 * config.feed_forward_size * hidden + 2 * mixed * tokens
+
+    @classmethod
+    def count_scores(cls, config: NetworkConfig, tokens: float) -> int:
+        # The last block attends at one place alone, where the logit is read there.
+        reads_one = config.head == "string" and config.readout != "mean"
+        blocks = config.num_blocks - reads_one
+        return int(blocks * config.num_attention_heads * tokens)
+
+
+class EncoderDecoder(Architecture):
+    """An encoder of inputs, and a decoder of outputs that attends to it."""
+
+    path = "seqcls.models.encoder_decoder:EncoderDecoder"
+    reads = (Transformer.reads - {"attention_mask", "readout"}) | {"embedding_scale"}
+    several_outputs = True
+    compiled_width = (128, 128)
+
+    @classmethod
+    def obstacle(cls, config: NetworkConfig) -> str | None:
+        return _no_streams(config) or no_blocks(config)
+
+    @classmethod
+    def count_parameters(cls, config: NetworkConfig) -> int:
+        rows = config.num_blocks * (_rows(config, 1) + _rows(config, 2))
+        return (rows + 2 * config.final_norm * _norm(config)) * config.hidden_size
+
+    @classmethod
+    def count_products(cls, config: NetworkConfig, tokens: float) -> float:
+        # Half of the tokens pass the encoder, half the decoder; keys and values of the encoder's
+        # are computed once for each of the decoder's blocks.
+        mixed, hidden = attention_width(config), config.hidden_size
+        return 6 * mixed * hidden + 2 * config.feed_forward_size * hidden + 1.5 * mixed * tokens
+
+    @classmethod
+    def count_scores(cls, config: NetworkConfig, tokens: float) -> int:
+        # Three attentions over half of the tokens by half of them.
+        return int(0.75 * config.num_blocks * config.num_attention_heads * tokens)
+
+
+OF_PICTURES = frozenset({"picture_blocks", "picture_channels"})
+"""Fields that an encoder of pictures reads."""
+
+
+class ParagraphReader(EncoderDecoder):
+    """The same with an encoder of pictures."""
+
+    path = "seqcls.models.encoder_decoder:ParagraphReader"
+    reads = EncoderDecoder.reads | OF_PICTURES
+    compiled_width = None
+
+    @classmethod
+    def obstacle(cls, config: NetworkConfig) -> str | None:
+        if not config.picture:
+            return (
+                "architecture='paragraph_reader': it reads pictures, and this task draws none; use "
+                "task='paragraph', or architecture='encoder_decoder'"
+            )
+        if config.hidden_size % 2:
+            return (
+                f"hidden_size={config.hidden_size} with architecture='paragraph_reader': half of "
+                "it says the row and half the column; use an even number"
+            )
+        if config.attention_scale != "sqrt":
+            return (
+                f"attention_scale={config.attention_scale!r} with architecture='paragraph_reader': "
+                "pictures have one size; use 'sqrt'"
+            )
+        return super().obstacle(config)
+
+    @classmethod
+    def count_parameters(cls, config: NetworkConfig) -> int:
+        decoder = config.num_blocks * _rows(config, 2) * config.hidden_size
+        return decoder + _picture_parameters(config)
+
+    @classmethod
+    def count_products(cls, config: NetworkConfig, tokens: float) -> float:
+        return super().count_products(config, tokens) + 8.0 * _picture_parameters(config)
+
+
+# Recurrent networks.
+
+
+class Recurrent(Architecture):
+    """Layers of cells."""
+
+    reads = frozenset({"num_blocks", "readout", "biases"})
+    several_outputs = True
+    compiled_width = (512, 256)
+    gates: ClassVar[int] = 1
+
+    @classmethod
+    def obstacle(cls, config: NetworkConfig) -> str | None:
+        return no_head(config, blind=f"architecture={config.architecture!r}")
+
+    @classmethod
+    def not_compiled(cls, config: NetworkConfig) -> str | None:
+        return super().not_compiled(config) or many_letters(config)
+
+    @classmethod
+    def count_parameters(cls, config: NetworkConfig) -> int:
+        # Those of four gates that read input and state, the most that there are.
+        return 8 * config.num_blocks * config.hidden_size**2
+
+    @classmethod
+    def count_products(cls, config: NetworkConfig, tokens: float) -> float:
+        return 2.0 * cls.gates * config.hidden_size**2
+
+
+class RNN(Recurrent):
+    """A plain cell."""
+
+    path = "seqcls.models.recurrent:RNN"
+
+
+class GRU(Recurrent):
+    """A gated one."""
+
+    path = "seqcls.models.recurrent:GRU"
+    gates = 3
+
+
+class LSTM(Recurrent):
+    """One with a memory beside its state."""
+
+    path = "seqcls.models.recurrent:LSTM"
+    gates = 4
+    letter = "r"
+    mixer_path = "seqcls.models.lstm_mixer:LSTMMixer"
+
+
+class RecurrentAttention(Architecture):
+    """A recurrent encoder and decoder."""
+
+    path = "seqcls.models.recurrent_attention:RecurrentAttention"
+    reads = frozenset({"num_blocks", "attention", "biases"}) | OF_PICTURES
+    several_outputs = True
+
+    @classmethod
+    def obstacle(cls, config: NetworkConfig) -> str | None:
+        if config.picture and config.hidden_size % 2:
+            return (
+                f"hidden_size={config.hidden_size} with pictures: half of it says the row and half "
+                "the column; use an even number"
+            )
+        return _no_streams(config)
+
+    @classmethod
+    def count_parameters(cls, config: NetworkConfig) -> int:
+        hidden, cells = config.hidden_size, 16 * config.num_blocks * config.hidden_size**2
+        if config.attention == "none":
+            return cells
+        # The first layer's weights of the context, and the three layers that score.
+        return cells + 4 * hidden**2 + 2 * hidden**2 + hidden
+
+    @classmethod
+    def count_products(cls, config: NetworkConfig, tokens: float) -> float:
+        cells = 8.0 * config.hidden_size**2
+        if config.attention == "none":
+            return cells
+        # Half of the tokens attend to the other half.
+        attends = 3 * config.hidden_size**2 + 0.5 * config.hidden_size * tokens
+        return cells + attends / config.num_blocks
+
+    @classmethod
+    def count_scores(cls, config: NetworkConfig, tokens: float) -> int:
+        return int(0.25 * config.hidden_size * tokens) if config.attention == "additive" else 0

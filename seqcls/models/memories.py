@@ -1,0 +1,156 @@
+"""What architectures of blocks with a memory say of themselves before they are loaded."""
+
+from seqcls.config import NetworkConfig
+from seqcls.models.architectures import (
+    Architecture,
+    Recurrent,
+    attention_width,
+    no_blocks,
+)
+
+OF_MIXING = frozenset(
+    {
+        "num_blocks", "readout", "norm_placement", "activation", "biases", "final_norm",
+        "feed_forward_size", "layer_norm", "layer_norm_eps", "feed_forward_init_strategy",
+    }
+)  # fmt: skip
+"""Fields that every network of blocks with a mixer reads."""
+
+_HEADS = frozenset({"num_attention_heads", "attention_head_size"})
+_DELTA = OF_MIXING | _HEADS | {"eigenvalue_range", "short_convolution"}
+
+
+class MixingArchitecture(Architecture):
+    """Blocks that mix tokens from left to right; by default by heads with a square memory each."""
+
+    reads = OF_MIXING
+    several_outputs = True
+    compiled_width = (128, 128)
+
+    @classmethod
+    def obstacle(cls, config: NetworkConfig) -> str | None:
+        if (reason := Recurrent.obstacle(config)) is not None:
+            return reason
+        if config.num_attention_heads == 0 and cls.reads >= _HEADS:
+            return (
+                f"num_attention_heads=0 with architecture={config.architecture!r}: its memory is "
+                "in heads; use 1 or more"
+            )
+        if config.embeddings_init_strategy == "gpt2":
+            return (
+                f"embeddings_init_strategy='gpt2' with architecture={config.architecture!r}: it "
+                "draws all weights, and what a memory begins with is no weight; use 'default' or "
+                "'linear_like'"
+            )
+        return no_blocks(config)
+
+    @classmethod
+    def mixer_weights(cls, config: NetworkConfig) -> float:
+        """Numbers of a mixer."""
+        return 0.0
+
+    @classmethod
+    def mixer_numbers(cls, config: NetworkConfig, tokens: float) -> float:
+        """Numbers that a mixer keeps of a token for the gradients, in strings of so many tokens,
+        each of which takes a few products: of all pairs, and what is asked and written.
+        """
+        return 3 * config.num_attention_heads * tokens + 8 * attention_width(config)
+
+    @classmethod
+    def count_parameters(cls, config: NetworkConfig) -> int:
+        return int(config.num_blocks * cls._block(config))
+
+    @classmethod
+    def count_products(cls, config: NetworkConfig, tokens: float) -> float:
+        return cls._block(config) + 3 * cls.mixer_numbers(config, tokens)
+
+    @classmethod
+    def count_scores(cls, config: NetworkConfig, tokens: float) -> int:
+        return int(config.num_blocks * cls.mixer_numbers(config, tokens))
+
+    @classmethod
+    def _block(cls, config: NetworkConfig) -> float:
+        return cls.mixer_weights(config) + 2 * config.feed_forward_size * config.hidden_size
+
+
+class LinearAttention(MixingArchitecture):
+    """Attention without a softmax."""
+
+    path = "seqcls.models.mixing:LinearAttention"
+    reads = OF_MIXING | _HEADS
+    letter = "l"
+
+    @classmethod
+    def mixer_weights(cls, config: NetworkConfig) -> float:
+        return 4 * attention_width(config) * config.hidden_size
+
+
+class DeltaNet(LinearAttention):
+    """A memory that forgets what it holds at a key before it writes there."""
+
+    path = "seqcls.models.deltanet:DeltaNet"
+    reads = _DELTA
+    letter = "d"
+
+
+class GatedDeltaNet(MixingArchitecture):
+    """The same, and it fades."""
+
+    path = "seqcls.models.gated_deltanet:GatedDeltaNet"
+    reads = _DELTA
+    letter = "g"
+
+    @classmethod
+    def mixer_weights(cls, config: NetworkConfig) -> float:
+        return 5 * attention_width(config) * config.hidden_size
+
+
+class DeltaProduct(MixingArchitecture):
+    """The same, written to several times with each token."""
+
+    path = "seqcls.models.deltaproduct:DeltaProduct"
+    reads = _DELTA | {"householder_steps"}
+    letter = "p"
+
+    @classmethod
+    def mixer_weights(cls, config: NetworkConfig) -> float:
+        steps = 2 + 2 * config.householder_steps
+        return steps * attention_width(config) * config.hidden_size
+
+    @classmethod
+    def mixer_numbers(cls, config: NetworkConfig, tokens: float) -> float:
+        return config.householder_steps * super().mixer_numbers(config, tokens)
+
+
+class Mamba(MixingArchitecture):
+    """Many small memories that decay."""
+
+    path = "seqcls.models.mamba:Mamba"
+    reads = OF_MIXING | {"eigenvalue_range", "expand", "state_size"}
+    letter = "m"
+
+    @classmethod
+    def mixer_weights(cls, config: NetworkConfig) -> float:
+        width = config.expand * config.hidden_size
+        return width * (3 * config.hidden_size + 3 * config.state_size)
+
+    @classmethod
+    def mixer_numbers(cls, config: NetworkConfig, tokens: float) -> float:
+        return 4 * config.expand * config.hidden_size * config.state_size
+
+
+class SLSTM(MixingArchitecture):
+    """Exponential gates, and recurrent weights within a head."""
+
+    path = "seqcls.models.slstm:SLSTM"
+    reads = OF_MIXING | _HEADS
+    letter = "s"
+
+    @classmethod
+    def mixer_weights(cls, config: NetworkConfig) -> float:
+        head = 5 * config.hidden_size + 4 * config.attention_head_size
+        return attention_width(config) * head
+
+    @classmethod
+    def mixer_numbers(cls, config: NetworkConfig, tokens: float) -> float:
+        return 20 * attention_width(config)
