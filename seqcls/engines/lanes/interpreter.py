@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from seqcls.engines.lanes import instructions as code
 from seqcls.engines.lanes.attention import attend, attend_gradient
+from seqcls.engines.lanes.columns import parts_of, source_of
 from seqcls.engines.lanes.delta_memory import (
     convolve,
     convolve_gradient,
@@ -30,58 +32,8 @@ from seqcls.engines.lanes.elementary import (
     relu,
 )
 from seqcls.engines.lanes.fire import fire, fire_gradient
-from seqcls.engines.lanes.instructions import (
-    NUMBERS,
-    TOKENS,
-    Activate,
-    Add,
-    AddLearned,
-    AddLearnedGradient,
-    AddWaves,
-    Attend,
-    AttendGradient,
-    ClassifyGradient,
-    Clear,
-    ClearBefore,
-    Convolve,
-    ConvolveGradient,
-    Copy,
-    DistanceGradient,
-    Embed,
-    EmbedGradient,
-    Enlarge,
-    Fire,
-    FireGradient,
-    Fold,
-    FoldGradient,
-    Gather,
-    GatherGradient,
-    Linear,
-    LinearGradient,
-    Mean,
-    MeanGradient,
-    Multiply,
-    Normalize,
-    NormalizeGradient,
-    Rates,
-    Recur,
-    RecurGradient,
-    Remember,
-    RememberGradient,
-    Rotate,
-    Scale,
-    ScaleHeads,
-    ScaleHeadsGradient,
-    Select,
-    SelectGradient,
-    Table,
-    TableGradient,
-    Unfold,
-    UnfoldGradient,
-    parts_of,
-    source_of,
-)
-from seqcls.engines.lanes.layers import ELU, GELU, RELU
+from seqcls.engines.lanes.instructions import NUMBERS
+from seqcls.engines.lanes.layers import ELU, GELU, RELU, TOKENS
 from seqcls.engines.lanes.loss import classify_gradient
 from seqcls.engines.lanes.moves import (
     add,
@@ -155,51 +107,45 @@ def reading(kind: type[Any]) -> tuple[int, Any]:
     return NUMBERS[kind], inlined(scope["read"])
 
 
-LINEAR, read_linear = reading(Linear)
-LINEAR_GRADIENT, read_linear_gradient = reading(LinearGradient)
-CLASSIFY_GRADIENT, read_classify_gradient = reading(ClassifyGradient)
-NORMALIZE, read_normalize = reading(Normalize)
-NORMALIZE_GRADIENT, read_normalize_gradient = reading(NormalizeGradient)
-ACTIVATE, read_activate = reading(Activate)
-MULTIPLY, read_multiply = reading(Multiply)
-COPY, read_copy = reading(Copy)
-ADD, read_add = reading(Add)
-SCALE, read_scale = reading(Scale)
-SCALE_HEADS, read_scale_heads = reading(ScaleHeads)
-SCALE_HEADS_GRADIENT, read_scale_heads_gradient = reading(ScaleHeadsGradient)
-ENLARGE, read_enlarge = reading(Enlarge)
-EMBED, read_embed = reading(Embed)
-EMBED_GRADIENT, read_embed_gradient = reading(EmbedGradient)
-ADD_WAVES, read_add_waves = reading(AddWaves)
-ADD_LEARNED, read_add_learned = reading(AddLearned)
-ADD_LEARNED_GRADIENT, read_add_learned_gradient = reading(AddLearnedGradient)
-ROTATE, read_rotate = reading(Rotate)
-ATTEND, read_attend = reading(Attend)
-ATTEND_GRADIENT, read_attend_gradient = reading(AttendGradient)
-DISTANCE_GRADIENT, read_distance_gradient = reading(DistanceGradient)
-FIRE, read_fire = reading(Fire)
-FIRE_GRADIENT, read_fire_gradient = reading(FireGradient)
-REMEMBER, read_remember = reading(Remember)
-REMEMBER_GRADIENT, read_remember_gradient = reading(RememberGradient)
-RATES, read_rates = reading(Rates)
-SELECT, read_select = reading(Select)
-SELECT_GRADIENT, read_select_gradient = reading(SelectGradient)
-RECUR, read_recur = reading(Recur)
-RECUR_GRADIENT, read_recur_gradient = reading(RecurGradient)
-GATHER, read_gather = reading(Gather)
-GATHER_GRADIENT, read_gather_gradient = reading(GatherGradient)
-MEAN, read_mean = reading(Mean)
-MEAN_GRADIENT, read_mean_gradient = reading(MeanGradient)
-TABLE, read_table = reading(Table)
-TABLE_GRADIENT, read_table_gradient = reading(TableGradient)
-CONVOLVE, read_convolve = reading(Convolve)
-CONVOLVE_GRADIENT, read_convolve_gradient = reading(ConvolveGradient)
-UNFOLD, read_unfold = reading(Unfold)
-UNFOLD_GRADIENT, read_unfold_gradient = reading(UnfoldGradient)
-FOLD, read_fold = reading(Fold)
-FOLD_GRADIENT, read_fold_gradient = reading(FoldGradient)
-CLEAR, read_clear = reading(Clear)
-CLEAR_BEFORE, read_clear_before = reading(ClearBefore)
+LINEAR, read_linear = reading(code.Linear)
+LINEAR_GRADIENT, read_linear_gradient = reading(code.LinearGradient)
+CLASSIFY_GRADIENT, read_classify_gradient = reading(code.ClassifyGradient)
+NORMALIZE, read_normalize = reading(code.Normalize)
+NORMALIZE_GRADIENT, read_normalize_gradient = reading(code.NormalizeGradient)
+ACTIVATE, read_activate = reading(code.Activate)
+MULTIPLY, read_multiply = reading(code.Multiply)
+COPY, read_copy = reading(code.Copy)
+SCALE, read_scale = reading(code.Scale)
+SCALE_HEADS, read_scale_heads = reading(code.ScaleHeads)
+SCALE_HEADS_GRADIENT, read_scale_heads_gradient = reading(code.ScaleHeadsGradient)
+ENLARGE, read_enlarge = reading(code.Enlarge)
+EMBED, read_embed = reading(code.Embed)
+EMBED_GRADIENT, read_embed_gradient = reading(code.EmbedGradient)
+ADD_WAVES, read_add_waves = reading(code.AddWaves)
+ADD_LEARNED, read_add_learned = reading(code.AddLearned)
+ADD_LEARNED_GRADIENT, read_add_learned_gradient = reading(code.AddLearnedGradient)
+ROTATE, read_rotate = reading(code.Rotate)
+ATTEND, read_attend = reading(code.Attend)
+ATTEND_GRADIENT, read_attend_gradient = reading(code.AttendGradient)
+DISTANCE_GRADIENT, read_distance_gradient = reading(code.DistanceGradient)
+FIRE, read_fire = reading(code.Fire)
+FIRE_GRADIENT, read_fire_gradient = reading(code.FireGradient)
+REMEMBER, read_remember = reading(code.Remember)
+REMEMBER_GRADIENT, read_remember_gradient = reading(code.RememberGradient)
+RATES, read_rates = reading(code.Rates)
+SELECT, read_select = reading(code.Select)
+SELECT_GRADIENT, read_select_gradient = reading(code.SelectGradient)
+RECUR, read_recur = reading(code.Recur)
+RECUR_GRADIENT, read_recur_gradient = reading(code.RecurGradient)
+GATHER, read_gather = reading(code.Gather)
+MEAN, read_mean = reading(code.Mean)
+TABLE, read_table = reading(code.Table)
+CONVOLVE, read_convolve = reading(code.Convolve)
+CONVOLVE_GRADIENT, read_convolve_gradient = reading(code.ConvolveGradient)
+UNFOLD, read_unfold = reading(code.Unfold)
+FOLD, read_fold = reading(code.Fold)
+CLEAR, read_clear = reading(code.Clear)
+CLEAR_BEFORE, read_clear_before = reading(code.ClearBefore)
 
 
 @kernel
@@ -214,12 +160,12 @@ def play(rows_of_list, it, a, w, gradient):
     groups = it.groups
     for n in range(rows_of_list.shape[0]):
         row = rows_of_list[n]
-        code, first = row[0], it.spans[row[1], 0]
+        number, first = row[0], it.spans[row[1], 0]
         rows = it.spans[row[1], 1] - first
         if rows == 0:
             continue
         token, tokens = first // groups, rows // groups
-        if code == LINEAR:
+        if number == LINEAR:
             o = read_linear(row, first, 0, 1)
             apply(rows, o.layer, a, o.x, o.y, w, o.add)
         elif code == LINEAR_GRADIENT:
@@ -265,10 +211,10 @@ def play(rows_of_list, it, a, w, gradient):
             multiply(rows, o.columns, a, o.x, o.factors)
         elif code == COPY:
             o = read_copy(row, first, 0, 1)
-            copy(rows, o.columns, a, o.x, o.y)
-        elif code == ADD:
-            o = read_add(row, first, 0, 1)
-            add(rows, o.columns, a, o.x, o.y)
+            if o.add:
+                add(rows, o.columns, a, o.x, o.y)
+            else:
+                copy(rows, o.columns, a, o.x, o.y)
         elif code == SCALE:
             o = read_scale(row, first, 0, 1)
             scale(rows, o.columns, a, o.x, o.factors + first)
@@ -357,24 +303,22 @@ def play(rows_of_list, it, a, w, gradient):
             recur_gradient(it.known[TOKENS], it.starts, o, a, w, gradient)
         elif code == GATHER:
             o = read_gather(row, first, 0, 1)
-            gather(o.columns, a, o.x, it.read[:groups], o.y)
-        elif code == GATHER_GRADIENT:
-            o = read_gather_gradient(row, first, 0, 1)
-            scatter(o.columns, a, o.dy, it.read[:groups], o.dx)
+            if o.back:
+                scatter(o.columns, a, o.y, it.read[:groups], o.x)
+            else:
+                gather(o.columns, a, o.x, it.read[:groups], o.y)
         elif code == MEAN:
             o = read_mean(row, first, 0, 1)
-            average(
-                o.columns, a, o.x, o.is_token, o.share, groups, it.known[TOKENS], it.starts, o.y
-            )
-        elif code == MEAN_GRADIENT:
-            o = read_mean_gradient(row, first, 0, 1)
-            average_gradient(
-                o.columns, a, o.dy, o.is_token, o.share, it.known[TOKENS], it.starts, o.dx
-            )
+            if o.back:
+                average_gradient(a, o, it.known[TOKENS], it.starts)
+            else:
+                average(a, o, groups, it.known[TOKENS], it.starts)
         elif code == TABLE:
-            make_table(read_table(row, first, 0, 1), w)
-        elif code == TABLE_GRADIENT:
-            table_gradient(read_table_gradient(row, first, 0, 1).forward, w, gradient)
+            o = read_table(row, first, 0, 1)
+            if o.back:
+                table_gradient(o, w, gradient)
+            else:
+                make_table(o, w)
         elif code == CONVOLVE:
             for group in range(groups):
                 o = read_convolve(row, first, group, groups)
@@ -383,21 +327,9 @@ def play(rows_of_list, it, a, w, gradient):
             o = read_convolve_gradient(row, first, 0, 1)
             convolve_gradient(rows, o.channels, o.weight, a, o.x, o.dy, o.dx, w, gradient)
         elif code == UNFOLD:
-            o = read_unfold(row, first, 0, 1)
-            to = rows_from(o.y.first, o.y.apart, first * o.steps)
-            unfold(first, rows, groups, o.steps, o.shared, o.parts, o.width, a, o.x, to, False)
-        elif code == UNFOLD_GRADIENT:
-            o = read_unfold_gradient(row, first, 0, 1)
-            given = rows_from(o.dy.first, o.dy.apart, first * o.steps)
-            unfold(first, rows, groups, o.steps, o.shared, o.parts, o.width, a, o.dx, given, True)
+            unfold(first, rows, groups, a, read_unfold(row, first, 0, 1))
         elif code == FOLD:
-            o = read_fold(row, first, 0, 1)
-            given = rows_from(o.x.first, o.x.apart, first * o.steps)
-            fold(rows, groups, o.steps, o.columns, a, given, o.y, False)
-        elif code == FOLD_GRADIENT:
-            o = read_fold_gradient(row, first, 0, 1)
-            to = rows_from(o.dx.first, o.dx.apart, first * o.steps)
-            fold(rows, groups, o.steps, o.columns, a, to, o.dy, True)
+            fold(first, rows, groups, a, read_fold(row, first, 0, 1))
         elif code == CLEAR:
             o = read_clear(row, first, 0, 1)
             clear(a, o.x.first, rows * o.x.apart)
