@@ -1,5 +1,6 @@
 """Cached calls to the store's queries. A cached answer is used until the database changes."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
@@ -182,9 +183,16 @@ def trained_model(run_id: int, epoch: int | None) -> "RunModel":
     return opened_models.trained_model(open_reader(), run_id, epoch)
 
 
-def progress() -> list[SweepProgress]:
+def _this_second(store: Store) -> tuple[int, int]:
+    return reading.revision(store), int(time.monotonic())
+
+
+def _progress(store: Store) -> list[SweepProgress]:
     """Every sweep's progress, of which only what the clock changes is read anew."""
-    return progressing.progress(reader(), sweep_counts())
+    return progressing.progress(store, sweep_counts())
+
+
+progress = cached(_progress, _this_second)
 
 
 def say(error: SeqclsError) -> None:

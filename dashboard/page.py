@@ -1,7 +1,7 @@
 """How Streamlit shows a section, and the ways from page to page."""
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -20,8 +20,8 @@ SWEEPS = "training/page.py"
 NEW_SWEEP = "training/launch.py"
 GUIDE = "guide/page.py"
 
-ROW = 35
-"""Pixels of a row of a table."""
+ROW, LINE, LETTER = 35, 21, 7
+"""Pixels of a row of a table, of each line more, and about of a letter's width."""
 
 
 def is_dark() -> bool:
@@ -173,9 +173,10 @@ def table(
     shown = list(shown) or [name for name in frame if name in columns.COLUMNS]
     known = {name: columns.column_of(name) for name in shown}
     of_shares = [name for name in shown if known[name].kind == "share"]
-    options: dict[str, Any] = {}
+    row = ROW + LINE * (_lines(frame, known) - 1)
+    options: dict[str, Any] = {"row_height": row}
     if select:
-        options = {"on_select": "rerun", "selection_mode": select}
+        options |= {"on_select": "rerun", "selection_mode": select}
         options["selection_default"] = {"selection": {"rows": list(selected)}}
     event: Any = st.dataframe(
         frame.assign(**{name: 100 * frame[name] for name in of_shares}),
@@ -183,7 +184,7 @@ def table(
         column_order=shown,
         column_config={name: _column_config(column) for name, column in known.items()},
         key=key,
-        height=min(38 + ROW * len(frame), height),
+        height=min(38 + row * len(frame), height),
         placeholder="",
         **options,
     )
@@ -193,6 +194,16 @@ def table(
     if select == "multi-row":
         return rows
     return frame.iloc[rows[0]][opens] if rows else None
+
+
+def _lines(frame: pd.DataFrame, known: Mapping[str, Column]) -> int:
+    """The lines of a row: one, where no text that may have more is too long for it."""
+    long = (
+        column.lines
+        for name, column in known.items()
+        if column.lines > 1 and (frame[name].str.len() * LETTER > (column.width or 0)).any()
+    )
+    return max(long, default=1)
 
 
 _NUMBERS = {"percent": "percent", "p": "%.3g", "number": "%.3f", "whole": "localized"}
@@ -209,6 +220,19 @@ def _column_config(column: Column) -> Any:
     if column.kind in _NUMBERS:
         return of.NumberColumn(column.title, **shown, format=_NUMBERS[column.kind])  # type: ignore[arg-type]
     return of.TextColumn(column.title, **shown)  # type: ignore[arg-type]
+
+
+def say_not_offered(key: str, options: Sequence[Any]) -> None:
+    """Says what the link gives for a parameter and is not offered, and takes it out.
+
+    To be asked before the box is drawn, which would pass over it.
+    """
+    asked = st.query_params.get(key)
+    if asked and asked not in map(str, options):
+        told = f"The link asks for {key} {asked[:60]}, which is not offered here."
+        st.warning(plain(told))
+        st.session_state.pop(key, None)
+        del st.query_params[key]
 
 
 def choose(
@@ -233,6 +257,7 @@ def choose(
         place: where the box stands.
     """
     first = options[0] if first is None else first
+    say_not_offered(key, options)
     if len(options) < 2:
         return first
     chosen = place.segmented_control(

@@ -6,6 +6,7 @@ import string
 from datetime import UTC, datetime
 from pathlib import Path
 
+from seqcls.errors import SeqclsError
 from seqcls.text import visible
 from sweeps.access import DB_VARIABLE, is_read_only
 
@@ -38,8 +39,16 @@ def verbatim(text: str) -> str:
     return "".join(f"\\{c}" if c in _MARKS else c for c in plain)
 
 
+BOXES = {"source": "the box States of"}
+"""What pages call parameters that errors name."""
+
+
 def error_text(error: Exception) -> str:
-    """What is wrong; to visitors of a read-only page without the folder of the database."""
+    """What is wrong, as pages call it; to visitors of a read-only page without the folder of the
+    database.
+    """
+    if isinstance(error, SeqclsError):
+        return without_folder(error.render(lambda of: BOXES.get(of.name, str(of))))
     return without_folder(str(error))
 
 

@@ -211,7 +211,7 @@ class Questions:
         return _rows(api.lengths(self._store, api.find_run(self._store, run)), first)
 
     def causes(self, run: Run, learned_at: Threshold = LEARNED_AT) -> Any:
-        """Say why a run fails: mechanisms, each with its share of the errors looked at."""
+        """Say why a run fails: causes, each with its share of the errors looked at."""
         from sweeps.api.failures import causes_of_run
 
         run_id = api.find_run(self._store, run)

@@ -108,6 +108,11 @@ def _choose_epoch(opened: Opened) -> int | None:
     if len(epochs) < 2:
         return None
     linked = st.query_params.get("epoch", "")
+    if linked and linked not in map(str, epochs):
+        known = ", ".join(map(str, epochs))
+        no_such = say("no_such_epoch", epoch=linked[:LONGEST_TYPED], run=opened.run, known=known)
+        st.warning(page.markdown(no_such))
+        del st.query_params["epoch"]
     _from_link("epoch", next((x for x in epochs if str(x) == linked), kept))
     epoch = st.select_slider(
         f"Epoch (kept: {kept}; 0 is untrained)",

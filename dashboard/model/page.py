@@ -99,6 +99,7 @@ def _show_tabs(opened: Opened) -> None:
             icon=":material/info:",
         )
     first = "Why" if opened.fails and "Why" in names else "Errors"
+    page.say_not_offered("view", names)
     tabs = st.tabs(names, key="view", bind="query-params", default=first, on_change="rerun")
     for name, tab in zip(names, tabs, strict=True):
         if tab.open:

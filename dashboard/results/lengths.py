@@ -1,7 +1,7 @@
 """Where failing begins: a small picture for each configuration."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import pandas as pd
 
 from dashboard import marks
 from dashboard.results import pictures
-from dashboard.section import Panel, Section, colors_present
+from dashboard.section import Panel, Section, Spec, colors_present
 from dashboard.words.sentences import say
 from sweeps.api import Store, outcomes
 from sweeps.api.by_length import MOST_LINES, Curves, curves
@@ -45,34 +45,43 @@ def by_length(store: Store, selection: Selection, config_ids: Sequence[int]) -> 
     for config_id in shown:
         own, worst = _own(points, config_id), _worst(found, config_id)
         row: Any = counts.loc[config_id]
-        chart = pictures.by_length(
-            _middles(_own(found.medians, config_id))[["middle", "median"]],
-            _middles(_own(shortcuts, config_id))[["middle", "right"]],
-            found.trained.get(config_id),
-            low,
-            longest,
-        )
+        rows = {
+            "seeds": own[["run", "seed", "outcome", "middle", "lengths", "right"]],
+            "medians": _middles(_own(found.medians, config_id))[["middle", "median"]],
+            "shortcuts": _middles(_own(shortcuts, config_id))[["middle", "right"]],
+        }
+        trained = found.trained.get(config_id)
+        # All but the rows is drawn once, for any number of configurations and states of them.
+        spec = _drawn(len(rows["medians"]), len(rows["shortcuts"]), trained, low, longest)
         link = f"Opens its worst seed, {worst['model_seed']}"
-        panel = Panel.of(chart, str(row["name"]), _note(row), int(worst["run_id"]), link)
-        # Altair would look through thousands of rows for what JSON cannot hold.
-        lines = own[["run", "seed", "outcome", "middle", "lengths", "right"]].to_dict("records")
-        data = {**panel.spec.get("datasets", {}), f"seeds {config_id}": lines}
-        panels.append(
-            replace(panel, spec=_rename_data(panel.spec, f"seeds {config_id}") | {"datasets": data})
-        )
+        of_panel = (str(row["name"]), _note(row), int(worst["run_id"]), link)
+        panels.append(Panel(_with_rows(spec, rows, config_id), *of_panel))
     legend = colors_present(found.runs["outcome"], marks.OUTCOMES)
     legend += ("ink",) * (not found.medians.empty) + ("muted",) * (not shortcuts.empty)
     caption = _caption(found, counts, shown, len(known))
     return Section("By length", (), None, tuple(panels), caption, legend, "run")
 
 
-def _rename_data(spec: Any, name: str) -> Any:
-    """A picture whose lines have data of this name: as one figure pictures share their names."""
-    if isinstance(spec, dict):
-        return {key: _rename_data(value, name) for key, value in spec.items() if key != "datasets"}
-    if isinstance(spec, list):
-        return [_rename_data(part, name) for part in spec]
-    return name if spec == "seeds" else spec
+@lru_cache(maxsize=256)
+def _drawn(*given: Any) -> Spec:
+    return Panel.of(pictures.by_length(*given)).spec
+
+
+def _with_rows(spec: Spec, rows: Mapping[str, pd.DataFrame], config_id: int) -> Spec:
+    """A picture with its data, under names of their own: as one figure pictures share names."""
+    own = {name: f"{name} {config_id}" for name in rows}
+
+    def renamed(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {key: renamed(value) for key, value in part.items() if key != "datasets"}
+        if isinstance(part, list):
+            return [renamed(each) for each in part]
+        return own.get(part, part) if isinstance(part, str) else part
+
+    # Altair would look through thousands of rows for what JSON cannot hold.
+    data = {own[name]: frame.to_dict("records") for name, frame in rows.items() if len(frame)}
+    named: Spec = renamed(spec)
+    return named | {"datasets": {**spec.get("datasets", {}), **data}}
 
 
 def _own(frame: pd.DataFrame, config_id: int) -> pd.DataFrame:

@@ -68,16 +68,6 @@ def _say_unknown_rows(counts: Mapping[str, pd.DataFrame]) -> None:
             st.warning(page.plain(told))
 
 
-def _say_not_offered(key: str, options: Sequence[str]) -> None:
-    """Says what the link gives for a parameter and is not offered, and takes it out."""
-    asked = st.query_params.get(key)
-    if asked and asked not in options:
-        told = f"The link asks for {key} {asked[:60]}, which is not offered here."
-        st.warning(page.plain(told))
-        st.session_state.pop(key, None)
-        del st.query_params[key]
-
-
 def _one_of(
     label: str,
     options: Sequence[str],
@@ -87,7 +77,7 @@ def _one_of(
     meaning: str | None = None,
 ) -> str | None:
     """One of a list, whose key the link has; None where none is chosen."""
-    _say_not_offered(key, options)
+    page.say_not_offered(key, options)
     chosen: str | None = place.selectbox(
         label,
         options,
@@ -191,7 +181,7 @@ def _more(ids: Sequence[int], number: int, place: DeltaGenerator) -> tuple[list[
     if number:
         columns = [x for x in st.session_state.get("columns") or [] if x in titles]
         return [titles[x] for x in columns], st.session_state.get("by")
-    _say_not_offered("by", by)
+    page.say_not_offered("by", by)
     with place.popover("Columns", icon=":material/view_column:", type="tertiary"):
         columns = st.multiselect(
             "Columns besides",

@@ -10,20 +10,16 @@ from dashboard import marks, style
 
 
 def by_length(
-    median: pd.DataFrame,
-    shortcut: pd.DataFrame,
-    trained: range | None,
-    low: float,
-    longest: float,
+    medians: int, shortcuts: int, trained: range | None, low: float, longest: float
 ) -> Any:
     """A configuration's seeds as thin lines in the color of their outcome, and their median.
 
-    The lines are those of the data `seeds`: run, seed, outcome, middle (length), lengths, right (a
-    share).
+    The data are named: `seeds` has run, seed, outcome, middle (length), lengths, right (a share);
+    `medians` has middle, median; `shortcuts` has middle, right: of the best reader, dashed.
 
     Args:
-        median: middle, median.
-        shortcut: middle, right: of the best reader, dashed.
+        medians: how many rows there are.
+        shortcuts: likewise.
         trained: the lengths that are shaded.
         low: where the vertical axis begins, the same in all panels.
         longest: where the horizontal one ends.
@@ -40,21 +36,23 @@ def by_length(
     width = alt.when(hovered).then(alt.value(3.5)).otherwise(alt.value(1.3))
     tooltip = marks.tips(seed="Seed", outcome="Outcome", lengths="Lengths", right="Right:.2%")
     layers = [] if trained is None else [marks.trained_band(trained)]
-    layers += [_through(shortcut, "~muted", 1.2, [3, 3]).encode(x, y)] if len(shortcut) else []
+    if shortcuts:
+        layers.append(_through("shortcuts", shortcuts, "~muted", 1.2, [3, 3]).encode(x, y))
     layers.append(seeds.mark_line(opacity=0.85).encode(strokeWidth=width))
     layers.append(marks.single_points(seeds, "run"))
-    thick = _through(median, "~ink", 2.2, [1, 0])
-    layers += [thick.encode(x, alt.Y("median:Q", title=None))] if len(median) else []
+    if medians:
+        thick = _through("medians", medians, "~ink", 2.2, [1, 0])
+        layers.append(thick.encode(x, alt.Y("median:Q", title=None)))
     # Invisible, and easier to meet than a line.
     met = seeds.mark_point(size=90, opacity=0).encode(tooltip=tooltip)
     layers.append(met.add_params(clicked, hovered))
     return alt.layer(*layers).properties(height=style.SMALL, width="container")
 
 
-def _through(points: pd.DataFrame, color: str, width: float, dashes: list[int]) -> Any:
+def _through(data: str, rows: int, color: str, width: float, dashes: list[int]) -> Any:
     """A line through points; a stroke where there is one alone, of which a line draws nothing."""
-    chart = alt.Chart(points)
-    if len(points) == 1:
+    chart = alt.Chart(alt.NamedData(data))
+    if rows == 1:
         return chart.mark_tick(orient="horizontal", size=24, thickness=width, color=color)
     return chart.mark_line(color=color, strokeWidth=width, strokeDash=dashes)
 

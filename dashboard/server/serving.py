@@ -108,7 +108,9 @@ class OwnPages:
     """Answers requests for names of this server alone, and of its own pages alone.
 
     Streamlit itself answers to every name, and the pages of every port of `localhost`. A page of
-    another site whose name leads to this machine has the origin that its requests ask for.
+    another site whose name leads to this machine has the origin that its requests ask for. Its
+    `server.allowedHosts` is asked by connections alone, not by requests for files and uploads, and
+    lists names, while a server at `0.0.0.0` does not know the addresses that lead to it.
     """
 
     def __init__(self, app: ASGIApp) -> None:

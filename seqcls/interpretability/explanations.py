@@ -242,7 +242,7 @@ def _answer(explanation: Explanation, string: str) -> str:
 def _cause(explanation: Explanation, mechanism: Mechanism | None) -> str:
     if mechanism is None:
         return (
-            "No single cause: neither diluted attention, nor the letter that all heads look for, "
+            "No single cause: neither dilution, nor the letter that all heads look for, "
             "nor the values of one head explain it alone."
         )
     return (

@@ -82,7 +82,7 @@ CAUSES: Mapping[str, CauseEntry] = {
         beside_not_learned=True,
     ),
     DILUTION: CauseEntry(
-        "diluted attention",
+        "dilution",
         "Its attention is diluted ({about}): others outnumber the tokens that it attends to",
         "attention, and a string longer than in training of a model that errs on none as short as "
         "in training: with the tokens attended to outnumbered no more than there, in one head or "

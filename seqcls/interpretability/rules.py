@@ -127,6 +127,9 @@ def rules(
     shares = {f"the share of {x}": _share_of(letter) for letter, x in enumerate(alphabet)}
     for name, values in (_quantities(alphabet) | shares).items():
         for bound in bounds(values(strings).astype(float), predicted, times):
+            # That there is a token, or two, is said already.
+            if name != "the length" and bound.value in ((0,) if name in shares else (0, 1)):
+                continue
             compare = operator.gt if bound.above else operator.le
             yield f"positive iff {name} is {bound}", _compare(values, compare, bound.value)
 

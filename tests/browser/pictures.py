@@ -43,7 +43,7 @@ PICTURES = {
     "failures": Picture(
         "failures?sweep=all_initializations",
         "Which strings break most of them?",
-        awaited="7 fail by diluted attention",
+        awaited="7 fail by dilution",
     ),
     "model": Picture("model?run=5&string=ab{100}c{55}", "The nearest string that is right", 1280),
 }

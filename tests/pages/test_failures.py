@@ -146,8 +146,8 @@ def test_every_section_is_said_in_a_terminal_too(trained: Path) -> None:
     names = [name for (name,) in rows(db, "SELECT name FROM sweep")]
     printed = run_main("report", *names, "--db", str(db)).stdout
     told = " ".join(printed.split())
-    assert "7 fail by diluted attention" in told
-    assert "Of 5 seeds that fail by diluted attention, attention_scale=log_length mends 5." in told
+    assert "7 fail by dilution" in told
+    assert "Of 5 seeds that fail by dilution, attention_scale=log_length mends 5." in told
 
 
 def test_causes_of_another_vocabulary_count_for_nothing_and_are_found_anew(

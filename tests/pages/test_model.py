@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.model import automaton_sections, chosen, errors_sections, training_sections
+from dashboard.words.tasks import task_names
 from seqcls.results import Confusion
 from sweeps import api
 from sweeps.api.models import model as model_of
@@ -226,6 +227,31 @@ def test_losses_and_what_rounding_does_are_told(tmp_path: Path) -> None:
     writer.record_perturbations(open_writer(db), 41, own)
     (_, told) = training_sections.losses(open_reader(db), 41).says
     assert "it gets 0 to 1,333 test strings wrong" in told
+
+
+def test_what_a_link_asks_for_in_vain_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = shown(model(monkeypatch, SEED_2, view="Inside", part="Basement", epoch="-1"))
+    notes = "".join(page.notes).replace("\\", "")
+    assert "The link asks for part Basement, which is not offered here." in notes
+    assert "No weights of epoch -1 of run 5 are stored: expected 0, 1, 2" in notes
+    (note,) = shown(model(monkeypatch, SEED_2, view="Outside")).notes
+    assert "The link asks for view Outside, which is not offered here" in note
+
+
+def test_tasks_are_called_as_people_write_them() -> None:
+    few, many = "copy, distinct=false, num_tokens=4", "copy, distinct=false, num_tokens=5"
+    assert task_names(["even_pairs", few, many]) == {
+        "even_pairs": "even pairs",
+        few: "copy, num tokens 4",
+        many: "copy, num tokens 5",
+    }
+    alike = ["contains_all, num_letters=3, required_letters=ab, alphabet=abc"]
+    alike.append("contains_all, num_letters=3, required_letters=ab, alphabet=xyz")
+    assert task_names([*alike, "parity"]) == {
+        alike[0]: "contains all, num letters 3, required letters ab, alphabet abc",
+        alike[1]: "contains all, num letters 3, required letters ab, alphabet xyz",
+        "parity": "parity",
+    }
 
 
 # The guide.

@@ -1,4 +1,4 @@
-"""A recurrent network whose weights are written down, so that it is right on every string."""
+"""Recurrent networks whose weights are written down, so that they are right on every string."""
 
 from typing import Any
 
@@ -33,4 +33,33 @@ def by_hand(sharpness: float, architecture: str = "rnn") -> TrainedModel:
         )
         weights[f"layers.0.{name}"] = [*before, *weights[f"layers.0.{name}"], *after]
     weights["layers.0.state_bias"] = [0] * len(weights["layers.0.input_bias"])
+    return TrainedModel(problem, {name: np.array(x, np.float32) for name, x in weights.items()})
+
+
+def adding_up() -> TrainedModel:
+    """Whether the last letter is a 1: one cell of an LSTM forgets at once, the other hardly
+    anything of what it adds at each 0, and no box is closed that ends where the longest string has
+    led.
+    """
+    fields: dict[str, Any] = {
+        "hidden_size": 2,
+        "biases": True,
+        "readout": "last_letter",
+        "architecture": "lstm",
+    }
+    problem = resolve(
+        configuration({"task": "regular", "alphabet": "01", "pattern": "(0|1)*1", **fields, **FEW})
+    )
+    zero = [0.0, 0.0]
+    gates = {"take": ([0, 0], [9, 9]), "keep": ([0, -16], [-9, 8]), "give": ([0, 0], [9, 9])}
+    rows = [gates["take"], gates["keep"], ([9, -1], [-5, 1]), gates["give"]]
+    weights: dict[str, list[Any]] = {
+        "embedding.weight": [zero, zero, zero, [1, 0]],
+        "layers.0.input_weight": [[x, 0] for own, _ in rows for x in own],
+        "layers.0.state_weight": [zero] * 8,
+        "layers.0.input_bias": [x for _, own in rows for x in own],
+        "layers.0.state_bias": [0] * 8,
+        "classifier.weight": [[1, 0]],
+        "classifier.bias": [0],
+    }
     return TrainedModel(problem, {name: np.array(x, np.float32) for name, x in weights.items()})

@@ -300,6 +300,12 @@ def test_rules_say_what_their_words_say() -> None:
     agreeing = {rule.text for rule in found.rules if rule.agreement == found.best.agreement}
     assert found.best.agreement > 0.99
     assert "positive iff there is a 1" in agreeing
+    assert not any(
+        f"the {of} of 1 is {bound} 0" in rule.text
+        for rule in found.rules
+        for of in ("number", "share")
+        for bound in ("above", "at most")
+    ), "said once"
 
 
 def test_the_vocabulary_of_causes_is_the_one_that_is_documented() -> None:

@@ -1,12 +1,14 @@
 """Frames that pages and commands are made of: the same sums made row by row, on every database."""
 
 import json
+import time
 from collections import Counter, defaultdict
 from statistics import median
 from typing import Any
 
+import pandas as pd
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from benchmarks.large import make_database
 from dashboard import filters
@@ -18,7 +20,7 @@ from sweeps.results import Outcome
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import misclassified, overview, queries, sweep_queries
+from sweeps.store.reads import frames, misclassified, overview, queries, sweep_queries
 from sweeps.store.reads.selection import Selection
 from tests.commands import refused, run_main
 from tests.conftest import ROOT
@@ -339,3 +341,91 @@ def test_configurations_say_who_learned_who_generalizes_and_how_sure_that_is() -
     strict = api.configurations(store, "all_initializations", learned_at=1.0, below=0.9)
     assert strict["config_id"].tolist() == [own]
     assert strict["learned"].item() <= found.set_index("config_id").loc[own, "learned"]
+
+
+RESULTS = "tn, fp, fn, tp, tested, wrong, tested_within, wrong_within, within_from, lengths, digest"
+CHANGES = {
+    "runs that are claimed": "UPDATE run SET state = 'running', attempt = 1 WHERE id > 20",
+    "a run that ends": f"UPDATE run SET state = 'done', ({RESULTS}) = "
+    f"(SELECT {RESULTS} FROM run AS other WHERE other.id = 2) WHERE id = 21",
+    "a run that fails": "UPDATE run SET state = 'failed', error = 'no' WHERE id = 22",
+    "a run that is queued again": "UPDATE run SET state = 'queued' WHERE id = 23",
+    "one that ends, one that is claimed": "UPDATE run SET state = "
+    "CASE state WHEN 'queued' THEN 'running' ELSE 'done' END WHERE id IN (23, 24)",
+}
+"""What training does to runs, each within one transaction."""
+
+
+@pytest.fixture
+def training(any_db: str) -> Store:
+    """Twenty runs that are done, and eight that are not, read already."""
+    store = make_database(any_db, AXES, seeds=5, errors=8)
+    writer.submit(store, spec(name="more", model_seeds="5..6", axes=AXES))
+    for selection in (Selection(), Selection(("more",)), Selection(model_seeds=(0, 5))):
+        frames.finished_runs(store, selection)
+    return store
+
+
+def is_as_read_whole(store: Store) -> bool:
+    """Whether runs are those of a process that reads them for the first time."""
+    for selection in (Selection(), Selection(("more",)), Selection(model_seeds=(0, 5))):
+        with store.read() as db:
+            found = frames.runs(db, selection)
+            kept = frames._kept.pop(db.engine)
+            pd.testing.assert_frame_equal(found, frames.runs(db, selection))
+            frames._kept[db.engine] = kept
+    return True
+
+
+def test_of_runs_in_training_those_are_read_that_have_ended(
+    training: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, ...] | None] = []
+    whole = frames._read
+
+    def watched(db: Connection, scope: Selection, also: tuple[str, ...]) -> pd.DataFrame:
+        asked.append(scope.run_ids)
+        return whole(db, scope, also)
+
+    for statement in CHANGES.values():
+        with training.write() as connection:
+            connection.exec_driver_sql(statement)
+        with monkeypatch.context() as patched, training.read() as db:
+            patched.setattr(frames, "_read", watched)
+            frames.runs(db)
+        assert asked
+        assert all(run_ids and min(run_ids) > 20 for run_ids in asked), statement
+        asked.clear()
+        assert is_as_read_whole(training), statement
+
+
+OTHER_CHANGES = (
+    "UPDATE run SET wrong = 7, fp = 7, fn = 0 WHERE id = 3",
+    "UPDATE run SET state = 'queued' WHERE id = 4",
+    "DELETE FROM sweep_run WHERE run_id = 5",
+    "UPDATE run SET state = 'done' WHERE id IN (SELECT max(id) FROM run WHERE state = 'queued')",
+)
+
+
+def test_runs_that_others_change_are_read_anew(training: Store) -> None:
+    for statement in OTHER_CHANGES:
+        with training.write("members") as connection:
+            connection.exec_driver_sql(statement)
+        assert is_as_read_whole(training), statement
+    writer.submit(training, spec(name="new", model_seeds="9..9", axes=AXES))
+    assert is_as_read_whole(training)
+    with training.write() as connection:
+        connection.exec_driver_sql("UPDATE run SET wrong = 1, fp = 1, fn = 0 WHERE id = 6")
+    assert is_as_read_whole(training)
+
+
+def test_results_that_are_edited_while_others_train_are_read_within_a_minute(
+    training: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = ("UPDATE run SET wrong = 7, fp = 7 WHERE id = 3", CHANGES["runs that are claimed"])
+    with training.write() as connection:
+        for statement in both:
+            connection.exec_driver_sql(statement)
+    now = time.monotonic() + frames.CHECKED_SECONDS
+    monkeypatch.setattr(frames.time, "monotonic", lambda: now)
+    assert is_as_read_whole(training)

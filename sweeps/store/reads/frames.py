@@ -2,18 +2,20 @@
 
 Sweeps, seeds and configurations are chosen by the database; what each run has come to, by two
 thresholds, is computed here. The frame is kept until the database changes, so that a page which
-asks dozens of questions reads its runs once.
+asks dozens of questions reads its runs once. While a sweep is in training, the database changes
+with every group that ends, and only the runs that ended are read: see `_read_changed`.
 """
 
 import json
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Engine, func, select
 
 from sweeps.results import GENERALIZING, RANGE_COLUMNS, Outcome, ProofResult
 from sweeps.store.database import Store
@@ -68,22 +70,101 @@ def runs(db: Connection, selection: Selection = EVERY, also: Sequence[str] = ())
         known), failing and picked, as truth values.
     """
     scope = replace(selection, below=1.0, learned_at=0.0, failing=False, outcomes=(), kind=None)
-    state, key = _state_of(db), (scope, tuple(also))
-    # Never changed, but replaced: pages of several visitors ask at the same time.
-    before, kept = _kept.get(db.engine, (None, {}))
-    table = kept.get(key) if before == state else None
-    if table is None:
+    return _judge(_table_of(db, scope, tuple(also)), selection)
+
+
+Scope = tuple[Selection, tuple[str, ...]]
+"""Which runs were read, and which columns besides."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What was read of a database in one state. Never changed, but replaced: pages of several
+    visitors ask at the same time.
+    """
+
+    state: tuple[object, ...]
+    whole_at: float
+    """When all rows were read last, by the clock of `time.monotonic`."""
+    unfinished: Mapping[int, str]
+    """Runs that are not done, with their states."""
+    done: int
+    """How many are done."""
+    tables: Mapping[Scope, pd.DataFrame]
+
+
+_kept: WeakKeyDictionary[Engine, Kept] = WeakKeyDictionary()
+
+CHECKED_SECONDS = 60.0
+"""So old rows are read anew that nobody should have changed: results that are edited by hand are
+shown within a minute, also while a sweep is in training.
+"""
+
+
+def _table_of(db: Connection, scope: Selection, also: tuple[str, ...]) -> pd.DataFrame:
+    kept = _bring_up_to_date(db)
+    key = (scope, also)
+    if (table := kept.tables.get(key)) is None:
         # A page asks for the runs of one task, and of some of its configurations, of all it has.
-        whole = (replace(scope, config_ids=None), tuple(also))
-        every = kept.get(whole) if before == state else None
+        every = kept.tables.get((replace(scope, config_ids=None), also))
         if every is None:
-            table = _read(db, scope, also)
+            table = _with_proofs(db, _read(db, scope, also))
         else:
             ours = every["config_id"].isin(scope.config_ids or ())
             table = every[ours].reset_index(drop=True)
-        latest = list(kept.items())[1 - KEPT :] if before == state else []
-        _kept[db.engine] = (state, {**dict(latest), key: table})
-    return _judge(table, selection)
+        latest = list(kept.tables.items())[1 - KEPT :]
+        _kept[db.engine] = replace(kept, tables={**dict(latest), key: table})
+    return table
+
+
+def _bring_up_to_date(db: Connection) -> Kept:
+    """What is kept of the database, as it is now."""
+    state, before = _state_of(db), _kept.get(db.engine)
+    if before is not None and before.state == state:
+        return before
+    query = select(Run.id, Run.state).where(Run.state != RunState.DONE)
+    unfinished = dict(db.execute(query).all())
+    done = db.scalar(select(func.count()).where(Run.state == RunState.DONE)) or 0
+    now = Kept(state, time.monotonic(), unfinished, done, {})
+    if before is not None and (changed := _changed_runs(before, now)):
+        tables = {
+            (scope, also): _read_changed(db, scope, table, changed)
+            for (scope, also), table in before.tables.items()
+            if not also
+        }
+        now = replace(now, whole_at=before.whole_at, tables=tables)
+    _kept[db.engine] = now
+    return now
+
+
+def _changed_runs(before: Kept, now: Kept) -> set[int]:
+    """The runs that training has changed; none where something else may have changed others.
+
+    Training changes runs that are not done. Where just as many are done as these come to, and
+    neither sweeps nor configurations are others, the rows of those that were done are the same.
+    """
+    others = {x for x, state in now.unfinished.items() if before.unfinished.get(x) != state}
+    ended = before.unfinished.keys() - now.unfinished.keys()
+    explained = now.done == before.done + len(ended) and others <= before.unfinished.keys()
+    same_file = before.state[:2] == now.state[:2] and before.state[3:4] == now.state[3:4]
+    is_checked = now.whole_at - before.whole_at < CHECKED_SECONDS
+    return others | ended if explained and same_file and is_checked else set()
+
+
+def _read_changed(
+    db: Connection, scope: Selection, table: pd.DataFrame, changed: Collection[int]
+) -> pd.DataFrame:
+    """A table in which only these runs are read anew, and the proofs of all."""
+    rows, columns = table["run_id"].isin(list(changed)).to_numpy(), {}
+    if rows.any():
+        new = _read(db, replace(scope, run_ids=tuple(table["run_id"][rows].tolist())), ())
+        for name in new:
+            # A column without values has had no type so far.
+            known = table[name].dtype != object
+            column = table[name].astype(table[name].dtype if known else new[name].dtype)
+            columns[name] = column.copy()
+            columns[name].array[rows] = new[name].astype(column.dtype).array
+    return _with_proofs(db, table.assign(**columns))
 
 
 def finished_runs(store: Store, selection: Selection = EVERY) -> pd.DataFrame:
@@ -91,12 +172,6 @@ def finished_runs(store: Store, selection: Selection = EVERY) -> pd.DataFrame:
     with store.read() as db:
         found = runs(db, selection)
     return found[found["state"] == RunState.DONE]
-
-
-_kept: WeakKeyDictionary[
-    Engine, tuple[tuple[object, ...], dict[tuple[Selection, tuple[str, ...]], pd.DataFrame]]
-] = WeakKeyDictionary()
-"""By database: in which state it was read, and what was."""
 
 
 def _state_of(db: Connection) -> tuple[object, ...]:
@@ -122,7 +197,7 @@ def _read(db: Connection, scope: Selection, also: Sequence[str]) -> pd.DataFrame
         # A quotient, which is compared with thresholds as they are: 99 of 100 is 0.99, while as
         # floats 0.07 times 100 is more than 7.
         table[name] = ((tested - wrong) / tested.where(tested > 0)).astype("float64")
-    return _with_proofs(db, table)
+    return table
 
 
 def _with_proofs(db: Connection, table: pd.DataFrame) -> pd.DataFrame:

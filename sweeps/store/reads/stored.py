@@ -50,8 +50,9 @@ IMPORTED_JSON = '"imported":"{'
 """Stands in the JSON of the configurations of models trained elsewhere, and of no others."""
 
 
+@lru_cache(maxsize=2**14)
 def read_config(text: str, key: str | None = None) -> RunConfig:
-    """The configuration in a row's JSON.
+    """The configuration in a row's JSON; of each text once, since pages ask whenever a run ends.
 
     Args:
         key: the one that stands beside it, where it must be its own.

@@ -294,21 +294,22 @@ def recent(store: Store, seconds: float) -> dict[int, tuple[int, Spans]]:
     """How many runs finished in the last seconds, and when they and those in training were trained;
     by sweep, of sweeps with runs in training.
     """
-    lately = Run.finished_at >= now(seconds)
-    by_sweep = select(SweepRun.sweep_id, func.count()).join(Run, Run.id == SweepRun.run_id)
-    ended = by_sweep.where(lately).group_by(SweepRun.sweep_id)
+    since = now(seconds)
+    lately = Run.finished_at >= since
+    # One statement: it goes through all runs.
     times = (
-        select(SweepRun.sweep_id, Run.started_at, Run.finished_at)
+        select(SweepRun.sweep_id, Run.started_at, Run.finished_at, func.count())
         .join(Run, Run.id == SweepRun.run_id)
-        .where(lately | (Run.state == RunState.RUNNING), Run.started_at.is_not(None))
-        .distinct()
+        .where(lately | (Run.state == RunState.RUNNING))
+        .group_by(SweepRun.sweep_id, Run.started_at, Run.finished_at)
     )
-    trained: dict[int, Spans] = {}
+    found: dict[int, tuple[int, Spans]] = {}
     with store.read() as connection:
-        counted = dict(connection.execute(ended).all())
-        for sweep_id, started, finished in connection.execute(times):
-            trained.setdefault(sweep_id, []).append((str(started), finished))
-    return {x: (int(counted.get(x, 0)), spans) for x, spans in trained.items()}
+        for sweep_id, started, finished, number in connection.execute(times):
+            ended, spans = found.get(sweep_id, (0, []))
+            spans += [(started, finished)] * (started is not None)
+            found[sweep_id] = (ended + number * (finished is not None and finished >= since), spans)
+    return found
 
 
 def epochs_in_training(store: Store) -> list[tuple[int, int, int]]:
