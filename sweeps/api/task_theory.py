@@ -88,10 +88,14 @@ class TheoryOfTask:
             yield from ("", *self.counting["words"])
         for network in self.networks:
             named = ", ".join(f"{name}={value}" for name, value in network.network.items())
-            yield from ("", f"{named}: {network.predictions[0].verdict}")
+            verdicts = dict.fromkeys(x.verdict for x in network.predictions)
+            yield from ("", f"{named}: {' · '.join(verdicts)}")
             for prediction in network.predictions:
                 holds = f"holds {prediction.condition}" if prediction.condition else ""
-                lines = prediction.because, holds, prediction.source
+                if len(verdicts) > 1:
+                    holds = f"{prediction.verdict}: {holds}"
+                read = f"of: {prediction.reading}" if prediction.reading else ""
+                lines = prediction.because, holds, read, prediction.source
                 yield from (f"  {line}" for line in lines if line)
 
 
