@@ -123,7 +123,8 @@ class CountingProgram:
         """
         counting = [part for part in self.parts if part.levels]
         for part in counting[:MAX_DESCRIBED]:
-            names, kept = _counter_names(len(part.values(part.states[0]))), []
+            names = _counter_names(len(part.values(part.states[0])))
+            kept: list[str] = []
             for level in part.levels:
                 below, width = len(kept), len(level.values[part.states[0]])
                 kept += [
@@ -317,7 +318,7 @@ def _potentials(
             rows[others] = equation[pivot] * rows[others] - equation[others][:, None] * rows[pivot]
             rows[pivot] = 0
             rows[others] //= np.maximum(np.gcd.reduce(rows[others], axis=1), 1)[:, None]
-    return rows[(rows != 0).any(axis=1)]
+    return np.asarray(rows[(rows != 0).any(axis=1)])
 
 
 def _choose(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from seqcls.interpretability.wording import percent, percents
 from seqcls.problem import unread_fields
 from seqcls.results import DRAWN
 from seqcls.theory.predictions import theory_of
@@ -17,7 +18,7 @@ from sweeps.api.selecting import selection_of
 from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.results import BORDER_SHARES, Outcome, OutcomeCounts
 from sweeps.statistics.importance import with_every_budget, with_largest_budget
-from sweeps.statistics.intervals import median_intervals, wilson
+from sweeps.statistics.intervals import median_intervals, selection_effect, wilson
 from sweeps.statistics.populations import CLASS, COUNTING, SIZE, language_shares, without_unread
 from sweeps.store.database import Store
 from sweeps.store.reads import frames, queries
@@ -138,7 +139,8 @@ def configurations_of(store: Store, selection: Selection) -> pd.DataFrame:
         length at which those that fail beyond are wrong first, trained lengths included);
         shortcut_reader, shortcut_within and shortcut_beyond (what the best shortcut reader of its
         test reaches); theory (whether some weights recognize the language); counting (the level of
-        the language, or outside); num_parameters.
+        the language, or outside); num_parameters; selection (by how much the best seed exceeds the
+        mean on longer strings, in words).
     """
     with store.read() as connection:
         runs = frames.runs(connection, selection)
@@ -153,8 +155,23 @@ def configurations_of(store: Store, selection: Selection) -> pd.DataFrame:
     table["theory"] = [theory[x].first.verdict for x in ids]
     table[COUNTING] = [x.name if (x := theory[y].language.counting) else None for y in ids]
     table[SIZE] = pd.array([queries.sizes_of(store, ids)[x] for x in ids], dtype="Int64")
+    table["selection"] = table["config_id"].map(_selection_effects(runs)).astype(object)
     best = best_shortcuts(store, ids).set_index("config_id")[["reader", "within", "beyond"]]
     return table.join(best.add_prefix("shortcut_"), on="config_id")
+
+
+def _selection_effects(runs: pd.DataFrame) -> dict[int, str]:
+    """By how much the best of the seeds that learned exceeds their mean on longer strings, by
+    configuration; none of more than `MOST_BY_DRAWN` models.
+    """
+    learned = runs[runs["learned"].fillna(False).astype(bool)].dropna(subset=["accuracy_beyond"])
+    texts: dict[int, str] = {}
+    if len(learned) <= MOST_BY_DRAWN:
+        for config_id, own in learned.groupby("config_id")["accuracy_beyond"]:
+            effect = selection_effect(own.to_numpy(dtype=np.float64))
+            ends = f" ({percents(effect.low, effect.high, 1)})" if effect.low == effect.low else ""
+            texts[int(config_id)] = f"{percent(effect.value, 1)}{ends}" if len(own) > 1 else ""
+    return texts
 
 
 def accuracies_by_drawn(store: Store, selection: Selection) -> pd.DataFrame:

@@ -94,7 +94,7 @@ class TheoryOfTask:
                 holds = f"holds {prediction.condition}" if prediction.condition else ""
                 if len(verdicts) > 1:
                     holds = f"{prediction.verdict}: {holds}"
-                read = f"of: {prediction.reading}" if prediction.reading else ""
+                read = f"reading: {prediction.reading}" if prediction.reading else ""
                 lines = prediction.because, holds, read, prediction.source
                 yield from (f"  {line}" for line in lines if line)
 
