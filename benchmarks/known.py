@@ -536,9 +536,10 @@ def sampled_models(store: Store, sweeps: Sequence[str]) -> pd.DataFrame:
     """One row a finished run of these sweeps, in their order.
 
     Returns:
-        `LANGUAGE`, model (its name), fresh (whether it is not of the first sweep), model_seed and
-        epochs; tested and wrong strings, within and beyond trained lengths; accuracies on the
-        `KINDS` of tests; and what the reader of bigrams reaches of random and of border strings.
+        `LANGUAGE`, counting (the language's level, or outside), model (its name), fresh (whether it
+        is not of the first sweep), model_seed and epochs; tested and wrong strings, within and
+        beyond trained lengths; accuracies on the `KINDS` of tests; and what the reader of bigrams
+        reaches of random and of border strings.
     """
     every = [finished_runs(store, name).assign(fresh=name != sweeps[0]) for name in sweeps]
     found = pd.concat(every, ignore_index=True)
@@ -551,7 +552,8 @@ def sampled_models(store: Store, sweeps: Sequence[str]) -> pd.DataFrame:
     shares = [*KINDS, "bigrams_random", "bigrams_border"]
     counts = [f"{name}_{part}" for part in PARTS for name in ("tested", "wrong")]
     found[shares] = found[shares].astype(float).round(4)
-    return found[[*LANGUAGE, "model", "fresh", "model_seed", "epochs", *counts, *shares]]
+    named = [*LANGUAGE, "counting", "model", "fresh", "model_seed", "epochs"]
+    return found[[*named, *counts, *shares]]
 
 
 def sample_tables(sample: Sample, found: pd.DataFrame) -> dict[str, str]:
@@ -574,8 +576,28 @@ def sample_tables(sample: Sample, found: pd.DataFrame) -> dict[str, str]:
         name: class_table(pd.Series(own, index=shares.index), named) for name, own in texts.items()
     }
     made["readers"] = readers_table(named)
+    made["counting"] = counting_table(models)
     made["reading"] = "\n".join(f"- {text}" for text in read_sample(models))
     return {f"{sample.name}: {name}": text for name, text in made.items()}
+
+
+def counting_table(models: pd.DataFrame) -> str:
+    """A Markdown table: a row a level of counting, a column a network; of the models of all
+    languages, fresh ones too, how many learned, and the share with its interval over languages.
+    """
+    by = ["counting", "model"]
+    shares = language_shares(models, by).set_index(by)
+    learned = models.groupby(by)["learned"].agg(["sum", "size"])
+    heads = list(models["model"].unique())
+    rows = []
+    for name, own in models.groupby("counting"):
+        cells = [
+            f"{learned.loc[(name, x), 'sum']} of {learned.loc[(name, x), 'size']}: "
+            f"{_share(shares.loc[(name, x)], 'learned')}"
+            for x in heads
+        ]
+        rows.append([f"{name}, {own['language'].nunique()} languages", *cells])
+    return markdown([["counting", *heads], *rows])
 
 
 def language_medians(models: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

@@ -451,6 +451,11 @@ class RunConfig(_NetworkFields):
         int, Field(ge=0, le=1_000_000_000), About("Training", 12, "stop_when_right")
     ] = 0
     """Steps after which that is looked at, counted over all of training; 0: only after epochs."""
+    train_more_steps: Annotated[
+        int, Field(ge=0, le=1_000_000_000), About("Training", 18, "stop_when_right")
+    ] = 0
+    """Steps that training goes on for once all was right: it then ends, and keeps that model, as
+    soon as all is right when it is looked at."""
     weight_decay: Annotated[float, Field(ge=0, le=10), About("Training", 13)] = 0.01
     """How strongly weights are pulled toward 0."""
     decay: Annotated[Decay, About("Training", 14)] = "all"

@@ -32,7 +32,7 @@ READERS = {name: about.readers for name, about in ABOUT.items() if about.readers
 """Fields later than the first version's, and the fields that name who may read them."""
 
 
-READ_TO_STOP = frozenset({"check_every"})
+READ_TO_STOP = frozenset({"check_every", "train_more_steps"})
 """What only training that ends when all is right reads."""
 
 

@@ -61,6 +61,10 @@ def kept_sentence(config: RunConfig) -> str:
         "Training ends with the first model that is right on all validation strings of trained "
         "lengths, and keeps it; where none is, that with the lowest validation loss is kept."
     )
+    if config.train_more_steps:
+        sentence = sentence.replace(
+            "lengths,", f"lengths {config.train_more_steps:,} steps or more after one first was,"
+        )
     if config.check_every:
         sentence += " The last epoch may have ended early: its mean is that of the strings seen."
     return sentence

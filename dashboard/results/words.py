@@ -95,7 +95,20 @@ OTHERS = add_columns(
         "accuracy_within": Column(
             "Within", "percent", "Accuracy on trained lengths: the median over all seeds.", 78
         ),
-        "parameters": Column("Parameters", "whole", "Numbers in all blocks, about.", 90),
+        "selection": Column(
+            "Best less mean",
+            help="Selection effect: by how much the best of the seeds that learned exceeds their "
+            "mean on longer strings, with the 95% interval (bootstrap). A published best, chosen "
+            "where it is reported, has that advantage over a mean or a share of seeds.",
+            width=130,
+        ),
+        "num_parameters": Column("Parameters", "whole", "Numbers that the network has.", 90),
+        "counting": Column(
+            "Counting",
+            help="Of how many levels of counts the state of the language's automaton is a function "
+            "(level 0: R-trivial); outside: no counting tells two of its states apart.",
+            width=90,
+        ),
         "false_positives": Column(
             "False positives", "whole", "Negative strings predicted positive; all seeds.", 105
         ),

@@ -133,6 +133,20 @@ class MemberTraining:
         self.result = TrainedMember(problem.config, model_seed)
         self._stopping = EarlyStopping(problem)
         self._every_epoch = every_epoch
+        self._right_at: int | None = None
+        """After how many steps all validation strings of trained lengths were first right."""
+
+    def ends_right(self, all_right: bool, steps: int) -> bool:
+        """Whether training ends because all validation strings of trained lengths are right, given
+        whether they are after so many steps of training.
+        """
+        config = self.problem.config
+        if not (all_right and config.stop_when_right):
+            return False
+        if self._right_at is None:
+            self._right_at = steps
+        most = config.max_num_epochs * steps_of_epoch(self.problem)
+        return steps >= min(self._right_at + config.train_more_steps, most)
 
     def goes_on_after(
         self,
@@ -150,7 +164,7 @@ class MemberTraining:
             validation_loss: the sum over the validation strings.
             weights: gives the member's parameters now, where they are to be kept.
             all_right: whether every validation string of trained lengths is answered right; asked
-                where training stops then.
+                where training may end then.
         """
         result = self.result
         epoch = result.epochs + 1
@@ -161,7 +175,7 @@ class MemberTraining:
             return False
         result.train_losses.append(train_loss)
         result.validation_losses.append(validation_loss)
-        right = all_right and self.problem.config.stop_when_right
+        right = self.ends_right(all_right, epoch * steps_of_epoch(self.problem))
         stops = self._stopping.stops_after(validation_loss, right=right)
         result.best_epoch = self._stopping.best_epoch
         if self._every_epoch:

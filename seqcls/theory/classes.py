@@ -5,11 +5,14 @@ the automaton.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import ClassVar
 
 import numpy as np
 
+from seqcls.counting import Counting, CountingProgram, decide_counting
 from seqcls.errors import ConfigError
 from seqcls.monoids import Table, is_acyclic, monoid_of
 from seqcls.subregular.classes import Membership, Witness
@@ -59,6 +62,11 @@ class RegularClass:
         return all(
             is_acyclic(minimize(table, before, self.automaton.start).table) for before in befores
         )
+
+    @cached_property
+    def counting(self) -> Counting | None:
+        """Whether the state is a function of counts; None where that takes too long to decide."""
+        return _decide_counting(self.automaton, self.alphabet)
 
     @cached_property
     def smallest(self) -> tuple[Membership, ...]:
@@ -122,6 +130,8 @@ class Undecided:
     """A task of which it is not known what language it is."""
 
     reason: str
+    counting: Counting | None = field(default=None, compare=False)
+    """Of a regular language this is often decided where its monoid is too large."""
 
     name = "not decided"
 
@@ -137,6 +147,7 @@ class Stated:
     hierarchy: NotRegular
 
     name = "not regular"
+    counting: ClassVar[None] = None
 
     def describe(self) -> str:
         """The class in one sentence's words."""
@@ -164,6 +175,7 @@ def class_of(task: Task) -> LanguageClass:
         return Undecided("the task writes outputs, and the classes are of languages")
     if (stated := getattr(task, "hierarchy", None)) is not None:
         return Stated(stated)
+    automaton = None
     try:
         automaton = getattr(task, "automaton", None)
         return (
@@ -172,7 +184,29 @@ def class_of(task: Task) -> LanguageClass:
             else _decide(automaton, task.alphabet)
         )
     except ConfigError as error:
-        return Undecided(str(error))
+        counting = None if automaton is None else _decide_counting(automaton, task.alphabet)
+        return Undecided(str(error), counting)
+
+
+def counting_program(task: Task) -> CountingProgram:
+    """The program of counters that tells the state of a task's language after any string.
+
+    Raises:
+        ConfigError: there is none: no counting tells all states apart, the language is not
+            regular, or it is not decided.
+    """
+    known = class_of(task)
+    counting = known.counting
+    if counting is None or counting.program is None:
+        why = known.describe() if counting is None else "; ".join(counting.describe())
+        raise ConfigError(f"no program of counters: {why}")
+    return counting.program
+
+
+def _decide_counting(automaton: Table, alphabet: Sequence[str]) -> Counting | None:
+    with suppress(ConfigError):
+        return decide_counting(automaton, alphabet)
+    return None
 
 
 def _decide(automaton: Table, alphabet: Sequence[str]) -> RegularClass:

@@ -28,8 +28,8 @@ MOST_COMPARED = 20_000
 NETWORK_FIELDS = tuple(
     name
     for name in (
-        "architecture", "positions", "attention_mask", "attention_scale", "readout", "num_blocks",
-        "layers", "eigenvalue_range",
+        "architecture", "positions", "position_draw", "attention_mask", "attention_scale",
+        "readout", "num_blocks", "layers", "eigenvalue_range",
     )
     if name in NetworkConfig.model_fields
 )  # fmt: skip
@@ -46,6 +46,8 @@ class TheoryPrediction:
     because: str
     condition: str = ""
     source: str = ""
+    reading: str = ""
+    """Which networks the theorem is about: positions, the mask, where the answer stands."""
 
     @property
     def sentence(self) -> str:
@@ -111,7 +113,7 @@ def _predict(row: Statement, task: Task, network: NetworkConfig) -> TheoryPredic
         because += f"; {row.of_mean}"
     if row.name == "order_free" and (pair := order_pair(task)) is not None:
         because += f": {_name_string(pair[0])} and {_name_string(pair[1])} get one answer"
-    return TheoryPrediction(row.verdict, because, row.condition, row.source)
+    return TheoryPrediction(row.verdict, because, row.condition, row.source, row.reading)
 
 
 def _by_order(task: Task, known: LanguageClass, network: NetworkConfig) -> TheoryPrediction:

@@ -42,6 +42,9 @@ class Statement:
     source: str
     of_mean: str = ""
     """Why it also holds where the mean of all states is read; nothing where that is no question."""
+    reading: str = ""
+    """What the theorem is about, where that is not all networks of a kind: positions, the mask,
+    where the answer stands."""
 
 
 def _order_free(known: LanguageClass, network: NetworkConfig) -> bool:
@@ -92,6 +95,22 @@ def _masked_beyond_r_trivial(known: LanguageClass, network: NetworkConfig) -> bo
 def _counting_by_attention(known: LanguageClass, network: NetworkConfig) -> bool:
     counts = isinstance(known, Stated) and known.hierarchy.counts
     return counts and network.readout == "last" and _causal_without_positions(network)
+
+
+def _state_by_counting(known: LanguageClass, network: NetworkConfig) -> bool:
+    read = network.readout in ("last", "last_letter") and network.attention_scale == "sqrt"
+    return read and _is_counted(known) and _causal_without_positions(network)
+
+
+def _state_by_counting_shifted(known: LanguageClass, network: NetworkConfig) -> bool:
+    places = (network.positions, network.position_draw, network.attention_mask)
+    shifted = network.architecture == "transformer" and places == ("learned", "shifted", "causal")
+    # At every place the prefix before it is asked.
+    return shifted and network.readout == "last_letter" and _is_counted(known)
+
+
+def _is_counted(known: LanguageClass) -> bool:
+    return known.counting is not None and known.counting.level is not None
 
 
 def _automaton_by_recurrence(known: LanguageClass, network: NetworkConfig) -> bool:
@@ -194,6 +213,7 @@ STATEMENTS = (
         "at every length, with O(log n) bits for each value, unless TC0 = NC1",
         "Barrington 1989; Merrill & Sabharwal 2023, The Parallelism Tradeoff",
         of_mean=_MEAN_IN_TC0,
+        reading="any positions, any mask, read anywhere",
     ),
     Statement(
         "mamba_tc0",
@@ -214,6 +234,7 @@ STATEMENTS = (
         "Barrington, Compton, Straubing & Thérien 1992; Li, Liu, Zhou & Ma 2024, Chain of Thought "
         "Empowers Transformers",
         of_mean="the mean of all states is one such operation more",
+        reading="any positions, any mask, read anywhere",
     ),
     Statement(
         "masked_star_free",
@@ -225,6 +246,7 @@ STATEMENTS = (
         "Li & Cotterell 2025, Characterizing the Expressivity of Fixed-Precision Transformer "
         "Language Models",
         of_mean=_SIGN_SETTLES,
+        reading="no positions, strict causal mask, read at the last token",
     ),
     Statement(
         "masked_r_trivial",
@@ -235,6 +257,7 @@ STATEMENTS = (
         FIXED_BITS,
         "Li & Cotterell 2025, Characterizing the Expressivity of Fixed-Precision Transformer "
         "Language Models",
+        reading="no positions, strict causal mask, read at the last token",
     ),
     Statement(
         "counting_attention",
@@ -243,6 +266,32 @@ STATEMENTS = (
         "a program of C-RASP recognizes it, and causal soft attention without positions runs these",
         "with enough blocks and width, and bits that grow with the length",
         "Yang & Chiang 2024, Counting Like Transformers",
+        reading="no positions, causal mask, read at the last token",
+    ),
+    Statement(
+        "state_by_counting",
+        "can",
+        _state_by_counting,
+        "the state of its automaton is a function of counts, so a program of C-RASP recognizes it, "
+        "and causal soft attention without positions runs these",
+        "with enough blocks and width, and bits that grow with the length",
+        "Yang & Chiang 2024, Counting Like Transformers; arXiv 2608.13433, Algebraic Decomposition "
+        "Theory for Transformer Length Generalization",
+        reading="no positions, causal mask, read at the last token or at every token",
+    ),
+    Statement(
+        "state_by_counting_shifted",
+        "can",
+        _state_by_counting_shifted,
+        "the state of its automaton is a function of counts, so a program of C-RASP recognizes it, "
+        "which an idealized learner with shifted positions generalizes",
+        "with enough blocks and width, and bits that grow with the length; up to the longest of "
+        "its places",
+        "arXiv 2608.13433, Algebraic Decomposition Theory for Transformer Length Generalization; "
+        "Huang et al. 2025, A Formal Framework for Understanding Length Generalization in "
+        "Transformers",
+        reading="learned positions that training shifts, causal mask, the state after each token, "
+        "there at a separator that attention does not see",
     ),
     Statement(
         "recurrent_automaton",

@@ -10,6 +10,7 @@ from sweeps.api.outcomes import each_seed_once, settings_read
 from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.results import GENERALIZING, JUDGED_BEYOND
 from sweeps.statistics.importance import importance
+from sweeps.statistics.populations import DERIVED, SIZE
 from sweeps.store.database import Store
 from sweeps.store.reads import frames, queries
 from sweeps.store.reads.overview import judge_on
@@ -33,8 +34,8 @@ def axes_of(store: Store, config_ids: Sequence[int]) -> list[str]:
     """
     settings = settings_read(store, config_ids)
     few = [str(x) for x in settings if 1 < settings[x].nunique() <= MOST_VALUES]
-    few = sorted(few, key=lambda x: bool(settings[x].isna().any()))
-    read = [x for x in few if settings[x].notna().all()]
+    few = sorted(few, key=lambda x: (x in DERIVED, bool(settings[x].isna().any())))
+    read = [x for x in few if settings[x].notna().all() and x not in DERIVED]
     pairs = combinations(read if len(read) > 1 else few, 2)
     most = max(pairs, key=lambda pair: settings.groupby(list(pair)).ngroups, default=())
     return [*most, *(x for x in few if x not in most)]
@@ -108,7 +109,8 @@ def which_matters(
     runs = runs.dropna(subset=["value"])
     if runs.empty:
         return pd.DataFrame({"moves": []}), longer
-    settings = settings_read(store, list(config_ids))
+    # How many parameters there are follows from settings, of which each stands for itself.
+    settings = settings_read(store, list(config_ids)).drop(columns=SIZE, errors="ignore")
     configs = queries.configs(store, list(config_ids))
 
     budgets = {*BUDGET_FIELDS}

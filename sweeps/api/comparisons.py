@@ -10,7 +10,7 @@ import pandas as pd
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.imported import PREFIX
-from seqcls.interpretability.wording import percent
+from seqcls.interpretability.wording import percent, percents
 from seqcls.problem import differing_starts, obstacle_of, resolve
 from seqcls.shortcuts import READERS
 from seqcls.text import with_nulls
@@ -36,7 +36,7 @@ from sweeps.statistics.differences import (
     by_length,
     string_differences,
 )
-from sweeps.statistics.intervals import FEWEST
+from sweeps.statistics.intervals import FEWEST, ConfidenceInterval, selection_effect
 from sweeps.store.database import Store
 from sweeps.store.reads import frames, misclassified, queries
 from sweeps.store.reads.misclassified import border_accuracies
@@ -87,6 +87,9 @@ class Compared:
     longer: range | None = None
     """The lengths of the longer strings that both are asked about, where their own are others:
     `sweeps.store.reads.overview.longer_lengths`."""
+    selection: tuple[tuple[int, ConfidenceInterval] | None, ...] = ()
+    """Of each, how many seeds learned, and by how much the best of these exceeds their mean in
+    accuracy on longer strings; None where fewer than two did."""
     absent: dict[str, str] = field(default_factory=dict)
     """Why others of `QUESTIONS` are not asked, as clauses."""
 
@@ -148,6 +151,10 @@ class Compared:
                 for name, found in self.questions.items()
             },
             "absent": self.absent,
+            "selection_effect": [
+                found and with_nulls({"seeds": found[0], **asdict(found[1])})
+                for found in self.selection
+            ],
             "lengths_seeds": "beyond the trained lengths of a configuration, those that learned",
             "lengths_interval": (
                 "95% interval of the mean difference over seeds (Student's t of pairs, else "
@@ -178,6 +185,9 @@ class Compared:
         said += [f"{QUESTIONS[name]}: {why}" for name, why in self.absent.items()]
         if "learned" not in self.questions:
             said.append("whether they learned is not known of both, so the whole test is compared")
+        for side, found in zip(SIDES, self.selection, strict=True):
+            if found is not None:
+                said.append(f"{side}: {_describe_selection(*found)}")
         for name, shares in self.border.items():
             medians = " and ".join("none" if x != x else percent(x) for x in shares)
             said.append(f"median accuracy, {BORDER_MEDIANS[name]}: {medians}")
@@ -269,6 +279,7 @@ def compare_configs(
         strings = string_differences(*(each[each["string"].isin(both)] for each in errors))
     measured = outcomes_of(frame, selection.below)
     questions = ask(measured[ids[0]], measured[ids[1]], paired=paired)
+    chosen = [measured[x]["beyond"].values for x in ids]
     absent = dict[str, str]()
     are_longer = all(runs["accuracy_beyond"].notna().any() for runs in sides)
     if are_longer and "learned" in questions and "beyond" not in questions:
@@ -291,7 +302,17 @@ def compare_configs(
         shortcuts=_shortcuts(store, ids, longer),
         border=border_medians(store, selection, ids, frame, longer),
         longer=longer,
+        selection=tuple((len(x), selection_effect(x)) if len(x) > 1 else None for x in chosen),
         absent=absent,
+    )
+
+
+def _describe_selection(seeds: int, effect: ConfidenceInterval) -> str:
+    known = effect.low == effect.low
+    ends = f" (95%: {percents(effect.low, effect.high)})" if known else ""
+    return (
+        f"on longer strings the best of {seeds:,} seeds exceeds their mean by "
+        f"{percent(effect.value)}{ends}, which is what choosing it gains"
     )
 
 

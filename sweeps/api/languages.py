@@ -19,6 +19,7 @@ from sweeps.results import BORDER_SHARES, of_learned
 from sweeps.statistics.populations import (
     BORDER,
     CLASS,
+    COUNTING,
     class_named,
     language_shares,
     median_accuracies,
@@ -76,12 +77,20 @@ class Populations:
         """The table as people read it: shares and accuracies in percent, intervals beside them."""
         table = self.table()
         shown = table[[*self.by, "languages", "seeds"]].astype({"languages": int})
+        if COUNTING in table and COUNTING not in self.by and table[COUNTING].any():
+            shown[COUNTING] = table[COUNTING]
         for part in ("learned", "generalize"):
             ends = zip(table[f"{part}_low"], table[f"{part}_high"], strict=True)
             shown[part] = [_percent(share) for share in table[part]]
             shown[f"{part}_95%"] = ["" if pd.isna(x[0]) else percents(*x, 0) for x in ends]
         accuracies = {x: table[x].map(_percent) for x in PARTS if x in table}
         return shown.assign(**accuracies)
+
+
+def _tell_levels(levels: "pd.Series[Any]") -> str:
+    """How many languages are of which level, as `level 0: 8, outside: 2`."""
+    counts = levels.value_counts().sort_index()
+    return ", ".join(f"{name}: {number}" for name, number in counts.items())
 
 
 def _percent(share: float) -> str:
@@ -122,15 +131,24 @@ def populations_of(store: Store, selection: Selection, by: tuple[str, ...] = ())
     )
     tasks = pd.Series({x: config.task for x, config in configs.items()}, dtype=object)
     settings = with_classes(store, settings, configs).assign(task=tasks)
+    languages = pd.Series(overview.language_names(store)).loc[ids]
+    first = languages.drop_duplicates()
+    levels = languages.map({name: counting_of(configs[x]) for x, name in first.items()})
+    if COUNTING in by:
+        settings = settings.assign(**{COUNTING: levels})
     for name in by:
         if name not in settings:
             raise ConfigError(Parameter("by", name), f": {nearest(name, list(map(str, settings)))}")
     kept = list(by) or settings_apart(settings, tasks.unique().tolist()) or ["task"]
     groups = settings[kept].astype(object).where(settings[kept].notna(), "").astype(str)
-    groups["language"] = pd.Series(overview.language_names(store)).loc[ids]
+    groups["language"] = languages
     models = models.join(groups, on="config_id")
     alike, longer = overview.judge_languages_alike(store, models, selection.below)
     shares = language_shares(alike, kept)
+    if COUNTING not in kept:
+        found = groups.assign(level=levels).drop_duplicates([*kept, "language"])
+        told = found.groupby(kept)["level"].agg(_tell_levels).rename(COUNTING)
+        shares = shares.merge(told.reset_index(), on=kept, how="left")
     return Populations(kept, shares, _accuracies(store, models, kept), longer)
 
 
@@ -150,6 +168,16 @@ def classes_of(store: Store, configs: Mapping[int, RunConfig]) -> "pd.Series[Any
     named = {digest: class_named(name) for digest, name in stored_datasets(store).items()}
     found = {x: _class_of(config, named) for x, config in configs.items()}
     return pd.Series(found, dtype=object)
+
+
+def counting_of(config: RunConfig) -> str | None:
+    """The level of counting of the configuration's language, as `level 1`, or `outside`; None where
+    it is not regular or not decided.
+    """
+    if obstacle_of(config) is not None:
+        return None
+    counting = theory_of(dict(config)).language.counting
+    return None if counting is None else counting.name
 
 
 def _class_of(config: RunConfig, named: Mapping[str, str | None]) -> str | None:

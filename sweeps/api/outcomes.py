@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from seqcls.models import MODELS
+from seqcls.interpretability.wording import percent, percents
 from seqcls.problem import unread_fields
 from seqcls.results import DRAWN
 from seqcls.theory.predictions import theory_of
-from sweeps.api.languages import classes_of
+from sweeps.api.languages import classes_of, counting_of
 from sweeps.api.selecting import selection_of
 from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.results import BORDER_SHARES, Outcome, OutcomeCounts
 from sweeps.statistics.importance import with_every_budget, with_largest_budget
-from sweeps.statistics.intervals import median_intervals, wilson
-from sweeps.statistics.populations import CLASS, language_shares, without_unread
+from sweeps.statistics.intervals import median_intervals, selection_effect, wilson
+from sweeps.statistics.populations import CLASS, COUNTING, SIZE, language_shares, without_unread
 from sweeps.store.database import Store
 from sweeps.store.reads import frames, queries
 from sweeps.store.reads.budgets import budget_models
@@ -29,7 +29,7 @@ from sweeps.store.reads.queries import config_texts, names_of
 from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.shortcuts import best_shortcuts as best_shortcuts
 from sweeps.store.reads.shortcuts import deciding as deciding
-from sweeps.store.reads.stored import problem_of, read_config
+from sweeps.store.reads.stored import read_config
 
 MOST_RESAMPLED = 20_000
 """Seeds that learned at most of whose medians a page has intervals: half a second."""
@@ -138,8 +138,9 @@ def configurations_of(store: Store, selection: Selection) -> pd.DataFrame:
         Likewise, of all seeds in scope; and fails_from and fails_to (the least and the greatest
         length at which those that fail beyond are wrong first, trained lengths included);
         shortcut_reader, shortcut_within and shortcut_beyond (what the best shortcut reader of its
-        test reaches); theory (whether some weights recognize the language); parameters (numbers in
-        its blocks, about).
+        test reaches); theory (whether some weights recognize the language); counting (the level of
+        the language, or outside); num_parameters; selection (by how much the best seed exceeds the
+        mean on longer strings, in words).
     """
     with store.read() as connection:
         runs = frames.runs(connection, selection)
@@ -150,18 +151,27 @@ def configurations_of(store: Store, selection: Selection) -> pd.DataFrame:
     for name, end in (("fails_from", "min"), ("fails_to", "max")):
         table[name] = table["config_id"].map(spans[end]).astype("Int64")
     texts = config_texts(store, ids)
-    theory = {key: theory_of(json.loads(text)).first.verdict for key, text in texts.items()}
-    table["theory"] = table["config_id"].map(theory).astype(object)
-    table["parameters"] = [_parameters(texts[x]) for x in ids]
+    theory = {key: theory_of(json.loads(text)) for key, text in texts.items()}
+    table["theory"] = [theory[x].first.verdict for x in ids]
+    table[COUNTING] = [x.name if (x := theory[y].language.counting) else None for y in ids]
+    table[SIZE] = pd.array([queries.sizes_of(store, ids)[x] for x in ids], dtype="Int64")
+    table["selection"] = table["config_id"].map(_selection_effects(runs)).astype(object)
     best = best_shortcuts(store, ids).set_index("config_id")[["reader", "within", "beyond"]]
     return table.join(best.add_prefix("shortcut_"), on="config_id")
 
 
-def _parameters(text: str) -> int | None:
-    problem = problem_of(text)
-    if problem is None or problem.is_imported:
-        return None
-    return MODELS[problem.config.architecture].count_parameters(problem.network)
+def _selection_effects(runs: pd.DataFrame) -> dict[int, str]:
+    """By how much the best of the seeds that learned exceeds their mean on longer strings, by
+    configuration; none of more than `MOST_BY_DRAWN` models.
+    """
+    learned = runs[runs["learned"].fillna(False).astype(bool)].dropna(subset=["accuracy_beyond"])
+    texts: dict[int, str] = {}
+    if len(learned) <= MOST_BY_DRAWN:
+        for config_id, own in learned.groupby("config_id")["accuracy_beyond"]:
+            effect = selection_effect(own.to_numpy(dtype=np.float64))
+            ends = f" ({percents(effect.low, effect.high, 1)})" if effect.low == effect.low else ""
+            texts[int(config_id)] = f"{percent(effect.value, 1)}{ends}" if len(own) > 1 else ""
+    return texts
 
 
 def accuracies_by_drawn(store: Store, selection: Selection) -> pd.DataFrame:
@@ -187,16 +197,20 @@ def accuracies_by_drawn(store: Store, selection: Selection) -> pd.DataFrame:
 
 def settings_read(store: Store, config_ids: Sequence[int]) -> pd.DataFrame:
     """The settings in which these configurations differ, indexed by config_id: missing where one
-    does not read them; and the class of each language, where they differ in it.
+    does not read them; and the class of each language, its counting, and how many parameters
+    models have, where they differ in it.
     """
     texts = config_texts(store, list(config_ids))
     unread = {key: _unread(text) for key, text in texts.items()}
     read = without_unread(settings(store).loc[list(config_ids)], unread)
     tasks = pd.Series(language_names(store)).reindex(read.index)
     first = tasks.drop_duplicates()
-    classes = classes_of(store, queries.configs(store, first.index.tolist()))
-    if classes.nunique() > 1:
-        read[CLASS] = tasks.map(dict(zip(first, classes.reindex(first.index), strict=True)))
+    configs = queries.configs(store, first.index.tolist())
+    levels = pd.Series({x: counting_of(config) for x, config in configs.items()}, dtype=object)
+    for name, of_first in ((CLASS, classes_of(store, configs)), (COUNTING, levels)):
+        if of_first.nunique() > 1:
+            read[name] = tasks.map(dict(zip(first, of_first.reindex(first.index), strict=True)))
+    read[SIZE] = pd.Series(queries.sizes_of(store, list(config_ids)), dtype="Int64")
     return read.loc[:, read.astype(str).nunique() > 1]
 
 

@@ -186,11 +186,15 @@ def _budget(problem: Problem) -> str:
     epochs, also = config.max_num_epochs, ""
     if config.check_every:
         also = f" and every {count(config.check_every, 'step')}"
+    more = ""
+    if config.train_more_steps:
+        more = f" again, {count(config.train_more_steps, 'step')} or more after they first were"
     since = f" from epoch {config.min_num_epochs} on" if config.min_num_epochs > 1 else ""
     earlier = _join(
         (
             config.stop_when_right,
-            f"once all {strings} of trained lengths are right (asked after every epoch{also})",
+            f"once all {strings} of trained lengths are right{more} (asked after every "
+            f"epoch{also})",
         ),
         (
             config.min_validation_loss,
@@ -212,7 +216,10 @@ def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) ->
     config, words, said = problem.config, problem.kind.words, []
     if epochs := row["epochs"]:
         kept = "" if config.imported or not row["best_epoch"] else _describe_kept(problem, row)
-        said.append(f"Seed {row['model_seed']} was trained for {count(epochs, 'epoch')}{kept}.")
+        size = row["num_parameters"]
+        of_size = "" if pd.isna(size) else f", {count(int(size), 'parameter')},"
+        trained = f"was trained for {count(epochs, 'epoch')}{kept}"
+        said.append(f"Seed {row['model_seed']}{of_size} {trained}.")
     if row["tested"] is None:
         return said
     judged, digest = "", f" (digest {_digits(test_digest)})" if test_digest else ""
@@ -242,7 +249,8 @@ def _describe_kept(problem: Problem, row: Mapping[str, Any]) -> str:
         why = f"the last, with a loss of {loss:.4g} nats on the {strings}"
         # At the latest epoch either may be so, and a low loss ends training as well.
         if best < config.max_num_epochs and loss >= config.min_validation_loss:
-            why = f"the first at which all {strings} of trained lengths were right"
+            first = "one" if config.train_more_steps else "the first"
+            why = f"{first} at which all {strings} of trained lengths were right"
     return f", and epoch {best:,} was kept, {why}"
 
 

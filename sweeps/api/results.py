@@ -119,11 +119,17 @@ def _has_value(
 
 
 def _with_predictions(frame: pd.DataFrame) -> pd.DataFrame:
-    """Runs with what theory predicts of each configuration: `predicted`."""
+    """Runs with what theory says of each configuration: `predicted`, and `counting`."""
     rows = frame.drop_duplicates("config_id").to_dict("records")
     fields = [{str(name): value for name, value in row.items()} for row in rows]
-    said = {row["config_id"]: theory_of(row).first.verdict for row in fields}
-    return frame.assign(predicted=frame["config_id"].map(said).astype(object))
+    said = {row["config_id"]: theory_of(row) for row in fields}
+    predicted = {x: theory.first.verdict for x, theory in said.items()}
+    levels = {x: y.name for x, theory in said.items() if (y := theory.language.counting)}
+    of_runs = frame["config_id"]
+    return frame.assign(
+        predicted=of_runs.map(predicted).astype(object),
+        counting=of_runs.map(levels).astype(object),
+    )
 
 
 def runs(
@@ -143,12 +149,14 @@ def runs(
     (proved right on every string) or not known; where a proof is stored, `every_length` is proved,
     refuted or not decided, and `refuted_by` a string that refutes;
     `accuracy_within` and `accuracy_beyond` are those on trained and on longer lengths. `predicted`
-    is what theory says of the language and the network: can, cannot or not known; `shortcut_within`
-    and `shortcut_beyond` what the best shortcut reader reaches on the same test, on strings of
-    trained lengths and on others; missing where none was asked. Where a test has border pairs,
-    `random_within`, `border_within`, `random_beyond` and `border_beyond` are the accuracies on its
-    random strings and on those of the pairs, of trained and of longer lengths. What is asked for
-    most stands first: the run, its results, the settings that differ. Times are timestamps in UTC.
+    is what theory says of the language and the network: can, cannot or not known; `counting`
+    whether the language's state is a function of counts, as `level 1` or `outside`;
+    `num_parameters` how many numbers the network has; `shortcut_within` and `shortcut_beyond` what
+    the best shortcut reader reaches on the same test, on strings of trained lengths and on others;
+    missing where none was asked. Where a test has border pairs, `random_within`, `border_within`,
+    `random_beyond` and `border_beyond` are the accuracies on its random strings and on those of the
+    pairs, of trained and of longer lengths. What is asked for most stands first: the run, its
+    results, the settings that differ. Times are timestamps in UTC.
 
     Args:
         sweep: only this sweep's, or these sweeps'.

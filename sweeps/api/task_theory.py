@@ -67,6 +67,9 @@ class TheoryOfTask:
     """The smallest classes of a regular language that are known to hold it."""
     witnesses: tuple[WitnessOfTask, ...]
     """Why it is in none of the next smaller ones."""
+    counting: dict[str, Any] | None
+    """Whether the state of a regular language is a function of counts: `level` (None where it is
+    none), `program`, `witness`, and `words`, all of it in sentences."""
     networks: tuple[PredictedNetwork, ...]
 
     def record(self) -> dict[str, Any]:
@@ -81,12 +84,18 @@ class TheoryOfTask:
             yield from (f"  decided by: {each.test}", f"  {each.source}")
         if self.witnesses:
             yield from ("", *(each.because for each in self.witnesses))
+        if self.counting is not None:
+            yield from ("", *self.counting["words"])
         for network in self.networks:
             named = ", ".join(f"{name}={value}" for name, value in network.network.items())
-            yield from ("", f"{named}: {network.predictions[0].verdict}")
+            verdicts = dict.fromkeys(x.verdict for x in network.predictions)
+            yield from ("", f"{named}: {' · '.join(verdicts)}")
             for prediction in network.predictions:
                 holds = f"holds {prediction.condition}" if prediction.condition else ""
-                lines = prediction.because, holds, prediction.source
+                if len(verdicts) > 1:
+                    holds = f"{prediction.verdict}: {holds}"
+                read = f"reading: {prediction.reading}" if prediction.reading else ""
+                lines = prediction.because, holds, read, prediction.source
                 yield from (f"  {line}" for line in lines if line)
 
 
@@ -139,6 +148,7 @@ def theory(task: str, **fields: Any) -> TheoryOfTask:
         language=decided.describe(),
         classes=tuple(classes),
         witnesses=tuple(witnesses),
+        counting=None if decided.counting is None else decided.counting.record(),
         networks=tuple(PredictedNetwork(x, theory_of(settings | x).predictions) for x in networks),
     )
 

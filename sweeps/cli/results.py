@@ -113,7 +113,9 @@ def _runs_parts(store: "Store", frame: "pd.DataFrame", look: TableOptions) -> It
     shown[settings] = toml_values(frame[settings])
     if (frame["predicted"] != NOT_KNOWN).any():
         shown["predicted"] = frame["predicted"]
-    for name in ("state", "epochs", "best_epoch", *counts[2:]):
+    if frame["counting"].notna().any():
+        shown["counting"] = frame["counting"].fillna("")
+    for name in ("state", "epochs", "best_epoch", *counts[2:], "num_parameters"):
         shown[name] = frame[name]
     if look.columns is not None:
         # Asked for, any is shown: a setting that is the same in all of them, too.

@@ -20,6 +20,10 @@ CLASS = "language_class"
 """The setting that names the class of a language: the one of those that define it by which
 populations differ."""
 
+COUNTING, SIZE = "counting", "num_parameters"
+DERIVED = (COUNTING, SIZE)
+"""What is worked out of settings, and tells configurations apart as these do."""
+
 FIRST = (CLASS, "task", "architecture", "positions")
 """Settings that name a population before others that would tell it apart as well."""
 

@@ -151,6 +151,7 @@ def _alike(problem: Problem) -> tuple[Hashable, ...]:
     """By what finished runs tell of a problem, the nearest first: all of it, its end, its steps."""
     config, engine = problem.config, engine_of(problem).name
     ends = (config.max_num_epochs, config.min_num_epochs, config.patience, config.check_every)
+    ends += (config.train_more_steps,)
     how = (config.task, config.stop_when_right, config.min_validation_loss)
     return config.key, (engine, config.architecture, *how, *ends), (engine, config.architecture)
 
@@ -175,10 +176,12 @@ def assumed_epochs(config: RunConfig) -> float:
     """After how many epochs training may be expected to end: halfway from the fewest to the most,
     as factors go; parts of one where it is checked within it.
     """
-    fewest = float(max(config.min_num_epochs, 1))
+    fewest, more = float(max(config.min_num_epochs, 1)), 0.0
     if config.stop_when_right:
-        fewest = min(config.check_every / steps_of_epoch(resolve(config)) or 1, 1)
-    return sqrt(min(fewest, config.max_num_epochs) * config.max_num_epochs)
+        steps = steps_of_epoch(resolve(config))
+        fewest, more = min(config.check_every / steps or 1, 1), config.train_more_steps / steps
+    halfway = sqrt(min(fewest, config.max_num_epochs) * config.max_num_epochs)
+    return min(halfway + more, config.max_num_epochs)
 
 
 # What a group takes here, from a moment of its training and testing.

@@ -154,4 +154,5 @@ NETWORKS: tuple[Row, ...] = (
     *(({**({} if "task" in x else NEXT), "answers": "next_symbols", **x}, y) for x, y in PLACES),
     *(({**PICTURES, **fields}, named) for fields, named in PAGES),
     ({"check_every": 10}, "check_every=10: not read by"),
+    ({"train_more_steps": 10}, "train_more_steps=10: not read by"),
 )

@@ -31,6 +31,7 @@ from sweeps.statistics.intervals import (
     median_intervals,
     newcombe,
     paired_newcombe,
+    selection_effect,
     wilson,
 )
 from sweeps.statistics.populations import (
@@ -460,6 +461,22 @@ def test_a_median_has_the_interval_of_its_own_group_alone_and_of_a_few_seeds_non
     # The range of five covers the median 15 times in 16, that of six 31 times in 32.
     assert 1 - 2 ** (1 - (FEWEST - 1)) < CONFIDENCE <= 1 - 2 ** (1 - FEWEST)
     assert median_intervals(frame.head(0), "value", ["group"]).empty
+
+
+def test_the_best_of_some_seeds_exceeds_their_mean() -> None:
+    five = selection_effect(np.array([0.2, 0.9, 0.4, 0.1, 0.4]))
+    assert five.value == pytest.approx(0.5)
+    assert math.isnan(five.low)
+    assert math.isnan(five.high)
+    values = [0.3, 0.9, 0.5, 0.8, 0.2, 0.4]
+    # All resamples that there are, each as likely.
+    resamples = np.array(list(product(values, repeat=6)))
+    gaps = resamples.max(axis=1) - resamples.mean(axis=1)
+    found = selection_effect(np.array(values))
+    assert found.value == pytest.approx(0.9 - np.mean(values))
+    assert (found.low, found.high) == pytest.approx(np.quantile(gaps, [0.025, 0.975]), abs=0.02)
+    alike = selection_effect(np.full(8, 0.7))
+    assert (alike.value, alike.low, alike.high) == pytest.approx((0, 0, 0))
 
 
 SEEDS = 3

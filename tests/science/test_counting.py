@@ -1,118 +1,227 @@
-"""`counting`: formulas against Python's own arithmetic, and uniform draws."""
+"""Counting against published labels, automata, and a search that knows nothing of potentials."""
 
+import csv
+import json
 from collections import Counter
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from sympy import Matrix
 
-from seqcls.strings.token_strings import TokenStrings
-from seqcls.tasks.base import texts
-from seqcls.tasks.counting import Counting
-from seqcls.tasks.drawing import draw_many
-from tests.contracts.test_refused_tasks import refusal
-from tests.tasks import every_string, language, strings_of
-
-FORMULAS = [
-    "a > b", "a % 2 == 1", "a == b and c <= 3", "a >= 1 and b >= 1", "not (a < b or c == 2)",
-    "1 <= a <= 2 <= b", "2*a - b + 3 > c * c", "(a - b) % 3 != 1", "-a + +b >= -2", "a == b == c",
-    "-a % 3 == 2", "a - b - c > -1", "a != b != a", "1_0 * a > 0x0b * b",
-    "not a > b > c", "not a == b and c > 0 or a < 1", "a * b % 2 == 1", "a > b # as Python has it",
-]  # fmt: skip
+from seqcls.counting import Counting, _potentials, decide_counting
+from seqcls.errors import ConfigError
+from seqcls.tasks.automaton import language_automaton, minimize
+from seqcls.tasks.regular import Regular
+from seqcls.theory.classes import class_of, counting_program
+from sweeps.api.task_theory import theory
+from sweeps.datasets.automata import read_automaton
+from tests.conftest import ASSETS
+from tests.tasks import LANGUAGES, language, small
 
 
-def test_a_formula_means_what_it_means_in_arithmetic() -> None:
-    for formula in FORMULAS:
-        task = Counting("abc", formula)
-        for length in range(6):
-            rows = every_string(task, length)
-            wanted = [bool(eval(formula, {x: text.count(x) for x in "abc"})) for text in rows]
-            assert task.labels(strings_of(task, rows)).tolist() == wanted, formula
-            there = task.has(length, True), task.has(length, False)
-            assert there == (any(wanted), not all(wanted)), formula
+def published() -> Iterator[tuple[Regular, bool, bool]]:
+    """Each language, whether it is R-trivial, and whether it is in C-RASP."""
+    with (ASSETS / "counting" / "languages.csv").open() as file:
+        for row in csv.DictReader(file):
+            letters = "".join(sorted({x for x in row["regex"] if x.isalpha()}))
+            yield Regular(letters, row["regex"]), row["R"] == "True", row["CRasp"] == "True"
 
 
-@pytest.mark.parametrize(
-    ("alphabet", "formula"),
-    [("ab", "a == b"), ("abc", "a == b and c <= 1"), ("abcd", "a % 3 == 2"), ("abcd", "a == 0")],
-)
-@pytest.mark.parametrize("positive", [True, False])
-def test_strings_of_a_length_are_drawn_uniformly(
-    alphabet: str, formula: str, positive: bool
-) -> None:
-    task = Counting(alphabet, formula)
-    length = 6 if len(alphabet) < 4 else 4
-    rows = every_string(task, length)
-    labels = task.labels(strings_of(task, rows))
-    members = [text for text, label in zip(rows, labels, strict=True) if label == positive]
-    size = np.full(40 * len(members), length)
-    found = Counter(texts(alphabet, draw_many(task, np.random.default_rng(2), size, positive)))
-    statistic = sum((found[text] - 40) ** 2 / 40 for text in members)
-    freedom = len(members) - 1
-    assert statistic <= freedom + 6 * (2 * freedom) ** 0.5
-    assert set(found) <= set(members)
-
-
-def test_rare_strings_of_great_length_are_drawn() -> None:
-    rng = np.random.default_rng(3)
-    halves = Counting("ab", "a == b").draw(rng, 500, True)
-    assert np.bincount(halves).tolist() == [250, 250]
-    few = Counting("abc", "a == b and c <= 3")
-    # 21! / (10! 10! 1!) strings have one c, 21! / (9! 9! 3!) three.
-    drawn = few.draw_many(rng, np.full(4_000, 21), True)
-    threes = (TokenStrings.of_letters(3, drawn).counts[:, 2] == 3).mean()
-    assert abs(threes - 100 / 106) < 5 * (0.06 * 0.94 / 4_000) ** 0.5
-    rare = TokenStrings.of_letters(3, few.draw_many(rng, np.full(20, 499), True))
-    assert few.labels(rare).all()
-    assert Counting("ab", "a * b == 0").draw(rng, 400, True).sum() in (0, 400)
-    assert Counting("ab", "a * b == 0").has(400, False)
-
-
-def test_lengths_of_rare_and_of_missing_strings_are_found_exactly() -> None:
-    own, halves = Counting("abc", "a == b and c <= 3"), Counting("ab", "a == b")
-    assert all(own.has(length, label) for length in range(300, 200, -1) for label in (True, False))
-    assert all(halves.has(length, True) == (length % 2 == 0) for length in range(3_000, 2_900, -1))
-
-
-def labels(alphabet: str, formula: str, *counts: list[int]) -> list[bool]:
-    found: list[bool] = Counting(alphabet, formula).labels_of_counts(np.array(counts)).tolist()
+@cache
+def decided(task: Any) -> Counting:
+    found = class_of(task).counting
+    assert found is not None
     return found
 
 
-def test_numbers_that_a_machine_word_cannot_hold_are_exact() -> None:
-    large = 10**9
-    counts = [large, large], [large, large - 1], [large - 1, large]
-    assert labels("ab", "a*a*a*a*a > b*b*b*b*b + 1", *counts) == [False, True, False]
+def test_every_published_label_is_met() -> None:
+    levels = Counter[int | None]()
+    for task, r_trivial, inside in published():
+        level = decided(task).level
+        assert (level == 0) == r_trivial, task.pattern
+        assert (level is not None) == inside, task.pattern
+        levels[level] += 1
+    assert levels == {0: 23, 1: 21, 2: 1, None: 38}
 
 
-def test_tokens_are_told_apart_whatever_they_are() -> None:
-    """Signs, letters that Python takes for the same, and names."""
-    assert labels("01", "#0 % 3 == #1 % 3", [1, 1], [3, 1], [0, 1]) == [True, False, False]
-    assert labels("()", "#( == #)", [2, 2], [1, 2]) == [True, False]
-    for alphabet in ("aªb", "ªab", "a\uff41", "s\u017f", "\u017fs", "µμ", "ﬁf", "℘_", "א\u202eb"):
-        counts = [*range(1, len(alphabet) + 1)]
-        for number, token in enumerate(alphabet, start=1):
-            for written in {token if token.isidentifier() else f"#{token}", f"#{token}"}:
-                assert labels(alphabet, f"{written} == {number}", counts) == [True], written
-    formula = "push >= 2*pop and #10<1"
-    task: Any = language("counting", alphabet="push pop 10", formula=formula)
-    assert task == Counting(("push", "pop", "10"), formula)
-    several = np.array([[2, 1, 0], [1, 1, 0], [2, 1, 1]])
-    assert task.labels_of_counts(several).tolist() == [True, False, False]
-    assert "push pop 10" in task.describe()
+def test_the_program_tells_the_state_after_every_string() -> None:
+    rng = np.random.default_rng(0)
+    inside = [task for task, _, is_inside in published() if is_inside]
+    inside += [small(name) for name in ("first", "repeat_01", "contains_all")]
+    inside.append(language("dyck", max_depth=5))
+    for task in inside:
+        program, automaton = counting_program(task), language_automaton(task)
+        assert automaton is not None
+        # Pairs of what the program knows and the state: as they are finitely many, all strings.
+        pairs = [(program.enter(program.start), automaton.start)]
+        for reading, state in pairs:
+            part = program.parts[reading[0]]
+            assert [x for x in part.states if part.values(x) == reading[1]] == [state]
+            for letter in range(len(task.alphabet)):
+                pair = program.read(reading, letter), int(automaton.table[state, letter])
+                if pair not in pairs:
+                    pairs.append(pair)
+        assert len(pairs) == len(automaton.table)
+        for letters in rng.integers(len(task.alphabet), size=(20, 200)).tolist():
+            assert program.state(letters) == automaton.path(letters)[-1]
+            assert program.accepts(letters) == automaton.accepting[automaton.path(letters)[-1]]
 
 
-@given(
-    st.text(
-        alphabet="abcd0129 +-*%<>=!()#andornt,.[]'\"\n\0éª\uff41_~\u0301\u202e\ufeff\uff13",
-        max_size=40,
+class ByCycles:
+    """Which states of a strongly connected part no counting tells apart, by its simple cycles: the
+    weight of a way from one state to another is zero for all weights for which that of every cycle
+    is, if and only if its counts of labels are a sum of theirs, with factors.
+    """
+
+    def __init__(self, table: np.ndarray, part: set[int]) -> None:
+        self.part = sorted(part)
+        self.edges = {
+            state: [(x, int(y)) for x, y in enumerate(table[state]) if y in part] for state in part
+        }
+
+    def cycles(self) -> Iterator[list[tuple[int, int]]]:
+        for first in self.part:
+            ways = [(first, [], {first})]
+            for state, way, seen in ways:
+                for letter, after in self.edges[state]:
+                    if after == first:
+                        yield [*way, (state, letter)]
+                    elif after > first and after not in seen:
+                        ways.append((after, [*way, (state, letter)], seen | {after}))
+
+    def way(self, start: int, end: int) -> list[tuple[int, int]]:
+        ways: dict[int, list[tuple[int, int]]] = {start: []}
+        for state in (queue := [start]):
+            for letter, after in self.edges[state]:
+                if after not in ways:
+                    ways[after] = [*ways[state], (state, letter)]
+                    queue.append(after)
+        return ways[end]
+
+    def classes(self) -> tuple[int, dict[int, int]]:
+        """How many levels tell more apart, and a number for each state, one for those alike."""
+        cycles = list(self.cycles())
+        classes, found, level = dict.fromkeys(self.part, 0), 1, 0
+        while True:
+            labels = sorted({(classes[s], x) for s in self.part for x, _ in self.edges[s]})
+            place = {label: number for number, label in enumerate(labels)}
+            span = Matrix([_counts(way, classes, place) for way in cycles])
+            rank, finer = span.rank(), dict[int, int]()
+            for state in self.part:
+                for other in finer:
+                    row = _counts(self.way(other, state), classes, place)
+                    if span.col_join(Matrix([row])).rank() == rank:
+                        finer[state] = finer[other]
+                        break
+                else:
+                    finer[state] = state
+            if len(set(finer.values())) == found:
+                return level, classes
+            classes, found, level = finer, len(set(finer.values())), level + 1
+
+
+def _counts(
+    way: list[tuple[int, int]], classes: dict[int, int], place: dict[tuple[int, int], int]
+) -> list[int]:
+    row = [0] * len(place)
+    for state, letter in way:
+        row[place[classes[state], letter]] += 1
+    return row
+
+
+def test_levels_and_witnesses_are_what_a_search_over_cycles_finds() -> None:
+    for task, _, _ in published():
+        table, counting = task.automaton.table, decided(task)
+        reach = np.linalg.matrix_power(np.eye(len(table), dtype=int) + sum(
+            np.eye(len(table), dtype=int)[table[:, x]] for x in range(table.shape[1])
+        ), len(table)) > 0  # fmt: skip
+        levels, alike = [], dict[int, tuple[int, int]]()
+        for state in range(len(table)):
+            part = set(np.flatnonzero(reach[state] & reach[:, state]).tolist())
+            if state == min(part) and len(part) > 1:
+                level, classes = ByCycles(table, part).classes()
+                levels.append(level)
+                alike |= {x: (state, number) for x, number in classes.items()}
+        groups = Counter(alike.values())
+        if counting.states is None:
+            assert counting.level == max(levels, default=0), task.pattern
+            assert all(size == 1 for size in groups.values()), task.pattern
+            continue
+        one, other = counting.states
+        assert one != other
+        assert alike[one] == alike[other], task.pattern
+        for state in counting.states:
+            assert task.automaton.path(counting.words[state])[-1] == state
+
+
+def test_numbers_of_any_size_are_exact() -> None:
+    # Each label weighs twice the one before: potentials are powers of two.
+    labels = [[(0, state), (state, state + 1)] for state in range(1, 100)]
+    assert _potentials(101, labels).tolist() == [[0, *(2**x for x in range(100))]]
+
+
+def test_what_is_not_regular_or_too_large_has_no_program() -> None:
+    for task in (small("majority"), language("dyck", bracket_types=2, max_depth=11)):
+        assert class_of(task).counting is None
+        with pytest.raises(ConfigError, match=r"^no program of counters: [^\n]+$"):
+            counting_program(task)
+    with pytest.raises(ConfigError, match="the states after the empty string and 1 apart"):
+        counting_program(language("parity"))
+    # Its monoid is too large, its counting is not.
+    assert class_of(language("dyck", bracket_types=2, max_depth=8)).name == "not decided"
+    assert decided(language("dyck", bracket_types=1, max_depth=8)).level == 1
+
+
+def test_automata_of_mlregtest_have_the_level_of_their_class() -> None:
+    for path in sorted((ASSETS / "automata").glob("*.att")):
+        automaton = read_automaton(path, path.name)
+        found = decide_counting(minimize(automaton.table, automaton.accepting), automaton.alphabet)
+        inside = path.name.split(".")[2] in ("SP", "PT")
+        assert found.level == (0 if inside else None), path.name
+
+
+def test_every_regular_task_is_decided() -> None:
+    for name in LANGUAGES:
+        if language_automaton(task := small(name)) is not None:
+            assert decided(task).describe(), name
+
+
+def test_theory_says_the_counting_in_words_and_as_json() -> None:
+    said = theory("regular", alphabet="ab", pattern="(ab|bbaa)*")
+    lines = list(said.describe())
+    assert "counting, level 2: the state is a function of counts" in lines
+    assert any(
+        x.startswith(
+            "  keep x = #a - #b and y = #(b at x = 0) - #(b at x = -1); the state is x, y:"
+        )
+        for x in lines
     )
-)
-def test_any_text_is_a_formula_or_refused_in_one_line(text: str) -> None:
-    message = refusal({"task": "counting", "alphabet": "abc", "formula": text})
-    assert "\n" not in message
-    if not message:
-        task = language("counting", alphabet="abc", formula=text)
-        assert task.has(2, True) or task.has(2, False)
+    record = json.loads(json.dumps(said.record()))["counting"]
+    assert (record["level"], record["witness"]) == (2, None)
+    assert [len(x["levels"]) for x in record["program"]["parts"]] == [2, 0]
+    outside = theory("parity").record()["counting"]
+    assert (outside["level"], outside["program"]) == (None, None)
+    assert outside["witness"] == {"states": [0, 1], "strings": ["", "1"]}
+    assert theory("majority").record()["counting"] is None
+
+
+def test_a_level_is_worked_out_for_large_parts_too() -> None:
+    # a goes round, b stays in every third state: each state is told apart only where none repeats.
+    states = 200
+    around = (np.arange(states) + 1) % states
+    sink = np.full(states, states)
+    table = np.vstack([np.column_stack([around, sink]), [states, states]])
+
+    class Ring:
+        start = 0
+
+        def __init__(self, table: np.ndarray) -> None:
+            self.table, self.accepting = table, np.arange(len(table)) == 0
+
+    assert decide_counting(Ring(table), "ab").level is None
+    table[-2] = [states, 0]
+    table[:-1, 0][states - 1] = states
+    assert decide_counting(Ring(table), "ab").level == 1

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.engines.member import EarlyStopping, checks_within_epoch, whole_epochs_loss
+from seqcls.engines.member import (
+    EarlyStopping,
+    MemberTraining,
+    checks_within_epoch,
+    whole_epochs_loss,
+)
 from seqcls.errors import ConfigError
 from seqcls.evaluation import ask
 from seqcls.kinds.base import Questions
@@ -120,6 +125,40 @@ def test_training_ends_at_the_first_check_that_finds_all_trained_lengths_right(n
     near = 1e-9 if "precision" in CASES[name][2] else 2e-3
     for losses in ("train_losses", "validation_losses"):
         np.testing.assert_allclose(getattr(member, losses), getattr(by_pytorch, losses), rtol=near)
+
+
+@pytest.mark.parametrize("name", ["letter counts", "cells", "next symbols"])
+@pytest.mark.parametrize("every", [0, 7])
+def test_training_goes_on_for_so_many_steps_after_all_was_right(name: str, every: int) -> None:
+    fields = {"check_every": every, "max_num_epochs": 60}
+    problem = problem_of(name, train_more_steps=50, **fields)
+    (more,) = train_group([(problem, 0)], engine=CASES[name][0])
+    (first,) = train_group([(problem_of(name, **fields), 0)], engine=CASES[name][0])
+    # 20 steps an epoch; the last may have ended early.
+    assert 2 <= more.epochs - first.epochs < 60 - first.epochs
+    assert more.validation_losses[: first.epochs - 1] == first.validation_losses[:-1]
+    assert more.best_epoch == more.epochs
+    assert all_trained_lengths_are_right(problem, more)
+    (by_pytorch,) = train_group([(problem, 0)], engine=CASES[name][1], device="cpu")
+    assert by_pytorch.epochs == more.epochs
+
+
+def test_steps_after_all_was_right_end_when_all_is_right_again() -> None:
+    problem = problem_of("letter counts", check_every=0, train_more_steps=50)
+    training = MemberTraining(0, problem, 0, every_epoch=False)
+    going_on = [
+        training.goes_on_after(1.0, 1.0, dict, all_right=is_right)
+        for is_right in (False, True, True, False, False, True)
+    ]
+    # First right after 40 steps, so not before 90; after 100 it is not.
+    assert going_on == [True, True, True, True, True, False]
+    assert training.result.best_epoch == 6
+    # The last epoch's model is kept where all is right, however many steps that is.
+    soon = problem_of("letter counts", check_every=0, train_more_steps=50, max_num_epochs=2)
+    training = MemberTraining(0, soon, 0, every_epoch=False)
+    assert training.goes_on_after(1.0, 1.0, dict, all_right=True)
+    assert not training.goes_on_after(1.0, 2.0, dict, all_right=True)
+    assert training.result.best_epoch == 2
 
 
 @pytest.mark.parametrize("name", ["letter counts", "cells"])

@@ -254,7 +254,7 @@ def _train_epoch(
     decays: Bool[np.ndarray, " parameter"],
     waits: Int64[np.ndarray, " waiting"],
 ) -> tuple[float, bool]:
-    """Trains a member for an epoch, or until a check within it finds all right; the sum of the
+    """Trains a member for an epoch, or until a check within it ends training; the sum of the
     losses over a whole epoch's strings, and whether it has ended early.
     """
     training, flat = member.training, member.flat
@@ -269,7 +269,7 @@ def _train_epoch(
         loss += of_batches
         if last is None:
             break
-        if programs.trained_lengths.validation(flat)[1]:
+        if training.ends_right(programs.trained_lengths.validation(flat)[1], member.steps):
             return whole_epochs_loss(problem, loss, last), True
         first = last
     return loss, False

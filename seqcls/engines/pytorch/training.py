@@ -121,8 +121,7 @@ class GroupTraining:
         return self.kind.reading(self.problem.task, examples)
 
     def _train_epoch(self, strings: Examples, epoch: int) -> tuple[list[float], list[EpochLosses]]:
-        """Trains all members for an epoch, but those of which a check within it finds all right:
-        they end there.
+        """Trains all members for an epoch, but those whose training a check within it ends.
 
         Returns:
             The sums of the losses of the others, and what has ended.
@@ -140,25 +139,35 @@ class GroupTraining:
             sums += self.models.backward(batch, losses) * losses.units
             self.optimizer.step(self.models, rate, before + number - 1)
             if number in checks:
-                going_on, its = self._end_right(sums, number)
+                going_on, its = self._end_right(sums, before, number)
                 sums, ended = sums[going_on], ended + its
                 if not self.rows:
                     break
         return sums.tolist(), ended
 
     def _end_right(
-        self, sums: Float[Tensor, " member"], batches: int
+        self, sums: Float[Tensor, " member"], before: int, batches: int
     ) -> tuple[list[int], list[EpochLosses]]:
         """Ends the epoch, and training, of members that get all validation strings of trained
-        lengths right; the rows of the others as they were, and what has ended.
+        lengths right, at once or after `train_more_steps`; the rows of the others as they were,
+        and what has ended.
+
+        Args:
+            sums: of the losses of the epoch so far.
+            before: steps of training before the epoch.
+            batches: steps of the epoch so far.
         """
         _, right = self._validate(self.problem.asking_trained_lengths)
-        going_on = [row for row, is_right in enumerate(right) if not is_right]
-        if not any(right):
+        ends = [
+            member.ends_right(is_right, before + batches)
+            for member, is_right in zip(self.rows, right, strict=True)
+        ]
+        going_on = [row for row, is_ended in enumerate(ends) if not is_ended]
+        if not any(ends):
             return going_on, []
         validation_losses, _ = self._validate(self.problem)
         trained = [whole_epochs_loss(self.problem, loss, batches) for loss in sums.tolist()]
-        return going_on, self._end_epoch(trained, validation_losses, right, of=right)
+        return going_on, self._end_epoch(trained, validation_losses, ends, of=ends)
 
     def _validate(self, problem: Problem) -> tuple[list[float], list[bool]]:
         """Each member's loss of the validation strings, and whether it gets those of trained

@@ -59,7 +59,8 @@ _NULLABLE = {bool: "boolean", int: "Int64", float: "Float64", str: "string"}
 
 
 def runs(store: Store, selection: Selection | None = None) -> "pd.DataFrame":
-    """One row a run: its columns, `accuracy` in [0, 1], `sweeps`, and its configuration's fields.
+    """One row a run: its columns, `accuracy` in [0, 1], `sweeps`, `num_parameters`, and its
+    configuration's fields.
 
     Columns of results are missing where a run is not done. `accuracy_within` and
     `accuracy_beyond` are those on trained and on longer lengths, `outcome` is one of `Outcome`.
@@ -93,7 +94,10 @@ def runs(store: Store, selection: Selection | None = None) -> "pd.DataFrame":
         index=runs.index,
         dtype=object if any(foreign) else None,
     )
-    runs = runs[["id", *_OF_RUNS, *shares, *proofs]].astype({"accuracy": "Float64"})
+    sizes = sizes_of(store, list(known))
+    runs["num_parameters"] = runs["config_id"].map(sizes).astype("Int64")
+    runs = runs[["id", *_OF_RUNS, *shares, *proofs, "num_parameters"]]
+    runs = runs.astype({"accuracy": "Float64"})
     if not any(foreign):
         return runs.join(settings)
     # Of every field what it is: whole values of a field of fractions stay fractions.
@@ -254,6 +258,13 @@ def configs(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, 
     """These configurations, or all, by their id; a field that one predates has its default."""
     texts = config_texts(store, config_ids)
     return {config_id: config_of(config_id, text) for config_id, text in texts.items()}
+
+
+def sizes_of(store: Store, config_ids: Sequence[int]) -> dict[int, int | None]:
+    """How many parameters configurations have; None where no weights are known."""
+    query = select(Config.id, Config.num_parameters).where(one_of(Config.id, config_ids))
+    with store.read() as connection:
+        return dict(connection.execute(query).all())
 
 
 def names_of(store: Store, config_ids: Sequence[int]) -> dict[int, str]:
