@@ -18,7 +18,6 @@ from benchmarks import (
     seeds,
     steps,
     streams,
-    tables,
     visitors,
 )
 
@@ -28,7 +27,6 @@ def main() -> None:
     print(f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}\n")
     mains = (
         fused.main,
-        tables.main,
         steps.main,
         plain.main,
         outputs.main,

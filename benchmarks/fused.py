@@ -9,10 +9,8 @@ from numba import njit
 from benchmarks.steps import SHAPES
 from seqcls.config import RunConfig
 from seqcls.engines.compiled.engine import Update
-from seqcls.engines.fused.buffers import TILE
+from seqcls.engines.fused.engine import TILE, epoch_tiles, pack, shape_of
 from seqcls.engines.fused.kernel import train_epoch
-from seqcls.engines.fused.packing import pack
-from seqcls.engines.fused.tiles import epoch_tiles, shape_of
 from seqcls.engines.lanes.vector import LANES, fma, spread, total
 from seqcls.engines.member import draw_initial
 from seqcls.interpretability.verdicts import verdicts
@@ -69,7 +67,7 @@ def _step_seconds(config: RunConfig) -> float:
     (initial,) = draw_initial([(resolve(config), 0)])
     flat = pack(resolve(config).network, initial)
     moments = np.zeros((2, len(flat)), flat.dtype)
-    tiles = epoch_tiles(resolve(config).train, 0, config.precision, special=True)
+    tiles = epoch_tiles(resolve(config).train, 0, config.precision)
     scratch, shape = np.empty(TILE, np.int32), shape_of(resolve(config).network)
     update = Update(np.full(len(tiles.ends), 1e-3), config.weight_decay, config.gradient_clip)
     seconds = []

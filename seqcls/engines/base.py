@@ -33,11 +33,6 @@ class Engine(Protocol):
     def name(self) -> str: ...
 
     @property
-    def by_counts(self) -> bool:
-        """Whether a string costs it the same however long it is."""
-        ...
-
-    @property
     def one_thread(self) -> bool:
         """Whether it computes on one thread whatever PyTorch's settings are."""
         ...
@@ -51,6 +46,12 @@ class Engine(Protocol):
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
         """Why it cannot train and test this; None where it can."""
+        ...
+
+    def reads_counts(self, problem: Problem) -> bool:
+        """Whether it reads strings by their letter counts, so that one costs it the same however
+        long it is.
+        """
         ...
 
     def group_size(self, problem: Problem) -> int:

@@ -9,7 +9,7 @@ from seqcls.engines.pytorch.engine import PyTorchCounts, PyTorchStrings
 from seqcls.errors import EngineError
 from seqcls.problem import Problem
 
-ENGINES: tuple[Engine, ...] = (Fused(), PyTorchCounts(), Lanes(), PyTorchStrings())
+ENGINES: tuple[Engine, ...] = (Fused(), Lanes(), PyTorchCounts(), PyTorchStrings())
 """The fastest first: the first without an obstacle is taken, once for a group."""
 
 PYTORCH = ("counts", "strings")
@@ -51,7 +51,7 @@ def choose_engine(
         if obstacle is None and ready and engine == "auto" and not candidate.is_ready(problem):
             obstacle = f"engine {name!r} is not compiled yet"
         if obstacle is None:
-            return Choice(name, _reason(problem, engine, obstacles))
+            return Choice(name, _reason(engine, obstacles))
         obstacles.append(obstacle)
     raise EngineError(
         f"engine {engine!r} cannot train this: {obstacles[-1]}"
@@ -64,16 +64,13 @@ def engine_named(name: str) -> Engine:
     return {engine.name: engine for engine in ENGINES}[name]
 
 
-def names_one_by_strings(engine: str) -> bool:
-    """Whether a name is that of an engine that computes every string, token by token."""
-    return any(one.name == engine and not one.by_counts for one in ENGINES)
+def names_one_by_strings(engine: str, problem: Problem) -> bool:
+    """Whether a name is that of an engine that reads a problem's strings token by token."""
+    return any(one.name == engine and not one.reads_counts(problem) for one in ENGINES)
 
 
-def _reason(problem: Problem, engine: str, obstacles: list[str]) -> str:
+def _reason(engine: str, obstacles: list[str]) -> str:
     if obstacles:
-        return obstacles[-1]
-    if engine != "auto":
-        return "asked for"
-    if problem.network.positions == "none":
-        return "letter counts suffice, on the CPU"
-    return "one block is read at one place, on the CPU"
+        # Why it is not compiled says more than why letter counts do not suffice.
+        return obstacles[:2][-1]
+    return "letter counts suffice, on the CPU" if engine == "auto" else "asked for"

@@ -118,8 +118,6 @@ def obstacle(problem: Problem, needs: Needs = "one block") -> str | None:
     """
     network, task = problem.network, problem.config.task
     reason = problem.lacks("labels") or counts_suffice(network, training=False)
-    if reason is None and network.attention_scale == "learned_log_length":
-        reason = "attention_scale='learned_log_length': strings of such models are read one by one"
     for field, value, words in _REPORT_BLOCK if needs == "one block" else ():
         if reason is None and getattr(network, field) != value:
             reason = f"{field}={getattr(network, field)!r}: this analysis is of models with {words}"

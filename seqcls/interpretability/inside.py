@@ -7,17 +7,17 @@ that others give it is what n equal keys are to a softmax. So a million letters 
 exactly, in however many blocks.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from seqcls.cancellation import check_each
+from seqcls.counts import read_counts
 from seqcls.interpretability.domains import obstacle, refuse
 from seqcls.interpretability.readable_model import (
     PAIRS_AT_ONCE,
@@ -28,11 +28,12 @@ from seqcls.interpretability.readable_model import (
     plain_model,
 )
 from seqcls.interpretability.trained_model import TrainedModel
-from seqcls.models.base import Classifier
+from seqcls.models.base import Classifier, Recorder
 from seqcls.models.pictures import pictures_at_once
 from seqcls.models.positions import read_ids
+from seqcls.models.transformer import Transformer
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.strings.tokenizer import FIRST_LETTER, PAD
+from seqcls.strings.tokenizer import PAD
 
 STRINGS_AT_ONCE = 100
 """Strings that are read together token by token."""
@@ -103,11 +104,10 @@ def from_counts(
         ConfigError: the order of tokens has a part in what the model computes.
     """
     refuse(model.problem, "states")
-    alphabet = TokenStrings.of_lists(model.num_letters, [range(model.num_letters)])
-    ids = torch.from_numpy(read_ids(alphabet, plain_model(model).config.readout)).long()
-    times = torch.full((len(counts), ids.shape[1]), special, dtype=torch.float64)
-    times[:, ids[0] >= FIRST_LETTER] = torch.from_numpy(counts.astype(np.float64))
-    return Batch(ids.expand(len(counts), -1), times)
+    ids, times = (
+        torch.from_numpy(x) for x in read_counts(model.problem.network.readout, counts, special)
+    )
+    return Batch(ids.long().expand(len(counts), -1), times)
 
 
 @torch.no_grad()
@@ -129,9 +129,7 @@ def run(
     Returns:
         Of shape (string), (string, output) or, at every token, (string, position, output).
     """
-    plain = plain_model(model)
-    changing = Changing(_counting(plain, batch, change or _same), known=known)
-    return plain.run(batch.ids, changing, None)
+    return _run(plain_model(model), batch, Changing(change or _same, known=known))
 
 
 def states(model: TrainedModel, batch: Batch, names: Sequence[str] = ()) -> dict[str, Tensor]:
@@ -140,7 +138,7 @@ def states(model: TrainedModel, batch: Batch, names: Sequence[str] = ()) -> dict
     Their shapes are those of `seqcls.models`: (string, position, hidden), of heads (string, head,
     position, head_size), of scores and weights (string, head, position, position).
     """
-    found, plain = dict[str, Tensor](), plain_model(model)
+    found = dict[str, Tensor]()
 
     def keep(name: str, position: int | None, state: Tensor) -> Tensor:
         if position is None and (not names or name in names):
@@ -153,8 +151,19 @@ def states(model: TrainedModel, batch: Batch, names: Sequence[str] = ()) -> dict
                 self(name, make())
 
     with torch.no_grad():
-        plain.run(batch.ids, Keeping(_counting(plain, batch, keep)), None)
+        _run(plain_model(model), batch, Keeping(keep))
     return found
+
+
+def _same(_name: str, _position: int | None, state: Tensor) -> Tensor:
+    return state
+
+
+def _run(plain: Classifier, batch: Batch, record: Recorder) -> Tensor:
+    if batch.counts is None:
+        return plain.run(batch.ids, record, None)
+    assert isinstance(plain, Transformer), "whose letter counts alone are read"
+    return plain.run(batch.ids, record, None, batch.counts)
 
 
 def logits(
@@ -164,36 +173,3 @@ def logits(
     starts = check_each(range(0, len(counts), COUNTS_AT_ONCE))
     parts = [from_counts(model, counts[x : x + COUNTS_AT_ONCE], special) for x in starts]
     return np.concatenate([np.zeros(0), *(run(model, part).numpy() for part in parts)])
-
-
-def _same(_name: str, _position: int | None, state: Tensor) -> Tensor:
-    return state
-
-
-def _counting(plain: Classifier, batch: Batch, change: Change) -> Change:
-    """A change that besides lets every token of a batch occur as often as it says."""
-    if batch.counts is None:
-        return change
-    config, counts = plain.config, batch.counts
-    there: Bool[Tensor, "string 1 1 position"] = (counts > 0)[:, None, None]
-    logs, scale = counts.log()[:, None, None], torch.ones(())
-    if config.attention_scale == "log_length":
-        # Scores have grown with the logarithm of the tokens that are read, each letter once.
-        length = counts.sum(dim=1)[:, None, None, None].clamp_min(1)
-        scale = length.log() / (math.log(counts.shape[1]) or 1.0)
-    last = counts
-
-    def count_in(name: str, position: int | None, state: Tensor) -> Tensor:
-        nonlocal last
-        if name.endswith(".scores"):
-            scores = change(name, position, state * scale) + logs
-            return scores.masked_fill(~there, torch.finfo(scores.dtype).min)
-        if name.endswith(".weights"):
-            state = state * there
-        if name == "readout" and config.readout == "mean":
-            total = counts.sum(dim=1, keepdim=True).clamp_min(torch.finfo(counts.dtype).tiny)
-            state = (last * counts[:, :, None]).sum(dim=1) / total
-        last = change(name, position, state)
-        return last
-
-    return count_in

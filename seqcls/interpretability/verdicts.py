@@ -170,7 +170,7 @@ def verdicts(
     positive = problem.count_task.labels_of_counts(strings.counts)
     questions = Questions.about(Examples(strings, positive))
     # Without dropout, which is off here, any engine that trains by letter counts can answer.
-    by = "auto" if names_one_by_strings(engine) else engine
+    by = "auto" if names_one_by_strings(engine, problem) else engine
     # One model at a time: each has more than a million logits.
     return [
         _verdict(

@@ -5,13 +5,12 @@ know what there is and what fits.
 """
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.errors import ConfigError
 from seqcls.models import architectures, memories
 from seqcls.models.architectures import OF_ATTENTION as OF_ATTENTION
-from seqcls.models.architectures import OF_PICTURES, Architecture, Compiled
+from seqcls.models.architectures import OF_PICTURES, Architecture
 from seqcls.models.memories import OF_MIXING, MixingArchitecture
 from seqcls.models.positions import POSITIONS, longest_readable, special_tokens
 from seqcls.plugins import Registry
@@ -29,7 +28,6 @@ class Hybrid(MixingArchitecture):
         "layers", "positions", "attention_scale", "num_attention_heads", "attention_head_size",
         "eigenvalue_range", "short_convolution", "householder_steps", "expand", "state_size",
     }  # fmt: skip
-    compiled: ClassVar[Compiled | None] = "transformer"
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
@@ -62,10 +60,10 @@ class Hybrid(MixingArchitecture):
 
     @classmethod
     def not_compiled(cls, config: NetworkConfig) -> str | None:
-        for part, alone in cls._blocks(config):
-            if part.compiled != cls.compiled or part.not_compiled(alone) is not None:
+        for part, _ in cls._blocks(config):
+            if part.compiled_width is None:
                 return f"layers={config.layers!r}: blocks of {part.letter!r} are not compiled"
-        return None
+        return super().not_compiled(config)
 
     @classmethod
     def count_parameters(cls, config: NetworkConfig) -> int:
@@ -136,11 +134,6 @@ def settings_of(config: RunConfig) -> frozenset[str]:
     of_blocks = [MODELS[letters[x]].reads for x in config.layers if x in letters]
     theirs = frozenset[str]().union(*of_blocks) - {"num_blocks", "attention_mask", "no_attend_cls"}
     return (OF_MIXING - {"num_blocks"}) | {"layers"} | (theirs - {"attention_init_strategy"})
-
-
-def compiled_program(config: NetworkConfig) -> Compiled | None:
-    """The program by which the compiled engines train such a network; None where they have none."""
-    return MODELS[config.architecture].compiled if config.architecture in MODELS else None
 
 
 def check_network(config: NetworkConfig, longest: Mapping[str, int]) -> None:

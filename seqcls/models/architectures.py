@@ -5,12 +5,14 @@ No PyTorch is loaded to ask. A class of models (`seqcls.models.base.Classifier`)
 `Architecture` itself: one from outside says all this in its own class, ours in the classes here.
 """
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from seqcls.config import NetworkConfig
 from seqcls.plugins import Loadable, load_path
 
-Compiled = Literal["transformer", "recurrent"]
+MOST_LETTERS = 64
+"""The most letters of an alphabet that compiled engines read: each costs as much as a number of the
+hidden state. Beside the head of a Transformer that writes it is little."""
 
 
 class Architecture(Loadable):
@@ -23,9 +25,11 @@ class Architecture(Loadable):
     several_outputs: ClassVar[bool] = False
     """Whether its head gives `num_outputs` numbers of each string; languages ask for one."""
 
-    compiled: ClassVar[Compiled | None] = None
-    """The program by which the compiled engines train it; None where they have none. Only ours have
-    one: such a program computes what the class does, on its own."""
+    compiled_width: ClassVar[tuple[int, int] | None] = None
+    """The widest hidden state at which compiled engines are faster than PyTorch's products: where a
+    string has one answer, and where something is predicted at its tokens, as `benchmarks.plain` and
+    `benchmarks.outputs` measure it. None where they have no such network; only ours have one, since
+    what is compiled computes what the class does, on its own."""
 
     letter: ClassVar[str] = ""
     """What stands for a block of it in the `layers` of `hybrid`; nothing where it cannot be one."""
@@ -41,9 +45,12 @@ class Architecture(Loadable):
     @classmethod
     def not_compiled(cls, config: NetworkConfig) -> str | None:
         """Why the compiled engines have no such network; None where they have."""
-        if cls.compiled is None:
+        if cls.compiled_width is None:
             return f"architecture={config.architecture!r} is not compiled"
-        return None
+        at_tokens = config.head != "string"
+        if config.hidden_size > (widest := cls.compiled_width[at_tokens]):
+            return f"hidden_size={config.hidden_size}: up to {widest} it is faster than PyTorch"
+        return None if at_tokens else many_letters(config)
 
     # What it takes, for estimates of memory and time. Of one from outside nobody knows; training
     # takes some time.
@@ -72,6 +79,13 @@ class Architecture(Loadable):
 
 
 # What several architectures say.
+
+
+def many_letters(config: NetworkConfig) -> str | None:
+    """Why compiled engines do not read so large an alphabet."""
+    if config.num_letters <= MOST_LETTERS:
+        return None
+    return f"an alphabet of {config.num_letters} tokens: up to {MOST_LETTERS} are compiled"
 
 
 def no_blocks(config: NetworkConfig) -> str | None:
@@ -172,7 +186,7 @@ class Transformer(Architecture):
     path = "seqcls.models.transformer:Transformer"
     reads = _OF_TRANSFORMERS | OF_ATTENTION
     several_outputs = True
-    compiled: ClassVar[Compiled | None] = "transformer"
+    compiled_width = (128, 128)
     letter = "a"
     mixer_path = "seqcls.models.attention:AttentionMixer"
 
@@ -213,6 +227,7 @@ class EncoderDecoder(Architecture):
     path = "seqcls.models.encoder_decoder:EncoderDecoder"
     reads = (Transformer.reads - {"attention_mask", "readout"}) | {"embedding_scale"}
     several_outputs = True
+    compiled_width = (128, 128)
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
@@ -245,6 +260,7 @@ class ParagraphReader(EncoderDecoder):
 
     path = "seqcls.models.encoder_decoder:ParagraphReader"
     reads = EncoderDecoder.reads | OF_PICTURES
+    compiled_width = None
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
@@ -283,12 +299,16 @@ class Recurrent(Architecture):
 
     reads = frozenset({"num_blocks", "readout", "biases"})
     several_outputs = True
-    compiled: ClassVar[Compiled | None] = "recurrent"
+    compiled_width = (512, 256)
     gates: ClassVar[int] = 1
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
         return no_head(config, blind=f"architecture={config.architecture!r}")
+
+    @classmethod
+    def not_compiled(cls, config: NetworkConfig) -> str | None:
+        return super().not_compiled(config) or many_letters(config)
 
     @classmethod
     def count_parameters(cls, config: NetworkConfig) -> int:

@@ -165,10 +165,23 @@ class BodyAndHead(Classifier):
         return outputs.squeeze(-1) if self.config.head == "string" else outputs
 
     def run(self, ids: Ids, record: Recorder, places: Places | None) -> Outputs:
-        states = self.states(ids, record, places)
+        return self.read(self.states(ids, record, places), ids, record)
+
+    def read(
+        self,
+        states: Hidden,
+        ids: Ids,
+        record: Recorder,
+        times: Float[Tensor, "string position"] | None = None,
+    ) -> Outputs:
+        """What the head makes of the last states.
+
+        Args:
+            times: how often each token occurs; None where each stands for itself.
+        """
         if self.config.head != "string":
             return record("logits", self.head(states))
-        read = record("readout", read_states(self.config, states, ids))
+        read = record("readout", read_states(self.config, states, ids, times))
         return record("logit", self.head(read))
 
 
@@ -179,16 +192,24 @@ def make_head(config: NetworkConfig) -> Linear | None:
     return Linear(config.hidden_size, config.num_outputs, bias=config.biases)
 
 
-def read_states(config: NetworkConfig, states: Hidden, ids: Ids) -> Float[Tensor, "string hidden"]:
+def read_states(
+    config: NetworkConfig,
+    states: Hidden,
+    ids: Ids,
+    times: Float[Tensor, "string position"] | None = None,
+) -> Float[Tensor, "string hidden"]:
     """The states that the head reads: at the first token, at the last, or the mean of all.
 
     Of no token, which only a string of letters alone may have, the state is zero.
+
+    Args:
+        times: how often each token occurs; None where each stands for itself.
     """
     if config.readout == "first":
         return states[:, 0]
     read = ids != PAD
     if config.readout == "mean":
-        return masked_mean(states, read)
+        return masked_mean(states, read if times is None else times)
     last = read.sum(dim=1) - 1
     if config.readout == "last_letter":
         states, last = functional.pad(states, (0, 0, 1, 0)), last + 1

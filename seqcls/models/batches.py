@@ -19,7 +19,17 @@ class Batch:
 
     config: NetworkConfig
     ids: Ids
-    places: Places
+    places: Places | None
+    """None where the model assigns them itself."""
+    times: Float[Tensor, "string position"] | None = None
+    """How often each token occurs, where letter counts suffice; None where each stands for itself.
+    """
+
+    @property
+    def read(self) -> tuple[Tensor | None, ...]:
+        """What a model is called with."""
+        of_each = (self.ids, self.places)
+        return of_each if self.times is None else (*of_each, self.times)
 
     @cached_property
     def is_asked(self) -> Bool[Tensor, "string position"]:
@@ -41,7 +51,7 @@ def compute(model: Classifier, batch: Batch) -> Float[Tensor, "asked ..."]:
     nothing.
     """
     by_kernels = form(model, "by_kernels")
-    if by_kernels is None or (model.training and batch.config.dropout_rate > 0):
-        return batch.select_asked(model(batch.ids, batch.places))
-    outputs: Outputs | None = by_kernels(batch.ids)
-    return batch.select_asked(model(batch.ids, batch.places) if outputs is None else outputs)
+    outputs: Outputs | None = None
+    if by_kernels is not None and not (model.training and batch.config.dropout_rate > 0):
+        outputs = by_kernels(batch.ids)
+    return batch.select_asked(model(*batch.read) if outputs is None else outputs)

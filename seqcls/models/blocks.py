@@ -23,6 +23,7 @@ Hidden = Float[Tensor, "string position hidden"]
 Heads = Float[Tensor, "string head position head_size"]
 Attendable = Bool[Tensor, "string #position position"]
 Scale = Float[Tensor, "string #head #position #position"]
+Times = Float[Tensor, "string position"]
 
 
 class Attending(NamedTuple):
@@ -32,6 +33,9 @@ class Attending(NamedTuple):
     scale: Scale
     positions: Positions
     places: Places
+    log_times: Times | None = None
+    """Logarithms of how often each token occurs, which is what so many equal keys are to a softmax;
+    None where each stands for itself."""
 
 
 class Attention(nn.Module):
@@ -71,7 +75,7 @@ class Attention(nn.Module):
         """What each token takes from others: of the same states where none are given."""
         if (mixed := record.recall("mixed_value")) is not None:
             return self.write(mixed, record)
-        attendable, scale, positions, places = attending
+        attendable, scale, positions, places, log_times = attending
         others = states if others is None else others
         query = record("query", positions.rotate(self.split(self.query(states)), places))
         key = record("key", positions.rotate(self.split(self.key(others)), places))
@@ -81,6 +85,8 @@ class Attention(nn.Module):
         )
         bias = positions.bias(places, places)
         scores = record("scores", scores if bias is None else scores + bias)
+        if log_times is not None:
+            scores = scores + log_times[:, None, None]
         return self.mix(scores, value, attendable.unsqueeze(1), record)
 
     def mix(
@@ -269,10 +275,22 @@ def _normalize(
 
 
 def attending_of(
-    config: NetworkConfig, ids: Ids, positions: Positions, places: Places
+    config: NetworkConfig,
+    ids: Ids,
+    positions: Positions,
+    places: Places,
+    times: Times | None = None,
 ) -> Attending:
-    """Which of a model's tokens attend to which, and how."""
-    return Attending(attendable_tokens(config, ids), length_scale(config, ids), positions, places)
+    """Which of a model's tokens attend to which, and how.
+
+    Args:
+        times: how often each token occurs; None where each stands for itself.
+    """
+    attendable, scale = attendable_tokens(config, ids), length_scale(config, ids, times)
+    if times is None:
+        return Attending(attendable, scale, positions, places)
+    occurs = (times > 0).unsqueeze(1)
+    return Attending(attendable & occurs, scale, positions, places, times.log())
 
 
 def attendable_tokens(config: NetworkConfig, ids: Ids) -> Attendable:
@@ -285,16 +303,19 @@ def attendable_tokens(config: NetworkConfig, ids: Ids) -> Attendable:
     return attendable
 
 
-def length_scale(config: NetworkConfig, ids: Ids) -> Scale:
+def length_scale(config: NetworkConfig, ids: Ids, times: Times | None = None) -> Scale:
     """What scores are multiplied by beside 1 / sqrt(head size): 1, or ln N.
 
     N is the number of tokens that the model reads (Chiang & Cholak 2022); with a causal mask of
     those up to the attending one, which knows of no other.
+
+    Args:
+        times: how often each token occurs; None where each stands for itself.
     """
     dtype = getattr(torch, config.precision)
     if config.attention_scale == "sqrt":
         return torch.ones((), dtype=dtype, device=ids.device).expand(len(ids), 1, 1, 1)
-    read = (ids != PAD).unsqueeze(1)
+    read = (ids != PAD if times is None else times).unsqueeze(1)
     if config.attention_mask == "causal":
         read = read & _earlier(ids)
     return read.sum(dim=2).clamp_min(1).to(dtype).log()[:, None, :, None]

@@ -87,8 +87,10 @@ def masked_softmax(
 
 
 def masked_mean(
-    states: Float[Tensor, "string position hidden"], read: Bool[Tensor, "string position"]
+    states: Float[Tensor, "string position hidden"],
+    read: Bool[Tensor, "string position"] | Float[Tensor, "string position"],
 ) -> Float[Tensor, "string hidden"]:
-    """The mean over the positions that are read; zeros where none is."""
-    kept = read.unsqueeze(2)
-    return (states * kept).sum(dim=1) / kept.sum(dim=1).clamp_min(1)
+    """The mean over the positions that are read, or read so often; zeros where none is."""
+    kept = read.unsqueeze(2).to(states.dtype)
+    total = kept.sum(dim=1).clamp_min(torch.finfo(states.dtype).tiny)
+    return (states * kept).sum(dim=1) / total

@@ -1,11 +1,8 @@
 """What architectures of blocks with a memory say of themselves before they are loaded."""
 
-from typing import ClassVar
-
 from seqcls.config import NetworkConfig
 from seqcls.models.architectures import (
     Architecture,
-    Compiled,
     Recurrent,
     attention_width,
     no_blocks,
@@ -28,6 +25,7 @@ class MixingArchitecture(Architecture):
 
     reads = OF_MIXING
     several_outputs = True
+    compiled_width = (128, 128)
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
@@ -92,7 +90,6 @@ class DeltaNet(LinearAttention):
 
     path = "seqcls.models.deltanet:DeltaNet"
     reads = _DELTA
-    compiled: ClassVar[Compiled | None] = "transformer"
     letter = "d"
 
 
@@ -101,7 +98,6 @@ class GatedDeltaNet(MixingArchitecture):
 
     path = "seqcls.models.gated_deltanet:GatedDeltaNet"
     reads = _DELTA
-    compiled: ClassVar[Compiled | None] = "transformer"
     letter = "g"
 
     @classmethod
@@ -131,7 +127,6 @@ class Mamba(MixingArchitecture):
 
     path = "seqcls.models.mamba:Mamba"
     reads = OF_MIXING | {"eigenvalue_range", "expand", "state_size"}
-    compiled: ClassVar[Compiled | None] = "transformer"
     letter = "m"
 
     @classmethod

@@ -31,6 +31,7 @@ from seqcls.models.blocks import (
     Attention,
     Block,
     ResidualStream,
+    Times,
     attendable_tokens,
     attending_of,
 )
@@ -59,10 +60,29 @@ class Transformer(BodyAndHead):
         self.dropout = Dropout(config.dropout_rate)
         self.positions: Positions = POSITIONS[config.positions].load()(config)
 
-    def states(self, ids: Ids, record: Recorder, places: Places | None) -> Hidden:
+    def run(
+        self, ids: Ids, record: Recorder, places: Places | None, times: Times | None = None
+    ) -> Outputs:
+        """Implements `Classifier.run`.
+
+        Args:
+            times: how often each token occurs, where letter counts suffice
+                (`seqcls.counts.counts_suffice`); None where each stands for itself.
+        """
+        return self.read(self.states(ids, record, places, times), ids, record, times)
+
+    def forward(
+        self, ids: Ids, places: Places | None = None, times: Times | None = None
+    ) -> Outputs:
+        """Logits of strings, each token as often as `run` is told."""
+        return self.run(ids, Recorder(), places, times)
+
+    def states(
+        self, ids: Ids, record: Recorder, places: Places | None, times: Times | None = None
+    ) -> Hidden:
         if places is None:
             places = positions_of(self.config, ids)
-        attending = attending_of(self.config, ids, self.positions, places)
+        attending = attending_of(self.config, ids, self.positions, places, times)
         embedded = self.positions.embed(self.embedding(ids), places)
         states = record("embedding", self.dropout(embedded))
         for number, block in enumerate(self.blocks):
@@ -203,7 +223,7 @@ def attended_once(
     layer: Attention, states: Hidden, attending: Attending, keys: Keys, values: Keys
 ) -> Hidden:
     """What one token of each string takes from all up to it, its key and value kept."""
-    attendable, scale, positions, places = attending
+    attendable, scale, positions, places, _ = attending
     query, key, value = (
         layer.split(part(states)) for part in (layer.query, layer.key, layer.value)
     )

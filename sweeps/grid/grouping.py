@@ -25,11 +25,16 @@ def engine_of(problem: Problem) -> Engine:
 def cost_of_training(problem: Problem) -> float:
     """What a member's training takes, comparable between problems of one engine.
 
-    By letter counts a string costs the same however long it is; otherwise each of its tokens
-    passes every block, and attends to every other.
+    By letter counts a string costs the same however long it is: one block computes the token that
+    is read, several each letter once. Otherwise each of its tokens passes every block, and attends
+    to every other.
     """
-    by_counts = engine_of(problem).by_counts
-    per_string = _of_counts(problem.network) if by_counts else _of_tokens(problem)
+    network, by_counts = problem.network, engine_of(problem).reads_counts(problem)
+    if by_counts and network.num_blocks == 1:
+        per_string = _of_counts(network)
+    else:
+        tokens = network.num_letters if by_counts else mean_length(problem)
+        per_string = _of_tokens(network, tokens + 1)
     strings = problem.train.epoch_size * (1 + cost_of_checks(problem))
     return problem.config.max_num_epochs * strings * per_string
 
@@ -52,11 +57,10 @@ def _of_counts(network: NetworkConfig) -> float:
     mixed = network.num_attention_heads * network.attention_head_size
     hidden, inner = network.hidden_size, network.feed_forward_size
     first = mixed * (network.num_letters + hidden) + 2 * inner * hidden
-    return network.num_blocks * (PER_STRING + first)
+    return PER_STRING + first
 
 
-def _of_tokens(problem: Problem) -> float:
-    network, tokens = problem.network, mean_length(problem) + 1
+def _of_tokens(network: NetworkConfig, tokens: float) -> float:
     products = MODELS[network.architecture].count_products(network, tokens)
     read = 0 if network.head == "string" else network.hidden_size * network.num_outputs
     return tokens * (network.num_blocks * (PER_TOKEN + products) + read)

@@ -11,7 +11,7 @@ from tests.conftest import LONG, ROOT
 CHECKED = ",".join(
     f"seqcls.{name}"
     for name in (
-        *("counts.forward", "decode", "engines.member", "engines.pytorch", "evaluation", "models"),
+        *("counts", "decode", "engines.member", "engines.pytorch", "evaluation", "models"),
         *("prediction", "training"),
         *("interpretability.attribution", "interpretability.bounds", "interpretability.domains"),
         *("interpretability.certification", "interpretability.deletions", "tasks"),

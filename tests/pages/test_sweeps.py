@@ -316,7 +316,7 @@ def test_a_sweep_that_nobody_trains_is_said_to_wait_and_is_stopped_and_resumed(
 
 
 def test_a_worker_that_compiles_is_said_to(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
-    said_first = "compiling for this machine (transformer), once: about half a minute"
+    said_first = "compiling for this machine (lanes), once: about a minute"
     told = f"import time; print({said_first!r}, flush=True); time.sleep(600)"
     monkeypatch.setattr(background_worker, "python", lambda *_: [sys.executable, "-c", told])
     before = len(background_worker._started)

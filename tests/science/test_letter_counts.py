@@ -164,7 +164,7 @@ def test_states_of_strings_without_letters_and_of_absent_letters_are_there_to_be
 OTHERS: tuple[tuple[dict[str, Any], Needs], ...] = (
     ({"architecture": "lstm", "readout": "last"}, "states"), ({"positions": "rotary"}, "states"),
     ({"attention_mask": "causal", "readout": "last"}, "states"),
-    ({"attention_scale": "learned_log_length"}, "states"), ({"num_blocks": 2}, "one block"),
+    ({"attention_scale": "learned_log_length"}, "one block"), ({"num_blocks": 2}, "one block"),
     ({"readout": "mean"}, "one block"), ({"attention_scale": "log_length"}, "one block"),
     ({"norm_placement": "post"}, "one block"), ({"activation": "relu"}, "one block"),
     ({"activation": "gelu_tanh"}, "one block"), ({"biases": True}, "one block"),

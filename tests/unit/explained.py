@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from seqcls.config import RunConfig
-from seqcls.counts.forward import group_logits, log_counts
 from seqcls.interpretability.interventions import Mechanism
 from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.trained_model import TrainedModel
@@ -16,6 +15,7 @@ from seqcls.models.base import Recorder
 from seqcls.models.transformer import Transformer
 from seqcls.problem import resolve
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER
+from tests.oracles.counting import logits_of_counts
 
 Patch = Callable[[np.ndarray], np.ndarray]
 
@@ -86,12 +86,8 @@ def patched_logits(
 
 
 def true_logits(network: TrainedModel, counts: np.ndarray) -> np.ndarray:
-    """Logits of strings of any length, from PyTorch's function of letter counts in float64."""
-    config = network.config.model_copy(update={"precision": "float64"})
-    stacked = {name: torch.from_numpy(value)[None] for name, value in network.weights.items()}
-    return group_logits(
-        resolve(config).network, stacked, log_counts(resolve(config).network, counts)
-    )[0].numpy()
+    """Logits of strings of any length, by letter counts in float64."""
+    return logits_of_counts(network.problem.network, network.weights, counts)
 
 
 def counterfactual_logits(

@@ -14,8 +14,6 @@ from seqcls import cache
 from seqcls.engines.compiled import machine_code
 from seqcls.engines.compiled.machine_code import (
     FUSED,
-    MEAN,
-    TABLES,
     is_compiled,
     machine_code_folder,
     sources_of,
@@ -115,7 +113,7 @@ def engine_imports(source: Path) -> set[Path]:
     return {(ENGINES.parent.parent / name.replace(".", "/")).with_suffix(".py") for name in names}
 
 
-@pytest.mark.parametrize("part", [FUSED, TABLES, MEAN, *Lanes.least])
+@pytest.mark.parametrize("part", [FUSED, *Lanes.least])
 def test_machine_code_is_named_by_all_the_source_that_it_is_made_of(part: str) -> None:
     sources = set(sources_of(part))
     kernels = {

@@ -74,9 +74,9 @@ WIDE: dict[str, Any] = {"hidden_size": 8, "attention_head_size": 4}
 DOUBLE: dict[str, Any] = {"precision": "float64"}
 CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "letter counts": ("fused", "counts", DOUBLE),
-    "drawn tables": (
-        *("fused", "strings"),
-        {"positions": "learned", "position_range": 220, "learning_rate": 0.03} | DOUBLE,
+    "drawn places": (
+        *("lanes", "strings"),
+        {"positions": "learned", "position_range": 220, "learning_rate": 0.03},
     ),
     "cells": ("lanes", "strings", {"architecture": "gru", "readout": "last", "hidden_size": 8}),
     "writing attention": (

@@ -35,7 +35,7 @@ BY_STEPS: dict[str, object] = {
     "decay": "matrices",
 }
 CASES: list[tuple[str, dict[str, object]]] = [
-    ("fused", {"positions": "learned", "position_range": 220}),
+    ("fused", {"layer_norm": "rms"}),
     ("lanes", WRITES | SHIFTED | BY_STEPS),
     ("counts", {"num_blocks": 2} | BY_STEPS),
     ("strings", LSTM | {"dropout_rate": 0.1} | UNTIL_RIGHT),

@@ -13,25 +13,13 @@ from pathlib import Path
 from seqcls.cache import cache_folder
 
 FUSED = "fused"
-"""The part of the fused engine for networks that know letter counts alone."""
-TABLES = "tables"
-"""Its part for networks with positions."""
-MEAN = "mean"
-"""Its part for networks that read the mean of all states."""
-TRANSFORMER = "transformer"
-RECURRENT = "recurrent"
-TRANSFORMER_OUTPUTS = "transformer_outputs"
-RECURRENT_OUTPUTS = "recurrent_outputs"
-"""The parts of the engine of lanes."""
+"""The engine of letter counts."""
+TAPE = "tape"
+"""The engine of lanes."""
 
 BEGINNINGS: Mapping[str, tuple[str, ...]] = {
-    FUSED: ("fused.kernel", "fused.tiles", "compiled.engine"),
-    TABLES: ("fused.table_kernel", "fused.tables", "compiled.engine"),
-    MEAN: ("fused.mean", "fused.tiles", "compiled.engine"),
-    TRANSFORMER: ("lanes.transformer_kernel", "lanes.batches"),
-    RECURRENT: ("lanes.recurrent_kernel", "lanes.batches"),
-    TRANSFORMER_OUTPUTS: ("lanes.transformer_outputs", "lanes.batches"),
-    RECURRENT_OUTPUTS: ("lanes.recurrent_outputs", "lanes.batches"),
+    FUSED: ("fused.kernel", "compiled.engine"),
+    TAPE: ("lanes.run", "compiled.engine"),
 }
 """By part, the module whose functions Python calls, and those that define the tuples which these
 take. All else that is compiled with them is what these modules import."""

@@ -1,54 +1,65 @@
-"""The fused engine as one among others."""
+"""The fused engine: one block that reads letter counts, in compiled code from counts to AdamW.
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+What its kernels take is made here: a network's shape, its parameters one after another, and
+strings in tiles. To name the engine loads no Numba.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int64
 
+from seqcls.cache import remembered
 from seqcls.config import NetworkConfig
-from seqcls.engines.compiled.engine import CompiledEngine
-from seqcls.engines.compiled.machine_code import FUSED, MEAN, TABLES
-from seqcls.engines.fused.packing import ADDED, SCHEMES, parameter_shapes
+from seqcls.counts import counts_suffice
+from seqcls.engines.compiled.engine import (
+    CompiledEngine,
+    EpochPart,
+    Flat,
+    Steps,
+    all_classified,
+    some_batches,
+)
+from seqcls.engines.compiled.machine_code import FUSED
 from seqcls.problem import Problem
 from seqcls.results import Weights
+from seqcls.sampling import Sampler
+from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import PAD
 
 if TYPE_CHECKING:
     from seqcls.engines.compiled.engine import Program
 
 
 class Fused(CompiledEngine):
-    """One member after another, each in compiled code from counts or places to AdamW."""
+    """One member after another, each in compiled code from letter counts to AdamW."""
 
     name = "fused"
-    by_counts = True
     precisions = ("float32", "float64")
-    least: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        TABLES: {"positions": "alibi"},
-        FUSED: {},
-        MEAN: {"readout": "mean"},
-    }
+    least: ClassVar[Mapping[str, Mapping[str, Any]]] = {FUSED: {}}
     compiling = "compiling for this machine ({precision}), once: about a minute"
 
     def _obstacle(self, problem: Problem) -> str | None:
         return problem.lacks("labels") or _why_not_compiled(problem.network)
 
+    def reads_counts(self, problem: Problem) -> bool:
+        return True
+
     def part_of(self, config: NetworkConfig) -> str:
-        if config.readout == "mean":
-            return MEAN
-        return FUSED if config.positions == "none" else TABLES
+        return FUSED
 
     def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]]:
         return parameter_shapes(config)
 
     def load(self) -> None:
-        import seqcls.engines.fused.training  # noqa: F401
+        import seqcls.engines.fused.kernel  # noqa: F401
 
     def _programs(self) -> "Callable[[Problem], Program]":
-        from seqcls.engines.fused.training import program_of
-
-        return program_of
+        return CountsProgram
 
     def logits(
         self,
@@ -58,49 +69,267 @@ class Fused(CompiledEngine):
         *,
         device: str,
     ) -> Float[np.ndarray, "member string"]:
-        from seqcls.engines.fused.training import fused_logits
+        config = problem.network
+        if not len(strings):
+            return np.empty((len(weights), 0), config.precision)
+        tiles = _tiles_of(strings, config.precision)
+        return np.stack([_answer(config, member, tiles)[: len(strings)] for member in weights])
 
-        network = problem.network
-        if network.positions == "none":
-            return fused_logits(network, weights, strings)
-        from seqcls.engines.fused.packing import pack
-        from seqcls.engines.fused.tables import table_logits
 
-        return table_logits(network, [pack(network, member) for member in weights], strings)
+_ONE_BLOCK: Mapping[str, tuple[object, ...]] = {
+    "num_blocks": (1,),
+    "activation": ("gelu", "relu"),
+    "final_norm": (False,),
+    "attention_scale": ("sqrt", "log_length"),
+    "readout": ("first", "last"),
+}
+"""What the kernels know of settings: one block, of which one token is read."""
 
 
 def _why_not_compiled(config: NetworkConfig) -> str | None:
-    if config.architecture != "transformer":
-        return f"architecture={config.architecture!r} is not compiled"
-    if config.num_blocks > 1:
-        return f"num_blocks={config.num_blocks}: one block is compiled"
-    if config.dropout_rate > 0:
-        return f"dropout_rate={config.dropout_rate} makes equal letters differ"
-    if config.activation not in ("gelu", "relu"):
-        return f"activation={config.activation!r} is not compiled"
-    if config.final_norm:
-        return "final_norm=True is not compiled"
-    if config.attention_scale == "learned_log_length":
-        return "attention_scale='learned_log_length' is not compiled"
-    if config.position_draw != "sorted":
-        return f"position_draw={config.position_draw!r} is not compiled"
-    if config.readout == "last_letter":
-        return "readout='last_letter' is not compiled"
-    if config.readout == "mean" and config.attention_mask == "causal":
-        return "readout='mean' with attention_mask='causal' is not compiled"
-    if config.norm_placement == "post" and config.has_norms:
-        return "norm_placement='post' is not compiled"
     # At the end, where it is read, one block with a causal mask has seen all, as without one.
-    return None if config.positions == "none" else _why_positions_not_compiled(config)
-
-
-def _why_positions_not_compiled(config: NetworkConfig) -> str | None:
-    if config.readout == "mean":
-        return f"readout='mean' with positions={config.positions!r} is not compiled"
-    if config.positions not in SCHEMES:
-        return f"positions={config.positions!r} are not compiled"
-    if config.readout == "last" and config.positions in ADDED:
-        return f"readout='last' with positions={config.positions!r} is not compiled"
-    if config.readout == "last" and config.position_range:
-        return f"readout='last' with position_range={config.position_range} is not compiled"
+    full = {"attention_mask": "full"} if config.readout == "last" else {}
+    if (reason := counts_suffice(config.model_copy(update=full), training=True)) is not None:
+        return reason
+    for field, known in _ONE_BLOCK.items():
+        if (value := getattr(config, field)) not in known:
+            return f"{field}={value!r} is not compiled by letter counts in one block"
+    if config.norm_placement == "post" and config.has_norms:
+        return "norm_placement='post' is not compiled by letter counts in one block"
     return None
+
+
+# A network as the compiled code takes it: sizes and switches, and parameters one after another.
+
+NORMS = {"none": 0, "rms": 1, "nn": 2}
+
+EMBEDDING = "embedding.weight"
+
+
+class Shape(NamedTuple):
+    """The sizes and switches of a network, as the compiled code takes them."""
+
+    token_types: int
+    hidden: int
+    heads: int
+    head_size: int
+    feed_forward: int
+    first_type: int
+    """0 where CLS attends to itself, else 1."""
+    norm: int
+    """A value of `NORMS`."""
+    eps: float
+    scaled_loss: bool
+    log_length: bool
+    relu: bool
+    biases: bool
+
+
+def shape_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Shape:
+    """The sizes and switches of a network."""
+    return Shape(
+        token_types=config.num_letters + 1,
+        hidden=config.hidden_size,
+        heads=config.num_attention_heads,
+        head_size=config.attention_head_size,
+        feed_forward=config.feed_forward_size,
+        first_type=int(config.no_attend_cls),
+        norm=NORMS[config.layer_norm if config.has_norms else "none"],
+        eps=config.layer_norm_eps,
+        scaled_loss=scaled_loss,
+        log_length=config.attention_scale == "log_length",
+        relu=config.activation == "relu",
+        biases=config.biases,
+    )
+
+
+def pack(config: NetworkConfig, weights: Weights) -> Float[np.ndarray, " parameter"]:
+    """The parameters one after another; norms that the network lacks stand in as the identity."""
+    values = []
+    for name, shape in _slots(config):
+        if name == EMBEDDING:
+            # PAD has no part in anything.
+            values.append(np.delete(weights[name], PAD, axis=0))
+        else:
+            values.append(weights.get(name, np.full(shape, float(name.endswith("norm.weight")))))
+    return np.concatenate([value.reshape(-1) for value in values]).astype(config.precision)
+
+
+def unpack(config: NetworkConfig, flat: Float[np.ndarray, " parameter"]) -> Weights:
+    """Copies of the parameters that the network has, by name."""
+    weights = {}
+    end = 0
+    for name, shape in _slots(config):
+        start, end = end, end + math.prod(shape)
+        value = flat[start:end].reshape(shape).copy()
+        if name == EMBEDDING:
+            weights[name] = np.insert(value, PAD, 0, axis=0)
+        elif _has(config, name):
+            weights[name] = value
+    return weights
+
+
+def parameter_shapes(config: NetworkConfig) -> dict[str, tuple[int, ...]]:
+    """The shapes of the parameters that the network has, by name."""
+    shapes = {name: shape for name, shape in _slots(config) if _has(config, name)}
+    letters, hidden = shapes[EMBEDDING]
+    return {**shapes, EMBEDDING: (letters + 1, hidden)}
+
+
+def _slots(config: NetworkConfig) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Names and shapes in the order of `forward.Parameters`."""
+    hidden, inner = config.hidden_size, config.feed_forward_size
+    heads = config.num_attention_heads * config.attention_head_size
+    yield EMBEDDING, (config.num_letters + 1, hidden)
+    yield "blocks.0.attention_norm.weight", (hidden,)
+    yield "blocks.0.attention_norm.bias", (hidden,)
+    for name in ("query", "key", "value"):
+        yield f"blocks.0.attention.{name}.weight", (heads, hidden)
+    yield "blocks.0.attention.output.weight", (hidden, heads)
+    yield "blocks.0.feed_forward_norm.weight", (hidden,)
+    yield "blocks.0.feed_forward_norm.bias", (hidden,)
+    yield "blocks.0.feed_forward.input.weight", (inner, hidden)
+    yield "blocks.0.feed_forward.output.weight", (hidden, inner)
+    yield "classifier.weight", (1, hidden)
+    if config.biases:
+        for name in ("query", "key", "value"):
+            yield f"blocks.0.attention.{name}.bias", (heads,)
+        yield "blocks.0.attention.output.bias", (hidden,)
+        yield "blocks.0.feed_forward.input.bias", (inner,)
+        yield "blocks.0.feed_forward.output.bias", (hidden,)
+        yield "classifier.bias", (1,)
+
+
+def _has(config: NetworkConfig, name: str) -> bool:
+    if name.endswith("norm.weight"):
+        return config.has_norms
+    if name.endswith("norm.bias"):
+        return config.has_norms and config.layer_norm == "nn"
+    return True
+
+
+# Strings as the fused engine reads them: letter counts in tiles of strings.
+
+TILE = 64
+"""Strings computed at once: enough to fill vectors, few enough to stay in the fastest cache."""
+
+
+class Tiles(NamedTuple):
+    """Strings in tiles; a batch begins with a new tile, and its last one may not be full."""
+
+    counts: Float[np.ndarray, "tile token_type string"]
+    """Token types are CLS, which occurs once, and the letters."""
+    factors: Float[np.ndarray, "tile string"]
+    """The logarithm of the number of tokens that the model reads."""
+    targets: Float[np.ndarray, "tile string"]
+    weights: Float[np.ndarray, "tile string"]
+    """One over the size of the batch; 0 where there is no string."""
+    ends: Int64[np.ndarray, " batch"]
+    """The number of the first tile after each batch."""
+
+
+def make_tiles(
+    counts: Int64[np.ndarray, "string letter"],
+    positive: Bool[np.ndarray, " string"],
+    batch_size: int,
+    precision: str,
+) -> Tiles:
+    """Strings in tiles, `batch_size` strings in a batch; the last batch may be short.
+
+    Args:
+        precision: the type of all numbers.
+    """
+    starts = range(0, len(counts), batch_size)
+    sizes = [min(batch_size, len(counts) - start) for start in starts]
+    tiles = [-(-size // TILE) for size in sizes]
+    # Where each string goes: its batch's first tile, then one after another.
+    firsts = np.repeat(np.cumsum([0, *tiles[:-1]]) * TILE - np.array(starts), sizes)
+    place = firsts + np.arange(len(counts))
+    tiled_size = sum(tiles) * TILE
+    columns = np.zeros((counts.shape[1] + 1, tiled_size), precision)
+    columns[0] = 1
+    columns[1:, place] = counts.T
+    targets = np.zeros(tiled_size, precision)
+    targets[place] = positive
+    weights = np.zeros(tiled_size, precision)
+    weights[place] = np.repeat(1 / np.array(sizes), sizes)
+    factors = np.log(columns.sum(axis=0))
+    shaped = columns.reshape(len(columns), -1, TILE).transpose(1, 0, 2)
+    return Tiles(
+        np.ascontiguousarray(shaped),
+        factors.reshape(-1, TILE),
+        targets.reshape(-1, TILE),
+        weights.reshape(-1, TILE),
+        np.cumsum(tiles),
+    )
+
+
+@remembered
+def epoch_tiles(sampler: Sampler, epoch: int, precision: str) -> Tiles:
+    """An epoch of a stream in tiles, made once for all members that read it."""
+    drawn = stream(sampler).epoch(epoch)
+    return make_tiles(drawn.strings.counts, drawn.labels, sampler.batch_size, precision)
+
+
+@lru_cache(maxsize=2)
+def _tiles_of(strings: TokenStrings, precision: str) -> Tiles:
+    """Strings without labels in tiles, made once for the models that are asked about them.
+
+    Two sets are kept, by which object they are: those that models are tested on, and those that
+    stand for all strings.
+    """
+    unknown = np.zeros(len(strings), dtype=bool)
+    return make_tiles(strings.counts, unknown, len(strings), precision)
+
+
+# Training and answering.
+
+
+def _scratch(config: NetworkConfig) -> np.ndarray:
+    """Memory for a tile's whole numbers, as wide as the network's numbers."""
+    return np.empty(TILE, config.precision.replace("float", "int"))
+
+
+def _answer(config: NetworkConfig, weights: Weights, tiles: Tiles) -> Float[np.ndarray, " string"]:
+    """One model's logits for the strings of one batch in tiles, its padding included."""
+    from seqcls.engines.fused.kernel import evaluate
+
+    logits = np.empty_like(tiles.targets)
+    evaluate(pack(config, weights), shape_of(config), _scratch(config), *tiles[:4], logits)
+    return logits.reshape(-1)
+
+
+class CountsProgram:
+    """A member's epochs and validation from letter counts."""
+
+    rng: np.random.Generator | None = None
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem, self._network = problem, problem.network
+        scaled = problem.config.train_loss == "sigmoid_scaled"
+        self._shape = shape_of(self._network, scaled_loss=scaled)
+        self._scratch = _scratch(self._network)
+        self._validation = epoch_tiles(problem.validation, 0, self._network.precision)
+        self._logits = np.empty_like(self._validation.targets)
+
+    def pack(self, weights: Weights) -> Flat:
+        return pack(self._network, weights)
+
+    def unpack(self, flat: Flat) -> Weights:
+        return unpack(self._network, flat)
+
+    def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
+        from seqcls.engines.fused.kernel import train_epoch
+
+        whole = epoch_tiles(self._problem.train, part.number, self._network.precision)
+        tiles = some_batches(whole, part.first, part.last)
+        loss: float = train_epoch(flat, *steps, self._shape, self._scratch, *tiles)
+        return loss, len(tiles.ends)
+
+    def validation(self, flat: Flat) -> tuple[float, bool]:
+        from seqcls.engines.fused.kernel import evaluate
+
+        tiles = self._validation[:4]
+        loss: float = evaluate(flat, self._shape, self._scratch, *tiles, self._logits)
+        # Strings stand in their order, and only tiles' ends are empty.
+        return loss, all_classified(self._problem, self._logits[self._validation.weights > 0])

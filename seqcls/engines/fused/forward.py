@@ -1,158 +1,178 @@
 # Compiled by Numba, which infers the types of arguments: what has none here is compiled.
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-"""Counts to logits, a tile of strings at a time; the formulas stand in `fused.kernel`."""
+"""The memory of a model's states, and counts to logits, a tile of strings at a time.
+
+The formulas stand in `fused.kernel`.
+"""
 
 import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
-from seqcls.engines.compiled.arithmetic import ERFC_DOUBLE, ERFC_SINGLE
-from seqcls.engines.compiled.compiling import inlined
-from seqcls.engines.fused.buffers import TILE
+from seqcls.engines.compiled.arithmetic import exp_row, normal_rows
+from seqcls.engines.compiled.compiling import allocating, inlined
+from seqcls.engines.fused.engine import TILE
 
-# exp, log and the normal distribution over whole rows, so that the processor can use vectors.
-#
-# A compiler makes vector code of loops of plain arithmetic, not of loops that call a library. All
-# functions are therefore polynomials, with as many terms as the precision needs:
-#
-#     exp(x) = 2^k exp(r),  k = round(x / log 2),  |r| <= log(2) / 2,  exp(r) by its Taylor series
-#
-#     erfc(z) = exp(-z^2) t P(t),  t = 2 / (2 + z),  z >= 0
-#
-#     log(1 + x) = 2 artanh(x / (2 + x)) by its Taylor series,  0 <= x <= 1
-#
-# The coefficients of P are those of `seqcls.engines.compiled.arithmetic`. A test holds both
-# precisions against `math`.
+# The parameters, and the memory that states are written to.
 
 
-# The exponent's bias, the bits of the mantissa, the terms of exp and of artanh, the coefficients of
-# P, the lowest power first. LOG_2 is in two parts, so that k log 2 loses nothing.
-FORMATS: dict[Any, tuple[Any, Any, int, int, int, int, tuple[float, ...]]] = {
-    types.float32: (np.float32, np.int32, 127, 23, 8, 8, ERFC_SINGLE),
-    types.float64: (np.float64, np.int64, 1023, 52, 14, 17, ERFC_DOUBLE),
-}
-LOG_2 = (0.693359375, -2.1219444005469057e-4)
-# No `fastmath` here: regrouped, the two parts of log 2 would be of no use.
-JIT_OPTIONS: Any = {"error_model": "numpy", "forceinline": True, "_nrt": False}
+class Parameters(NamedTuple):
+    """A model's parameters, or their gradients: views of one flat array."""
+
+    embedding: np.ndarray  # (K, H): CLS, then the letters
+    norm_a: np.ndarray  # (2, H): weight and bias
+    query: np.ndarray  # (J, H)
+    key: np.ndarray  # (J, H)
+    value: np.ndarray  # (J, H)
+    output: np.ndarray  # (H, J)
+    norm_f: np.ndarray  # (2, H)
+    inner: np.ndarray  # (F, H)
+    outer: np.ndarray  # (H, F)
+    classifier: np.ndarray  # (1, H)
+    # Of size 0 where the network has no biases.
+    query_bias: np.ndarray  # (J)
+    key_bias: np.ndarray  # (J)
+    value_bias: np.ndarray  # (J)
+    output_bias: np.ndarray  # (H)
+    inner_bias: np.ndarray  # (F)
+    outer_bias: np.ndarray  # (H)
+    classifier_bias: np.ndarray  # (1)
 
 
-def exp_row(x: Any, powers: Any, exponents: Any) -> None:
-    """Replaces every x <= 0 by exp(x), in compiled code; below the least normal number it is 0.
+class TokenTypes(NamedTuple):
+    """Room for the states of the token types, computed once a step."""
 
-    Args:
-        x: one-dimensional and contiguous.
-        powers: scratch of at least that length, of the same type.
-        exponents: the memory of `powers`, seen as integers of the same size.
-    """
-    raise NotImplementedError
-
-
-@overload(exp_row, jit_options=JIT_OPTIONS)
-def _exp_row(x: Any, powers: Any, exponents: Any) -> Any:  # noqa: ARG001
-    number, integer, bias, mantissa, terms, _, _ = FORMATS[x.dtype]
-    coefficients = tuple(number(1 / math.factorial(k)) for k in range(terms))
-    high, low = map(number, LOG_2)
-    per_log_2, half, least = number(1 / math.log(2)), number(0.5), number(-bias)
-    offset, shift = integer(bias), integer(mantissa)
-
-    def compute(x: Any, powers: Any, exponents: Any) -> None:
-        for s in range(x.size):
-            # With k = -bias the bits of 2^k are those of zero.
-            k = max(math.floor(x[s] * per_log_2 + half), least)
-            exponents[s] = (integer(k) + offset) << shift
-            x[s] = max(x[s], least) - k * high - k * low
-        for s in range(x.size):
-            value = coefficients[terms - 1]
-            for term in range(2, terms + 1):
-                value = value * x[s] + coefficients[terms - term]
-            x[s] = value * powers[s]
-
-    return compute
+    state: np.ndarray  # (H, K): x
+    unit: np.ndarray  # (H, K)
+    normed: np.ndarray  # (H, K): x^
+    scale: np.ndarray  # (K)
+    query: np.ndarray  # (J)
+    key: np.ndarray  # (J, K)
+    value: np.ndarray  # (J, K)
+    score: np.ndarray  # (h, K)
+    effect: np.ndarray  # (F): e
+    d_score: np.ndarray  # (h, K)
+    d_value: np.ndarray  # (J, K)
+    d_effect: np.ndarray  # (F)
+    d_read: np.ndarray  # (H): sum of D y
+    d_normed: np.ndarray  # (H, K)
+    row: np.ndarray  # (K)
+    other: np.ndarray  # (K)
 
 
-def cross_entropy_row(logit: Any, small: Any, target: Any, out: Any) -> None:
-    """Writes the binary cross entropy of a row of logits to `out`, in compiled code.
+class Tile(NamedTuple):
+    """Room for the states of a tile of strings, overwritten by every tile."""
 
-    The order of the operations is that of PyTorch, (1 - target) logit - log sigmoid(logit), and so
-    is the rounding: the loss of a negative string far below 0 has few digits in single precision.
-
-    Args:
-        logit: one-dimensional and contiguous.
-        small: exp(-|logit|).
-        target: 0 or 1.
-        out: receives the losses, in nats.
-    """
-    raise NotImplementedError
-
-
-@overload(cross_entropy_row, jit_options=JIT_OPTIONS)
-def _cross_entropy_row(
-    logit: Any,
-    small: Any,  # noqa: ARG001
-    target: Any,  # noqa: ARG001
-    out: Any,  # noqa: ARG001
-) -> Any:
-    number, terms = FORMATS[logit.dtype][0], FORMATS[logit.dtype][5]
-    coefficients = tuple(number(2 / (2 * k + 1)) for k in range(terms))
-    zero, one, two = map(number, (0, 1, 2))
-
-    def compute(logit: Any, small: Any, target: Any, out: Any) -> None:
-        for s in range(logit.size):
-            ratio = small[s] / (two + small[s])
-            square = ratio * ratio
-            value = coefficients[terms - 1]
-            for term in range(2, terms + 1):
-                value = value * square + coefficients[terms - term]
-            out[s] = value * ratio
-        for s in range(logit.size):
-            log_sigmoid = min(logit[s], zero) - out[s]
-            out[s] = (one - target[s]) * logit[s] - log_sigmoid
-
-    return compute
+    attention: np.ndarray  # (h, K, T)
+    mixed: np.ndarray  # (J, T): u
+    state: np.ndarray  # (H, T): y
+    unit: np.ndarray  # (H, T): r (y - mean)
+    normed: np.ndarray  # (H, T): y^
+    scale: np.ndarray  # (T): r
+    inner: np.ndarray  # (F, T): z
+    below: np.ndarray  # (F, T): Phi(z)
+    density: np.ndarray  # (F, T): phi(z)
+    logit: np.ndarray  # (T)
+    loss: np.ndarray  # (T)
+    slope: np.ndarray  # (T): D logit
+    row: np.ndarray  # (T)
+    other: np.ndarray  # (T)
+    d_mixed: np.ndarray  # (J, T)
+    d_state: np.ndarray  # (H, T)
+    powers: np.ndarray  # (T) scratch of exp_row
+    exponents: np.ndarray  # the same memory as integers
 
 
-def normal_rows(x: Any, below: Any, density: Any, powers: Any, exponents: Any) -> None:
-    """The standard normal distribution at every x, in compiled code.
+@allocating
+def views(flat, shape):
+    """The parameters that stand one after another in a flat array."""
+    h, j, f = shape.hidden, shape.heads * shape.head_size, shape.feed_forward
+    a = shape.token_types * h
+    b = a + 2 * h
+    c = b + 4 * j * h
+    d = c + 2 * h
+    e = d + 2 * f * h
+    b0 = e + h
+    b1 = b0 + 3 * j
+    b2 = b1 + h
+    b3 = b2 + f
+    b4 = b3 + h
+    return Parameters(
+        flat[:a].reshape(shape.token_types, h),
+        flat[a:b].reshape(2, h),
+        flat[b : b + j * h].reshape(j, h),
+        flat[b + j * h : b + 2 * j * h].reshape(j, h),
+        flat[b + 2 * j * h : b + 3 * j * h].reshape(j, h),
+        flat[b + 3 * j * h : c].reshape(h, j),
+        flat[c:d].reshape(2, h),
+        flat[d : d + f * h].reshape(f, h),
+        flat[d + f * h : e].reshape(h, f),
+        flat[e:b0].reshape(1, h),
+        flat[b0 : b0 + j],
+        flat[b0 + j : b0 + 2 * j],
+        flat[b0 + 2 * j : b1],
+        flat[b1:b2],
+        flat[b2:b3],
+        flat[b3:b4],
+        flat[b4 : b4 + 1],
+    )
 
-    Args:
-        x: one-dimensional and contiguous.
-        below: receives the probability of a value below x.
-        density: receives the density at x.
-    """
-    raise NotImplementedError
+
+@allocating
+def new_token_types(dtype_of, shape):
+    """Room for the token types, of the type of an array."""
+    t = dtype_of.dtype
+    j, h, f, k = shape.heads * shape.head_size, shape.hidden, shape.feed_forward, shape.token_types
+    return TokenTypes(
+        np.zeros((h, k), t),
+        np.zeros((h, k), t),
+        np.zeros((h, k), t),
+        np.zeros(k, t),
+        np.zeros(j, t),
+        np.zeros((j, k), t),
+        np.zeros((j, k), t),
+        np.zeros((shape.heads, k), t),
+        np.zeros(f, t),
+        np.zeros((shape.heads, k), t),
+        np.zeros((j, k), t),
+        np.zeros(f, t),
+        np.zeros(h, t),
+        np.zeros((h, k), t),
+        np.zeros(k, t),
+        np.zeros(k, t),
+    )
 
 
-@overload(normal_rows, jit_options=JIT_OPTIONS)
-def _normal_rows(
-    x: Any,
-    below: Any,  # noqa: ARG001
-    density: Any,  # noqa: ARG001
-    powers: Any,  # noqa: ARG001
-    exponents: Any,  # noqa: ARG001
-) -> Any:
-    number = FORMATS[x.dtype][0]
-    p = tuple(map(number, FORMATS[x.dtype][-1]))
-    terms = len(p)
-    zero, half, one, two = map(number, (0, 0.5, 1, 2))
-    per_root_2, per_root_2_pi = number(math.sqrt(0.5)), number(1 / math.sqrt(2 * math.pi))
+@allocating
+def new_tile(dtype_of, exponents, shape):
+    """Room for one tile, of the type of an array."""
+    t = dtype_of.dtype
+    j, h, f = shape.heads * shape.head_size, shape.hidden, shape.feed_forward
+    powers = exponents.view(t)
+    return Tile(
+        np.zeros((shape.heads, shape.token_types, TILE), t),
+        np.zeros((j, TILE), t),
+        np.zeros((h, TILE), t),
+        np.zeros((h, TILE), t),
+        np.zeros((h, TILE), t),
+        np.zeros(TILE, t),
+        np.zeros((f, TILE), t),
+        np.zeros((f, TILE), t),
+        np.zeros((f, TILE), t),
+        np.zeros(TILE, t),
+        np.zeros(TILE, t),
+        np.zeros(TILE, t),
+        np.zeros(TILE, t),
+        np.zeros(TILE, t),
+        np.zeros((j, TILE), t),
+        np.zeros((h, TILE), t),
+        powers,
+        exponents,
+    )
 
-    def compute(x: Any, below: Any, density: Any, powers: Any, exponents: Any) -> None:
-        for s in range(x.size):
-            density[s] = -half * x[s] * x[s]
-        exp_row(density, powers, exponents)
-        for s in range(x.size):
-            t = two / (two + abs(x[s]) * per_root_2)
-            value = p[terms - 1]
-            for term in range(2, terms + 1):
-                value = value * t + p[terms - term]
-            tail = half * density[s] * t * value
-            below[s] = tail if x[s] < zero else one - tail
-            density[s] *= per_root_2_pi
 
-    return compute
+# From counts to logits.
 
 
 @inlined
@@ -222,12 +242,6 @@ def types_forward(p, shape, types):
     for k in range(shape.token_types):
         for i in range(shape.hidden):
             types.state[i, k] = p.embedding[k, i]
-    project(p, shape, types)
-
-
-@inlined
-def project(p, shape, types):
-    """From the states of the token types to their keys, values and scores, and e."""
     number = p.embedding.dtype.type
     per_root = number(1 / math.sqrt(shape.head_size))
     norm_forward(types.state, p.norm_a, shape, types.unit, types.normed, types.scale, types.row)
@@ -235,7 +249,7 @@ def project(p, shape, types):
     types.value[:] = number(0)
     types.score[:] = number(0)
     for j in range(types.query.size):
-        types.query[j] = dot(p.query[j], types.normed[:, types.reader])
+        types.query[j] = dot(p.query[j], types.normed[:, 0])
         for i in range(shape.hidden):
             add(types.key[j], p.key[j, i], types.normed[i])
             add(types.value[j], p.value[j, i], types.normed[i])
@@ -323,15 +337,8 @@ def forward(counts, factor, p, shape, types, tile):
         for j in range(head * shape.head_size, (head + 1) * shape.head_size):
             for k in range(shape.first_type, shape.token_types):
                 add(tile.mixed[j], types.value[j, k], tile.attention[head, k])
-    read(p, shape, types, tile)
-
-
-@inlined
-def read(p, shape, types, tile):
-    """From the mixed values of a tile of strings and the reader's own state to the logits."""
-    number = tile.logit.dtype.type
     for i in range(shape.hidden):
-        tile.state[i] = types.state[i, types.reader]
+        tile.state[i] = types.state[i, 0]
         if shape.biases:
             lift(tile.state[i], p.output_bias[i])
         for j in range(tile.mixed.shape[0]):

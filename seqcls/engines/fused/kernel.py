@@ -37,18 +37,19 @@ import math
 
 import numpy as np
 
-from seqcls.engines.compiled.arithmetic import adamw
+from seqcls.engines.compiled.arithmetic import adamw, cross_entropy_row, exp_row
 from seqcls.engines.compiled.compiling import entry, inlined
 from seqcls.engines.compiled.machine_code import FUSED
-from seqcls.engines.fused.buffers import TILE, new_tile, new_token_types, views
+from seqcls.engines.fused.engine import TILE
 from seqcls.engines.fused.forward import (
     add,
     copy,
-    cross_entropy_row,
     dot,
-    exp_row,
     forward,
+    new_tile,
+    new_token_types,
     types_forward,
+    views,
 )
 
 # The loss of a tile of strings and its slope.
@@ -134,14 +135,6 @@ def norm_backward(d, parameters, d_parameters, shape, unit, scale, parallel, mea
 @inlined
 def backward(factor, p, d, shape, types, tile):
     """Adds a tile's share of all gradients to `d` and to the sums in `token types`."""
-    read_backward(p, d, shape, types, tile)
-    for head in range(shape.heads):
-        attention_backward(head, factor, shape, types, tile)
-
-
-@inlined
-def read_backward(p, d, shape, types, tile):
-    """From the slope of the logits to the gradients of the mixed values."""
     number = tile.logit.dtype.type
     tile.d_state[:] = number(0)
     for f in range(shape.feed_forward):
@@ -174,6 +167,8 @@ def read_backward(p, d, shape, types, tile):
             add(tile.d_mixed[j], p.output[i, j], tile.d_state[i])
     if shape.biases:
         d.classifier_bias[0] += tile.slope.sum()
+    for head in range(shape.heads):
+        attention_backward(head, factor, shape, types, tile)
 
 
 @inlined
@@ -203,19 +198,18 @@ def attention_backward(head, factor, shape, types, tile):
 @inlined
 def types_backward(p, d, shape, types):
     """Turns the sums over strings into the gradients of the parameters."""
-    effect_backward(p, d, shape, types)
+    # The share of D e in the gradients of what e is made of.
+    for i in range(shape.hidden):
+        d.classifier[0, i] += dot(p.outer[i], types.d_effect)
+        add(d.outer[i], p.classifier[0, i], types.d_effect)
     project_backward(p, d, shape, types)
-    states_backward(p, d, shape, types)
-    embedding_backward(d, shape, types)
-
-
-@inlined
-def embedding_backward(d, shape, types):
-    """Adds D x of the token types, and of the one that is read, to the embedding's gradient."""
+    norm_backward(
+        types.d_normed, p.norm_a, d.norm_a, shape, types.unit, types.scale, types.row, types.other
+    )
     for i in range(shape.hidden):
         for k in range(shape.token_types):
             d.embedding[k, i] += types.d_normed[i, k]
-        d.embedding[types.reader, i] += types.d_read[i]
+        d.embedding[0, i] += types.d_read[i]
 
 
 @inlined
@@ -230,32 +224,16 @@ def project_backward(p, d, shape, types):
         factor = types.query[j] * per_root
         for i in range(shape.hidden):
             normed = types.normed[i]
-            d.query[j, i] += d_query * normed[types.reader]
+            d.query[j, i] += d_query * normed[0]
             d.key[j, i] += factor * dot(d_score, normed)
             d.value[j, i] += dot(types.d_value[j], normed)
-            types.d_normed[i, types.reader] += p.query[j, i] * d_query
+            types.d_normed[i, 0] += p.query[j, i] * d_query
             add(types.d_normed[i], p.key[j, i] * factor, d_score)
             add(types.d_normed[i], p.value[j, i], types.d_value[j])
         if shape.biases:
             d.query_bias[j] += d_query
             d.key_bias[j] += factor * d_score.sum()
             d.value_bias[j] += types.d_value[j].sum()
-
-
-@inlined
-def effect_backward(p, d, shape, types):
-    """The share of D e in the gradients of what e is made of."""
-    for i in range(shape.hidden):
-        d.classifier[0, i] += dot(p.outer[i], types.d_effect)
-        add(d.outer[i], p.classifier[0, i], types.d_effect)
-
-
-@inlined
-def states_backward(p, d, shape, types):
-    """Turns D x^ of the token types, in place, into D x."""
-    norm_backward(
-        types.d_normed, p.norm_a, d.norm_a, shape, types.unit, types.scale, types.row, types.other
-    )
 
 
 @entry(FUSED)

@@ -1,21 +1,22 @@
 """Strings as the engine of lanes reads them, and what is learned at each of their tokens."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int16, Int64, Integer, UInt8
 
 from seqcls.cache import remembered
 from seqcls.config import NetworkConfig
-from seqcls.engines.compiled.engine import Flat, Update, some_batches, tiles_between
+from seqcls.counts import read_counts
+from seqcls.engines.compiled.engine import some_batches, tiles_between
 from seqcls.engines.lanes.loss import KEPT, OutputBuffers
 from seqcls.engines.lanes.packing import head_rows, output_rows, padded_size
 from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds import KINDS, Examples, Kind, kind_name
 from seqcls.kinds.places import PlacesKind
 from seqcls.kinds.transduction import NO_TARGET, separator_id
-from seqcls.models.positions import Readout, read_ids
+from seqcls.models.positions import LETTERS_ALONE, Readout, read_ids
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import TokenStrings
@@ -32,8 +33,12 @@ class LaneStrings(NamedTuple):
     """
 
     ids: UInt8[np.ndarray, "group position lane"]
+    times: Float[np.ndarray, "group position lane"]
+    """How often each token occurs; of no position where each stands for itself."""
     lengths: Int64[np.ndarray, "group lane"]
-    """Tokens that the model reads; 0 where there is no string."""
+    """Tokens that are written down; 0 where there is no string."""
+    sizes: Int64[np.ndarray, "group lane"]
+    """Tokens that the model reads, as often as they occur."""
     targets: Float[np.ndarray, "group lane"]
     """1 for positive strings, else 0."""
     weights: Float[np.ndarray, "group lane"]
@@ -56,36 +61,54 @@ def make_groups(
     strings: TokenStrings,
     targets: np.ndarray,
     batches: Sequence[Int64[np.ndarray, " _"]],
+    *,
+    by_counts: bool = False,
 ) -> Groups:
     """Strings in groups.
 
     Args:
         targets: of each, 1 for positive ones.
         batches: the rows of the strings of each batch.
+        by_counts: whether each letter is read once, however often it occurs.
     """
     width = lanes()
-    lengths = strings.lengths + (readout != "mean")
+    tokens_read = strings.lengths + (readout not in LETTERS_ALONE)
+    if by_counts:
+        ids_read, times = read_counts(readout, strings.counts)
+        lengths = np.full(len(strings), len(ids_read))
+    else:
+        ids_read, times = read_ids(strings, readout), np.zeros((len(strings), 0))
+        lengths = tokens_read
     sizes = np.array([-(-len(rows) // width) for rows in batches], np.int64)
     ends = np.cumsum(sizes)
     places = np.empty(len(strings), np.int64)
     shares = np.empty(len(strings), np.float32)
     for rows, end, size in zip(batches, ends, sizes, strict=True):
-        longest_first = rows[np.argsort(-lengths[rows], kind="stable")]
+        longest_first = rows[np.argsort(-tokens_read[rows], kind="stable")]
         places[longest_first] = (end - size) * width + np.arange(len(rows))
         shares[rows] = 1 / len(rows)
     groups = int(sizes.sum())
     tokens = padded_size(int(lengths.max(initial=1)))
     ids = np.full((groups * width, tokens), PAD, np.uint8)
-    read = read_ids(strings, readout)
-    ids[places, : read.shape[1]] = read[:, :tokens]
+    ids[places, : ids_read.shape[-1]] = ids_read[..., :tokens]
+    often = np.zeros((groups * width, tokens * by_counts), np.float32)
+    often[places, : times.shape[1]] = times
     read_of_each = LaneStrings(
-        np.ascontiguousarray(ids.reshape(groups, width, tokens).transpose(0, 2, 1)),
+        _by_lane(ids, groups),
+        _by_lane(often, groups),
         _place_in_lanes(lengths, places, groups, np.int64),
+        _place_in_lanes(tokens_read, places, groups, np.int64),
         _place_in_lanes(targets, places, groups, np.float32),
         _place_in_lanes(shares, places, groups, np.float32),
         ends,
     )
     return Groups(read_of_each, places)
+
+
+def _by_lane(values: np.ndarray, groups: int) -> np.ndarray:
+    """Values by string and position, those of a group's strings side by side."""
+    by_group = values.reshape(groups, lanes(), values.shape[1])
+    return np.ascontiguousarray(by_group.transpose(0, 2, 1))
 
 
 def _place_in_lanes(values: np.ndarray, places: np.ndarray, groups: int, dtype: type) -> np.ndarray:
@@ -95,37 +118,48 @@ def _place_in_lanes(values: np.ndarray, places: np.ndarray, groups: int, dtype: 
 
 
 @remembered
-def epoch_groups(readout: Readout, sampler: Sampler, epoch: int) -> Groups:
+def epoch_groups(readout: Readout, sampler: Sampler, epoch: int, *, by_counts: bool) -> Groups:
     """An epoch of a stream in groups, made once for all members that read it."""
     drawn = stream(sampler).epoch(epoch)
     rows, size = np.arange(len(drawn)), sampler.batch_size
     batches = [rows[start : start + size] for start in range(0, len(rows), size)]
-    return make_groups(readout, drawn.strings, drawn.labels, batches)
+    return make_groups(readout, drawn.strings, drawn.labels, batches, by_counts=by_counts)
 
 
 @remembered
 def validation_groups(
-    readout: Readout, sampler: Sampler, most: int, *, alike: bool = False
+    readout: Readout, sampler: Sampler, most: int, *, alike: bool = False, by_counts: bool = False
 ) -> Groups:
     """The strings of a validation in groups, made once for all members.
 
     Args:
         most: groups of a batch at most.
         alike: whether all strings of a group are of one length.
+        by_counts: as for `make_groups`.
     """
     drawn = stream(sampler).epoch(0)
-    return _group(readout, drawn.strings, drawn.labels, most, alike)
+    return _group(readout, drawn.strings, drawn.labels, most, alike, by_counts)
 
 
 def answering_groups(
-    readout: Readout, strings: TokenStrings, most: int, *, alike: bool = False
+    readout: Readout,
+    strings: TokenStrings,
+    most: int,
+    *,
+    alike: bool = False,
+    by_counts: bool = False,
 ) -> Groups:
     """Strings without labels in groups; the arguments are those of `validation_groups`."""
-    return _group(readout, strings, np.zeros(len(strings)), most, alike)
+    return _group(readout, strings, np.zeros(len(strings)), most, alike, by_counts)
 
 
 def _group(
-    readout: Readout, strings: TokenStrings, targets: np.ndarray, most: int, alike: bool
+    readout: Readout,
+    strings: TokenStrings,
+    targets: np.ndarray,
+    most: int,
+    alike: bool,
+    by_counts: bool,
 ) -> Groups:
     lengths = strings.lengths
     if alike:
@@ -134,29 +168,7 @@ def _group(
         longest_first = np.argsort(-lengths, kind="stable")
         size = most * lanes()
         rows = [longest_first[x : x + size] for x in range(0, len(strings), size)]
-    return make_groups(readout, strings, targets, rows)
-
-
-class Model(NamedTuple):
-    """A model as compiled code takes it, to train it or only to have it answer."""
-
-    training: bool
-    w: Flat
-    """The parameters, one after another; trained in place."""
-    gradient: Flat
-    """As many zeros, in training."""
-    moments: Float[np.ndarray, "2 parameter"]
-    """AdamW's first and second moments."""
-    step: int
-    """Steps done before."""
-    update: Update
-    sizes: tuple[Any, ...]
-    """A `TransformerSizes` or `RecurrentSizes`; so the next two."""
-    parameters: tuple[Any, ...]
-    at: tuple[Any, ...]
-    """Where the states stand, a `TransformerStates` or `RecurrentStates`."""
-    a: Float[np.ndarray, " number"]
-    """Scratch for the states, zeros at first."""
+    return make_groups(readout, strings, targets, rows, by_counts=by_counts)
 
 
 # Strings as models that write, or answer at every token, are taught them: in groups, with what is

@@ -22,12 +22,10 @@ and D log a_t is the sum of D c from t on.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from seqcls.engines.lanes.elementary import (
-    RMS,
     TWO,
     Norm,
     NormStates,
@@ -39,16 +37,8 @@ from seqcls.engines.lanes.elementary import (
     silu_slope,
     softplus,
 )
-from seqcls.engines.lanes.tiles import (
-    LinearLayer,
-    Matrix,
-    Rows,
-    apply,
-    apply_gradient,
-    clear,
-    product,
-)
-from seqcls.engines.lanes.transformer_sizes import QUERIES, WINDOW
+from seqcls.engines.lanes.layers import QUERIES, RMS, WINDOW, Rows
+from seqcls.engines.lanes.tiles import Matrix, clear, product
 from seqcls.engines.lanes.vector import (
     HALF,
     ONE,
@@ -67,139 +57,6 @@ from seqcls.engines.lanes.vector import (
 NORM_EPS = 1e-5
 SHORTEST = np.float32(1e-12)
 """By at least so much queries and keys are divided, as PyTorch does."""
-
-
-class DeltaLayers(NamedTuple):
-    """The layers of a memory, and where its other parameters begin."""
-
-    query_key_value: LinearLayer
-    convolution: int
-    """As many numbers a channel as its window has; -1 where there is none."""
-    strength: LinearLayer
-    fading: LinearLayer
-    log_rate: int
-    offset: int
-    gate: LinearLayer
-    norm: Norm
-    signed: bool
-    fades: bool
-
-
-class DeltaRooms(NamedTuple):
-    """Where its states stand, a row a token."""
-
-    given: Rows
-    """Queries, keys and values, as the linear layers give them."""
-    convolved: Rows
-    heads: Rows
-    """q, k and r."""
-    lengths: Rows
-    """One over the length of each head's query, then those of its keys."""
-    strengths: Rows
-    log_kept: Rows
-    slopes: Rows
-    """Those of log a by w x + c."""
-    sums: Rows
-    written: Rows
-    gate: Rows
-    recalled: Rows
-    """o, then normed."""
-    units: int
-    """In rows as those of `recalled`."""
-    scales: int
-    mixed: Rows
-    pairs: Rows
-    """N; of each head so many rows where they are kept."""
-    reads: Rows
-    """P."""
-    since: Rows
-    """D."""
-
-
-class DeltaGradients(NamedTuple):
-    """Where gradients of a memory's states stand, a row a token."""
-
-    mixed: Rows
-    heads: Rows
-    given: Rows
-    gate: Rows
-    strengths: Rows
-    log_kept: Rows
-    pairs: Rows
-    reads: Rows
-    sums: int
-    """Where two vectors of scratch for each feature of a head begin."""
-
-
-@kernel
-def memory_layers(number, sizes, parameters):
-    """The layers of the memory of the block of that number."""
-    p, width = number * parameters.block_size, sizes.width
-    return DeltaLayers(
-        LinearLayer(width, 3 * sizes.joined, p + parameters.query_key_value, -1),
-        p + parameters.convolution if sizes.convolved else -1,
-        LinearLayer(width, sizes.gates, p + parameters.strength, -1),
-        LinearLayer(width, sizes.gates, p + parameters.fading, -1),
-        p + parameters.log_rate,
-        p + parameters.fading_offset,
-        LinearLayer(width, sizes.joined, p + parameters.gate, -1),
-        Norm(RMS, sizes.head_size, NORM_EPS, p + parameters.head_norm, -1),
-        sizes.signed,
-        (sizes.fading >> number) & 1 == 1,
-    )
-
-
-@kernel
-def memory_rooms(number, sizes, at):
-    """Where the states of the memory of the block of that number stand."""
-    moved, row = number * at.block_size, 3 * sizes.joined + 1
-    joined, gates, pairs = sizes.joined + 1, sizes.gates + 1, at.tokens + 1
-    return DeltaRooms(
-        Rows(at.given + moved, row),
-        Rows((at.convolved if sizes.convolved else at.given) + moved, row),
-        Rows(at.heads + moved, row),
-        Rows(at.lengths + moved, 2 * sizes.heads),
-        Rows(at.strengths + moved, gates),
-        Rows(at.log_kept + moved, gates),
-        Rows(at.slopes + moved, gates),
-        Rows(at.sums + moved, gates),
-        Rows(at.written + moved, joined),
-        Rows(at.gate + moved, joined),
-        Rows(at.recalled + moved, sizes.mixed + 1),
-        at.units + moved,
-        at.scales + moved,
-        Rows(at.mixed + moved, sizes.mixed + 1),
-        Rows(at.pairs + moved, pairs),
-        Rows(at.scores + moved, pairs),
-        Rows(at.since + moved, pairs),
-    )
-
-
-@kernel
-def gradients_of(sizes, at):
-    """Where the gradients of a memory's states stand."""
-    row, joined, gates = 3 * sizes.joined + 1, sizes.joined + 1, sizes.gates + 1
-    return DeltaGradients(
-        Rows(at.mixed_gradient, sizes.mixed + 1),
-        Rows(at.heads_gradient, row),
-        Rows(at.given_gradient, row),
-        Rows(at.gate_gradient, joined),
-        Rows(at.strengths_gradient, gates),
-        Rows(at.log_kept_gradient, gates),
-        Rows(at.pairs_gradient, at.tokens + 1),
-        Rows(at.reads_gradient, at.tokens + 1),
-        at.head_sums,
-    )
-
-
-@kernel
-def project(rows, layers, a, x, given, strengths, log_kept, gate, w):
-    """Applies the linear layers to what is read of tokens."""
-    apply(rows, layers.query_key_value, a, x, given, w, False)
-    apply(rows, layers.strength, a, x, strengths, w, False)
-    if layers.fades:
-        apply(rows, layers.fading, a, x, log_kept, w, False)
-        apply(rows, layers.gate, a, x, gate, w, False)
 
 
 @kernel
@@ -235,50 +92,56 @@ def convolve_gradient(tokens, channels, start, a, given, dto, dgiven, w, gradien
 
 
 @kernel
-def shape_heads(first, rows, sizes, a, its):
+def norm_of(its):
+    """The norm of what each head recalls."""
+    return Norm(RMS, its.sizes.head_size, NORM_EPS, its.norm, -1)
+
+
+@kernel
+def shape_heads(first, rows, a, its):
     """Queries and keys of length 1, and values, of what is convolved."""
     for token in range(first, first + rows):
-        x0 = its.convolved.first + token * its.convolved.apart
+        x0 = its.given.first + token * its.given.apart
         y0 = its.heads.first + token * its.heads.apart
-        for i in range(3 * sizes.joined):
+        for i in range(3 * its.sizes.joined):
             value = load(a, x0 + i)
             store(a, y0 + i, silu(value))
-        for head in range(2 * sizes.heads):
-            part, squares = y0 + head * sizes.head_width, spread(ZERO)
-            for i in range(part, part + sizes.head_size):
+        for head in range(2 * its.sizes.heads):
+            part, squares = y0 + head * its.sizes.head_width, spread(ZERO)
+            for i in range(part, part + its.sizes.head_size):
                 squares = fma(load(a, i), load(a, i), squares)
             length = root(squares)
             share = if_less(length, spread(SHORTEST), spread(ONE / SHORTEST), ONE / length)
             store(a, its.lengths.first + token * its.lengths.apart + head, share)
-            for i in range(part, part + sizes.head_size):
+            for i in range(part, part + its.sizes.head_size):
                 store(a, i, load(a, i) * share)
 
 
 @kernel
-def shape_heads_gradient(tokens, sizes, a, its, dheads):
+def shape_heads_gradient(tokens, a, its, dheads):
     """Replaces D of queries, keys and values by D of what is convolved."""
     for token in range(tokens):
-        x0 = its.convolved.first + token * its.convolved.apart
+        x0 = its.given.first + token * its.given.apart
         y0 = its.heads.first + token * its.heads.apart
         d0 = dheads.first + token * dheads.apart
-        for head in range(2 * sizes.heads):
-            moved, along = head * sizes.head_width, spread(ZERO)
-            for i in range(moved, moved + sizes.head_size):
+        for head in range(2 * its.sizes.heads):
+            moved, along = head * its.sizes.head_width, spread(ZERO)
+            for i in range(moved, moved + its.sizes.head_size):
                 along = fma(load(a, y0 + i), load(a, d0 + i), along)
             share = load(a, its.lengths.first + token * its.lengths.apart + head)
             # Below the shortest length, by which they are divided then, it is no part of it.
             along = if_less(share, spread(ONE / SHORTEST), along, spread(ZERO))
-            for i in range(moved, moved + sizes.head_size):
+            for i in range(moved, moved + its.sizes.head_size):
                 store(a, d0 + i, (load(a, d0 + i) - load(a, y0 + i) * along) * share)
-        for i in range(3 * sizes.joined):
+        for i in range(3 * its.sizes.joined):
             store(a, d0 + i, load(a, d0 + i) * silu_slope(load(a, x0 + i)))
 
 
 @kernel
-def fade(first, rows, heads, layers, a, its, w):
+def fade(first, rows, a, its, w):
     """Replaces w x by log a, and writes its slopes and sums."""
-    for head in range(heads):
-        rate, offset = np.float32(math.exp(w[layers.log_rate + head])), w[layers.offset + head]
+    for head in range(its.sizes.heads):
+        rate, offset = np.float32(math.exp(w[its.log_rate + head])), w[its.offset + head]
         for token in range(first, first + rows):
             index = its.log_kept.first + token * its.log_kept.apart + head
             given = load(a, index) + offset
@@ -291,63 +154,63 @@ def fade(first, rows, heads, layers, a, its, w):
 
 
 @kernel
-def remember(first, rows, keep, count, sizes, layers, a, its, w):
+def remember(first, rows, a, its, w):
     """Writes what is mixed of some tokens, given what is projected of them and of all before.
 
     Args:
-        count: of tokens whose rows are kept.
-        keep: whether all that gradients need is kept.
+        its: a `Remember`, with the rows of one group.
     """
-    if layers.convolution >= 0:
-        start = layers.convolution
-        convolve(first, rows, 3 * sizes.joined, start, a, its.given, its.convolved, w)
-    shape_heads(first, rows, sizes, a, its)
-    most = TWO if layers.signed else ONE
+    count = rows if its.keep else 0
+    scales = its.scales if its.keep else its.scales - first
+    shape_heads(first, rows, a, its)
+    most = TWO if its.signed else ONE
     for token in range(first, first + rows):
-        for head in range(sizes.heads):
+        for head in range(its.sizes.heads):
             index = its.strengths.first + token * its.strengths.apart + head
             store(a, index, sigmoid(load(a, index)) * most)
-    if layers.fades:
-        fade(first, rows, sizes.heads, layers, a, its, w)
-    for head in range(sizes.heads):
-        moved = head * sizes.head_width
+    if its.fades:
+        fade(first, rows, a, its, w)
+    for head in range(its.sizes.heads):
+        moved = head * its.sizes.head_width
         for begin in range(first, first + rows, QUERIES):
             some = min(QUERIES, first + rows - begin)
-            recall(begin, some, head, keep, count, sizes, layers, a, its)
+            recall(begin, some, head, count, a, its)
         x = Rows(its.recalled.first + first * its.recalled.apart + moved, its.recalled.apart)
-        kept = NormStates(
-            its.units + first * its.recalled.apart + moved, its.scales + head * count + first
-        )
-        norm(rows, layers.norm, a, x, x, kept, w)
+        units = its.units.first + first * its.recalled.apart + moved
+        norm(rows, norm_of(its), a, x, x, NormStates(units, scales + head * count + first), w)
     for token in range(first, first + rows):
-        for i in range(sizes.joined):
+        for i in range(its.sizes.joined):
             value = load(a, its.recalled.first + token * its.recalled.apart + i)
-            if layers.fades:
+            if its.fades:
                 gate = load(a, its.gate.first + token * its.gate.apart + i)
                 value = value * silu(gate)
             store(a, its.mixed.first + token * its.mixed.apart + i, value)
 
 
 @kernel
-def recall(first, some, head, keep, count, sizes, layers, a, its):
-    """Writes what one head recalls at some tokens, and what it writes there to its memory."""
-    query, row = its.heads.first + head * sizes.head_width, its.heads.apart
-    key, value = query + sizes.joined, query + 2 * sizes.joined
-    written = Rows(its.written.first + head * sizes.head_width, its.written.apart)
-    o = its.recalled.first + head * sizes.head_width
-    at = (head * count + first) * its.pairs.apart if keep else 0
+def recall(first, some, head, count, a, its):
+    """Writes what one head recalls at some tokens, and what it writes there to its memory.
+
+    Args:
+        count: of tokens whose rows are kept.
+    """
+    query, row = its.heads.first + head * its.sizes.head_width, its.heads.apart
+    key, value = query + its.sizes.joined, query + 2 * its.sizes.joined
+    written = Rows(its.written.first + head * its.sizes.head_width, its.written.apart)
+    o = its.recalled.first + head * its.sizes.head_width
+    at = (head * count + first) * its.pairs.apart if its.keep else 0
     pairs, reads = its.pairs.first + at, its.reads.first + at
     since, apart = its.since.first + at, its.pairs.apart
     known = (first + some + 3) // 4 * 4
-    end = count if keep else known
+    end = count if its.keep else known
     keys = Matrix(key, row, 1)
     before = Matrix(key + first * row, row, 1)
-    product(some, known, sizes.head_size, a, before, keys, Rows(pairs, apart), False)
+    product(some, known, its.sizes.head_size, a, before, keys, Rows(pairs, apart), False)
     before = Matrix(query + first * row, row, 1)
-    product(some, known, sizes.head_size, a, before, keys, Rows(reads, apart), False)
+    product(some, known, its.sizes.head_size, a, before, keys, Rows(reads, apart), False)
     for number in range(some):
         token, moved = first + number, number * apart
-        if layers.fades:
+        if its.fades:
             now = load(a, its.sums.first + token * its.sums.apart + head)
             for other in range(token):
                 then = load(a, its.sums.first + other * its.sums.apart + head)
@@ -359,47 +222,43 @@ def recall(first, some, head, keep, count, sizes, layers, a, its):
         clear(a, reads + moved + token + 1, end - token - 1)
         u = written.first + token * written.apart
         left, right = Matrix(pairs + moved, apart, 1), Matrix(written.first, 1, written.apart)
-        product(1, sizes.head_width, token, a, left, right, Rows(u, 0), False)
+        product(1, its.sizes.head_width, token, a, left, right, Rows(u, 0), False)
         strength = load(a, its.strengths.first + token * its.strengths.apart + head)
-        for i in range(sizes.head_width):
+        for i in range(its.sizes.head_width):
             rest = load(a, value + token * row + i) - load(a, u + i)
             store(a, value + token * row + i, rest)
             store(a, u + i, rest * strength)
     left, right = Matrix(reads, apart, 1), Matrix(written.first, 1, written.apart)
     to = Rows(o + first * its.recalled.apart, its.recalled.apart)
-    product(some, sizes.head_width, first + some, a, left, right, to, False)
+    product(some, its.sizes.head_width, first + some, a, left, right, to, False)
 
 
 @kernel
-def remember_gradient(tokens, sizes, layers, a, its, to, w, gradient):
-    """From D of what is mixed to D of what is projected, in rows of `to`."""
-    for token in range(tokens if layers.fades else 0):
-        for i in range(sizes.joined):
+def remember_gradient(tokens, a, to, w, gradient):
+    """From D of what is mixed to D of what is projected, in rows of `to`, a `RememberGradient`."""
+    its = to.forward
+    for token in range(tokens if its.fades else 0):
+        for i in range(its.sizes.joined):
             index = to.mixed.first + token * to.mixed.apart + i
             gate = load(a, its.gate.first + token * its.gate.apart + i)
             normed, d = load(a, its.recalled.first + token * its.recalled.apart + i), load(a, index)
             store(a, to.gate.first + token * to.gate.apart + i, d * normed * silu_slope(gate))
             store(a, index, d * silu(gate))
-    for head in range(sizes.heads):
-        moved = head * sizes.head_width
+    for head in range(its.sizes.heads):
+        moved = head * its.sizes.head_width
         d = Rows(to.mixed.first + moved, to.mixed.apart)
-        kept = NormStates(its.units + moved, its.scales + head * tokens)
-        norm_gradient(tokens, layers.norm, a, d, d, kept, to.sums, w, gradient, False)
-        recall_gradient(tokens, head, sizes, layers, a, its, to)
-    shape_heads_gradient(tokens, sizes, a, its, to.heads)
-    if layers.convolution >= 0:
-        start = layers.convolution
-        convolve_gradient(
-            tokens, 3 * sizes.joined, start, a, its.given, to.heads, to.given, w, gradient
-        )
-    most = HALF if layers.signed else ONE
-    for head in range(sizes.heads):
+        kept = NormStates(its.units.first + moved, its.scales + head * tokens)
+        norm_gradient(tokens, norm_of(its), a, d, d, kept, to.sums, w, gradient, False)
+        recall_gradient(tokens, head, a, its, to)
+    shape_heads_gradient(tokens, a, its, to.given)
+    most = HALF if its.signed else ONE
+    for head in range(its.sizes.heads):
         rate, offset = spread(ZERO), spread(ZERO)
         for token in range(tokens):
             index = to.strengths.first + token * to.strengths.apart + head
             strength = load(a, its.strengths.first + token * its.strengths.apart + head)
             store(a, index, load(a, index) * strength * (ONE - strength * most))
-            if layers.fades:
+            if its.fades:
                 index = to.log_kept.first + token * to.log_kept.apart + head
                 moved = token * its.log_kept.apart + head
                 d = load(a, index)
@@ -407,25 +266,25 @@ def remember_gradient(tokens, sizes, layers, a, its, to, w, gradient):
                 d = d * load(a, its.slopes.first + moved)
                 offset = offset + d
                 store(a, index, d)
-        if layers.fades:
-            gradient[layers.log_rate + head] += total(rate)
-            gradient[layers.offset + head] += total(offset)
+        if its.fades:
+            gradient[its.log_rate + head] += total(rate)
+            gradient[its.offset + head] += total(offset)
 
 
 @kernel
-def recall_gradient(tokens, head, sizes, layers, a, its, to):
+def recall_gradient(tokens, head, a, its, to):
     """From D of what one head recalls to D of its queries, keys and values, of strengths and of the
     logarithm of what is kept.
     """
-    moved, row, apart = head * sizes.head_width, its.heads.apart, its.pairs.apart
-    query, dquery = its.heads.first + moved, to.heads.first + moved
-    key, dkey = query + sizes.joined, dquery + sizes.joined
-    rest, dvalue = query + 2 * sizes.joined, dquery + 2 * sizes.joined
+    moved, row, apart = head * its.sizes.head_width, its.heads.apart, its.pairs.apart
+    query, dquery = its.heads.first + moved, to.given.first + moved
+    key, dkey = query + its.sizes.joined, dquery + its.sizes.joined
+    rest, dvalue = query + 2 * its.sizes.joined, dquery + 2 * its.sizes.joined
     o, u = to.mixed.first + moved, its.written.first + moved
     at = head * tokens * apart
     pairs, reads, since = its.pairs.first + at, its.reads.first + at, its.since.first + at
     dpairs, dreads = to.pairs.first, to.reads.first
-    width = sizes.head_width
+    width = its.sizes.head_width
     left, right = Matrix(reads, 1, apart), Matrix(o, 1, to.mixed.apart)
     product(tokens, width, tokens, a, left, right, Rows(dvalue, row), False)
     for token in range(tokens - 1, -1, -1):
@@ -451,7 +310,7 @@ def recall_gradient(tokens, head, sizes, layers, a, its, to):
         for other in range(token):
             index = moved + other
             dread, dpair = load(a, dreads + index), ZERO - load(a, dpairs + index)
-            if layers.fades:
+            if its.fades:
                 of_log = fma(dread, load(a, reads + index), dpair * load(a, pairs + index))
                 sums = sums + of_log
                 there = to.log_kept.first + other * to.log_kept.apart + head
@@ -464,7 +323,7 @@ def recall_gradient(tokens, head, sizes, layers, a, its, to):
         store(a, to.log_kept.first + token * to.log_kept.apart + head, sums)
         clear(a, dpairs + moved + token, tokens - token)
         clear(a, dreads + moved + token + 1, tokens - token - 1)
-    if layers.fades:
+    if its.fades:
         for token in range(tokens - 2, -1, -1):
             here = to.log_kept.first + token * to.log_kept.apart + head
             store(a, here, load(a, here) + load(a, here + to.log_kept.apart))
@@ -478,14 +337,3 @@ def recall_gradient(tokens, head, sizes, layers, a, its, to):
     product(tokens, width, tokens, a, left, by_key, Rows(dkey, row), True)
     left = Matrix(dreads, 1, apart)
     product(tokens, width, tokens, a, left, Matrix(query, 1, row), Rows(dkey, row), True)
-
-
-@kernel
-def project_gradient(tokens, layers, a, x, to, dx, w, gradient, add):
-    """From D of what is projected to D of what is read of tokens: writes it, or adds to it."""
-    given = to.given if layers.convolution >= 0 else to.heads
-    apply_gradient(tokens, layers.query_key_value, a, x, given, dx, w, gradient, add)
-    apply_gradient(tokens, layers.strength, a, x, to.strengths, dx, w, gradient, True)
-    if layers.fades:
-        apply_gradient(tokens, layers.fading, a, x, to.log_kept, dx, w, gradient, True)
-        apply_gradient(tokens, layers.gate, a, x, to.gate, dx, w, gradient, True)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seqcls.engines.compiled.arithmetic import ERFC_SINGLE
+from seqcls.engines.lanes.layers import LAYER
 from seqcls.engines.lanes.vector import (
     HALF,
     ONE,
@@ -185,9 +186,6 @@ def multiply(rows, columns, a, x, factors):
 # y = weight unit + bias,  bias = 0 for `rms`
 #
 # D x = r (D u - unit mean(D u unit) - mean(D u)),  D u = weight D y,  mean(D u) only for `nn`
-
-NONE, RMS, LAYER = range(3)
-NORMS = {"none": NONE, "rms": RMS, "nn": LAYER}
 
 
 class Norm(NamedTuple):

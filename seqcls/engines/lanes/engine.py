@@ -6,38 +6,31 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jaxtyping import Float, Int64
 
-from seqcls.config import COUPLED, NetworkConfig
+from seqcls.config import NetworkConfig
+from seqcls.counts import counts_suffice
 from seqcls.engines.compiled.engine import CompiledEngine
-from seqcls.engines.compiled.machine_code import (
-    RECURRENT,
-    RECURRENT_OUTPUTS,
-    TRANSFORMER,
-    TRANSFORMER_OUTPUTS,
-)
+from seqcls.engines.compiled.machine_code import TAPE
 from seqcls.engines.lanes.packing import shapes
-from seqcls.engines.lanes.transformer_sizes import MIXERS, MOST_BLOCKS, mixers_of
+from seqcls.engines.lanes.programs import slots_of
 from seqcls.kinds import Examples
 from seqcls.kinds.base import Scored, Written
-from seqcls.models import compiled_program
-from seqcls.models.architectures import Compiled
+from seqcls.models import MODELS
+from seqcls.models.positions import POSITIONS
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
 
 if TYPE_CHECKING:
     from seqcls.engines.compiled.engine import Program
-    from seqcls.engines.lanes.program import LaneCell, LaneProgram
+    from seqcls.engines.lanes.cell import LaneCell
+    from seqcls.engines.lanes.program import LaneProgram
 
 
 def cell_of(config: NetworkConfig) -> "LaneCell":
     """What is compiled of a network that the engine can train; loaded only where it is used."""
-    if compiled_program(config) == "transformer":
-        from seqcls.engines.lanes.transformer_cell import TransformerCell
+    from seqcls.engines.lanes.cell import LaneCell
 
-        return TransformerCell(config)
-    from seqcls.engines.lanes.recurrent_cell import RecurrentCell
-
-    return RecurrentCell(config)
+    return LaneCell(config)
 
 
 def program_of(problem: Problem) -> "LaneProgram":
@@ -57,25 +50,6 @@ def lane_logits(
     return cell_of(config).logits(weights, strings)
 
 
-WIDEST: Mapping[Compiled, int] = {"transformer": 128, "recurrent": 512}
-WIDEST_WRITING: Mapping[Compiled, int] = {"transformer": 128, "recurrent": 256}
-"""By program, the widest hidden state that it trains: beyond, PyTorch's matrix products are as
-fast. Measured by `benchmarks.plain`, `WIDE`, with 64 strings of 0 to 40 tokens, and where all
-tokens are read by `benchmarks.outputs`, where they are outputs."""
-
-MOST_TOKENS = 64
-"""The most tokens of an alphabet: each token type costs as much as a number of the hidden state.
-Beside the head of a Transformer that writes it is little."""
-
-POSITIONS = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative", *COUPLED)
-
-
-PARTS: Mapping[Compiled, tuple[str, str]] = {
-    "transformer": (TRANSFORMER, TRANSFORMER_OUTPUTS),
-    "recurrent": (RECURRENT, RECURRENT_OUTPUTS),
-}
-"""By program, the parts that train what gives one answer, and what is read at every token."""
-
 _SHORT = {"train_max_length": 4, "validation_max_length": 4}
 
 
@@ -83,35 +57,35 @@ class Lanes(CompiledEngine):
     """One member after another in compiled code, with a string in each lane of a vector."""
 
     name = "lanes"
-    by_counts = False
     precisions = ("float32",)
     least: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        TRANSFORMER: {"task": "parity", **_SHORT},
-        RECURRENT: {"task": "parity", "architecture": "rnn", "readout": "last", **_SHORT},
-        TRANSFORMER_OUTPUTS: {"task": "copy", **_SHORT},
-        RECURRENT_OUTPUTS: {"task": "copy", "architecture": "rnn", **_SHORT},
+        TAPE: {"task": "copy", **_SHORT},
     }
-    compiling = "compiling for this machine ({part}), once: about half a minute"
+    compiling = "compiling for this machine (lanes), once: about a minute"
 
     def _obstacle(self, problem: Problem) -> str | None:
         others = problem.lacks("outputs") and not problem.at_places
         if others and (reason := problem.lacks("labels")):
             return reason
-        return _why_not_compiled(problem.network)
+        config = problem.network
+        for part in (MODELS[config.architecture], POSITIONS[config.positions]):
+            if (reason := part.not_compiled(config)) is not None:
+                return reason
+        if config.precision != "float32":
+            return f"precision={config.precision!r} has half the lanes, and is not compiled"
+        if config.dropout_rate > 0:
+            return f"dropout_rate={config.dropout_rate} is not compiled"
+        return None
+
+    def reads_counts(self, problem: Problem) -> bool:
+        labels = problem.lacks("labels") is None
+        return labels and counts_suffice(problem.network, training=True) is None
 
     def part_of(self, config: NetworkConfig) -> str:
-        at_once, writing = PARTS[compiled_program(config) or "recurrent"]
-        return at_once if config.head == "string" else writing
+        return TAPE
 
     def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]]:
-        # The sizes alone, which load no Numba.
-        if compiled_program(config) == "transformer":
-            from seqcls.engines.lanes import transformer_slots
-
-            return shapes(config, transformer_slots.slots_of(config))
-        from seqcls.engines.lanes import recurrent_sizes
-
-        return shapes(config, recurrent_sizes.slots_of(config))
+        return shapes(config, slots_of(config))
 
     def load(self) -> None:
         from seqcls.engines.lanes import batches  # noqa: F401
@@ -165,44 +139,3 @@ class Lanes(CompiledEngine):
             strict=True,
         )
         return [Written(tokens[:count], ended, score) for tokens, count, ended, score in rows]
-
-
-def _no_blocks(config: NetworkConfig) -> str | None:
-    letters = mixers_of(config)
-    if unknown := sorted(set(letters) - set(MIXERS.values())):
-        return f"layers={config.layers!r}: blocks of {unknown[0]!r} are not compiled"
-    if len(letters) > MOST_BLOCKS and config.architecture != "transformer":
-        return f"{len(letters)} blocks of mixers: up to {MOST_BLOCKS} are compiled"
-    return None
-
-
-def _why_not_compiled(config: NetworkConfig) -> str | None:
-    if (program := compiled_program(config)) is None:
-        return f"architecture={config.architecture!r} is not compiled"
-    if config.positions not in POSITIONS:
-        return f"positions={config.positions!r} are not compiled"
-    if program == "transformer" and (reason := _no_blocks(config)) is not None:
-        return reason
-    if config.precision != "float32":
-        return f"precision={config.precision!r} has half the lanes, and is not compiled"
-    if config.dropout_rate > 0:
-        return f"dropout_rate={config.dropout_rate} is not compiled"
-    if config.attention_scale == "learned_log_length":
-        return "attention_scale='learned_log_length' is not compiled"
-    at_tokens = config.head != "string"
-    if config.num_letters > MOST_TOKENS and not (at_tokens and program == "transformer"):
-        return f"an alphabet of {config.num_letters} tokens: up to {MOST_TOKENS} are compiled"
-    widest = (WIDEST_WRITING if at_tokens else WIDEST)[program]
-    if config.hidden_size > widest:
-        return f"hidden_size={config.hidden_size}: up to {widest} it is faster than PyTorch"
-    if at_tokens and config.position_range:
-        return f"position_range={config.position_range} is compiled only where one token is read"
-    if at_tokens:
-        return None
-    if config.readout == "last_letter":
-        return "readout='last_letter' is not compiled"
-    if config.final_norm:
-        return "final_norm=True is compiled only where all tokens are read"
-    if config.position_draw != "sorted":
-        return f"position_draw={config.position_draw!r} is compiled only where all tokens are read"
-    return None

@@ -8,14 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from seqcls.engines.lanes.elementary import exp
-from seqcls.engines.lanes.tiles import COLUMNS, LinearLayer, Rows, apply, apply_gradient, clear
+from seqcls.engines.lanes.tiles import clear
 from seqcls.engines.lanes.vector import (
     HALF,
     LANES,
     ONE,
     ZERO,
     absolute,
-    fma,
     if_less,
     inlined,
     kernel,
@@ -73,15 +72,6 @@ def sigmoid_of(x):
 
 
 @kernel
-def classify(width, a, read0, w, classifier, bias, logits):
-    """Writes the logits of a group's strings, given the state that is read of each."""
-    value = spread_at(w, bias)
-    for i in range(width):
-        value = fma(load(a, read0 + i), spread_at(w, classifier + i), value)
-    store(logits, 0, value)
-
-
-@kernel
 def group_loss(logits, targets, weights, scaled, slopes):
     """The sum of a group's losses in nats; leaves D logit of each in `slopes`.
 
@@ -122,19 +112,9 @@ class Head(NamedTuple):
     letters, and PAD, in this order; the last two letters are SEP and END.
     """
 
-    layer: LinearLayer
     outputs: int
     at_places: bool
     """Whether it answers, so that any number may be the one that is right."""
-
-
-@kernel
-def head_of(sizes, parameters):
-    """The head, as kernels take it."""
-    outputs = (sizes.outputs + 3) // 4 * 4
-    bias = parameters.classifier_bias if sizes.biases and not sizes.tied else -1
-    weight = parameters.embedding if sizes.tied else parameters.classifier
-    return Head(LinearLayer(sizes.width, outputs, weight, bias), sizes.outputs, sizes.at_places)
 
 
 class Taught(NamedTuple):
@@ -182,18 +162,16 @@ def likeliest(head, a, first, kept):
 
 
 @kernel
-def token_losses(rows, first, head, a, states, outputs, w, taught, share, training):
-    """Adds up the losses of what is to be predicted of rows of states; their sum in nats.
+def token_losses(rows, first, head, a, outputs, taught, share, training):
+    """Adds up the losses of what is to be predicted at rows; their sum in nats.
 
     Args:
         first: the first one's number in `taught`.
-        states: the `Rows` that the head reads.
-        outputs: `Rows` of scratch; D of the head's numbers is left in them.
+        outputs: `Rows` of the head's numbers; D of these is left in them.
         taught: a `Taught`.
         share: what each loss counts for in the gradient.
         training: whether gradients are wanted, or which tokens are missed.
     """
-    apply(rows, head.layer, a, states, outputs, w, False)
     kept, loss = taught.kept, 0.0
     for r in range(rows):
         number, row = outputs.first + r * outputs.apart, first + r
@@ -285,31 +263,6 @@ def set_losses(row, number, head, a, taught, share, training):
     return loss
 
 
-@kernel
-def teach_tokens(
-    training, begin, end, head, a, states, outputs, d_states, w, gradient, taught, share, loss
-):  # fmt: skip
-    """Adds to `loss` those of rows of states, as `token_losses` does, from the first of which
-    anything is to be predicted to the end; in training, writes D of all states before the end.
-    """
-    if not training:
-        for start in range(begin, end, COLUMNS):
-            read, count = rows_from(states, start), min(COLUMNS, end - start)
-            loss += token_losses(count, start, head, a, read, outputs, w, taught, share, False)
-        return loss
-    read, to = rows_from(states, begin), rows_from(d_states, begin)
-    loss += token_losses(end - begin, begin, head, a, read, outputs, w, taught, share, True)
-    clear(a, d_states.first, begin * d_states.apart)
-    apply_gradient(end - begin, head.layer, a, read, outputs, to, w, gradient, False)
-    return loss
-
-
-@kernel
-def rows_from(rows, first):
-    """Rows without the first ones."""
-    return Rows(rows.first + first * rows.apart, rows.apart)
-
-
 # What is written so far: which token comes next in each lane, and when an output ends.
 
 
@@ -362,16 +315,6 @@ def any_goes_on(outputs, first, end):
             if goes_on(outputs, group, lane):
                 return True
     return False
-
-
-@kernel
-def write_next(outputs, head, a, states, after, w, first, groups, place):
-    """Adds to each output of some groups the likeliest token after the one at a place, given the
-    states there, one row for each group; the head's numbers are left `after` them.
-    """
-    apply(groups, head.layer, a, states, after, w, False)
-    for group in range(groups):
-        write_likeliest(outputs, head, a, after.first + group * after.apart, first + group, place)
 
 
 @kernel

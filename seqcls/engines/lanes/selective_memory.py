@@ -19,13 +19,13 @@ and y SiLU(z) is what is mixed. Backward, from the last token on,
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from seqcls.engines.lanes.delta_memory import convolve, convolve_gradient
 from seqcls.engines.lanes.elementary import TWO, exp, sigmoid, silu, silu_slope, softplus
-from seqcls.engines.lanes.tiles import LinearLayer, Rows, apply, apply_gradient, clear
+from seqcls.engines.lanes.layers import Rows
+from seqcls.engines.lanes.tiles import apply, apply_gradient, clear
 from seqcls.engines.lanes.vector import (
     ONE,
     ZERO,
@@ -39,128 +39,42 @@ from seqcls.engines.lanes.vector import (
 )
 
 
-class SelectiveLayers(NamedTuple):
-    """The layers of a memory, and where its other parameters begin."""
-
-    input: LinearLayer
-    convolution: int
-    convolution_bias: int
-    selection: LinearLayer
-    """Rows: r, filled up; then B, then C."""
-    step_size: LinearLayer
-    log_rate: int
-    skip: int
-    signed: bool
-
-
-class SelectiveRooms(NamedTuple):
-    """Where its states stand, a row a token."""
-
-    given: Rows
-    """u before it is convolved, and z."""
-    convolved: Rows
-    channels: Rows
-    """u."""
-    selected: Rows
-    steps: Rows
-    slopes: Rows
-    """Those of D by W r + b."""
-    memory: Rows
-    """h; where it is not kept, the rows of all tokens are one."""
-    answered: Rows
-    """y."""
-    mixed: Rows
-    rates: int
-    """Where A begins, a vector each."""
-
-
-class SelectiveGradients(NamedTuple):
-    """Where gradients of its states stand, a row a token."""
-
-    mixed: Rows
-    given: Rows
-    channels: Rows
-    selected: Rows
-    steps: Rows
-    memory: int
-    rates: int
+@kernel
+def fill_rates(a, its, w):
+    """Writes A of a `Rates`."""
+    for index in range(its.sizes.channels * its.sizes.numbers):
+        store(a, its.rates + index, spread(np.float32(math.exp(w[its.log_rate + index]))))
 
 
 @kernel
-def selective_layers(number, sizes, parameters):
-    """The layers of the memory of the block of that number."""
-    p, channels = number * parameters.block_size, sizes.channels
-    return SelectiveLayers(
-        LinearLayer(sizes.width, 2 * channels, p + parameters.channels, -1),
-        p + parameters.channels_convolution,
-        p + parameters.channels_convolution_bias,
-        LinearLayer(channels, sizes.ranks + 2 * sizes.numbers, p + parameters.selection, -1),
-        LinearLayer(
-            sizes.ranks, channels, p + parameters.step_size, p + parameters.step_size_bias
-        ),
-        p + parameters.log_rates,
-        p + parameters.skip,
-        sizes.signed,
-    )  # fmt: skip
+def memory_of(its, group):
+    """Where h stands of a group; where it is not kept, the rows of all its tokens are one."""
+    size = its.sizes.channels * its.sizes.numbers
+    return Rows(its.memory, size) if its.keep else Rows(its.memory + group * size, 0)
 
 
 @kernel
-def selective_rooms(number, keep, sizes, at):
-    """Where the states of the memory of the block of that number stand."""
-    moved, row = number * at.block_size, sizes.channels + 1
-    return SelectiveRooms(
-        Rows(at.channels_given + moved, 2 * sizes.channels + 1),
-        Rows(at.channels_convolved + moved, row),
-        Rows(at.channels + moved, row),
-        Rows(at.selected + moved, sizes.ranks + 2 * sizes.numbers + 1),
-        Rows(at.steps + moved, row),
-        Rows(at.step_slopes + moved, row),
-        Rows(at.memory + moved, sizes.channels * sizes.numbers if keep else 0),
-        Rows(at.answered + moved, row),
-        Rows(at.mixed + moved, sizes.mixed + 1),
-        at.rates + moved,
-    )
+def select(first, rows, group, a, its, w):
+    """Writes what is mixed of some tokens, given what is projected of them and of all before.
 
-
-@kernel
-def selective_gradients(sizes, at):
-    """Where the gradients of a memory's states stand."""
-    row = sizes.channels + 1
-    return SelectiveGradients(
-        Rows(at.mixed_gradient, sizes.mixed + 1),
-        Rows(at.channels_given_gradient, 2 * sizes.channels + 1),
-        Rows(at.channels_gradient, row),
-        Rows(at.selected_gradient, sizes.ranks + 2 * sizes.numbers + 1),
-        Rows(at.steps_gradient, row),
-        at.memory_gradient,
-        at.rates_gradient,
-    )
-
-
-@kernel
-def fill_rates(sizes, layers, a, rates, w):
-    """Writes A."""
-    for index in range(sizes.channels * sizes.numbers):
-        store(a, rates + index, spread(np.float32(math.exp(w[layers.log_rate + index]))))
-
-
-@kernel
-def select(first, rows, sizes, layers, a, its, w):
-    """Writes what is mixed of some tokens, given what is projected of them and of all before."""
-    channels, numbers = sizes.channels, sizes.numbers
-    convolve(first, rows, channels, layers.convolution, a, its.given, its.convolved, w)
+    Args:
+        its: a `Select`, with the rows of that group.
+    """
+    memories = memory_of(its, group)
+    channels, numbers = its.sizes.channels, its.sizes.numbers
+    convolve(first, rows, channels, its.convolution, a, its.given, its.convolved, w)
     for token in range(first, first + rows):
         for c in range(channels):
             index = its.convolved.first + token * its.convolved.apart + c
-            value = load(a, index) + spread_at(w, layers.convolution_bias + c)
+            value = load(a, index) + spread_at(w, its.convolution_bias + c)
             store(a, index, value)
             store(a, its.channels.first + token * its.channels.apart + c, silu(value))
     here = rows_on(its.channels, first)
     selected, steps = rows_on(its.selected, first), rows_on(its.steps, first)
-    apply(rows, layers.selection, a, here, selected, w, False)
-    apply(rows, layers.step_size, a, selected, steps, w, False)
+    apply(rows, its.selection, a, here, selected, w, False)
+    apply(rows, its.step_size, a, selected, steps, w, False)
     for token in range(first, first + rows):
-        write = its.selected.first + token * its.selected.apart + sizes.ranks
+        write = its.selected.first + token * its.selected.apart + its.sizes.ranks
         read = write + numbers
         for c in range(channels):
             index = its.steps.first + token * its.steps.apart + c
@@ -169,13 +83,13 @@ def select(first, rows, sizes, layers, a, its, w):
             store(a, index, step)
             store(a, its.slopes.first + token * its.slopes.apart + c, sigmoid(raw))
             u = load(a, its.channels.first + token * its.channels.apart + c)
-            y, written = u * spread_at(w, layers.skip + c), step * u
+            y, written = u * spread_at(w, its.skip + c), step * u
             for s in range(numbers):
-                memory = its.memory.first + token * its.memory.apart + c * numbers + s
+                memory = memories.first + token * memories.apart + c * numbers + s
                 factor = exp(ZERO - step * load(a, its.rates + c * numbers + s))
-                if layers.signed:
+                if its.signed:
                     factor = factor * TWO - ONE
-                before = load(a, memory - its.memory.apart) if token > 0 else spread(ZERO)
+                before = load(a, memory - memories.apart) if token > 0 else spread(ZERO)
                 h = fma(factor, before, written * load(a, write + s))
                 store(a, memory, h)
                 y = fma(load(a, read + s), h, y)
@@ -191,14 +105,16 @@ def rows_on(rows, first):
 
 
 @kernel
-def select_gradient(tokens, sizes, layers, a, its, to, w, gradient):
-    """From D of what is mixed to D of what is projected."""
-    channels, numbers = sizes.channels, sizes.numbers
+def select_gradient(tokens, a, to, w, gradient):
+    """From D of what is mixed to D of what is projected, of a `SelectGradient`."""
+    its = to.forward
+    memories = memory_of(its, 0)
+    channels, numbers = its.sizes.channels, its.sizes.numbers
     clear(a, to.memory, channels * numbers)
     clear(a, to.rates, channels * numbers)
     for token in range(tokens - 1, -1, -1):
-        write = its.selected.first + token * its.selected.apart + sizes.ranks
-        dwrite = to.selected.first + token * to.selected.apart + sizes.ranks
+        write = its.selected.first + token * its.selected.apart + its.sizes.ranks
+        dwrite = to.selected.first + token * to.selected.apart + its.sizes.ranks
         read, dread = write + numbers, dwrite + numbers
         clear(a, dwrite, 2 * numbers)
         for c in range(channels):
@@ -209,13 +125,13 @@ def select_gradient(tokens, sizes, layers, a, its, to, w, gradient):
             dy = d * silu(z)
             u = load(a, its.channels.first + token * its.channels.apart + c)
             step = load(a, its.steps.first + token * its.steps.apart + c)
-            gradient[layers.skip + c] += total(dy * u)
+            gradient[its.skip + c] += total(dy * u)
             dwritten, dstep, written = spread(ZERO), spread(ZERO), step * u
             for s in range(numbers):
                 index = c * numbers + s
-                memory = its.memory.first + token * its.memory.apart + index
+                memory = memories.first + token * memories.apart + index
                 h, rate = load(a, memory), load(a, its.rates + index)
-                before = load(a, memory - its.memory.apart) if token > 0 else spread(ZERO)
+                before = load(a, memory - memories.apart) if token > 0 else spread(ZERO)
                 dh = fma(dy, load(a, read + s), load(a, to.memory + index))
                 store(a, dread + s, fma(dy, h, load(a, dread + s)))
                 store(a, dwrite + s, fma(dh, written, load(a, dwrite + s)))
@@ -223,7 +139,7 @@ def select_gradient(tokens, sizes, layers, a, its, to, w, gradient):
                 e = exp(ZERO - step * rate)
                 de = dh * before
                 factor = e
-                if layers.signed:
+                if its.signed:
                     factor, de = e * TWO - ONE, de * TWO
                 along = de * e * rate
                 dstep = dstep - along
@@ -232,15 +148,15 @@ def select_gradient(tokens, sizes, layers, a, its, to, w, gradient):
             slope = load(a, its.slopes.first + token * its.slopes.apart + c)
             dstep = fma(dwritten, u, dstep) * slope
             store(a, to.steps.first + token * to.steps.apart + c, dstep)
-            du = fma(dwritten, step, dy * spread_at(w, layers.skip + c))
+            du = fma(dwritten, step, dy * spread_at(w, its.skip + c))
             store(a, to.channels.first + token * to.channels.apart + c, du)
     for index in range(channels * numbers):
-        gradient[layers.log_rate + index] += total(load(a, to.rates + index))
+        gradient[its.log_rate + index] += total(load(a, to.rates + index))
     apply_gradient(
-        tokens, layers.step_size, a, its.selected, to.steps, to.selected, w, gradient, False
+        tokens, its.step_size, a, its.selected, to.steps, to.selected, w, gradient, False
     )
     apply_gradient(
-        tokens, layers.selection, a, its.channels, to.selected, to.channels, w, gradient, True
+        tokens, its.selection, a, its.channels, to.selected, to.channels, w, gradient, True
     )
     for c in range(channels):
         bias = spread(ZERO)
@@ -250,7 +166,7 @@ def select_gradient(tokens, sizes, layers, a, its, to, w, gradient):
             d = load(a, index) * silu_slope(value)
             store(a, index, d)
             bias = bias + d
-        gradient[layers.convolution_bias + c] += total(bias)
+        gradient[its.convolution_bias + c] += total(bias)
     convolve_gradient(
-        tokens, channels, layers.convolution, a, its.given, to.channels, to.given, w, gradient
+        tokens, channels, its.convolution, a, its.given, to.channels, to.given, w, gradient
     )

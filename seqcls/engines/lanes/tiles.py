@@ -253,13 +253,6 @@ _product_rows, _product_one = (_product_block(rows, False) for rows in (ROWS, 1)
 _more_rows, _more_one = (_product_block(rows, True) for rows in (ROWS, 1))
 
 
-class Rows(NamedTuple):
-    """Rows of vectors in an array."""
-
-    first: int
-    apart: int
-
-
 class Matrix(NamedTuple):
     """Rows or columns in an array, and the steps along them that sums run over."""
 
@@ -367,17 +360,6 @@ def clear(a, start, vectors):
 # Linear layers.
 #
 # y = W x + b        D W = D y (x) x, summed over rows and lanes      D b = D y      D x = W^T D y
-
-
-class LinearLayer(NamedTuple):
-    """A layer: its widths, filled up, and where its parameters begin."""
-
-    inputs: int
-    outputs: int
-    weight: int
-    """Rows of so many inputs."""
-    bias: int
-    """-1 where there is none."""
 
 
 @kernel

@@ -34,6 +34,17 @@ class Scheme(Loadable):
         return None
 
     @classmethod
+    def not_compiled(cls, config: NetworkConfig) -> str | None:
+        """Why the compiled engines have no network with these positions; None where they have."""
+        if not cls.is_compiled:
+            return f"positions={config.positions!r} are not compiled"
+        if config.head != "string" and config.position_range:
+            return (
+                f"position_range={config.position_range} is compiled only where one token is read"
+            )
+        return None
+
+    @classmethod
     def table_size(cls, config: NetworkConfig) -> int | None:
         """How many places there are; None where there is no end to them."""
         return None
@@ -137,6 +148,7 @@ class Fire(Scheme):
     """A learned function of distances."""
 
     path = "seqcls.models.positions.schemes:Fire"
+    is_compiled = True
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:

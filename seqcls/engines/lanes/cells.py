@@ -1,0 +1,184 @@
+# Compiled by Numba, which infers the types of arguments: what has none here is compiled.
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
+"""The cells of recurrent networks, at one token of some groups, forward and backward.
+
+    RNN     h = tanh(g)
+    GRU     r, z = sigmoid(g + u)    n = tanh(g + r u)    h = (1 - z) n + z h'
+    LSTM    i, f, o = sigmoid(g)    m = tanh(g)    c = f c' + i m    h = o tanh(c)
+    sLSTM   i, f, z, o = g    m = max(log sigmoid(f) + m', i)
+            t = exp(i - m)    k = exp(log sigmoid(f) + m' - m)
+            c = k c' + t tanh(z)    n = k n' + t    h = sigmoid(o) c / n
+
+h', c', m' and n' are those of the token before, g what the input gives to each gate, and but with
+GRU what the state before gives as well; with GRU that is u, since r comes between. Backward, the
+h of an sLSTM does not depend on m, and
+
+    D o = D h c / n    D c += D h o / n    D n -= D h h / n
+    D t = D c z + D n  D k = D c c' + D n n'
+
+Rows of states are `row` apart, those of gates `gates_row`.
+"""
+
+import numpy as np
+
+from seqcls.engines.lanes.elementary import exp, sigmoid, softplus, tanh
+from seqcls.engines.lanes.vector import ONE, ZERO, fma, kernel, larger, load, spread, store
+
+LOWEST = np.float32(-1e30)
+"""What stands for minus infinity before the first token."""
+
+
+@kernel
+def rnn(rows, width, a, g0, gates_row, h0, row):
+    """Writes the states; the gates become what the gradient needs."""
+    for r in range(rows):
+        for i in range(width):
+            state = tanh(load(a, g0 + r * gates_row + i))
+            store(a, g0 + r * gates_row + i, state)
+            store(a, h0 + r * row + i, state)
+
+
+@kernel
+def rnn_gradient(rows, width, a, g0, dg0, gates_row, dh0, row):
+    """Writes D g, given D h of each row."""
+    for r in range(rows):
+        for i in range(width):
+            state = load(a, g0 + r * gates_row + i)
+            slope = ONE - state * state
+            store(a, dg0 + r * gates_row + i, load(a, dh0 + r * row + i) * slope)
+
+
+@kernel
+def gru(rows, width, a, g0, u0, gates_row, before0, h0, row):
+    """Writes the states; the gates become r, z and n."""
+    for r in range(rows):
+        for i in range(width):
+            g, u = g0 + r * gates_row + i, u0 + r * gates_row + i
+            reset = sigmoid(load(a, g) + load(a, u))
+            update = sigmoid(load(a, g + width) + load(a, u + width))
+            candidate = tanh(fma(reset, load(a, u + 2 * width), load(a, g + 2 * width)))
+            before = load(a, before0 + r * row + i)
+            store(a, g, reset)
+            store(a, g + width, update)
+            store(a, g + 2 * width, candidate)
+            store(a, h0 + r * row + i, fma(update, before - candidate, candidate))
+
+
+@kernel
+def gru_gradient(rows, width, a, g0, u0, dg0, du0, gates_row, before0, dh0, row):
+    """Writes D g and D u, given D h; what of D h' does not come by u replaces D h."""
+    for r in range(rows):
+        for i in range(width):
+            at = r * gates_row + i
+            reset, update = load(a, g0 + at), load(a, g0 + at + width)
+            candidate, from_state = load(a, g0 + at + 2 * width), load(a, u0 + at + 2 * width)
+            d = load(a, dh0 + r * row + i)
+            d_candidate = d * (ONE - update) * (ONE - candidate * candidate)
+            d_reset = d_candidate * from_state * reset * (ONE - reset)
+            before = load(a, before0 + r * row + i)
+            d_update = d * (before - candidate) * update * (ONE - update)
+            store(a, dg0 + at, d_reset)
+            store(a, dg0 + at + width, d_update)
+            store(a, dg0 + at + 2 * width, d_candidate)
+            store(a, du0 + at, d_reset)
+            store(a, du0 + at + width, d_update)
+            store(a, du0 + at + 2 * width, d_candidate * reset)
+            store(a, dh0 + r * row + i, d * update)
+
+
+@kernel
+def lstm(rows, width, a, g0, gates_row, before0, c0, tanh0, h0, row):
+    """Writes states and cells; the gates become i, f, m and o."""
+    for r in range(rows):
+        for i in range(width):
+            g, at = g0 + r * gates_row + i, r * row + i
+            take, keep = sigmoid(load(a, g)), sigmoid(load(a, g + width))
+            candidate, give = tanh(load(a, g + 2 * width)), sigmoid(load(a, g + 3 * width))
+            cell = fma(keep, load(a, before0 + at), take * candidate)
+            shown = tanh(cell)
+            store(a, g, take)
+            store(a, g + width, keep)
+            store(a, g + 2 * width, candidate)
+            store(a, g + 3 * width, give)
+            store(a, c0 + at, cell)
+            store(a, tanh0 + at, shown)
+            store(a, h0 + at, give * shown)
+
+
+@kernel
+def lstm_gradient(rows, width, a, g0, dg0, gates_row, before0, tanh0, dh0, dc0, row):
+    """Writes D g, given D h and D c; D c' replaces D c."""
+    for r in range(rows):
+        for i in range(width):
+            g, at = r * gates_row + i, r * row + i
+            take, keep = load(a, g0 + g), load(a, g0 + g + width)
+            candidate, give = load(a, g0 + g + 2 * width), load(a, g0 + g + 3 * width)
+            shown, d = load(a, tanh0 + at), load(a, dh0 + at)
+            d_cell = fma(d * give, ONE - shown * shown, load(a, dc0 + at))
+            store(a, dg0 + g, d_cell * candidate * take * (ONE - take))
+            store(a, dg0 + g + width, d_cell * load(a, before0 + at) * keep * (ONE - keep))
+            store(a, dg0 + g + 2 * width, d_cell * take * (ONE - candidate * candidate))
+            store(a, dg0 + g + 3 * width, d * shown * give * (ONE - give))
+            store(a, dc0 + at, d_cell * keep)
+
+
+@kernel
+def slstm(rows, heads, width, size, a, g0, gates_row, before0, c0, h0, row, is_first):
+    """Writes states; the gates become t, k, tanh(z) and sigmoid(o).
+
+    Of each head the gates stand beside one another. At `c0` are cells, and `size` on each time
+    normalizers, stabilizers and the slopes of log sigmoid(f); at `before0` those of the token
+    before.
+    """
+    n, m, slopes = size, 2 * size, 3 * size
+    for r in range(rows):
+        for head in range(heads):
+            for i in range(width):
+                g, at = g0 + r * gates_row + head * 4 * width + i, r * row + head * width + i
+                given, forget = load(a, g), load(a, g + width)
+                before = spread(LOWEST) if is_first else load(a, before0 + m + at)
+                keep = before - softplus(ZERO - forget)
+                stabilizer = larger(keep, given)
+                take, keep = exp(given - stabilizer), exp(keep - stabilizer)
+                candidate, give = tanh(load(a, g + 2 * width)), sigmoid(load(a, g + 3 * width))
+                cell, normalizer = take * candidate, take
+                if not is_first:
+                    cell = fma(keep, load(a, before0 + at), cell)
+                    normalizer = fma(keep, load(a, before0 + n + at), normalizer)
+                store(a, c0 + slopes + at, ONE - sigmoid(forget))
+                store(a, g, take)
+                store(a, g + width, keep)
+                store(a, g + 2 * width, candidate)
+                store(a, g + 3 * width, give)
+                store(a, c0 + at, cell)
+                store(a, c0 + n + at, normalizer)
+                store(a, c0 + m + at, stabilizer)
+                store(a, h0 + at, give * cell / normalizer)
+
+
+@kernel
+def slstm_gradient(
+    rows, heads, width, size, a, g0, dg0, gates_row, before0, c0, dh0, dc0, dn0, row, is_first
+):  # fmt: skip
+    """Writes D g, given D h, D c and D n; D c' and D n' replace D c and D n."""
+    n, slopes = size, 3 * size
+    for r in range(rows):
+        for head in range(heads):
+            for i in range(width):
+                moved, at = r * gates_row + head * 4 * width + i, r * row + head * width + i
+                g, dg = g0 + moved, dg0 + moved
+                take, keep = load(a, g), load(a, g + width)
+                candidate, give = load(a, g + 2 * width), load(a, g + 3 * width)
+                share = ONE / load(a, c0 + n + at)
+                d, shown = load(a, dh0 + at), load(a, c0 + at) * share
+                dc = fma(d * give, share, load(a, dc0 + at))
+                dn = load(a, dn0 + at) - d * give * shown * share
+                dkeep = spread(ZERO)
+                if not is_first:
+                    dkeep = fma(dc, load(a, before0 + at), dn * load(a, before0 + n + at))
+                store(a, dg, fma(dc, candidate, dn) * take)
+                store(a, dg + width, dkeep * keep * load(a, c0 + slopes + at))
+                store(a, dg + 2 * width, dc * take * (ONE - candidate * candidate))
+                store(a, dg + 3 * width, d * shown * give * (ONE - give))
+                store(a, dc0 + at, dc * keep)
+                store(a, dn0 + at, dn * keep)

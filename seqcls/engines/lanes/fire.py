@@ -1,0 +1,211 @@
+# Compiled by Numba, which infers the types of arguments: what has none here is compiled.
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
+"""What FIRE adds to scores: a small network of how far a token is, as a share of what is read.
+
+    share = psi(d) / psi(m),  psi(x) = log(1 + c x),  m = max(L, n)
+    f_h = sum_k V_hk max(0, u_k share + b_k) + v_h
+
+d is the distance of two tokens. With a causal mask n is how many tokens the attending one reads,
+itself among them: all strings have the same numbers, so distances stand in the lanes. Else n is the
+length of the string, and each lane has its own. Li et al. (2024).
+
+    D psi(d) = D share / psi(m)       D psi(m) = -D share share / psi(m)
+    D c = D psi(x) x / (1 + c x)      D L = D psi(L) c / (1 + c L) where L > n
+"""
+
+import math
+
+import numpy as np
+
+from seqcls.engines.lanes.layers import FIRE_UNITS
+from seqcls.engines.lanes.tiles import clear
+from seqcls.engines.lanes.vector import (
+    LANES,
+    ZERO,
+    fma,
+    if_less,
+    kernel,
+    larger,
+    load,
+    spread,
+    spread_at,
+    store,
+    total,
+)
+
+
+@kernel
+def vectors_of(row, o):
+    """How many vectors of numbers a row has: of all distances, or of those to tokens before."""
+    return row // LANES + 1 if o.causal else o.tokens
+
+
+@kernel
+def fill_shares(o, begin, end, known, lengths, a, w):
+    """Writes the shares of rows: of the tokens from `begin` to `end`, or one row for the strings.
+
+    Args:
+        o: a `Fire`.
+        known: tokens of each string, filled up.
+        lengths: (lane).
+    """
+    scale, threshold = (
+        math.exp(np.float64(w[o.log_scale])),
+        math.exp(np.float64(w[o.log_threshold])),
+    )
+    if o.causal:
+        for row in range(begin, end):
+            whole = math.log1p(scale * max(threshold, row + 1.0))
+            share0 = (o.shares + (row - begin) * o.tokens) * LANES
+            for distance in range(vectors_of(row, o) * LANES):
+                a[share0 + distance] = np.float32(math.log1p(scale * distance) / whole)
+        return
+    for lane in range(LANES):
+        whole = math.log1p(scale * max(threshold, max(lengths[lane], 1.0)))
+        for distance in range(known):
+            share = math.log1p(scale * distance) / whole
+            a[(o.shares + distance) * LANES + lane] = np.float32(share)
+
+
+@kernel
+def fire(o, begin, end, known, lengths, a, w):
+    """Writes what is added to scores, head by head, in rows as those of the shares."""
+    fill_shares(o, begin, end, known, lengths, a, w)
+    for row in range(begin, end if o.causal else begin + 1):
+        count = vectors_of(row, o) if o.causal else known
+        moved = (row - begin) * o.tokens
+        for head in range(o.heads):
+            number0 = o.numbers + head * o.rows * o.tokens + moved
+            for index in range(count):
+                share = load(a, o.shares + moved + index)
+                value = spread_at(w, o.output_bias + head)
+                for unit in range(FIRE_UNITS):
+                    inner = fma(
+                        share, spread_at(w, o.input + unit), spread_at(w, o.input_bias + unit)
+                    )
+                    weight = spread_at(w, o.output + head * FIRE_UNITS + unit)
+                    value = fma(larger(inner, spread(ZERO)), weight, value)
+                store(a, number0 + index, value)
+
+
+@kernel
+def fire_gradient(o, sums, count, known, lengths, a, w, gradient):
+    """Adds D of the network's parameters, from D of its numbers, and clears these.
+
+    Args:
+        o: a `Fire`; D of its numbers stands at `o.gradient`.
+        sums: where scratch begins: of each unit two vectors, and of each head one more than units.
+        count: tokens.
+    """
+    units, heads = FIRE_UNITS, o.heads
+    clear(a, sums, 2 * units + heads * (units + 1))
+    out0 = sums + 2 * units
+    scale, threshold = (
+        math.exp(np.float64(w[o.log_scale])),
+        math.exp(np.float64(w[o.log_threshold])),
+    )
+    d_scale = d_threshold = 0.0
+    for row in range(count if o.causal else 1):
+        moved = row * o.tokens
+        for index in range(vectors_of(row, o) if o.causal else known):
+            share, d_share = load(a, o.shares + moved + index), spread(ZERO)
+            for unit in range(units):
+                weight = spread_at(w, o.input + unit)
+                inner = fma(share, weight, spread_at(w, o.input_bias + unit))
+                value, d_inner = larger(inner, spread(ZERO)), spread(ZERO)
+                for head in range(heads):
+                    at = o.gradient + head * o.rows * o.tokens + moved + index
+                    given, to = load(a, at), out0 + head * (units + 1) + unit
+                    store(a, to, fma(given, value, load(a, to)))
+                    d_inner = fma(given, spread_at(w, o.output + head * units + unit), d_inner)
+                d_inner = if_less(spread(ZERO), inner, d_inner, spread(ZERO))
+                store(a, sums + unit, fma(d_inner, share, load(a, sums + unit)))
+                store(a, sums + units + unit, load(a, sums + units + unit) + d_inner)
+                d_share = fma(d_inner, weight, d_share)
+            for head in range(heads):
+                at = o.gradient + head * o.rows * o.tokens + moved + index
+                to = out0 + head * (units + 1) + units
+                store(a, to, load(a, to) + load(a, at))
+                store(a, at, spread(ZERO))
+            store(a, o.shares + moved + index, d_share)
+            for lane in range(LANES):
+                distance = np.float64(index * LANES + lane if o.causal else index)
+                read = row + 1.0 if o.causal else max(lengths[lane], 1.0)
+                longest = max(threshold, read)
+                whole, part = math.log1p(scale * longest), math.log1p(scale * distance)
+                here = np.float64(a[(o.shares + moved + index) * LANES + lane]) / whole
+                d_whole = -here * part / whole
+                d_scale += here * distance / (1 + scale * distance)
+                d_scale += d_whole * longest / (1 + scale * longest)
+                if threshold > read:
+                    d_threshold += d_whole * scale / (1 + scale * threshold)
+    gradient[o.log_scale] += np.float32(d_scale * scale)
+    gradient[o.log_threshold] += np.float32(d_threshold * threshold)
+    for unit in range(units):
+        gradient[o.input + unit] += total(load(a, sums + unit))
+        gradient[o.input_bias + unit] += total(load(a, sums + units + unit))
+    for head in range(heads):
+        for unit in range(units):
+            given = total(load(a, out0 + head * (units + 1) + unit))
+            gradient[o.output + head * units + unit] += given
+        gradient[o.output_bias + head] += total(load(a, out0 + head * (units + 1) + units))
+
+
+@kernel
+def add_fire(queries, first, keys, a, scores0, row, causal, tokens, number0):
+    """Adds them to the scores of one head; queries are the tokens from `first` on.
+
+    Args:
+        number0: where the head's begin: with a causal mask those of the first query.
+        tokens: how far rows of them are from each other.
+    """
+    for query in range(queries):
+        for key in range(keys):
+            distance, index = abs(first + query - key), scores0 + query * row + key
+            if causal:
+                at = (number0 + query * tokens) * LANES + distance
+                added = spread_at(a, at) if key <= first + query else spread(ZERO)
+            else:
+                added = load(a, number0 + distance)
+            store(a, index, load(a, index) + added)
+
+
+@kernel
+def add_fire_gradient(queries, first, keys, a, dscores0, row, causal, tokens, d0):
+    """Adds D scores of one head to D of these numbers."""
+    for query in range(queries):
+        for key in range(keys):
+            distance, given = abs(first + query - key), load(a, dscores0 + query * row + key)
+            if not causal:
+                store(a, d0 + distance, load(a, d0 + distance) + given)
+            elif key <= first + query:
+                a[(d0 + query * tokens) * LANES + distance] += total(given)
+
+
+@kernel
+def place_of_read(read, key, causal, tokens, number0, lane):
+    """Where the number of the one token of a lane that is read and of a key stands; -1 for none."""
+    token = max(read[lane], 0)
+    if not causal:
+        return (number0 + abs(token - key)) * LANES + lane
+    return (number0 + token * tokens) * LANES + token - key if key <= token else -1
+
+
+@kernel
+def add_read_fire(keys, a, scores0, causal, tokens, number0, read):
+    """Adds them where one token of each lane is read: to one row of scores."""
+    for key in range(keys):
+        for lane in range(LANES):
+            at = place_of_read(read, key, causal, tokens, number0, lane)
+            if at >= 0:
+                a[(scores0 + key) * LANES + lane] += a[at]
+
+
+@kernel
+def add_read_fire_gradient(keys, a, dscores0, causal, tokens, d0, read):
+    """Adds D scores where one token of each lane is read."""
+    for key in range(keys):
+        for lane in range(LANES):
+            at = place_of_read(read, key, causal, tokens, d0, lane)
+            if at >= 0:
+                a[at] += a[(dscores0 + key) * LANES + lane]

@@ -1,0 +1,247 @@
+# Compiled by Numba, which infers the types of arguments: what has none here is compiled.
+# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
+"""Kernels that move rows: gathered, copied, added, scaled, averaged, unfolded; tables of layers."""
+
+import math
+
+import numpy as np
+
+from seqcls.engines.lanes.elementary import exp
+from seqcls.engines.lanes.layers import Rows
+from seqcls.engines.lanes.vector import (
+    LANES,
+    ONE,
+    ZERO,
+    fma,
+    if_less,
+    inlined,
+    kernel,
+    larger,
+    load,
+    spread,
+    spread_at,
+    store,
+    total,
+)
+
+
+@inlined
+def rows_from(start, apart, first):
+    """Rows from one on; a negative distance says that there is room for these alone."""
+    return Rows(start, -apart) if apart < 0 else Rows(start + first * apart, apart)
+
+
+@inlined
+def rows_of_group(start, apart, first, group, groups):
+    """All rows of one group, whichever there is room for."""
+    if apart < 0:
+        return Rows(start + (first - group) * apart, -groups * apart)
+    return Rows(start + group * apart, groups * apart)
+
+
+@kernel
+def gather(width, a, x, read, y):
+    """Writes of each group the row that is read in each lane, zero where there is none."""
+    for group in range(read.shape[0]):
+        for i in range(width):
+            for lane in range(LANES):
+                row = read[group, lane]
+                to = (y.first + group * y.apart + i) * LANES + lane
+                a[to] = a[(x.first + row * x.apart + i) * LANES + lane] if row >= 0 else ZERO
+
+
+@kernel
+def scatter(width, a, dy, read, dx):
+    """Adds D of what is read to D of its row."""
+    for group in range(read.shape[0]):
+        for i in range(width):
+            for lane in range(LANES):
+                row = read[group, lane]
+                if row >= 0:
+                    given = a[(dy.first + group * dy.apart + i) * LANES + lane]
+                    a[(dx.first + row * dx.apart + i) * LANES + lane] += given
+
+
+@kernel
+def average(width, a, x, is_token, share, groups, tokens, starts, y):
+    """Writes each group's mean over the tokens of each string.
+
+    Args:
+        is_token: where a vector for each row begins, and `share` one for each group.
+        starts: (token): its first row, and the end of the last.
+    """
+    for group in range(groups):
+        for i in range(width):
+            value = spread(ZERO)
+            for token in range(tokens):
+                row = starts[token] + group
+                if row < starts[token + 1]:
+                    value = fma(
+                        load(a, x.first + row * x.apart + i), load(a, is_token + row), value
+                    )
+            store(a, y.first + group * y.apart + i, value * load(a, share + group))
+
+
+@kernel
+def average_gradient(width, a, dy, is_token, share, tokens, starts, dx):
+    """Writes D of all tokens."""
+    for token in range(tokens):
+        for row in range(starts[token], starts[token + 1]):
+            group = row - starts[token]
+            here = load(a, is_token + row) * load(a, share + group)
+            for i in range(width):
+                given = load(a, dy.first + group * dy.apart + i)
+                store(a, dx.first + row * dx.apart + i, given * here)
+
+
+@kernel
+def scale(rows, columns, a, x, factor0):
+    """Multiplies each row by a vector of its own."""
+    for r in range(rows):
+        factor = load(a, factor0 + r)
+        for index in range(x.first + r * x.apart, x.first + r * x.apart + columns):
+            store(a, index, load(a, index) * factor)
+
+
+@kernel
+def scale_heads(rows, o, a, w, first):
+    """Writes y of a `ScaleHeads`."""
+    width, share = o.heads.head_width, share_of(o.heads)
+    for r in range(rows):
+        factor = load(a, o.factors + first + r)
+        for head in range(o.heads.heads):
+            bias = spread(w[o.bias + head] * share)
+            by = fma(factor, spread_at(w, o.scale + head), bias)
+            for i in range(head * width, (head + 1) * width):
+                store(a, o.y.first + r * o.y.apart + i, load(a, o.x.first + r * o.x.apart + i) * by)
+
+
+@kernel
+def scale_heads_gradient(rows, o, dy, dx, a, w, gradient, first):
+    """Writes D x, and adds to D of the learned numbers."""
+    width, share = o.heads.head_width, share_of(o.heads)
+    for head in range(o.heads.heads):
+        d_scale, d_bias = spread(ZERO), spread(ZERO)
+        for r in range(rows):
+            factor, given = load(a, o.factors + first + r), spread(ZERO)
+            by = fma(factor, spread_at(w, o.scale + head), spread(w[o.bias + head] * share))
+            for i in range(head * width, (head + 1) * width):
+                here = load(a, dy.first + r * dy.apart + i)
+                given = fma(here, load(a, o.x.first + r * o.x.apart + i), given)
+                store(a, dx.first + r * dx.apart + i, here * by)
+            d_scale, d_bias = fma(given, factor, d_scale), d_bias + given
+        gradient[o.scale + head] += total(d_scale)
+        gradient[o.bias + head] += total(d_bias) * share
+
+
+@inlined
+def share_of(heads):
+    """One over the root of the head size."""
+    return np.float32(1 / math.sqrt(max(heads.head_size, 1)))
+
+
+@kernel
+def enlarge(rows, columns, a, x, size):
+    """Multiplies rows by the root of a size."""
+    factor = spread(np.float32(math.sqrt(size)))
+    for r in range(rows):
+        for index in range(x.first + r * x.apart, x.first + r * x.apart + columns):
+            store(a, index, load(a, index) * factor)
+
+
+@kernel
+def copy(rows, columns, a, x, y):
+    """Copies rows."""
+    for r in range(rows):
+        for c in range(columns):
+            store(a, y.first + r * y.apart + c, load(a, x.first + r * x.apart + c))
+
+
+@kernel
+def add(rows, columns, a, x, y):
+    """Adds x to y."""
+    for r in range(rows):
+        for c in range(columns):
+            to = y.first + r * y.apart + c
+            store(a, to, load(a, to) + load(a, x.first + r * x.apart + c))
+
+
+@kernel
+def elu(rows, columns, width, size, a, x, slopes):
+    """Replaces x by ELU of it plus 1, but what heads are filled up with; leaves the slopes."""
+    for r in range(rows):
+        for index in range(columns):
+            value, slope = load(a, x.first + r * x.apart + index), spread(ZERO)
+            if index % width < size:
+                small = exp(ZERO - larger(ZERO - value, spread(ZERO)))
+                slope = if_less(spread(ZERO), value, spread(ONE), small)
+                value = if_less(spread(ZERO), value, value + ONE, small)
+            store(a, x.first + r * x.apart + index, value)
+            store(a, slopes.first + r * slopes.apart + index, slope)
+
+
+@kernel
+def unfold(first, rows, groups, steps, shared, parts, width, a, x, y, back):
+    """Copies columns to a row for each step, or of D of these rows back to D of a token's."""
+    for number in range(first, first + rows):
+        token, group, one = number // groups, number % groups, x.first + (number - first) * x.apart
+        for step in range(steps):
+            row = ((token - first // groups) * steps + step) * groups + group
+            other = y.first + row * y.apart
+            for i in range(shared):
+                if not back:
+                    store(a, other + i, load(a, one + i))
+                elif step == 0:
+                    store(a, one + i, load(a, other + i))
+                else:
+                    store(a, one + i, load(a, one + i) + load(a, other + i))
+            for part in range(parts):
+                here = one + shared + (part * steps + step) * width
+                there = other + shared + part * width
+                for i in range(width):
+                    if back:
+                        store(a, here + i, load(a, there + i))
+                    else:
+                        store(a, there + i, load(a, here + i))
+
+
+@kernel
+def fold(rows, groups, steps, width, a, x, y, back):
+    """Copies the row of each token's last step, or D of it back, with zeros for the other steps."""
+    for number in range(rows):
+        token, group = number // groups, number % groups
+        for step in range(steps):
+            here = x.first + ((token * steps + step) * groups + group) * x.apart
+            there = y.first + number * y.apart
+            for i in range(width):
+                if not back and step == steps - 1:
+                    store(a, there + i, load(a, here + i))
+                elif back:
+                    value = load(a, there + i) if step == steps - 1 else spread(ZERO)
+                    store(a, here + i, value)
+
+
+@kernel
+def make_table(it, w):
+    """Writes what each token type gives to a layer: (output, type); `it` is a `Table`."""
+    for output in range(it.outputs):
+        for kind in range(it.kinds):
+            value = ZERO
+            for i in range(it.inputs):
+                value += (
+                    w[it.weight + output * it.inputs + i] * w[it.embedding + kind * it.inputs + i]
+                )
+            w[it.table + output * it.kinds + kind] = value
+
+
+@kernel
+def table_gradient(it, w, gradient):
+    """From D of the table to those of the layer and of the embedding; clears it."""
+    for output in range(it.outputs):
+        for kind in range(it.kinds):
+            d = gradient[it.table + output * it.kinds + kind]
+            gradient[it.table + output * it.kinds + kind] = ZERO
+            for i in range(it.inputs):
+                weight, embedded = it.weight + output * it.inputs, it.embedding + kind * it.inputs
+                gradient[weight + i] += d * w[embedded + i]
+                gradient[embedded + i] += d * w[weight + i]

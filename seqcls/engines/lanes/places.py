@@ -1,0 +1,228 @@
+"""What the places of tokens mean in each scheme, in NumPy; PyTorch is not loaded.
+
+The definitions are those of `seqcls.models.positions`, draws included, and tested so.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Int32, Int64
+
+from seqcls.cache import remembered
+from seqcls.config import NetworkConfig
+from seqcls.engines.lanes.batches import Blank, Groups, Lesson, coupled_of
+from seqcls.engines.lanes.packing import padded_size
+from seqcls.engines.lanes.positions import PositionArrays
+from seqcls.engines.lanes.programs import has_table
+from seqcls.engines.lanes.vector import lanes
+from seqcls.kinds.transduction import separator_id
+from seqcls.models.positions import table_size
+from seqcls.models.positions.numbers import (
+    angles,
+    buckets,
+    draw_positions,
+    slopes,
+    tested_positions,
+    waves,
+)
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import CLS, FIRST_LETTER
+
+
+def make_positions(
+    config: NetworkConfig,
+    rows: Int64[np.ndarray, " group"],
+    places: Sequence[Int64[np.ndarray, " _"]],
+    tokens: int,
+) -> PositionArrays:
+    """The places of strings in groups.
+
+    Args:
+        rows: of each group, which of `places` are its tokens'.
+        places: one after another, or drawn at random.
+        tokens: of the longest string, filled up.
+    """
+    numbers = np.zeros((len(places), tokens), np.int32)
+    for row, drawn in zip(numbers, places, strict=True):
+        row[: len(drawn)] = drawn[:tokens]
+    scheme = config.positions
+    added, cosines, sines = (np.zeros((1, 1, 1), np.float32) for _ in range(3))
+    distances, slope = np.zeros((2, 1), np.int64), np.zeros(1, np.float32)
+    if scheme == "sinusoidal":
+        added = np.zeros((*numbers.shape, padded_size(config.hidden_size)), np.float32)
+        added[:, :, : config.hidden_size] = waves(numbers, config.hidden_size)
+    elif scheme == "learned":
+        # Beyond the table there is only padding: strings that are longer are not asked about.
+        numbers = np.minimum(numbers, (table_size(config) or 1) - 1)
+    elif scheme == "rotary":
+        turned = angles(numbers, config.attention_head_size)
+        cosines, sines = np.cos(turned).astype(np.float32), np.sin(turned).astype(np.float32)
+    elif scheme == "alibi":
+        slope = np.array(slopes(config.num_attention_heads), np.float32)
+    elif scheme == "relative":
+        # An encoder reads in both directions, a decoder backwards, all else as its mask says.
+        both = config.attention_mask == "full"
+        ways = (True, False) if config.architecture == "encoder_decoder" else (both, both)
+        every = np.arange(-tokens, tokens + 1)
+        distances = np.stack([buckets(every, both_directions=way) for way in ways])
+    return PositionArrays(rows, numbers[:, :, None], added, cosines, sines, distances, slope)
+
+
+@remembered
+def fixed_positions(network: NetworkConfig, groups: int, tokens: int) -> PositionArrays:
+    """The places of tokens one after another, the same for all groups."""
+    return make_positions(network, np.zeros(groups, np.int64), [np.arange(tokens)], tokens)
+
+
+def positions_of(
+    network: NetworkConfig,
+    groups: Groups,
+    batch_size: int = 0,
+    rng: np.random.Generator | None = None,
+) -> PositionArrays:
+    """The places of strings that are answered once; with a generator, those of training in batches
+    of this size.
+    """
+    strings, drawn_from = groups.strings, network.position_range
+    count, tokens, _ = strings.ids.shape
+    if rng is not None and network.position_draw == "shifted":
+        lengths = strings.lengths.reshape(-1)[groups.places]
+        places = np.broadcast_to(np.arange(tokens), (len(lengths), tokens))
+        offsets = _offsets(network, rng, places, lengths, batch_size)
+        return in_lanes(network, shift_positions(network, places, offsets), groups.places, count)
+    if not drawn_from:
+        return fixed_positions(network, count, tokens)
+    if rng is None:
+        # All strings of a group have the same length.
+        known, rows = np.unique(strings.lengths.max(axis=1), return_inverse=True)
+        seed = network.place_seed
+        drawn = [tested_positions(drawn_from, seed, length) for length in known.tolist()]
+    else:
+        starts = np.concatenate([[0], strings.ends[:-1]])
+        # The longest strings of a batch stand in its first group.
+        longest = strings.lengths[starts].max(axis=1).tolist()
+        drawn = [draw_positions(rng, drawn_from, length) for length in longest]
+        rows = np.repeat(np.arange(len(drawn)), np.diff(strings.ends, prepend=0))
+    return make_positions(network, rows.astype(np.int64), drawn, tokens)
+
+
+def positions_of_lesson(
+    network: NetworkConfig,
+    lesson: Lesson,
+    batch_size: int = 0,
+    rng: np.random.Generator | None = None,
+) -> PositionArrays:
+    """The places of strings at whose tokens something is predicted; with a generator, those of
+    training in batches of this size.
+    """
+    count, tokens, _ = lesson.taught.strings.ids.shape
+    if not has_table(network):
+        return fixed_positions(network, count, tokens)
+    places = _without_draws(network, lesson, is_drawn=rng is not None)
+    if rng is not None:
+        lengths = lesson.taught.strings.lengths.reshape(-1)[lesson.groups.places]
+        offsets = _offsets(network, rng, places, lengths, batch_size)
+        places = shift_positions(network, places, offsets)
+    return in_lanes(network, places, *lesson.lanes_of_strings)
+
+
+def written_positions(
+    network: NetworkConfig, blank: Blank, inputs: TokenStrings, tokens: int
+) -> PositionArrays:
+    """The places of inputs and of all tokens that may be written."""
+    groups = len(blank.begins)
+    if not has_table(network):
+        return fixed_positions(network, groups, tokens)
+    if network.coupling:
+        places = _coupled_with_outputs(network, inputs, tokens)
+    else:
+        places = np.broadcast_to(np.arange(tokens), (len(inputs), tokens))
+    return in_lanes(network, places, blank.places, groups)
+
+
+# Places in a learned table that differ from string to string.
+
+StringPlaces = Int64[np.ndarray, "string position"]
+
+
+def _without_draws(network: NetworkConfig, lesson: Lesson, *, is_drawn: bool) -> StringPlaces:
+    """The places of each string's tokens when nothing is learned, 0 after its end; where they are
+    drawn, those from which training moves them.
+    """
+    if lesson.coupled is not None:
+        return lesson.coupled if is_drawn else _in_test(network, lesson.coupled)
+    tokens = lesson.taught.strings.ids.shape[1]
+    return np.broadcast_to(np.arange(tokens), (len(lesson.groups.places), tokens))
+
+
+def _offsets(
+    network: NetworkConfig,
+    rng: np.random.Generator,
+    places: StringPlaces,
+    lengths: Int64[np.ndarray, " string"],
+    batch_size: int,
+) -> Int64[np.ndarray, " string"]:
+    """By how much training moves each string's places, batch after batch."""
+    size = table_size(network)
+    assert size is not None
+    if network.coupling:
+        left = size - 1 - places.max(axis=1)
+    elif network.position_draw == "shifted":
+        left = size - lengths
+    else:
+        return np.zeros(len(places), np.int64)
+    starts = range(0, len(left), batch_size)
+    return np.concatenate(
+        [rng.integers(0, left[start : start + batch_size], endpoint=True) for start in starts]
+    )
+
+
+def shift_positions(
+    network: NetworkConfig, places: StringPlaces, offsets: Int64[np.ndarray, " string"]
+) -> StringPlaces:
+    """Places moved by an offset each; those that tokens share with none stay at 0."""
+    if network.coupling:
+        return np.where(places > 0, places + offsets[:, None], 0)
+    return np.asarray(places + offsets[:, None])
+
+
+def _coupled_with_outputs(
+    network: NetworkConfig, inputs: TokenStrings, tokens: int
+) -> StringPlaces:
+    """The places of inputs and of all tokens that may follow them, whichever they are."""
+    ids = np.pad(inputs.ids, ((0, 0), (1, tokens)), constant_values=FIRST_LETTER)[:, :tokens]
+    after = np.arange(tokens) > inputs.lengths[:, None]
+    ids = np.where(after, FIRST_LETTER, ids).astype(np.int64)
+    ids[:, 0] = CLS
+    ids[np.arange(len(ids)), inputs.lengths + 1] = separator_id(network)
+    return _in_test(network, coupled_of(network, ids))
+
+
+def _in_test(network: NetworkConfig, places: StringPlaces) -> StringPlaces:
+    """Places that tokens share, moved as in tests."""
+    # PyTorch is loaded where places are shared.
+    from seqcls.models.positions.places import tested_offset
+
+    return shift_positions(network, places, np.full(len(places), tested_offset(network.coupling)))
+
+
+def in_lanes(
+    network: NetworkConfig,
+    places: StringPlaces,
+    lanes_of_strings: Int64[np.ndarray, " string"],
+    groups: int,
+) -> PositionArrays:
+    """Places as compiled code takes them, of each string its own.
+
+    Args:
+        network: one with a learned table.
+        lanes_of_strings: each string's group's number times the lanes, and its lane.
+    """
+    size, tokens = table_size(network), places.shape[1]
+    assert size is not None
+    numbers: Int32[np.ndarray, "string position"] = np.zeros((groups * lanes(), tokens), np.int32)
+    # Beyond the table there is only padding.
+    numbers[lanes_of_strings] = np.minimum(places, size - 1)
+    by_lane = numbers.reshape(groups, lanes(), tokens).transpose(0, 2, 1)
+    fixed = fixed_positions(network, groups, tokens)
+    return fixed._replace(rows=np.arange(groups), numbers=np.ascontiguousarray(by_lane))
