@@ -1,17 +1,13 @@
 """Attention as one mixer among others: causal, with positions that are in its scores alone."""
 
-import math
-
 import torch
-from torch import Tensor
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Recorder
-from seqcls.models.blocks import Attending, Attention
+from seqcls.models.blocks import Attending, Attention, Caching, attending_next
 from seqcls.models.mixing import Mixer, MixerMemory, State
 from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.schemes import Positions
-from seqcls.models.transformer import attended_once
 
 
 class AttentionMixer(Mixer):
@@ -27,8 +23,10 @@ class AttentionMixer(Mixer):
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
         places = torch.arange(states.shape[1], device=states.device).unsqueeze(0)
         attendable = (places <= places.mT).expand(len(states), -1, -1)
-        scale = self._scale(places + 1, states)[:, None, :, None]
-        attending = Attending(attendable, scale, self.positions, places)
+        read = (places + 1).to(states.dtype)
+        scale = torch.ones_like(read) if self.config.attention_scale == "sqrt" else read.log()
+        bias = self.positions.bias(places, places)
+        attending = Attending(attendable, scale[:, None, :, None], self.positions, places, bias)
         output: Hidden = self.attention(states, attending, record)
         return output
 
@@ -43,17 +41,7 @@ class AttentionMixer(Mixer):
 
     def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
         lengths, keys, values = kept
-        read = torch.arange(int(lengths.max()) + 1, device=state.device) <= lengths.unsqueeze(1)
-        scale = self._scale(lengths + 1, state)[:, None, None, None]
-        attending = Attending(read.unsqueeze(1), scale, self.positions, lengths.unsqueeze(1))
-        given = attended_once(self.attention, state.unsqueeze(1), attending, keys, values)
+        attending = attending_next(self.config, self.positions, lengths)
+        record = Caching(lengths, {"key": keys, "value": values})
+        given: Hidden = self.attention(state.unsqueeze(1), attending, record)
         return given[:, 0], (lengths + 1, keys, values)
-
-    def _scale(self, tokens: Tensor, states: Tensor) -> Tensor:
-        """What scores are multiplied by where so many tokens were read, as `length_scale`."""
-        read = tokens.to(states.dtype)
-        return (
-            torch.full_like(read, math.e).log()
-            if self.config.attention_scale == "sqrt"
-            else read.log()
-        )

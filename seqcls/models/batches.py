@@ -9,7 +9,6 @@ from torch import Tensor
 from seqcls.config import NetworkConfig
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import Classifier, Ids, Outputs, Places
-from seqcls.models.blocks import Times
 from seqcls.models.forms import form
 from seqcls.strings.tokenizer import PAD
 
@@ -20,15 +19,17 @@ class Batch:
 
     config: NetworkConfig
     ids: Ids
-    places: Places
-    times: Times | None = None
-    """How often each token occurs, where letter counts are read; None where each is one."""
+    places: Places | None
+    """None where the model assigns them itself."""
+    times: Float[Tensor, "string position"] | None = None
+    """How often each token occurs, where letter counts suffice; None where each stands for itself.
+    """
 
     @property
-    def arguments(self) -> tuple[Tensor, ...]:
+    def read(self) -> tuple[Tensor | None, ...]:
         """What a model is called with."""
-        read = (self.ids, self.places)
-        return read if self.times is None else (*read, self.times)
+        of_each = (self.ids, self.places)
+        return of_each if self.times is None else (*of_each, self.times)
 
     @cached_property
     def is_asked(self) -> Bool[Tensor, "string position"]:
@@ -50,7 +51,7 @@ def compute(model: Classifier, batch: Batch) -> Float[Tensor, "asked ..."]:
     nothing.
     """
     by_kernels = form(model, "by_kernels")
-    if by_kernels is None or (model.training and batch.config.dropout_rate > 0):
-        return batch.select_asked(model(*batch.arguments))
-    outputs: Outputs | None = by_kernels(batch.ids)
-    return batch.select_asked(model(*batch.arguments) if outputs is None else outputs)
+    outputs: Outputs | None = None
+    if by_kernels is not None and not (model.training and batch.config.dropout_rate > 0):
+        outputs = by_kernels(batch.ids)
+    return batch.select_asked(model(*batch.read) if outputs is None else outputs)

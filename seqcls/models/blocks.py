@@ -7,16 +7,17 @@ the same in every block.
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Ids, Places, Recorder
 from seqcls.models.layers import Dropout, Linear, activation_of, make_norm, masked_softmax
-from seqcls.models.positions.schemes import Positions
+from seqcls.models.positions.schemes import Bias, Positions
 from seqcls.strings.tokenizer import CLS, PAD
 
 Hidden = Float[Tensor, "string position hidden"]
@@ -33,6 +34,9 @@ class Attending(NamedTuple):
     scale: Scale
     positions: Positions
     places: Places
+    """Those of the attending tokens."""
+    bias: Bias | None = None
+    """What is added to scores."""
     log_times: Times | None = None
     """Logarithms of how often each token occurs, which is what so many equal keys are to a softmax;
     None where each stands for itself."""
@@ -75,7 +79,7 @@ class Attention(nn.Module):
         """What each token takes from others: of the same states where none are given."""
         if (mixed := record.recall("mixed_value")) is not None:
             return self.write(mixed, record)
-        attendable, scale, positions, places, log_times = attending
+        attendable, scale, positions, places, bias, log_times = attending
         others = states if others is None else others
         query = record("query", positions.rotate(self.split(self.query(states)), places))
         key = record("key", positions.rotate(self.split(self.key(others)), places))
@@ -83,7 +87,6 @@ class Attention(nn.Module):
         scores = (
             query @ key.transpose(-1, -2) * self.scale_by_length(scale) / math.sqrt(self.heads[1])
         )
-        bias = positions.bias(places, places)
         scores = record("scores", scores if bias is None else scores + bias)
         if log_times is not None:
             scores = scores + log_times[:, None, None]
@@ -287,10 +290,10 @@ def attending_of(
         times: how often each token occurs; None where each stands for itself.
     """
     attendable, scale = attendable_tokens(config, ids), length_scale(config, ids, times)
-    if times is None:
-        return Attending(attendable, scale, positions, places)
-    occurs = (times > 0).unsqueeze(1)
-    return Attending(attendable & occurs, scale, positions, places, times.log())
+    bias, log_times = positions.bias(places, places), None
+    if times is not None:
+        attendable, log_times = attendable & (times > 0).unsqueeze(1), times.log()
+    return Attending(attendable, scale, positions, places, bias, log_times)
 
 
 def attendable_tokens(config: NetworkConfig, ids: Ids) -> Attendable:
@@ -319,6 +322,59 @@ def length_scale(config: NetworkConfig, ids: Ids, times: Times | None = None) ->
     if config.attention_mask == "causal":
         read = read & _earlier(ids)
     return read.sum(dim=2).clamp_min(1).to(dtype).log()[:, None, :, None]
+
+
+def attending_next(
+    config: NetworkConfig,
+    positions: Positions,
+    lengths: Int64[Tensor, " string"],
+    places: Int64[Tensor, "string 1"] | None = None,
+) -> Attending:
+    """How one token more of each string attends to all up to it, itself included.
+
+    Args:
+        lengths: how many tokens of each string were read before.
+        places: the token's places; None where they are counted.
+    """
+    counted, before = lengths.unsqueeze(1), torch.arange(int(lengths.max()) + 1).unsqueeze(0)
+    attendable = before <= counted
+    if config.no_attend_cls:
+        attendable = attendable & (before != CLS)
+    read = (counted + 1).to(getattr(torch, config.precision))
+    scale = torch.ones_like(read) if config.attention_scale == "sqrt" else read.log()
+    own, bias = counted if places is None else places, positions.bias(counted, before)
+    return Attending(attendable.unsqueeze(1), scale[:, None, :, None], positions, own, bias)
+
+
+class Caching(Recorder):
+    """Puts the keys and values of one token of each string beside those of the tokens before it.
+
+    Args:
+        lengths: how many tokens of each string were read before.
+        grown: keys and values by their names, with room for the token's, which are written there.
+        given: those of another stream by their names, which stand for what is computed here.
+    """
+
+    def __init__(
+        self,
+        lengths: Int64[Tensor, " string"],
+        grown: Mapping[str, Heads],
+        given: Mapping[str, Heads] = MappingProxyType({}),
+        prefix: str = "",
+    ) -> None:
+        super().__init__(prefix)
+        self._lengths, self._grown, self._given = lengths, grown, given
+
+    def __call__(self, name: str, state: Tensor) -> Tensor:
+        name = self._prefix + name
+        if name not in self._grown:
+            return self._given.get(name, state)
+        kept = self._grown[name]
+        kept[torch.arange(len(state)), :, self._lengths] = state[:, :, 0]
+        return kept[:, :, : int(self._lengths.max()) + 1]
+
+    def within(self, name: str) -> "Caching":
+        return Caching(self._lengths, self._grown, self._given, f"{self._prefix}{name}.")
 
 
 def _earlier(ids: Ids) -> Bool[Tensor, "1 position position"]:

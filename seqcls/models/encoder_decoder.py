@@ -22,7 +22,7 @@ from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
 from seqcls.models.parts import ONLY_SELF, Part, Site, block_parts, block_sites
 from seqcls.models.pictures import PictureEncoder
 from seqcls.models.positions.schemes import Positions
-from seqcls.models.transformer import NOTHING, Cache, Keys, Side, cache_keys, step_through
+from seqcls.models.transformer import Cache, Keys, Side, cache_keys, name_keys
 from seqcls.models.two_streams import (
     OfOutputs,
     Streams,
@@ -77,20 +77,8 @@ class Crossing(NamedTuple):
     keys: list[Keys]
     """Those of the input, of each of the decoder's blocks."""
     values: list[Keys]
-    attendable: Bool[Tensor, "string 1 #position input_position"]
+    attendable: Bool[Tensor, "string #position input_position"]
     scale: Scale
-
-    def cross(self, number: int, block: Block, states: Hidden) -> Hidden:
-        """The states after attention to the input."""
-        assert isinstance(block, DecoderBlock)
-        layer = block.cross_attention
-
-        def part(read: Hidden) -> Hidden:
-            factor = layer.scale_by_length(self.scale) / math.sqrt(layer.heads[1])
-            scores = layer.split(layer.query(read)) @ self.keys[number].mT * factor
-            return layer.mix(scores, self.values[number], self.attendable, NOTHING)
-
-        return block.add_part("cross_attention", block.cross_attention_norm, part, states, NOTHING)
 
 
 class EncoderDecoder(TwoStreams):
@@ -116,26 +104,26 @@ class EncoderDecoder(TwoStreams):
         crossing = self.crossing(streams, places)
         writing = self._attending(self.decoder, streams.outputs, streams, places)
         embedded = self.embedding(streams.outputs)
-        states: Hidden = self.decoder(
-            embedded, writing, record.within("decoder"), crossing, encoded
-        )
-        return states
+        inside = record.within("decoder")
+        return self.decoder.pass_through(embedded, writing, inside, crossing, encoded)
 
     def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, Crossing]:
         kept, streams = self.activations(ids), split(self.config, ids)
         lengths = streams.written.sum(dim=1)
-        own = cache_keys(self, kept, "decoder.blocks.{}.attention", most_tokens)
-        of_input = cache_keys(self, kept, "decoder.blocks.{}.cross_attention")
-        crossing = self.crossing(streams, None)
-        attendable = crossing.attendable.unsqueeze(1)
-        return kept["decoder.logits"][torch.arange(len(ids)), lengths - 1], Crossing(
-            Cache(lengths, *own, None), *of_input, attendable, crossing.scale
-        )
+        own = cache_keys(self.config, kept, "decoder.blocks.{}.attention", most_tokens)
+        of_input = cache_keys(self.config, kept, "decoder.blocks.{}.cross_attention")
+        attendable, scale, *_ = self.crossing(streams, None)
+        crossing = Crossing(Cache(lengths, *own, None), *of_input, attendable, scale)
+        return kept["decoder.logits"][torch.arange(len(ids)), lengths - 1], crossing
 
     def step(self, tokens: Int64[Tensor, " string"], kept: Crossing) -> tuple[Scores, Crossing]:
         """Implements `Stepping.step`; it costs one token of the output."""
-        outputs, own = step_through(self, self.decoder, tokens, kept.own, kept.cross)
-        return outputs, kept._replace(own=own)
+        embedded, counted = self.embedding(tokens.unsqueeze(1)), kept.own.lengths.unsqueeze(1)
+        given = name_keys("cross_attention", kept.keys, kept.values)
+        crossing = Attending(kept.attendable, kept.scale, self.nowhere, counted)
+        # What is given of the input stands for what would be made of these states.
+        states, own = self.decoder.pass_next(embedded, kept.own, given, crossing, embedded)
+        return self.head(states), kept._replace(own=own)
 
     def made_encoder(self, config: NetworkConfig) -> nn.Module:
         """What reads inputs; made before the decoder: parameters are drawn in their order."""
@@ -145,12 +133,12 @@ class EncoderDecoder(TwoStreams):
         """What the decoder attends to."""
         attending = self._reading(streams, places)
         embedded = self.embedding(streams.inputs)
-        encoded: Hidden = self.encoder(embedded, attending, record.within("encoder"))
-        return encoded
+        assert isinstance(self.encoder, Side)
+        return self.encoder.pass_through(embedded, attending, record.within("encoder"))
 
     def crossing(self, streams: Streams, places: Places | None) -> Attending:
         """Which of that it attends to."""
-        return self._reading(streams, places)._replace(positions=self.nowhere)
+        return self._reading(streams, places)._replace(positions=self.nowhere, bias=None)
 
     def head(self, read: Float[Tensor, "*string hidden"]) -> Outputs:
         """Implements `BodyAndHead.head`, for what dropout leaves."""

@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 
 from seqcls.config import RunConfig, default_fields
+from seqcls.engines.choice import ENGINES
 from seqcls.errors import ConfigError, PluginMissingError, SeqclsError, UnknownRunError
 from seqcls.interpretability.mechanisms import NOT_LEARNED, ORDER, SAMPLE
-from seqcls.problem import missing_plugin, resolve
+from seqcls.problem import Problem, missing_plugin, resolve
 from seqcls.results import Cause, Confusion, RangeCounts, Weights
 from sweeps.access import is_read_only
 from sweeps.results import LEARNED_AT, RANGE_COLUMNS
@@ -85,8 +86,18 @@ def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
     for run_id in run_ids:
         seed, engine = known[run_id]["model_seed"], known[run_id]["engine"]
         config = queries.run_config(store, run_id)
-        outcomes = train_perturbed(config, int(seed), times, engine=str(engine))
+        own = _engine_that_can(resolve(config), str(engine))
+        outcomes = train_perturbed(config, int(seed), times, engine=own)
         writer.record_perturbations(store, run_id, outcomes)
+
+
+def _engine_that_can(problem: Problem, stored: str) -> str:
+    """The engine that a run is stored with, whatever its device; `auto` where an older version's
+    cannot train it any more.
+    """
+    name = stored.partition(" on ")[0]
+    can = any(x.name == name and x.obstacle(problem, "auto") is None for x in ENGINES)
+    return name if can else "auto"
 
 
 def train_perturbed(

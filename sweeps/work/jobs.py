@@ -118,7 +118,7 @@ def run_job(job: Job, report: Progress) -> list[RunResult]:
             train_losses=member.train_losses,
             validation_losses=member.validation_losses,
             train_seconds=member.train_seconds,
-            engine=job.engine.name,
+            engine=name_with_device(job.engine.name, job.device),
             engine_reason=job.engine.reason,
             failure=member.failure,
             best_epoch=member.best_epoch,
@@ -129,6 +129,19 @@ def run_job(job: Job, report: Progress) -> list[RunResult]:
         for member in trained
         for evaluation, verdict in [tested.get(id(member), (None, None))]
     ]
+
+
+def name_with_device(engine: str, device: str) -> str:
+    """What is stored of who trained a run: the engine, and the device where it is no CPU, as in
+    `strings on cuda`.
+    """
+    if engine_named(engine).one_thread:
+        return engine
+    # PyTorch, which has just been trained with.
+    from seqcls.engines.pytorch.training import choose_device
+
+    chosen = choose_device(device).type
+    return engine if chosen == "cpu" else f"{engine} on {chosen}"
 
 
 @contextmanager

@@ -31,8 +31,6 @@ from seqcls.training import train_group
 STACKED = "stacked"
 """The engine of strings as it trains on a GPU: all members in one step."""
 
-CPU = torch.device("cpu")
-
 
 def engines_of(problem: Problem) -> list[str]:
     """The engines that can train a problem's models, by name."""
@@ -71,7 +69,7 @@ def loss_and_gradient(engine: str, problem: Problem, weights: Weights) -> tuple[
 def _members(engine: str, problem: Problem, weights: Sequence[Weights]) -> Members:
     """The models of a group, side by side in PyTorch."""
     own: Any = engine_named("strings" if engine == STACKED else engine)
-    members: Members = own.members()(problem.network, weights, CPU, seed=problem.config.train_seed)
+    members: Members = own.members(problem, weights, "cpu")
     members.at_once = members.at_once or engine == STACKED
     return members
 

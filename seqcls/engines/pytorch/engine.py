@@ -33,11 +33,14 @@ class PyTorchStrings:
     def reads_counts(self, problem: Problem) -> bool:
         return False
 
-    def members(self) -> "type[Members]":
-        """How the models of a group are held side by side."""
+    def members(self, problem: Problem, weights: Sequence[Weights], device: str) -> "Members":
+        """The models of a group, side by side."""
         from seqcls.engines.pytorch.members import Members
+        from seqcls.engines.pytorch.training import choose_device
 
-        return Members
+        seed, by_counts = problem.config.train_seed, self.reads_counts(problem)
+        settings = (problem.network, weights, choose_device(device))
+        return Members(*settings, seed=seed, by_counts=by_counts)
 
     def group_size(self, problem: Problem) -> int:
         """Beyond this many members a step's arithmetic outweighs what stacking saves."""
@@ -69,15 +72,12 @@ class PyTorchStrings:
         from seqcls.engines.member import Unfinished, draw_initial
         from seqcls.engines.pytorch.training import GroupTraining, choose_device
 
-        torch_device = choose_device(device)
         weights = draw_initial(members) if initial is None else initial
-        where = f"{self.name} {torch_device}"
+        where = f"{self.name} {choose_device(device)}"
         unfinished = Unfinished(where, members, weights, every_epoch=every_epoch)
         if content := unfinished.read():
             return GroupTraining.unpack(content).run(progress, unfinished)
-        problem = members[0][0]
-        settings = (problem.network, weights, torch_device)
-        models = self.members()(*settings, seed=problem.config.train_seed)
+        models = self.members(members[0][0], weights, device)
         training = GroupTraining(members, models, weights[0], every_epoch=every_epoch)
         return training.run(progress, unfinished)
 
@@ -89,13 +89,11 @@ class PyTorchStrings:
         *,
         device: str,
     ) -> Float[np.ndarray, "member string *output"]:
-        from seqcls.engines.pytorch.training import choose_device
-
-        return self.members()(problem.network, weights, choose_device(device)).answer(strings)
+        return self.members(problem, weights, device).answer(strings)
 
 
 class PyTorchCounts(PyTorchStrings):
-    """All members at once, from letter counts."""
+    """The same from letter counts, all members in one step."""
 
     name = "counts"
 
@@ -104,8 +102,3 @@ class PyTorchCounts(PyTorchStrings):
 
     def reads_counts(self, problem: Problem) -> bool:
         return True
-
-    def members(self) -> "type[Members]":
-        from seqcls.engines.pytorch.counted import CountedMembers
-
-        return CountedMembers

@@ -20,6 +20,7 @@ from torch.optim.adamw import adamw
 
 from seqcls.cancellation import check_each
 from seqcls.config import NetworkConfig
+from seqcls.counts import read_counts
 from seqcls.curricula import frozen_parameters
 from seqcls.engines.member import is_matrix, steps_of_epoch
 from seqcls.models.base import Outputs
@@ -60,6 +61,9 @@ PAIRS_AT_ONCE = 2**22
 
 STATES_AT_ONCE = 2**23
 """Numbers in the widest state of one token each, likewise."""
+
+TYPES_AT_ONCE = 4096
+"""Token types of strings that a whole group reads by counts, likewise."""
 
 
 def testing_pieces(
@@ -126,6 +130,7 @@ class Members:
         initial: the values of each one's parameters, by name.
         seed: begins each member's own stream of dropout, as in the report's program, so that it
             drops the same whoever trains beside it.
+        by_counts: strings are read by their letter counts, by all members in one step.
     """
 
     def __init__(
@@ -135,9 +140,11 @@ class Members:
         device: torch.device,
         *,
         seed: int = 0,
+        by_counts: bool = False,
     ) -> None:
-        self.config, self.device = config, device
-        self.at_once = device.type == "cuda" and not (config.dropout_rate or config.picture)
+        self.config, self.device, self.by_counts = config, device, by_counts
+        on_gpu = device.type == "cuda" and not (config.dropout_rate or config.picture)
+        self.at_once = by_counts or on_gpu
         self._shapes = {name: value.shape for name, value in initial[0].items()}
         self.rows: dict[str, Tensor] = {}
         """By parameter a member a row, one number after another, with zeros up to `ALIGNED`."""
@@ -188,16 +195,22 @@ class Members:
         """What members answer, without dropout: one after another, since the states of so many
         would not fit beside each other.
         """
+        if self.by_counts:
+            return self._compute_at_once(piece)
         return torch.stack([compute(model, piece) for model in self.models])
 
     def batches(
         self, strings: TokenStrings, batch_size: int, places: TrainingPlaces
     ) -> Iterator[Batch]:
         """An epoch's batches, in order."""
+        if self.by_counts:
+            return (batch for _, batch in self._counted(strings, batch_size))
         return training_batches(self.config, strings, batch_size, places, self.device)
 
     def pieces(self, strings: TokenStrings) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
         """All of the strings in pieces that fit in memory, with their rows."""
+        if self.by_counts:
+            return self._counted(strings, max(TYPES_AT_ONCE // (self.config.num_letters + 1), 1))
         return testing_pieces(self.config, strings, self.device)
 
     def answer(self, strings: TokenStrings) -> Float[np.ndarray, "member string *output"]:
@@ -235,11 +248,21 @@ class Members:
         shape = self._shapes[name]
         return rows[:, : math.prod(shape)].view(len(rows), *shape)
 
+    def _counted(
+        self, strings: TokenStrings, size: int
+    ) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
+        """So many strings at a time, each letter once, with their rows."""
+        ids, counts = map(torch.from_numpy, read_counts(self.config.readout, strings.counts))
+        times = counts.to(self.device, getattr(torch, self.config.precision))
+        for start, part in zip(range(0, len(times), size), times.split(size), strict=True):
+            read = ids.int().to(self.device).expand(len(part), -1)
+            yield np.arange(start, start + len(part)), Batch(self.config, read, None, part)
+
     def _compute_at_once(self, batch: Batch) -> Float[Tensor, "member string *output"]:
         model = self.models[0]
 
         def compute_one(weights: Mapping[str, Tensor]) -> Outputs:
-            outputs: Tensor = functional_call(model, dict(weights), batch.arguments)
+            outputs: Tensor = functional_call(model, dict(weights), batch.read)
             return batch.select_asked(outputs)
 
         outputs: Tensor = vmap(compute_one)(self.parameters)

@@ -1,0 +1,31 @@
+"""What is stored of the device that trains, which no configuration has."""
+
+import pytest
+import torch
+
+from seqcls.engines.pytorch import training
+from seqcls.errors import DeviceError
+from sweeps.api.failures import _engine_that_can
+from sweeps.work.jobs import name_with_device
+from tests import zoo
+
+
+def test_a_gpu_is_stored_beside_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert name_with_device("strings", "auto") == "strings on cuda"
+    assert name_with_device("strings", "cuda") == "strings on cuda"
+    assert name_with_device("strings", "cpu") == "strings"
+    assert name_with_device("lanes", "auto") == "lanes"
+    assert training.choose_device("auto") == torch.device("cuda")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert name_with_device("strings", "auto") == "strings"
+    with pytest.raises(DeviceError, match="this machine has no GPU"):
+        name_with_device("strings", "cuda")
+
+
+def test_a_run_is_trained_again_by_its_engine_or_one_that_can() -> None:
+    problem = zoo.problem("rotary", precision="float32")
+    assert _engine_that_can(problem, "strings on cuda") == "strings"
+    assert _engine_that_can(problem, "lanes") == "lanes"
+    # One that an older version had for it.
+    assert _engine_that_can(problem, "fused") == "auto"
