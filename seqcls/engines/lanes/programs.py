@@ -148,7 +148,7 @@ class Model:
         config, tape = self.config, self.tape
         x = tape.embed(types, self.embedding, config.num_letters + 1, self.hidden.size)
         if config.embedding_scale == "sqrt":
-            x = tape.enlarge(x, config.hidden_size)
+            tape.enlarge(x, config.hidden_size)
         if config.positions == "sinusoidal":
             tape.add_waves(x)
         elif has_table(config):
