@@ -14,6 +14,7 @@ import numpy as np
 
 from seqcls.engines.lanes import instructions as code
 from seqcls.engines.lanes.attention import attend, attend_gradient
+from seqcls.engines.lanes.columns import parts_of, source_of
 from seqcls.engines.lanes.delta_memory import (
     convolve,
     convolve_gradient,
@@ -31,8 +32,8 @@ from seqcls.engines.lanes.elementary import (
     relu,
 )
 from seqcls.engines.lanes.fire import fire, fire_gradient
-from seqcls.engines.lanes.instructions import NUMBERS, TOKENS, parts_of, source_of
-from seqcls.engines.lanes.layers import ELU, GELU, RELU
+from seqcls.engines.lanes.instructions import NUMBERS
+from seqcls.engines.lanes.layers import ELU, GELU, RELU, TOKENS
 from seqcls.engines.lanes.loss import classify_gradient
 from seqcls.engines.lanes.moves import (
     add,

@@ -13,34 +13,18 @@ import numpy as np
 from jaxtyping import Int64
 
 from seqcls.engines.lanes import instructions as code
-from seqcls.engines.lanes.instructions import (
+from seqcls.engines.lanes.columns import values_in, write_row
+from seqcls.engines.lanes.layers import (
     READ,
     START,
     STEPS,
     TARGETS,
     TOKENS,
-    WIDTH,
-    values_in,
-    write_row,
-)
-from seqcls.engines.lanes.layers import (
-    CAUSAL_FIRE,
-    FIRE_UNITS,
-    GRU,
-    QUERIES,
-    RNN,
-    SLSTM,
-    SOFTMAX,
-    SUM,
-    UNBIASED,
-    Channels,
     Heads,
-    How,
     LinearLayer,
     NormLayer,
 )
 from seqcls.engines.lanes.parameters import Axis, Parameters
-from seqcls.models.positions.numbers import BUCKETS
 
 TRAINING, ANSWERING, WRITING = range(3)
 """What lists are played for."""
@@ -169,10 +153,15 @@ class Tape:
                     assert x.first is not None
                     free.setdefault(self.num_rows(x) * x.apart, []).append(x.first)
         forward, backward = (
-            np.array([write_row(x, span, self.address) for span, x in part], np.int64)
+            np.array([self.row(x, span) for span, x in part], np.int64)
             for part in (self.forward, self.backward)
         )
-        return forward, backward.reshape(-1, WIDTH)
+        return forward, backward.reshape(-1, code.WIDTH)
+
+    def row(self, instruction: Any, span: int) -> list[int]:
+        """An instruction as numbers."""
+        number = code.NUMBERS[type(instruction)]
+        return write_row(number, span, instruction, code.WIDTH, self.address)
 
     def emit(self, span: int, instruction: Any, gradient: Callable[[], Any] | None = None) -> None:
         """Emits an instruction; what makes its gradient is asked when all are emitted."""
@@ -381,282 +370,6 @@ class Tape:
         y = x.again(TARGETS)
         self.later.append(lambda: self.emit_back(TARGETS, code.ClearBefore(self.write_gradient(y))))
         return y
-
-    def attend(
-        self,
-        query: Value,
-        key_value: Value,
-        heads: Heads,
-        mask: int,
-        *,
-        shares: int = SOFTMAX,
-        causal: bool = False,
-        bias: int = UNBIASED,
-        table: int = 0,
-        distances: int = 0,
-    ) -> Value:
-        """What heads mix of the values; the mask has a vector for each token of the keys.
-
-        Args:
-            bias: what distances add, `table` where the numbers for that begin, and `distances`
-                where D of these.
-        """
-        self.together, key_value.root.is_kept = False, True
-        queries, keys = self.tokens(query.span), self.tokens(key_value.span)
-        keep = queries if self.use == TRAINING else 0
-        rows = heads.heads * queries if keep else min(queries, QUERIES)
-        scores, mixed = self.square(rows, keys), self.value(heads.joined, query.span)
-        sums = self.scratch(heads.heads * queries if shares == SUM else 1)
-        bias_rows = 1 if bias != CAUSAL_FIRE or self.use == WRITING else keys
-        how = How(shares, causal, query.span == READ, keep, bias, table, distances, bias_rows)
-        forward = code.Attend(
-            query, key_value, mixed, heads, how, key_value.span, scores, sums, mask, keys
-        )
-        self.emit(query.span, forward)
-
-        def back() -> None:
-            to = self.write_gradient(query), self.write_gradient(key_value)
-            scratch = self.scratch(min(queries, QUERIES) * (keys + 1))
-            self.emit_back(query.span, code.AttendGradient(forward, mixed.gradient, *to, scratch))
-
-        self.later.append(back)
-        return mixed
-
-    def distances(self, heads: int, table: int) -> int:
-        """Where D of the numbers of distances is summed up, of all blocks that add them."""
-        sums = self.input(BUCKETS * heads - 1, START)
-        sums.rows = 1
-        self.later.append(lambda: self.emit_back(START, code.DistanceGradient(sums, heads, table)))
-        return sums.place
-
-    def fire(self, heads: int, causal: bool, layers: Mapping[str, int]) -> tuple[int, int]:
-        """Where the numbers that FIRE adds to scores begin, and D of these.
-
-        Args:
-            layers: the fields of `Fire` that say where parameters stand.
-        """
-        tokens = self.tokens(TOKENS)
-        rows = tokens if causal and self.use != WRITING else 1
-        forward = code.Fire(
-            shares=self.vectors(rows * tokens),
-            numbers=self.vectors(heads * rows * tokens),
-            gradient=self.vectors(heads * rows * tokens * (self.use == TRAINING)),
-            causal=causal,
-            heads=heads,
-            rows=rows,
-            tokens=tokens,
-            **layers,
-        )
-        self.emit(TOKENS, forward)
-
-        def back() -> None:
-            sums = self.scratch(2 * FIRE_UNITS + heads * (FIRE_UNITS + 1))
-            self.emit_back(TOKENS, code.FireGradient(forward, sums))
-
-        self.later.append(back)
-        return forward.numbers, forward.gradient
-
-    def recur(
-        self,
-        x: Value,
-        layer: LinearLayer,
-        cell: int,
-        heads: int,
-        width: int,
-        weight: int,
-        bias: int,
-    ) -> Value:
-        """The states of a cell; the layer is what the input gives to its gates, token by token."""
-        rows, groups, joined = self.rows[TOKENS], self.rows[READ], heads * width
-        size, row = rows * (joined + 1), joined + 1
-        gates, previous = self.value(layer.outputs, TOKENS), self.value(joined, TOKENS)
-        state = self.value(joined, TOKENS, is_kept=True)
-        cells = {RNN: 1, GRU: 1, SLSTM: 4 * size}.get(cell, 2 * size)
-        forward = code.Recur(
-            cell=cell,
-            heads=heads,
-            width=width,
-            weight=weight,
-            bias=bias,
-            gates=gates,
-            from_state=self.value(layer.outputs, TOKENS) if cell == GRU else gates,
-            state=state,
-            previous=previous,
-            kept=self.scratch(cells, is_kept=True),
-            size=size,
-            zero=self.scratch(groups * row, is_kept=True),
-            input=x,
-            input_layer=layer,
-        )
-        self.emit(TOKENS, forward)
-
-        def back() -> None:
-            to = self.value(layer.outputs, TOKENS)
-            du = self.value(layer.outputs, TOKENS) if cell == GRU else to
-            scratch = self.scratch(3 * groups * row)
-            self.emit_back(TOKENS, code.RecurGradient(forward, state.gradient, to, du, scratch))
-            dx, adds = self.gradient_of(x) if x.has_gradient else (None, False)
-            self.emit_back(TOKENS, code.LinearGradient(x, to, dx, layer, adds))
-
-        self.later.append(back)
-        return state
-
-    def convolve(self, x: Value, weight: int) -> Value:
-        """Each channel over a token and the three before it."""
-        self.together, x.is_kept = False, True
-        y = self.value(x.width, x.span)
-        self.emit(
-            x.span,
-            code.Convolve(x, y, x.width, weight),
-            lambda: code.ConvolveGradient(x, y.gradient, self.write_gradient(x), x.width, weight),
-        )
-        return y
-
-    def unfold(self, x: Value, shared: int, parts: int, steps: int) -> Value:
-        """A row for each step of a token: shared columns, then of each part those of the step."""
-        width = (x.width - shared) // (parts * steps)
-        y = self.value(shared + parts * width, STEPS)
-        self.emit(
-            x.span,
-            code.Unfold(x, y, steps, shared, parts, width, False),
-            lambda: code.Unfold(
-                self.write_gradient(x), y.gradient, steps, shared, parts, width, True
-            ),
-        )
-        return y
-
-    def fold(self, x: Value, steps: int) -> Value:
-        """The row of each token's last step."""
-        y = self.value(x.width, TOKENS)
-        self.emit(
-            TOKENS,
-            code.Fold(x, y, steps, x.width, False),
-            lambda: code.Fold(self.write_gradient(x), y.gradient, steps, x.width, True),
-        )
-        return y
-
-    def remember(
-        self,
-        given: Value,
-        strength: Value,
-        heads: Heads,
-        norm: int,
-        signed: bool,
-        fading: Value | None = None,
-        gate: Value | None = None,
-        log_rate: int = 0,
-        offset: int = 0,
-    ) -> Value:
-        """What a memory mixes of the tokens before: DeltaNet, or Gated DeltaNet where it fades."""
-        self.together, span = False, given.span
-        tokens, joined, keep = self.tokens(span), heads.joined, self.use == TRAINING
-
-        def new(width: int, is_kept: bool = False) -> Value:
-            return self.value(width, span, is_kept=is_kept)
-
-        mixed = new(joined)
-        rows = heads.heads * tokens if keep else QUERIES
-        pairs, reads, since = (self.square(rows, tokens) for _ in range(3))
-        forward = code.Remember(
-            given=given,
-            heads=new(given.width, True),
-            lengths=new(2 * heads.heads - 1),
-            strengths=strength,
-            log_kept=fading or strength,
-            slopes=new(strength.width) if fading else strength,
-            sums=new(strength.width, True) if fading else strength,
-            written=new(joined, True),
-            gate=gate or mixed,
-            recalled=new(joined),
-            units=new(joined),
-            scales=new(heads.heads - 1),
-            mixed=mixed,
-            pairs=pairs,
-            reads=reads,
-            since=since,
-            norm=norm,
-            log_rate=log_rate,
-            offset=offset,
-            signed=signed,
-            fades=fading is not None,
-            sizes=heads,
-            keep=keep,
-        )
-        self.emit(span, forward)
-
-        def back() -> None:
-            d_given, d_strength = self.write_gradient(given), self.write_gradient(strength)
-            d_fading, d_gate = new(strength.width), d_given
-            if fading and gate:
-                d_fading, d_gate = self.write_gradient(fading), self.write_gradient(gate)
-            if strength.width > heads.heads:
-                for x in dict.fromkeys((d_strength, d_fading)):
-                    self.emit_back(span, code.Clear(x))
-            gradient = code.RememberGradient(
-                forward=forward,
-                mixed=mixed.gradient,
-                given=d_given,
-                gate=d_gate,
-                strengths=d_strength,
-                log_kept=d_fading,
-                pairs=self.square(tokens, tokens),
-                reads=self.square(tokens, tokens),
-                sums=self.scratch(2 * heads.head_width),
-            )
-            self.emit_back(span, gradient)
-
-        self.later.append(back)
-        return mixed
-
-    def select(self, given: Value, sizes: Channels, layers: Mapping[str, Any]) -> Value:
-        """What a selective memory mixes of the tokens before: Mamba.
-
-        Args:
-            layers: the fields of `Select` that say where parameters stand.
-        """
-        self.together, given.is_kept = False, True
-        channels, numbers, ranks = sizes
-        keep, memory = self.use == TRAINING, channels * numbers
-
-        def new(width: int) -> Value:
-            return self.value(width, TOKENS)
-
-        forward = code.Select(
-            given=given,
-            convolved=new(channels),
-            channels=new(channels),
-            selected=new(ranks + 2 * numbers),
-            steps=new(channels),
-            slopes=new(channels),
-            answered=new(channels),
-            mixed=new(channels),
-            memory=self.scratch(
-                (self.tokens(TOKENS) if keep else self.rows[READ]) * memory, is_kept=True
-            ),
-            rates=self.scratch(memory, is_kept=True),
-            sizes=sizes,
-            keep=keep,
-            **layers,
-        )
-        self.emit(START, code.Rates(forward.rates, forward.log_rate, sizes))
-        self.emit(TOKENS, forward)
-
-        def back() -> None:
-            gradient = code.SelectGradient(
-                forward=forward,
-                mixed=forward.mixed.gradient,
-                given=self.write_gradient(given),
-                channels=new(channels),
-                selected=new(ranks + 2 * numbers),
-                steps=new(channels),
-                memory=self.scratch(memory),
-                rates=self.scratch(memory),
-            )
-            self.emit_back(TOKENS, gradient)
-
-        self.later.append(back)
-        mixed: Value = forward.mixed
-        return mixed
 
     def table(
         self, types: Value, parameters: Parameters, layer: LinearLayer, embedding: int
