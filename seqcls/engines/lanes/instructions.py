@@ -210,7 +210,7 @@ class Attend(NamedTuple):
     scores: Whole
     shares: Place
     mask: int
-    """Of each group a vector for each key, so many keys apart."""
+    """A vector for each key of each group; these are so many keys apart."""
     keys: int
 
 
@@ -258,7 +258,7 @@ class FireGradient(NamedTuple):
 
 
 class Gather(NamedTuple):
-    """Of each group the row of x that is read in each lane; back, D of it is added to D of x."""
+    """The row of x that is read in each lane of a group; back, D of it is added to D of x."""
 
     x: Whole
     y: Here

@@ -91,7 +91,7 @@ class Reading(NamedTuple):
     """(token): its first row, and the end of the last."""
     groups: int
     number: int
-    """Of the first of these groups among all."""
+    """Which one the first of these groups is among all."""
     lengths: np.ndarray
     """(group, lane): tokens that are read."""
     read: np.ndarray

@@ -115,7 +115,7 @@ class Recur(NamedTuple):
     cell: int
     heads: int
     width: int
-    """Of a head."""
+    """A head's."""
     weight: int
     """Where the matrices of the heads begin, one after another."""
     bias: int
