@@ -25,6 +25,7 @@ from seqcls.results import DRAWN
 from seqcls.shortcuts import decided_by, read_test
 from seqcls.tasks import TASKS
 from seqcls.tasks.base import texts
+from seqcls.theory.classes import class_of
 from sweeps.api import causes, config, errors_of_run, open_store, runs
 from sweeps.api.strings import are_within
 from sweeps.store.database import Store
@@ -126,9 +127,15 @@ def _of_languages(found: pd.DataFrame) -> str:
             _both(near, ["trigrams", *COUNTS], "near_"),
         ]
         by = own["decided_by"].iloc[0]
-        rows.append(f"| `{name}` | {by} | {' | '.join(cells)} |")
-    head = "| language | decided by | neighbors | counts | alone: bigrams | alone: others |"
-    return "\n".join([head, "|---" * 6 + "|", *rows])
+        rows.append(f"| `{name}` | {by} | {counting_of(name)} | {' | '.join(cells)} |")
+    head = "| language | decided by | counting | neighbors | counts | alone: bigrams | alone: others |"
+    return "\n".join([head, "|---" * 7 + "|", *rows])
+
+
+def counting_of(name: str) -> str:
+    """The level of counting of a language, or outside; empty of one that is not regular."""
+    known = class_of(problem_of(LANGUAGES[name]).task).counting
+    return "" if known is None else known.name
 
 
 def _of_transductions(found: pd.DataFrame) -> str:

@@ -133,7 +133,8 @@ def populations_of(store: Store, selection: Selection, by: tuple[str, ...] = ())
     settings = with_classes(store, settings, configs).assign(task=tasks)
     languages = pd.Series(overview.language_names(store)).loc[ids]
     first = languages.drop_duplicates()
-    levels = languages.map({name: counting_of(configs[x]) for x, name in first.items()})
+    known: dict[Any, Any] = {y: counting_of(configs[x]) for x, y in first.to_dict().items()}
+    levels = languages.map(known)
     if COUNTING in by:
         settings = settings.assign(**{COUNTING: levels})
     for name in by:

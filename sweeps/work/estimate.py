@@ -150,8 +150,10 @@ class _Pace(NamedTuple):
 def _alike(problem: Problem) -> tuple[Hashable, ...]:
     """By what finished runs tell of a problem, the nearest first: all of it, its end, its steps."""
     config, engine = problem.config, engine_of(problem).name
-    ends = (config.max_num_epochs, config.min_num_epochs, config.patience, config.check_every)
-    ends += (config.train_more_steps,)
+    ends = (
+        *(config.max_num_epochs, config.min_num_epochs, config.patience),
+        *(config.check_every, config.train_more_steps),
+    )
     how = (config.task, config.stop_when_right, config.min_validation_loss)
     return config.key, (engine, config.architecture, *how, *ends), (engine, config.architecture)
 

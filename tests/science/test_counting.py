@@ -49,7 +49,7 @@ def test_every_published_label_is_met() -> None:
 
 def test_the_program_tells_the_state_after_every_string() -> None:
     rng = np.random.default_rng(0)
-    inside = [task for task, _, is_inside in published() if is_inside]
+    inside: list[Any] = [task for task, _, is_inside in published() if is_inside]
     inside += [small(name) for name in ("first", "repeat_01", "contains_all")]
     inside.append(language("dyck", max_depth=5))
     for task in inside:
@@ -84,7 +84,7 @@ class ByCycles:
 
     def cycles(self) -> Iterator[list[tuple[int, int]]]:
         for first in self.part:
-            ways = [(first, [], {first})]
+            ways: list[tuple[int, list[tuple[int, int]], set[int]]] = [(first, [], {first})]
             for state, way, seen in ways:
                 for letter, after in self.edges[state]:
                     if after == first:

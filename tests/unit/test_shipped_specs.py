@@ -3,10 +3,13 @@
 import json
 import re
 import tomllib
+from collections import Counter
 
 import pytest
 
 from seqcls.problem import resolve
+from seqcls.tasks.regular import Regular
+from seqcls.theory.classes import class_of
 from sweeps.grid.spec import load_specs, parse_spec, shipped_names
 from tests.conftest import ASSETS, ROOT
 
@@ -21,6 +24,21 @@ def test_a_shipped_specification_can_be_trained(name: str) -> None:
         problem = resolve(next(spec.configs()))
         assert problem.train.epoch_size
         assert problem.test.epoch_size
+
+
+def test_the_study_of_counting_asks_as_many_languages_of_each_class() -> None:
+    languages = {}
+    for name in ("counting", "counting_fresh"):
+        (spec,) = load_specs(f"known/{name}")
+        asked = {(config.alphabet, config.pattern) for config in spec.configs()}
+        levels = [class_of(Regular(*language)).counting for language in asked]
+        names = [x and ("level 1" if x.level else x.name) for x in levels]
+        assert Counter(names) == {"level 0": 12, "level 1": 12, "outside": 12}
+        languages[name] = asked
+    assert not languages["counting"] & languages["counting_fresh"]
+    (controls,) = load_specs("known/counting_controls")
+    models = [next(iter(load_specs(f"known/{x}"))).num_runs() for x in languages]
+    assert (*models, controls.num_runs()) == (684, 360, 135)
 
 
 def test_the_whole_benchmark_is_asked_what_its_sample_is() -> None:
