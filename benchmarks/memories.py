@@ -12,7 +12,7 @@ from torch.nn import functional
 from benchmarks.plain import STEPS, medians
 from seqcls.config import RunConfig
 from seqcls.engines.choice import choose_engine
-from seqcls.engines.pytorch.computations import trimmed_ids
+from seqcls.engines.pytorch.members import trimmed_ids
 from seqcls.models.attention import AttentionMixer
 from seqcls.models.base import Recorder, read_states
 from seqcls.models.initialization import make_model

@@ -16,7 +16,7 @@ from seqcls import decode
 from seqcls.config import RunConfig
 from seqcls.decode import beginnings, output_limits
 from seqcls.engines.lanes.engine import Lanes
-from seqcls.engines.pytorch.computations import trimmed_ids
+from seqcls.engines.pytorch.members import trimmed_ids
 from seqcls.kinds.transduction import NO_TARGET
 from seqcls.models.initialization import make_model
 from seqcls.problem import Problem, configuration, resolve

@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from benchmarks.plain import MEMBERS, STEPS, medians
 from seqcls.config import RunConfig
-from seqcls.engines.pytorch.computations import trimmed_ids
+from seqcls.engines.pytorch.members import trimmed_ids
 from seqcls.kinds.transduction import NO_TARGET
 from seqcls.models.two_streams import split
 from seqcls.problem import configuration, resolve

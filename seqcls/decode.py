@@ -15,13 +15,14 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from seqcls.cancellation import check, check_each
+from seqcls.config import NetworkConfig
 from seqcls.engines.base import Writer
-from seqcls.engines.pytorch.computations import OneByOne
-from seqcls.engines.pytorch.groups import FlatGroup
+from seqcls.engines.pytorch.members import testing_pieces
 from seqcls.kinds import Examples
 from seqcls.kinds.base import Scored, Written
 from seqcls.kinds.transduction import TransductionKind, end_id, separator_id, writable
 from seqcls.models.base import Classifier, Ids
+from seqcls.models.batches import compute
 from seqcls.models.forms import Kept, Scores, form, map_kept
 from seqcls.models.initialization import load_parameters, make_model
 from seqcls.models.pictures import pictures_at_once
@@ -255,18 +256,19 @@ NUMBERS_AT_ONCE = 2**24
 """Numbers in the cache of the strings that are written at once."""
 
 
+@torch.no_grad()
 def score(problem: Problem, weights: Weights, examples: Examples) -> Scored:
     """Has a model read inputs with their targets."""
     kind = problem.kind
     assert isinstance(kind, TransductionKind)
     network = problem.network.model_copy(update={"head": "output"})
-    device = torch.device("cpu")
-    model = OneByOne(FlatGroup([weights], device), network, len(examples), device)
+    model = _model(network, weights)
     targets = torch.from_numpy(kind.encoded(problem.task, examples, network))
     right, length_given = np.zeros((2, len(examples)), dtype=bool)
     log_probability = np.zeros(len(examples))
-    for rows, piece in check_each(model.pieces(kind.reading(problem.task, examples))):
-        outputs, wanted = model.logits(piece)[0], targets[torch.from_numpy(rows)]
+    strings = kind.reading(problem.task, examples)
+    for rows, piece in check_each(testing_pieces(network, strings, torch.device("cpu"))):
+        outputs, wanted = compute(model, piece), targets[torch.from_numpy(rows)]
         right[rows] = kind.are_right(outputs, wanted).numpy()
         length_given[rows] = kind.are_right_length_given(outputs, wanted).numpy()
         log_probability[rows] = -kind.losses(outputs, wanted, "default").numpy()
@@ -295,7 +297,7 @@ def written_beams(
     Args:
         width: of the beam; None for greedy decoding.
     """
-    model = _model(problem, weights)
+    model = _model(problem.network, weights)
     limits = output_limits(problem, inputs)
     ids = beginnings(problem, inputs)
     written: list[list[Written]] = [[] for _ in range(len(inputs))]
@@ -339,8 +341,7 @@ def beginnings(problem: Problem, inputs: TokenStrings) -> torch.Tensor:
     return torch.from_numpy(ids.astype(np.int64))
 
 
-def _model(problem: Problem, weights: Weights) -> Classifier:
-    config = problem.without_dropout.network
+def _model(config: NetworkConfig, weights: Weights) -> Classifier:
     model = make_model(config).to(dtype=getattr(torch, config.precision))
     load_parameters(model, {name: torch.from_numpy(value) for name, value in weights.items()})
     return model.eval()

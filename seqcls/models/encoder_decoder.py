@@ -16,14 +16,12 @@ from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Ids, Outputs, Places, Recorder, make_head
-from seqcls.models.batches import Batch
 from seqcls.models.blocks import Attending, Attention, Block, Scale, attending_of
 from seqcls.models.forms import Scores
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
 from seqcls.models.parts import ONLY_SELF, Part, Site, block_parts, block_sites
 from seqcls.models.pictures import PictureEncoder
 from seqcls.models.positions.schemes import Positions
-from seqcls.models.shortest import Queries, apply_feed_forward, attend, attention
 from seqcls.models.transformer import NOTHING, Cache, Keys, Side, cache_keys, step_through
 from seqcls.models.two_streams import (
     OfOutputs,
@@ -67,19 +65,6 @@ class DecoderBlock(Block):
 
         crossed = self.add_part("cross_attention", self.cross_attention_norm, part, states, record)
         return self.apply_feed_forward(crossed, record)
-
-    def cross_attend(
-        self,
-        states: Float[Tensor, "token hidden"],
-        encoded: Float[Tensor, "encoded hidden"],
-        queries: Queries,
-    ) -> Float[Tensor, "token hidden"]:
-        """The states of tokens in one array after attention to the encoder's."""
-        layer, norm = self.cross_attention, self.cross_attention_norm
-        if self.norms_first:
-            return states + attention(layer, norm(states), encoded, queries)
-        normed: Tensor = norm(states + attention(layer, states, encoded, queries))
-        return normed
 
     def adding(self) -> tuple[Linear, ...]:
         return *super().adding(), self.cross_attention.output
@@ -151,30 +136,6 @@ class EncoderDecoder(TwoStreams):
         """Implements `Stepping.step`; it costs one token of the output."""
         outputs, own = step_through(self, self.decoder, tokens, kept.own, kept.cross)
         return outputs, kept._replace(own=own)
-
-    def shortest(self, batch: Batch) -> Outputs:
-        """Computes `forward` of the outputs' tokens one after another, without dropout."""
-        inputs, outputs = batch.sides
-        assert isinstance(self.encoder, Side)
-        encoded = self._embed(self.encoder, inputs)
-        queries = Queries(inputs, self.encoder.positions)
-        for block in self.encoder.blocks:
-            encoded = apply_feed_forward(block, attend(block, encoded, encoded, queries))
-        encoded = self.encoder.normalize(encoded)
-        states = self._embed(self.decoder, outputs)
-        queries = Queries(outputs, self.decoder.positions)
-        crossing = Queries(outputs, self.nowhere, keys=inputs)
-        for block in self.decoder.blocks:
-            states = attend(block, states, states, queries)
-            assert isinstance(block, DecoderBlock)
-            states = apply_feed_forward(block, block.cross_attend(states, encoded, crossing))
-        return self.head(self.decoder.normalize(states))
-
-    stacked = shortest
-
-    def _embed(self, side: Side, batch: Batch) -> Float[Tensor, "token hidden"]:
-        embedded = side.positions.embed(self.embedding(batch.ids), batch.places)
-        return embedded.flatten(0, 1).index_select(0, batch.token_rows)
 
     def made_encoder(self, config: NetworkConfig) -> nn.Module:
         """What reads inputs; made before the decoder: parameters are drawn in their order."""

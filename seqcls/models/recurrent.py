@@ -23,7 +23,6 @@ from seqcls.models.base import (
     make_head,
     read_states,
 )
-from seqcls.models.batches import Batch
 from seqcls.models.forms import Scores, form
 from seqcls.models.layers import Dropout, Embedding
 from seqcls.models.parts import Part, Site, inside
@@ -208,32 +207,22 @@ class Recurrent(BodyAndHead):
             states = step.state
         return self.head(states), after
 
-    def shortest(self, batch: Batch) -> Outputs | None:
+    def by_kernels(self, ids: Ids) -> Outputs | None:
         """Computes `forward` without dropout, by PyTorch's own kernels, a layer at once."""
         kernels = [form(layer, "kernel") for layer in self.layers]
         if None in kernels:
             return None
         # One place after another is how the kernels go through memory.
-        ids = batch.ids.T
-        table: Tensor | None = None
-        if len(self.embedding.weight) >= batch.config.hidden_size:
-            states = self.embedding(ids)
-        else:
-            # Every token's product with the first layer's input weight is computed once and looked
-            # up.
-            table = self.embedding.weight
-            states = functional.one_hot(ids.long(), len(table)).to(table.dtype)
+        states, hidden = self.embedding(ids.T), self.config.hidden_size
         for layer, kernel in zip(self.layers, kernels, strict=True):
-            start = states.new_zeros(1, states.shape[1], batch.config.hidden_size)
-            weights: list[Tensor] = list(layer.parameters())
-            if table is not None:
-                weights[0] = layer.input_weight @ table.T
+            start = states.new_zeros(1, states.shape[1], hidden)
             settings = (layer.input_bias is not None, 1, 0.0, torch.is_grad_enabled(), False, False)
+            weights = list(layer.parameters())
             states = kernel(states, start, weights, settings) if len(states) else start[:0]
-            table = None
-        if batch.config.head != "string":
-            return self.head(states.transpose(0, 1)[batch.is_asked])
-        return self.head(read_states(batch.config, states.transpose(0, 1), batch.ids))
+        states = states.transpose(0, 1)
+        if self.config.head != "string":
+            return self.head(states)
+        return self.head(read_states(self.config, states, ids))
 
     def parts(self) -> Mapping[Part, str]:
         """Implements `Classifier.parts`: units, layer by layer."""

@@ -24,9 +24,7 @@ from seqcls.models.base import (
     Places,
     Recorder,
     make_head,
-    read_states,
 )
-from seqcls.models.batches import Batch
 from seqcls.models.blocks import (
     Attendable,
     Attending,
@@ -40,10 +38,9 @@ from seqcls.models.blocks import (
 from seqcls.models.forms import Scores
 from seqcls.models.layers import Dropout, Embedding, make_norm
 from seqcls.models.parts import Part, Site, block_parts, block_sites
-from seqcls.models.positions import LETTERS_ALONE, POSITIONS
+from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.places import positions_of
 from seqcls.models.positions.schemes import Positions
-from seqcls.models.shortest import Queries, apply_feed_forward, attend, spread, through
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD
 
 
@@ -106,33 +103,6 @@ class Transformer(BodyAndHead):
 
     def step(self, tokens: Int64[Tensor, " string"], kept: "Cache") -> "tuple[Scores, Cache]":
         return step_through(self, self, tokens, kept)
-
-    def shortest(self, batch: Batch) -> Outputs:
-        """Computes `forward` without dropout and unread states: the last block only where read."""
-        embedded = self.positions.embed(self.embedding(batch.ids), batch.places)
-        states = embedded.flatten(0, 1).index_select(0, batch.token_rows)
-        everywhere = Queries(batch, self.positions)
-        *before, last = self.blocks
-        for block in before:
-            states = through(block, states, states, everywhere)
-        if batch.config.head != "string":
-            states = attend(last, states, states, everywhere)
-            states = apply_feed_forward(last, states.index_select(0, batch.asked_tokens))
-            return self.head(self._normalize(states))
-        if batch.config.readout in LETTERS_ALONE:
-            states = self._normalize(through(last, states, states, everywhere))
-            spread_out = spread(states, batch.token_rows, batch.ids.shape)
-            read = read_states(batch.config, spread_out, batch.ids)
-        else:
-            asking = states.index_select(0, batch.read_tokens)
-            read = self._normalize(through(last, asking, states, everywhere.only_read()))
-        return self.head(read)
-
-    stacked = shortest
-
-    def _normalize(self, states: Tensor) -> Tensor:
-        """The last block's output after the norm that may follow it."""
-        return states if self.final_norm is None else self.final_norm(states)
 
     def head(self, read: Float[Tensor, "*string hidden"]) -> Outputs:
         """Implements `BodyAndHead.head`, for what dropout leaves."""

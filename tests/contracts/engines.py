@@ -18,10 +18,10 @@ from seqcls.engines.choice import ENGINES, engine_named
 from seqcls.engines.compiled.arithmetic import BETA_1
 from seqcls.engines.compiled.engine import CompiledEngine, EpochPart, Steps, Update
 from seqcls.engines.member import Unfinished, draw_initial
-from seqcls.engines.pytorch.computations import OneByOne, Stacked
-from seqcls.engines.pytorch.groups import Losses, StackedGroup, all_logits
-from seqcls.engines.pytorch.training import GroupTraining, optimizer_of
+from seqcls.engines.pytorch.members import Losses, Members
+from seqcls.engines.pytorch.training import GroupTraining
 from seqcls.kinds.base import Examples, Scored, Written
+from seqcls.models.positions.places import TrainingPlaces
 from seqcls.problem import Problem
 from seqcls.results import TrainedMember, Weights
 from seqcls.sampling.streams import stream
@@ -54,33 +54,26 @@ def loss_and_gradient(engine: str, problem: Problem, weights: Weights) -> tuple[
         steps = Steps(moments, 0, Update(np.zeros(1), 0.0, 0.0))
         loss, _ = program.epoch(flat.copy(), steps, EpochPart(0))
         return float(loss), program.unpack(moments[0] / flat.dtype.type(1 - BETA_1))
-    group, computation = _computation(engine, problem, [weights])
+    members = _members(engine, problem, [weights])
     examples = stream(problem.train).epoch(0)
     kind, task = problem.kind, problem.task
     targets = torch.from_numpy(kind.encoded(task, examples, problem.network))
     of = partial(kind.losses, targets=targets, train_loss=problem.config.train_loss)
     losses = Losses(of, kind.units(targets))
-    (batch,) = computation.batches(kind.reading(task, examples))
-    (mean,) = computation.backward(batch, losses).tolist()
-    if isinstance(computation, OneByOne):
-        gradients = {x: y.grad for x, y in computation.models[0].named_parameters()}
-    else:
-        gradients = {x: None if y.grad is None else y.grad[0] for x, y in group.parameters.items()}
-    zeros = {name: np.zeros_like(value) for name, value in weights.items()}
-    found = {name: value.numpy() for name, value in gradients.items() if value is not None}
-    return mean * losses.units, zeros | found
+    places = TrainingPlaces(problem.network, problem.config.train_seed)
+    (batch,) = members.batches(kind.reading(task, examples), len(examples), places)
+    (mean,) = members.backward(batch, losses).tolist()
+    rows = {name: rows[0].numpy() for name, rows in members.gradients.items()}
+    found = {x: rows[x][: y.size].reshape(y.shape) for x, y in weights.items()}
+    return mean * losses.units, found
 
 
-def _computation(engine: str, problem: Problem, weights: Sequence[Weights]) -> tuple[Any, Any]:
-    """The members of a group, and what computes them with PyTorch."""
-    if engine != STACKED:
-        own: Any = engine_named(engine)
-        group, computation = own._training(problem, weights, CPU)
-        return group, computation
-    group = StackedGroup(weights, CPU, **optimizer_of(problem))
-    config = problem.config
-    settings = (problem.network, config.train_batch_size, CPU, config.train_seed)
-    return group, Stacked(group, *settings)
+def _members(engine: str, problem: Problem, weights: Sequence[Weights]) -> Members:
+    """The models of a group, side by side in PyTorch."""
+    own: Any = engine_named("strings" if engine == STACKED else engine)
+    members: Members = own.members()(problem.network, weights, CPU, seed=problem.config.train_seed)
+    members.at_once = members.at_once or engine == STACKED
+    return members
 
 
 def logits(
@@ -88,8 +81,7 @@ def logits(
 ) -> np.ndarray:
     """What models answer strings, those of each model in a row."""
     if engine == STACKED:
-        computation = _computation(engine, problem, weights)[1]
-        return all_logits(computation, strings, len(weights), at_places=problem.at_places)
+        return _members(engine, problem, weights).answer(strings)
     return engine_named(engine).logits(problem, weights, strings, device="cpu")
 
 
@@ -124,7 +116,7 @@ def train(
             members, engine=engine, device="cpu", every_epoch=every_epoch, progress=progress
         )
     weights = draw_initial(members)
-    group, computation = _computation(engine, problem, weights)
+    models = _members(engine, problem, weights)
     unfinished = Unfinished("", members, weights, every_epoch=every_epoch)
-    training = GroupTraining(members, group, computation, CPU, every_epoch=every_epoch)
+    training = GroupTraining(members, models, weights[0], every_epoch=every_epoch)
     return training.run(progress, unfinished)

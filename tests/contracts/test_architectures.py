@@ -12,12 +12,11 @@ from torch.nn import functional
 
 from seqcls.config import NetworkConfig
 from seqcls.decode import KeepingStepper, RecomputeStepper, beginnings, start
-from seqcls.engines.pytorch.computations import plain_logits
 from seqcls.errors import ConfigError
 from seqcls.kinds.transduction import separator_id
 from seqcls.models import MODELS
 from seqcls.models.base import Classifier
-from seqcls.models.batches import Batch
+from seqcls.models.batches import Batch, compute
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.mixing import LinearAttentionMixer, Mixing
 from seqcls.models.positions import read_ids
@@ -207,7 +206,7 @@ def test_a_subclass_is_asked_itself_and_not_what_it_derives_from() -> None:
         model = kind(config)
         model.load_state_dict(parameters)
         batch = Batch(config, torch.tensor([[CLS, 2, 3]]), torch.arange(3).unsqueeze(0))
-        logits.append(plain_logits(model, batch))
+        logits.append(compute(model, batch))
     torch.testing.assert_close(logits[1], 2 * logits[0])
 
 

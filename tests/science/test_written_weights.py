@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from seqcls.config import NetworkConfig, RunConfig
-from seqcls.engines.pytorch.computations import OneByOne
-from seqcls.engines.pytorch.groups import FlatGroup, all_logits
+from seqcls.engines.pytorch.members import Members
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.attribution import logit_steps
 from seqcls.interpretability.causes import attributions
@@ -126,9 +125,9 @@ def test_a_written_model_answers_as_it_must(name: str) -> None:
     plain.load_state_dict(own)
     read = plain(torch.from_numpy(read_ids(strings, "first")).int())
     np.testing.assert_allclose(read.detach(), logits, rtol=0, atol=1e-9)
-    flat = FlatGroup([{key: value.numpy() for key, value in own.items()}], torch.device("cpu"))
-    computation = OneByOne(flat, config, len(strings), torch.device("cpu"))
-    np.testing.assert_allclose(all_logits(computation, strings, 1)[0], logits, rtol=0, atol=1e-9)
+    weights = {key: value.numpy() for key, value in own.items()}
+    (found,) = Members(config, [weights], torch.device("cpu")).answer(strings)
+    np.testing.assert_allclose(found, logits, rtol=0, atol=1e-9)
     assert [row["label"] for row in expected] == (logits > 0).astype(int).tolist()
 
 

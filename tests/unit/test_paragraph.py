@@ -8,14 +8,13 @@ import torch
 from torch import Tensor
 
 from seqcls.decode import RecomputeStepper, start
-from seqcls.engines.pytorch import computations
-from seqcls.engines.pytorch.computations import plain_logits
+from seqcls.engines.pytorch import members
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.states_by_strings import picture_attention
 from seqcls.kinds import examples_of
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import Classifier
-from seqcls.models.batches import Batch
+from seqcls.models.batches import Batch, compute
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.pictures import Convolution, memory_shape, page_of
 from seqcls.models.positions.places import positions_of
@@ -101,7 +100,7 @@ def test_every_way_to_an_output_agrees(fields: dict[str, Any]) -> None:
     read = example_ids(problem)
     whole: Tensor = model(read)
     batch = Batch(problem.network, read, positions_of(problem.network, read))
-    torch.testing.assert_close(plain_logits(model, batch), whole[batch.is_asked])
+    torch.testing.assert_close(compute(model, batch), whole[batch.is_asked])
     torch.testing.assert_close(model(read[1:, :8])[:, 4:], whole[1:, 4:8])
     begun = read[:, :6].clone()
     kept, first = start(model, begun, 4)
@@ -142,7 +141,7 @@ def test_the_published_sizes_are_those_of_the_shipped_specification() -> None:
     assert network.embedding_scale == "sqrt"
     # Large pictures are read few at a time.
     strings = TokenStrings.of_lists(28, [[3, 26, 3]] * 20)
-    found = computations.testing_pieces(network, strings, torch.device("cpu"))
+    found = members.testing_pieces(network, strings, torch.device("cpu"))
     pieces = [len(rows) for rows, _ in found]
     assert sum(pieces) == 20
     assert max(pieces) <= 8

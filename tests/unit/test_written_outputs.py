@@ -18,7 +18,7 @@ from seqcls.decode import (
     score,
     written_beams,
 )
-from seqcls.engines.pytorch.computations import plain_logits, trimmed_ids
+from seqcls.engines.pytorch.members import trimmed_ids
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import ask, evaluate
 from seqcls.interpretability.trained_model import TrainedModel
@@ -34,7 +34,7 @@ from seqcls.kinds.transduction import (
     separator_id,
 )
 from seqcls.models.base import Classifier
-from seqcls.models.batches import Batch
+from seqcls.models.batches import Batch, compute
 from seqcls.models.positions.places import positions_of
 from seqcls.prediction import outputs as written_outputs
 from seqcls.prediction import predict
@@ -169,7 +169,7 @@ def test_losses_are_cross_entropies_of_target_and_end(name: str, loss_on: str) -
     ids = trimmed_ids(problem.network, kind.reading(problem.task, examples), slice(0, 12))
     batch = Batch(problem.network, ids, positions_of(problem.network, ids))
     targets = torch.from_numpy(kind.encoded(problem.task, examples, problem.network))
-    losses = kind.losses(plain_logits(model, batch), targets, "default")
+    losses = kind.losses(compute(model, batch), targets, "default")
     separator, end = separator_id(problem.network), end_id(problem.network)
     everything, tokens = model(ids.long()), 0
     strings = examples.strings

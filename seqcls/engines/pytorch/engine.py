@@ -1,8 +1,7 @@
-"""The two engines that compute with PyTorch: by letter counts, and string by string."""
+"""The two engines that compute with PyTorch: string by string, and by letter counts."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -15,20 +14,30 @@ from seqcls.results import TrainedMember, Weights
 from seqcls.strings.token_strings import TokenStrings
 
 if TYPE_CHECKING:
-    import torch
-
-    from seqcls.engines.pytorch.groups import Computation, Members
+    from seqcls.engines.pytorch.members import Members
 
 
-class _TorchEngine(ABC):
-    """What both do alike. PyTorch is imported where it is used: to name an engine loads none."""
+class PyTorchStrings:
+    """Any model, on a GPU too.
 
-    name: ClassVar[str]
+    To name the engine loads no PyTorch, which is imported where it is used.
+    """
+
+    name = "strings"
     one_thread = False
     wants_initial = False
 
+    def obstacle(self, problem: Problem, device: str) -> str | None:
+        return None
+
     def reads_counts(self, problem: Problem) -> bool:
         return False
+
+    def members(self) -> "type[Members]":
+        """How the models of a group are held side by side."""
+        from seqcls.engines.pytorch.members import Members
+
+        return Members
 
     def group_size(self, problem: Problem) -> int:
         """Beyond this many members a step's arithmetic outweighs what stacking saves."""
@@ -66,8 +75,10 @@ class _TorchEngine(ABC):
         unfinished = Unfinished(where, members, weights, every_epoch=every_epoch)
         if content := unfinished.read():
             return GroupTraining.unpack(content).run(progress, unfinished)
-        group, computation = self._training(members[0][0], weights, torch_device)
-        training = GroupTraining(members, group, computation, torch_device, every_epoch=every_epoch)
+        problem = members[0][0]
+        settings = (problem.network, weights, torch_device)
+        models = self.members()(*settings, seed=problem.config.train_seed)
+        training = GroupTraining(members, models, weights[0], every_epoch=every_epoch)
         return training.run(progress, unfinished)
 
     def logits(
@@ -78,26 +89,12 @@ class _TorchEngine(ABC):
         *,
         device: str,
     ) -> Float[np.ndarray, "member string *output"]:
-        from seqcls.engines.pytorch.groups import all_logits
         from seqcls.engines.pytorch.training import choose_device
 
-        computation = self._answering(problem, weights, len(strings), choose_device(device))
-        return all_logits(computation, strings, len(weights), at_places=problem.at_places)
-
-    @abstractmethod
-    def _training(
-        self, problem: Problem, weights: Sequence[Weights], device: "torch.device"
-    ) -> "tuple[Members, Computation]":
-        """Members with their optimizer, and how they are trained."""
-
-    @abstractmethod
-    def _answering(
-        self, problem: Problem, weights: Sequence[Weights], strings: int, device: "torch.device"
-    ) -> "Computation":
-        """How trained members answer so many strings."""
+        return self.members()(problem.network, weights, choose_device(device)).answer(strings)
 
 
-class PyTorchCounts(_TorchEngine):
+class PyTorchCounts(PyTorchStrings):
     """All members at once, from letter counts."""
 
     name = "counts"
@@ -108,53 +105,7 @@ class PyTorchCounts(_TorchEngine):
     def reads_counts(self, problem: Problem) -> bool:
         return True
 
-    def _training(
-        self, problem: Problem, weights: Sequence[Weights], device: "torch.device"
-    ) -> "tuple[Members, Computation]":
-        from seqcls.engines.pytorch.computations import ByCounts
-        from seqcls.engines.pytorch.groups import StackedGroup
-        from seqcls.engines.pytorch.training import optimizer_of
+    def members(self) -> "type[Members]":
+        from seqcls.engines.pytorch.counted import CountedMembers
 
-        group = StackedGroup(weights, device, **optimizer_of(problem))
-        return group, ByCounts(problem.network, group, problem.config.train_batch_size, device)
-
-    def _answering(
-        self, problem: Problem, weights: Sequence[Weights], strings: int, device: "torch.device"
-    ) -> "Computation":
-        from seqcls.engines.pytorch.computations import ByCounts
-        from seqcls.engines.pytorch.groups import StackedGroup
-
-        return ByCounts(problem.network, StackedGroup(weights, device), strings, device)
-
-
-class PyTorchStrings(_TorchEngine):
-    """All members in one step on a GPU; elsewhere, with dropout and of pictures, one at a time."""
-
-    name = "strings"
-
-    def obstacle(self, problem: Problem, device: str) -> str | None:
-        return None
-
-    def _training(
-        self, problem: Problem, weights: Sequence[Weights], device: "torch.device"
-    ) -> "tuple[Members, Computation]":
-        from seqcls.engines.pytorch.computations import OneByOne, Stacked
-        from seqcls.engines.pytorch.groups import FlatGroup, StackedGroup
-        from seqcls.engines.pytorch.training import optimizer_of
-
-        config = problem.config
-        settings = (problem.network, config.train_batch_size, device, config.train_seed)
-        network = problem.network
-        if device.type == "cuda" and network.dropout_rate == 0 and not network.picture:
-            stacked = StackedGroup(weights, device, **optimizer_of(problem))
-            return stacked, Stacked(stacked, *settings)
-        flat = FlatGroup(weights, device, **optimizer_of(problem))
-        return flat, OneByOne(flat, *settings)
-
-    def _answering(
-        self, problem: Problem, weights: Sequence[Weights], strings: int, device: "torch.device"
-    ) -> "Computation":
-        from seqcls.engines.pytorch.computations import OneByOne
-        from seqcls.engines.pytorch.groups import FlatGroup
-
-        return OneByOne(FlatGroup(weights, device), problem.network, strings, device)
+        return CountedMembers

@@ -8,25 +8,24 @@ import io
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, TypedDict
+from typing import Any
 
 import torch
 from jaxtyping import Float, Num
 from torch import Tensor
 
-from seqcls.config import Decay
 from seqcls.engines.base import Member, Progress
 from seqcls.engines.member import (
     MemberTraining,
     Unfinished,
     checks_within_epoch,
     learning_rates,
-    steps_of_epoch,
     whole_epochs_loss,
 )
-from seqcls.engines.pytorch.groups import Computation, Losses, Members
+from seqcls.engines.pytorch.members import AdamW, Losses, Members
 from seqcls.errors import DeviceError
 from seqcls.kinds import Examples
+from seqcls.models.positions.places import TrainingPlaces
 from seqcls.problem import Problem
 from seqcls.results import EpochLosses, TrainedMember, Weights
 from seqcls.sampling.streams import stream
@@ -53,9 +52,8 @@ class GroupTraining:
     def __init__(
         self,
         members: Sequence[Member],
-        group: Members,
-        computation: Computation,
-        device: torch.device,
+        models: Members,
+        initial: Weights,
         *,
         every_epoch: bool,
     ) -> None:
@@ -63,13 +61,13 @@ class GroupTraining:
         self.config = problem.config
         self.problem = problem
         self.kind = problem.kind
-        self.device = device
         self.members = [
             MemberTraining(number, *member, every_epoch) for number, member in enumerate(members)
         ]
         self.rows = list(self.members)
-        self.group = group
-        self.computation = computation
+        self.models = models
+        self.optimizer = AdamW(problem, models, initial)
+        self.places = TrainingPlaces(problem.network, self.config.train_seed)
         self._started = 0.0
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -117,7 +115,7 @@ class GroupTraining:
 
     def _targets(self, examples: Examples) -> Num[Tensor, "string ..."]:
         encoded = self.kind.encoded(self.problem.task, examples, self.problem.network)
-        return torch.from_numpy(encoded).to(self.device)
+        return torch.from_numpy(encoded).to(self.models.device)
 
     def _read(self, examples: Examples) -> TokenStrings:
         return self.kind.reading(self.problem.task, examples)
@@ -130,15 +128,17 @@ class GroupTraining:
             The sums of the losses of the others, and what has ended.
         """
         targets = self._targets(strings).split(self.config.train_batch_size)
-        sums = torch.zeros(len(self.group), dtype=torch.float64, device=self.device)
+        sums = torch.zeros(len(self.models), dtype=torch.float64, device=self.models.device)
         checks, ended = checks_within_epoch(self.problem, epoch), list[EpochLosses]()
         rates = learning_rates(self.problem, epoch).tolist()
         before = (epoch - 1) * len(rates)
-        batches = zip(self.computation.batches(self._read(strings)), targets, rates, strict=True)
-        for number, (batch, batch_targets, rate) in enumerate(batches, start=1):
+        size = self.config.train_batch_size
+        batches = self.models.batches(self._read(strings), size, self.places)
+        steps = zip(batches, targets, rates, strict=True)
+        for number, (batch, batch_targets, rate) in enumerate(steps, start=1):
             losses = self._losses(batch_targets)
-            sums += self.computation.backward(batch, losses) * losses.units
-            self.group.step(rate, before + number - 1)
+            sums += self.models.backward(batch, losses) * losses.units
+            self.optimizer.step(self.models, rate, before + number - 1)
             if number in checks:
                 going_on, its = self._end_right(sums, number)
                 sums, ended = sums[going_on], ended + its
@@ -167,14 +167,14 @@ class GroupTraining:
         # Dropout is off here.
         strings = stream(problem.validation).epoch(0)
         targets = self._targets(strings)
-        dtype = getattr(torch, self.config.precision)
-        sums = torch.zeros(len(self.group), dtype=dtype, device=self.device)
-        right = torch.ones(len(self.group), dtype=torch.bool, device=self.device)
-        beyond = torch.from_numpy(~problem.are_of_trained_lengths(strings.strings)).to(self.device)
-        for rows, piece in self.computation.pieces(self._read(strings)):
-            at = torch.from_numpy(rows).to(self.device)
+        dtype, device = getattr(torch, self.config.precision), self.models.device
+        sums = torch.zeros(len(self.models), dtype=dtype, device=device)
+        right = torch.ones(len(self.models), dtype=torch.bool, device=device)
+        beyond = torch.from_numpy(~problem.are_of_trained_lengths(strings.strings)).to(device)
+        for rows, piece in self.models.pieces(self._read(strings)):
+            at = torch.from_numpy(rows).to(device)
             piece_targets = targets[at]
-            outputs = self.computation.logits(piece)
+            outputs = self.models.logits(piece)
             sums += self._losses(piece_targets)(outputs).sum(dim=1)
             if self.config.stop_when_right:
                 right &= (self.kind.are_right(outputs, piece_targets) | beyond[at]).all(dim=1)
@@ -189,7 +189,7 @@ class GroupTraining:
     ) -> list[EpochLosses]:
         """Ends the epoch of all members, or of some, and drops those that do not go on."""
         values = {
-            name: value.detach().cpu().numpy() for name, value in self.group.parameters.items()
+            name: value.detach().cpu().numpy() for name, value in self.models.parameters.items()
         }
         now = time.perf_counter()
         seconds, self._started = (now - self._started) / len(self.rows), now
@@ -218,30 +218,8 @@ class GroupTraining:
             self._keep(rows)
 
     def _keep(self, rows: Sequence[int]) -> None:
-        self.group.keep(rows)
-        self.computation.keep(rows)
-
-
-class Optimized(TypedDict):
-    """An optimizer's settings."""
-
-    weight_decay: float
-    decay: Decay
-    gradient_clip: float
-    freeze: str
-    steps: int
-
-
-def optimizer_of(problem: Problem) -> Optimized:
-    """How the members of a group are moved."""
-    config = problem.config
-    return Optimized(
-        weight_decay=config.weight_decay,
-        decay=config.decay,
-        gradient_clip=config.gradient_clip,
-        freeze=config.freeze,
-        steps=config.max_num_epochs * steps_of_epoch(problem),
-    )
+        self.models.keep(rows)
+        self.optimizer.keep(rows)
 
 
 def _copy(weights: Weights) -> Weights:

@@ -1,0 +1,332 @@
+"""The members of a group side by side: their parameters stacked, each model a view of its row.
+
+Members share their strings and nothing else. A GPU computes all of them in one step, by `vmap`;
+elsewhere, with dropout and of pictures, one after another is as fast, and a member then agrees to
+the last bit with itself trained alone. On a GPU it agrees to 1e-6: sums are added up in an order
+that depends on how many members there are.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64, Integer
+from torch import Tensor
+from torch.func import functional_call, vmap
+from torch.nn import functional
+from torch.optim.adamw import adamw
+
+from seqcls.cancellation import check_each
+from seqcls.config import NetworkConfig
+from seqcls.curricula import frozen_parameters
+from seqcls.engines.member import is_matrix, steps_of_epoch
+from seqcls.models.base import Outputs
+from seqcls.models.batches import Batch, compute
+from seqcls.models.initialization import make_model
+from seqcls.models.pictures import pictures_at_once
+from seqcls.models.positions import read_ids, special_tokens
+from seqcls.models.positions.places import TrainingPlaces, positions_of
+from seqcls.problem import Problem
+from seqcls.results import Weights
+from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import PAD
+
+# Strings in batches and pieces.
+
+
+def training_batches(
+    config: NetworkConfig,
+    strings: TokenStrings,
+    batch_size: int,
+    places: TrainingPlaces,
+    device: torch.device,
+) -> Iterator[Batch]:
+    """An epoch's batches, in order."""
+    # What dropout draws depends on the width: as in the report's program that of the epoch.
+    widest = int(strings.lengths.max(initial=0)) + special_tokens(config)
+    for start in range(0, len(strings), batch_size):
+        ids = trimmed_ids(config, strings, slice(start, start + batch_size))
+        drawn = places.draw(ids)
+        if config.dropout_rate > 0:
+            more = (0, widest - ids.shape[1])
+            ids, drawn = functional.pad(ids, more, value=PAD), functional.pad(drawn, more)
+        yield Batch(config, ids.to(device), drawn.to(device))
+
+
+PAIRS_AT_ONCE = 2**22
+"""Scores of one head in a piece: keeps the widest state of a piece within tens of megabytes."""
+
+STATES_AT_ONCE = 2**23
+"""Numbers in the widest state of one token each, likewise."""
+
+
+def testing_pieces(
+    config: NetworkConfig, strings: TokenStrings, device: torch.device
+) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
+    """Pieces of strings that fit in memory, and their rows among the strings, shortest first."""
+    order = np.argsort(strings.lengths, kind="stable")
+    widths = strings.lengths[order] + special_tokens(config)
+    start = 0
+    while start < len(order):
+        end = start + 1
+        while end < len(order) and _fits(config, end + 1 - start, int(widths[end])):
+            end += 1
+        rows = order[start:end]
+        ids = trimmed_ids(config, strings, rows)
+        yield rows, Batch(config, ids.to(device), positions_of(config, ids).to(device))
+        start = end
+
+
+def trimmed_ids(
+    config: NetworkConfig, strings: TokenStrings, rows: slice | Int64[np.ndarray, " row"]
+) -> Integer[Tensor, "string position"]:
+    """The token ids of some strings, no wider than the longest of them."""
+    taken = strings.take(rows)
+    ids = read_ids(taken, config.readout)
+    width = int(taken.lengths.max(initial=0)) + special_tokens(config)
+    return torch.from_numpy(ids[:, :width].astype(np.int32))
+
+
+def _fits(config: NetworkConfig, strings: int, width: int) -> bool:
+    heads = max(config.num_attention_heads, 1)
+    answers = config.num_outputs if config.head != "string" else 0
+    widest = max(4 * config.hidden_size, config.feed_forward_size, 2 * answers)
+    return (
+        strings <= pictures_at_once(config)
+        and strings * width * width * heads <= PAIRS_AT_ONCE
+        and strings * width * widest <= STATES_AT_ONCE
+    )
+
+
+# The members.
+
+
+class Losses(NamedTuple):
+    """The loss of every string of one batch, from what the head gives of each."""
+
+    of: Callable[[Float[Tensor, "..."]], Float[Tensor, "*member string"]]
+    units: int
+    """By what their sum is divided, to be trained on."""
+
+    def __call__(self, outputs: Float[Tensor, "..."]) -> Float[Tensor, "*member string"]:
+        return self.of(outputs)
+
+
+ALIGNED = 64
+"""Each member's values begin at a multiple of so many bytes: where memory has parts of such a size
+and is read by them, a member is computed to the last bit as it is alone."""
+
+
+class Members:
+    """The models of a group.
+
+    Args:
+        initial: the values of each one's parameters, by name.
+        seed: begins each member's own stream of dropout, as in the report's program, so that it
+            drops the same whoever trains beside it.
+    """
+
+    def __init__(
+        self,
+        config: NetworkConfig,
+        initial: Sequence[Weights],
+        device: torch.device,
+        *,
+        seed: int = 0,
+    ) -> None:
+        self.config, self.device = config, device
+        self.at_once = device.type == "cuda" and not (config.dropout_rate or config.picture)
+        self._shapes = {name: value.shape for name, value in initial[0].items()}
+        self.rows: dict[str, Tensor] = {}
+        """By parameter a member a row, one number after another, with zeros up to `ALIGNED`."""
+        for name, value in initial[0].items():
+            step = ALIGNED // value.itemsize
+            rows = np.zeros((len(initial), -(-value.size // step) * step), value.dtype)
+            rows[:, : value.size] = [weights[name].ravel() for weights in initial]
+            self.rows[name] = torch.from_numpy(rows).to(device)
+        dtype = getattr(torch, config.precision)
+        self.models = [make_model(config).to(device, dtype).eval() for _ in initial]
+        for model in self.models:
+            model.use_dropout_generator(torch.Generator(device).manual_seed(seed))
+        self._bind()
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    @property
+    def parameters(self) -> dict[str, Tensor]:
+        """Every parameter, with a leading member axis: views of the rows."""
+        return {name: self._view(name, rows) for name, rows in self.rows.items()}
+
+    @property
+    def gradients(self) -> dict[str, Tensor]:
+        """The gradients of the parameters' rows, which add up."""
+        return {name: rows.grad for name, rows in self.rows.items() if rows.grad is not None}
+
+    def backward(self, batch: Batch, losses: Losses) -> Float[Tensor, " member"]:
+        """Each member's mean loss, its gradients left with the rows."""
+        for gradient in self.gradients.values():
+            gradient.zero_()
+        if self.at_once:
+            means = losses(self._compute_at_once(batch)).sum(dim=1) / losses.units
+            means.sum().backward()
+            return means.detach()
+        found = []
+        for model in self.models:
+            if self.config.dropout_rate > 0:
+                model.train()
+            mean = losses(compute(model, batch)).sum() / losses.units
+            mean.backward()
+            found.append(mean.detach())
+            model.eval()
+        return torch.stack(found)
+
+    @torch.no_grad()
+    def logits(self, piece: Batch) -> Float[Tensor, "member string *output"]:
+        """What members answer, without dropout: one after another, since the states of so many
+        would not fit beside each other.
+        """
+        return torch.stack([compute(model, piece) for model in self.models])
+
+    def batches(
+        self, strings: TokenStrings, batch_size: int, places: TrainingPlaces
+    ) -> Iterator[Batch]:
+        """An epoch's batches, in order."""
+        return training_batches(self.config, strings, batch_size, places, self.device)
+
+    def pieces(self, strings: TokenStrings) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
+        """All of the strings in pieces that fit in memory, with their rows."""
+        return testing_pieces(self.config, strings, self.device)
+
+    def answer(self, strings: TokenStrings) -> Float[np.ndarray, "member string *output"]:
+        """Every member's logits for every string, piece by piece."""
+        logits: np.ndarray | None = None
+        width = int(strings.lengths.max(initial=0)) + 1
+        for rows, piece in check_each(self.pieces(strings)):
+            piece_logits = self.logits(piece).cpu().numpy()
+            if self.config.head == "places":
+                piece_logits = _by_string(piece_logits, strings.lengths[rows] + 1, width)
+            if logits is None:
+                shape = (len(self), len(strings), *piece_logits.shape[2:])
+                logits = np.empty(shape, dtype=piece_logits.dtype)
+            logits[:, rows] = piece_logits
+        return np.empty((len(self), 0)) if logits is None else logits
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Drops all members but these."""
+        self.rows = {name: values.detach()[list(rows)] for name, values in self.rows.items()}
+        self.models = [self.models[row] for row in rows]
+        self._bind()
+
+    def _bind(self) -> None:
+        """Makes the parameters and gradients of every model views of its row."""
+        for name, rows in self.rows.items():
+            rows.requires_grad_().grad = torch.zeros_like(rows)
+            values, gradients = self._view(name, rows.detach()), self._view(name, rows.grad)
+            for row, model in enumerate(self.models):
+                parameter = model.get_parameter(name)
+                parameter.data = values[row]
+                # What has no values has no gradient either.
+                parameter.grad = gradients[row] if values.numel() else None
+
+    def _view(self, name: str, rows: Tensor) -> Tensor:
+        shape = self._shapes[name]
+        return rows[:, : math.prod(shape)].view(len(rows), *shape)
+
+    def _compute_at_once(self, batch: Batch) -> Float[Tensor, "member string *output"]:
+        model = self.models[0]
+
+        def compute_one(weights: Mapping[str, Tensor]) -> Outputs:
+            outputs: Tensor = functional_call(model, dict(weights), batch.arguments)
+            return batch.select_asked(outputs)
+
+        outputs: Tensor = vmap(compute_one)(self.parameters)
+        return outputs
+
+
+def _by_string(
+    outputs: Float[np.ndarray, "member token output"],
+    tokens: Int64[np.ndarray, " string"],
+    width: int,
+) -> Float[np.ndarray, "member string place output"]:
+    """Outputs of all tokens, string after string, with NaN after each string's."""
+    of_strings = np.full(
+        (len(outputs), len(tokens), width, outputs.shape[-1]), np.nan, dtype=outputs.dtype
+    )
+    of_strings[:, np.arange(width) < tokens[:, None]] = outputs
+    return of_strings
+
+
+# How they are moved.
+
+
+class AdamW:
+    """Steps of members as `torch.optim.AdamW` makes them, by the function that it calls.
+
+    It works on each number alone, so no member's step depends on who trains beside it. Made and
+    asked for a step, PyTorch's class imports its compiler, which takes a process as long as all
+    else of PyTorch.
+
+    Args:
+        problem: how its members are moved, and which parts are held fixed for how long.
+        weights: those of a member, by whose shapes matrices are known.
+    """
+
+    def __init__(self, problem: Problem, members: Members, weights: Weights) -> None:
+        self._config = config = problem.config
+        steps = config.max_num_epochs * steps_of_epoch(problem)
+        self._frozen = frozen_parameters(config.freeze, weights, steps)
+        self._decays = {x for x, y in weights.items() if config.decay == "all" or is_matrix(y)}
+        self._first = {name: torch.zeros_like(rows) for name, rows in members.rows.items()}
+        self._second = {name: torch.zeros_like(rows) for name, rows in members.rows.items()}
+        self._steps = {name: torch.zeros((), device=x.device) for name, x in members.rows.items()}
+
+    @torch.no_grad()
+    def step(self, members: Members, learning_rate: float, done: int) -> None:
+        """One step down the gradients, each member's no longer than it may be.
+
+        Args:
+            done: the steps of training before it, by which parts are held fixed: their optimizer
+                has no step yet.
+        """
+        moving = [name for name in members.rows if done >= self._frozen.get(name, 0)]
+        if self._config.gradient_clip:
+            _clip([members.gradients[name] for name in moving], self._config.gradient_clip)
+        for decays in (True, False):
+            names = [name for name in moving if (name in self._decays) == decays]
+            if not names:
+                continue
+            adamw(
+                [members.rows[name] for name in names],
+                [members.gradients[name] for name in names],
+                [self._first[name] for name in names],
+                [self._second[name] for name in names],
+                [],
+                [self._steps[name] for name in names],
+                fused=True,
+                amsgrad=False,
+                beta1=0.9,
+                beta2=0.999,
+                lr=learning_rate,
+                weight_decay=self._config.weight_decay if decays else 0.0,
+                eps=1e-8,
+                maximize=False,
+            )
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Drops the moments of all members but these."""
+        self._first = {name: x[list(rows)] for name, x in self._first.items()}
+        self._second = {name: x[list(rows)] for name, x in self._second.items()}
+
+
+def _clip(gradients: Sequence[Float[Tensor, "member number"]], most: float) -> None:
+    """Shortens gradients as `torch.nn.utils.clip_grad_norm_` does, for every member by itself."""
+    if not gradients:
+        return
+    # One parameter after another: the order of a sum over an axis depends on how many rows it has.
+    squares = sum(gradient.square().sum(dim=1, keepdim=True) for gradient in gradients)
+    share = (most / (torch.as_tensor(squares).sqrt() + 1e-6)).clamp_max(1)
+    for gradient in gradients:
+        gradient.mul_(share)
