@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 import seqcls
-from seqcls.adapters import FORMAT
-from seqcls.adapters.base import ROLES
-from seqcls.adapters.gpt2 import write as write_gpt2
+from seqcls.adapters.formats import OWN
+from seqcls.adapters.vocabulary import ROLES
+from seqcls.adapters.writing import write as write_format
 from seqcls.config import ABOUT
-from seqcls.errors import ConfigError, Parameter
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
@@ -28,145 +27,6 @@ from sweeps.grid.written_spec import toml_of
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import checkpoints, queries
-
-_HEAD = '''"""A model that seqcls gave away, as one file: it needs torch and safetensors alone.
-
-    python model.py STRING...
-
-says what the model answers; `load()` gives the model, `logits` and `write` ask it.
-"""
-
-import json
-import sys
-from pathlib import Path
-
-from safetensors.torch import load_file
-'''
-
-_TAIL = '''
-
-class Config:
-    """The network's settings."""
-
-    def __init__(self, **settings):
-        vars(self).update(settings)
-
-    def model_copy(self, update):
-        return Config(**{**vars(self), **update})
-
-
-HERE = Path(__file__).parent
-ABOUT = json.loads((HERE / "config.json").read_text(encoding="utf-8"))
-IDS = json.loads((HERE / "vocabulary.json").read_text(encoding="utf-8"))
-BEGIN, PADDING = 0, 1
-
-
-def load():
-    """The model with its weights; dropout is off."""
-    config = Config(**ABOUT["settings"])
-    model = MODEL(config).to(getattr(torch, config.precision))
-    values = load_file(str(HERE / "model.safetensors"))
-    if other := {name for name, _ in model.named_parameters()} ^ values.keys():
-        raise ValueError(f"model.safetensors: {min(other)}: not a tensor for each parameter")
-    # Buffers, and parameters of several names, are as the model makes them.
-    model.load_state_dict(values, strict=False)
-    return model.eval()
-
-
-def encode(string):
-    """The ids that the model reads of a string: a text, or a list of tokens.
-
-    Raises ValueError where the model has no such token, no places for so many, or no such input.
-    """
-    alphabet, longest = ABOUT["alphabet"], ABOUT["longest"]
-    if isinstance(string, str):
-        named = any(len(token) > 1 for token in alphabet)
-        string = string.split() if named else list(string)
-    for place, token in enumerate(string, start=1):
-        if token not in alphabet:
-            raise ValueError(
-                f"token {place} is {token!r:.60}, and the model reads {' '.join(alphabet):.200}"
-            )
-    if longest is not None and len(string) > longest:
-        raise ValueError(f"{len(string)} tokens: the model has places for at most {longest}")
-    if not string and not ABOUT["empty"]:
-        raise ValueError("an input without tokens: expected at least one")
-    letters = [IDS[token] for token in string]
-    if ABOUT["settings"]["writes"]:
-        return [BEGIN, *letters, len(IDS) - 2]
-    readout = ABOUT["settings"]["readout"]
-    return [BEGIN] * (readout == "first") + letters + [BEGIN] * (readout == "last")
-
-
-@torch.no_grad()
-def logits(model, strings):
-    """A logit for each string, positive where the model takes it for one of the language.
-
-    Of answers at every place the numbers of each: (string, place, number). Raises ValueError as
-    `encode`, and where what the model computes is NaN.
-    """
-    rows = [encode(string) for string in strings]
-    width = max(map(len, rows), default=0) or 1
-    ids = torch.tensor([row + [PADDING] * (width - len(row)) for row in rows], dtype=torch.long)
-    outputs = model(ids.reshape(-1, width))
-    for row, numbers in zip(rows, outputs):
-        known = numbers[: len(row)] if numbers.ndim else numbers
-        if known.isnan().any():
-            raise ValueError("what the model computes is NaN, so that it has no answer")
-    return outputs
-
-
-@torch.no_grad()
-def write(model, string, longest=None):
-    """The output that the model writes for an input, by the decoding of its run.
-
-    It ends where the run ends it, or after `longest` tokens. Raises ValueError as `logits`.
-    """
-    ids = encode(string)
-    limit = int(ABOUT["limits"].split()[len(ids) - 2])
-    limit = limit if longest is None else min(limit, longest)
-    width, end = ABOUT["beam_width"], len(IDS) - 1
-    beams, done = [(0.0, [])], [(-torch.inf, [])]
-    for place in range(1, limit + 1):
-        continued = []
-        for score, written in beams:
-            following = model(torch.tensor([ids + written]))[0, -1].double()
-            if following.isnan().any():
-                raise ValueError("what the model computes is NaN, so that it has no answer")
-            scores = following.log_softmax(dim=0)
-            scores[[BEGIN, PADDING, end - 1]] = -torch.inf
-            best = scores.topk(min(width, len(scores)))
-            found = zip(best.values.tolist(), best.indices.tolist())
-            continued += [(score + more, [*written, token]) for more, token in found]
-        continued = sorted(continued, key=lambda x: -x[0])[:width]
-        is_done = [written[-1] == end or place == limit for _, written in continued]
-        done += [x for x, ends in zip(continued, is_done) if ends]
-        best_done = max(score for score, _ in done)
-        beams = [x for x, ends in zip(continued, is_done) if not ends and x[0] > best_done]
-        if not beams:
-            break
-    _, written = max(done, key=lambda x: x[0])
-    return [ABOUT["alphabet"][x - 2] for x in written if x != end]
-
-
-def main(strings):
-    """Prints what the model answers to each string; the exit status."""
-    model = load()
-    for string in strings:
-        try:
-            if ABOUT["settings"]["writes"]:
-                print(string, *write(model, string))
-            else:
-                print(string, logits(model, [string])[0].tolist())
-        except ValueError as error:
-            print(f"{string[:60]!r}: {error}", file=sys.stderr)
-            return 2
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
-'''
 
 LONGEST_INPUT = 1_000
 """Tokens of an input of which the file knows how long its output may be."""
@@ -243,18 +103,14 @@ def files_of(model: TrainedModel, name: str, seed: int, form: str = "torch") -> 
     """What a model's folder holds, by the files' names; arguments and errors as `give`."""
     problem, weights = model.problem.without_dropout, to_bytes(model.weights)
     texts = {"vocabulary.json": json.dumps(_ids(problem)) + "\n"}
-    if form == "gpt2":
-        tensors, settings = write_gpt2(problem.network, model.weights)
-        weights, about = to_bytes(tensors), "`config.json` its settings, as Hugging Face has them,"
-    elif form == "torch":
+    if form != "torch":
+        tensors, settings = write_format(form, problem.network, model.weights)
+        weights, about = to_bytes(tensors), f"`config.json` its settings, as {form} has them,"
+    else:
         settings, about = _settings(problem), "`config.json` its settings"
         settings["empty"] = problem.known_strings is not None or model.is_input(())
-        source, model_class = source_of(problem.network)
-        made = _TAIL.replace("MODEL(config)", f"{model_class}(config)")
-        texts["model.py"] = _HEAD + source + made
+        texts["model.py"], _ = source_of(problem.network)
         about += ", `model.py` the model as one file of PyTorch (`python model.py STRING`),"
-    else:
-        raise ConfigError(Parameter("form", form), ": expected torch or gpt2")
     texts["config.json"] = json.dumps(settings, indent=1) + "\n"
     origin = "The weights were trained elsewhere."
     if not model.config.is_loaded:
@@ -282,7 +138,7 @@ def _settings(problem: Problem) -> dict[str, Any]:
         if field in ABOUT and ABOUT[field].group == "Network" and field != "num_letters"
     }
     return {
-        "format": FORMAT,
+        "format": OWN,
         "alphabet": list(problem.task.alphabet),
         "network": {"architecture": problem.config.architecture, **fields},
         "settings": network_json(problem.network),

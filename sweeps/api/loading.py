@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from seqcls.adapters import FORMAT, read_weights
-from seqcls.adapters.base import TABLE
+from seqcls.adapters import read_weights
+from seqcls.adapters.formats import OWN, TABLE
 from seqcls.config import ABOUT, IMPORTED, RunConfig
 from seqcls.errors import ConfigError, DatasetError
 from seqcls.evaluation import distinct_test_strings, evaluate
@@ -67,7 +67,7 @@ def load_weights(
             `train_max_length` does, it is judged on trained and on longer lengths.
         dataset: instead of a task, the file of the test strings, as `log_results` takes it.
         sweep: a name for these runs; runs are added to those that it has.
-        adapter: one of `seqcls.adapters.ADAPTERS`; by the names of the tensors if none is named.
+        adapter: one of `seqcls.adapters.FORMATS`; by the names of the tensors if none is named.
         tokens: a JSON file of the vocabulary: ids by token, or tokens in the order of their ids.
             Without one, and none beside the weights, they are the task's tokens in their order.
         settings: what the tensors do not say, such as `{"heads": 2, "readout": "mean"}`.
@@ -83,7 +83,7 @@ def load_weights(
     """
     path = Path(path)
     foreign = read_weights(path, None if tokens is None else Path(tokens))
-    name = foreign.adapter_name(adapter)
+    name = foreign.format_name(adapter)
     called = model or (path.name if path.is_dir() else path.stem)
     if not called.isprintable() or not 1 <= len(called.strip()) <= MAX_NAME:
         raise ConfigError(f"model={called!r:.60}: expected 1 to {MAX_NAME} printable characters")
@@ -144,7 +144,7 @@ def _sentences(reading: Mapping[str, Any]) -> list[str]:
         if places is not None:
             table = found.get("positions", "sines and cosines")
             said.append(f"positions: {table}, {count(places, 'place')}")
-        elif network.get("positions", "none") == "none" and reading["read_as"] != FORMAT:
+        elif network.get("positions", "none") == "none" and reading["read_as"] != OWN:
             said.append("positions: no table of them in the file, read as a model without")
     files = ", ".join(reading["vocabulary_files"])
     source = files or "no file of it, the task's tokens in their order"

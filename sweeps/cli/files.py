@@ -124,7 +124,8 @@ def give(asked: Asked, folder: Path, form: str = "torch", force: bool = False) -
     """Write a model as one file of PyTorch, its weights, and what trained it.
 
     Args:
-        form: as torch, or as gpt2, which Hugging Face has.
+        form: as torch, one file of PyTorch; or, where it is such a model, as gpt2 (of Hugging
+            Face), transformer_encoder or recurrent (of PyTorch).
     """
     from sweeps.api.giving import describe_file
 

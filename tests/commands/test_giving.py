@@ -1,10 +1,12 @@
 """Models given away as one file of PyTorch, which says what the model here says."""
 
 import importlib.util
+import json
+import re
 import runpy
 import subprocess
 import sys
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 import seqcls
 from seqcls.errors import ConfigError, InvalidStringError
@@ -26,6 +29,7 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
 from sweeps import api
 from sweeps.api.giving import files_of
+from tests import zoo
 from tests.commands import printed
 from tests.conftest import ROOT
 
@@ -71,6 +75,15 @@ def given(fields: dict[str, Any], folder: Path) -> tuple[TrainedModel, ModuleTyp
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return model, module
+
+
+def plain_tokens(model: TrainedModel, text: str) -> list[str]:
+    """The tokens of a string, without the notation that shortens it."""
+    return [model.task.alphabet[x - FIRST_LETTER] for x in model.tokenizer.encode(text)[1:]]
+
+
+def plain_text(model: TrainedModel, text: str) -> str:
+    return "".join(plain_tokens(model, text))
 
 
 def strings(tokens: str, number: int) -> list[str]:
@@ -135,6 +148,64 @@ def test_all_places_come_back_as_they_were_given(architecture: str, tmp_path: Pa
     assert np.allclose(loaded.ask_all(asked).score, model.ask_all(asked).score, atol=1e-12)
 
 
+ALONE = """
+import json, runpy, sys, torch
+torch.set_num_threads(1)
+sys.modules.update(dict.fromkeys(["seqcls", "sweeps", "jaxtyping"]))
+for folder, strings in json.load(sys.stdin).items():
+    given = runpy.run_path(folder + "/model.py")
+    model, ask = given["load"](), given["logits"]
+    if given["read"]("config.json")["settings"]["writes"]:
+        ask = lambda model, strings: [given["write"](model, x) for x in strings]
+    found = ask(model, strings)
+    print(json.dumps([folder, found if isinstance(found, list) else found.tolist()]))
+"""
+"""Asks given models in a process that cannot import this package."""
+
+
+def asked_alone(folders: dict[str, list[str]]) -> dict[str, Any]:
+    command = [sys.executable, "-P", "-c", ALONE]
+    done = subprocess.run(command, input=json.dumps(folders), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return dict(map(json.loads, done.stdout.splitlines()))
+
+
+def test_given_models_of_all_networks_answer_alone(tmp_path: Path) -> None:
+    """Those that judge, that answer at every place, and that write, by greedy and beam search."""
+    models, asked = {}, {}
+    for kind, names in (
+        ("judges", zoo.JUDGES), ("answers", zoo.ANSWERERS), ("writes", zoo.WRITERS)
+    ):  # fmt: skip
+        for number, name in enumerate(x for x in names if "coupled" not in x):
+            more = {"decoding": "beam", "beam_width": 3} if number % 2 and kind == "writes" else {}
+            how = {"writes": kind == "writes", "answers": kind == "answers", **more}
+            own = zoo.problem(name, **how)
+            model = TrainedModel(own, zoo.random_weights(own, number))
+            folder = tmp_path / f"{kind} {name}"
+            folder.mkdir()
+            for file, content in files_of(model, "given", 0).items():
+                (folder / file).write_bytes(content)
+            known = map(
+                model.text, chain.from_iterable(product(range(2), repeat=n) for n in (0, 2, 5))
+            )
+            inputs = [x for x in known if model.is_input(model.letters(x))]
+            models[str(folder)] = model
+            asked[str(folder)] = [plain_text(model, x) for x in inputs[:: len(inputs) // 8 or 1]]
+    found = asked_alone(asked)
+    for folder, model in models.items():
+        if model.problem.writes:
+            right = model.said(model.ask_all(asked[folder]).predicted)
+            spelled = [plain_tokens(model, str(x)) for x in right]
+            assert found[folder] == spelled, folder
+            continue
+        known = TokenStrings.of_lists(2, list(map(model.letters, asked[folder])))
+        (expected,) = logits_of(model.problem, [model.weights], known)
+        there = ~np.isnan(expected)
+        assert np.abs(np.array(found[folder]) - expected)[there].max() < 1e-6, folder
+        assert there.any()
+    assert len(models) > 60
+
+
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"positions": "learned"}, "0" * 13, "13 tokens: the model has places for at most 12"),
     ({"positions": "learned", **COPY}, "a" * 25, "25 tokens: the model has places for at most 24"),
@@ -195,25 +266,107 @@ GPT2: dict[str, Any] = {
     "attention_head_size": 2,
     "activation": "gelu_tanh",
 }
+ENCODER: dict[str, Any] = {
+    "layer_norm": "nn",
+    "hidden_size": 4,
+    "attention_head_size": 2,
+    "feed_forward_size": 3,
+}
+FOREIGN: dict[str, list[dict[str, Any]]] = {
+    "gpt2": [
+        {**GPT2, "readout": "last"},
+        {**GPT2, "answers": "next_symbols", "tied_embeddings": True},
+        {**GPT2, "biases": False, "readout": "last_letter", "activation": "relu"},
+    ],
+    "transformer_encoder": [
+        {**ENCODER, "biases": True, "positions": "learned", "readout": "last"},
+        {**ENCODER, "norm_placement": "post", "activation": "relu", "readout": "mean"},
+        {**ENCODER, "final_norm": True, "attention_mask": "causal", "answers": "prefixes"},
+    ],
+    "recurrent": [
+        {"architecture": "rnn", "hidden_size": 5, "biases": True, "readout": "last"},
+        {"architecture": "gru", "hidden_size": 4, "readout": "mean"},
+        {"architecture": "lstm", "hidden_size": 4, "biases": True, "answers": "next_symbols"},
+    ],
+}
+"""Networks of ours that are models of theirs."""
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [{**PARITY, "readout": "last"}, {**PARITY, "answers": "next_symbols", "tied_embeddings": True}],
+    ("form", "fields"),
+    [(form, fields) for form, networks in FOREIGN.items() for fields in networks],
+    ids=lambda x: x if isinstance(x, str) else "-".join(map(str, x.values())),
 )
-def test_a_gpt2_comes_back_as_it_was_given(fields: Any, tmp_path: Path) -> None:
-    problem = resolve(configuration({**SHORT, **GPT2, **fields}))
-    weights = {x: y.numpy() for x, y in initial_parameters(problem.network, 0).items()}
-    if "classifier.bias" in weights:
-        weights["classifier.bias"][:] = 0
-    model = TrainedModel(problem, weights)
-    for name, content in files_of(model, "given", 0, "gpt2").items():
+def test_a_model_comes_back_from_the_format_of_others(
+    form: str, fields: Any, tmp_path: Path
+) -> None:
+    model = TrainedModel(*drawn_model({**PARITY, **SHORT, **fields}))
+    if form == "gpt2" and "classifier.bias" in model.weights:
+        model.weights["classifier.bias"][:] = 0
+    for name, content in files_of(model, "given", 0, form).items():
         (tmp_path / name).write_bytes(content)
     task = {"task": "parity", "test_max_length": 12, "test_size": 50}
     task |= {x: y for x, y in fields.items() if x == "answers"}
     run = api.load_weights(tmp_path / "runs.db", tmp_path, task=task)
+    assert run.reading["read_as"] == form
     loaded, asked = seqcls.load_run(tmp_path / "runs.db", run), strings("01", 100)
     assert np.allclose(loaded.ask_all(asked).score, model.ask_all(asked).score, atol=1e-12)
+
+
+@torch.no_grad()
+def test_pytorch_computes_what_it_is_given(tmp_path: Path) -> None:
+    """The tensors are those of PyTorch's own classes, by their names."""
+    model = TrainedModel(*drawn_model({**PARITY, **SHORT, **FOREIGN["recurrent"][0]}))
+    for name, content in files_of(model, "given", 0, "recurrent").items():
+        (tmp_path / name).write_bytes(content)
+    tensors = load_file(str(tmp_path / "model.safetensors"))
+    body = torch.nn.RNN(5, 5, num_layers=2, batch_first=True).double()
+    body.load_state_dict({x[4:]: y for x, y in tensors.items() if x.startswith("rnn.")})
+    ids = [*(x + FIRST_LETTER for x in model.letters("0110")), 0]
+    states, _ = body(tensors["embedding.weight"][torch.tensor([ids])])
+    logit = states[0, -1] @ tensors["head.weight"].T + tensors["head.bias"]
+    assert float(logit) == pytest.approx(float(model.ask_all(["0110"]).score[0]), abs=1e-12)
+
+
+NO_MODEL_OF_OTHERS: list[tuple[str, dict[str, Any], str]] = [
+    (
+        "gpt2",
+        {**GPT2, "layer_norm": "rms", "readout": "last"},
+        "layer_norm='rms': GPT-2 has layer_norm='nn'",
+    ),
+    ("gpt2", {**GPT2, "readout": "mean"}, "readout='mean': GPT-2 has readout='first' or"),
+    (
+        "gpt2",
+        {**GPT2, "hidden_size": 6, "readout": "last"},
+        "attention_head_size=2: GPT-2 of width 6",
+    ),
+    (
+        "gpt2",
+        {**GPT2, "positions": "rotary", "readout": "last"},
+        "positions='rotary': GPT-2 has positions='learned'",
+    ),
+    ("gpt2", {"architecture": "gru", "readout": "last"}, "architecture='gru': GPT-2 has"),
+    ("gpt2", {**GPT2, "readout": "last"}, "the head has a bias: that of a GPT-2 has none"),
+    (
+        "transformer_encoder",
+        {**ENCODER, "activation": "gelu_tanh"},
+        "activation='gelu_tanh': torch",
+    ),
+    ("transformer_encoder", {**ENCODER, "attention_scale": "log_length"}, "attention_scale='log"),
+    ("transformer_encoder", {**ENCODER, "no_attend_cls": True}, "no_attend_cls=True: torch.nn"),
+    ("recurrent", {"architecture": "mamba", "readout": "last"}, "architecture='mamba': torch.nn"),
+    ("onnx", {}, "form='onnx': expected torch, gpt2 or"),
+]
+
+
+@pytest.mark.parametrize(("form", "fields", "said"), NO_MODEL_OF_OTHERS)
+def test_what_is_no_model_of_others_is_not_written_as_one(
+    form: str, fields: Any, said: str
+) -> None:
+    model = TrainedModel(*drawn_model({**PARITY, **SHORT, **fields}))
+    with pytest.raises(ConfigError, match=re.escape(said)) as error:
+        files_of(model, "given", 0, form)
+    assert "\n" not in str(error.value)
 
 
 def test_what_only_the_task_knows_is_refused(tmp_path: Path) -> None:

@@ -136,11 +136,11 @@ class Relative(Positions):
         """The scalar of each pair's bucket."""
         distances = keys.unsqueeze(1) - queries.unsqueeze(2)
         both = self.config.attention_mask == "full"
-        scalars: Tensor = self.table(buckets(distances, both_directions=both))
+        scalars: Tensor = self.table(choose_buckets(distances, both_directions=both))
         return scalars.permute(0, 3, 1, 2)
 
 
-def buckets(
+def choose_buckets(
     distances: Integer[Tensor, "*pair"], *, both_directions: bool
 ) -> Integer[Tensor, "*pair"]:
     """The bucket of each distance, of the attended place minus that of the attending one.

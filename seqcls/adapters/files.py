@@ -1,0 +1,173 @@
+"""Files of weights: safetensors alone, read without running anything that is in them."""
+
+import io
+import json
+import re
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load
+
+from seqcls.adapters.vocabulary import short
+from seqcls.errors import ConfigError
+from seqcls.results import Weights
+
+MOST_BYTES = 2**28
+"""The largest file of weights that is read: the models here are small."""
+
+PICKLES = (b"PK", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+"""How they begin, packed or not."""
+
+PICKLED = (".bin", ".pt", ".pth", ".ckpt")
+"""How the names of files end that PyTorch saves."""
+
+CONVERT = (
+    'python -c "import torch; from safetensors.torch import save_file; '
+    "read = torch.load('model.pt', weights_only=True, map_location='cpu'); "
+    "save_file({k: v.clone().contiguous() for k, v in read.items()}, 'model.safetensors')\" "
+    "(of a checkpoint with more in it, read['model'] or what its state dict is called there)"
+)
+"""Writes the file that is read here, of a state dict."""
+
+CONVERT_ARRAYS = (
+    'python -c "import numpy; from safetensors.numpy import save_file; '
+    "save_file(dict(numpy.load('model.npz')), 'model.safetensors')\""
+)
+
+READABLE = ("F32", "F64", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "BOOL")
+"""Types of tensors; no answer is computed from whole numbers, which are left out."""
+
+_MASK = re.compile(r"(.*\.)?(\w*mask|tril|triu)")
+"""Buffers that say which tokens attend to which."""
+
+_BUFFERS = re.compile(
+    r"(.*\.)?(position_ids|positions|token_type_ids|num_batches_tracked|masked_bias|attn\.bias)"
+)
+"""Other tensors of whole numbers that models have beside their weights."""
+
+_PART = re.compile(r".*-\d+-of-(?!0*1$)\d+")
+"""A file that has some of a model's tensors, as Hugging Face names them."""
+
+
+def find_weights(path: Path) -> tuple[Path, bool]:
+    """The file of weights that a path is, or that is in a folder, and whether it is alone there.
+
+    Raises:
+        ConfigError: there is none, or there are several.
+    """
+    folder = path if path.is_dir() else path.parent
+    found = sorted(folder.glob("*.safetensors"))
+    if parts := [x for x in (found if path.is_dir() else [path]) if _PART.fullmatch(x.stem)]:
+        raise ConfigError(
+            f"{parts[0]}: a part of a model of several files; join their tensors in one file, "
+            "model.safetensors, in a folder with its config.json and vocabulary alone"
+        )
+    if path.is_dir() and len(found) != 1:
+        for pickle in () if found else sorted(x for x in folder.iterdir() if x.suffix in PICKLED):
+            read_tensors(pickle)
+        what = "no file of weights" if not found else f"{len(found)} files of weights"
+        raise ConfigError(f"{path}: {what} in it, expected one, model.safetensors")
+    file = found[0] if path.is_dir() else path
+    return file, [x.name for x in found] == [file.name]
+
+
+def read_tensors(path: Path) -> tuple[Weights, Weights]:
+    """The tensors of floating-point numbers in a file, and those that are no weights.
+
+    Raises:
+        ConfigError: it is no safetensors file of finite numbers.
+    """
+    data = _read_bytes(path)
+    try:
+        _check_header(data)
+        every = load(data)
+    except (SafetensorError, ValueError, TypeError, KeyError, RecursionError) as error:
+        said = " ".join(str(error).split())[:160]
+        raise ConfigError(f"{path}: no safetensors file that can be read ({said})") from None
+    tensors = {
+        name: x
+        for name, x in every.items()
+        if x.dtype.kind == "f" and not (_MASK.fullmatch(name) and is_causal(x))
+    }
+    if not tensors:
+        raise ConfigError(f"{path}: holds no tensor of floating-point numbers")
+    if len({x.dtype for x in tensors.values()}) > 1:
+        raise ConfigError(f"{path}: tensors of two types, expected all F32 or all F64")
+    for name, values in tensors.items():
+        if not np.isfinite(values).all():
+            raise ConfigError(f"{path}: tensor {short(name)} has a value that is not finite")
+    others = {name: x for name, x in every.items() if name not in tensors}
+    for name, values in others.items():
+        if not (_MASK.fullmatch(name) or _BUFFERS.fullmatch(name)):
+            raise ConfigError(
+                f"{path}: tensor {short(name)} is of {values.dtype}, expected F32 or F64: weights "
+                "of whole numbers are not read"
+            )
+    return tensors, others
+
+
+def is_causal(buffer: np.ndarray) -> bool:
+    """Whether a buffer says that a token attends to none after it, whatever numbers it has."""
+    if buffer.ndim != 2 or len(set(buffer.shape)) != 1 or len(buffer) < 2:
+        return False
+    inside = np.tri(len(buffer), dtype=bool)
+    sides = np.unique(buffer[inside]), np.unique(buffer[~inside])
+    return all(len(x) == 1 for x in sides) and bool(sides[0][0] != sides[1][0])
+
+
+def _read_bytes(path: Path) -> bytes:
+    """The bytes of a file that is no pickle."""
+    try:
+        size = path.stat().st_size
+        if not path.is_file():
+            raise ConfigError(f"{path}: no file; expected one of weights, or a folder with one")
+        if size > MOST_BYTES:
+            raise ConfigError(f"{path}: {size:,} bytes, expected at most {MOST_BYTES:,}")
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{str(path)!r:.200}: cannot be read: {said}") from None
+    # A header may be as long as these bytes say, too: after its length it begins with a brace.
+    if data[:2] not in PICKLES or data[8:9] == b"{":
+        return data
+    names = _names_in_archive(data)
+    if own := [name for name in names if name.endswith(".safetensors")]:
+        raise ConfigError(f"{path}: an archive with {short(own[0])} in it; unpack it first")
+    if any(name.endswith(".npy") for name in names):
+        raise ConfigError(
+            f"{path}: arrays of NumPy, expected safetensors; convert it: {CONVERT_ARRAYS}"
+        )
+    raise ConfigError(
+        f"{path}: a pickle, which may run any program when it is opened, and is not: expected "
+        f"safetensors; convert it where you trust it: {CONVERT}"
+    )
+
+
+def _names_in_archive(data: bytes) -> list[str]:
+    """The names of an archive's files; none where it is no archive."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return archive.namelist()
+    except (zipfile.BadZipFile, struct.error, OSError, ValueError, NotImplementedError):
+        return []
+
+
+def _check_header(data: bytes) -> None:
+    """Refuses numbers of types that no model here has, by the tensor's name.
+
+    Raises:
+        ValueError: there is one, or no header.
+    """
+    length = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or length > len(data) - 8:
+        raise ValueError(f"it has {len(data):,} bytes, and its header says more: truncated")
+    header = json.loads(data[8 : 8 + length])
+    if not isinstance(header, dict):
+        raise ValueError("its header names no tensors")
+    for name, about in header.items():
+        dtype = about.get("dtype") if isinstance(about, dict) else None
+        if name != "__metadata__" and dtype not in READABLE:
+            raise ValueError(f"tensor {short(name)} is of type {short(dtype)}, expected F32 or F64")

@@ -1,0 +1,136 @@
+"""What a model is read from: tensors, each taken by name, and settings, each with its source."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from seqcls.adapters.formats import Format, Setting
+from seqcls.adapters.vocabulary import short
+from seqcls.errors import ConfigError
+from seqcls.results import Weights
+
+
+class Tensors:
+    """The tensors of a file, by name: each is taken once, and one that is left has no place."""
+
+    def __init__(self, tensors: Weights, causal_mask: str | None = None) -> None:
+        self.left = dict(tensors)
+        self.causal_mask = causal_mask
+        """The buffer that says that a token attends to none after it."""
+        self.within_blocks: tuple[str, ...] = ()
+        """How names begin that are of blocks, once these were read."""
+        self.read_as: dict[str, str] = {}
+        """The names of tensors that are found by their shapes, by what they are taken for."""
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a tensor that is there.
+
+        Raises:
+            ConfigError: it is not.
+        """
+        if name not in self.left:
+            raise ConfigError(f"tensor {short(name)} is missing")
+        return self.left[name].shape
+
+    def take(self, name: str, *shape: int | None) -> np.ndarray:
+        """A tensor of this shape; None stands for any size.
+
+        Raises:
+            ConfigError: it is missing, or has another shape.
+        """
+        found = self.shape(name)
+        fits = len(found) == len(shape)
+        if not fits or any(x not in (None, y) for x, y in zip(shape, found, strict=True)):
+            wanted = ", ".join("any" if size is None else str(size) for size in shape)
+            expected = "a matrix" if shape == (None, None) else f"({wanted})"
+            raise ConfigError(f"tensor {short(name)} has the shape {found}, expected {expected}")
+        return self.left.pop(name)
+
+    @property
+    def matrices(self) -> list[str]:
+        """Names of matrices that are left, those of positions and of blocks left out."""
+        return [
+            name
+            for name, tensor in sorted(self.left.items())
+            if name.endswith("weight") and tensor.ndim == 2
+            if not is_position(name) and not name.startswith(self.within_blocks)
+        ]
+
+
+def bias_of(name: str) -> str:
+    """The name of the bias beside a weight."""
+    return f"{name.removesuffix('weight')}bias"
+
+
+def is_position(name: str) -> bool:
+    """Whether a tensor is called as tables of positions are."""
+    return "pos" in name.lower() or re.search(r"(^|\.)w?pe($|\.)", name) is not None
+
+
+class Settings:
+    """What the tensors do not say: of a folder's `config.json`, and what is given besides."""
+
+    def __init__(
+        self, form: Format, given: Mapping[str, Any], of_folder: Mapping[str, Any]
+    ) -> None:
+        self.form = form
+        self.given = given
+        self.of_folder = of_folder
+        self.found: dict[str, tuple[str, Any]] = {}
+        """Each that was asked for: who says it (given, config.json, or nobody: assumed)."""
+        self.read: set[str] = set()
+        """What was looked for in `config.json`."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A setting as theirs has it; the default, where nothing says it, is that of its format.
+
+        Raises:
+            ConfigError: it has a value that it cannot have, or is missing.
+        """
+        about = self.form.settings[name]
+        names = (name, *about.aliases)
+        of_folder = [self.of_folder[x] for x in names if x in self.of_folder]
+        value, source = about.default if default is None else default, "assumed"
+        if name in self.given or of_folder:
+            source = "given" if name in self.given else "config.json"
+            value = self.given[name] if name in self.given else of_folder[0]
+        self.found[name] = source, value
+        self.read.update(names)
+        if source == "assumed" and value is None and isinstance(about.values, range):
+            raise ConfigError(f"{name} is not in the tensors: give it, as {name}=2")
+        if source != "assumed" and (expected := mismatch(about, value)):
+            raise ConfigError(f"{name}={short(value)}: expected {expected}")
+        return value
+
+    def check_sizes(self, found: Mapping[str, int]) -> None:
+        """Refuses settings of a network of other sizes: they are not of these tensors.
+
+        Raises:
+            ConfigError: they name another size.
+        """
+        for name, size in found.items():
+            self.read.add(name)
+            said = self.given.get(name, self.of_folder.get(name))
+            if said is not None and said != size:
+                raise ConfigError(
+                    f"{name}={short(said)}, and by its tensors it is {size}: a tensor is missing, "
+                    "or the settings are of another model"
+                )
+
+
+def mismatch(about: Setting, value: Any) -> str | None:
+    """What a setting would be instead; None where it may have the value."""
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if isinstance(about.values, range):
+        fits = is_whole and (value in about.values or value == about.default)
+        return None if fits else f"a whole number from 1 to {about.values[-1]}"
+    if isinstance(about.default, float):
+        fits = (is_whole or isinstance(value, float)) and 0 < value <= 1
+        return None if fits else "a number above 0, up to 1"
+    if not about.values or any(type(value) is type(x) and value == x for x in about.values):
+        return None
+    # As they are typed: true, not True.
+    return " or ".join(x if isinstance(x, str) else json.dumps(x) for x in about.values)
