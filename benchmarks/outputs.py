@@ -160,9 +160,9 @@ def _decoding(problem: Problem) -> tuple[float, float, float]:
     # As long as the inputs: a trained model would end there.
     settings = (model, ids, torch.minimum(limits, torch.from_numpy(inputs.lengths)), -1)
     seconds = []
-    for begin in (decode.start, decode.RecomputeStepper.start):
+    for begin in (decode.start, decode.start_anew):
         started = time.process_time()
-        decode.greedy(*settings, begin=begin)
+        decode.beam(*settings, 1, begin=begin)
         seconds.append(time.process_time() - started)
     weights = {name: value.numpy() for name, value in model.state_dict().items()}
     most = np.minimum(limits.numpy(), inputs.lengths)

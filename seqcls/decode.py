@@ -1,17 +1,17 @@
 """Writing outputs token by token, each from the input and the tokens before it.
 
 Any model can be asked: it keeps what it has read of the tokens before (`start`, `Stepper`), outputs
-are found greedily or by a beam. What is right of them the kind says
+are found by a beam, greedily by one of width 1. What is right of them the kind says
 (`seqcls.kinds.transduction.TransductionKind.ask`).
 """
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from seqcls.cancellation import check, check_each
@@ -33,17 +33,23 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
 
 
-@runtime_checkable
-class Stepper(Protocol):
-    """Strings being written."""
+class Stepper:
+    """Strings being written: one token after another, given what is kept of those before."""
+
+    def __init__(
+        self, step: Callable[[Int64[Tensor, " string"], Kept], tuple[Scores, Kept]], kept: Kept
+    ) -> None:
+        self._step = step
+        self._kept = kept
 
     def step(self, tokens: Int64[Tensor, " string"]) -> Scores:
         """Reads one more token of each string, and says what follows it."""
-        ...
+        outputs, self._kept = self._step(tokens, self._kept)
+        return outputs
 
     def take(self, rows: Int64[Tensor, " row"]) -> None:
         """Goes on with these strings, of which one may be taken several times."""
-        ...
+        self._kept = map_kept(lambda values: values[rows], self._kept)
 
 
 Start = Callable[[Classifier, Ids, int], tuple[Stepper, Scores]]
@@ -60,109 +66,26 @@ def start(model: Classifier, ids: Ids, most_tokens: int) -> tuple[Stepper, Score
     """
     begin, step = form(model, "begin"), form(model, "step")
     if begin is None or step is None:
-        return RecomputeStepper.start(model, ids, most_tokens)
+        return start_anew(model, ids, most_tokens)
     outputs, kept = begin(ids, most_tokens)
-    return KeepingStepper(step, kept), outputs
+    return Stepper(step, kept), outputs
 
 
-class KeepingStepper:
-    """Keeps what the model says that it needs of the tokens before."""
+def start_anew(model: Classifier, ids: Ids, most_tokens: int) -> tuple[Stepper, Scores]:
+    """The same of any model: nothing is kept but the tokens, and it runs again for each."""
 
-    def __init__(
-        self, step: Callable[[Int64[Tensor, " string"], Kept], tuple[Scores, Kept]], kept: Kept
-    ) -> None:
-        self._step = step
-        self._kept = kept
+    def read(written: Ids, lengths: Tensor) -> tuple[Scores, Kept]:
+        outputs: Tensor = model(written[:, : int(lengths.max())])
+        return outputs[torch.arange(len(written)), lengths - 1], (written, lengths)
 
-    def step(self, tokens: Int64[Tensor, " string"]) -> Scores:
-        outputs, self._kept = self._step(tokens, self._kept)
-        return outputs
+    def step(tokens: Tensor, kept: Kept) -> tuple[Scores, Kept]:
+        written, lengths = kept
+        written[torch.arange(len(tokens)), lengths] = tokens.to(written.dtype)
+        return read(written, lengths + 1)
 
-    def take(self, rows: Int64[Tensor, " row"]) -> None:
-        self._kept = map_kept(lambda values: values[rows], self._kept)
-
-
-class RecomputeStepper:
-    """Keeps nothing but the tokens, and runs the model again for each: any architecture."""
-
-    def __init__(self, model: Classifier, ids: Tensor, lengths: Tensor) -> None:
-        self._model = model
-        self._ids = ids
-        self._lengths = lengths
-
-    @classmethod
-    def start(
-        cls, model: Classifier, ids: Ids, most_tokens: int
-    ) -> "tuple[RecomputeStepper, Scores]":
-        stepper = cls(model, *pad(ids, most_tokens))
-        return stepper, stepper._scores()
-
-    def step(self, tokens: Int64[Tensor, " string"]) -> Scores:
-        self._ids[torch.arange(len(tokens)), self._lengths] = tokens.to(self._ids.dtype)
-        self._lengths = self._lengths + 1
-        return self._scores()
-
-    def take(self, rows: Int64[Tensor, " row"] | Bool[Tensor, " string"]) -> None:
-        self._ids, self._lengths = self._ids[rows], self._lengths[rows]
-
-    def _scores(self) -> Scores:
-        ids = self._ids[:, : int(self._lengths.max())]
-        outputs: Tensor = self._model(ids)
-        return outputs[torch.arange(len(ids)), self._lengths - 1]
-
-
-def pad(ids: Ids, most_tokens: int) -> tuple[Tensor, Tensor]:
-    """Token ids with room for so many more, and the length of each string."""
     wide = torch.nn.functional.pad(ids, (0, most_tokens), value=PAD)
-    return wide, (ids != PAD).sum(dim=1)
-
-
-def greedy(
-    model: Classifier,
-    ids: Ids,
-    limits: Int64[Tensor, " string"],
-    end: int,
-    *,
-    begin: Start = start,
-) -> list[Written]:
-    """The output of each string that takes the likeliest token at every place.
-
-    Args:
-        model: its head answers token by token; dropout is off.
-        ids: what it reads first, `PAD` after each.
-        limits: tokens of each output at most, at least 1.
-
-    Returns:
-        Of a string for which the model gives NaN an empty output that has not ended, its
-        log-probability NaN.
-    """
-    stepper, outputs = begin(model, ids, int(limits.max()))
-    count = len(ids)
-    tokens = torch.full((count, int(limits.max())), -1)
-    ended = torch.zeros(count, dtype=torch.bool)
-    scores = torch.zeros(count, dtype=outputs.dtype)
-    rows, place = torch.arange(count), 0
-    while True:
-        check()
-        best = writable(outputs).argmax(dim=1)
-        scores[rows] += outputs.log_softmax(dim=1).gather(1, best[:, None])[:, 0]
-        ends = best == end
-        ended[rows[ends]] = True
-        tokens[rows[~ends], place] = best[~ends]
-        place += 1
-        goes_on = (~ends & (limits[rows] > place)).nonzero()[:, 0]
-        if not len(goes_on):
-            break
-        if len(goes_on) < len(rows):
-            stepper.take(goes_on)
-            rows, best = rows[goes_on], best[goes_on]
-        outputs = stepper.step(best)
-    # A number that is none cannot be the greatest: nothing is written.
-    tokens[scores.isnan()] = -1
-    ended &= ~scores.isnan()
-    lengths = (tokens >= 0).sum(dim=1).tolist()
-    written = zip(tokens.tolist(), lengths, ended.tolist(), scores.tolist(), strict=True)
-    return [Written(row[:length], *rest) for row, length, *rest in written]
+    outputs, kept = read(wide, (ids != PAD).sum(dim=1))
+    return Stepper(step, kept), outputs
 
 
 def beam(
@@ -178,16 +101,24 @@ def beam(
 
     At every place the likeliest `width` continuations of all outputs are kept; one with `END` is
     done. It ends when no open output is likelier than the likeliest that is done: none of its
-    continuations is. With a width of 1 that is `greedy`.
+    continuations is. With a width of 1 the likeliest token is taken at every place.
 
     Args:
-        width: outputs that are kept; what else is given is as for `greedy`.
+        model: its head answers token by token; dropout is off.
+        ids: what it reads first, `PAD` after each.
+        limits: tokens of each output at most, at least 1.
+        width: outputs that are kept.
+
+    Returns:
+        Of a string for which the model gives NaN an empty output that has not ended, its
+        log-probability NaN.
     """
     stepper, outputs = begin(model, ids, int(limits.max()))
     rows = torch.arange(len(ids))
     open_scores = outputs.new_zeros(len(ids), 1)
     tokens = torch.zeros(len(ids), 1, 0, dtype=torch.long)
     done: list[list[Written]] = [[] for _ in range(len(ids))]
+    best = outputs.new_full((len(ids),), -torch.inf)
     place = 0
     while True:
         check()
@@ -207,12 +138,11 @@ def beam(
             kept, ended = tokens[row, column].tolist(), bool(ends[row, column])
             score = float(continued.score[row, column])
             done[int(rows[row])].append(Written(kept[:-1] if ended else kept, ended, score))
-        scores = continued.score.masked_fill(ends | at_limit, -torch.inf)
-        best = torch.tensor(
-            [max((x.log_probability for x in done[row]), default=-torch.inf) for row in rows],
-            dtype=scores.dtype,
-        )
-        goes_on = (scores.max(dim=1).values > best).nonzero()[:, 0]
+        is_done = ends | at_limit
+        scores = continued.score.masked_fill(is_done, -torch.inf)
+        likeliest = continued.score.masked_fill(~is_done, -torch.inf).max(dim=1).values
+        best[rows] = torch.maximum(best[rows], likeliest)
+        goes_on = (scores.max(dim=1).values > best[rows]).nonzero()[:, 0]
         if not len(goes_on):
             break
         beams = outputs.shape[0] // len(rows)
@@ -283,37 +213,29 @@ def best_written(
     Args:
         writer: writes them where decoding is greedy; None for PyTorch.
     """
-    width = problem.config.beam_width if problem.config.decoding == "beam" else None
-    if writer is not None and width is None:
+    is_greedy = problem.config.decoding == "greedy"
+    if writer is not None and is_greedy:
         return writer.write(problem, weights, inputs, output_limits(problem, inputs))
+    width = 1 if is_greedy else problem.config.beam_width
     return [outputs[0] for outputs in written_beams(problem, weights, inputs, width)]
 
 
 def written_beams(
-    problem: Problem, weights: Weights, inputs: TokenStrings, width: int | None
+    problem: Problem, weights: Weights, inputs: TokenStrings, width: int
 ) -> list[list[Written]]:
-    """The outputs for each input, the likeliest first.
-
-    Args:
-        width: of the beam; None for greedy decoding.
-    """
+    """The outputs for each input that a beam of some width finds, the likeliest first."""
     model = _model(problem.network, weights)
     limits = output_limits(problem, inputs)
     ids = beginnings(problem, inputs)
     written: list[list[Written]] = [[] for _ in range(len(inputs))]
     order = np.argsort(inputs.lengths, kind="stable")
-    for rows in _pieces(problem, inputs.lengths[order] + 2 + limits[order], width or 1):
+    for rows in _pieces(problem, inputs.lengths[order] + 2 + limits[order], width):
         check()
         piece = order[rows]
         wide = int(inputs.lengths[piece].max(initial=0)) + 2
         settings = (model, ids[piece, :wide], torch.from_numpy(limits[piece]))
-        end = end_id(problem.network)
         with torch.no_grad():
-            outputs = (
-                [[output] for output in greedy(*settings, end)]
-                if width is None
-                else beam(*settings, end, width)
-            )
+            outputs = beam(*settings, end_id(problem.network), width)
         for row, output in zip(piece.tolist(), outputs, strict=True):
             written[row] = output
     return written

@@ -26,7 +26,7 @@ class Batch:
     """
 
     @property
-    def read(self) -> tuple[Tensor | None, ...]:
+    def arguments(self) -> tuple[Tensor | None, ...]:
         """What a model is called with."""
         of_each = (self.ids, self.places)
         return of_each if self.times is None else (*of_each, self.times)
@@ -54,4 +54,4 @@ def compute(model: Classifier, batch: Batch) -> Float[Tensor, "asked ..."]:
     outputs: Outputs | None = None
     if by_kernels is not None and not (model.training and batch.config.dropout_rate > 0):
         outputs = by_kernels(batch.ids)
-    return batch.select_asked(model(*batch.read) if outputs is None else outputs)
+    return batch.select_asked(model(*batch.arguments) if outputs is None else outputs)

@@ -11,12 +11,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.decode import KeepingStepper, RecomputeStepper, beginnings, start
+from seqcls.decode import beginnings, start, start_anew
 from seqcls.errors import ConfigError
 from seqcls.kinds.transduction import separator_id
 from seqcls.models import MODELS
 from seqcls.models.base import Classifier
 from seqcls.models.batches import Batch, compute
+from seqcls.models.forms import form
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.mixing import LinearAttentionMixer, Mixing
 from seqcls.models.positions import read_ids
@@ -124,8 +125,8 @@ def test_a_step_with_what_is_kept_is_the_whole_read_again(name: str) -> None:
     model, inputs = model_of(problem), TokenStrings.of_lists(3, [[0, 1, 2, 0], [], [2, 1], [1]])
     ids = beginnings(problem, inputs)
     kept, outputs = start(model, ids, 5)
-    again, expected = RecomputeStepper.start(model, ids, 5)
-    assert isinstance(kept, KeepingStepper)
+    again, expected = start_anew(model, ids, 5)
+    assert form(model, "step") is not None
     torch.testing.assert_close(outputs, expected, **NEAR)
     for tokens in ([2, 3, 4, 2], [4, 4, 2, 3], [3, 2, 2, 4, 3]):
         if len(tokens) > 4:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from seqcls.decode import RecomputeStepper, start
+from seqcls.decode import start, start_anew
 from seqcls.engines.pytorch import members
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.states_by_strings import picture_attention
@@ -104,7 +104,7 @@ def test_every_way_to_an_output_agrees(fields: dict[str, Any]) -> None:
     torch.testing.assert_close(model(read[1:, :8])[:, 4:], whole[1:, 4:8])
     begun = read[:, :6].clone()
     kept, first = start(model, begun, 4)
-    again, expected = RecomputeStepper.start(model, begun, 4)
+    again, expected = start_anew(model, begun, 4)
     torch.testing.assert_close(first, expected)
     tokens = torch.tensor([3, 4])
     torch.testing.assert_close(kept.step(tokens), again.step(tokens))

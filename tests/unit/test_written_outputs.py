@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from seqcls.decode import (
-    RecomputeStepper,
     beam,
     beginnings,
     best_written,
-    greedy,
     output_limits,
     score,
+    start_anew,
     written_beams,
 )
 from seqcls.engines.pytorch.members import trimmed_ids
@@ -32,6 +32,7 @@ from seqcls.kinds.transduction import (
     error_kind,
     first_wrong,
     separator_id,
+    writable,
 )
 from seqcls.models.base import Classifier
 from seqcls.models.batches import Batch, compute
@@ -41,6 +42,7 @@ from seqcls.prediction import predict
 from seqcls.problem import Problem
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import PAD
 from seqcls.training import train_group
 from seqcls.weights import to_bytes
 from tests import zoo
@@ -82,16 +84,26 @@ def test_what_is_kept_changes_nothing(name: str) -> None:
     model, inputs = model_of(problem), drawn_examples(problem, 40).strings
     ids, end = beginnings(problem, inputs), end_id(problem.network)
     limits = torch.from_numpy(output_limits(problem, inputs))
-    kept, kept_beams = greedy(model, ids, limits, end), beam(model, ids, limits, end, 4)
-    again = {"begin": RecomputeStepper.start}
-    plain = greedy(model, ids, limits, end, **again)
-    for one, other in zip(kept, plain, strict=True):
-        compare_written([one], [other])
-    for some, others in zip(kept_beams, beam(model, ids, limits, end, 4, **again), strict=True):
+    kept, kept_beams = (beam(model, ids, limits, end, width) for width in (1, 4))
+    again: dict[str, Any] = {"begin": start_anew}
+    plain, plain_beams = (beam(model, ids, limits, end, width, **again) for width in (1, 4))
+    for some, others in zip([*kept, *kept_beams], [*plain, *plain_beams], strict=True):
         compare_written(some, others)
     assert len({tuple(x.tokens) for some in kept_beams for x in some}) > 2
-    for one, (other,) in zip(kept, beam(model, ids, limits, end, 1), strict=True):
-        compare_written([one], [other])
+    for (one,), row, limit in zip(kept, ids, limits.tolist(), strict=True):
+        assert one[:2] == likeliest_tokens(model, row[row != PAD], limit, end)
+
+
+def likeliest_tokens(model: Classifier, read: Tensor, limit: int, end: int) -> tuple[Any, ...]:
+    """What one string's output is, the likeliest token at every place; whether it has ended."""
+    tokens: list[int] = []
+    while len(tokens) < limit:
+        outputs = model(torch.cat([read, torch.tensor(tokens, dtype=read.dtype)])[None])[0, -1]
+        best = int(writable(outputs[None]).argmax())
+        if best == end:
+            return tokens, True
+        tokens.append(best)
+    return tokens, False
 
 
 @pytest.mark.parametrize("network", ["rotary", "lstm"])

@@ -262,7 +262,7 @@ class Members:
         model = self.models[0]
 
         def compute_one(weights: Mapping[str, Tensor]) -> Outputs:
-            outputs: Tensor = functional_call(model, dict(weights), batch.read)
+            outputs: Tensor = functional_call(model, dict(weights), batch.arguments)
             return batch.select_asked(outputs)
 
         outputs: Tensor = vmap(compute_one)(self.parameters)
