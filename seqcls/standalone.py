@@ -162,7 +162,8 @@ def _file(module: str) -> _File:
         elif isinstance(node, ast.Assign) and not isinstance(node.value, ast.Subscript):
             defined |= {ast.unparse(x): ast.unparse(node) for x in node.targets}
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
+            for line in range(node.lineno - 1, node.end_lineno or node.lineno):
+                lines[line] = ""
             origin = node.module or "" if isinstance(node, ast.ImportFrom) else ""
             if _is_file(origin, module):
                 leans_on[origin] = None

@@ -6,7 +6,7 @@ import re
 import runpy
 import subprocess
 import sys
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -170,39 +170,40 @@ def asked_alone(folders: dict[str, list[str]]) -> dict[str, Any]:
     return dict(map(json.loads, done.stdout.splitlines()))
 
 
+def model_of(kind: str, name: str, seed: int) -> TrainedModel:
+    """A model that judges, that answers at every place, or that writes, some by a beam."""
+    is_beam = kind == "writes" and seed % 2
+    more: dict[str, Any] = {"decoding": "beam", "beam_width": 3} if is_beam else {}
+    own = zoo.problem(name, writes=kind == "writes", answers=kind == "answers", **more)
+    return TrainedModel(own, zoo.random_weights(own, seed))
+
+
 def test_given_models_of_all_networks_answer_alone(tmp_path: Path) -> None:
-    """Those that judge, that answer at every place, and that write, by greedy and beam search."""
-    models, asked = {}, {}
-    for kind, names in (
-        ("judges", zoo.JUDGES), ("answers", zoo.ANSWERERS), ("writes", zoo.WRITERS)
-    ):  # fmt: skip
-        for number, name in enumerate(x for x in names if "coupled" not in x):
-            more = {"decoding": "beam", "beam_width": 3} if number % 2 and kind == "writes" else {}
-            how = {"writes": kind == "writes", "answers": kind == "answers", **more}
-            own = zoo.problem(name, **how)
-            model = TrainedModel(own, zoo.random_weights(own, number))
-            folder = tmp_path / f"{kind} {name}"
+    networks = {"judges": zoo.JUDGES, "answers": zoo.ANSWERERS, "writes": zoo.WRITERS}
+    models: dict[str, TrainedModel] = {}
+    asked: dict[str, list[str]] = {}
+    texts = ["".join(x) for n in (0, 2, 5) for x in product("01", repeat=n)]
+    for kind, names in networks.items():
+        for seed, name in enumerate(x for x in names if "coupled" not in x):
+            model, folder = model_of(kind, name, seed), tmp_path / f"{kind} {name}"
             folder.mkdir()
             for file, content in files_of(model, "given", 0).items():
                 (folder / file).write_bytes(content)
-            known = map(
-                model.text, chain.from_iterable(product(range(2), repeat=n) for n in (0, 2, 5))
-            )
+            known = (model.text(tuple(map(int, text))) for text in texts)
             inputs = [x for x in known if model.is_input(model.letters(x))]
             models[str(folder)] = model
             asked[str(folder)] = [plain_text(model, x) for x in inputs[:: len(inputs) // 8 or 1]]
     found = asked_alone(asked)
-    for folder, model in models.items():
+    for path, model in models.items():
         if model.problem.writes:
-            right = model.said(model.ask_all(asked[folder]).predicted)
-            spelled = [plain_tokens(model, str(x)) for x in right]
-            assert found[folder] == spelled, folder
+            right = model.said(model.ask_all(asked[path]).predicted)
+            assert found[path] == [plain_tokens(model, str(x)) for x in right], path
             continue
-        known = TokenStrings.of_lists(2, list(map(model.letters, asked[folder])))
-        (expected,) = logits_of(model.problem, [model.weights], known)
+        strings = TokenStrings.of_lists(2, list(map(model.letters, asked[path])))
+        (expected,) = logits_of(model.problem, [model.weights], strings)
         there = ~np.isnan(expected)
-        assert np.abs(np.array(found[folder]) - expected)[there].max() < 1e-6, folder
         assert there.any()
+        assert np.abs(np.array(found[path]) - expected)[there].max() < 1e-6, path
     assert len(models) > 60
 
 
