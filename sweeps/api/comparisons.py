@@ -185,8 +185,8 @@ class Compared:
         said += [f"{QUESTIONS[name]}: {why}" for name, why in self.absent.items()]
         if "learned" not in self.questions:
             said.append("whether they learned is not known of both, so the whole test is compared")
-        for side, found in zip(SIDES, self.selection, strict=True):
-            if found is not None:
+        for side, found in zip(SIDES, self.selection, strict=False):
+            if found is not None and found[1].value > 0:
                 said.append(f"{side}: {_describe_selection(*found)}")
         for name, shares in self.border.items():
             medians = " and ".join("none" if x != x else percent(x) for x in shares)
