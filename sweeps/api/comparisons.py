@@ -88,7 +88,7 @@ class Compared:
     """The lengths of the longer strings that both are asked about, where their own are others:
     `sweeps.store.reads.overview.longer_lengths`."""
     selection: tuple[tuple[int, ConfidenceInterval] | None, ...] = ()
-    """Of each, how many seeds learned, and by how much the best of these exceeds their mean in
+    """How many seeds of each learned, and by how much the best of these exceeds their mean in
     accuracy on longer strings; None where fewer than two did."""
     absent: dict[str, str] = field(default_factory=dict)
     """Why others of `QUESTIONS` are not asked, as clauses."""
