@@ -10,11 +10,11 @@ import pandas as pd
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.imported import PREFIX
-from seqcls.interpretability.wording import percent, percents
+from seqcls.interpretability.wording import percent
 from seqcls.problem import differing_starts, obstacle_of, resolve
 from seqcls.shortcuts import READERS
 from seqcls.text import with_nulls
-from sweeps.api.comparison_text import QUESTIONS, SHARES, sentence_of
+from sweeps.api.comparison_text import QUESTIONS, SHARES, selection_text, sentence_of
 from sweeps.api.presentation import display_strings, words_of
 from sweeps.api.selecting import checked_threshold, config_named
 from sweeps.results import (
@@ -187,7 +187,7 @@ class Compared:
             said.append("whether they learned is not known of both, so the whole test is compared")
         for side, found in zip(SIDES, self.selection, strict=False):
             if found is not None and found[1].value > 0:
-                said.append(f"{side}: {_describe_selection(*found)}")
+                said.append(f"{side}: {selection_text(*found)}")
         for name, shares in self.border.items():
             medians = " and ".join("none" if x != x else percent(x) for x in shares)
             said.append(f"median accuracy, {BORDER_MEDIANS[name]}: {medians}")
@@ -304,15 +304,6 @@ def compare_configs(
         longer=longer,
         selection=tuple((len(x), selection_effect(x)) if len(x) > 1 else None for x in chosen),
         absent=absent,
-    )
-
-
-def _describe_selection(seeds: int, effect: ConfidenceInterval) -> str:
-    known = effect.low == effect.low
-    ends = f" (95%: {percents(effect.low, effect.high)})" if known else ""
-    return (
-        f"on longer strings the best of {seeds:,} seeds exceeds their mean by "
-        f"{percent(effect.value)}{ends}, which is what choosing it gains"
     )
 
 
