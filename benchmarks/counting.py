@@ -34,7 +34,7 @@ RESULTS = DOCS / "results" / "counting.csv"
 
 SEED = 2026
 LANGUAGES = 12
-"""Of each class, in the first sweep and among fresh ones."""
+"""How many of each class, in the first sweep and among fresh ones."""
 CLASSES = ("level 0", "level 1 and more", "outside")
 
 SWEEPS = ("counting", "counting_fresh", "counting_controls")

@@ -587,13 +587,14 @@ def counting_table(models: pd.DataFrame) -> str:
     """
     by = ["counting", "model"]
     shares = language_shares(models, by).set_index(by)
+    texts = pd.Series([_share(x, "learned") for x in shares.to_dict("records")], shares.index)
     learned = models.groupby(by)["learned"].agg(["sum", "size"])
     heads = list(models["model"].unique())
     rows = []
     for name, own in models.groupby("counting"):
         cells = [
             f"{learned.loc[(name, x), 'sum']} of {learned.loc[(name, x), 'size']}: "
-            f"{_share(shares.loc[(name, x)], 'learned')}"
+            f"{texts[(name, x)]}"
             for x in heads
         ]
         rows.append([f"{name}, {own['language'].nunique()} languages", *cells])

@@ -196,7 +196,7 @@ class Questions:
         counts = frame.loc[frame["state"] == "done", "outcome"].value_counts().to_dict()
         columns = [
             *("id", "sweeps", "model_seed", "state", "outcome", "tested", "errors"),
-            *("accuracy_within", "accuracy_beyond", "solved_length", "predicted"),
+            *("accuracy_within", "accuracy_beyond", "solved_length", "predicted", "counting"),
         ]
         columns += [x for x in ("every_length", "refuted_by") if x in frame]
         shown = frame[[*columns, *(x for x in differing_fields(frame) if x not in columns)]]

@@ -131,7 +131,7 @@ class Undecided:
 
     reason: str
     counting: Counting | None = field(default=None, compare=False)
-    """Of a regular language this is often decided where its monoid is too large."""
+    """Often known of a regular language whose monoid is too large."""
 
     name = "not decided"
 

@@ -3,6 +3,7 @@
 from seqcls.interpretability.wording import p_value_text, percent, percents
 from sweeps.statistics.chance import Difference
 from sweeps.statistics.differences import SIDES
+from sweeps.statistics.intervals import ConfidenceInterval
 
 QUESTIONS = {
     "learned": "share that learned",
@@ -72,3 +73,13 @@ def chance_of(found: Difference) -> str:
         return said
     what = "pairs" if found.paired else "seeds of each"
     return f"{said}; about {found.to_decide:,} {what} would decide, if more come out as these"
+
+
+def selection_text(seeds: int, effect: ConfidenceInterval) -> str:
+    """By how much the best seed exceeds the mean of so many, as `selection_effect` has it."""
+    known = effect.low == effect.low
+    ends = f" (95%: {percents(effect.low, effect.high)})" if known else ""
+    return (
+        f"on longer strings the best of {seeds:,} seeds exceeds their mean by "
+        f"{percent(effect.value)}{ends}, which is what choosing it gains"
+    )

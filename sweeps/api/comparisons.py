@@ -10,11 +10,11 @@ import pandas as pd
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.imported import PREFIX
-from seqcls.interpretability.wording import percent, percents
+from seqcls.interpretability.wording import percent
 from seqcls.problem import differing_starts, obstacle_of, resolve
 from seqcls.shortcuts import READERS
 from seqcls.text import with_nulls
-from sweeps.api.comparison_text import QUESTIONS, SHARES, sentence_of
+from sweeps.api.comparison_text import QUESTIONS, SHARES, selection_text, sentence_of
 from sweeps.api.presentation import display_strings, words_of
 from sweeps.api.selecting import checked_threshold, config_named
 from sweeps.results import (
@@ -88,7 +88,7 @@ class Compared:
     """The lengths of the longer strings that both are asked about, where their own are others:
     `sweeps.store.reads.overview.longer_lengths`."""
     selection: tuple[tuple[int, ConfidenceInterval] | None, ...] = ()
-    """Of each, how many seeds learned, and by how much the best of these exceeds their mean in
+    """How many seeds of each learned, and by how much the best of these exceeds their mean in
     accuracy on longer strings; None where fewer than two did."""
     absent: dict[str, str] = field(default_factory=dict)
     """Why others of `QUESTIONS` are not asked, as clauses."""
@@ -185,9 +185,9 @@ class Compared:
         said += [f"{QUESTIONS[name]}: {why}" for name, why in self.absent.items()]
         if "learned" not in self.questions:
             said.append("whether they learned is not known of both, so the whole test is compared")
-        for side, found in zip(SIDES, self.selection, strict=True):
-            if found is not None:
-                said.append(f"{side}: {_describe_selection(*found)}")
+        for side, found in zip(SIDES, self.selection, strict=False):
+            if found is not None and found[1].value > 0:
+                said.append(f"{side}: {selection_text(*found)}")
         for name, shares in self.border.items():
             medians = " and ".join("none" if x != x else percent(x) for x in shares)
             said.append(f"median accuracy, {BORDER_MEDIANS[name]}: {medians}")
@@ -304,15 +304,6 @@ def compare_configs(
         longer=longer,
         selection=tuple((len(x), selection_effect(x)) if len(x) > 1 else None for x in chosen),
         absent=absent,
-    )
-
-
-def _describe_selection(seeds: int, effect: ConfidenceInterval) -> str:
-    known = effect.low == effect.low
-    ends = f" (95%: {percents(effect.low, effect.high)})" if known else ""
-    return (
-        f"on longer strings the best of {seeds:,} seeds exceeds their mean by "
-        f"{percent(effect.value)}{ends}, which is what choosing it gains"
     )
 
 

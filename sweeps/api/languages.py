@@ -133,7 +133,10 @@ def populations_of(store: Store, selection: Selection, by: tuple[str, ...] = ())
     settings = with_classes(store, settings, configs).assign(task=tasks)
     languages = pd.Series(overview.language_names(store)).loc[ids]
     first = languages.drop_duplicates()
-    known: dict[Any, Any] = {y: counting_of(configs[x]) for x, y in first.to_dict().items()}
+    known: dict[Any, Any] = {
+        name: counting_of(configs[int(x)])
+        for x, name in zip(first.index.tolist(), first.tolist(), strict=True)
+    }
     levels = languages.map(known)
     if COUNTING in by:
         settings = settings.assign(**{COUNTING: levels})

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -160,17 +160,17 @@ def configurations_of(store: Store, selection: Selection) -> pd.DataFrame:
     return table.join(best.add_prefix("shortcut_"), on="config_id")
 
 
-def _selection_effects(runs: pd.DataFrame) -> dict[int, str]:
+def _selection_effects(runs: pd.DataFrame) -> dict[Hashable, str]:
     """By how much the best of the seeds that learned exceeds their mean on longer strings, by
     configuration; none of more than `MOST_BY_DRAWN` models.
     """
     learned = runs[runs["learned"].fillna(False).astype(bool)].dropna(subset=["accuracy_beyond"])
-    texts: dict[int, str] = {}
+    texts: dict[Hashable, str] = {}
     if len(learned) <= MOST_BY_DRAWN:
         for config_id, own in learned.groupby("config_id")["accuracy_beyond"]:
             effect = selection_effect(own.to_numpy(dtype=np.float64))
             ends = f" ({percents(effect.low, effect.high, 1)})" if effect.low == effect.low else ""
-            texts[int(config_id)] = f"{percent(effect.value, 1)}{ends}" if len(own) > 1 else ""
+            texts[config_id] = f"{percent(effect.value, 1)}{ends}" if len(own) > 1 else ""
     return texts
 
 

@@ -1,0 +1,41 @@
+"""Counting and the number of parameters, wherever runs and configurations are told apart."""
+
+import json
+
+from seqcls.weights import num_parameters
+from sweeps import api
+from sweeps.api.by_settings import axes_of
+from sweeps.api.outcomes import configurations_of, settings_read
+from sweeps.store.reads.selection import Selection
+from tests.commands import run_main
+from tests.conftest import ROOT
+from tests.databases import rows
+
+DB = ROOT / "runs.db"
+
+
+def test_runs_say_how_their_language_counts_and_how_large_their_network_is() -> None:
+    store = api.open_store(str(DB))
+    frame = api.runs(store)
+    assert set(frame["counting"]) == {"level 0"}
+    stored = rows(DB, "SELECT run_id, weights FROM checkpoint LIMIT 40")
+    sizes = frame.set_index("id")["num_parameters"].to_dict()
+    assert all(sizes[run_id] == num_parameters(weights) for run_id, weights in stored)
+    said = run_main("runs", "--where", "counting=outside", "--db", str(DB), "--json")
+    assert json.loads(said.stdout) == []
+    said = run_main("runs", "--where", "num_parameters=288", "--db", str(DB), "--json")
+    assert {row["num_parameters"] for row in json.loads(said.stdout)} == {288}
+
+
+def test_what_is_worked_out_of_settings_is_a_column_and_the_last_axis() -> None:
+    store = api.open_store(str(DB))
+    table = configurations_of(store, Selection())
+    sizes = dict(rows(DB, "SELECT name, num_parameters FROM config"))
+    assert table["num_parameters"].tolist() == [sizes[name] for name in table["name"]]
+    assert set(table["counting"]) == {"level 0"}
+    ids = table["config_id"].tolist()
+    # All are of one level, so that it tells none apart.
+    assert list(settings_read(store, ids))[-1] == "num_parameters"
+    assert axes_of(store, ids)[-1] == "num_parameters"
+    best = table.set_index("name")["selection"]
+    assert best.str.contains("%").any()
