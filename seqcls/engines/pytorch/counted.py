@@ -14,8 +14,9 @@ from seqcls.models.positions.places import TrainingPlaces
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
 
-STRINGS_AT_ONCE = 1024
-"""Strings of a piece that is answered: keeps a model's widest state in the processor's cache."""
+NUMBERS_AT_ONCE = 2**20
+"""Numbers in the widest state of strings that are answered at once: so it stays in the processor's
+cache."""
 
 
 class CountedMembers(Members):
@@ -39,7 +40,10 @@ class CountedMembers(Members):
         return (batch for _, batch in self._read(strings, batch_size))
 
     def pieces(self, strings: TokenStrings) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
-        return self._read(strings, STRINGS_AT_ONCE)
+        config, tokens = self.config, strings.counts.shape[1] + 1
+        scores = config.num_attention_heads * tokens
+        widest = max(config.hidden_size, config.feed_forward_size, scores, 1)
+        return self._read(strings, max(NUMBERS_AT_ONCE // (tokens * widest), 1))
 
     def _read(
         self, strings: TokenStrings, size: int
