@@ -109,7 +109,9 @@ ENGINES = Path(machine_code.__file__).parent.parent
 
 def engine_imports(source: Path) -> set[Path]:
     """The modules of compiled engines that a file imports."""
-    names = re.findall(r"^from (seqcls\.engines\.\w+\.[\w.]+) import", source.read_text(), re.M)
+    text = source.read_text()
+    names = re.findall(r"^from (seqcls\.engines\.\w+\.[\w.]+) import", text, re.M)
+    names += map(".".join, re.findall(r"^from (seqcls\.engines\.\w+) import (\w+)", text, re.M))
     return {(ENGINES.parent.parent / name.replace(".", "/")).with_suffix(".py") for name in names}
 
 

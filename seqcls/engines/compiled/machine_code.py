@@ -24,7 +24,9 @@ BEGINNINGS: Mapping[str, tuple[str, ...]] = {
 """By part, the module whose functions Python calls, and those that define the tuples which these
 take. All else that is compiled with them is what these modules import."""
 
-_IMPORT = re.compile(r"^from seqcls\.engines\.((?:compiled|fused|lanes)\.\w+) import", re.MULTILINE)
+_IMPORT = re.compile(
+    r"^from seqcls\.engines\.(compiled|fused|lanes)(?:\.(\w+) import| import (\w+))", re.MULTILINE
+)
 
 
 def machine_code_folder(part: str) -> Path:
@@ -48,7 +50,8 @@ def sources_of(part: str) -> tuple[Path, ...]:
     while left:
         names |= left
         files = [engines / f"{name.replace('.', '/')}.py" for name in left]
-        left = {found for file in files for found in _IMPORT.findall(file.read_text())} - names
+        imported = [x for file in files for x in _IMPORT.findall(file.read_text())]
+        left = {f"{folder}.{module or other}" for folder, module, other in imported} - names
     return tuple(engines / f"{name.replace('.', '/')}.py" for name in sorted(names))
 
 

@@ -22,12 +22,7 @@ string what alone is read. Where a token has nothing to attend to, all its p are
 import numpy as np
 
 from seqcls.engines.lanes.elementary import exp
-from seqcls.engines.lanes.fire import (
-    add_fire,
-    add_fire_gradient,
-    add_read_fire,
-    add_read_fire_gradient,
-)
+from seqcls.engines.lanes.fire import add_fire, add_fire_gradient
 from seqcls.engines.lanes.layers import (
     ALIBI,
     CAUSAL_FIRE,
@@ -159,11 +154,8 @@ def attend(
             if how.bias >= FIRE:
                 causal, tokens = how.bias == CAUSAL_FIRE, scores.apart - 1
                 number0 = how.table + head * how.rows * tokens
-                if how.alone:
-                    add_read_fire(keys, a, at.first, causal, tokens, number0, read)
-                else:
-                    number0 += begin * tokens if how.rows > 1 else 0
-                    add_fire(some, begin, keys, a, at.first, at.apart, causal, tokens, number0)
+                number0 += begin * tokens if how.rows > 1 else 0
+                add_fire(some, begin, keys, a, at.first, at.apart, causal, tokens, number0)
             elif how.bias != UNBIASED:
                 slope = positions.slopes[head] if how.bias == ALIBI else ZERO
                 buckets = positions.buckets[1 if how.causal else 0]
@@ -230,13 +222,8 @@ def attend_gradient(
             if how.bias >= FIRE:
                 causal, tokens = how.bias == CAUSAL_FIRE, scores.apart - 1
                 d0 = how.distances + head * how.rows * tokens
-                if how.alone:
-                    add_read_fire_gradient(keys, a, dscores, causal, tokens, d0, read)
-                else:
-                    d0 += begin * tokens if how.rows > 1 else 0
-                    add_fire_gradient(
-                        some, begin, keys, a, dscores, scores.apart, causal, tokens, d0
-                    )
+                d0 += begin * tokens if how.rows > 1 else 0
+                add_fire_gradient(some, begin, keys, a, dscores, scores.apart, causal, tokens, d0)
             slopes, to = Matrix(dscores, scores.apart, 1), dquery.first + moved
             to_query = Rows(to + begin * dquery.apart, dquery.apart)
             keys_of = Matrix(key, 1, key_value.apart)

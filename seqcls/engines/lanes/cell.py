@@ -25,9 +25,10 @@ from seqcls.engines.lanes.batches import (
 from seqcls.engines.lanes.layers import READOUTS
 from seqcls.engines.lanes.loss import OutputBuffers
 from seqcls.engines.lanes.packing import output_rows, pack, padded_size, unpack, vectors
+from seqcls.engines.lanes.parts import score_factor
 from seqcls.engines.lanes.places import positions_of, positions_of_lesson, written_positions
 from seqcls.engines.lanes.positions import PositionArrays
-from seqcls.engines.lanes.programs import program_of, score_factor
+from seqcls.engines.lanes.programs import program_of
 from seqcls.engines.lanes.run import Found, Model, Network, Strings, run, write
 from seqcls.engines.lanes.tape import ANSWERING, TRAINING, WRITING
 from seqcls.engines.lanes.vector import lanes

@@ -180,32 +180,3 @@ def add_fire_gradient(queries, first, keys, a, dscores0, row, causal, tokens, d0
                 store(a, d0 + distance, load(a, d0 + distance) + given)
             elif key <= first + query:
                 a[(d0 + query * tokens) * LANES + distance] += total(given)
-
-
-@kernel
-def place_of_read(read, key, causal, tokens, number0, lane):
-    """Where the number of the one token of a lane that is read and of a key stands; -1 for none."""
-    token = max(read[lane], 0)
-    if not causal:
-        return (number0 + abs(token - key)) * LANES + lane
-    return (number0 + token * tokens) * LANES + token - key if key <= token else -1
-
-
-@kernel
-def add_read_fire(keys, a, scores0, causal, tokens, number0, read):
-    """Adds them where one token of each lane is read: to one row of scores."""
-    for key in range(keys):
-        for lane in range(LANES):
-            at = place_of_read(read, key, causal, tokens, number0, lane)
-            if at >= 0:
-                a[(scores0 + key) * LANES + lane] += a[at]
-
-
-@kernel
-def add_read_fire_gradient(keys, a, dscores0, causal, tokens, d0, read):
-    """Adds D scores where one token of each lane is read."""
-    for key in range(keys):
-        for lane in range(LANES):
-            at = place_of_read(read, key, causal, tokens, d0, lane)
-            if at >= 0:
-                a[at] += a[(dscores0 + key) * LANES + lane]

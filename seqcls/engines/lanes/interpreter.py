@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from seqcls.engines.lanes import instructions as code
 from seqcls.engines.lanes.attention import attend, attend_gradient
+from seqcls.engines.lanes.columns import parts_of, source_of
 from seqcls.engines.lanes.delta_memory import (
     convolve,
     convolve_gradient,
@@ -30,58 +32,8 @@ from seqcls.engines.lanes.elementary import (
     relu,
 )
 from seqcls.engines.lanes.fire import fire, fire_gradient
-from seqcls.engines.lanes.instructions import (
-    NUMBERS,
-    TOKENS,
-    Activate,
-    Add,
-    AddLearned,
-    AddLearnedGradient,
-    AddWaves,
-    Attend,
-    AttendGradient,
-    ClassifyGradient,
-    Clear,
-    ClearBefore,
-    Convolve,
-    ConvolveGradient,
-    Copy,
-    DistanceGradient,
-    Embed,
-    EmbedGradient,
-    Enlarge,
-    Fire,
-    FireGradient,
-    Fold,
-    FoldGradient,
-    Gather,
-    GatherGradient,
-    Linear,
-    LinearGradient,
-    Mean,
-    MeanGradient,
-    Multiply,
-    Normalize,
-    NormalizeGradient,
-    Rates,
-    Recur,
-    RecurGradient,
-    Remember,
-    RememberGradient,
-    Rotate,
-    Scale,
-    ScaleHeads,
-    ScaleHeadsGradient,
-    Select,
-    SelectGradient,
-    Table,
-    TableGradient,
-    Unfold,
-    UnfoldGradient,
-    parts_of,
-    source_of,
-)
-from seqcls.engines.lanes.layers import ELU, GELU, RELU
+from seqcls.engines.lanes.instructions import NUMBERS
+from seqcls.engines.lanes.layers import ELU, GELU, RELU, TOKENS
 from seqcls.engines.lanes.loss import classify_gradient
 from seqcls.engines.lanes.moves import (
     add,
@@ -139,7 +91,7 @@ class Reading(NamedTuple):
     """(token): its first row, and the end of the last."""
     groups: int
     number: int
-    """Of the first of these groups among all."""
+    """Which one the first of these groups is among all."""
     lengths: np.ndarray
     """(group, lane): tokens that are read."""
     read: np.ndarray
@@ -155,51 +107,45 @@ def reading(kind: type[Any]) -> tuple[int, Any]:
     return NUMBERS[kind], inlined(scope["read"])
 
 
-LINEAR, read_linear = reading(Linear)
-LINEAR_GRADIENT, read_linear_gradient = reading(LinearGradient)
-CLASSIFY_GRADIENT, read_classify_gradient = reading(ClassifyGradient)
-NORMALIZE, read_normalize = reading(Normalize)
-NORMALIZE_GRADIENT, read_normalize_gradient = reading(NormalizeGradient)
-ACTIVATE, read_activate = reading(Activate)
-MULTIPLY, read_multiply = reading(Multiply)
-COPY, read_copy = reading(Copy)
-ADD, read_add = reading(Add)
-SCALE, read_scale = reading(Scale)
-SCALE_HEADS, read_scale_heads = reading(ScaleHeads)
-SCALE_HEADS_GRADIENT, read_scale_heads_gradient = reading(ScaleHeadsGradient)
-ENLARGE, read_enlarge = reading(Enlarge)
-EMBED, read_embed = reading(Embed)
-EMBED_GRADIENT, read_embed_gradient = reading(EmbedGradient)
-ADD_WAVES, read_add_waves = reading(AddWaves)
-ADD_LEARNED, read_add_learned = reading(AddLearned)
-ADD_LEARNED_GRADIENT, read_add_learned_gradient = reading(AddLearnedGradient)
-ROTATE, read_rotate = reading(Rotate)
-ATTEND, read_attend = reading(Attend)
-ATTEND_GRADIENT, read_attend_gradient = reading(AttendGradient)
-DISTANCE_GRADIENT, read_distance_gradient = reading(DistanceGradient)
-FIRE, read_fire = reading(Fire)
-FIRE_GRADIENT, read_fire_gradient = reading(FireGradient)
-REMEMBER, read_remember = reading(Remember)
-REMEMBER_GRADIENT, read_remember_gradient = reading(RememberGradient)
-RATES, read_rates = reading(Rates)
-SELECT, read_select = reading(Select)
-SELECT_GRADIENT, read_select_gradient = reading(SelectGradient)
-RECUR, read_recur = reading(Recur)
-RECUR_GRADIENT, read_recur_gradient = reading(RecurGradient)
-GATHER, read_gather = reading(Gather)
-GATHER_GRADIENT, read_gather_gradient = reading(GatherGradient)
-MEAN, read_mean = reading(Mean)
-MEAN_GRADIENT, read_mean_gradient = reading(MeanGradient)
-TABLE, read_table = reading(Table)
-TABLE_GRADIENT, read_table_gradient = reading(TableGradient)
-CONVOLVE, read_convolve = reading(Convolve)
-CONVOLVE_GRADIENT, read_convolve_gradient = reading(ConvolveGradient)
-UNFOLD, read_unfold = reading(Unfold)
-UNFOLD_GRADIENT, read_unfold_gradient = reading(UnfoldGradient)
-FOLD, read_fold = reading(Fold)
-FOLD_GRADIENT, read_fold_gradient = reading(FoldGradient)
-CLEAR, read_clear = reading(Clear)
-CLEAR_BEFORE, read_clear_before = reading(ClearBefore)
+LINEAR, read_linear = reading(code.Linear)
+LINEAR_GRADIENT, read_linear_gradient = reading(code.LinearGradient)
+CLASSIFY_GRADIENT, read_classify_gradient = reading(code.ClassifyGradient)
+NORMALIZE, read_normalize = reading(code.Normalize)
+NORMALIZE_GRADIENT, read_normalize_gradient = reading(code.NormalizeGradient)
+ACTIVATE, read_activate = reading(code.Activate)
+MULTIPLY, read_multiply = reading(code.Multiply)
+COPY, read_copy = reading(code.Copy)
+SCALE, read_scale = reading(code.Scale)
+SCALE_HEADS, read_scale_heads = reading(code.ScaleHeads)
+SCALE_HEADS_GRADIENT, read_scale_heads_gradient = reading(code.ScaleHeadsGradient)
+ENLARGE, read_enlarge = reading(code.Enlarge)
+EMBED, read_embed = reading(code.Embed)
+EMBED_GRADIENT, read_embed_gradient = reading(code.EmbedGradient)
+ADD_WAVES, read_add_waves = reading(code.AddWaves)
+ADD_LEARNED, read_add_learned = reading(code.AddLearned)
+ADD_LEARNED_GRADIENT, read_add_learned_gradient = reading(code.AddLearnedGradient)
+ROTATE, read_rotate = reading(code.Rotate)
+ATTEND, read_attend = reading(code.Attend)
+ATTEND_GRADIENT, read_attend_gradient = reading(code.AttendGradient)
+DISTANCE_GRADIENT, read_distance_gradient = reading(code.DistanceGradient)
+FIRE, read_fire = reading(code.Fire)
+FIRE_GRADIENT, read_fire_gradient = reading(code.FireGradient)
+REMEMBER, read_remember = reading(code.Remember)
+REMEMBER_GRADIENT, read_remember_gradient = reading(code.RememberGradient)
+RATES, read_rates = reading(code.Rates)
+SELECT, read_select = reading(code.Select)
+SELECT_GRADIENT, read_select_gradient = reading(code.SelectGradient)
+RECUR, read_recur = reading(code.Recur)
+RECUR_GRADIENT, read_recur_gradient = reading(code.RecurGradient)
+GATHER, read_gather = reading(code.Gather)
+MEAN, read_mean = reading(code.Mean)
+TABLE, read_table = reading(code.Table)
+CONVOLVE, read_convolve = reading(code.Convolve)
+CONVOLVE_GRADIENT, read_convolve_gradient = reading(code.ConvolveGradient)
+UNFOLD, read_unfold = reading(code.Unfold)
+FOLD, read_fold = reading(code.Fold)
+CLEAR, read_clear = reading(code.Clear)
+CLEAR_BEFORE, read_clear_before = reading(code.ClearBefore)
 
 
 @kernel
@@ -214,20 +160,20 @@ def play(rows_of_list, it, a, w, gradient):
     groups = it.groups
     for n in range(rows_of_list.shape[0]):
         row = rows_of_list[n]
-        code, first = row[0], it.spans[row[1], 0]
+        number, first = row[0], it.spans[row[1], 0]
         rows = it.spans[row[1], 1] - first
         if rows == 0:
             continue
         token, tokens = first // groups, rows // groups
-        if code == LINEAR:
+        if number == LINEAR:
             o = read_linear(row, first, 0, 1)
             apply(rows, o.layer, a, o.x, o.y, w, o.add)
-        elif code == LINEAR_GRADIENT:
+        elif number == LINEAR_GRADIENT:
             o = read_linear_gradient(row, first, 0, 1)
             parameter_gradient(rows, o.layer, a, o.x, o.dy, gradient)
             if o.dx.apart > 0:
                 input_gradient(rows, o.layer, a, o.dy, o.dx, w, o.add)
-        elif code == CLASSIFY_GRADIENT:
+        elif number == CLASSIFY_GRADIENT:
             o = read_classify_gradient(row, first, 0, 1)
             layer = o.layer
             for r in range(rows):
@@ -237,11 +183,11 @@ def play(rows_of_list, it, a, w, gradient):
                     layer.inputs, a, o.x.first + r * o.x.apart, o.dx.first + r * o.dx.apart,
                     slopes, w, gradient, layer.weight, max(layer.bias, 0), layer.bias >= 0,
                 )  # fmt: skip
-        elif code == NORMALIZE:
+        elif number == NORMALIZE:
             o = read_normalize(row, first, 0, 1)
             layer = Norm(o.layer.kind, o.layer.size, it.eps, o.layer.weight, o.layer.bias)
             norm(rows, layer, a, o.x, o.y, NormStates(o.units.first, o.scales.first), w)
-        elif code == NORMALIZE_GRADIENT:
+        elif number == NORMALIZE_GRADIENT:
             o = read_normalize_gradient(row, first, 0, 1)
             layer = Norm(o.layer.kind, o.layer.size, it.eps, o.layer.weight, o.layer.bias)
             states = NormStates(o.units.first, o.scales.first)
@@ -250,7 +196,7 @@ def play(rows_of_list, it, a, w, gradient):
                 norm_gradient(rows, layer, a, o.dy, o.dx, states, o.sums, w, gradient, True)
             else:
                 norm_gradient(rows, layer, a, o.dy, o.dx, states, o.sums, w, gradient, False)
-        elif code == ACTIVATE:
+        elif number == ACTIVATE:
             o = read_activate(row, first, 0, 1)
             if o.function == GELU:
                 gelu(rows, o.columns, a, o.x, o.slopes)
@@ -260,58 +206,58 @@ def play(rows_of_list, it, a, w, gradient):
                 elu(rows, o.columns, o.head_width, o.head_size, a, o.x, o.slopes)
             else:
                 gelu_tanh(rows, o.columns, a, o.x, o.slopes)
-        elif code == MULTIPLY:
+        elif number == MULTIPLY:
             o = read_multiply(row, first, 0, 1)
             multiply(rows, o.columns, a, o.x, o.factors)
-        elif code == COPY:
+        elif number == COPY:
             o = read_copy(row, first, 0, 1)
-            copy(rows, o.columns, a, o.x, o.y)
-        elif code == ADD:
-            o = read_add(row, first, 0, 1)
-            add(rows, o.columns, a, o.x, o.y)
-        elif code == SCALE:
+            if o.add:
+                add(rows, o.columns, a, o.x, o.y)
+            else:
+                copy(rows, o.columns, a, o.x, o.y)
+        elif number == SCALE:
             o = read_scale(row, first, 0, 1)
             scale(rows, o.columns, a, o.x, o.factors + first)
-        elif code == SCALE_HEADS:
+        elif number == SCALE_HEADS:
             scale_heads(rows, read_scale_heads(row, first, 0, 1), a, w, first)
-        elif code == SCALE_HEADS_GRADIENT:
+        elif number == SCALE_HEADS_GRADIENT:
             o = read_scale_heads_gradient(row, first, 0, 1)
             scale_heads_gradient(rows, o.forward, o.dy, o.dx, a, w, gradient, first)
-        elif code == ENLARGE:
+        elif number == ENLARGE:
             o = read_enlarge(row, first, 0, 1)
             enlarge(rows, o.columns, a, o.x, o.size)
-        elif code == EMBED:
+        elif number == EMBED:
             o = read_embed(row, first, 0, 1)
             matrix = Matrix(o.embedding, 1, o.columns)
             linear(rows, o.columns, o.kinds, a, o.types, w, matrix, o.y, w, -1, False)
-        elif code == EMBED_GRADIENT:
+        elif number == EMBED_GRADIENT:
             o = read_embed_gradient(row, first, 0, 1)
             weight_gradient(
                 rows, o.width, o.columns, a, o.types, o.dy, gradient, o.embedding, o.columns
             )
-        elif code == ADD_WAVES:
+        elif number == ADD_WAVES:
             o = read_add_waves(row, first, 0, 1)
             add_waves(first, rows, groups, it.number, o.columns, a, o.y, it.positions)
-        elif code == ADD_LEARNED:
+        elif number == ADD_LEARNED:
             o = read_add_learned(row, first, 0, 1)
             add_learned(
                 first, rows, groups, it.number, o.columns, o.width, a, o.y, w, o.table,
                 it.positions,
             )  # fmt: skip
-        elif code == ADD_LEARNED_GRADIENT:
+        elif number == ADD_LEARNED_GRADIENT:
             o = read_add_learned_gradient(row, first, 0, 1)
             add_learned_gradient(
                 rows, groups, it.number, o.columns, o.width, a, o.dy, o.is_token, gradient,
                 o.table, it.positions,
             )  # fmt: skip
-        elif code == ROTATE:
+        elif number == ROTATE:
             o = read_rotate(row, first, 0, 1)
             pairs, sign = o.heads.head_size // 2, np.float32(-1 if o.back else 1)
             rotate(
                 rows, o.heads.heads, o.heads.head_width, pairs, a, o.x.first, o.x.apart,
                 o.turns + first * 2 * pairs, sign,
             )  # fmt: skip
-        elif code == ATTEND:
+        elif number == ATTEND:
             for group in range(groups):
                 o = read_attend(row, first, group, groups)
                 places = it.positions.numbers[it.positions.rows[it.number + group]]
@@ -320,87 +266,73 @@ def play(rows_of_list, it, a, w, gradient):
                     o.scores, o.shares, o.mixed, o.mask + group * o.keys, w, it.positions, places,
                     it.read[group],
                 )  # fmt: skip
-        elif code == ATTEND_GRADIENT:
+        elif number == ATTEND_GRADIENT:
             o = read_attend_gradient(row, 0, 0, 1)
             f = o.forward
             attend_gradient(
                 rows, it.known[f.keys_span], f.how, f.heads, a, f.query, f.key_value, f.scores,
                 f.shares, o.dmixed, o.dquery, o.dkey_value, o.dscores, it.positions, it.read[0],
             )  # fmt: skip
-        elif code == DISTANCE_GRADIENT:
+        elif number == DISTANCE_GRADIENT:
             o = read_distance_gradient(row, first, 0, 1)
             end_distance_gradient(o.heads, a, o.sums, gradient, o.table)
-        elif code == FIRE:
+        elif number == FIRE:
             o = read_fire(row, first, 0, 1)
             fire(o, token, token + tokens, it.known[TOKENS], it.lengths[0], a, w)
-        elif code == FIRE_GRADIENT:
+        elif number == FIRE_GRADIENT:
             o = read_fire_gradient(row, first, 0, 1)
             known = it.known[TOKENS]
             fire_gradient(o.forward, o.sums, tokens, known, it.lengths[0], a, w, gradient)
-        elif code == REMEMBER:
+        elif number == REMEMBER:
             for group in range(groups):
                 remember(token, tokens, a, read_remember(row, first, group, groups), w)
-        elif code == REMEMBER_GRADIENT:
+        elif number == REMEMBER_GRADIENT:
             remember_gradient(rows, a, read_remember_gradient(row, 0, 0, 1), w, gradient)
-        elif code == RATES:
+        elif number == RATES:
             fill_rates(a, read_rates(row, first, 0, 1), w)
-        elif code == SELECT:
+        elif number == SELECT:
             for group in range(groups):
                 select(token, tokens, group, a, read_select(row, first, group, groups), w)
-        elif code == SELECT_GRADIENT:
+        elif number == SELECT_GRADIENT:
             select_gradient(rows, a, read_select_gradient(row, 0, 0, 1), w, gradient)
-        elif code == RECUR:
+        elif number == RECUR:
             o = read_recur(row, first, 0, 1)
             recur(token, it.known[TOKENS], it.starts, o, a, w)
-        elif code == RECUR_GRADIENT:
+        elif number == RECUR_GRADIENT:
             o = read_recur_gradient(row, 0, 0, 1)
             recur_gradient(it.known[TOKENS], it.starts, o, a, w, gradient)
-        elif code == GATHER:
+        elif number == GATHER:
             o = read_gather(row, first, 0, 1)
-            gather(o.columns, a, o.x, it.read[:groups], o.y)
-        elif code == GATHER_GRADIENT:
-            o = read_gather_gradient(row, first, 0, 1)
-            scatter(o.columns, a, o.dy, it.read[:groups], o.dx)
-        elif code == MEAN:
+            if o.back:
+                scatter(o.columns, a, o.y, it.read[:groups], o.x)
+            else:
+                gather(o.columns, a, o.x, it.read[:groups], o.y)
+        elif number == MEAN:
             o = read_mean(row, first, 0, 1)
-            average(
-                o.columns, a, o.x, o.is_token, o.share, groups, it.known[TOKENS], it.starts, o.y
-            )
-        elif code == MEAN_GRADIENT:
-            o = read_mean_gradient(row, first, 0, 1)
-            average_gradient(
-                o.columns, a, o.dy, o.is_token, o.share, it.known[TOKENS], it.starts, o.dx
-            )
-        elif code == TABLE:
-            make_table(read_table(row, first, 0, 1), w)
-        elif code == TABLE_GRADIENT:
-            table_gradient(read_table_gradient(row, first, 0, 1).forward, w, gradient)
-        elif code == CONVOLVE:
+            if o.back:
+                average_gradient(a, o, it.known[TOKENS], it.starts)
+            else:
+                average(a, o, groups, it.known[TOKENS], it.starts)
+        elif number == TABLE:
+            o = read_table(row, first, 0, 1)
+            if o.back:
+                table_gradient(o, w, gradient)
+            else:
+                make_table(o, w)
+        elif number == CONVOLVE:
             for group in range(groups):
                 o = read_convolve(row, first, group, groups)
                 convolve(token, tokens, o.channels, o.weight, a, o.x, o.y, w)
-        elif code == CONVOLVE_GRADIENT:
+        elif number == CONVOLVE_GRADIENT:
             o = read_convolve_gradient(row, first, 0, 1)
             convolve_gradient(rows, o.channels, o.weight, a, o.x, o.dy, o.dx, w, gradient)
-        elif code == UNFOLD:
-            o = read_unfold(row, first, 0, 1)
-            to = rows_from(o.y.first, o.y.apart, first * o.steps)
-            unfold(first, rows, groups, o.steps, o.shared, o.parts, o.width, a, o.x, to, False)
-        elif code == UNFOLD_GRADIENT:
-            o = read_unfold_gradient(row, first, 0, 1)
-            given = rows_from(o.dy.first, o.dy.apart, first * o.steps)
-            unfold(first, rows, groups, o.steps, o.shared, o.parts, o.width, a, o.dx, given, True)
-        elif code == FOLD:
-            o = read_fold(row, first, 0, 1)
-            given = rows_from(o.x.first, o.x.apart, first * o.steps)
-            fold(rows, groups, o.steps, o.columns, a, given, o.y, False)
-        elif code == FOLD_GRADIENT:
-            o = read_fold_gradient(row, first, 0, 1)
-            to = rows_from(o.dx.first, o.dx.apart, first * o.steps)
-            fold(rows, groups, o.steps, o.columns, a, to, o.dy, True)
-        elif code == CLEAR:
+        elif number == UNFOLD:
+            unfold(first, rows, groups, a, read_unfold(row, first, 0, 1))
+        elif number == FOLD:
+            fold(first, rows, groups, a, read_fold(row, first, 0, 1))
+        elif number == CLEAR:
             o = read_clear(row, first, 0, 1)
             clear(a, o.x.first, rows * o.x.apart)
-        elif code == CLEAR_BEFORE:
+        elif number == CLEAR_BEFORE:
             o = read_clear_before(row, first, 0, 1)
             clear(a, o.x.first, first * o.x.apart)

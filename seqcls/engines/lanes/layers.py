@@ -1,10 +1,13 @@
-"""What layers are made of, as instructions name it and kernels take it. Numba is not loaded.
+"""What instructions name and kernels take: layers, spans and streams. Numba is not loaded.
 
 Widths are filled up to multiples of `COLUMNS` with parameters that are zero and stay so: what they
 would add to anything is zero, and so are their gradients.
 """
 
 from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int64
 
 FIRST, LAST, MEAN = range(3)
 READOUTS = {"first": FIRST, "last": LAST, "last_letter": LAST, "mean": MEAN}
@@ -26,6 +29,12 @@ QUERIES = 32
 """Queries whose scores are computed at once."""
 WINDOW = 4
 """Tokens that a short convolution reads."""
+
+
+READ, TOKENS, TARGETS, INPUT, START, STEPS = range(6)
+"""Spans, which are rows: one a group, of what is read of it; all tokens; those at which something
+is predicted; those of the other stream; one, where a list is played from the start; those of a
+memory's steps."""
 
 
 class Rows(NamedTuple):
@@ -90,3 +99,45 @@ class Channels(NamedTuple):
     channels: int
     numbers: int
     ranks: int
+
+
+class Stream(NamedTuple):
+    """Where what is read of strings stands, a row for each token."""
+
+    types: int
+    types_apart: int
+    is_token: int
+    mask: int
+    """A vector for each token of each group, group by group, so many tokens apart."""
+    tokens: int
+    factor: int
+    """What queries are multiplied with."""
+    turns: int
+    """Cosine and sine of each pair."""
+    pairs: int
+    hides_cls: bool
+    log_length: bool
+    causal: bool
+
+
+class Program(NamedTuple):
+    """A network's instructions, and where what is written for them and read after them stands."""
+
+    forward: Int64[np.ndarray, "instruction column"]
+    backward: Int64[np.ndarray, "instruction column"]
+    together: bool
+    """Whether all groups of a batch are read at once."""
+    own: Stream
+    inputs: Stream
+    read_factor: int
+    """What the queries of tokens that alone are read are multiplied with; so the next."""
+    read_turns: int
+    crossing: int
+    """What queries are multiplied with that attend to the other stream, a row for each token."""
+    share: int
+    outputs: int
+    outputs_apart: int
+    rows: int
+    steps: int
+    """Rows of a memory for each token."""
+    size: int

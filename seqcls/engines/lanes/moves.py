@@ -63,33 +63,34 @@ def scatter(width, a, dy, read, dx):
 
 
 @kernel
-def average(width, a, x, is_token, share, groups, tokens, starts, y):
+def average(a, its, groups, tokens, starts):
     """Writes each group's mean over the tokens of each string.
 
     Args:
-        is_token: where a vector for each row begins, and `share` one for each group.
+        its: a `Mean`.
         starts: (token): its first row, and the end of the last.
     """
+    x, y = its.x, its.y
     for group in range(groups):
-        for i in range(width):
+        for i in range(its.columns):
             value = spread(ZERO)
             for token in range(tokens):
                 row = starts[token] + group
                 if row < starts[token + 1]:
-                    value = fma(
-                        load(a, x.first + row * x.apart + i), load(a, is_token + row), value
-                    )
-            store(a, y.first + group * y.apart + i, value * load(a, share + group))
+                    is_token = load(a, its.is_token + row)
+                    value = fma(load(a, x.first + row * x.apart + i), is_token, value)
+            store(a, y.first + group * y.apart + i, value * load(a, its.share + group))
 
 
 @kernel
-def average_gradient(width, a, dy, is_token, share, tokens, starts, dx):
+def average_gradient(a, its, tokens, starts):
     """Writes D of all tokens."""
+    dx, dy = its.x, its.y
     for token in range(tokens):
         for row in range(starts[token], starts[token + 1]):
             group = row - starts[token]
-            here = load(a, is_token + row) * load(a, share + group)
-            for i in range(width):
+            here = load(a, its.is_token + row) * load(a, its.share + group)
+            for i in range(its.columns):
                 given = load(a, dy.first + group * dy.apart + i)
                 store(a, dx.first + row * dx.apart + i, given * here)
 
@@ -181,44 +182,53 @@ def elu(rows, columns, width, size, a, x, slopes):
 
 
 @kernel
-def unfold(first, rows, groups, steps, shared, parts, width, a, x, y, back):
-    """Copies columns to a row for each step, or of D of these rows back to D of a token's."""
+def unfold(first, rows, groups, a, its):
+    """Copies columns to a row for each step, or of D of these rows back to D of a token's.
+
+    Args:
+        its: an `Unfold`.
+    """
+    x, y = its.x, rows_from(its.y.first, its.y.apart, first * its.steps)
     for number in range(first, first + rows):
         token, group, one = number // groups, number % groups, x.first + (number - first) * x.apart
-        for step in range(steps):
-            row = ((token - first // groups) * steps + step) * groups + group
+        for step in range(its.steps):
+            row = ((token - first // groups) * its.steps + step) * groups + group
             other = y.first + row * y.apart
-            for i in range(shared):
-                if not back:
+            for i in range(its.shared):
+                if not its.back:
                     store(a, other + i, load(a, one + i))
                 elif step == 0:
                     store(a, one + i, load(a, other + i))
                 else:
                     store(a, one + i, load(a, one + i) + load(a, other + i))
-            for part in range(parts):
-                here = one + shared + (part * steps + step) * width
-                there = other + shared + part * width
-                for i in range(width):
-                    if back:
+            for part in range(its.parts):
+                here = one + its.shared + (part * its.steps + step) * its.width
+                there = other + its.shared + part * its.width
+                for i in range(its.width):
+                    if its.back:
                         store(a, here + i, load(a, there + i))
                     else:
                         store(a, there + i, load(a, here + i))
 
 
 @kernel
-def fold(rows, groups, steps, width, a, x, y, back):
-    """Copies the row of each token's last step, or D of it back, with zeros for the other steps."""
+def fold(first, rows, groups, a, its):
+    """Copies the row of each token's last step, or D of it back, with zeros for the other steps.
+
+    Args:
+        its: a `Fold`.
+    """
+    x, y = rows_from(its.x.first, its.x.apart, first * its.steps), its.y
     for number in range(rows):
         token, group = number // groups, number % groups
-        for step in range(steps):
-            here = x.first + ((token * steps + step) * groups + group) * x.apart
-            there = y.first + number * y.apart
-            for i in range(width):
-                if not back and step == steps - 1:
+        for step in range(its.steps):
+            here = x.first + ((token * its.steps + step) * groups + group) * x.apart
+            there, is_last = y.first + number * y.apart, step == its.steps - 1
+            for i in range(its.columns):
+                if its.back:
+                    store(a, here + i, load(a, there + i) if is_last else spread(ZERO))
+                elif is_last:
                     store(a, there + i, load(a, here + i))
-                elif back:
-                    value = load(a, there + i) if step == steps - 1 else spread(ZERO)
-                    store(a, here + i, value)
 
 
 @kernel

@@ -49,12 +49,6 @@ def output_rows(config: NetworkConfig) -> Int64[np.ndarray, " output"]:
     return np.arange(config.num_outputs)
 
 
-def one_after_another(sizes: Mapping[str, int], start: int = 0) -> dict[str, int]:
-    """Where each of some parts of these sizes begins."""
-    ends = np.cumsum([start, *sizes.values()]).tolist()
-    return dict(zip(sizes, ends, strict=False))
-
-
 def vectors(count: int, lanes: int) -> Float[np.ndarray, " number"]:
     """So many vectors of zeros, each within one line of the cache."""
     size, line = count * lanes, 64

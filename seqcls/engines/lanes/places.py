@@ -12,8 +12,8 @@ from seqcls.cache import remembered
 from seqcls.config import NetworkConfig
 from seqcls.engines.lanes.batches import Blank, Groups, Lesson, coupled_of
 from seqcls.engines.lanes.packing import padded_size
+from seqcls.engines.lanes.parts import has_table
 from seqcls.engines.lanes.positions import PositionArrays
-from seqcls.engines.lanes.programs import has_table
 from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.positions import table_size

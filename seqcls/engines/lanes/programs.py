@@ -1,53 +1,30 @@
-"""What each architecture computes, forward only, with its parameters by name.
+"""What each architecture computes, forward only: a function that emits its instructions.
 
-A program is a function that emits the instructions of a network. Widths are filled up, and all of
-a weight's places follow from its axes. Numba is not loaded.
+Numba is not loaded.
 """
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 
-import numpy as np
-
-from seqcls.config import COUPLED, NetworkConfig
-from seqcls.engines.lanes.instructions import (
+from seqcls.config import NetworkConfig
+from seqcls.engines.lanes import mixing
+from seqcls.engines.lanes.layers import (
+    CELLS,
+    GATES,
     INPUT,
     READ,
     START,
     STEPS,
+    SUM,
     TARGETS,
     TOKENS,
     Program,
     Stream,
 )
-from seqcls.engines.lanes.layers import (
-    ACTIVATIONS,
-    ALIBI,
-    CAUSAL_FIRE,
-    CELLS,
-    ELU,
-    FIRE,
-    FIRE_UNITS,
-    GATES,
-    LSTM,
-    NORMS,
-    RELATIVE,
-    SLSTM,
-    SOFTMAX,
-    SUM,
-    UNBIASED,
-    WINDOW,
-    Channels,
-    Heads,
-    LinearLayer,
-    NormLayer,
-)
-from seqcls.engines.lanes.packing import Slots, embedded_rows, head_rows, output_rows, padded_size
+from seqcls.engines.lanes.packing import Slots
 from seqcls.engines.lanes.parameters import Axis, Parameters
-from seqcls.engines.lanes.tape import ANSWERING, Tape, Value
-from seqcls.models.positions import table_size
-from seqcls.models.positions.numbers import BUCKETS
+from seqcls.engines.lanes.parts import Mixer, Model
+from seqcls.engines.lanes.tape import ANSWERING, Value
 
 LETTERS = {
     "transformer": "a",
@@ -59,356 +36,6 @@ LETTERS = {
     "mamba": "m",
 }
 """The letters of what mixes tokens in a block, as those of `layers`."""
-
-
-Read = Callable[[], Value]
-"""What is read of a block's input: of all tokens, or of those that alone are read."""
-Mixer = Callable[[Value, Read], Value]
-"""A part of a block: what it adds to its input, given that normed and what is read of it."""
-
-
-class Model:
-    """The parts that architectures are made of."""
-
-    def __init__(self, config: NetworkConfig, rows: Mapping[int, int], use: int) -> None:
-        self.config, self.tape, self.parameters = config, Tape(rows, use), Parameters()
-        self.hidden = Axis.of(config.hidden_size)
-        heads, size = config.num_attention_heads, config.attention_head_size
-        self.heads = Heads(heads, size, padded_size(size), heads * padded_size(size))
-        self.by_head = Axis.parts(heads, size)
-        self.pairs = size // 2 if config.positions == "rotary" else 0
-        self.read_turns = self.tape.vectors(rows[READ] * 2 * self.pairs)
-        self.read_factor, self.share = (self.tape.vectors(rows[READ]) for _ in range(2))
-        self.crossing = self.tape.vectors(rows[TOKENS] * (config.architecture == "encoder_decoder"))
-        kinds = Axis(head_rows(config), padded_size(embedded_rows(config)))
-        self.embedding = self.parameters.take("embedding.weight", kinds, self.hidden)
-        self.bias, self.table, self.distances = UNBIASED, 0, 0
-        if config.architecture != "encoder_decoder":
-            self.take_positions()
-
-    def take_positions(self, side: str = "") -> None:
-        """Sets what distances add to scores; where a table of places begins, and sums of its D.
-
-        Args:
-            side: before the names of its parameters.
-        """
-        config, name = self.config, side + "positions.table.weight"
-        if config.positions == "alibi":
-            self.bias = ALIBI
-        elif config.positions == "relative":
-            heads = config.num_attention_heads
-            axes = Axis(np.arange(BUCKETS), BUCKETS), Axis(np.arange(heads), heads)
-            self.bias, self.table = RELATIVE, self.parameters.take(name, *axes)
-            self.distances = self.tape.distances(heads, self.table)
-        elif config.positions == "fire":
-            causal = config.attention_mask == "causal" or config.architecture != "transformer"
-            self.bias = CAUSAL_FIRE if causal else FIRE
-            self.table, self.distances = self._fire(causal)
-        elif has_table(config):
-            places = table_size(config) or 0
-            axis = Axis(np.arange(places), places)
-            self.table = self.parameters.take(name, axis, self.hidden)
-
-    def _fire(self, causal: bool) -> tuple[int, int]:
-        """Where what FIRE adds to scores begins, and D of it."""
-        units, one = Axis.of(FIRE_UNITS), Axis(np.zeros(1, np.int64), 1)
-        heads, take = Axis.of(self.heads.heads), self.parameters.take
-        layers = {
-            "input": take("positions.input.weight", units, one),
-            "input_bias": take("positions.input.bias", units),
-            "output": take("positions.output.weight", heads, units),
-            "output_bias": take("positions.output.bias", heads),
-            "log_scale": take("positions.log_scale", one),
-            "log_threshold": take("positions.log_threshold", one),
-        }
-        return self.tape.fire(self.heads.heads, causal, layers)
-
-    def stream(self, span: int, mask: str, hides_cls: bool) -> tuple[Value, Stream]:
-        """The token types of a span, and what else is told of its tokens."""
-        tape, rows = self.tape, self.tape.rows[span]
-        types = tape.input(padded_size(embedded_rows(self.config)), span)
-        first, apart = tape.address(types)
-        stream = Stream(
-            types=first,
-            types_apart=apart,
-            is_token=tape.vectors(rows),
-            mask=tape.vectors(rows),
-            tokens=tape.tokens(span),
-            factor=tape.vectors(rows),
-            turns=tape.vectors(rows * 2 * self.pairs),
-            pairs=self.pairs,
-            hides_cls=hides_cls,
-            log_length=self.config.attention_scale != "sqrt",
-            causal=mask == "causal",
-        )
-        return types, stream
-
-    def embed(self, types: Value, stream: Stream) -> Value:
-        """Embeddings, with what places add to them."""
-        config, tape = self.config, self.tape
-        x = tape.embed(types, self.embedding, config.num_letters + 1, self.hidden.size)
-        if config.embedding_scale == "sqrt":
-            x = tape.enlarge(x, config.hidden_size)
-        if config.positions == "sinusoidal":
-            tape.add_waves(x)
-        elif has_table(config):
-            tape.add_learned(x, config.hidden_size, self.table, stream.is_token)
-        return x
-
-    def norm(self, name: str) -> NormLayer | None:
-        """The norm of that name, if the network has any."""
-        if not self.config.has_norms:
-            return None
-        return self.parameters.norm(name + ".{}", NORMS[self.config.layer_norm], self.hidden)
-
-    def final_norm(self, name: str = "") -> NormLayer | None:
-        """The norm after the last block, if there is one."""
-        return self.norm(name + "final_norm") if self.config.final_norm else None
-
-    def block(
-        self, name: str, norms: Sequence[str], x: Value, mixers: Sequence[Mixer], single: bool
-    ) -> Value:
-        """Parts that are added to their input: some that mix tokens, then a feed-forward.
-
-        Args:
-            single: whether one token of each string is read of it.
-        """
-        tape, parameters, config = self.tape, self.parameters, self.config
-        before = config.norm_placement == "pre"
-        for norm, mix in zip(norms, mixers, strict=True):
-            layer = self.norm(name + norm)
-            # What is read of x is gathered last: so its gradient comes first, as where all of x is
-            # added to.
-            read = partial(tape.gather if single else _same, x)
-            y = mix(tape.norm(x, layer) if before else x, read)
-            x = y if before else tape.norm(y, layer)
-        layer = self.norm(name + "feed_forward_norm")
-        inner, biases = Axis.of(config.feed_forward_size), config.biases
-        up = parameters.linear([name + "feed_forward.input.{}"], inner, self.hidden, biases)
-        down = parameters.linear([name + "feed_forward.output.{}"], self.hidden, inner, biases)
-        within = tape.linear(tape.norm(x, layer) if before else x, up)
-        y = tape.linear(tape.activate(ACTIVATIONS[config.activation], within), down, onto=x)
-        return y if before else tape.norm(y, layer)
-
-    def attention(
-        self,
-        name: str,
-        stream: Stream,
-        *,
-        single: bool = False,
-        causal: bool = False,
-        others: tuple[Value, Stream] | None = None,
-        shares: int = SOFTMAX,
-        biases: bool | None = None,
-    ) -> Mixer:
-        """Attention to the same tokens, or to others with their stream."""
-        tape, joined = self.tape, self.heads.joined
-        biases = self.config.biases if biases is None else biases
-        keys_of, of_keys = others or (None, stream)
-        alone = single and shares == SOFTMAX  # One query, of the token that is read.
-
-        def mix(n: Value, onto: Read) -> Value:
-            names = [f"{name}.{x}.{{}}" for x in ("query", "key", "value")]
-            whole = self.parameters.linear(names, self.by_head, self.hidden, biases)
-            if alone or keys_of is not None:
-                rest = LinearLayer(
-                    whole.inputs,
-                    2 * joined,
-                    whole.weight + joined * whole.inputs,
-                    whole.bias + joined if biases else -1,
-                )
-                query = tape.linear(tape.gather(n) if alone else n, whole._replace(outputs=joined))
-                key_value = tape.linear(n if keys_of is None else keys_of, rest)
-            else:
-                both = tape.linear(n, whole)
-                query, key_value = both.part(0, joined), both.part(joined, 2 * joined)
-            if shares == SUM:
-                query = tape.activate(ELU, query, self.heads)
-                tape.activate(ELU, key_value.part(0, joined), self.heads)
-            else:
-                if self.pairs and keys_of is None:
-                    turns = self.read_turns if alone else stream.turns
-                    query = tape.rotate(query, self.heads, turns)
-                    tape.rotate(key_value.part(0, joined), self.heads, stream.turns)
-                factor = self.read_factor if alone else stream.factor
-                factor = factor if keys_of is None else self.crossing
-                if self.config.attention_scale == "learned_log_length":
-                    learned = (
-                        self.parameters.take(f"{name}.length_{x}", Axis.of(self.heads.heads))
-                        for x in ("scale", "bias")
-                    )
-                    query = tape.scale_heads(query, self.heads, factor, *learned)
-                else:
-                    query = tape.scale(query, factor)
-            mixed = tape.attend(
-                query,
-                key_value,
-                self.heads,
-                of_keys.mask,
-                shares=shares,
-                causal=causal and not alone,
-                bias=UNBIASED if shares == SUM or keys_of is not None else self.bias,
-                table=self.table,
-                distances=self.distances,
-            )
-            if single and not alone:
-                mixed = tape.gather(mixed)
-            output = self.parameters.linear(
-                [f"{name}.output.{{}}"], self.hidden, self.by_head, biases
-            )
-            return tape.linear(mixed, output, onto=onto())
-
-        return mix
-
-    def memory(self, name: str, *, single: bool, fades: bool, steps: int = 1) -> Mixer:
-        """The memory of DeltaNet, Gated DeltaNet, or DeltaProduct of some steps."""
-        config, tape, parameters = self.config, self.tape, self.parameters
-        heads, joined = Axis.of(self.heads.heads), self.heads.joined
-
-        def layer(part: str, outputs: Axis) -> LinearLayer:
-            return parameters.linear([f"{name}.{part}.{{}}"], outputs, self.hidden, False)
-
-        def mix(n: Value, onto: Read) -> Value:
-            # D of what is read is the sum of those by queries, strengths, fading and gates, in this
-            # order.
-            fading = gate = None
-            rate = offset = 0
-            if fades:
-                gate = tape.linear(n, layer("gate", self.by_head))
-                fading = tape.linear(n, layer("fading", heads))
-                rate = parameters.take(f"{name}.log_rate", heads)
-                offset = parameters.take(f"{name}.offset", heads)
-            strength = tape.linear(n, layer("strength", Axis.parts(steps, self.heads.heads)))
-            own = Axis.parts(steps * self.heads.heads, self.heads.head_size)
-            query, _, _ = layer("query", self.by_head), layer("key", own), layer("value", own)
-            given = tape.linear(n, query._replace(outputs=(1 + 2 * steps) * joined))
-            if config.short_convolution:
-                channels = Axis.parts((1 + 2 * steps) * self.heads.heads, self.heads.head_size)
-                window = Axis.of(WINDOW)
-                weight = parameters.take(f"{name}.convolution.weight", channels, window)
-                given = tape.convolve(given, weight)
-            if steps > 1:
-                given = tape.unfold(given, joined, 2, steps)
-                strength = tape.unfold(strength, 0, 1, steps)
-            norm = parameters.take(f"{name}.norm.weight", Axis.of(self.heads.head_size))
-            signed = config.eigenvalue_range == "signed"
-            mixed = tape.remember(
-                given, strength, self.heads, norm, signed, fading, gate, rate, offset
-            )
-            mixed = tape.fold(mixed, steps) if steps > 1 else mixed
-            mixed = tape.gather(mixed) if single else mixed
-            names = [f"{name}.output.{{}}"]
-            output = parameters.linear(names, self.hidden, self.by_head, False)
-            return tape.linear(mixed, output, onto=onto())
-
-        return mix
-
-    def selective(self, name: str, *, single: bool) -> Mixer:
-        """The memory of Mamba."""
-        config, tape, parameters = self.config, self.tape, self.parameters
-        sizes = config.expand * config.hidden_size, config.state_size, rank_of(config)
-        channels, numbers, ranks = (Axis.of(x) for x in sizes)
-
-        def side_by_side(*axes: Axis) -> Axis:
-            ends = np.cumsum([0, *(x.size for x in axes)])
-            places = [end + x.places for end, x in zip(ends, axes, strict=False)]
-            return Axis(np.concatenate(places), int(ends[-1]))
-
-        def layer(part: str, outputs: Axis, inputs: Axis, has_bias: bool = False) -> LinearLayer:
-            return parameters.linear([f"{name}.{part}.{{}}"], outputs, inputs, has_bias)
-
-        def mix(n: Value, onto: Read) -> Value:
-            both = side_by_side(channels, channels)
-            given = tape.linear(n, layer("input", both, self.hidden))
-            window = Axis.of(WINDOW)
-            layers = {
-                "convolution": parameters.take(f"{name}.convolution.weight", channels, window),
-                "convolution_bias": parameters.take(f"{name}.convolution.bias", channels),
-                "selection": layer("selection", side_by_side(ranks, numbers, numbers), channels),
-                "step_size": layer("step_size", channels, ranks, True),
-                "log_rate": parameters.take(f"{name}.log_rate", channels, numbers),
-                "skip": parameters.take(f"{name}.skip", channels),
-                "signed": config.eigenvalue_range == "signed",
-            }
-            mixed = tape.select(given, Channels(channels.size, numbers.size, ranks.size), layers)
-            mixed = tape.gather(mixed) if single else mixed
-            return tape.linear(mixed, layer("output", self.hidden, channels), onto=onto())
-
-        return mix
-
-    def slstm(self, name: str, *, single: bool) -> Mixer:
-        """Exponential gates, and recurrent weights within a head."""
-        tape, parameters, (heads, size, width, _) = self.tape, self.parameters, self.heads
-
-        def mix(n: Value, onto: Read) -> Value:
-            gates, biases = Axis.parts(4 * heads, size), self.config.biases
-            layer = parameters.linear([f"{name}.input.{{}}"], gates, self.hidden, biases)
-            weights = [
-                parameters.take(f"{name}.recurrent.{x}.weight", Axis.parts(4, size), Axis.of(size))
-                for x in range(heads)
-            ]
-            state = tape.recur(n, layer, SLSTM, heads, width, weights[0], -1)
-            state = tape.gather(state) if single else state
-            names = [f"{name}.output.{{}}"]
-            output = parameters.linear(names, self.hidden, self.by_head, False)
-            return tape.linear(state, output, onto=onto())
-
-        return mix
-
-    def cell(self, name: str, *, single: bool) -> Mixer:
-        """An LSTM's cell, whose state is added as it is."""
-        tape, parameters = self.tape, self.parameters
-
-        def mix(n: Value, onto: Read) -> Value:
-            gates, biases = Axis.parts(GATES["lstm"], self.config.hidden_size), self.config.biases
-            layer, own = (
-                parameters.linear([f"{name}.cell.{x}_{{}}"], gates, self.hidden, biases)
-                for x in ("input", "state")
-            )
-            state = tape.recur(n, layer, LSTM, 1, self.hidden.size, own.weight, own.bias)
-            return tape.add(tape.gather(state) if single else state, onto())
-
-        return mix
-
-    def head(self, x: Value, stream: Stream) -> Value:
-        """The numbers of each string, or of each token at which something is predicted."""
-        config, tape = self.config, self.tape
-        x = tape.norm(tape.targets(x) if config.head != "string" else x, self.final_norm())
-        if config.head == "string" and x.span != READ:
-            is_mean = config.readout == "mean"
-            x = tape.mean(x, stream.is_token, self.share) if is_mean else tape.gather(x)
-        return self.read(x)
-
-    def read(self, x: Value) -> Value:
-        """The head, applied to what is read."""
-        config, tape = self.config, self.tape
-        outputs = padded_size(config.num_outputs)
-        if config.tied_embeddings:
-            return tape.linear(x, LinearLayer(self.hidden.size, outputs, self.embedding, -1))
-        rows = Axis(output_rows(config), outputs)
-        if config.head == "string":
-            rows = Axis(np.zeros(1, np.int64), outputs)
-        layer = self.parameters.linear(["classifier.{}"], rows, self.hidden, config.biases)
-        return tape.classify(x, layer) if config.head == "string" else tape.linear(x, layer)
-
-
-def _same(x: Value) -> Value:
-    return x
-
-
-def has_table(config: NetworkConfig) -> bool:
-    """Whether vectors of places are learned."""
-    return config.positions in ("learned", *COUPLED)
-
-
-def rank_of(config: NetworkConfig) -> int:
-    """How many numbers Mamba's steps are made of."""
-    return math.ceil(config.hidden_size / 16)
-
-
-def score_factor(config: NetworkConfig) -> float:
-    """What scores are multiplied by, whatever a string's length."""
-    return 1 / math.sqrt(max(config.attention_head_size, 1))
 
 
 Parts = tuple[Value, Stream, Stream | None]
@@ -467,7 +94,7 @@ def recurrent(model: Model) -> Parts:
         state = parameters.linear([name + "state_{}"], gates, model.hidden, biases)
         if x is types:
             layer = tape.table(types, parameters, layer, model.embedding)
-        x = tape.recur(x, layer, cell, 1, model.hidden.size, state.weight, state.bias)
+        x = mixing.recur(tape, x, layer, cell, 1, model.hidden.size, state.weight, state.bias)
     return model.head(x, stream), stream, None
 
 

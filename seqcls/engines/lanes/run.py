@@ -11,11 +11,11 @@ import numpy as np
 
 from seqcls.engines.compiled.arithmetic import adamw
 from seqcls.engines.compiled.compiling import entry
+from seqcls.engines.compiled.engine import Update
 from seqcls.engines.compiled.machine_code import TAPE
 from seqcls.engines.lanes.attention import MASKED
-from seqcls.engines.lanes.instructions import INPUT, READ, START, STEPS, TARGETS, TOKENS
 from seqcls.engines.lanes.interpreter import Reading, play
-from seqcls.engines.lanes.layers import FIRST, Rows
+from seqcls.engines.lanes.layers import FIRST, INPUT, READ, START, STEPS, TARGETS, TOKENS, Rows
 from seqcls.engines.lanes.loss import (
     Head,
     Taught,
@@ -63,7 +63,7 @@ class Model(NamedTuple):
     """(2, parameter): AdamW's first and second moments."""
     step: int
     """Steps done before."""
-    update: tuple
+    update: Update
     network: Network
     a: np.ndarray
     """Room for all values, zeros at first."""

@@ -1,0 +1,310 @@
+"""How what mixes tokens is emitted: attention, recurrent layers, memories, and their gradients."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from seqcls.engines.lanes import instructions as code
+from seqcls.engines.lanes.layers import (
+    CAUSAL_FIRE,
+    FIRE_UNITS,
+    GRU,
+    QUERIES,
+    READ,
+    RNN,
+    SLSTM,
+    SOFTMAX,
+    START,
+    STEPS,
+    SUM,
+    TOKENS,
+    UNBIASED,
+    Channels,
+    Heads,
+    How,
+    LinearLayer,
+)
+from seqcls.engines.lanes.tape import TRAINING, WRITING, Tape, Value
+from seqcls.models.positions.numbers import BUCKETS
+
+
+def attend(
+    tape: Tape,
+    query: Value,
+    key_value: Value,
+    heads: Heads,
+    mask: int,
+    *,
+    shares: int = SOFTMAX,
+    causal: bool = False,
+    bias: int = UNBIASED,
+    table: int = 0,
+    distances: int = 0,
+) -> Value:
+    """What heads mix of the values; the mask has a vector for each token of the keys.
+
+    Args:
+        bias: what distances add, `table` where the numbers for that begin, and `distances`
+            where D of these.
+    """
+    tape.together, key_value.root.is_kept = False, True
+    queries, keys = tape.tokens(query.span), tape.tokens(key_value.span)
+    keep = queries if tape.use == TRAINING else 0
+    rows = heads.heads * queries if keep else min(queries, QUERIES)
+    scores, mixed = tape.square(rows, keys), tape.value(heads.joined, query.span)
+    sums = tape.scratch(heads.heads * queries if shares == SUM else 1)
+    bias_rows = 1 if bias != CAUSAL_FIRE or tape.use == WRITING else keys
+    how = How(shares, causal, query.span == READ, keep, bias, table, distances, bias_rows)
+    forward = code.Attend(
+        query, key_value, mixed, heads, how, key_value.span, scores, sums, mask, keys
+    )
+    tape.emit(query.span, forward)
+
+    def back() -> None:
+        to = tape.write_gradient(query), tape.write_gradient(key_value)
+        scratch = tape.scratch(min(queries, QUERIES) * (keys + 1))
+        tape.emit_back(query.span, code.AttendGradient(forward, mixed.gradient, *to, scratch))
+
+    tape.later.append(back)
+    return mixed
+
+
+def distances(tape: Tape, heads: int, table: int) -> int:
+    """Where D of the numbers of distances is summed up, of all blocks that add them."""
+    sums = tape.input(BUCKETS * heads - 1, START)
+    sums.rows = 1
+    tape.later.append(lambda: tape.emit_back(START, code.DistanceGradient(sums, heads, table)))
+    return sums.place
+
+
+def fire(tape: Tape, heads: int, causal: bool, layers: Mapping[str, int]) -> tuple[int, int]:
+    """Where the numbers that FIRE adds to scores begin, and D of these.
+
+    Args:
+        layers: the fields of `Fire` that say where parameters stand.
+    """
+    tokens = tape.tokens(TOKENS)
+    rows = tokens if causal and tape.use != WRITING else 1
+    forward = code.Fire(
+        shares=tape.vectors(rows * tokens),
+        numbers=tape.vectors(heads * rows * tokens),
+        gradient=tape.vectors(heads * rows * tokens * (tape.use == TRAINING)),
+        causal=causal,
+        heads=heads,
+        rows=rows,
+        tokens=tokens,
+        **layers,
+    )
+    tape.emit(TOKENS, forward)
+
+    def back() -> None:
+        sums = tape.scratch(2 * FIRE_UNITS + heads * (FIRE_UNITS + 1))
+        tape.emit_back(TOKENS, code.FireGradient(forward, sums))
+
+    tape.later.append(back)
+    return forward.numbers, forward.gradient
+
+
+def recur(
+    tape: Tape,
+    x: Value,
+    layer: LinearLayer,
+    cell: int,
+    heads: int,
+    width: int,
+    weight: int,
+    bias: int,
+) -> Value:
+    """The states of a cell; the layer is what the input gives to its gates, token by token."""
+    rows, groups, joined = tape.rows[TOKENS], tape.rows[READ], heads * width
+    size, row = rows * (joined + 1), joined + 1
+    gates, previous = tape.value(layer.outputs, TOKENS), tape.value(joined, TOKENS)
+    state = tape.value(joined, TOKENS, is_kept=True)
+    cells = {RNN: 1, GRU: 1, SLSTM: 4 * size}.get(cell, 2 * size)
+    forward = code.Recur(
+        cell=cell,
+        heads=heads,
+        width=width,
+        weight=weight,
+        bias=bias,
+        gates=gates,
+        from_state=tape.value(layer.outputs, TOKENS) if cell == GRU else gates,
+        state=state,
+        previous=previous,
+        kept=tape.scratch(cells, is_kept=True),
+        size=size,
+        zero=tape.scratch(groups * row, is_kept=True),
+        input=x,
+        input_layer=layer,
+    )
+    tape.emit(TOKENS, forward)
+
+    def back() -> None:
+        to = tape.value(layer.outputs, TOKENS)
+        du = tape.value(layer.outputs, TOKENS) if cell == GRU else to
+        scratch = tape.scratch(3 * groups * row)
+        tape.emit_back(TOKENS, code.RecurGradient(forward, state.gradient, to, du, scratch))
+        dx, adds = tape.gradient_of(x) if x.has_gradient else (None, False)
+        tape.emit_back(TOKENS, code.LinearGradient(x, to, dx, layer, adds))
+
+    tape.later.append(back)
+    return state
+
+
+def convolve(tape: Tape, x: Value, weight: int) -> Value:
+    """Each channel over a token and the three before it."""
+    tape.together, x.is_kept = False, True
+    y = tape.value(x.width, x.span)
+    tape.emit(
+        x.span,
+        code.Convolve(x, y, x.width, weight),
+        lambda: code.ConvolveGradient(x, y.gradient, tape.write_gradient(x), x.width, weight),
+    )
+    return y
+
+
+def unfold(tape: Tape, x: Value, shared: int, parts: int, steps: int) -> Value:
+    """A row for each step of a token: shared columns, then of each part those of the step."""
+    width = (x.width - shared) // (parts * steps)
+    y = tape.value(shared + parts * width, STEPS)
+    tape.emit(
+        x.span,
+        code.Unfold(x, y, steps, shared, parts, width, False),
+        lambda: code.Unfold(tape.write_gradient(x), y.gradient, steps, shared, parts, width, True),
+    )
+    return y
+
+
+def fold(tape: Tape, x: Value, steps: int) -> Value:
+    """The row of each token's last step."""
+    y = tape.value(x.width, TOKENS)
+    tape.emit(
+        TOKENS,
+        code.Fold(x, y, steps, x.width, False),
+        lambda: code.Fold(tape.write_gradient(x), y.gradient, steps, x.width, True),
+    )
+    return y
+
+
+def remember(
+    tape: Tape,
+    given: Value,
+    strength: Value,
+    heads: Heads,
+    norm: int,
+    signed: bool,
+    fading: Value | None = None,
+    gate: Value | None = None,
+    log_rate: int = 0,
+    offset: int = 0,
+) -> Value:
+    """What a memory mixes of the tokens before: DeltaNet, or Gated DeltaNet where it fades."""
+    tape.together, span = False, given.span
+    tokens, joined, keep = tape.tokens(span), heads.joined, tape.use == TRAINING
+
+    def new(width: int, is_kept: bool = False) -> Value:
+        return tape.value(width, span, is_kept=is_kept)
+
+    mixed = new(joined)
+    rows = heads.heads * tokens if keep else QUERIES
+    pairs, reads, since = (tape.square(rows, tokens) for _ in range(3))
+    forward = code.Remember(
+        given=given,
+        heads=new(given.width, True),
+        lengths=new(2 * heads.heads - 1),
+        strengths=strength,
+        log_kept=fading or strength,
+        slopes=new(strength.width) if fading else strength,
+        sums=new(strength.width, True) if fading else strength,
+        written=new(joined, True),
+        gate=gate or mixed,
+        recalled=new(joined),
+        units=new(joined),
+        scales=new(heads.heads - 1),
+        mixed=mixed,
+        pairs=pairs,
+        reads=reads,
+        since=since,
+        norm=norm,
+        log_rate=log_rate,
+        offset=offset,
+        signed=signed,
+        fades=fading is not None,
+        sizes=heads,
+        keep=keep,
+    )
+    tape.emit(span, forward)
+
+    def back() -> None:
+        d_given, d_strength = tape.write_gradient(given), tape.write_gradient(strength)
+        d_fading, d_gate = new(strength.width), d_given
+        if fading and gate:
+            d_fading, d_gate = tape.write_gradient(fading), tape.write_gradient(gate)
+        if strength.width > heads.heads:
+            for x in dict.fromkeys((d_strength, d_fading)):
+                tape.emit_back(span, code.Clear(x))
+        gradient = code.RememberGradient(
+            forward=forward,
+            mixed=mixed.gradient,
+            given=d_given,
+            gate=d_gate,
+            strengths=d_strength,
+            log_kept=d_fading,
+            pairs=tape.square(tokens, tokens),
+            reads=tape.square(tokens, tokens),
+            sums=tape.scratch(2 * heads.head_width),
+        )
+        tape.emit_back(span, gradient)
+
+    tape.later.append(back)
+    return mixed
+
+
+def select(tape: Tape, given: Value, sizes: Channels, layers: Mapping[str, Any]) -> Value:
+    """What a selective memory mixes of the tokens before: Mamba.
+
+    Args:
+        layers: the fields of `Select` that say where parameters stand.
+    """
+    tape.together, given.is_kept = False, True
+    channels, numbers, ranks = sizes
+    keep, memory = tape.use == TRAINING, channels * numbers
+
+    def new(width: int) -> Value:
+        return tape.value(width, TOKENS)
+
+    forward = code.Select(
+        given=given,
+        convolved=new(channels),
+        channels=new(channels),
+        selected=new(ranks + 2 * numbers),
+        steps=new(channels),
+        slopes=new(channels),
+        answered=new(channels),
+        mixed=new(channels),
+        memory=tape.scratch(
+            (tape.tokens(TOKENS) if keep else tape.rows[READ]) * memory, is_kept=True
+        ),
+        rates=tape.scratch(memory, is_kept=True),
+        sizes=sizes,
+        keep=keep,
+        **layers,
+    )
+    tape.emit(START, code.Rates(forward.rates, forward.log_rate, sizes))
+    tape.emit(TOKENS, forward)
+
+    def back() -> None:
+        gradient = code.SelectGradient(
+            forward=forward,
+            mixed=forward.mixed.gradient,
+            given=tape.write_gradient(given),
+            channels=new(channels),
+            selected=new(ranks + 2 * numbers),
+            steps=new(channels),
+            memory=tape.scratch(memory),
+            rates=tape.scratch(memory),
+        )
+        tape.emit_back(TOKENS, gradient)
+
+    tape.later.append(back)
+    mixed: Value = forward.mixed
+    return mixed
