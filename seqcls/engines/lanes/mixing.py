@@ -270,7 +270,7 @@ def select(tape: Tape, given: Value, sizes: Channels, layers: Mapping[str, Any])
     """
     tape.together, given.is_kept = False, True
     channels, numbers, ranks = sizes
-    keep, memory = tape.use == TRAINING, channels * numbers
+    keep, size = tape.use == TRAINING, channels * numbers
 
     def new(width: int) -> Value:
         return tape.value(width, TOKENS)
@@ -285,9 +285,9 @@ def select(tape: Tape, given: Value, sizes: Channels, layers: Mapping[str, Any])
         answered=new(channels),
         mixed=new(channels),
         memory=tape.scratch(
-            (tape.tokens(TOKENS) if keep else tape.rows[READ]) * memory, is_kept=True
+            (tape.tokens(TOKENS) if keep else tape.rows[READ]) * size, is_kept=True
         ),
-        rates=tape.scratch(memory, is_kept=True),
+        rates=tape.scratch(size, is_kept=True),
         sizes=sizes,
         keep=keep,
         **layers,
@@ -303,8 +303,8 @@ def select(tape: Tape, given: Value, sizes: Channels, layers: Mapping[str, Any])
             channels=new(channels),
             selected=new(ranks + 2 * numbers),
             steps=new(channels),
-            memory=tape.scratch(memory),
-            rates=tape.scratch(memory),
+            memory=tape.scratch(size),
+            rates=tape.scratch(size),
         )
         tape.emit_back(TOKENS, gradient)
 
