@@ -195,6 +195,7 @@ class LaneCell:
             scaled_loss=scaled,
             eps=network.layer_norm_eps,
             factor=np.float32(score_factor(network)),
+            exact_factor=score_factor(network),
         )
 
     def _streams(

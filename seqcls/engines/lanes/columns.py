@@ -30,10 +30,11 @@ def fields_of(kind: Any) -> tuple[Any, ...]:
     return tuple(getattr(hint, "__metadata__", (hint,))[0] for hint in hints)
 
 
-def width_of(kind: type[Any]) -> int:
+def width_of(kind: Any) -> int:
     """How many columns its fields fill."""
     widths: dict[Any, int] = {"here": 2, "grouped": 2, "whole": 2, "place": 1, int: 1, bool: 1}
-    return sum(widths[x] if x in widths else width_of(x) for x in fields_of(kind))
+    columns: list[int] = [widths[x] if x in widths else width_of(x) for x in fields_of(kind)]
+    return sum(columns)
 
 
 def write_row(
@@ -47,7 +48,7 @@ def write_row(
     """
 
     def flatten(part: Any) -> Iterator[int]:
-        for what, x in zip(fields_of(type(part)), part, strict=True):
+        for what, x in zip(fields_of(part.__class__), part, strict=True):
             if what in ("here", "grouped", "whole"):
                 yield from (0, 0) if x is None else address(x)
             elif what == "place":
@@ -63,21 +64,21 @@ def write_row(
 
 def values_in(part: Any) -> Iterator[Any]:
     """The values that an instruction names."""
-    for what, x in zip(fields_of(type(part)), part, strict=True):
+    for what, x in zip(fields_of(part.__class__), part, strict=True):
         if isinstance(what, str):
             yield from () if x is None else (x,)
         elif isinstance(x, tuple):
             yield from values_in(x)
 
 
-def source_of(kind: type[Any]) -> str:
+def source_of(kind: Any) -> str:
     """A function that reads an instruction from its row, as Python text; it is compiled.
 
     A negative distance of rows says that there is room for those of one token alone: those of the
     span's first rows.
     """
 
-    def read(kind: type[Any], column: int) -> tuple[str, int]:
+    def read(kind: Any, column: int) -> tuple[str, int]:
         parts = []
         for what in fields_of(kind):
             if isinstance(what, str):
@@ -96,7 +97,7 @@ def source_of(kind: type[Any]) -> str:
     return f"def read(row, first, group, groups):\n    return {read(kind, FIRST_COLUMN)[0]}\n"
 
 
-def parts_of(kind: type[Any]) -> dict[str, Any]:
+def parts_of(kind: Any) -> dict[str, Any]:
     """The names that this text mentions: the tuple itself, and those within it."""
     within = [x for x in fields_of(kind) if isinstance(x, type) and issubclass(x, tuple)]
     found = {kind.__name__: kind, "Rows": Rows}

@@ -49,6 +49,8 @@ class Network(NamedTuple):
     eps: float
     factor: np.float32
     """What scores are multiplied by, whatever a string's length."""
+    exact_factor: float
+    """The same in double precision."""
 
 
 class Model(NamedTuple):
@@ -389,6 +391,9 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
                     store(a, own.is_token + row, spread(np.float32(1)))
                     here = positions.rows[first + group]
                     tell_attention(own, network, positions, here, place, group, row, lengths, a)
+                    if own.log_length:  # Rounded once here, and twice where strings are read.
+                        factor = network.exact_factor * math.log(place + 1)
+                        store(a, own.factor + row, spread(np.float32(factor)))
             if network.two_streams:
                 lengths_of_inputs = input_lengths[first : first + groups]
                 tell_crossing(program, network, lengths_of_inputs, starts[place], groups, a)
