@@ -227,7 +227,7 @@ class EncoderDecoder(Architecture):
     path = "seqcls.models.encoder_decoder:EncoderDecoder"
     reads = (Transformer.reads - {"attention_mask", "readout"}) | {"embedding_scale"}
     several_outputs = True
-    compiled_width = (128, 128)
+    compiled_width: ClassVar[tuple[int, int] | None] = (128, 128)
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
