@@ -204,13 +204,13 @@ class Members:
     ) -> Iterator[Batch]:
         """An epoch's batches, in order."""
         if self.by_counts:
-            return (batch for _, batch in self._counted(strings, batch_size))
+            return (batch for _, batch in self._split_counts(strings, batch_size))
         return training_batches(self.config, strings, batch_size, places, self.device)
 
     def pieces(self, strings: TokenStrings) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
         """All of the strings in pieces that fit in memory, with their rows."""
         if self.by_counts:
-            return self._counted(strings, max(TYPES_AT_ONCE // (self.config.num_letters + 1), 1))
+            return self._split_counts(strings, max(TYPES_AT_ONCE // (self.config.num_letters + 1), 1))
         return testing_pieces(self.config, strings, self.device)
 
     def answer(self, strings: TokenStrings) -> Float[np.ndarray, "member string *output"]:
@@ -248,7 +248,7 @@ class Members:
         shape = self._shapes[name]
         return rows[:, : math.prod(shape)].view(len(rows), *shape)
 
-    def _counted(
+    def _split_counts(
         self, strings: TokenStrings, size: int
     ) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
         """So many strings at a time, each letter once, with their rows."""
