@@ -62,8 +62,9 @@ PAIRS_AT_ONCE = 2**22
 STATES_AT_ONCE = 2**23
 """Numbers in the widest state of one token each, likewise."""
 
-TYPES_AT_ONCE = 4096
-"""Token types of strings that a whole group reads by counts, likewise."""
+COUNTED_AT_ONCE = 2**20
+"""Numbers in the widest state of strings that are read by counts: it stays in the processor's
+cache."""
 
 
 def testing_pieces(
@@ -195,8 +196,6 @@ class Members:
         """What members answer, without dropout: one after another, since the states of so many
         would not fit beside each other.
         """
-        if self.by_counts:
-            return self._compute_at_once(piece)
         return torch.stack([compute(model, piece) for model in self.models])
 
     def batches(
@@ -210,7 +209,10 @@ class Members:
     def pieces(self, strings: TokenStrings) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
         """All of the strings in pieces that fit in memory, with their rows."""
         if self.by_counts:
-            return self._split_counts(strings, max(TYPES_AT_ONCE // (self.config.num_letters + 1), 1))
+            config, tokens = self.config, strings.counts.shape[1] + 1
+            scores = config.num_attention_heads * tokens
+            widest = max(config.hidden_size, config.feed_forward_size, scores, 1)
+            return self._split_counts(strings, max(COUNTED_AT_ONCE // (tokens * widest), 1))
         return testing_pieces(self.config, strings, self.device)
 
     def answer(self, strings: TokenStrings) -> Float[np.ndarray, "member string *output"]:
