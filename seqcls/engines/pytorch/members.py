@@ -238,8 +238,9 @@ class Members:
     def _bind(self) -> None:
         """Makes the parameters and gradients of every model views of its row."""
         for name, rows in self.rows.items():
-            rows.requires_grad_().grad = torch.zeros_like(rows)
-            values, gradients = self._view(name, rows.detach()), self._view(name, rows.grad)
+            zeros = torch.zeros_like(rows)
+            rows.requires_grad_().grad = zeros
+            values, gradients = self._view(name, rows.detach()), self._view(name, zeros)
             for row, model in enumerate(self.models):
                 parameter = model.get_parameter(name)
                 parameter.data = values[row]
