@@ -23,6 +23,7 @@ from torch.nn import functional
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Ids, Recorder
 from seqcls.models.layers import Dropout
+from seqcls.models.positions.numbers import waves
 from seqcls.pictures import Page
 from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks import TASKS
@@ -175,12 +176,9 @@ def _draw(page: Page, inputs: Ids) -> Float[Tensor, "string row column"]:
 
 def _waves(hidden: int, rows: int, columns: int) -> Float[Tensor, "hidden row column"]:
     half = hidden // 2
-    frequencies = 10_000 ** (-torch.arange(0, half, 2, dtype=torch.float64) / half)
-
-    def waves(places: int) -> Tensor:
-        angles = torch.arange(places).unsqueeze(1) * frequencies
-        return torch.cat([angles.sin(), angles.cos()], dim=1)[:, :half]
-
-    of_rows = waves(rows).unsqueeze(1).expand(-1, columns, -1)
-    of_columns = waves(columns).unsqueeze(0).expand(rows, -1, -1)
-    return torch.cat([of_rows, of_columns], dim=2).permute(2, 0, 1)
+    of_rows, of_columns = (torch.from_numpy(waves(np.arange(x), half)) for x in (rows, columns))
+    both = (
+        of_rows.unsqueeze(1).expand(-1, columns, -1),
+        of_columns.unsqueeze(0).expand(rows, -1, -1),
+    )
+    return torch.cat(both, dim=2).permute(2, 0, 1)

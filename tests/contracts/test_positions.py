@@ -15,9 +15,8 @@ from seqcls.evaluation import drawn_test_set, evaluate
 from seqcls.kinds import examples_of
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import longest_readable, read_ids, table_size
-from seqcls.models.positions.numbers import slopes
+from seqcls.models.positions.numbers import buckets, slopes
 from seqcls.models.positions.places import TrainingPlaces, coupled_positions, positions_of
-from seqcls.models.positions.schemes import buckets
 from seqcls.models.transformer import Transformer
 from seqcls.prediction import predict
 from seqcls.problem import Problem, configuration, resolve
@@ -41,10 +40,10 @@ def test_alibi_lowers_scores_by_the_slopes_that_are_published() -> None:
 
 
 def test_relative_distances_fall_into_t5s_buckets() -> None:
-    distances = torch.tensor([0, -1, -7, -8, -11, -12, -16, -64, -127, -128, -900, 1, 7, 8, 900])
+    distances = np.array([0, -1, -7, -8, -11, -12, -16, -64, -127, -128, -900, 1, 7, 8, 900])
     both = [0, 1, 7, 8, 8, 9, 10, 14, 15, 15, 15, 17, 23, 24, 31]
     assert buckets(distances, both_directions=True).tolist() == both
-    backwards = torch.tensor([5, 0, -15, -16, -32, -64, -127, -128, -900])
+    backwards = np.array([5, 0, -15, -16, -32, -64, -127, -128, -900])
     found = buckets(backwards, both_directions=False).tolist()
     assert found == [0, 0, 15, 16, 21, 26, 31, 31, 31]
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from seqcls.config import NetworkConfig
-from seqcls.decode import beam
+from seqcls.decode import Stepper, beam
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import (
     LEAST_WITHIN,
@@ -281,14 +281,9 @@ def test_a_string_without_a_number_is_asked_and_has_no_answer(fields: dict[str, 
 
 
 def test_a_beam_drops_the_outputs_that_are_no_numbers_and_keeps_the_others() -> None:
-    class Half:
-        """The first string has numbers, until it is written; the second has none."""
-
-        def step(self, tokens: torch.Tensor) -> torch.Tensor:
-            return torch.tensor([[0.0, 0, 0, 0, 0, 9]]).expand(len(tokens), -1)
-
-        def take(self, rows: torch.Tensor) -> None:
-            del rows
+    # The first string has numbers, until it is written; the second has none.
+    def step(tokens: torch.Tensor, _kept: None) -> tuple[torch.Tensor, None]:
+        return torch.tensor([[0.0, 0, 0, 0, 0, 9]]).expand(len(tokens), -1), None
 
     first = torch.tensor([[0.0, 0, 2, 1, 0, 0], [0, 0, math.nan, 1, 0, 0]])
     found = beam(
@@ -297,7 +292,7 @@ def test_a_beam_drops_the_outputs_that_are_no_numbers_and_keeps_the_others() -> 
         torch.tensor([3, 3]),
         5,
         2,
-        begin=lambda *_: (Half(), first),
+        begin=lambda *_: (Stepper(step, None), first),
     )
     assert found[0][0].tokens == [2]
     assert (found[1][0].tokens, found[1][0].ended) == ([], False)

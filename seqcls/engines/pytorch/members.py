@@ -62,8 +62,9 @@ PAIRS_AT_ONCE = 2**22
 STATES_AT_ONCE = 2**23
 """Numbers in the widest state of one token each, likewise."""
 
-TYPES_AT_ONCE = 4096
-"""Token types of strings that a whole group reads by counts, likewise."""
+COUNTED_AT_ONCE = 2**20
+"""Numbers in the widest state of strings that are read by counts: it stays in the processor's
+cache."""
 
 
 def testing_pieces(
@@ -195,8 +196,6 @@ class Members:
         """What members answer, without dropout: one after another, since the states of so many
         would not fit beside each other.
         """
-        if self.by_counts:
-            return self._compute_at_once(piece)
         return torch.stack([compute(model, piece) for model in self.models])
 
     def batches(
@@ -204,13 +203,16 @@ class Members:
     ) -> Iterator[Batch]:
         """An epoch's batches, in order."""
         if self.by_counts:
-            return (batch for _, batch in self._counted(strings, batch_size))
+            return (batch for _, batch in self._split_counts(strings, batch_size))
         return training_batches(self.config, strings, batch_size, places, self.device)
 
     def pieces(self, strings: TokenStrings) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
         """All of the strings in pieces that fit in memory, with their rows."""
         if self.by_counts:
-            return self._counted(strings, max(TYPES_AT_ONCE // (self.config.num_letters + 1), 1))
+            config, tokens = self.config, strings.counts.shape[1] + 1
+            scores = config.num_attention_heads * tokens
+            widest = max(config.hidden_size, config.feed_forward_size, scores, 1)
+            return self._split_counts(strings, max(COUNTED_AT_ONCE // (tokens * widest), 1))
         return testing_pieces(self.config, strings, self.device)
 
     def answer(self, strings: TokenStrings) -> Float[np.ndarray, "member string *output"]:
@@ -236,8 +238,9 @@ class Members:
     def _bind(self) -> None:
         """Makes the parameters and gradients of every model views of its row."""
         for name, rows in self.rows.items():
-            rows.requires_grad_().grad = torch.zeros_like(rows)
-            values, gradients = self._view(name, rows.detach()), self._view(name, rows.grad)
+            zeros = torch.zeros_like(rows)
+            rows.requires_grad_().grad = zeros
+            values, gradients = self._view(name, rows.detach()), self._view(name, zeros)
             for row, model in enumerate(self.models):
                 parameter = model.get_parameter(name)
                 parameter.data = values[row]
@@ -248,7 +251,7 @@ class Members:
         shape = self._shapes[name]
         return rows[:, : math.prod(shape)].view(len(rows), *shape)
 
-    def _counted(
+    def _split_counts(
         self, strings: TokenStrings, size: int
     ) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
         """So many strings at a time, each letter once, with their rows."""

@@ -70,7 +70,11 @@ def slopes(heads: int) -> list[float]:
 
 
 def buckets(distances: np.ndarray, *, both_directions: bool) -> np.ndarray:
-    """The bucket of each distance, of the attended place minus the reader's."""
+    """The bucket of each distance, of the attended place minus that of the attending one.
+
+    In both directions 16 buckets each, in one (backwards) all 32: half of them for single
+    distances, half by the logarithm up to 128.
+    """
     size, after = BUCKETS, np.zeros_like(distances)
     if both_directions:
         size //= 2

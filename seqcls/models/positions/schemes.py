@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from seqcls.config import NetworkConfig
 from seqcls.models.layers import Embedding, Linear
 from seqcls.models.positions import Scheme, table_size
-from seqcls.models.positions.numbers import BUCKETS, FARTHEST, slopes
+from seqcls.models.positions.numbers import BUCKETS, buckets, slopes
 
 Places = Integer[Tensor, "#string position"]
 """Where each token stands, for every string alike or for each its own."""
@@ -136,30 +136,9 @@ class Relative(Positions):
         """The scalar of each pair's bucket."""
         distances = keys.unsqueeze(1) - queries.unsqueeze(2)
         both = self.config.attention_mask == "full"
-        scalars: Tensor = self.table(choose_buckets(distances, both_directions=both))
+        chosen = buckets(distances.cpu().numpy(), both_directions=both)
+        scalars: Tensor = self.table(torch.from_numpy(chosen).to(distances.device))
         return scalars.permute(0, 3, 1, 2)
-
-
-def choose_buckets(
-    distances: Integer[Tensor, "*pair"], *, both_directions: bool
-) -> Integer[Tensor, "*pair"]:
-    """The bucket of each distance, of the attended place minus that of the attending one.
-
-    In both directions 16 buckets each, in one (backwards) all 32: half of them for single
-    distances, half by the logarithm up to 128.
-    """
-    after = torch.zeros_like(distances)
-    buckets = BUCKETS
-    if both_directions:
-        buckets //= 2
-        after = (distances > 0) * buckets
-        distances = distances.abs()
-    else:
-        distances = (-distances).clamp_min(0)
-    single = buckets // 2
-    share = (distances.clamp_min(single).double() / single).log() / math.log(FARTHEST / single)
-    far = (single + (share * (buckets - single)).long()).clamp_max(buckets - 1)
-    return after + torch.where(distances < single, distances, far)
 
 
 WIDTH = 32
