@@ -13,7 +13,7 @@ from streamlit.starlette import App
 if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.append(root)
 
-from dashboard import data, filters, keyboard, old_addresses, page, style
+from dashboard import data, filters, old_addresses, page, style
 from dashboard.server import serving
 from dashboard.training import sidebar
 from seqcls.errors import SeqclsError, StoreLostError
@@ -66,7 +66,6 @@ def draw() -> None:
             st.warning(page.plain(sentence))
         shown.run()
         st.session_state.pop(data.LOST, None)
-        keyboard.add_keyboard()
 
 
 def _show_sidebar(title: str) -> None:

@@ -20,8 +20,10 @@ SWEEPS = "training/page.py"
 NEW_SWEEP = "training/launch.py"
 GUIDE = "guide/page.py"
 
-ROW, LINE, LETTER = 35, 21, 7
-"""Pixels of a row of a table, of each line more, and about of a letter's width."""
+ROW, TALL, LETTER = 35, 77, 7
+"""Pixels of a row of a table, of one of three lines, and about of a letter's width. Streamlit wraps
+texts of rows above 64.
+"""
 
 
 def is_dark() -> bool:
@@ -173,7 +175,7 @@ def table(
     shown = list(shown) or [name for name in frame if name in columns.COLUMNS]
     known = {name: columns.column_of(name) for name in shown}
     of_shares = [name for name in shown if known[name].kind == "share"]
-    row = ROW + LINE * (_lines(frame, known) - 1)
+    row = TALL if _is_cut(frame, known) else ROW
     options: dict[str, Any] = {"row_height": row}
     if select:
         options |= {"on_select": "rerun", "selection_mode": select}
@@ -196,14 +198,10 @@ def table(
     return frame.iloc[rows[0]][opens] if rows else None
 
 
-def _lines(frame: pd.DataFrame, known: Mapping[str, Column]) -> int:
-    """The lines of a row: one, where no text that may have more is too long for it."""
-    long = (
-        column.lines
-        for name, column in known.items()
-        if column.lines > 1 and (frame[name].str.len() * LETTER > (column.width or 0)).any()
-    )
-    return max(long, default=1)
+def _is_cut(frame: pd.DataFrame, known: Mapping[str, Column]) -> bool:
+    """Whether a text that may wrap is too long for one line."""
+    wrapping = {name: column.width or 0 for name, column in known.items() if column.wraps}
+    return any((frame[x].str.len() * LETTER > width).any() for x, width in wrapping.items())
 
 
 _NUMBERS = {"percent": "percent", "p": "%.3g", "number": "%.3f", "whole": "localized"}

@@ -59,6 +59,7 @@ CSS = """<style>
   max-width: 1240px; padding: .75rem 2rem 1rem;
   border-top: 1px solid rgba(128, 128, 128, .25); }
 .st-key-guide { max-width: 960px; }
+@media (max-width: 1000px) { .stMain .stColumn { min-width: min(100%, 13rem); } }
 @media (max-width: 640px) { .stMain .stMainBlockContainer { padding: 3.5rem 1rem 3rem; } }
 @media print {
   .stSidebar, .stAppHeader, .stToolbar { display: none !important; }
@@ -88,7 +89,11 @@ PAPER_CONFIG = {**CONFIG, "background": "~ground", "font": "Helvetica, Arial, sa
 def paint(spec: Any, colors: dict[str, str]) -> Any:
     """A picture whose names of colors, such as `~wrong`, are those of a ground."""
     if isinstance(spec, dict):
-        return {key: paint(value, colors) for key, value in spec.items()}
+        # Most of it are rows of numbers.
+        return {
+            key: value if isinstance(value, float) else paint(value, colors)
+            for key, value in spec.items()
+        }
     if isinstance(spec, list):
         return [paint(value, colors) for value in spec]
     is_name = isinstance(spec, str) and spec[:1] == "~" and spec[1:] in colors

@@ -302,6 +302,6 @@ def models(store: Store, selection: Selection, number: int = 1) -> Section:
     columns = ["configuration", "seed", "outcome", "first_wrong_length", "errors"]
     columns += ["accuracy_of_all", "cause", "run"]
     table = table[columns].reset_index(drop=True)
-    # What no model has, has no column.
-    shown = tuple(x for x in columns if x != "cause" or table[x].notna().any())
+    # What no model has, has no column; a row leads to its run.
+    shown = tuple(x for x in columns[:-1] if x != "cause" or table[x].notna().any())
     return Section(WHICH, tuple(says), table, opens="run", shown=shown)

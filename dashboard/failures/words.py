@@ -16,7 +16,7 @@ add_columns(
         "failing": Column(
             "Models", help="Failing seeds with this cause, of all that fail.", width=85
         ),
-        "example": Column("For example", width=430, lines=2),
+        "example": Column("For example", width=430, wraps=True),
         "remedy": Column("Remedy", help="What is changed; seeds stay the same.", width=205),
         "mended": Column(
             "Mended",

@@ -21,8 +21,8 @@ class Column(NamedTuple):
     help: str | None = None
     width: int | None = None
     """In pixels; a page has 1,130."""
-    lines: int = 1
-    """Of a row, where a text is too long for one."""
+    wraps: bool = False
+    """Whether rows have several lines where a text is too long for one."""
 
 
 COLUMNS: dict[str, Column] = {

@@ -3,7 +3,6 @@
 Whether they differ by more than chance explains, `sweeps.statistics.chance` tests.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Self
 
@@ -32,11 +31,15 @@ class Outcomes:
     @property
     def known_seeds(self) -> tuple[int, ...]:
         """Those whose outcome is known."""
+        if not np.isnan(self.values).any():
+            return self.seeds
         known = zip(self.seeds, self.values.tolist(), strict=True)
         return tuple(seed for seed, value in known if value == value)
 
-    def of_seeds(self, seeds: Collection[int]) -> "Outcomes":
+    def of_seeds(self, seeds: set[int]) -> "Outcomes":
         """Those of these seeds."""
+        if seeds.issuperset(self.seeds):
+            return self
         kept = [place for place, seed in enumerate(self.seeds) if seed in seeds]
         return Outcomes(tuple(self.seeds[place] for place in kept), self.values[kept])
 

@@ -301,7 +301,7 @@ def test_rules_say_what_their_words_say() -> None:
     assert found.best.agreement > 0.99
     assert "positive iff there is a 1" in agreeing
     assert not any(
-        f"the {of} of 1 is {bound} 0" in rule.text
+        rule.text.endswith(f"the {of} of 1 is {bound} 0")
         for rule in found.rules
         for of in ("number", "share")
         for bound in ("above", "at most")

@@ -70,7 +70,12 @@ def runs(db: Connection, selection: Selection = EVERY, also: Sequence[str] = ())
         known), failing and picked, as truth values.
     """
     scope = replace(selection, below=1.0, learned_at=0.0, failing=False, outcomes=(), kind=None)
-    return _judge(_table_of(db, scope, tuple(also)), selection)
+    kept, key = _keep_table(db, scope, tuple(also)), (selection, tuple(also))
+    if (judged := kept.judged.get(key)) is None:
+        judged = _judge(kept.tables[scope, tuple(also)], selection)
+        latest = list(kept.judged.items())[1 - KEPT :]
+        _kept[db.engine] = replace(kept, judged={**dict(latest), key: judged})
+    return judged.copy(deep=False)
 
 
 Scope = tuple[Selection, tuple[str, ...]]
@@ -91,6 +96,8 @@ class Kept:
     done: int
     """How many are done."""
     tables: Mapping[Scope, pd.DataFrame]
+    judged: Mapping[Scope, pd.DataFrame]
+    """The same, judged as selections say."""
 
 
 _kept: WeakKeyDictionary[Engine, Kept] = WeakKeyDictionary()
@@ -101,10 +108,11 @@ shown within a minute, also while a sweep is in training.
 """
 
 
-def _table_of(db: Connection, scope: Selection, also: tuple[str, ...]) -> pd.DataFrame:
+def _keep_table(db: Connection, scope: Selection, also: tuple[str, ...]) -> Kept:
+    """What is kept of the database, with the runs in scope."""
     kept = _bring_up_to_date(db)
     key = (scope, also)
-    if (table := kept.tables.get(key)) is None:
+    if key not in kept.tables:
         # A page asks for the runs of one task, and of some of its configurations, of all it has.
         every = kept.tables.get((replace(scope, config_ids=None), also))
         if every is None:
@@ -113,8 +121,9 @@ def _table_of(db: Connection, scope: Selection, also: tuple[str, ...]) -> pd.Dat
             ours = every["config_id"].isin(scope.config_ids or ())
             table = every[ours].reset_index(drop=True)
         latest = list(kept.tables.items())[1 - KEPT :]
-        _kept[db.engine] = replace(kept, tables={**dict(latest), key: table})
-    return table
+        kept = replace(kept, tables={**dict(latest), key: table})
+        _kept[db.engine] = kept
+    return kept
 
 
 def _bring_up_to_date(db: Connection) -> Kept:
@@ -125,7 +134,7 @@ def _bring_up_to_date(db: Connection) -> Kept:
     query = select(Run.id, Run.state).where(Run.state != RunState.DONE)
     unfinished = dict(db.execute(query).all())
     done = db.scalar(select(func.count()).where(Run.state == RunState.DONE)) or 0
-    now = Kept(state, time.monotonic(), unfinished, done, {})
+    now = Kept(state, time.monotonic(), unfinished, done, {}, {})
     if before is not None and (changed := _changed_runs(before, now)):
         tables = {
             (scope, also): _read_changed(db, scope, table, changed)

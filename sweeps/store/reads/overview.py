@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,15 +26,23 @@ def settings(store: Store) -> pd.DataFrame:
 
     A dataset is called as the file that it was read from.
     """
-    texts, defaults = config_texts(store), default_fields()
     names = dataset_names(store)
-    fields = []
-    for config_id, text in texts.items():
+    texts = tuple(config_texts(store).items())
+    return _settings_of(texts, tuple(names.items())).copy(deep=False)
+
+
+@lru_cache(maxsize=4)
+def _settings_of(
+    texts: tuple[tuple[int, str], ...], datasets: tuple[tuple[str, str], ...]
+) -> pd.DataFrame:
+    # Of the same configurations once: pages ask whenever a run has ended.
+    names, defaults, fields = dict(datasets), default_fields(), []
+    for config_id, text in texts:
         stored = {**defaults, **json.loads(text)}
         known = fields_known(config_of(config_id, text)) if stored["imported"] else stored
         digest = stored["dataset"]
         fields.append({**known, "dataset": names.get(digest, digest)})
-    index = pd.Index(list(texts), name="config_id")
+    index = pd.Index([config_id for config_id, _ in texts], name="config_id")
     columns = None if fields else list(defaults)
     table = pd.DataFrame(in_columns(fields), index=index, columns=columns, dtype=object)
     foreign = table.columns[table.columns.str.startswith(PREFIX)]
