@@ -128,7 +128,8 @@ def _of_languages(found: pd.DataFrame) -> str:
         ]
         by = own["decided_by"].iloc[0]
         rows.append(f"| `{name}` | {by} | {counting_of(name)} | {' | '.join(cells)} |")
-    head = "| language | decided by | counting | neighbors | counts | alone: bigrams | alone: others |"
+    names = "decided by | counting | neighbors | counts | alone: bigrams | alone: others"
+    head = f"| language | {names} |"
     return "\n".join([head, "|---" * 7 + "|", *rows])
 
 
