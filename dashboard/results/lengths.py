@@ -52,7 +52,7 @@ def by_length(store: Store, selection: Selection, config_ids: Sequence[int]) -> 
         }
         trained = found.trained.get(config_id)
         # All but the rows is drawn once, for any number of configurations and states of them.
-        spec = _drawn(len(rows["medians"]), len(rows["shortcuts"]), trained, low, longest)
+        spec = _draw_once(len(rows["medians"]), len(rows["shortcuts"]), trained, low, longest)
         link = f"Opens its worst seed, {worst['model_seed']}"
         of_panel = (str(row["name"]), _note(row), int(worst["run_id"]), link)
         panels.append(Panel(_with_rows(spec, rows, config_id), *of_panel))
@@ -63,7 +63,7 @@ def by_length(store: Store, selection: Selection, config_ids: Sequence[int]) -> 
 
 
 @lru_cache(maxsize=256)
-def _drawn(*given: Any) -> Spec:
+def _draw_once(*given: Any) -> Spec:
     return Panel.of(pictures.by_length(*given)).spec
 
 
@@ -71,16 +71,16 @@ def _with_rows(spec: Spec, rows: Mapping[str, pd.DataFrame], config_id: int) -> 
     """A picture with its data, under names of their own: as one figure pictures share names."""
     own = {name: f"{name} {config_id}" for name in rows}
 
-    def renamed(part: Any) -> Any:
+    def rename(part: Any) -> Any:
         if isinstance(part, dict):
-            return {key: renamed(value) for key, value in part.items() if key != "datasets"}
+            return {key: rename(value) for key, value in part.items() if key != "datasets"}
         if isinstance(part, list):
-            return [renamed(each) for each in part]
+            return [rename(each) for each in part]
         return own.get(part, part) if isinstance(part, str) else part
 
     # Altair would look through thousands of rows for what JSON cannot hold.
     data = {own[name]: frame.to_dict("records") for name, frame in rows.items() if len(frame)}
-    named: Spec = renamed(spec)
+    named: Spec = rename(spec)
     return named | {"datasets": {**spec.get("datasets", {}), **data}}
 
 

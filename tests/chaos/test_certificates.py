@@ -18,7 +18,7 @@ from seqcls.proofs import checker
 from seqcls.proofs.prover import prove
 from seqcls.training import train_group
 from tests.chaos.conftest import long_alone
-from tests.science.proved import adding_up, by_hand
+from tests.science.proved import adder, by_hand
 from tests.science.test_proofs import try_changes, try_moved_weights
 
 TOMITA: dict[str, Any] = {
@@ -38,7 +38,7 @@ def train_tomita(pattern: str) -> TrainedModel:
 PROVED = {
     "parity of docs/proofs.md": lambda: by_hand(8.0),
     "parity, GRU": lambda: by_hand(12.0, "gru"),
-    "last letter, LSTM": adding_up,
+    "last letter, LSTM": adder,
     "Tomita 1, trained": lambda: train_tomita("1*"),
 }
 

@@ -36,7 +36,7 @@ def by_hand(sharpness: float, architecture: str = "rnn") -> TrainedModel:
     return TrainedModel(problem, {name: np.array(x, np.float32) for name, x in weights.items()})
 
 
-def adding_up() -> TrainedModel:
+def adder() -> TrainedModel:
     """Whether the last letter is a 1: one cell of an LSTM forgets at once, the other hardly
     anything of what it adds at each 0, and no box is closed that ends where the longest string has
     led.

@@ -45,7 +45,7 @@ from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks.regular import minimal_automaton
-from tests.science.proved import FEW, adding_up, by_hand
+from tests.science.proved import FEW, adder, by_hand
 
 
 @cache
@@ -84,7 +84,7 @@ def test_a_model_that_is_right_by_construction_is_proved() -> None:
 
 
 def test_a_cell_that_adds_up_for_as_long_as_a_letter_repeats_is_proved() -> None:
-    model = adding_up()
+    model = adder()
     proof = prove(model)
     assert proof.outcome == "proved"
     assert max(x["high"][3] for x in certificate_of(proof)["regions"] if "high" in x) > 1_000

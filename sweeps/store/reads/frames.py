@@ -135,7 +135,7 @@ def _bring_up_to_date(db: Connection) -> Kept:
     unfinished = dict(db.execute(query).all())
     done = db.scalar(select(func.count()).where(Run.state == RunState.DONE)) or 0
     now = Kept(state, time.monotonic(), unfinished, done, {}, {})
-    if before is not None and (changed := _changed_runs(before, now)):
+    if before is not None and (changed := _find_changed(before, now)):
         tables = {
             (scope, also): _read_changed(db, scope, table, changed)
             for (scope, also), table in before.tables.items()
@@ -146,7 +146,7 @@ def _bring_up_to_date(db: Connection) -> Kept:
     return now
 
 
-def _changed_runs(before: Kept, now: Kept) -> set[int]:
+def _find_changed(before: Kept, now: Kept) -> set[int]:
     """The runs that training has changed; none where something else may have changed others.
 
     Training changes runs that are not done. Where just as many are done as these come to, and
