@@ -257,7 +257,8 @@ class Members:
         """So many strings at a time, each letter once, with their rows."""
         ids, counts = map(torch.from_numpy, read_counts(self.config.readout, strings.counts))
         times = counts.to(self.device, getattr(torch, self.config.precision))
-        for start, part in zip(range(0, len(times), size), times.split(size), strict=True):
+        for start in range(0, len(times), size):
+            part = times[start : start + size]
             read = ids.int().to(self.device).expand(len(part), -1)
             yield np.arange(start, start + len(part)), Batch(self.config, read, None, part)
 
