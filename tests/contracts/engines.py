@@ -62,8 +62,8 @@ def loss_and_gradient(engine: str, problem: Problem, weights: Weights) -> tuple[
     (batch,) = members.batches(kind.reading(task, examples), len(examples), places)
     (mean,) = members.backward(batch, losses).tolist()
     rows = {name: rows[0].numpy() for name, rows in members.gradients.items()}
-    found = {x: rows[x][: y.size].reshape(y.shape) for x, y in weights.items()}
-    return mean * losses.units, found
+    found = {x: rows[x][: y.size].reshape(y.shape) for x, y in weights.items() if y.size}
+    return mean * losses.units, {name: found.get(name, y) for name, y in weights.items()}
 
 
 def _members(engine: str, problem: Problem, weights: Sequence[Weights]) -> Members:

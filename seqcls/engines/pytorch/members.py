@@ -239,12 +239,13 @@ class Members:
         """Makes the parameters and gradients of every model views of its row."""
         for name, rows in self.rows.items():
             zeros = torch.zeros_like(rows)
-            rows.requires_grad_().grad = zeros
+            # What has no values has no gradient either.
+            if rows.numel():
+                rows.requires_grad_().grad = zeros
             values, gradients = self._view(name, rows.detach()), self._view(name, zeros)
             for row, model in enumerate(self.models):
                 parameter = model.get_parameter(name)
                 parameter.data = values[row]
-                # What has no values has no gradient either.
                 parameter.grad = gradients[row] if values.numel() else None
 
     def _view(self, name: str, rows: Tensor) -> Tensor:
@@ -257,7 +258,8 @@ class Members:
         """So many strings at a time, each letter once, with their rows."""
         ids, counts = map(torch.from_numpy, read_counts(self.config.readout, strings.counts))
         times = counts.to(self.device, getattr(torch, self.config.precision))
-        for start, part in zip(range(0, len(times), size), times.split(size), strict=True):
+        for start in range(0, len(times), size):
+            part = times[start : start + size]
             read = ids.int().to(self.device).expand(len(part), -1)
             yield np.arange(start, start + len(part)), Batch(self.config, read, None, part)
 
@@ -317,7 +319,7 @@ class AdamW:
             done: the steps of training before it, by which parts are held fixed: their optimizer
                 has no step yet.
         """
-        moving = [name for name in members.rows if done >= self._frozen.get(name, 0)]
+        moving = [name for name in members.gradients if done >= self._frozen.get(name, 0)]
         if self._config.gradient_clip:
             _clip([members.gradients[name] for name in moving], self._config.gradient_clip)
         for decays in (True, False):
