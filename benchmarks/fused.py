@@ -9,7 +9,8 @@ from numba import njit
 from benchmarks.steps import SHAPES
 from seqcls.config import RunConfig
 from seqcls.engines.compiled.engine import Update
-from seqcls.engines.fused.engine import TILE, epoch_tiles, pack, shape_of
+from seqcls.engines.fused.engine import epoch_tiles, pack, shape_of
+from seqcls.engines.fused.forward import TILE
 from seqcls.engines.fused.kernel import train_epoch
 from seqcls.engines.lanes.vector import LANES, fma, spread, total
 from seqcls.engines.member import draw_initial

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +21,7 @@ from seqcls.engines.base import Member
 from seqcls.errors import ConfigError
 from seqcls.models import MODELS, architecture_of_letter
 from seqcls.models.positions import POSITIONS
+from seqcls.plugins import Registry
 from seqcls.problem import Problem
 from seqcls.results import EpochLosses, TrainedMember, Weights
 from seqcls.sampling.streams import stream
@@ -303,7 +305,8 @@ def _code(problem: Problem) -> list[str]:
     """The code of parts of the network that are from outside, which may change in one version."""
     config = problem.config
     named = (config.architecture, *map(architecture_of_letter, config.layers))
-    parts = (*((MODELS, name) for name in named), (POSITIONS, config.positions))
+    parts: list[tuple[Registry[Any], str]] = [(MODELS, name) for name in named]
+    parts.append((POSITIONS, config.positions))
     return [
         registry.code_of(registry[name].load())
         for registry, name in parts

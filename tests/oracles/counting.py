@@ -86,7 +86,7 @@ def _feed_forward(
 
 
 def _linear(w: Weights, name: str, x: np.ndarray) -> np.ndarray:
-    return x @ w[f"{name}.weight"].T + w.get(f"{name}.bias", 0.0)
+    return np.asarray(x @ w[f"{name}.weight"].T + w.get(f"{name}.bias", 0.0))
 
 
 def _norm(config: NetworkConfig, w: Weights, name: str, x: np.ndarray) -> np.ndarray:
@@ -94,4 +94,4 @@ def _norm(config: NetworkConfig, w: Weights, name: str, x: np.ndarray) -> np.nda
         return x
     centered = x - (x.mean(axis=-1, keepdims=True) if config.layer_norm == "nn" else 0)
     scale = np.sqrt((centered**2).mean(axis=-1, keepdims=True) + config.layer_norm_eps)
-    return w[f"{name}.weight"] * centered / scale + w.get(f"{name}.bias", 0.0)
+    return np.asarray(w[f"{name}.weight"] * centered / scale + w.get(f"{name}.bias", 0.0))

@@ -18,7 +18,7 @@ TAPE = "tape"
 """The engine of lanes."""
 
 BEGINNINGS: Mapping[str, tuple[str, ...]] = {
-    FUSED: ("fused.kernel", "compiled.engine"),
+    FUSED: ("fused.kernel", "fused.engine", "compiled.engine"),
     TAPE: ("lanes.run", "compiled.engine"),
 }
 """By part, the module whose functions Python calls, and those that define the tuples which these

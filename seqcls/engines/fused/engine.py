@@ -210,9 +210,6 @@ def _has(config: NetworkConfig, name: str) -> bool:
 
 # Strings as the fused engine reads them: letter counts in tiles of strings.
 
-TILE = 64
-"""Strings computed at once: enough to fill vectors, few enough to stay in the fastest cache."""
-
 
 class Tiles(NamedTuple):
     """Strings in tiles; a batch begins with a new tile, and its last one may not be full."""
@@ -239,6 +236,8 @@ def make_tiles(
     Args:
         precision: the type of all numbers.
     """
+    from seqcls.engines.fused.forward import TILE
+
     starts = range(0, len(counts), batch_size)
     sizes = [min(batch_size, len(counts) - start) for start in starts]
     tiles = [-(-size // TILE) for size in sizes]
@@ -287,6 +286,8 @@ def _tiles_of(strings: TokenStrings, precision: str) -> Tiles:
 
 def _scratch(config: NetworkConfig) -> np.ndarray:
     """Memory for a tile's whole numbers, as wide as the network's numbers."""
+    from seqcls.engines.fused.forward import TILE
+
     return np.empty(TILE, config.precision.replace("float", "int"))
 
 

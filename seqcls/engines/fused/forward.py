@@ -12,7 +12,9 @@ import numpy as np
 
 from seqcls.engines.compiled.arithmetic import exp_row, normal_rows
 from seqcls.engines.compiled.compiling import allocating, inlined
-from seqcls.engines.fused.engine import TILE
+
+TILE = 64
+"""Strings computed at once: enough to fill vectors, few enough to stay in the fastest cache."""
 
 # The parameters, and the memory that states are written to.
 

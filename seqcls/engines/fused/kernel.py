@@ -40,8 +40,8 @@ import numpy as np
 from seqcls.engines.compiled.arithmetic import adamw, cross_entropy_row, exp_row
 from seqcls.engines.compiled.compiling import entry, inlined
 from seqcls.engines.compiled.machine_code import FUSED
-from seqcls.engines.fused.engine import TILE
 from seqcls.engines.fused.forward import (
+    TILE,
     add,
     copy,
     dot,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from seqcls.engines.lanes import instructions as code
+from seqcls.engines.lanes import memory_instructions as memory
 from seqcls.engines.lanes.layers import (
     CAUSAL_FIRE,
     FIRE_UNITS,
@@ -120,7 +121,7 @@ def recur(
     gates, previous = tape.value(layer.outputs, TOKENS), tape.value(joined, TOKENS)
     state = tape.value(joined, TOKENS, is_kept=True)
     cells = {RNN: 1, GRU: 1, SLSTM: 4 * size}.get(cell, 2 * size)
-    forward = code.Recur(
+    forward = memory.Recur(
         cell=cell,
         heads=heads,
         width=width,
@@ -142,7 +143,7 @@ def recur(
         to = tape.value(layer.outputs, TOKENS)
         du = tape.value(layer.outputs, TOKENS) if cell == GRU else to
         scratch = tape.scratch(3 * groups * row)
-        tape.emit_back(TOKENS, code.RecurGradient(forward, state.gradient, to, du, scratch))
+        tape.emit_back(TOKENS, memory.RecurGradient(forward, state.gradient, to, du, scratch))
         dx, adds = tape.gradient_of(x) if x.has_gradient else (None, False)
         tape.emit_back(TOKENS, code.LinearGradient(x, to, dx, layer, adds))
 
@@ -156,8 +157,8 @@ def convolve(tape: Tape, x: Value, weight: int) -> Value:
     y = tape.value(x.width, x.span)
     tape.emit(
         x.span,
-        code.Convolve(x, y, x.width, weight),
-        lambda: code.ConvolveGradient(x, y.gradient, tape.write_gradient(x), x.width, weight),
+        memory.Convolve(x, y, x.width, weight),
+        lambda: memory.ConvolveGradient(x, y.gradient, tape.write_gradient(x), x.width, weight),
     )
     return y
 
@@ -168,8 +169,10 @@ def unfold(tape: Tape, x: Value, shared: int, parts: int, steps: int) -> Value:
     y = tape.value(shared + parts * width, STEPS)
     tape.emit(
         x.span,
-        code.Unfold(x, y, steps, shared, parts, width, False),
-        lambda: code.Unfold(tape.write_gradient(x), y.gradient, steps, shared, parts, width, True),
+        memory.Unfold(x, y, steps, shared, parts, width, False),
+        lambda: memory.Unfold(
+            tape.write_gradient(x), y.gradient, steps, shared, parts, width, True
+        ),
     )
     return y
 
@@ -179,8 +182,8 @@ def fold(tape: Tape, x: Value, steps: int) -> Value:
     y = tape.value(x.width, TOKENS)
     tape.emit(
         TOKENS,
-        code.Fold(x, y, steps, x.width, False),
-        lambda: code.Fold(tape.write_gradient(x), y.gradient, steps, x.width, True),
+        memory.Fold(x, y, steps, x.width, False),
+        lambda: memory.Fold(tape.write_gradient(x), y.gradient, steps, x.width, True),
     )
     return y
 
@@ -207,7 +210,7 @@ def remember(
     mixed = new(joined)
     rows = heads.heads * tokens if keep else QUERIES
     pairs, reads, since = (tape.square(rows, tokens) for _ in range(3))
-    forward = code.Remember(
+    forward = memory.Remember(
         given=given,
         heads=new(given.width, True),
         lengths=new(2 * heads.heads - 1),
@@ -242,7 +245,7 @@ def remember(
         if strength.width > heads.heads:
             for x in dict.fromkeys((d_strength, d_fading)):
                 tape.emit_back(span, code.Clear(x))
-        gradient = code.RememberGradient(
+        gradient = memory.RememberGradient(
             forward=forward,
             mixed=mixed.gradient,
             given=d_given,
@@ -267,12 +270,12 @@ def select(tape: Tape, given: Value, sizes: Channels, layers: Mapping[str, Any])
     """
     tape.together, given.is_kept = False, True
     channels, numbers, ranks = sizes
-    keep, memory = tape.use == TRAINING, channels * numbers
+    keep, size = tape.use == TRAINING, channels * numbers
 
     def new(width: int) -> Value:
         return tape.value(width, TOKENS)
 
-    forward = code.Select(
+    forward = memory.Select(
         given=given,
         convolved=new(channels),
         channels=new(channels),
@@ -282,26 +285,26 @@ def select(tape: Tape, given: Value, sizes: Channels, layers: Mapping[str, Any])
         answered=new(channels),
         mixed=new(channels),
         memory=tape.scratch(
-            (tape.tokens(TOKENS) if keep else tape.rows[READ]) * memory, is_kept=True
+            (tape.tokens(TOKENS) if keep else tape.rows[READ]) * size, is_kept=True
         ),
-        rates=tape.scratch(memory, is_kept=True),
+        rates=tape.scratch(size, is_kept=True),
         sizes=sizes,
         keep=keep,
         **layers,
     )
-    tape.emit(START, code.Rates(forward.rates, forward.log_rate, sizes))
+    tape.emit(START, memory.Rates(forward.rates, forward.log_rate, sizes))
     tape.emit(TOKENS, forward)
 
     def back() -> None:
-        gradient = code.SelectGradient(
+        gradient = memory.SelectGradient(
             forward=forward,
             mixed=forward.mixed.gradient,
             given=tape.write_gradient(given),
             channels=new(channels),
             selected=new(ranks + 2 * numbers),
             steps=new(channels),
-            memory=tape.scratch(memory),
-            rates=tape.scratch(memory),
+            memory=tape.scratch(size),
+            rates=tape.scratch(size),
         )
         tape.emit_back(TOKENS, gradient)
 
