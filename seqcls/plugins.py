@@ -7,14 +7,17 @@ A package that declares, for instance, `[project.entry-points."seqcls.tasks"]` w
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from uuid import uuid4
 
+from pydantic.fields import FieldInfo
+
 from seqcls.cancellation import Cancelled
+from seqcls.declarations import FOREIGN, KNOWN, declared_by
 from seqcls.errors import PluginError, PluginMissingError, SeqclsError, describe_error
 
 Part = TypeVar("Part")
@@ -88,6 +91,10 @@ class Registry(Mapping[str, Part], Generic[Part]):
         """Whether a part is this package's own."""
         return name in self._own
 
+    def parts(self) -> list[Part]:
+        """The built-in parts; where packages declare fields of their own, all that there are."""
+        return [self[name] for name in (self.usable() if FOREIGN else self._own)]
+
     def usable(self, names: Iterable[str] | None = None) -> list[str]:
         """Those of these names, or of all, whose parts exist and can be imported."""
         return [name for name in (self if names is None else names) if self._is_usable(name)]
@@ -145,9 +152,6 @@ class Registry(Mapping[str, Part], Generic[Part]):
         return first
 
     def _load(self, point: EntryPoint) -> Part:
-        # A command sets `before_loading` at its start, and loads nothing for it.
-        from seqcls.config import default_fields
-
         if before_loading is not None:
             before_loading()
         with self.wrap_errors(point.name):
@@ -155,12 +159,41 @@ class Registry(Mapping[str, Part], Generic[Part]):
             if not isinstance(part, type):
                 raise UnfitError(f"is no class but {part!r:.100}")
             reads = getattr(part, "reads", None)
-            if not isinstance(reads, Collection) or set(reads) - set(default_fields()):
+            if not isinstance(reads, Collection) or set(reads) - KNOWN:
                 raise UnfitError(f"has reads={reads!r:.100}, expected names of fields")
             # Now, while the files still are what was imported.
             qualified = f"{part.__module__}:{part.__qualname__}"
             self._codes[part] = f"{qualified} {_package(point)} {_digest(part, point)}"
             return self._adapt(part)
+
+
+def foreign_fields(taken: Collection[str]) -> dict[str, FieldInfo]:
+    """The fields that other packages declare, in classes that entry points of `seqcls.fields` name.
+
+    A class that cannot be loaded, or declares what is there, is left out with a warning.
+
+    Args:
+        taken: names that are there.
+    """
+    found: dict[str, FieldInfo] = {}
+    for point in entry_points(group="seqcls.fields"):
+        try:
+            # Before a command has seen to its output.
+            with redirect_stdout(sys.stderr):
+                declaring = point.load()
+            annotations = declared_by(declaring)
+            if twice := [name for name in annotations if name in taken or name in found]:
+                raise UnfitError(f"declares {twice[0]}, which is there")
+            for name, annotation in annotations.items():
+                found[name] = FieldInfo.from_annotated_attribute(annotation, vars(declaring)[name])
+        except Exception as error:
+            reason = str(error) if isinstance(error, UnfitError) else describe_error(error)
+            warnings.warn(
+                f"{_package(point) or 'a package'}: its seqcls.fields entry point {point.name!r} "
+                f"({point.value}) is not used: {reason}",
+                stacklevel=2,
+            )
+    return found
 
 
 def _package(point: EntryPoint) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from seqcls.config import NetworkConfig, RunConfig
+from seqcls.declarations import Fields
 from seqcls.errors import ConfigError
 from seqcls.models.entries import (
     DELTANET,
@@ -27,6 +28,22 @@ from seqcls.models.entries import (
     recurrent,
 )
 from seqcls.models.positions import POSITIONS, longest_readable, special_tokens
+from seqcls.network import (
+    DeltaNetFields,
+    DeltaProductFields,
+    Depth,
+    EncoderDecoderFields,
+    Heads,
+    HybridFields,
+    MambaFields,
+    MixingHeads,
+    PictureReaderFields,
+    Pictures,
+    Positioned,
+    RecurrentAttentionFields,
+    RecurrentFields,
+    TransformerFields,
+)
 from seqcls.plugins import Registry
 
 
@@ -117,7 +134,7 @@ def no_mixing(config: NetworkConfig) -> str | None:
     """Why there is no network of blocks that mix tokens from left to right."""
     if (reason := _no_recurrent(config)) is not None:
         return reason
-    if config.num_attention_heads == 0 and MODELS[config.architecture].reads.issuperset(_HEADS):
+    if config.num_attention_heads == 0 and MODELS[config.architecture].reads >= Heads.reads:
         return (
             f"num_attention_heads=0 with architecture={config.architecture!r}: its memory is in "
             "heads; use 1 or more"
@@ -150,38 +167,10 @@ def _no_head(config: NetworkConfig, *, blind: str | None) -> str | None:
     return None
 
 
-_OF_TRANSFORMERS = frozenset(
-    {
-        "num_blocks",
-        "positions",
-        "attention_mask",
-        "readout",
-        "attention_scale",
-        "norm_placement",
-        "activation",
-        "biases",
-        "final_norm",
-    }
-)
-
-OF_ATTENTION = frozenset(
-    {
-        "num_attention_heads", "attention_head_size", "feed_forward_size", "layer_norm",
-        "layer_norm_eps", "no_attend_cls", "attention_init_strategy",
-        "feed_forward_init_strategy",
-    }
-)  # fmt: skip
-"""Fields of the first version that mean something to a Transformer alone."""
-
-_OF_ENCODER_DECODERS = ((_OF_TRANSFORMERS | OF_ATTENTION) - {"attention_mask", "readout"}) | {
-    "embedding_scale"
-}
-
-
 def _recurrent(name: str, gates: int) -> Entry:
     return Entry(
         f"seqcls.models.recurrent:{name}",
-        frozenset({"num_blocks", "readout", "biases"}),
+        RecurrentFields.reads,
         _no_recurrent,
         several_outputs=True,
         sizes=recurrent(gates),
@@ -189,22 +178,13 @@ def _recurrent(name: str, gates: int) -> Entry:
     )
 
 
-OF_MIXING = frozenset(
-    {
-        "num_blocks", "readout", "norm_placement", "activation", "biases", "final_norm",
-        "feed_forward_size", "layer_norm", "layer_norm_eps", "feed_forward_init_strategy",
-    }
-)  # fmt: skip
-"""Fields that every network of blocks with a mixer reads."""
-
-
 def _mixing(
-    letter: str, path: str, sizes: Sizes, *reads: str, compiled: Compiled | None = None
+    letter: str, path: str, sizes: Sizes, fields: type[Fields], compiled: Compiled | None = None
 ) -> Entry:
-    """Blocks of a mixer, which reads these settings beside those of every such block."""
+    """Blocks of a mixer, which read these fields."""
     return Entry(
         f"{_HERE}.{path}",
-        OF_MIXING.union(reads),
+        fields.reads,
         no_mixing,
         several_outputs=True,
         sizes=sizes,
@@ -216,11 +196,6 @@ def _mixing(
 IN_SCORES = ("none", "rotary", "alibi")
 """Position schemes that attention among other mixers may have: they are in its scores alone, and
 have no parameters."""
-
-_OF_HYBRIDS = (OF_MIXING - {"num_blocks"}) | {
-    "layers", "positions", "attention_scale", "num_attention_heads", "attention_head_size",
-    "eigenvalue_range", "short_convolution", "householder_steps", "expand", "state_size",
-}  # fmt: skip
 
 
 def _no_hybrid(config: NetworkConfig) -> str | None:
@@ -283,21 +258,17 @@ def settings_of(config: RunConfig) -> frozenset[str]:
     letters = architectures_by_letter()
     of_blocks = [MODELS[letters[x]].reads for x in config.layers if x in letters]
     theirs = frozenset[str]().union(*of_blocks) - {"num_blocks", "attention_mask", "no_attend_cls"}
-    return (OF_MIXING - {"num_blocks"}) | {"layers"} | (theirs - {"attention_init_strategy"})
+    return _IN_HYBRIDS | (theirs - {"attention_init_strategy"})
 
-
-OF_PICTURES = frozenset({"picture_blocks", "picture_channels"})
-"""Fields that an encoder of pictures reads."""
 
 _HERE = "seqcls.models"
-_HEADS = ("num_attention_heads", "attention_head_size")
-_STEPS = "householder_steps"
-_DELTA = (*_HEADS, "eigenvalue_range", "short_convolution")
+_IN_HYBRIDS = HybridFields.reads - Depth.reads
+_OF_MEMORIES = (DeltaProductFields.reads | MambaFields.reads) - Depth.reads
 
 _OWN: Mapping[str, Entry] = {
     "transformer": Entry(
         "seqcls.models.transformer:Transformer",
-        _OF_TRANSFORMERS | OF_ATTENTION,
+        TransformerFields.reads,
         _no_transformer,
         several_outputs=True,
         sizes=TRANSFORMER,
@@ -307,21 +278,21 @@ _OWN: Mapping[str, Entry] = {
     ),
     "encoder_decoder": Entry(
         "seqcls.models.encoder_decoder:EncoderDecoder",
-        _OF_ENCODER_DECODERS,
+        EncoderDecoderFields.reads,
         _no_encoder_decoder,
         several_outputs=True,
         sizes=ENCODER_DECODER,
     ),
     "paragraph_reader": Entry(
         "seqcls.models.encoder_decoder:ParagraphReader",
-        _OF_ENCODER_DECODERS | OF_PICTURES,
+        PictureReaderFields.reads,
         _no_reader,
         several_outputs=True,
         sizes=PARAGRAPH_READER,
     ),
     "recurrent_attention": Entry(
         "seqcls.models.recurrent_attention:RecurrentAttention",
-        frozenset({"num_blocks", "attention", "biases"}) | OF_PICTURES,
+        RecurrentAttentionFields.reads,
         _no_recurrent_attention,
         several_outputs=True,
         sizes=RECURRENT_ATTENTION,
@@ -329,23 +300,23 @@ _OWN: Mapping[str, Entry] = {
     "rnn": _recurrent("RNN", gates=1),
     "gru": _recurrent("GRU", gates=3),
     "lstm": replace(_recurrent("LSTM", gates=4), letter="r", mixer=f"{_HERE}.lstm_mixer:LSTMMixer"),
-    "deltanet": _mixing("d", "deltanet:DeltaNet", DELTANET, *_DELTA, compiled="transformer"),
+    "deltanet": _mixing("d", "deltanet:DeltaNet", DELTANET, DeltaNetFields, compiled="transformer"),
     "gated_deltanet": _mixing(
-        "g", "gated_deltanet:GatedDeltaNet", GATED_DELTANET, *_DELTA, compiled="transformer"
+        "g", "gated_deltanet:GatedDeltaNet", GATED_DELTANET, DeltaNetFields, compiled="transformer"
     ),
-    "deltaproduct": _mixing("p", "deltaproduct:DeltaProduct", DELTAPRODUCT, *_DELTA, _STEPS),
+    "deltaproduct": _mixing("p", "deltaproduct:DeltaProduct", DELTAPRODUCT, DeltaProductFields),
     "mamba": _mixing(
         "m",
         "mamba:Mamba",
         MAMBA,
-        *("eigenvalue_range", "expand", "state_size"),
+        MambaFields,
         compiled="transformer",
     ),
-    "slstm": _mixing("s", "slstm:SLSTM", SLSTM, *_HEADS),
-    "linear_attention": _mixing("l", "mixing:LinearAttention", LINEAR_ATTENTION, *_HEADS),
+    "slstm": _mixing("s", "slstm:SLSTM", SLSTM, MixingHeads),
+    "linear_attention": _mixing("l", "mixing:LinearAttention", LINEAR_ATTENTION, MixingHeads),
     "hybrid": Entry(
         "seqcls.models.hybrid:Hybrid",
-        _OF_HYBRIDS,
+        _IN_HYBRIDS | Positioned.reads | _OF_MEMORIES,
         _no_hybrid,
         several_outputs=True,
         sizes=Sizes(
@@ -384,7 +355,7 @@ def check_network(config: NetworkConfig, longest: Mapping[str, int]) -> None:
             obstacle = registry[name].obstacle(config)
         if obstacle is not None:
             raise ConfigError(obstacle)
-    if config.picture and not MODELS[config.architecture].reads >= OF_PICTURES:
+    if config.picture and not MODELS[config.architecture].reads >= Pictures.reads:
         raise ConfigError(
             f"architecture={config.architecture!r}: it reads tokens, and this task draws pictures; "
             "use 'paragraph_reader' or 'recurrent_attention'"

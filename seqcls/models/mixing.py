@@ -15,12 +15,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.models import OF_MIXING, no_mixing
+from seqcls.models import no_mixing
 from seqcls.models.base import BodyAndHead, Hidden, Ids, Places, Recorder, make_head
 from seqcls.models.blocks import Residual
 from seqcls.models.forms import Scores, read_on
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
 from seqcls.models.parts import Part, PartKind, Site
+from seqcls.network import MixingFields
 from seqcls.strings.tokenizer import PAD
 
 State = Float[Tensor, "string hidden"]
@@ -172,7 +173,7 @@ class Mixing(BodyAndHead):
     """What stands for a block of it in the `layers` of `hybrid`, of one from outside."""
 
     # What one from outside says of itself, where its class does not say it.
-    reads: ClassVar[frozenset[str]] = OF_MIXING
+    reads: ClassVar[frozenset[str]] = MixingFields.reads
     several_outputs: ClassVar[bool] = True
 
     @classmethod

@@ -6,15 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8, UInt64
 
 from seqcls.cache import remembered
-from seqcls.config import PARTS
+from seqcls.declarations import PARTS, About
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples
+from seqcls.sampling.parts import LeastLengths, Stages
 from seqcls.sampling.streams import Sampler, stream
 
 Letters = UInt8[np.ndarray, "string *several position"]
@@ -29,6 +30,19 @@ MAX_REPEATED_DRAWS = 200
 
 MAX_TRAINED = 10**9
 """Strings of all epochs that tests can be kept disjoint from: 8 bytes each, and a copy."""
+
+
+class DrawnFields(LeastLengths, Stages):
+    """What is said of strings that are drawn, and not read.
+
+    train_set: Whether `balanced_strings` draws new strings for every epoch, or shuffles the
+        first's.
+    disjoint: Whether strings that were trained on are kept out of a test set of `balanced_strings`
+        or `uniform_inputs`.
+    """
+
+    train_set: Annotated[Literal["fresh", "fixed"], About("Strings", 5)] = "fresh"
+    disjoint: Annotated[bool, About("Strings", 6)] = False
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,12 @@ from jaxtyping import UInt8
 
 from seqcls.config import NetworkConfig
 from seqcls.models.entries import Entry, entry_of
+from seqcls.network import DrawnPlaces, LearnedPlaces
 from seqcls.plugins import Registry, UnfitError
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
 
 __all__ = ["POSITIONS", "longest_readable", "read_ids", "special_tokens", "table_size"]
-
-_RANDOMIZED = frozenset({"position_range"})
 
 
 def _even_head_size(config: NetworkConfig) -> str | None:
@@ -71,17 +70,17 @@ _COUPLED = Entry(
 
 _OWN: Mapping[str, Entry] = {
     "none": Entry("seqcls.models.positions.schemes:Positions"),
-    "sinusoidal": Entry("seqcls.models.positions.schemes:Sinusoidal", _RANDOMIZED),
+    "sinusoidal": Entry("seqcls.models.positions.schemes:Sinusoidal", DrawnPlaces.reads),
     "learned": Entry(
         "seqcls.models.positions.schemes:Learned",
-        _RANDOMIZED | {"position_draw"},
+        LearnedPlaces.reads,
         _drawn_once,
         _longest,
     ),
     "coupled_marks": _COUPLED,
     "coupled": _COUPLED,
-    "rotary": Entry("seqcls.models.positions.schemes:Rotary", _RANDOMIZED, _even_head_size),
-    "alibi": Entry("seqcls.models.positions.schemes:Alibi", _RANDOMIZED),
+    "rotary": Entry("seqcls.models.positions.schemes:Rotary", DrawnPlaces.reads, _even_head_size),
+    "alibi": Entry("seqcls.models.positions.schemes:Alibi", DrawnPlaces.reads),
     "relative": Entry("seqcls.models.positions.schemes:Relative"),
     "fire": Entry("seqcls.models.positions.schemes:Fire", obstacle=_two_streams),
 }
