@@ -116,10 +116,8 @@ class OptimizerFields(Fields):
 
 
 class CheckFields(Fields):
-    """What training reads that ends when all is right.
-
-    check_every: Steps after which that is looked at, counted over all of training; 0: only after
-        epochs.
+    """check_every: Steps after which that is looked at, counted over all of training; 0: only after
+    epochs.
     """
 
     check_every: Annotated[int, Field(ge=0, le=1_000_000_000), About("Training", 12)] = 0
@@ -129,9 +127,7 @@ Epochs = Annotated[int, Field(ge=1, le=100_000)]
 
 
 class BudgetFields(CheckFields):
-    """When training ends.
-
-    max_num_epochs: Training ends after so many epochs.
+    """max_num_epochs: Training ends after so many epochs.
     min_num_epochs: Training does not stop early before so many epochs.
     patience: Epochs without a lower validation loss after which training stops.
     min_validation_loss: Training stops below this sum over the validation strings, in nats.
@@ -314,7 +310,7 @@ def _list_fields() -> dict[str, About]:
 ABOUT = _list_fields()
 """What is said of each field."""
 
-KNOWN |= ABOUT.keys()
+KNOWN.update(ABOUT)
 
 
 class _OfOthers(RunConfig):

@@ -1,18 +1,15 @@
 """How a field of a configuration is declared: once, in the class that reads it.
 
     class Brackets(Fields):
-        '''What `dyck` reads.
-
-Attributes:
-            max_depth: Brackets open at once; 0 means no limit.
-        '''
+        '''max_depth: Brackets open at once; 0 means no limit.'''
 
         max_depth: Annotated[int, Field(ge=0, le=10_000), About("Task", 9)] = 0
 
-Type, limits, default, place on the form, what its values are called and what a protocol says of it
-stand in the annotation, what it is in the docstring. All else follows: `RunConfig` is made of these
-classes by inheritance, a part of a run reads the fields of its class, and what no part of a run
-reads has to keep its default. Forms, tables, names and docs ask the configuration's fields.
+Type, limits, default, place on the form, other names and the phrase of a protocol stand in the
+annotation, and what it is in the docstring: a line for each field, more lines where it needs them.
+All else follows. `RunConfig` is made of these classes by inheritance; a part of a run reads the
+fields of its class, and what no part reads has to keep its default. Forms, names, refusals and docs
+ask the configuration.
 """
 
 import inspect
@@ -129,7 +126,8 @@ class Fields:
 
     def __init_subclass__(cls, *, alone: bool = False, **given: Any) -> None:
         super().__init_subclass__(**given)
-        cls.reads = cls.reads | declared_by(cls).keys()
+        if own := declared_by(cls):
+            cls.reads = cls.reads.union(own)
         says = dict(_MEANING.findall(inspect.cleandoc(cls.__doc__ or "")))
         for name, about in _abouts(cls).items():
             part, _, of_part = name.partition("_")
@@ -145,7 +143,7 @@ class Fields:
                 OTHER_NAMES.setdefault(other, name)
 
 
-_MEANING = re.compile(r"^(\w+): (.+(?:\n +.+)*)", re.MULTILINE)
+_MEANING = re.compile(r"^(\w+): (.+(?:\n(?!\w+: ).+)*)", re.MULTILINE)
 """What a docstring says of a field; of each part's, such as `train_size`, under `size`."""
 
 

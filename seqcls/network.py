@@ -30,9 +30,7 @@ def are_imported(fields: Mapping[str, Any]) -> bool:
 
 
 class Heads(Fields, alone=True):
-    """What reads in heads.
-
-    num_attention_heads: Heads of each attention layer; 0 leaves attention out.
+    """num_attention_heads: Heads of each attention layer; 0 leaves attention out.
     attention_head_size: Numbers in each head's queries, keys and values.
     """
 
@@ -41,9 +39,7 @@ class Heads(Fields, alone=True):
 
 
 class FeedForward(Fields, alone=True):
-    """A feed-forward layer after whatever mixes tokens.
-
-    feed_forward_size: Units of the feed-forward layer; 0 leaves it out.
+    """feed_forward_size: Units of the feed-forward layer; 0 leaves it out.
     feed_forward_init_strategy: How the feed-forward layer's weights are drawn.
     """
 
@@ -52,9 +48,7 @@ class FeedForward(Fields, alone=True):
 
 
 class Norms(Fields, alone=True):
-    """Norms of states.
-
-    layer_norm: `rms`: root mean square only; `nn`: PyTorch's `LayerNorm`.
+    """layer_norm: `rms`: root mean square only; `nn`: PyTorch's `LayerNorm`.
     layer_norm_eps: 0 means no norm at all.
     """
 
@@ -67,9 +61,7 @@ class Norms(Fields, alone=True):
 
 
 class Attention(Fields, alone=True):
-    """Attention of all tokens to all.
-
-    no_attend_cls: Whether tokens cannot attend to `CLS`.
+    """no_attend_cls: Whether tokens cannot attend to `CLS`.
     attention_init_strategy: How attention's weights are drawn.
     """
 
@@ -78,19 +70,14 @@ class Attention(Fields, alone=True):
 
 
 class Depth(Fields):
-    """Blocks or layers, one on the other.
-
-    num_blocks: Blocks of a Transformer; layers of a recurrent network.
-    """
+    """num_blocks: Blocks of a Transformer; layers of a recurrent network."""
 
     num_blocks: Annotated[Few, About("Network", 4, "n_layers num_layers depth blocks")] = 1
 
 
 class Readout(Fields):
-    """Where the head reads the states of a string.
-
-    readout: `first`: at `CLS` before the string; `last`: at an end token after it; `mean`: over
-        the string's own tokens, with neither; `last_letter`: at the last of these.
+    """readout: `first`: at `CLS` before the string; `last`: at an end token after it; `mean`: over
+    the string's own tokens, with neither; `last_letter`: at the last of these.
     """
 
     readout: Annotated[Literal["first", "last", "mean", "last_letter"], About("Network", 9)] = (
@@ -99,10 +86,7 @@ class Readout(Fields):
 
 
 class Biases(Fields):
-    """Biases of layers.
-
-    biases: Whether linear layers and cells have biases.
-    """
+    """biases: Whether linear layers and cells have biases."""
 
     biases: Annotated[bool, About("Network", 21)] = False
 
@@ -112,9 +96,7 @@ class RecurrentFields(Biases, Depth, Readout):
 
 
 class BlockFields(Biases, FeedForward, Norms):
-    """What a block with norms and a feed-forward reads.
-
-    norm_placement: Norms before or after attention and feed-forward.
+    """norm_placement: Norms before or after attention and feed-forward.
     activation: `gelu_tanh`: the approximation by tanh (Hendrycks & Gimpel 2016).
     final_norm: Whether the last block's output is normalized once more.
     """
@@ -129,9 +111,7 @@ class MixingFields(BlockFields, Depth, Readout):
 
 
 class Positioned(Heads):
-    """Attention whose scores and tokens know places.
-
-    positions: How a Transformer knows a token's place.
+    """positions: How a Transformer knows a token's place.
     attention_scale: `log_length`: scores times ln N as well, N the tokens that the model reads;
         with a causal mask those up to the one that attends. `learned_log_length`: times
         s ln N + b, with an s and a b for each head, which are learned (Nakanishi 2025).
@@ -144,27 +124,21 @@ class Positioned(Heads):
 
 
 class TransformerFields(MixingFields, Positioned, Attention):
-    """What `transformer` reads.
-
-    attention_mask: `causal`: a token attends only to itself and those before it.
-    """
+    """attention_mask: `causal`: a token attends only to itself and those before it."""
 
     attention_mask: Annotated[Literal["full", "causal"], About("Network", 10)] = "full"
 
 
 class EncoderDecoderFields(BlockFields, Depth, Positioned, Attention):
-    """What `encoder_decoder` reads.
-
-    embedding_scale: `sqrt`: embeddings times the root of the hidden size (Vaswani et al. 2017).
+    """embedding_scale: `sqrt`: embeddings times the root of the hidden size (Vaswani et al.
+    2017).
     """
 
     embedding_scale: Annotated[Literal["none", "sqrt"], About("Network", 27)] = "none"
 
 
 class Pictures(Fields):
-    """What an encoder of pictures reads.
-
-    picture_blocks: Residual blocks that read a picture; every two halve its sides and double
+    """picture_blocks: Residual blocks that read a picture; every two halve its sides and double
         the channels.
     picture_channels: Channels of the first of these blocks.
     """
@@ -178,10 +152,8 @@ class PictureReaderFields(EncoderDecoderFields, Pictures):
 
 
 class RecurrentAttentionFields(Biases, Depth, Pictures):
-    """What `recurrent_attention` reads.
-
-    attention: What `recurrent_attention` has: whether the decoder attends to the encoder's
-        states (Bahdanau et al. 2015), or only starts from the last (Sutskever et al. 2014).
+    """attention: What `recurrent_attention` has: whether the decoder attends to the encoder's
+    states (Bahdanau et al. 2015), or only starts from the last (Sutskever et al. 2014).
     """
 
     attention: Annotated[Literal["additive", "none"], About("Network", 19)] = "additive"
@@ -192,40 +164,32 @@ class MixingHeads(MixingFields, Heads):
 
 
 class Eigenvalues(Fields):
-    """A memory that may turn signs over.
-
-    eigenvalue_range: What a memory keeps from one token to the next, in `deltanet`,
-        `gated_deltanet`, `deltaproduct` and `mamba`: factors from 0 to 1, or from -1 to 1
-        (Grazzi et al. 2024).
+    """eigenvalue_range: What a memory keeps from one token to the next, in `deltanet`,
+    `gated_deltanet`, `deltaproduct` and `mamba`: factors from 0 to 1, or from -1 to 1
+    (Grazzi et al. 2024).
     """
 
     eigenvalue_range: Annotated[Literal["positive", "signed"], About("Network", 28)] = "positive"
 
 
 class DeltaNetFields(MixingHeads, Eigenvalues):
-    """What `deltanet` and `gated_deltanet` read.
-
-    short_convolution: Whether `deltanet`, `gated_deltanet` and `deltaproduct` mix queries, keys
-        and values with the three tokens before.
+    """short_convolution: Whether `deltanet`, `gated_deltanet` and `deltaproduct` mix queries, keys
+    and values with the three tokens before.
     """
 
     short_convolution: Annotated[bool, About("Network", 29)] = True
 
 
 class DeltaProductFields(DeltaNetFields):
-    """What `deltaproduct` reads.
-
-    householder_steps: How often `deltaproduct` writes to its memory with each token (Siems et
-        al. 2025).
+    """householder_steps: How often `deltaproduct` writes to its memory with each token (Siems et
+    al. 2025).
     """
 
     householder_steps: Annotated[int, Field(ge=1, le=16), About("Network", 30)] = 2
 
 
 class MambaFields(MixingFields, Eigenvalues):
-    """What `mamba` reads.
-
-    expand: How many times as wide as the hidden state the channels of `mamba` are.
+    """expand: How many times as wide as the hidden state the channels of `mamba` are.
     state_size: Numbers that each channel of `mamba` keeps.
     """
 
@@ -234,41 +198,32 @@ class MambaFields(MixingFields, Eigenvalues):
 
 
 class HybridFields(MixingFields):
-    """What `hybrid` reads beside what its mixers do.
-
-    layers: The blocks of `hybrid`, the first first, a letter for the mixer of each: `a`
-        attention, `d` DeltaNet, `g` Gated DeltaNet, `p` DeltaProduct, `m` Mamba, `l` linear
-        attention, `s` sLSTM, `r` LSTM.
+    """layers: The blocks of `hybrid`, the first first, a letter for the mixer of each: `a`
+    attention, `d` DeltaNet, `g` Gated DeltaNet, `p` DeltaProduct, `m` Mamba, `l` linear
+    attention, `s` sLSTM, `r` LSTM.
     """
 
     layers: Annotated[str, Field(max_length=64), About("Network", 5)] = ""
 
 
 class DrawnPlaces(Fields):
-    """Places that may be drawn at random.
-
-    position_range: Above 0, places are drawn from so many, anew for every batch (Ruoss et al.
-        2023).
+    """position_range: Above 0, places are drawn from so many, anew for every batch (Ruoss et al.
+    2023).
     """
 
     position_range: Annotated[int, Field(ge=0, le=1_000_000), About("Network", 7)] = 0
 
 
 class LearnedPlaces(DrawnPlaces):
-    """What positions `learned` read.
-
-    position_draw: How `learned` places are drawn in training: `shifted` moves each string's by
-        one offset, drawn so that it still fits a table for the longest test string.
+    """position_draw: How `learned` places are drawn in training: `shifted` moves each string's by
+    one offset, drawn so that it still fits a table for the longest test string.
     """
 
     position_draw: Annotated[Literal["sorted", "shifted"], About("Network", 8)] = "sorted"
 
 
 class Head(Fields):
-    """What a head that gives a number for each token may read.
-
-    tied_embeddings: Whether the head's weights are the embeddings: of transductions alone.
-    """
+    """tied_embeddings: Whether the head's weights are the embeddings: of transductions alone."""
 
     tied_embeddings: Annotated[bool, About("Network", 26)] = False
 

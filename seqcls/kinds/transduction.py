@@ -61,9 +61,7 @@ def end_id(network: NetworkConfig) -> int:
 
 
 class WritingFields(Fields):
-    """How outputs are learned and written.
-
-    loss_on: Which tokens a transduction's training loss counts: `all` has the input's too.
+    """loss_on: Which tokens a transduction's training loss counts: `all` has the input's too.
     decoding: `greedy`: the likeliest token each time; `beam`: several outputs are kept at once.
     beam_width: Outputs that `beam` keeps at once.
     """

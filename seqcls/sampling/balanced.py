@@ -99,9 +99,7 @@ AS_TRAINED = "as_trained"
 
 
 class BalancedFields(DrawnFields):
-    """How strings outside of a language are drawn.
-
-    negatives: How `balanced_strings` draws negative strings; `near`: up to a third of them are
+    """negatives: How `balanced_strings` draws negative strings; `near`: up to a third of them are
         positive ones with a token or two changed and no pair of neighbors that positive strings
         lack; `border`: each is at edit distance 1 from a positive string.
     negative_lengths: Whether a candidate that is positive is drawn again length and all, or a

@@ -20,10 +20,7 @@ MAX_FIXED_LENGTH_STRINGS = 1_000_000
 
 
 class LengthFields(Fields, alone=True):
-    """One length for all strings.
-
-    sequence_length: Tokens of each string of `fixed_length`, `CLS` counted.
-    """
+    """sequence_length: Tokens of each string of `fixed_length`, `CLS` counted."""
 
     sequence_length: Annotated[int, Field(ge=2, le=100), About("Strings", 13)] = 10
 

@@ -20,9 +20,7 @@ Rows = Int64[np.ndarray, " row"]
 
 
 class ShareFields(Fields):
-    """How a file is split.
-
-    validation_share: The share of a file's distinct strings, where it has no split of that name.
+    """validation_share: The share of a file's distinct strings, where it has no split of that name.
     test_share: The share for testing, like `validation_share`.
     """
 

@@ -2,10 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from seqcls.curricula import stages_as_json
-from seqcls.declarations import About, Fields, Name, Seed, Text
+from seqcls.declarations import About, Fields, Name, Seed
 
 REPORT_SAMPLER = "variable_length"
 """How the report's program draws the strings of its task; it can draw those of no other."""
@@ -14,16 +13,13 @@ ANY_SAMPLER = "balanced_strings"
 """Draws the strings of any task."""
 
 Length = Annotated[int, Field(ge=1, le=10_000)]
-LeastLength = Annotated[int, Field(ge=0, le=10_000)]
 Number = Annotated[int, Field(ge=1, le=1_000_000)]
 Alpha = Annotated[float, Field(ge=0.05, le=1e6)]
 """Below that a Dirichlet draw of only zeros, after rounding, would be more than a theory."""
 
 
 class PartFields(Fields, alone=True):
-    """What is drawn for a part, and how.
-
-    sampler: How {} strings are drawn.
+    """sampler: How {} strings are drawn.
     max_length: Tokens of the longest {} string.
     alpha: How evenly letters are mixed in {} strings; if small, one letter dominates.
     size: Number of {} strings.
@@ -53,25 +49,3 @@ class PartFields(Fields, alone=True):
     test_size: Annotated[Number, About("Strings", 27)] = 10_000
     test_batch_size: Annotated[Number, About("Strings", 28)] = 256
     test_seed: Annotated[Seed, About("Strings", 29)] = 2
-
-
-class LeastLengths(Fields):
-    """Lengths that begin somewhere.
-
-    min_length: Tokens of the shortest {} string.
-    """
-
-    train_min_length: Annotated[LeastLength, About("Strings", 10)] = 0
-    validation_min_length: Annotated[LeastLength, About("Strings", 18)] = 0
-    test_min_length: Annotated[LeastLength, About("Strings", 24)] = 0
-
-
-class Stages(Fields):
-    """Strings that become longer and longer.
-
-    train_lengths: Stages of training on longer and longer strings, the longest length of each and
-        the share of training at which it ends: `[[8, 0.2], [16, 0.5], [40, 1.0]]`, where the last
-        length is `train_max_length`. Nothing: all lengths from the start.
-    """
-
-    train_lengths: Annotated[Text, BeforeValidator(stages_as_json), About("Strings", 31)] = ""

@@ -224,10 +224,8 @@ def _check_tokens(alphabet: str) -> str:
 
 @dataclass(frozen=True)
 class Alphabet(Fields):
-    """Tokens of one's own.
-
-    alphabet: The tokens of `regular`, `counting` and `rewrite`, one character each; of the last two
-        also names with a space between, such as `push pop a`.
+    """alphabet: The tokens of `regular`, `counting` and `rewrite`, one character each; of the last
+    two also names with a space between, such as `push pop a`.
     """
 
     alphabet: Annotated[
@@ -237,10 +235,7 @@ class Alphabet(Fields):
 
 @dataclass(frozen=True)
 class PatternFields(Alphabet):
-    """An expression over an alphabet.
-
-    pattern: The regular expression of `regular`, or what `rewrite` replaces.
-    """
+    """pattern: The regular expression of `regular`, or what `rewrite` replaces."""
 
     pattern: Annotated[Text, About("Task", 4, "regex expression")] = ""
 

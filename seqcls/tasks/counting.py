@@ -43,10 +43,7 @@ MOST_LEFT_OUT = 4
 
 @dataclass(frozen=True)
 class FormulaFields(Alphabet):
-    """A formula over the counts of an alphabet's letters.
-
-    formula: The formula over letter counts of `counting`.
-    """
+    """formula: The formula over letter counts of `counting`."""
 
     formula: Annotated[Text, About("Task", 6)] = ""
 

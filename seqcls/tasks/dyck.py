@@ -20,9 +20,7 @@ BRACKETS = ("()", "()[]")
 
 @dataclass(frozen=True)
 class Brackets(Fields):
-    """Balanced brackets.
-
-    bracket_types: Bracket types of `dyck`: one, or two.
+    """bracket_types: Bracket types of `dyck`: one, or two.
     max_depth: Brackets open at once in `dyck`; 0 means no limit.
     """
 

@@ -81,10 +81,7 @@ def _by_letters(digest: str) -> dict[int, int]:
 
 @dataclass(frozen=True)
 class FileFields(Fields):
-    """A file of strings, or of an automaton.
-
-    dataset: The digest of a file's content; specifications name the file, as `path`.
-    """
+    """dataset: The digest of a file's content; specifications name the file, as `path`."""
 
     dataset: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$"), About("Task", 2)] = ""
 

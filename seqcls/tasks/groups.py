@@ -20,10 +20,7 @@ from seqcls.tasks.transductions import TargetRow, Transduction
 
 @dataclass(frozen=True)
 class Elements(Fields):
-    """Elements of a group.
-
-    group: Whose elements are the tokens of `word_problem` and `write_products`.
-    """
+    """group: Whose elements are the tokens of `word_problem` and `write_products`."""
 
     group: Annotated[GroupName, About("Task", 7)] = "Z5"
 

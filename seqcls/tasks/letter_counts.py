@@ -37,10 +37,8 @@ def _sort_letters(letters: str) -> str:
 
 @dataclass(frozen=True)
 class RequiredLetters(Fields, alone=True):
-    """Letters, some of them required.
-
-    num_letters: The size of the alphabet of tasks over lowercase letters; others bring an alphabet
-        of their own.
+    """num_letters: The size of the alphabet of tasks over lowercase letters; others bring an
+        alphabet of their own.
     required_letters: The letters that every positive string of `contains_all` holds.
     """
 

@@ -46,10 +46,8 @@ AS_OTHERS = 1.0
 
 @dataclass(frozen=True)
 class Ignored(Fields):
-    """Instructions that say nothing.
-
-    ignore_share: The share of instructions between the first and the last of `flip_flop` and
-        `write_flip_flop` that are `i`: 0.98 is sparse, 0.1 dense.
+    """ignore_share: The share of instructions between the first and the last of `flip_flop` and
+    `write_flip_flop` that are `i`: 0.98 is sparse, 0.1 dense.
     """
 
     ignore_share: Annotated[float, Field(ge=0, lt=1), About("Task", 30)] = 0.8
@@ -57,10 +55,7 @@ class Ignored(Fields):
 
 @dataclass(frozen=True)
 class IgnoredInTests(Ignored):
-    """Tests may ignore another share.
-
-    test_ignore_share: That share in test strings; 1: the same as in others.
-    """
+    """test_ignore_share: That share in test strings; 1: the same as in others."""
 
     test_ignore_share: Annotated[float, Field(ge=0, le=1), About("Task", 34)] = AS_OTHERS
 
@@ -380,10 +375,7 @@ class AssociativeRecall(DistinctTokens, MemoryTransduction):
 
 @dataclass(frozen=True)
 class AmongNoise(Tokens):
-    """Tokens among noise.
-
-    data_tokens: Tokens of every input of `selective_copy` that are no noise.
-    """
+    """data_tokens: Tokens of every input of `selective_copy` that are no noise."""
 
     data_tokens: Annotated[int, Field(ge=1, le=1_000), About("Task", 31)] = 4
 
@@ -433,9 +425,7 @@ class SelectiveCopy(AmongNoise, MemoryTransduction):
 
 @dataclass(frozen=True)
 class Neighbors(Tokens):
-    """Tokens beside others.
-
-    neighbor: Which token beside the one that `retrieval` looks for is its output.
+    """neighbor: Which token beside the one that `retrieval` looks for is its output.
     occurrence: Which of that token's occurrences it looks for; `unique`: there is one.
     """
 

@@ -61,30 +61,21 @@ LONGEST = 4_000
 
 @dataclass(frozen=True)
 class Base(Fields):
-    """Digits.
-
-    base: The base of the numbers of arithmetic tasks.
-    """
+    """base: The base of the numbers of arithmetic tasks."""
 
     base: Annotated[Literal[2, 10], About("Task", 14)] = 2
 
 
 @dataclass(frozen=True)
 class Numbers(Base):
-    """Numbers, digit by digit.
-
-    digit_order: Whether numbers start with their highest or their lowest digit.
-    """
+    """digit_order: Whether numbers start with their highest or their lowest digit."""
 
     digit_order: Annotated[Literal["most_first", "least_first"], About("Task", 15)] = "most_first"
 
 
 @dataclass(frozen=True)
 class Operands(Numbers):
-    """Numbers to calculate with.
-
-    operand_lengths: `equal`: operands are padded with zeros to one length.
-    """
+    """operand_lengths: `equal`: operands are padded with zeros to one length."""
 
     operand_lengths: Annotated[Literal["free", "equal"], About("Task", 16)] = "free"
 

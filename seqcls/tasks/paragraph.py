@@ -27,9 +27,7 @@ CHARACTERS, LINES = "characters", "lines"
 
 @dataclass(frozen=True)
 class PageFields(Alphabet):
-    """What is on a page, and how it is drawn.
-
-    line_length: Characters of a line of `paragraph` at most.
+    """line_length: Characters of a line of `paragraph` at most.
     max_lines: Lines that a picture has room for.
     font: `pillow`: its bitmap font; `digits`: ten handwritten ones of each.
     distortion: Jitter, spacing, slant, faint ink and noise of pictures; 0 for none.

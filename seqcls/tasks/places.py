@@ -44,11 +44,9 @@ def samplers_of(answers: Answered) -> Sequence[str]:
 
 
 class AnswersFields(Fields):
-    """What is asked of a language.
-
-    answers: What is asked of a language: whether the string is in it, or at every place whether the
-        prefix is (`prefixes`), which tokens may follow (`next_symbols`), or in which state its
-        automaton is (`states`).
+    """answers: What is asked of a language: whether the string is in it, or at every place whether
+    the prefix is (`prefixes`), which tokens may follow (`next_symbols`), or in which state its
+    automaton is (`states`).
     """
 
     answers: Annotated[Answered, About("Task", 29)] = "string"

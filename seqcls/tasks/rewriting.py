@@ -221,10 +221,8 @@ def _truncate(text: str) -> str:
 
 @dataclass(frozen=True)
 class RewriteFields(PatternFields):
-    r"""A pattern and what comes in its place.
-
-    replacement: What `rewrite` puts in the place of every match of `pattern`; `\1` is its first
-        group.
+    r"""replacement: What `rewrite` puts in the place of every match of `pattern`; `\1` is its first
+    group.
     """
 
     replacement: Annotated[Text, About("Task", 5)] = ""

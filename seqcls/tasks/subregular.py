@@ -57,9 +57,7 @@ LanguageClass = Literal[
 
 @dataclass(frozen=True)
 class ClassFields(Fields):
-    """A class of languages and one of its members.
-
-    language_class: The class of `subregular`, as MLRegTest names it: `SL` strictly local, `TPLT`
+    """language_class: The class of `subregular`, as MLRegTest names it: `SL` strictly local, `TPLT`
         piecewise locally testable on a tier.
     width: Letters of the longest block or subsequence that decides, of `Zp` the prime that letters
         are counted modulo.

@@ -28,11 +28,9 @@ INPUT, NEIGHBORS = "the input itself", "the token at the same place and its neig
 
 @dataclass(frozen=True)
 class Tokens(Fields):
-    """As many tokens as anybody likes.
-
-    num_tokens: Tokens that inputs of `copy`, `reverse`, `duplicate`, `sort`, `write_odds_first`,
-        `retrieval` and, beside noise, `selective_copy` may hold; keys of `associative_recall` and
-        `consistent_pairs`, which have as many values.
+    """num_tokens: Tokens that inputs of `copy`, `reverse`, `duplicate`, `sort`, `write_odds_first`,
+    `retrieval` and, beside noise, `selective_copy` may hold; keys of `associative_recall` and
+    `consistent_pairs`, which have as many values.
     """
 
     num_tokens: Annotated[int, Field(ge=1, le=200), About("Task", 12)] = 2
@@ -40,10 +38,8 @@ class Tokens(Fields):
 
 @dataclass(frozen=True)
 class DistinctTokens(Tokens):
-    """Tokens that occur once.
-
-    distinct: Whether no input of the first five holds a token twice, and none of
-        `associative_recall` a key.
+    """distinct: Whether no input of the first five holds a token twice, and none of
+    `associative_recall` a key.
     """
 
     distinct: Annotated[bool, About("Task", 13)] = False
