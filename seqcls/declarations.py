@@ -14,7 +14,7 @@ ask the configuration.
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import (
@@ -48,6 +48,10 @@ FOREIGN: set[str] = set()
 """Those of them that other packages declare."""
 
 
+_MEANING = re.compile(r"^(\w+): (.+(?:\n(?!\w+: ).+)*)", re.MULTILINE)
+"""What a docstring says of a field; of each part's, such as `train_size`, under `size`."""
+
+
 class About:
     """What is said of a field in its annotation.
 
@@ -71,6 +75,27 @@ class About:
         self.alone = False
         """Whether it may differ from its default where nothing reads it."""
 
+    def complete(self, name: str, cls: type, *, alone: bool) -> None:
+        """Takes what the field is from the docstring of the class that declares it.
+
+        Raises:
+            TypeError: it does not say it.
+        """
+        if self.says:
+            return
+        says = dict(_MEANING.findall(inspect.cleandoc(cls.__doc__ or "")))
+        part, _, of_part = name.partition("_")
+        text = says.get(name) or (says.get(of_part, "") if part in PARTS else "")
+        if not text:
+            raise TypeError(
+                f"{cls.__qualname__} declares {name}: expected a line '{name}: …' in its docstring "
+                "that says what it is"
+            )
+        whose = "training" if part == "train" else part
+        self.says, self.alone = " ".join(text.split()).replace("{}", whose), alone
+        for other in self.also:
+            OTHER_NAMES.setdefault(other, name)
+
     @property
     def order(self) -> tuple[int, int]:
         """Where it stands among all settings."""
@@ -92,17 +117,26 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 Text = Annotated[str, Field(max_length=1_000)]
 
 
-def _abouts(cls: type) -> dict[str, About]:
-    """What is said of the fields that stand in a class itself, by name."""
-    annotations: Mapping[str, Any] = vars(cls).get("__annotations__", {})
-    told = ((x, getattr(y, "__metadata__", ())) for x, y in annotations.items())
-    return {name: about for name, said in told for about in said if isinstance(about, About)}
+def _declare(cls: type, *, alone: bool = False) -> dict[str, Any]:
+    """The annotations of the fields that stand in a class itself, by name; what is said of them is
+    completed by its docstring.
+    """
+    found: dict[str, Any] = {}
+    for name, annotation in vars(cls).get("__annotations__", {}).items():
+        told = (x for x in getattr(annotation, "__metadata__", ()) if isinstance(x, About))
+        for about in told:
+            found[name] = annotation
+            about.complete(name, cls, alone=about.alone or alone)
+    return found
 
 
 def declared_by(cls: type) -> dict[str, Any]:
-    """The annotations of the fields that a class and its bases declare, by name."""
-    classes = reversed(cls.__mro__)
-    return {name: vars(x)["__annotations__"][name] for x in classes for name in _abouts(x)}
+    """The annotations of the fields that a class and its bases declare, by name.
+
+    Raises:
+        TypeError: a docstring does not say what one of them is.
+    """
+    return {x: y for base in reversed(cls.__mro__) for x, y in _declare(base).items()}
 
 
 def about_of(field: FieldInfo) -> About:
@@ -126,25 +160,9 @@ class Fields:
 
     def __init_subclass__(cls, *, alone: bool = False, **given: Any) -> None:
         super().__init_subclass__(**given)
+        _declare(cls, alone=alone)
         if own := declared_by(cls):
             cls.reads = cls.reads.union(own)
-        says = dict(_MEANING.findall(inspect.cleandoc(cls.__doc__ or "")))
-        for name, about in _abouts(cls).items():
-            part, _, of_part = name.partition("_")
-            text = says.get(name) or (says.get(of_part, "") if part in PARTS else "")
-            if not text:
-                raise TypeError(
-                    f"{cls.__qualname__} declares {name}: expected a line '{name}: …' in its "
-                    "docstring that says what it is"
-                )
-            whose = "training" if part == "train" else part
-            about.says, about.alone = " ".join(text.split()).replace("{}", whose), alone
-            for other in about.also:
-                OTHER_NAMES.setdefault(other, name)
-
-
-_MEANING = re.compile(r"^(\w+): (.+(?:\n(?!\w+: ).+)*)", re.MULTILINE)
-"""What a docstring says of a field; of each part's, such as `train_size`, under `size`."""
 
 
 class Settings(BaseModel):

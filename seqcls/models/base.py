@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.declarations import Fields
 from seqcls.models.entries import UNKNOWN, Sizes
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_mean
 from seqcls.models.parts import Part, Site
@@ -62,13 +61,16 @@ class Recorder:
         return Recorder(f"{self._prefix}{name}.", self._kept)
 
 
-class Classifier(Fields, nn.Module, ABC):
+class Classifier(nn.Module, ABC):
     """A model of one architecture; its values are undefined until they are drawn or loaded.
 
     An architecture from outside is a subclass whose constructor takes the network's settings and
-    which says in `run` what it computes. `reads` has the fields that it reads beside those of every
-    network (`hidden_size`, `dropout_rate`, `embeddings_init_strategy`, `precision`).
+    which says in `run` what it computes.
     """
+
+    reads: ClassVar[frozenset[str]] = frozenset()
+    """The settings that it reads beside those of every network (`hidden_size`, `dropout_rate`,
+    `embeddings_init_strategy`, `precision`), such as `num_blocks` or `num_attention_heads`."""
 
     several_outputs: ClassVar[bool] = False
     """Whether its head gives `num_outputs` numbers of each string; languages ask for one."""

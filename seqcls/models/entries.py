@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from seqcls.config import NetworkConfig
+from seqcls.declarations import declared_by
 
 
 @dataclass(frozen=True)
@@ -250,5 +251,6 @@ def entry_of(part: Any) -> Entry:
     table_size = getattr(part, "table_size", nothing)
     several = bool(getattr(part, "several_outputs", False))
     sizes = getattr(part, "sizes", UNKNOWN)
-    entry = Entry(path, frozenset(part.reads), part.obstacle, table_size, several, sizes)
+    reads = frozenset(part.reads).union(declared_by(part))
+    entry = Entry(path, reads, part.obstacle, table_size, several, sizes)
     return replace(entry, letter=getattr(part, "letter", ""))

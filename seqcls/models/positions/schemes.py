@@ -1,13 +1,13 @@
 """The position schemes: they add to embeddings, turn queries and keys, or bias scores."""
 
 import math
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
-from seqcls.declarations import Fields
 from seqcls.models.layers import Embedding, Linear
 from seqcls.models.positions import table_size
 from seqcls.models.positions.numbers import BUCKETS, FARTHEST, slopes
@@ -23,11 +23,15 @@ Heads = Float[Tensor, "string head position head_size"]
 Bias = Float[Tensor, "#string head query key"]
 
 
-class Positions(Fields, nn.Module):
+class Positions(nn.Module):
     """No positions; a scheme is a subclass that overrides one of the three methods or more.
 
     One of them serves all blocks of a model. Its parameters are layers of `seqcls.models.layers`.
     """
+
+    reads: ClassVar[frozenset[str]] = frozenset()
+    """The settings that it reads beside the network's sizes; `position_range` where its places may
+    be drawn at random."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
