@@ -4,7 +4,7 @@ python -m benchmarks.fields > docs/fields.md
 """
 
 from collections.abc import Iterator
-from typing import get_args
+from typing import Any, get_args
 
 from seqcls.config import ABOUT, default_fields
 from seqcls.declarations import Group
@@ -12,6 +12,7 @@ from seqcls.fields import limits_of, readers
 from seqcls.kinds import KINDS
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
+from seqcls.plugins import Registry
 from seqcls.tasks import TASKS
 
 MOST = 6
@@ -45,7 +46,9 @@ def table(group: str) -> Iterator[str]:
 
 def who_reads(name: str) -> str:
     """The parts of runs that read a field; nothing where every run does."""
-    registries = {"task": TASKS, "kind": KINDS, "architecture": MODELS, "positions": POSITIONS}
+    registries: dict[str, Registry[Any]] = {
+        "task": TASKS, "kind": KINDS, "architecture": MODELS, "positions": POSITIONS,
+    }  # fmt: skip
     parts = readers().get(name, ())
     known = [
         part

@@ -33,18 +33,8 @@ from seqcls.tasks.transductions import DistinctTokens
 from seqcls.text import canonical_json, count
 
 __all__ = [
-    "ABOUT",
-    "ANY_SAMPLER",
-    "AS_OTHERS",
-    "AS_TRAINED",
-    "COUPLED",
-    "IMPORTED",
-    "PARTS",
-    "REPORT_SAMPLER",
-    "LanguageClass",
-    "NetworkConfig",
-    "RunConfig",
-    "are_imported",
+    "ABOUT", "ANY_SAMPLER", "AS_OTHERS", "AS_TRAINED", "COUPLED", "IMPORTED", "PARTS",
+    "REPORT_SAMPLER", "LanguageClass", "NetworkConfig", "RunConfig", "are_imported",
 ]  # fmt: skip
 
 MAX_MODEL_SEED = 2**63 - 1

@@ -43,10 +43,8 @@ LAST = 1_000
 KNOWN: set[str] = set()
 """The fields of every configuration, once `seqcls.config` is there."""
 
-
 FOREIGN: set[str] = set()
 """Those of them that other packages declare."""
-
 
 _MEANING = re.compile(r"^(\w+): (.+(?:\n(?!\w+: ).+)*)", re.MULTILINE)
 """What a docstring says of a field; of each part's, such as `train_size`, under `size`."""
@@ -81,7 +79,7 @@ class About:
         Raises:
             TypeError: it does not say it.
         """
-        if self.says:
+        if self.says:  # By a class before, whose subclass this is.
             return
         says = dict(_MEANING.findall(inspect.cleandoc(cls.__doc__ or "")))
         part, _, of_part = name.partition("_")
@@ -117,26 +115,23 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 Text = Annotated[str, Field(max_length=1_000)]
 
 
-def _declare(cls: type, *, alone: bool = False) -> dict[str, Any]:
-    """The annotations of the fields that stand in a class itself, by name; what is said of them is
-    completed by its docstring.
-    """
-    found: dict[str, Any] = {}
-    for name, annotation in vars(cls).get("__annotations__", {}).items():
-        told = (x for x in getattr(annotation, "__metadata__", ()) if isinstance(x, About))
-        for about in told:
-            found[name] = annotation
-            about.complete(name, cls, alone=about.alone or alone)
-    return found
-
-
-def declared_by(cls: type) -> dict[str, Any]:
+def declared_by(cls: type, *, alone: bool = False) -> dict[str, Any]:
     """The annotations of the fields that a class and its bases declare, by name.
+
+    Args:
+        alone: as of `Fields`.
 
     Raises:
         TypeError: a docstring does not say what one of them is.
     """
-    return {x: y for base in reversed(cls.__mro__) for x, y in _declare(base).items()}
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        for name, annotation in vars(base).get("__annotations__", {}).items():
+            for about in getattr(annotation, "__metadata__", ()):
+                if isinstance(about, About):
+                    found[name] = annotation
+                    about.complete(name, base, alone=alone)
+    return found
 
 
 def about_of(field: FieldInfo) -> About:
@@ -160,8 +155,7 @@ class Fields:
 
     def __init_subclass__(cls, *, alone: bool = False, **given: Any) -> None:
         super().__init_subclass__(**given)
-        _declare(cls, alone=alone)
-        if own := declared_by(cls):
+        if own := declared_by(cls, alone=alone):
             cls.reads = cls.reads.union(own)
 
 

@@ -17,7 +17,7 @@ from uuid import uuid4
 from pydantic.fields import FieldInfo
 
 from seqcls.cancellation import Cancelled
-from seqcls.declarations import FOREIGN, KNOWN, declared_by
+from seqcls.declarations import FOREIGN, KNOWN, about_of, declared_by
 from seqcls.errors import PluginError, PluginMissingError, SeqclsError, describe_error
 
 Part = TypeVar("Part")
@@ -167,13 +167,13 @@ class Registry(Mapping[str, Part], Generic[Part]):
             return self._adapt(part)
 
 
-def foreign_fields(taken: Collection[str]) -> dict[str, FieldInfo]:
+def foreign_fields(taken: Mapping[str, FieldInfo]) -> dict[str, FieldInfo]:
     """The fields that other packages declare, in classes that entry points of `seqcls.fields` name.
 
-    A class that cannot be loaded, or declares what is there, is left out with a warning.
+    A class that cannot be loaded, or declares no new field, is left out with a warning.
 
     Args:
-        taken: names that are there.
+        taken: the fields that are there.
     """
     found: dict[str, FieldInfo] = {}
     for point in entry_points(group="seqcls.fields"):
@@ -181,11 +181,7 @@ def foreign_fields(taken: Collection[str]) -> dict[str, FieldInfo]:
             # Before a command has seen to its output.
             with redirect_stdout(sys.stderr):
                 declaring = point.load()
-            annotations = declared_by(declaring)
-            if twice := [name for name in annotations if name in taken or name in found]:
-                raise UnfitError(f"declares {twice[0]}, which is there")
-            for name, annotation in annotations.items():
-                found[name] = FieldInfo.from_annotated_attribute(annotation, vars(declaring)[name])
+            found |= _fields_in(declaring, {**taken, **found})
         except Exception as error:
             reason = str(error) if isinstance(error, UnfitError) else describe_error(error)
             warnings.warn(
@@ -193,6 +189,21 @@ def foreign_fields(taken: Collection[str]) -> dict[str, FieldInfo]:
                 f"({point.value}) is not used: {reason}",
                 stacklevel=2,
             )
+    return found
+
+
+def _fields_in(declaring: type, taken: Mapping[str, FieldInfo]) -> dict[str, FieldInfo]:
+    """The fields of a class that are not those of our own classes that it derives from."""
+    found = {}
+    for name, annotation in declared_by(declaring).items():
+        if name in taken and about_of(taken[name]) in annotation.__metadata__:
+            continue
+        if name in taken or not hasattr(declaring, name):
+            reason = "which is there" if name in taken else "without a default"
+            raise UnfitError(f"declares {name}, {reason}")
+        found[name] = FieldInfo.from_annotated_attribute(annotation, getattr(declaring, name))
+    if not found:
+        raise UnfitError("declares no field: expected an annotation with About, not as a string")
     return found
 
 

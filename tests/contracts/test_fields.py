@@ -277,6 +277,8 @@ def test_a_field_of_a_package_that_cannot_be_declared_is_told_and_left_out(
         ("", "has no attribute 'Fading'"),
         (FADING.replace("slowest:", "width:"), "declares width, which is there"),
         (FADING.replace("slowest: The", "The"), "declares slowest: expected a line"),
+        (FADING.replace("] = 1.0", "]"), "declares slowest, without a default"),
+        (f"from __future__ import annotations{FADING}", "declares no field: expected"),
     ):
         (tmp_path / "fading.py").write_text(text)
         sys.modules.pop("fading", None)
