@@ -1,10 +1,10 @@
 """Which fields of a configuration say anything about its models, and about its test strings."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args, get_origin
 
 import numpy as np
 from jaxtyping import Bool, Int64
@@ -15,8 +15,8 @@ from seqcls.config import (
     AS_OTHERS,
     AS_TRAINED,
     PARTS,
+    CheckFields,
     RunConfig,
-    are_imported,
     default_fields,
 )
 from seqcls.curricula import block_number, frozen_parts, stages_of
@@ -28,12 +28,25 @@ from seqcls.sampling import SAMPLERS, Sampler
 from seqcls.tasks import TASKS, Task
 from seqcls.text import canonical_json, nearest
 
-READERS = {name: about.readers for name, about in ABOUT.items() if about.readers}
-"""Fields later than the first version's, and the fields that name who may read them."""
 
-
-READ_TO_STOP = frozenset({"check_every", "train_more_steps"})
-"""What only training that ends when all is right reads."""
+@lru_cache(maxsize=1)
+def readers() -> Mapping[str, tuple[str, ...]]:
+    """What may read each field that some runs read and others do not, by the field that names it;
+    and `kind`.
+    """
+    by_part = {
+        "task": [read_by_task(task, "test") for task in TASKS.parts()],
+        "kind": [kind.reads for kind in KINDS.parts()],
+        "architecture": [entry.reads for entry in MODELS.parts()],
+        "positions": [entry.reads for entry in POSITIONS.parts()],
+        "stop_when_right": [CheckFields.reads],
+        **{f"{x}_sampler": [_read_for(y, x) for y in SAMPLERS.values()] for x in PARTS},
+    }
+    names = frozenset[str]().union(*(some for own in by_part.values() for some in own))
+    return {
+        name: tuple(part for part, own in by_part.items() if any(name in some for some in own))
+        for name in sorted(names, key=list(ABOUT).index)
+    }
 
 
 def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
@@ -51,7 +64,7 @@ def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
         "kind": KINDS[kind].reads if kind in KINDS else frozenset(),
         "architecture": of_model,
         "positions": positions.reads if "positions" in of_model else frozenset(),
-        "stop_when_right": READ_TO_STOP if config.stop_when_right else frozenset(),
+        "stop_when_right": CheckFields.reads if config.stop_when_right else frozenset(),
     }
     for part in PARTS:
         field = f"{part}_sampler"
@@ -91,19 +104,23 @@ def strings_read(config: RunConfig, part: str) -> tuple[str, ...]:
 
 def _fields_of(sampler: type[Sampler], part: str, config: RunConfig) -> frozenset[str]:
     """The fields of a configuration that a sampler reads for a part."""
-    names = frozenset(settings_read(sampler, part).values())
+    names = _read_for(sampler, part)
     if "test_strings" in names and config.test_strings != "random":
         # Negative ones are uniform, or partners of positive ones.
         return names - {"test_negatives", "negatives", "negative_lengths"}
+    return names
+
+
+def _read_for(sampler: type[Sampler], part: str) -> frozenset[str]:
+    names = frozenset(settings_read(sampler, part).values())
     # Tests are drawn as `negatives` says, unless they have a word of their own.
     return names | {"negatives"} if "test_negatives" in names else names
 
 
 def settings_read(sampler: type[Sampler], part: str) -> dict[str, str]:
     """What a sampler reads, and the fields of a configuration that say it for this part."""
-    known = default_fields()
     return {
-        x: f"{part}_{x}" if f"{part}_{x}" in known else x
+        x: f"{part}_{x}" if f"{part}_{x}" in ABOUT else x
         for x in sampler.reads | sampler.reads_of_part.get(part, frozenset())
         if x != "part"
     }
@@ -112,17 +129,17 @@ def settings_read(sampler: type[Sampler], part: str) -> dict[str, str]:
 def check_read(config: RunConfig) -> None:
     """Refuses later fields that change nothing, so that what is the same has one key."""
     read = fields_read(config)
-    for name, readers in READERS.items():
-        if name == "imported" or name not in config.changed:
+    for name, may_read in readers().items():
+        if name not in config.changed or ABOUT[name].alone:
             continue
-        if not any(name in read[reader] for reader in readers):
+        if not any(name in read[reader] for reader in may_read):
             named = {**dict(config), "kind": kind_name(TASKS[config.task], config.answers)}
             if name == "num_blocks" and config.layers:
                 raise ConfigError(
                     f"num_blocks={config.num_blocks} with layers={config.layers!r}: these are "
                     f"{len(config.layers)} blocks, one for each letter; leave num_blocks out"
                 )
-            by = ", ".join(f"{reader} {named[reader]!r}" for reader in readers)
+            by = ", ".join(f"{reader} {named[reader]!r}" for reader in may_read)
             if name == "test_negatives" and config.test_strings != "random":
                 by += f" with test_strings={config.test_strings!r}"
             elif name in ("negatives", "test_negatives"):
@@ -186,7 +203,7 @@ def fields_unread(config: RunConfig) -> frozenset[str]:
     if config.is_imported:
         # Of network and training nothing is known; its settings have names of their own.
         return frozenset(RunConfig.model_fields) - {*strings_read(config, "test"), "architecture"}
-    unread = _read_by_some().difference(*fields_read(config).values())
+    unread = frozenset(readers()).difference(*fields_read(config).values())
     return unread | fields_of_training(config) if config.is_loaded else unread
 
 
@@ -200,27 +217,36 @@ def fields_of_training(config: RunConfig) -> frozenset[str]:
     return frozenset(names.difference(strings_read(config, "test")))
 
 
-def read_by_kind(task: str, answers: Any = "string") -> frozenset[str]:
-    """The fields that answers of this task's kind read and others may not."""
-    kind = kind_name(TASKS[task], answers)
-    return KINDS[kind].reads if kind in KINDS else frozenset()
+def limits_of(name: str) -> str:
+    """What a field may be, in words."""
+    registries: dict[str, Iterable[str]] = {"architecture": MODELS, "positions": POSITIONS}
+    registries |= {f"{part}_sampler": SAMPLERS for part in PARTS}
+    field = RunConfig.model_fields[name]
+    if name in registries:
+        return ", ".join(registries[name])
+    if get_origin(field.annotation) is Literal:
+        return ", ".join(map(str, get_args(field.annotation)))
+    if field.annotation is bool:
+        return "true, false"
+    signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+    limits = ((x, y) for x in field.metadata for y in signs if hasattr(x, y))
+    return ", ".join(f"{signs[sign]} {getattr(limit, sign):,}" for limit, sign in limits)
 
 
-def read_by_network(architecture: str, positions: str) -> frozenset[str]:
-    """The fields that a network of this kind reads and another may not."""
-    if are_imported({"architecture": architecture}):
-        return frozenset({"imported"})
-    read = MODELS[architecture].reads
-    if "positions" in read:
-        read |= POSITIONS[positions].reads
-    return read
+def phrases_of(config: RunConfig) -> list[str]:
+    """What a protocol says of how models are trained: a phrase of each field that has one."""
+    unread = fields_unread(config)
+    # In the order of their declaration, training before the network.
+    read = [ABOUT[name] for name in config.model_dump() if name not in unread]
+    tellers = [about.told for about in sorted(read, key=lambda about: about.group != "Training")]
+    return [phrase for tell in tellers if tell and (phrase := tell(config))]
 
 
 def language_fields(task: str) -> tuple[str, ...]:
     """The fields that define the language, without those that say how its strings are drawn."""
     # For a task that is not installed here, the fields that any task reads.
-    read = TASKS[task].reads if task in TASKS else _read_by_some_tasks()
-    return ("task", *sorted(read))
+    read = [TASKS[task]] if task in TASKS else TASKS.parts()
+    return ("task", *sorted({name for each in read for name in each.reads}))
 
 
 def language_of(fields: Mapping[str, Any], datasets: Mapping[str, str] | None = None) -> str:
@@ -238,28 +264,6 @@ def language_of(fields: Mapping[str, Any], datasets: Mapping[str, str] | None = 
     told = {name: known[name] for name in names if known[name] != ""}
     said = (f"{x}={str(y).lower() if isinstance(y, bool) else y}" for x, y in told.items())
     return ", ".join([str(known["task"]), *said])
-
-
-@lru_cache(maxsize=1)
-def _read_by_some() -> frozenset[str]:
-    """The fields that some read and others do not."""
-    fields = set(read_by_some_networks() | READ_TO_STOP)
-    fields = fields.union(*(read_by_task(TASKS[name], "test") for name in TASKS.usable()))
-    fields = fields.union(*(KINDS[name].reads for name in KINDS.usable()))
-    for sampler in SAMPLERS.values():
-        names = frozenset(sampler.reads).union(*sampler.reads_of_part.values())
-        fields |= {x for name in names for x in (name, *(f"{part}_{name}" for part in PARTS))}
-    return frozenset(fields & set(RunConfig.model_fields))
-
-
-def _read_by_some_tasks() -> frozenset[str]:
-    return frozenset[str]().union(*(TASKS[name].reads for name in TASKS.usable()))
-
-
-def read_by_some_networks() -> frozenset[str]:
-    """The fields that some networks read and others do not."""
-    kinds = [registry[name] for registry in (MODELS, POSITIONS) for name in registry.usable()]
-    return frozenset().union(*(kind.reads for kind in kinds))
 
 
 # The strings that configurations are tested on are known by the fields that determine them, or by

@@ -8,14 +8,17 @@ import importlib
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, cast
 from uuid import uuid4
 
+from pydantic.fields import FieldInfo
+
 from seqcls.cancellation import Cancelled
+from seqcls.declarations import FOREIGN, KNOWN, Fields, about_of, declared_by
 from seqcls.errors import PluginError, PluginMissingError, SeqclsError, describe_error
 
 Part = TypeVar("Part")
@@ -32,7 +35,7 @@ def load_path(path: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-class Loadable:
+class Loadable(Fields):
     """What a part says of itself before it is loaded; one from outside is its class itself."""
 
     path: ClassVar[str] = ""
@@ -107,6 +110,10 @@ class Registry(Mapping[str, Part], Generic[Part]):
         """Whether a part is this package's own."""
         return name in self._own
 
+    def parts(self) -> list[Part]:
+        """The built-in parts; where packages declare fields of their own, all that there are."""
+        return [self[name] for name in (self.usable() if FOREIGN else self._own)]
+
     def usable(self, names: Iterable[str] | None = None) -> list[str]:
         """Those of these names, or of all, whose parts exist and can be imported."""
         return [name for name in (self if names is None else names) if self._is_usable(name)]
@@ -164,9 +171,6 @@ class Registry(Mapping[str, Part], Generic[Part]):
         return first
 
     def _load(self, point: EntryPoint) -> Part:
-        # A command sets `before_loading` at its start, and loads nothing for it.
-        from seqcls.config import default_fields
-
         if before_loading is not None:
             before_loading()
         with self.wrap_errors(point.name):
@@ -176,12 +180,52 @@ class Registry(Mapping[str, Part], Generic[Part]):
             if not issubclass(part, self._base):
                 raise UnfitError(f"is no {self._base.__name__}, as its base classes say")
             reads = getattr(part, "reads", None)
-            if not isinstance(reads, Collection) or set(reads) - set(default_fields()):
+            if not isinstance(reads, Collection) or set(reads) - KNOWN:
                 raise UnfitError(f"has reads={reads!r:.100}, expected names of fields")
             # Now, while the files still are what was imported.
             qualified = f"{part.__module__}:{part.__qualname__}"
             self._codes[part] = f"{qualified} {_package(point)} {_digest(part, point)}"
             return cast("Part", part)
+
+
+def foreign_fields(taken: Mapping[str, FieldInfo]) -> dict[str, FieldInfo]:
+    """The fields that other packages declare, in classes that entry points of `seqcls.fields` name.
+
+    A class that cannot be loaded, or declares no new field, is left out with a warning.
+
+    Args:
+        taken: the fields that are there.
+    """
+    found: dict[str, FieldInfo] = {}
+    for point in entry_points(group="seqcls.fields"):
+        try:
+            # Before a command has seen to its output.
+            with redirect_stdout(sys.stderr):
+                declaring = point.load()
+            found |= _fields_in(declaring, {**taken, **found})
+        except Exception as error:
+            reason = str(error) if isinstance(error, UnfitError) else describe_error(error)
+            warnings.warn(
+                f"{_package(point) or 'a package'}: its seqcls.fields entry point {point.name!r} "
+                f"({point.value}) is not used: {reason}",
+                stacklevel=2,
+            )
+    return found
+
+
+def _fields_in(declaring: type, taken: Mapping[str, FieldInfo]) -> dict[str, FieldInfo]:
+    """The fields of a class that are not those of our own classes that it derives from."""
+    found = {}
+    for name, annotation in declared_by(declaring).items():
+        if name in taken and about_of(taken[name]) in annotation.__metadata__:
+            continue
+        if name in taken or not hasattr(declaring, name):
+            reason = "which is there" if name in taken else "without a default"
+            raise UnfitError(f"declares {name}, {reason}")
+        found[name] = FieldInfo.from_annotated_attribute(annotation, getattr(declaring, name))
+    if not found:
+        raise UnfitError("declares no field: expected an annotation with About, not as a string")
+    return found
 
 
 def _package(point: EntryPoint) -> str | None:

@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import Float, Int64
 
 from seqcls.config import RunConfig
+from seqcls.kinds.base import DRAWN as DRAWN
+from seqcls.kinds.base import ErrorKind as ErrorKind
 
 Weights = dict[str, np.ndarray]
 """One model's parameters by name."""
@@ -82,18 +84,6 @@ class StringErrors:
 
     def __len__(self) -> int:
         return len(self.numbers)
-
-
-DRAWN = ("positive", "uniform", "edited", "near", "border")
-"""Ways in which strings of languages are drawn: positive ones, three of negative ones, and pairs of
-one of each (`seqcls.sampling.border`)."""
-
-ErrorKind = Literal[
-    "stopped early", "went on", "repeats", "wrong token", "too much", "too little", "wrong answer"
-]
-"""How a wrong output of a transduction differs from its target, the first that holds: a proper
-prefix of it, a continuation of it, a loop at its end, or anything else. Of answers at every place
-the first wrong one: more than is right, less, or neither."""
 
 
 @dataclass(frozen=True, eq=False)

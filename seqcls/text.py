@@ -83,28 +83,9 @@ OTHER_NAMES = {
     **dict.fromkeys(("grid", "matrix", "axis", "sweep", "parameters", "params"), "axes"),
     **dict.fromkeys(("defaults", "base", "common", "config"), "fixed"),
     **dict.fromkeys(("configs", "variants", "models"), "configurations"),
-    **dict.fromkeys(("lr", "rate"), "learning_rate"),
-    **dict.fromkeys(("epochs", "num_epochs", "max_epochs", "n_epochs"), "max_num_epochs"),
-    **dict.fromkeys(("n_layers", "num_layers", "depth", "blocks"), "num_blocks"),
-    **dict.fromkeys(("heads", "n_heads", "num_heads"), "num_attention_heads"),
-    **dict.fromkeys(("head_size", "head_dim"), "attention_head_size"),
-    **dict.fromkeys(("hidden", "dim", "d_model", "hidden_dim"), "hidden_size"),
-    **dict.fromkeys(("d_ff", "ffn_size", "mlp_size"), "feed_forward_size"),
-    **dict.fromkeys(("batch_size", "batch"), "train_batch_size"),
-    **dict.fromkeys(("max_length", "max_len"), "train_max_length"),
-    **dict.fromkeys(("model", "arch", "network"), "architecture"),
-    **dict.fromkeys(("language", "problem"), "task"),
-    **dict.fromkeys(("regex", "expression"), "pattern"),
-    **dict.fromkeys(("dtype",), "precision"),
-    **dict.fromkeys(("dropout", "p_dropout"), "dropout_rate"),
-    **dict.fromkeys(("wd",), "weight_decay"),
-    **dict.fromkeys(("schedule", "scheduler", "lr_schedule"), "learning_rate_schedule"),
-    **dict.fromkeys(("interval", "lr_interval"), "learning_rate_interval"),
-    **dict.fromkeys(("warmup", "warmup_steps", "warm_up"), "warm_up_steps"),
-    **dict.fromkeys(("clip", "grad_clip", "max_grad_norm"), "gradient_clip"),
-    **dict.fromkeys(("position", "positional_encoding", "pos_enc"), "positions"),
 }
-"""What others call a key of a specification or a field, and what it is called here."""
+"""What others call a key of a specification, and what it is called here. Fields add their own other
+names where they are declared."""
 
 
 def nearest(name: str, known: list[str]) -> str:

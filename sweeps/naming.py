@@ -14,8 +14,9 @@ from itertools import chain, count
 from typing import Any
 
 from seqcls.config import ABOUT, IMPORTED, RunConfig, default_fields
+from seqcls.declarations import About
 from seqcls.errors import SeqclsError
-from seqcls.fields import fields_unread
+from seqcls.fields import fields_unread, readers
 from seqcls.imported import MODEL, PREFIX, fields_known, in_columns
 from seqcls.strings.datasets import dataset_of
 from sweeps.grid.budgets import BUDGET, EARLIEST
@@ -135,8 +136,8 @@ def place_of(field: str) -> tuple[Any, ...]:
         return 1, FIRST.index(field), field
     if field.startswith(PREFIX):
         return 2, 0, field
-    about = ABOUT[field]
-    if about.group == "Task" and "kind" not in about.readers:
+    about = ABOUT.get(field, About(None))
+    if about.group == "Task" and "kind" not in readers().get(field, ()):
         return 0, about.place, field
     # What reads other settings comes before these.
     return 2 + _ORDER.index(about.group), not field.endswith("_sampler"), about.place

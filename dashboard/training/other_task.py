@@ -11,8 +11,8 @@ import streamlit as st
 from dashboard import page
 from dashboard.actions import PROBLEM, control
 from dashboard.text import format_value
-from dashboard.training import form, settings
-from seqcls.config import default_fields
+from dashboard.training import form
+from seqcls.config import ABOUT, default_fields
 from seqcls.errors import ReadOnlyError, SeqclsError
 from seqcls.strings.datasets import remember
 from seqcls.tasks import TASKS
@@ -59,7 +59,7 @@ def _choose() -> None:
             name,
             key=_key(name),
             placeholder=format_value(default_fields()[name]) or "such as ab",
-            help=settings.meanings().get(name),
+            help=ABOUT[name].line,
         )
     st.button("Add to the list", on_click=_add, args=(task,), type="primary")
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 from jaxtyping import Bool, Float, Int64, UInt8
 
-from seqcls.config import NetworkConfig
+from seqcls.declarations import Fields
+from seqcls.network import NetworkConfig
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import Task
 
@@ -24,6 +25,18 @@ Outputs = np.ndarray
 """The numbers that a model's head gives for each string: (string), or (string, output)."""
 
 
+DRAWN = ("positive", "uniform", "edited", "near", "border")
+"""Ways in which strings of languages are drawn: positive ones, three of negative ones, and pairs of
+one of each (`seqcls.sampling.border`)."""
+
+ErrorKind = Literal[
+    "stopped early", "went on", "repeats", "wrong token", "too much", "too little", "wrong answer"
+]
+"""How a wrong output of a transduction differs from its target, the first that holds: a proper
+prefix of it, a continuation of it, a loop at its end, or anything else. Of answers at every place
+the first wrong one: more than is right, less, or neither."""
+
+
 @dataclass(frozen=True, eq=False)
 class Examples:
     """Strings in the order in which they were drawn, with what is right of each."""
@@ -31,7 +44,7 @@ class Examples:
     strings: TokenStrings
     targets: Targets
     drawn: "UInt8[np.ndarray, ' string'] | None" = field(default=None, kw_only=True)
-    """The place in `seqcls.results.DRAWN` of how each was drawn; None where the sampler does not
+    """The place in `DRAWN` of how each was drawn; None where the sampler does not
     say."""
 
     @property
@@ -280,15 +293,13 @@ NO_LANGUAGE = " is no language: its answers are not yes or no"
 NO_TRANSDUCTION = " is no transduction: its models write no outputs"
 
 
-class Kind(ABC):
+class Kind(Fields, ABC):
     """One kind of answer. Its constructor takes nothing; it holds no state.
 
     What a kind need not say itself is as of one whose models read a string and answer it at once;
     such a kind is a subclass of `seqcls.kinds.membership.OneAnswer`.
     """
 
-    reads: ClassVar[frozenset[str]] = frozenset()
-    """Fields of a configuration that it reads; none where it is fixed."""
     sampler: ClassVar[str] = "uniform_inputs"
     """What draws its strings where a configuration names none."""
     shortcut_readers: ClassVar[tuple[str, ...]] = ()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Float
 
-from seqcls.config import NetworkConfig
 from seqcls.kinds.base import (
     ACCURACY,
     NO_TRANSDUCTION,
@@ -27,8 +26,10 @@ from seqcls.kinds.base import (
     TrainedModels,
     are_unanswered,
 )
+from seqcls.network import NetworkConfig
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import Task
+from seqcls.tasks.places import AnswersFields
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -84,7 +85,7 @@ class OneAnswer(Kind):
 class MembershipKind(OneAnswer):
     """Answers of languages; a positive logit means that the string is in it."""
 
-    reads: ClassVar[frozenset[str]] = frozenset({"answers"})
+    reads: ClassVar[frozenset[str]] = AnswersFields.reads
     shortcut_readers: ClassVar[tuple[str, ...]] = (
         *("length", "ends", "counts", "counts_trees", "bigrams", "trigrams"),
     )

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
-from seqcls.config import NetworkConfig
 from seqcls.kinds.base import (
     Ability,
     ErrorColumn,
+    ErrorKind,
     Examples,
     Kind,
     Measure,
@@ -27,11 +27,11 @@ from seqcls.kinds.base import (
     of_one_width,
 )
 from seqcls.kinds.transduction import SPECIAL_LETTERS, OutputAnswers, WrongOutput, per_string
-from seqcls.results import ErrorKind
+from seqcls.network import Head, NetworkConfig
 from seqcls.strings.alphabets import has_names
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD, Tokenizer
 from seqcls.tasks.base import Task
-from seqcls.tasks.places import NO_ANSWER, AtEveryPlace
+from seqcls.tasks.places import NO_ANSWER, AnswersFields, AtEveryPlace
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -78,7 +78,7 @@ class PlacesKind(Kind):
     """Answers at every place that are sets of bits, each read off a logit of its own."""
 
     of_bits: ClassVar[bool] = True
-    reads: ClassVar[frozenset[str]] = frozenset({"answers"})
+    reads: ClassVar[frozenset[str]] = AnswersFields.reads
     sampler: ClassVar[str] = "balanced_strings"
     defaults: ClassVar[Mapping[str, Any]] = {"attention_mask": "causal"}
     words: ClassVar[Words] = Words(
@@ -257,7 +257,7 @@ class NextSymbolsKind(PlacesKind):
     is tied to the embeddings. Those of `CLS`, `PAD` and `SEP` are never right.
     """
 
-    reads: ClassVar[frozenset[str]] = frozenset({"answers", "tied_embeddings"})
+    reads: ClassVar[frozenset[str]] = AnswersFields.reads | Head.reads
     sampler: ClassVar[str] = "uniform_inputs"
     every_string: ClassVar[bool] = False
 

@@ -9,17 +9,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
+from pydantic import Field
 
-from seqcls.config import NetworkConfig
+from seqcls.declarations import About, Fields
 from seqcls.kinds.base import (
     NO_LANGUAGE,
     Ability,
     Answers,
     ErrorColumn,
+    ErrorKind,
     Examples,
     Kind,
     Measure,
@@ -32,7 +34,7 @@ from seqcls.kinds.base import (
     Written,
     of_one_width,
 )
-from seqcls.results import ErrorKind
+from seqcls.network import Head, NetworkConfig
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD, Tokenizer
 from seqcls.tasks.base import Task
@@ -58,12 +60,21 @@ def end_id(network: NetworkConfig) -> int:
     return network.vocabulary_size - 1
 
 
+class WritingFields(Fields):
+    """loss_on: Which tokens a transduction's training loss counts: `all` has the input's too.
+    decoding: `greedy`: the likeliest token each time; `beam`: several outputs are kept at once.
+    beam_width: Outputs that `beam` keeps at once.
+    """
+
+    loss_on: Annotated[Literal["output", "all"], About("Training", 16)] = "output"
+    decoding: Annotated[Literal["greedy", "beam"], About("Task", 21)] = "greedy"
+    beam_width: Annotated[int, Field(ge=1, le=1_000), About("Task", 22)] = 5
+
+
 class TransductionKind(Kind):
     """Answers of transductions: strings."""
 
-    reads: ClassVar[frozenset[str]] = frozenset(
-        {"loss_on", "decoding", "beam_width", "tied_embeddings"}
-    )
+    reads: ClassVar[frozenset[str]] = WritingFields.reads | Head.reads
     shortcut_readers: ClassVar[tuple[str, ...]] = ("identity", "most_frequent", "aligned")
     defaults: ClassVar[Mapping[str, Any]] = {"attention_mask": "causal"}
     words: ClassVar[Words] = Words(

@@ -9,10 +9,17 @@ from collections.abc import Mapping
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.errors import ConfigError
 from seqcls.models import architectures, memories
-from seqcls.models.architectures import OF_ATTENTION as OF_ATTENTION
-from seqcls.models.architectures import OF_PICTURES, Architecture
-from seqcls.models.memories import OF_MIXING, MixingArchitecture
+from seqcls.models.architectures import Architecture
+from seqcls.models.memories import MixingArchitecture
 from seqcls.models.positions import POSITIONS, longest_readable, special_tokens
+from seqcls.network import (
+    DeltaProductFields,
+    Depth,
+    HybridFields,
+    MambaFields,
+    Pictures,
+    Positioned,
+)
 from seqcls.plugins import Registry
 
 IN_SCORES = ("none", "rotary", "alibi")
@@ -20,14 +27,15 @@ IN_SCORES = ("none", "rotary", "alibi")
 have no parameters."""
 
 
+_IN_HYBRIDS = HybridFields.reads - Depth.reads
+_OF_MEMORIES = (DeltaProductFields.reads | MambaFields.reads) - Depth.reads
+
+
 class Hybrid(MixingArchitecture):
     """A block for each letter of `layers`: what it says is what its blocks say."""
 
     path = "seqcls.models.hybrid:Hybrid"
-    reads = (OF_MIXING - {"num_blocks"}) | {
-        "layers", "positions", "attention_scale", "num_attention_heads", "attention_head_size",
-        "eigenvalue_range", "short_convolution", "householder_steps", "expand", "state_size",
-    }  # fmt: skip
+    reads = _IN_HYBRIDS | Positioned.reads | _OF_MEMORIES
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
@@ -133,7 +141,7 @@ def settings_of(config: RunConfig) -> frozenset[str]:
     letters = architectures_by_letter()
     of_blocks = [MODELS[letters[x]].reads for x in config.layers if x in letters]
     theirs = frozenset[str]().union(*of_blocks) - {"num_blocks", "attention_mask", "no_attend_cls"}
-    return (OF_MIXING - {"num_blocks"}) | {"layers"} | (theirs - {"attention_init_strategy"})
+    return _IN_HYBRIDS | (theirs - {"attention_init_strategy"})
 
 
 def check_network(config: NetworkConfig, longest: Mapping[str, int]) -> None:
@@ -151,7 +159,7 @@ def check_network(config: NetworkConfig, longest: Mapping[str, int]) -> None:
             obstacle = registry[name].obstacle(config)
         if obstacle is not None:
             raise ConfigError(obstacle)
-    if config.picture and not MODELS[config.architecture].reads >= OF_PICTURES:
+    if config.picture and not MODELS[config.architecture].reads >= Pictures.reads:
         raise ConfigError(
             f"architecture={config.architecture!r}: it reads tokens, and this task draws pictures; "
             "use 'paragraph_reader' or 'recurrent_attention'"

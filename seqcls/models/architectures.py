@@ -8,6 +8,13 @@ No PyTorch is loaded to ask. A class of models (`seqcls.models.base.Classifier`)
 from typing import Any, ClassVar
 
 from seqcls.config import NetworkConfig
+from seqcls.network import (
+    EncoderDecoderFields,
+    PictureReaderFields,
+    RecurrentAttentionFields,
+    RecurrentFields,
+    TransformerFields,
+)
 from seqcls.plugins import Loadable, load_path
 
 MOST_LETTERS = 64
@@ -163,28 +170,12 @@ def _picture_parameters(config: NetworkConfig) -> int:
 
 # Transformers.
 
-_OF_TRANSFORMERS = frozenset(
-    {
-        "num_blocks", "positions", "attention_mask", "readout", "attention_scale",
-        "norm_placement", "activation", "biases", "final_norm",
-    }
-)  # fmt: skip
-
-OF_ATTENTION = frozenset(
-    {
-        "num_attention_heads", "attention_head_size", "feed_forward_size", "layer_norm",
-        "layer_norm_eps", "no_attend_cls", "attention_init_strategy",
-        "feed_forward_init_strategy",
-    }
-)  # fmt: skip
-"""Fields of the first version that mean something to a Transformer alone."""
-
 
 class Transformer(Architecture):
     """One stream of tokens that attend to each other."""
 
     path = "seqcls.models.transformer:Transformer"
-    reads = _OF_TRANSFORMERS | OF_ATTENTION
+    reads = TransformerFields.reads
     several_outputs = True
     compiled_width = (128, 128)
     letter = "a"
@@ -225,7 +216,7 @@ class EncoderDecoder(Architecture):
     """An encoder of inputs, and a decoder of outputs that attends to it."""
 
     path = "seqcls.models.encoder_decoder:EncoderDecoder"
-    reads = (Transformer.reads - {"attention_mask", "readout"}) | {"embedding_scale"}
+    reads = EncoderDecoderFields.reads
     several_outputs = True
     compiled_width: ClassVar[tuple[int, int] | None] = (128, 128)
 
@@ -251,15 +242,11 @@ class EncoderDecoder(Architecture):
         return int(0.75 * config.num_blocks * config.num_attention_heads * tokens)
 
 
-OF_PICTURES = frozenset({"picture_blocks", "picture_channels"})
-"""Fields that an encoder of pictures reads."""
-
-
 class ParagraphReader(EncoderDecoder):
     """The same with an encoder of pictures."""
 
     path = "seqcls.models.encoder_decoder:ParagraphReader"
-    reads = EncoderDecoder.reads | OF_PICTURES
+    reads = PictureReaderFields.reads
     compiled_width = None
 
     @classmethod
@@ -297,7 +284,7 @@ class ParagraphReader(EncoderDecoder):
 class Recurrent(Architecture):
     """Layers of cells."""
 
-    reads = frozenset({"num_blocks", "readout", "biases"})
+    reads = RecurrentFields.reads
     several_outputs = True
     compiled_width = (512, 256)
     gates: ClassVar[int] = 1
@@ -346,7 +333,7 @@ class RecurrentAttention(Architecture):
     """A recurrent encoder and decoder."""
 
     path = "seqcls.models.recurrent_attention:RecurrentAttention"
-    reads = frozenset({"num_blocks", "attention", "biases"}) | OF_PICTURES
+    reads = RecurrentAttentionFields.reads
     several_outputs = True
 
     @classmethod

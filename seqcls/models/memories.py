@@ -7,23 +7,20 @@ from seqcls.models.architectures import (
     attention_width,
     no_blocks,
 )
-
-OF_MIXING = frozenset(
-    {
-        "num_blocks", "readout", "norm_placement", "activation", "biases", "final_norm",
-        "feed_forward_size", "layer_norm", "layer_norm_eps", "feed_forward_init_strategy",
-    }
-)  # fmt: skip
-"""Fields that every network of blocks with a mixer reads."""
-
-_HEADS = frozenset({"num_attention_heads", "attention_head_size"})
-_DELTA = OF_MIXING | _HEADS | {"eigenvalue_range", "short_convolution"}
+from seqcls.network import (
+    DeltaNetFields,
+    DeltaProductFields,
+    Heads,
+    MambaFields,
+    MixingFields,
+    MixingHeads,
+)
 
 
 class MixingArchitecture(Architecture):
     """Blocks that mix tokens from left to right; by default by heads with a square memory each."""
 
-    reads = OF_MIXING
+    reads = MixingFields.reads
     several_outputs = True
     compiled_width = (128, 128)
 
@@ -31,7 +28,7 @@ class MixingArchitecture(Architecture):
     def obstacle(cls, config: NetworkConfig) -> str | None:
         if (reason := Recurrent.obstacle(config)) is not None:
             return reason
-        if config.num_attention_heads == 0 and cls.reads >= _HEADS:
+        if config.num_attention_heads == 0 and cls.reads >= Heads.reads:
             return (
                 f"num_attention_heads=0 with architecture={config.architecture!r}: its memory is "
                 "in heads; use 1 or more"
@@ -77,7 +74,7 @@ class LinearAttention(MixingArchitecture):
     """Attention without a softmax."""
 
     path = "seqcls.models.mixing:LinearAttention"
-    reads = OF_MIXING | _HEADS
+    reads = MixingHeads.reads
     letter = "l"
 
     @classmethod
@@ -89,7 +86,7 @@ class DeltaNet(LinearAttention):
     """A memory that forgets what it holds at a key before it writes there."""
 
     path = "seqcls.models.deltanet:DeltaNet"
-    reads = _DELTA
+    reads = DeltaNetFields.reads
     letter = "d"
 
 
@@ -97,7 +94,7 @@ class GatedDeltaNet(MixingArchitecture):
     """The same, and it fades."""
 
     path = "seqcls.models.gated_deltanet:GatedDeltaNet"
-    reads = _DELTA
+    reads = DeltaNetFields.reads
     letter = "g"
 
     @classmethod
@@ -109,7 +106,7 @@ class DeltaProduct(MixingArchitecture):
     """The same, written to several times with each token."""
 
     path = "seqcls.models.deltaproduct:DeltaProduct"
-    reads = _DELTA | {"householder_steps"}
+    reads = DeltaProductFields.reads
     letter = "p"
 
     @classmethod
@@ -126,7 +123,7 @@ class Mamba(MixingArchitecture):
     """Many small memories that decay."""
 
     path = "seqcls.models.mamba:Mamba"
-    reads = OF_MIXING | {"eigenvalue_range", "expand", "state_size"}
+    reads = MambaFields.reads
     letter = "m"
 
     @classmethod
@@ -143,7 +140,7 @@ class SLSTM(MixingArchitecture):
     """Exponential gates, and recurrent weights within a head."""
 
     path = "seqcls.models.slstm:SLSTM"
-    reads = OF_MIXING | _HEADS
+    reads = MixingHeads.reads
     letter = "s"
 
     @classmethod

@@ -6,16 +6,16 @@ Negative strings are uniform, or positive ones after random edits.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
+from seqcls.declarations import About
 from seqcls.errors import ConfigError
-from seqcls.kinds.base import Examples
-from seqcls.results import DRAWN
+from seqcls.kinds.base import DRAWN, Examples
 from seqcls.sampling import border, near
-from seqcls.sampling.distinct import DrawnByLength, Letters, Rows, Training
+from seqcls.sampling.distinct import DrawnByLength, DrawnFields, Letters, Rows, Training
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import LanguageTask, Task
 from seqcls.tasks.drawing import draw_many
@@ -92,6 +92,32 @@ BLOCK_TOKENS = 2**22
 """Strings are drawn in blocks of about so many tokens, to bound what the drawing takes."""
 
 
+Negatives = Literal["uniform", "edits", "mixed", "near", "border"]
+
+AS_TRAINED = "as_trained"
+"""Said of tests: what they are drawn by is what training is drawn by."""
+
+
+class BalancedFields(DrawnFields):
+    """negatives: How `balanced_strings` draws negative strings; `near`: up to a third of them are
+        positive ones with a token or two changed and no pair of neighbors that positive strings
+        lack; `border`: each is at edit distance 1 from a positive string.
+    negative_lengths: Whether a candidate that is positive is drawn again length and all, or a
+        negative string's length is uniform among those that have one, and kept; `nearest`: near
+        ones of a length without positive strings have the nearest length with some.
+    test_negatives: How negative test strings are drawn; `as_trained`: as `negatives` says.
+    test_strings: Which strings `balanced_strings` tests on; `random_and_border`: uniform ones, and
+        as many in pairs at edit distance 1, one in the language and one outside.
+    """
+
+    negatives: Annotated[Negatives, About("Strings", 3)] = "mixed"
+    negative_lengths: Annotated[Literal["redrawn", "uniform", "nearest"], About("Strings", 4)] = (
+        "redrawn"
+    )
+    test_negatives: Annotated[Literal["as_trained", Negatives], About("Strings", 25)] = "as_trained"
+    test_strings: Annotated[Literal["random", "random_and_border"], About("Strings", 30)] = "random"
+
+
 @dataclass(frozen=True)
 class BalancedStrings(DrawnByLength):
     """A string's label is a fair coin; its length is uniform; then the string is drawn.
@@ -115,7 +141,7 @@ class BalancedStrings(DrawnByLength):
     """
 
     task: LanguageTask
-    negatives: Literal["uniform", "edits", "mixed", "near", "border"]
+    negatives: Negatives
     negative_lengths: Literal["redrawn", "uniform", "nearest"] = "redrawn"
     train_set: Literal["fresh", "fixed"] = "fresh"
     test_strings: Literal["random", "random_and_border"] = "random"

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import RandomState
+from pydantic import Field
 
+from seqcls.declarations import About, Fields
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples, examples_of
 from seqcls.strings.token_strings import TokenStrings
@@ -15,6 +17,12 @@ from seqcls.tasks.letter_counts import ContainsAll
 
 MAX_FIXED_LENGTH_STRINGS = 1_000_000
 """All of them are held and trained on in every epoch."""
+
+
+class LengthFields(Fields, alone=True):
+    """sequence_length: Tokens of each string of `fixed_length`, `CLS` counted."""
+
+    sequence_length: Annotated[int, Field(ge=2, le=100), About("Strings", 13)] = 10
 
 
 @dataclass(frozen=True)

@@ -4,20 +4,28 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Int64
 
-from seqcls.config import PARTS
+from seqcls.declarations import PARTS, About, Fields, Share
 from seqcls.errors import ConfigError
-from seqcls.kinds import Examples
-from seqcls.results import DRAWN
+from seqcls.kinds.base import DRAWN, Examples
 from seqcls.strings.datasets import Dataset
 from seqcls.tasks.base import Task
 from seqcls.tasks.files import RowsTask, rows_in
 
 Rows = Int64[np.ndarray, " row"]
+
+
+class ShareFields(Fields):
+    """validation_share: The share of a file's distinct strings, where it has no split of that name.
+    test_share: The share for testing, like `validation_share`.
+    """
+
+    validation_share: Annotated[Share, About("Strings", 7)] = 0.1
+    test_share: Annotated[Share, About("Strings", 8)] = 0.2
 
 
 @dataclass(frozen=True)

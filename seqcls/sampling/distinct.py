@@ -6,13 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8, UInt64
+from pydantic import BeforeValidator, Field
 
 from seqcls.cache import remembered
-from seqcls.config import PARTS
+from seqcls.curricula import stages_as_json
+from seqcls.declarations import PARTS, About, Fields, Text
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples
 from seqcls.sampling.streams import Sampler, stream
@@ -29,6 +31,28 @@ MAX_REPEATED_DRAWS = 200
 
 MAX_TRAINED = 10**9
 """Strings of all epochs that tests can be kept disjoint from: 8 bytes each, and a copy."""
+
+
+LeastLength = Annotated[int, Field(ge=0, le=10_000)]
+
+
+class DrawnFields(Fields):
+    """min_length: Tokens of the shortest {} string.
+    train_lengths: Stages of training on longer and longer strings, the longest length of each and
+        the share of training at which it ends: `[[8, 0.2], [16, 0.5], [40, 1.0]]`, where the last
+        length is `train_max_length`. Nothing: all lengths from the start.
+    train_set: Whether `balanced_strings` draws new strings for every epoch, or shuffles the
+        first's.
+    disjoint: Whether strings that were trained on are kept out of a test set of `balanced_strings`
+        or `uniform_inputs`.
+    """
+
+    train_min_length: Annotated[LeastLength, About("Strings", 10)] = 0
+    validation_min_length: Annotated[LeastLength, About("Strings", 18)] = 0
+    test_min_length: Annotated[LeastLength, About("Strings", 24)] = 0
+    train_lengths: Annotated[Text, BeforeValidator(stages_as_json), About("Strings", 31)] = ""
+    train_set: Annotated[Literal["fresh", "fixed"], About("Strings", 5)] = "fresh"
+    disjoint: Annotated[bool, About("Strings", 6)] = False
 
 
 @dataclass(frozen=True)

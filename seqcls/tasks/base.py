@@ -6,13 +6,17 @@ says what is right of each. A `Language` is made from three answers about one te
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
+from pydantic import AfterValidator, Field
 
+from seqcls.declarations import About, Fields, Text
+from seqcls.strings.alphabets import alphabet_obstacle, composing_obstacle
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.strings.tokenizer import Tokenizer
+from seqcls.strings.tokenizer import MAX_LETTERS, Tokenizer
 
 
 class NotRegular(NamedTuple):
@@ -204,7 +208,39 @@ class DrawnInBulk(ABC):
         return letter_counts(self.alphabet, strings)
 
 
-class Language(ABC):
+def _check_tokens(alphabet: str) -> str:
+    names = alphabet.split(" ")
+    if "" in names and alphabet:
+        raise ValueError("expected visible tokens with one space between, such as 'push pop'")
+    if len(names) > 1 and max(map(len, names)) == 1:
+        # One language has one key.
+        raise ValueError("expected no spaces between tokens of one character, such as 'ab'")
+    tokens = names if len(names) > 1 else alphabet
+    obstacle = alphabet_obstacle(tokens) or composing_obstacle(tokens)
+    if obstacle is not None:
+        raise ValueError(obstacle)
+    return alphabet
+
+
+@dataclass(frozen=True)
+class Alphabet(Fields):
+    """alphabet: The tokens of `regular`, `counting` and `rewrite`, one character each; of the last
+    two also names with a space between, such as `push pop a`.
+    """
+
+    alphabet: Annotated[
+        str, Field(max_length=MAX_LETTERS), AfterValidator(_check_tokens), About("Task", 3)
+    ] = ""
+
+
+@dataclass(frozen=True)
+class PatternFields(Alphabet):
+    """pattern: The regular expression of `regular`, or what `rewrite` replaces."""
+
+    pattern: Annotated[Text, About("Task", 4, "regex expression")] = ""
+
+
+class Language(Fields, ABC):
     """A language from three answers: which texts belong, at which lengths any does, and one such.
 
     Of every length but 0 it is taken to have strings that do not belong, and enough of them that
@@ -212,7 +248,6 @@ class Language(ABC):
     """
 
     order_sensitive: ClassVar[bool] = True
-    reads: ClassVar[frozenset[str]] = frozenset()
 
     @property
     @abstractmethod

@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64, UInt8
 
 from seqcls.cache import MEMORY
+from seqcls.declarations import About, Text
 from seqcls.errors import ConfigError
 from seqcls.strings.alphabets import check_alphabet, tokens_of
 from seqcls.strings.token_strings import NO_LETTER
 from seqcls.strings.tokenizer import Tokenizer
-from seqcls.tasks.base import CountLanguage, DrawnInBulk
+from seqcls.tasks.base import Alphabet, CountLanguage, DrawnInBulk
 from seqcls.tasks.formulas import (
     MAX_VECTORS,
     Formula,
@@ -41,6 +42,13 @@ MOST_LEFT_OUT = 4
 
 
 @dataclass(frozen=True)
+class FormulaFields(Alphabet):
+    """formula: The formula over letter counts of `counting`."""
+
+    formula: Annotated[Text, About("Task", 6)] = ""
+
+
+@dataclass(frozen=True)
 class Counting(CountLanguage, DrawnInBulk):
     """Strings whose letter counts satisfy a formula are positive.
 
@@ -52,7 +60,7 @@ class Counting(CountLanguage, DrawnInBulk):
     """Text, one character a token, or with spaces between names; then kept as a tuple."""
     formula: str
 
-    reads: ClassVar[frozenset[str]] = frozenset({"alphabet", "formula"})
+    reads: ClassVar[frozenset[str]] = FormulaFields.reads
 
     def __post_init__(self) -> None:
         check_alphabet(self.alphabet, "counting")

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Bool, Int64
+from pydantic import Field
 
 from seqcls.cache import remembered
+from seqcls.declarations import About, Fields
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.automaton import Automaton, explore
 from seqcls.tasks.base import DEFECT, Language, LetterRow, NotRegular
@@ -17,17 +19,22 @@ BRACKETS = ("()", "()[]")
 
 
 @dataclass(frozen=True)
-class Dyck(Language):
+class Brackets(Fields):
+    """bracket_types: Bracket types of `dyck`: one, or two.
+    max_depth: Brackets open at once in `dyck`; 0 means no limit.
+    """
+
+    bracket_types: Annotated[int, Field(ge=1, le=2), About("Task", 8)] = 1
+    max_depth: Annotated[int, Field(ge=0, le=10_000), About("Task", 9)] = 0
+
+
+@dataclass(frozen=True)
+class Dyck(Brackets, Language):
     """Balanced brackets of one or two types, at most `max_depth` open at once (0: no limit).
 
     `(())()` and the empty string are positive; `)(`, `(()` and, with two types, `([)]` are
     negative.
     """
-
-    bracket_types: int
-    max_depth: int
-
-    reads: ClassVar[frozenset[str]] = frozenset({"bracket_types", "max_depth"})
 
     @property
     def alphabet(self) -> str:

@@ -5,12 +5,14 @@ or by the automaton in it, which knows of all.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
+from pydantic import Field
 
 from seqcls.cache import remembered
+from seqcls.declarations import About, Fields
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.strings.alphabets import has_names, tokens_of
 from seqcls.strings.automata import StoredAutomaton
@@ -18,7 +20,7 @@ from seqcls.strings.datasets import MAX_TOKENS, Content, Dataset, dataset_of
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks.automaton import Automaton, RegularLanguage, minimize
-from seqcls.tasks.base import LetterRow, Task, letter_counts
+from seqcls.tasks.base import Alphabet, LetterRow, Task, letter_counts
 from seqcls.tasks.transductions import TargetRow, Transduction
 
 Rows = Int64[np.ndarray, " row"]
@@ -78,19 +80,22 @@ def _by_letters(digest: str) -> dict[int, int]:
 
 
 @dataclass(frozen=True)
-class RowsTask:
+class FileFields(Fields):
+    """dataset: The digest of a file's content; specifications name the file, as `path`."""
+
+    dataset: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$"), About("Task", 2)] = ""
+
+
+@dataclass(frozen=True)
+class RowsTask(FileFields):
     """A task whose answers are known for the strings of a file, and of no others.
 
     Where rows of a string contradict each other, what most of them say is right; where there is no
     such answer, none is known.
     """
 
-    dataset: str
-    """The digest of the file's content."""
-
     name: ClassVar[str]
     """The task's name, by which files are told apart."""
-    reads: ClassVar[frozenset[str]] = frozenset({"dataset"})
     sampler: ClassVar[str] = "dataset_rows"
     """What alone draws its strings."""
 
@@ -233,7 +238,7 @@ class FromAutomaton(RegularLanguage):
     alphabet: Sequence[str]
     """Tokens besides those of the file; then kept with those, sorted."""
 
-    reads: ClassVar[frozenset[str]] = frozenset({"dataset", "alphabet"})
+    reads: ClassVar[frozenset[str]] = FileFields.reads | Alphabet.reads
     optional: ClassVar[frozenset[str]] = frozenset({"alphabet"})
     """The fields that may be empty."""
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Bool
 
 from seqcls.cache import remembered
+from seqcls.declarations import About, Fields
 from seqcls.errors import InvalidStringError
 from seqcls.permutation_groups import GroupName, group_tokens, inverse, prefix_products, products
 from seqcls.strings.token_strings import TokenStrings
@@ -18,16 +19,19 @@ from seqcls.tasks.transductions import TargetRow, Transduction
 
 
 @dataclass(frozen=True)
-class WordProblem(Language):
+class Elements(Fields):
+    """group: Whose elements are the tokens of `word_problem` and `write_products`."""
+
+    group: Annotated[GroupName, About("Task", 7)] = "Z5"
+
+
+@dataclass(frozen=True)
+class WordProblem(Elements, Language):
     """Elements of a group whose product, the first of them applied first, is the identity.
 
     With the group Z5, the numbers added modulo 5: `14`, `212` and the empty string are positive;
     `1` and `24` are negative.
     """
-
-    group: GroupName
-
-    reads: ClassVar[frozenset[str]] = frozenset({"group"})
 
     @property
     def alphabet(self) -> Sequence[str]:
@@ -67,12 +71,8 @@ def _automaton(group: GroupName) -> Automaton:
 
 
 @dataclass(frozen=True)
-class WriteProducts(Transduction):
+class WriteProducts(Elements, Transduction):
     """With the group Z5, the numbers added modulo 5, `134` becomes `143`."""
-
-    group: GroupName
-
-    reads: ClassVar[frozenset[str]] = frozenset({"group"})
 
     @property
     def alphabet(self) -> Sequence[str]:

@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
+from pydantic import AfterValidator, Field
 
 from seqcls.cache import remembered
+from seqcls.declarations import About, Fields
 from seqcls.errors import ConfigError
-from seqcls.strings.tokenizer import LETTERS
+from seqcls.strings.tokenizer import LETTERS, MAX_LETTERS
 from seqcls.tasks.automaton import Automaton
 from seqcls.tasks.base import (
     FLARE,
@@ -21,19 +23,36 @@ from seqcls.tasks.base import (
     random_bits,
 )
 
+MAX_REQUIRED_LETTERS = 10
+"""The sampler keeps a budget for each of the 2**r sets of required letters."""
+
+
+def _sort_letters(letters: str) -> str:
+    if not letters or len(set(letters)) < len(letters):
+        raise ValueError("expected distinct letters, at least one, such as 'ab'")
+    if len(letters) > MAX_REQUIRED_LETTERS:
+        raise ValueError(f"expected at most {MAX_REQUIRED_LETTERS} letters")
+    return "".join(sorted(letters))
+
 
 @dataclass(frozen=True)
-class ContainsAll(CountLanguage, DrawnInBulk):
+class RequiredLetters(Fields, alone=True):
+    """num_letters: The size of the alphabet of tasks over lowercase letters; others bring an
+        alphabet of their own.
+    required_letters: The letters that every positive string of `contains_all` holds.
+    """
+
+    num_letters: Annotated[int, Field(ge=1, le=MAX_LETTERS), About("Task", 10)] = 3
+    required_letters: Annotated[str, AfterValidator(_sort_letters), About("Task", 11)] = "ab"
+
+
+@dataclass(frozen=True)
+class ContainsAll(RequiredLetters, CountLanguage, DrawnInBulk):
     """Strings with every required letter are positive.
 
     With the letters `a` and `b` required: `baac` is positive; `aac`, `c{9}` and the empty string
     are negative.
     """
-
-    num_letters: int
-    required_letters: str
-
-    reads: ClassVar[frozenset[str]] = frozenset({"num_letters", "required_letters"})
 
     def __post_init__(self) -> None:
         outside = sorted(set(self.required_letters) - set(self.alphabet))

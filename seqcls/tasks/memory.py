@@ -8,17 +8,25 @@ Transformer - Always a Transformer?
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Float64, Int64, UInt8
+from pydantic import Field
 
 from seqcls.cache import remembered
+from seqcls.declarations import About, Fields
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.strings.automata import MAX_STATES
 from seqcls.tasks.automaton import Automaton, RegularLanguage, explore, minimize
 from seqcls.tasks.base import Language, LetterRow
-from seqcls.tasks.transductions import TargetRow, Transduction, numbered_tokens
+from seqcls.tasks.transductions import (
+    DistinctTokens,
+    TargetRow,
+    Tokens,
+    Transduction,
+    numbered_tokens,
+)
 
 WRITE, READ, IGNORE = range(3)
 BITS = 3
@@ -32,9 +40,28 @@ LETTERS = 10
 
 NOISE = "_"
 
+AS_OTHERS = 1.0
+"""A share said of tests: that of other strings."""
+
 
 @dataclass(frozen=True)
-class FlipFlop(RegularLanguage):
+class Ignored(Fields):
+    """ignore_share: The share of instructions between the first and the last of `flip_flop` and
+    `write_flip_flop` that are `i`: 0.98 is sparse, 0.1 dense.
+    """
+
+    ignore_share: Annotated[float, Field(ge=0, lt=1), About("Task", 30)] = 0.8
+
+
+@dataclass(frozen=True)
+class IgnoredInTests(Ignored):
+    """test_ignore_share: That share in test strings; 1: the same as in others."""
+
+    test_ignore_share: Annotated[float, Field(ge=0, le=1), About("Task", 34)] = AS_OTHERS
+
+
+@dataclass(frozen=True)
+class FlipFlop(Ignored, RegularLanguage):
     """Instructions to write (`w`), read (`r`) or ignore (`i`), a bit after each: the first writes,
     and every bit that is read is the one that was written last.
 
@@ -44,9 +71,6 @@ class FlipFlop(RegularLanguage):
     `w1i0r1`, `w0` and the empty string are positive; `w1r0`, `r1` and `w` are negative.
     """
 
-    ignore_share: float = 0.8
-
-    reads: ClassVar[frozenset[str]] = frozenset({"ignore_share"})
     alphabet = "wri01"
 
     @property
@@ -136,12 +160,9 @@ class MemoryTransduction(Transduction):
 
 
 @dataclass(frozen=True)
-class WriteFlipFlop(MemoryTransduction):
+class WriteFlipFlop(Ignored, MemoryTransduction):
     """`w1i0r` becomes `1`: the last instruction reads, and the bit is missing."""
 
-    ignore_share: float = 0.8
-
-    reads: ClassVar[frozenset[str]] = frozenset({"ignore_share"})
     alphabet = FlipFlop.alphabet
 
     @property
@@ -194,15 +215,11 @@ def keys_and_values(num_keys: int) -> Sequence[str]:
 
 
 @dataclass(frozen=True)
-class ConsistentPairs(Language):
+class ConsistentPairs(Tokens, Language):
     """Pairs of a key and a value: a key that was there before has the value that it had.
 
     `a1b0a1`, `b0` and the empty string are positive; `a1b0a0`, `a` and `1a` are negative.
     """
-
-    num_tokens: int = 2
-
-    reads: ClassVar[frozenset[str]] = frozenset({"num_tokens"})
 
     def __post_init__(self) -> None:
         _refuse_keys(self.num_tokens)
@@ -295,19 +312,11 @@ def _pairs(num_keys: int) -> Automaton:
     return minimize(made.table, made.accepting)
 
 
-Occurrence = Literal["last", "first", "unique"]
-
-
 @dataclass(frozen=True)
-class AssociativeRecall(MemoryTransduction):
+class AssociativeRecall(DistinctTokens, MemoryTransduction):
     """`a1b0a` becomes `1`: of pairs of a key and a value, the value that the key at the end had
     last.
     """
-
-    num_tokens: int = 2
-    distinct: bool = False
-
-    reads: ClassVar[frozenset[str]] = frozenset({"num_tokens", "distinct"})
 
     def __post_init__(self) -> None:
         _refuse_keys(self.num_tokens)
@@ -365,13 +374,15 @@ class AssociativeRecall(MemoryTransduction):
 
 
 @dataclass(frozen=True)
-class SelectiveCopy(MemoryTransduction):
+class AmongNoise(Tokens):
+    """data_tokens: Tokens of every input of `selective_copy` that are no noise."""
+
+    data_tokens: Annotated[int, Field(ge=1, le=1_000), About("Task", 31)] = 4
+
+
+@dataclass(frozen=True)
+class SelectiveCopy(AmongNoise, MemoryTransduction):
     """`a_ba__b` becomes `abab`: what is no noise, in its order."""
-
-    num_tokens: int = 2
-    data_tokens: int = 4
-
-    reads: ClassVar[frozenset[str]] = frozenset({"num_tokens", "data_tokens"})
 
     @property
     def alphabet(self) -> Sequence[str]:
@@ -413,14 +424,18 @@ class SelectiveCopy(MemoryTransduction):
 
 
 @dataclass(frozen=True)
-class Retrieval(MemoryTransduction):
+class Neighbors(Tokens):
+    """neighbor: Which token beside the one that `retrieval` looks for is its output.
+    occurrence: Which of that token's occurrences it looks for; `unique`: there is one.
+    """
+
+    neighbor: Annotated[Literal["right", "left"], About("Task", 32)] = "right"
+    occurrence: Annotated[Literal["last", "first", "unique"], About("Task", 33)] = "last"
+
+
+@dataclass(frozen=True)
+class Retrieval(Neighbors, MemoryTransduction):
     """`abaab` becomes `a`: what stands beside the token at the end, where it occurred before."""
-
-    num_tokens: int = 2
-    neighbor: Literal["right", "left"] = "right"
-    occurrence: Occurrence = "last"
-
-    reads: ClassVar[frozenset[str]] = frozenset({"num_tokens", "neighbor", "occurrence"})
 
     def __post_init__(self) -> None:
         if self.num_tokens < 2:

@@ -7,10 +7,11 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from seqcls.declarations import About, Fields
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import LetterRow, texts
 from seqcls.tasks.transductions import OneToken, Places, TargetPlaces, TargetRow, TextTransduction
@@ -59,13 +60,30 @@ LONGEST = 4_000
 
 
 @dataclass(frozen=True)
-class NumberTransduction(TextTransduction):
+class Base(Fields):
+    """base: The base of the numbers of arithmetic tasks."""
+
+    base: Annotated[Literal[2, 10], About("Task", 14)] = 2
+
+
+@dataclass(frozen=True)
+class Numbers(Base):
+    """digit_order: Whether numbers start with their highest or their lowest digit."""
+
+    digit_order: Annotated[Literal["most_first", "least_first"], About("Task", 15)] = "most_first"
+
+
+@dataclass(frozen=True)
+class Operands(Numbers):
+    """operand_lengths: `equal`: operands are padded with zeros to one length."""
+
+    operand_lengths: Annotated[Literal["free", "equal"], About("Task", 16)] = "free"
+
+
+@dataclass(frozen=True)
+class NumberTransduction(Numbers, TextTransduction):
     """Inputs are numbers with a mark after each; all numbers are written in one order."""
 
-    base: int = 2
-    digit_order: Literal["most_first", "least_first"] = "most_first"
-
-    reads: ClassVar[frozenset[str]] = frozenset({"base", "digit_order"})
     marks: ClassVar[str] = "="
 
     @property
@@ -135,12 +153,8 @@ class NumberTransduction(TextTransduction):
 
 
 @dataclass(frozen=True)
-class Calculation(NumberTransduction):
+class Calculation(Operands, NumberTransduction):
     """Two numbers: of lengths that are free, or padded with zeros to one length."""
-
-    operand_lengths: Literal["free", "equal"] = "free"
-
-    reads: ClassVar[frozenset[str]] = NumberTransduction.reads | {"operand_lengths"}
 
     @property
     def _is_equal(self) -> bool:
@@ -269,13 +283,10 @@ class SquareRoot(NumberTransduction):
 
 
 @dataclass(frozen=True)
-class ModularSum(OneToken, TextTransduction):
+class ModularSum(Base, OneToken, TextTransduction):
     """`0111` becomes `1`: the sum of the digits modulo the base."""
 
-    base: int = 2
-
     order_sensitive: ClassVar[bool] = False
-    reads: ClassVar[frozenset[str]] = frozenset({"base"})
 
     @property
     def alphabet(self) -> str:

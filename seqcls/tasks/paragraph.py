@@ -5,14 +5,16 @@ The input is the text, and so is the target. Lines end with `/`.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
+from seqcls.declarations import About
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.pictures import Page, glyphs_of
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.tasks.base import LetterRow
+from seqcls.tasks.base import Alphabet, LetterRow
 from seqcls.tasks.transductions import INPUT, TargetRow, Transduction
 
 BREAK = "/"
@@ -21,6 +23,20 @@ MAX_PIXELS = 2**20
 
 CHARACTERS, LINES = "characters", "lines"
 """Names of features."""
+
+
+@dataclass(frozen=True)
+class PageFields(Alphabet):
+    """line_length: Characters of a line of `paragraph` at most.
+    max_lines: Lines that a picture has room for.
+    font: `pillow`: its bitmap font; `digits`: ten handwritten ones of each.
+    distortion: Jitter, spacing, slant, faint ink and noise of pictures; 0 for none.
+    """
+
+    line_length: Annotated[int, Field(ge=1, le=200), About("Task", 17)] = 6
+    max_lines: Annotated[int, Field(ge=1, le=200), About("Task", 18)] = 6
+    font: Annotated[Literal["pillow", "digits"], About("Task", 19)] = "pillow"
+    distortion: Annotated[float, Field(ge=0, le=1), About("Task", 20)] = 0.0
 
 
 @dataclass(frozen=True)
@@ -40,9 +56,7 @@ class Paragraph(Transduction):
     distortion: float = 0.0
 
     decided_by = INPUT
-    reads: ClassVar[frozenset[str]] = frozenset(
-        {"alphabet", "line_length", "max_lines", "font", "distortion"}
-    )
+    reads: ClassVar[frozenset[str]] = PageFields.reads
 
     def __init__(
         self,

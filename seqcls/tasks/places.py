@@ -7,17 +7,19 @@ tokens that may follow a set, token ids as bits; of the minimal automaton its st
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Bool, Int64, Integer
 
-from seqcls.config import Answered
+from seqcls.declarations import About, Fields
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from seqcls.tasks.automaton import Automaton, language_automaton, minimize
 from seqcls.tasks.base import LanguageTask, LetterRow, PartlyKnown, Task
+
+Answered = Literal["string", "prefixes", "next_symbols", "states"]
 
 NO_ANSWER = -1
 """Stands at the places after a string's end."""
@@ -39,6 +41,15 @@ def samplers_of(answers: Answered) -> Sequence[str]:
     """What can draw strings: next symbols are asked of those in the language alone."""
     of_language = ("balanced_strings", "fixed_length")
     return ("uniform_inputs",) if answers == "next_symbols" else of_language
+
+
+class AnswersFields(Fields):
+    """answers: What is asked of a language: whether the string is in it, or at every place whether
+    the prefix is (`prefixes`), which tokens may follow (`next_symbols`), or in which state its
+    automaton is (`states`).
+    """
+
+    answers: Annotated[Answered, About("Task", 29)] = "string"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from seqcls.errors import InvalidStringError
 from seqcls.tasks.base import FLARE, Language, LetterRow, NotRegular, random_bits
 from seqcls.tasks.transductions import (
     INPUT,
+    DistinctTokens,
     Places,
     TargetPlaces,
     TargetRow,
@@ -189,13 +190,8 @@ class MissingDuplicate(Language):
 
 
 @dataclass(frozen=True)
-class TokenTransduction(Transduction):
+class TokenTransduction(DistinctTokens, Transduction):
     """Inputs are uniform strings of `num_tokens` tokens, or those that hold no token twice."""
-
-    num_tokens: int = 2
-    distinct: bool = False
-
-    reads: ClassVar[frozenset[str]] = frozenset({"num_tokens", "distinct"})
 
     @property
     def alphabet(self) -> Sequence[str]:

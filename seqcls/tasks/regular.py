@@ -10,7 +10,7 @@ such as a look around or a memory of groups, is refused by name.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from seqcls.cache import remembered
 from seqcls.errors import ConfigError
 from seqcls.strings.alphabets import check_alphabet
 from seqcls.tasks.automaton import Automaton, RegularLanguage, explore, minimize
+from seqcls.tasks.base import PatternFields
 from seqcls.tasks.patterns import CLASS, MAXREPEAT, class_members, obstacle, parse_pattern
 
 MAX_STEPS = 1_000_000
@@ -265,16 +266,11 @@ class _Reader:
 
 
 @dataclass(frozen=True)
-class Regular(RegularLanguage):
+class Regular(PatternFields, RegularLanguage):
     """Strings that a regular expression matches as a whole are positive.
 
     With the pattern `(ab)*`: `abab` and the empty string are positive; `aba` and `ba` are negative.
     """
-
-    alphabet: str
-    pattern: str
-
-    reads: ClassVar[frozenset[str]] = frozenset({"alphabet", "pattern"})
 
     def __post_init__(self) -> None:
         check_alphabet(self.alphabet, "regular")

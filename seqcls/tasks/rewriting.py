@@ -10,14 +10,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from seqcls.declarations import About, Text
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.strings.alphabets import check_alphabet, tokens_of
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.tasks.base import LetterRow
+from seqcls.tasks.base import LetterRow, PatternFields
 from seqcls.tasks.patterns import MAXREPEAT, class_members, obstacle, parse_pattern
 from seqcls.tasks.transductions import INPUT, NEIGHBORS, TargetRow, Transduction
 
@@ -219,6 +220,15 @@ def _truncate(text: str) -> str:
 
 
 @dataclass(frozen=True)
+class RewriteFields(PatternFields):
+    r"""replacement: What `rewrite` puts in the place of every match of `pattern`; `\1` is its first
+    group.
+    """
+
+    replacement: Annotated[Text, About("Task", 5)] = ""
+
+
+@dataclass(frozen=True)
 class Rewrite(Transduction):
     r"""`cabb` becomes `cbba` with the pattern `a(b+)` and the replacement `\1a`."""
 
@@ -226,7 +236,7 @@ class Rewrite(Transduction):
     pattern: str = ""
     replacement: str = ""
 
-    reads: ClassVar[frozenset[str]] = frozenset({"alphabet", "pattern", "replacement"})
+    reads: ClassVar[frozenset[str]] = RewriteFields.reads
 
     def __post_init__(self) -> None:
         check_alphabet(self.alphabet, "rewrite")

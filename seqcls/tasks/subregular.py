@@ -10,10 +10,12 @@ import string
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import ClassVar, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import numpy as np
+from pydantic import Field
 
+from seqcls.declarations import About, Fields, Seed
 from seqcls.errors import ConfigError
 from seqcls.subregular.classes import CLASSES
 from seqcls.subregular.decisions import Subregular
@@ -47,24 +49,40 @@ is soon found.
 Member = TypeVar("Member")
 
 
+LanguageClass = Literal[
+    "SL", "coSL", "SP", "coSP", "LT", "LTT", "PT", "PLT", "TSL", "TcoSL", "TLT", "TLTT", "TPLT",
+    "SF", "Zp", "Reg",
+]  # fmt: skip
+
+
 @dataclass(frozen=True)
-class RandomSubregular(RegularLanguage):
+class ClassFields(Fields):
+    """language_class: The class of `subregular`, as MLRegTest names it: `SL` strictly local, `TPLT`
+        piecewise locally testable on a tier.
+    width: Letters of the longest block or subsequence that decides, of `Zp` the prime that letters
+        are counted modulo.
+    threshold: Occurrences of a block that `LTT` tells apart, blocks one after another that `PLT`
+        does.
+    alphabet_size: Letters of `subregular`.
+    tier_size: Letters on the tier, of the classes that have one: all others are left out.
+    language_seed: Which of the languages of these fields.
+    """
+
+    language_class: Annotated[LanguageClass, About("Task", 23)] = "SL"
+    width: Annotated[int, Field(ge=1, le=7), About("Task", 24)] = 2
+    threshold: Annotated[int, Field(ge=1, le=10), About("Task", 25)] = 2
+    alphabet_size: Annotated[int, Field(ge=2, le=64), About("Task", 26)] = 4
+    tier_size: Annotated[int, Field(ge=1, le=63), About("Task", 27)] = 2
+    language_seed: Annotated[Seed, About("Task", 28)] = 0
+
+
+@dataclass(frozen=True)
+class RandomSubregular(ClassFields, RegularLanguage):
     """A random language of a subregular class and of none smaller, the same for ever by its fields.
 
     The first that is strictly local of width 2: `bd` and `abc` are positive; `db` and `adbc` are
     negative.
     """
-
-    language_class: str
-    width: int
-    threshold: int
-    alphabet_size: int
-    tier_size: int
-    language_seed: int
-
-    reads: ClassVar[frozenset[str]] = frozenset(
-        {"language_class", "width", "threshold", "alphabet_size", "tier_size", "language_seed"}
-    )
 
     def __post_init__(self) -> None:
         name, width = self.language_class, self.width

@@ -2,11 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Int64, UInt8
+from pydantic import Field
 
+from seqcls.declarations import About, Fields
 from seqcls.errors import InvalidStringError
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
@@ -23,7 +26,26 @@ INPUT, NEIGHBORS = "the input itself", "the token at the same place and its neig
 """What shortcut readers look at that may decide an output."""
 
 
-class Transduction(ABC):
+@dataclass(frozen=True)
+class Tokens(Fields):
+    """num_tokens: Tokens that inputs of `copy`, `reverse`, `duplicate`, `sort`, `write_odds_first`,
+    `retrieval` and, beside noise, `selective_copy` may hold; keys of `associative_recall` and
+    `consistent_pairs`, which have as many values.
+    """
+
+    num_tokens: Annotated[int, Field(ge=1, le=200), About("Task", 12)] = 2
+
+
+@dataclass(frozen=True)
+class DistinctTokens(Tokens):
+    """distinct: Whether no input of the first five holds a token twice, and none of
+    `associative_recall` a key.
+    """
+
+    distinct: Annotated[bool, About("Task", 13)] = False
+
+
+class Transduction(Fields, ABC):
     """A task from three answers: which inputs there are, one such, and what is right of it.
 
     Inputs and outputs are strings over one alphabet. Of some strings over it nothing may be right:
@@ -32,7 +54,6 @@ class Transduction(ABC):
 
     kind: ClassVar[str] = "transduction"
     order_sensitive: ClassVar[bool] = True
-    reads: ClassVar[frozenset[str]] = frozenset()
 
     @property
     @abstractmethod

@@ -5,9 +5,16 @@ from typing import Any
 
 import pandas as pd
 
-from seqcls.config import ANY_SAMPLER, AS_TRAINED, PARTS, REPORT_SAMPLER, RunConfig
-from seqcls.curricula import frozen_parts, stages_of
+from seqcls.config import (
+    ANY_SAMPLER,
+    AS_TRAINED,
+    PARTS,
+    REPORT_SAMPLER,
+    RunConfig,
+)
+from seqcls.curricula import stages_of
 from seqcls.engines.member import steps_of_epoch
+from seqcls.fields import phrases_of
 from seqcls.imported import MODEL, PREFIX, unfold
 from seqcls.problem import Problem, resolve
 from seqcls.sampling.balanced import BalancedStrings
@@ -166,15 +173,9 @@ def _optimizer(config: RunConfig) -> str:
         f" that falls {curve}, after every {config.learning_rate_interval}, to "
         f"{rate * factor:g} at epoch {config.max_num_epochs:,}"
     )
-    decayed = " of matrices alone" * (config.decay != "all" and config.weight_decay > 0)
-    frozen = frozen_parts(config.freeze).items()
     parts = _join(
         (True, f"AdamW with learning rate {rate:g}{falls * (factor != 1)}"),
-        (config.warm_up_steps, f"a warm-up of {count(config.warm_up_steps, 'step')}"),
-        *((True, f"{part} fixed until {until:.0%} of training") for part, until in frozen),
-        (True, f"weight decay {config.weight_decay:g}{decayed}"),
-        (config.gradient_clip, f"gradients clipped to norm {config.gradient_clip:g}"),
-        (config.dropout_rate, f"dropout {config.dropout_rate:g}"),
+        *((True, phrase) for phrase in phrases_of(config)),
     )
     loss = "cross-entropy" if config.train_loss == "default" else config.train_loss
     return f"{parts}; loss: {loss}; {config.precision}."

@@ -1,9 +1,14 @@
 """What holds of every field of a configuration, and the keys under which databases name runs."""
 
 import datetime
+import importlib
+import json
 import math
+import os
 import re
+import sys
 import tomllib
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
@@ -11,17 +16,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from dashboard.training.settings import FIELDS, meanings
+from benchmarks.fields import page
+from dashboard.training.settings import FIELDS
 from seqcls.config import ABOUT, PARTS, RunConfig, default_fields
 from seqcls.errors import ConfigError, SpecError
-from seqcls.fields import READERS, fields_unread, strings_read
+from seqcls.fields import fields_unread, readers, strings_read
 from seqcls.fields import test_set_key as key_of_test
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
+from seqcls.plugins import foreign_fields
 from seqcls.problem import configuration, resolve
 from sweeps.grid.spec import load_specs, parse_spec
 from tests.conftest import ROOT, asset
 from tests.databases import rows
+from tests.plugins import python
 
 # Keys are stored in databases: a change of these orphans every run that anybody has trained.
 KEY_OF_THE_DEFAULTS = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
@@ -87,7 +95,7 @@ def test_the_key_hashes_only_what_differs_from_the_defaults() -> None:
     assert RunConfig(layer_norm_eps=-0.0).key == RunConfig(layer_norm_eps=0.0).key
     assert RunConfig(required_letters="ba").key == RunConfig(required_letters="ab").key
     with pytest.raises(ValidationError, match="Instance is frozen"):
-        RunConfig().hidden_size = 3  # type: ignore[misc]
+        RunConfig().hidden_size = 3
 
 
 def test_only_initial_values_may_differ_within_a_group() -> None:
@@ -165,9 +173,122 @@ def test_every_field_has_a_group_a_place_of_its_own_and_a_line_on_the_form() -> 
     places = [(about.group, about.place) for about in ABOUT.values() if about.group is not None]
     assert len(set(places)) == len(places)
     assert {group for group, _ in places} == set(FIELDS)
-    lines = meanings()
-    assert set(grouped) <= set(lines)
-    assert all(len(line) > 10 and line.endswith((".", "off.")) for line in lines.values())
+    assert all(len(about.line) > 10 and about.line.endswith(".") for about in ABOUT.values())
+
+
+FADING = """
+from typing import Annotated
+from pydantic import Field
+from seqcls.declarations import About
+from seqcls.models.layers import Linear
+from seqcls.models.mixing import Mixing, SteppingMixer
+
+class FadingMixer(SteppingMixer):
+    def __init__(self, config):
+        super().__init__(config)
+        self.keeping = Linear(config.hidden_size, config.hidden_size, bias=True)
+
+    def nothing(self, state):
+        return (state.new_zeros(state.shape),)
+
+    def step(self, state, kept):
+        share = self.config.slowest * self.keeping(state).sigmoid()
+        memory = share * kept[0] + (1 - share) * state
+        return memory, (memory,)
+
+class Fading(Mixing):
+    '''slowest: The most that `fading` keeps of a number. Not less than nothing.'''
+
+    slowest: Annotated[
+        float,
+        Field(gt=0, le=1),
+        About("Network", also="slow", told=lambda run: f"fading by {run.slowest:g}"),
+    ] = 1.0
+    mixer = FadingMixer
+    letter = "f"
+"""
+
+ASKED = """
+import json
+from benchmarks.fields import page
+from dashboard.training.settings import FIELDS
+from seqcls.config import ABOUT, RunConfig
+from seqcls.fields import limits_of, phrases_of
+from seqcls.problem import configuration, obstacle_of, resolve
+
+own = {"task": "parity", "architecture": "fading", "readout": "last", "slowest": 0.5}
+blocks = {**own, "architecture": "hybrid", "layers": "fd"}
+config, hybrid = configuration(own), configuration(blocks)
+print(json.dumps({
+    "keys": [RunConfig().key, RunConfig(no_attend_cls=True, layer_norm_eps=0.0).key, config.key],
+    "network": [resolve(config).network.slowest, resolve(hybrid).network.slowest],
+    "phrases": phrases_of(config),
+    "others": phrases_of(configuration({"task": "parity"})),
+    "place": FIELDS["Network"][-1],
+    "shown": [ABOUT["slowest"].line, limits_of("slowest")],
+    "refused": [
+        obstacle_of({"slowest": 0.5}),
+        obstacle_of({**own, "slowest": 2.0}),
+        obstacle_of({"slow": 1}),
+    ],
+    "stored": config.changed,
+}))
+"""
+
+
+def test_a_field_of_a_package_is_one_declaration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "fading.py").write_text(FADING)
+    about = tmp_path / "fading-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: fading\nVersion: 1.0\n")
+    points = "[seqcls.{}]\nfading = fading:Fading\n"
+    (about / "entry_points.txt").write_text(points.format("models") + points.format("fields"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(ROOT)]))
+    ended = python("-c", ASKED)
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    assert found["keys"][:2] == [KEY_OF_THE_DEFAULTS, KEY_OF_THE_REPORT]
+    assert found["network"] == [0.5, 0.5]
+    assert found["phrases"][-1] == "fading by 0.5"
+    assert "fading" not in "".join(found["others"])
+    assert found["place"] == "slowest"
+    assert found["shown"] == ["The most that `fading` keeps of a number.", "> 0, ≤ 1"]
+    unread, beyond, unknown = found["refused"]
+    assert unread == "slowest=0.5: not read by architecture 'transformer'; leave it out"
+    assert beyond == "slowest=2.0: expected less than or equal to 1"
+    assert "did you mean 'slowest'?" in unknown
+    # Where the package is not installed, what was stored keeps its key.
+    assert RunConfig.from_stored(found["stored"]).key == found["keys"][2]
+    with pytest.raises(ConfigError, match="unknown field 'slowest'"):
+        RunConfig.from_mapping(found["stored"])
+
+
+def test_a_field_of_a_package_that_cannot_be_declared_is_told_and_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = tmp_path / "fading-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: fading\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[seqcls.fields]\nfading = fading:Fading\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for text, reason in (
+        ("", "has no attribute 'Fading'"),
+        (FADING.replace("slowest:", "width:"), "declares width, which is there"),
+        (FADING.replace("slowest: The", "The"), "declares slowest: expected a line"),
+        (FADING.replace("] = 1.0", "]"), "declares slowest, without a default"),
+        (f"from __future__ import annotations{FADING}", "declares no field: expected"),
+    ):
+        (tmp_path / "fading.py").write_text(text)
+        sys.modules.pop("fading", None)
+        importlib.invalidate_caches()
+        with pytest.warns(UserWarning, match=f"fading==1.0: its seqcls.fields .*{reason}"):
+            assert foreign_fields(RunConfig.model_fields) == {}
+
+
+def test_the_page_of_fields_is_made_of_their_declarations() -> None:
+    assert (ROOT / "docs" / "fields.md").read_text() == page(), "python -m benchmarks.fields"
 
 
 def table_of(page: str) -> dict[str, list[str]]:
@@ -179,7 +300,7 @@ def table_of(page: str) -> dict[str, list[str]]:
 
 def test_every_field_and_every_choice_is_described_in_the_docs() -> None:
     pages = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))
-    for field in READERS:
+    for field in readers():
         assert f"`{field}`" in pages or f"`{field} = " in pages, field
     table = table_of("models.md")
     choices = {

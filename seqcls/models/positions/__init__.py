@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from seqcls.config import NetworkConfig
+from seqcls.network import DrawnPlaces, LearnedPlaces
 from seqcls.plugins import Loadable, Registry, UnfitError
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
@@ -50,9 +51,6 @@ class Scheme(Loadable):
         return None
 
 
-_RANDOMIZED = frozenset({"position_range"})
-
-
 class NoPositions(Scheme):
     """Tokens that differ by nothing but what they are."""
 
@@ -64,7 +62,7 @@ class Sinusoidal(Scheme):
     """Waves that are added to embeddings."""
 
     path = "seqcls.models.positions.schemes:Sinusoidal"
-    reads = _RANDOMIZED
+    reads = DrawnPlaces.reads
     is_compiled = True
 
 
@@ -72,7 +70,7 @@ class Learned(Scheme):
     """A table whose rows are added to embeddings."""
 
     path = "seqcls.models.positions.schemes:Learned"
-    reads = _RANDOMIZED | {"position_draw"}
+    reads = LearnedPlaces.reads
     is_compiled = True
 
     @classmethod
@@ -116,7 +114,7 @@ class Rotary(Scheme):
     """Queries and keys that are turned."""
 
     path = "seqcls.models.positions.schemes:Rotary"
-    reads = _RANDOMIZED
+    reads = DrawnPlaces.reads
     is_compiled = True
 
     @classmethod
@@ -133,7 +131,7 @@ class Alibi(Scheme):
     """Scores that fall with the distance."""
 
     path = "seqcls.models.positions.schemes:Alibi"
-    reads = _RANDOMIZED
+    reads = DrawnPlaces.reads
     is_compiled = True
 
 

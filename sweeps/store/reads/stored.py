@@ -61,7 +61,7 @@ def read_config(text: str, key: str | None = None) -> RunConfig:
         ValueError: it is none, or has another key.
     """
     try:
-        config = RunConfig.from_mapping(json.loads(text))
+        config = RunConfig.from_stored(json.loads(text))
     except (ConfigError, ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"cannot be read ({' '.join(str(error).split())[:200]})") from None
     if key is not None and config.key != key:
