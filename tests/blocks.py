@@ -33,7 +33,7 @@ _FENCE = re.compile(
 SERVES = ("seqcls dashboard", "seqcls mcp --db runs.db")
 """They go on until they are ended; other tests start them."""
 
-TRAINS = ("sweep", "work", "more")
+TRAINS = ("sweep", "try", "work", "more")
 """They train in this process, since starting others takes most of the time."""
 
 SETS_UP = ("make ", "python3 -m venv ", ".venv/bin/", "git clone ", "source ", "cd ")

@@ -152,7 +152,7 @@ def compare_all(
     if not 1 < len(ids) <= MOST_PAIRED:
         raise ConfigError(
             f"{count(len(ids), 'configuration')} with finished runs: every pair of 2 to "
-            f"{MOST_PAIRED} can be compared; name them, or a sweep by --sweep"
+            f"{MOST_PAIRED} can be compared; name them, or a sweep"
         )
     parts = [
         differences(store, selection, second, ids[:place]).assign(b=second)

@@ -57,7 +57,7 @@ def specify(
         for text in settings:
             field, _, written = text.partition("=")
             # It says which fields there are, and whether a value follows.
-            condition(text.split(",")[0], f"--set {text}")
+            condition(text.split(",")[0], Parameter("settings", text))
             values[field] = typed.values_of(field, written)
     tasks, nets = typed.tasks_of(task), typed.networks_of(networks)
     name = name or _name_of(task)

@@ -2,6 +2,7 @@
 what proofs assume of compiled code holds.
 """
 
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -35,7 +36,7 @@ def train_tomita(pattern: str) -> TrainedModel:
     return TrainedModel(problem, result.kept_weights)
 
 
-PROVED = {
+PROVED: Mapping[str, Callable[[], TrainedModel]] = {
     "parity of docs/proofs.md": lambda: by_hand(8.0),
     "parity, GRU": lambda: by_hand(12.0, "gru"),
     "last letter, LSTM": adder,

@@ -38,9 +38,8 @@ TABLE = rows(LANGUAGES_PAGE)
 def test_every_task_has_a_row_and_the_languages_with_names_are_counted() -> None:
     assert sorted(TABLE) == LANGUAGES
     assert sorted(rows(TRANSDUCTIONS_PAGE)) == TRANSDUCTIONS
-    for page in ("README.md", "docs/asking.md"):
-        (told,) = re.findall(r"(\d+)\s+more have names", (ROOT / page).read_text())
-        assert int(told) == len(set(LANGUAGES) - {"regular", "counting", "subregular"})
+    (told,) = re.findall(r"(\d+)\s+more have names", (ROOT / "docs" / "asking.md").read_text())
+    assert int(told) == len(set(LANGUAGES) - {"regular", "counting", "subregular"})
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
@@ -79,7 +78,8 @@ def test_the_tables_of_what_readers_reach_are_those_of_every_task_and_of_the_csv
     found = pd.read_csv(ROOT / "docs" / "shortcuts.csv").fillna({"decided_by": ""})
     assert sorted(set(found["task"])) == sorted([*LANGUAGES, *TRANSDUCTIONS])
     page = (ROOT / "docs" / "shortcuts.md").read_text()
-    assert "wherever nothing that readers look at decides the\nlanguage, but for two" in page
+    told = " ".join(page.split())
+    assert "wherever nothing that readers look at decides the language, but for two" in told
     assert above_aim(found) == ["bucket_sort", "flip_flop"]
     for name, table in readers_tables(found).items():
         assert f"<!-- {name} -->\n\n{table}\n\n<!-- end of {name} -->" in page

@@ -173,7 +173,7 @@ def _read_changed(
             column = table[name].astype(table[name].dtype if known else new[name].dtype)
             columns[name] = column.copy()
             columns[name].array[rows] = new[name].astype(column.dtype).array
-    return _with_proofs(db, table.assign(**columns))
+    return _with_proofs(db, table.assign(**{str(x): y for x, y in columns.items()}))
 
 
 def finished_runs(store: Store, selection: Selection = EVERY) -> pd.DataFrame:

@@ -307,7 +307,8 @@ def recent(store: Store, seconds: float) -> dict[int, tuple[int, Spans]]:
     with store.read() as connection:
         for sweep_id, started, finished, number in connection.execute(times):
             ended, spans = found.get(sweep_id, (0, []))
-            spans += [(started, finished)] * (started is not None)
+            if started is not None:
+                spans.append((started, finished))
             found[sweep_id] = (ended + number * (finished is not None and finished >= since), spans)
     return found
 
