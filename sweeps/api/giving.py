@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from seqcls.standalone import network_json, network_said, source_of
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.text import count, list_values
 from seqcls.weights import to_bytes
-from sweeps.api.models import trained_model
+from sweeps.api.models import model, trained_model
 from sweeps.files import refuse_taken, whole_files
 from sweeps.grid.written_spec import toml_of
 from sweeps.store.database import Store
@@ -187,13 +186,4 @@ def _ids(problem: Problem) -> dict[str, int]:
 
 def load_run(db: str | Path, run: int | str, epoch: int | None = None) -> RunModel:
     """Implements `seqcls.load_run`."""
-    store = open_reader(db)
-    run_id = queries.find_run(store, run)
-    model = trained_model(store, run_id, epoch)
-    if epoch is not None:
-        # Test results are of the best one.
-        return model
-    scores = queries.length_scores(store, [run_id])
-    shares = 1 - scores["wrong"] / scores["tested"]
-    by_length = tuple(zip(scores["length"].tolist(), shares.tolist(), strict=True))
-    return replace(model, by_length=by_length)
+    return model(open_reader(db), run, epoch)

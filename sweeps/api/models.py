@@ -5,6 +5,7 @@ What a verdict or a proof finds is stored, where the file may be written.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Any
@@ -81,7 +82,15 @@ def model(store: Store, run: int | str, epoch: int | None = None) -> RunModel:
     Raises:
         UnknownRunError: there is no such run, or it has no such weights.
     """
-    return trained_model(store, queries.find_run(store, run), epoch)
+    run_id = queries.find_run(store, run)
+    model = trained_model(store, run_id, epoch)
+    if epoch is not None:
+        # Test results are of the best one.
+        return model
+    scores = queries.length_scores(store, [run_id])
+    shares = 1 - scores["wrong"] / scores["tested"]
+    by_length = tuple(zip(scores["length"].tolist(), shares.tolist(), strict=True))
+    return replace(model, by_length=by_length)
 
 
 def _question(name: str) -> Callable[..., Any]:
