@@ -69,7 +69,7 @@ class Hybrid(MixingArchitecture):
     @classmethod
     def not_compiled(cls, config: NetworkConfig) -> str | None:
         for part, _ in cls._blocks(config):
-            if part.compiled_width is None:
+            if part.compiled_width is None or not part.path:
                 return f"layers={config.layers!r}: blocks of {part.letter!r} are not compiled"
         return super().not_compiled(config)
 

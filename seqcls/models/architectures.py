@@ -52,7 +52,8 @@ class Architecture(Loadable):
     @classmethod
     def not_compiled(cls, config: NetworkConfig) -> str | None:
         """Why the compiled engines have no such network; None where they have."""
-        if cls.compiled_width is None:
+        # One from outside has no program, whatever it derives from.
+        if cls.compiled_width is None or not cls.path:
             return f"architecture={config.architecture!r} is not compiled"
         at_tokens = config.head != "string"
         if config.hidden_size > (widest := cls.compiled_width[at_tokens]):

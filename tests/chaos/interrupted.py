@@ -65,6 +65,10 @@ COMMANDS: dict[str, list[str]] = {
         *("import", "given", "--task", '{"task": "contains_all", "test_max_length": 12}'),
         *("--db", "runs.db"),
     ],
+    "try": [
+        *("try", "first", "--seeds", "1", "--set", "train_size=256", "--set", "max_num_epochs=1"),
+        *("--workers", "0", "--db", "runs.db"),
+    ],
     "give": ["give", "done/0", "out", "--db", "runs.db"],
     "export": ["export", "out", "--db", "runs.db"],
     "export answers": ["export", "out", "--format", "jsonl", "--db", "runs.db"],

@@ -35,13 +35,13 @@ from tests.world import KINDS, TESTED, Kind, parts_from_outside
 ENDLESS = {"dashboard", "mcp"}
 """Commands that run until they are ended."""
 
-OWN_FILES = {"check"}
-"""The command on certificates: `test_proofs`."""
+OWN_FILES = {"check", "try"}
+"""The commands on certificates, `test_proofs`, and of a first question, `test_trying`."""
 
 ALWAYS = {
     "db", "yes", "workers", "times", "seconds", "rounds", "length",
     "automaton strings", "import task", "import dataset", "import sweep",
-    "more budget", "report names", "report out",
+    "more budget", "report names", "report out", "compare names",
 }  # fmt: skip
 """Options that are always given: they keep a command short, or say what it is about."""
 
@@ -53,9 +53,10 @@ INSTEAD = {
 NOT_ALONE = {
     "watch", "force", "replace", "columns", "engine", "device", "dask", "precision",
     "import adapter", "import tokens", "import seed", "import settings",
+    "compare sweeps", "compare every_pair",
 }  # fmt: skip
-"""Options that have no cell: they say how and not what, have a command wait for more, or are about
-weights from elsewhere (`test_loading`).
+"""Options that have no cell: they say how and not what, have a command wait for more, are about
+weights from elsewhere (`test_loading`), or of many configurations (`test_every_pair`).
 """
 
 CHOICES = ("conditions", "model_seeds", "outcome", "failing", "learned_at", "below")
@@ -175,7 +176,7 @@ class Cell(Models):
             "source": lambda: self.string,
             "sweep": lambda: self.kind.name, "sweeps": lambda: self.kind.name,
             "spec": self.spec,
-            "a": lambda: str(self.run_id), "b": lambda: str(self.runs[-1]["run_id"]),
+            "names": lambda: f"{self.run_id}\n{self.runs[-1]['run_id']}",
             "folder": lambda: str(self.folder / "out"), "out": lambda: str(self.folder / "out"),
             "save": lambda: str(self.folder / "saved"), "yes": lambda: None,
             "db": lambda: str(self.db), "epoch": lambda: "1", "beam": lambda: "2",
@@ -252,7 +253,7 @@ def arguments(cell: Cell, command: str, variant: tuple[str, ...]) -> list[str]:
         if parameter.param_type_name == "option" and (is_flag or value is not None):
             found.append(parameter.opts[0])
         if value is not None:
-            found.append(value)
+            found += value.split("\n")
     return found
 
 

@@ -227,7 +227,9 @@ def test_the_answer_stands_first_and_the_link_has_the_rest(monkeypatch: pytest.M
     assert len(table) == 7
     assert table.iloc[0]["generalize_of"] == "8 of 8 (68% to 100%)"
     assert list(table["generalize_of"])[-2] == "1 of 8 (2% to 47%)"
-    assert {"hidden_size", "num_attention_heads", "parameters"} < set(table), "in the table's file"
+    assert {"hidden_size", "num_attention_heads", "num_parameters"} < set(table), (
+        "in the table's file"
+    )
     charts = len(app.get("vega_lite_chart"))
     assert charts == 7
     # Another baseline, another measure: the link alone gives the same.

@@ -103,7 +103,18 @@ class Lanes(CompiledEngine):
     ) -> Float[np.ndarray, "member string *output"]:
         if problem.at_places:
             return cell_of(problem.network).answers(weights, problem.task, strings)
-        return lane_logits(problem.network, weights, strings)
+        logits = lane_logits(problem.network, weights, strings)
+        # What letters give to a first layer is a product with all letters, so that the infinity of
+        # one makes a NaN of the others: whether it is one, the readable model decides.
+        unknown = np.flatnonzero(np.isnan(logits).any(axis=0))
+        if len(unknown):
+            from seqcls.engines.pytorch.engine import PyTorchStrings
+
+            readable = PyTorchStrings()
+            logits[:, unknown] = readable.logits(
+                problem, weights, strings.take(unknown), device=device
+            )
+        return logits
 
     def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
         # Of an input nothing is asked, whatever training asks of it.
