@@ -5,7 +5,7 @@ Padding comes after a string, so no state that is read depends on it.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import torch
 from jaxtyping import Float, Int64
@@ -152,7 +152,13 @@ class LSTMCell(Cell):
 
     @staticmethod
     def kernel(states: Tensor, start: Tensor, weights: list[Tensor], settings: Settings) -> Tensor:
-        return torch.lstm(states, (start, start), weights, *settings)[0]
+        # oneDNN's makes a number of a NaN.
+        mkldnn: Any = torch.backends.mkldnn
+        was_on, mkldnn.enabled = mkldnn.enabled, False
+        try:
+            return torch.lstm(states, (start, start), weights, *settings)[0]
+        finally:
+            mkldnn.enabled = was_on
 
 
 class Recurrence(NamedTuple):

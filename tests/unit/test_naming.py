@@ -130,7 +130,7 @@ def test_the_reports_models_have_short_names_and_a_protocol() -> None:
 
 def test_the_protocol_says_that_training_ended_when_all_was_right() -> None:
     row: dict[str, Any] = {"model_seed": 1, "epochs": 12, "tested": None}
-    row |= {"best_validation_loss": 9.0, "finished_at": None}
+    row |= {"best_validation_loss": 9.0, "finished_at": None, "num_parameters": None}
     fields = {"task": "parity", "stop_when_right": True, "min_validation_loss": 0.0}
     for epoch, words in {
         12: "the first at which all validation strings of trained lengths were right",

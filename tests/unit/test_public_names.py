@@ -12,13 +12,14 @@ PUBLIC = {
     "seqcls": "MODELS Problem RunConfig TASKS TrainedModel evaluate load_run open "
     "resolve sweep train",
     "sweeps.api": """
-        ablate automaton automaton_inside by_drawn causes compare config configurations convert data
+        ablate automaton automaton_inside by_drawn causes compare compare_all config
+        configurations convert data
         delete draw
         engines errors errors_of_run estimate explain export family figures fit_shortcuts give
         import_predictions import_strings in_both_precisions lengths load_weights log_results merge
         minimal model more open_store pack patch populations predict proofs protocol prove remedies
         report resume retry rules runs seeds sensitive shortcuts shortest states status stop submit
-        theory verdict verify work
+        theory try_task verdict verify work
     """,
 }
 """What people import; all else is this house's own and may change."""
