@@ -319,3 +319,15 @@ def test_the_specifications_in_the_docs_can_be_trained() -> None:
     text = (ROOT / "docs" / "languages.md").read_text()
     shown = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     assert [parse_spec(tomllib.loads(text)).num_runs() for text in shown] == [5, 5]
+
+
+def test_a_copy_with_other_values_has_a_key_of_its_own() -> None:
+    config = RunConfig(hidden_size=3)
+    assert config.key != RunConfig().key
+    copied = config.model_copy(update={"hidden_size": 4})
+    made = RunConfig(hidden_size=4)
+    assert (copied.key, copied.group_key, copied.changed) == (
+        made.key,
+        made.group_key,
+        made.changed,
+    )
