@@ -14,6 +14,10 @@ from typing import TypeVar
 
 Piece = TypeVar("Piece")
 
+before_loading: Callable[[], None] | None = None
+"""Called before code from outside is loaded: a command keeps its output apart from what that may
+print, then and later."""
+
 
 class Cancelled(BaseException):
     """Nobody waits for the answer; no `Exception`, so that what handles errors does not go on."""

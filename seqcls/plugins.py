@@ -7,7 +7,7 @@ A package that declares, for instance, `[project.entry-points."seqcls.tasks"]` w
 import importlib
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
@@ -17,16 +17,12 @@ from uuid import uuid4
 
 from pydantic.fields import FieldInfo
 
+from seqcls import cancellation
 from seqcls.cancellation import Cancelled
 from seqcls.declarations import FOREIGN, KNOWN, Fields, about_of, declared_by
 from seqcls.errors import PluginError, PluginMissingError, SeqclsError, describe_error
 
 Part = TypeVar("Part")
-
-
-before_loading: Callable[[], None] | None = None
-"""Called before code from outside is loaded: a command keeps its output apart from what that may
-print, then and later."""
 
 
 def load_path(path: str) -> Any:
@@ -171,8 +167,8 @@ class Registry(Mapping[str, Part], Generic[Part]):
         return first
 
     def _load(self, point: EntryPoint) -> Part:
-        if before_loading is not None:
-            before_loading()
+        if cancellation.before_loading is not None:
+            cancellation.before_loading()
         with self.wrap_errors(point.name):
             part: Any = point.load()
             if not isinstance(part, type):

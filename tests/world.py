@@ -245,7 +245,11 @@ def _overflown(run: PlannedRun) -> RunResult:
     """What the program itself finds of a model whose weights are finite and too large."""
     problem = run.problem
     (drawn,) = draw_initial([(problem, run.model_seed)])
-    weights = {name: np.full_like(value, LARGE) for name, value in drawn.items()}
+    # What the state gives is infinite, too, and of the other sign.
+    weights = {
+        name: np.full_like(value, -LARGE if name.endswith("state_weight") else LARGE)
+        for name, value in drawn.items()
+    }
     (evaluation,) = evaluate(problem, [weights])
     made = RunResult(
         [1.0], [1.0], 0.0, "strings", best_epoch=1, evaluation=evaluation,

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from seqcls import __version__, plugins
+from seqcls import __version__, cancellation
 from seqcls.errors import (
     ClusterError,
     MachineError,
@@ -124,7 +124,7 @@ def main() -> None:
     for end in (ends := ending_signals()):
         signal.signal(end, lambda number, _: sys.exit(128 + number))
     begin_output()
-    plugins.before_loading = keep_output_apart
+    cancellation.before_loading = keep_output_apart
     _show_log()
     name_database(None)
     warnings.showwarning = lambda message, *_, **__: say(f"seqcls: {message}", err=True)
@@ -146,7 +146,7 @@ def main() -> None:
             raise
         _fail(error, UNAVAILABLE)
     finally:
-        plugins.before_loading = None
+        cancellation.before_loading = None
         end_output()
         # What Python does at its very end cannot be interrupted without a traceback.
         for end in ends:

@@ -200,7 +200,7 @@ def test_how_weights_were_read_is_said(tmp_path: Path) -> None:
     assert "positions: pos, 20 places" in said[0].stdout
     assert "positions: no table of them in the file, read as a model without" in said[1].stdout
     for part in (
-        "read as transformer_encoder: architecture=transformer, hidden_size=8, num_attention_heads",
+        "read as transformer_encoder: ",
         "vocabulary: tokens.json: 0=0, 1=1, <cls>=2 (begin)",
         "tensors: embedding=tok.weight, head=out.weight",
         "given: heads=2\n",

@@ -226,7 +226,7 @@ def queued(package: Path, folder: Path, *names: str) -> Store:
 
 class Minimal(Recurrent):
     path = "minimal:Minimal"
-    compiled = None
+    compiled_width = None
     gates = 2
 
 

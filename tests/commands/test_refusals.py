@@ -86,7 +86,7 @@ COMMANDS: list[tuple[str | list[str], *tuple[str, ...]]] = [
     (f"ablate {RUN} --how off", "zero or mean"),
     (f"automaton {RUN} --states 0", "states=0", "more than 0"),
     (f"automaton {RUN} --seconds 0.00001", "before the first hypothesis"),
-    (f"give {RUN} new --as gpt2", "positions='none'", "positions='learned'"),
+    (f"give {RUN} new --as gpt2", "layer_norm_eps=0.0", "above 0"),
     (f"{BUDGET} 1x", "--budget 1x", "as 4x"),
     (f"{BUDGET} x", "--budget x", "as 4x"),
     (f"{BUDGET} 1", "--budget 1", "more epochs than 30"),

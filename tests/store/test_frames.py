@@ -82,11 +82,11 @@ def test_configurations_and_sweeps_are_counted_and_summed(small: Store) -> None:
         assert own.judged >= own.learned >= own.judged_beyond
         assert own.models == len(accuracies(small, seeds))
     settings = overview.settings(small)
-    assert list(settings.columns) == ["hidden_size", "train_sampler"], "those that differ"
+    assert list(settings.columns) == ["train_sampler", "hidden_size"], "those that differ"
     configs = queries.configs(small)
     for number, row in settings.iterrows():
         config = configs[int(str(number))]
-        assert (config.hidden_size, config.train_sampler) == tuple(row)
+        assert (config.train_sampler, config.hidden_size) == tuple(row)
     assert queries.configs(small, [2]) == {2: configs[2]}
 
 

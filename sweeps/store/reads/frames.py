@@ -110,7 +110,7 @@ shown within a minute, also while a sweep is in training.
 
 def _keep_table(db: Connection, scope: Selection, also: tuple[str, ...]) -> Kept:
     """What is kept of the database, with the runs in scope."""
-    kept = _bring_up_to_date(db)
+    kept = _bring_up_to_date(db, of_all=not scope.sweeps and scope.run_ids is None)
     key = (scope, also)
     if key not in kept.tables:
         # A page asks for the runs of one task, and of some of its configurations, of all it has.
@@ -126,14 +126,26 @@ def _keep_table(db: Connection, scope: Selection, also: tuple[str, ...]) -> Kept
     return kept
 
 
-def _bring_up_to_date(db: Connection) -> Kept:
-    """What is kept of the database, as it is now."""
+NOT_COUNTED = -1
+"""How many runs are done, where that was not asked."""
+
+
+def _bring_up_to_date(db: Connection, *, of_all: bool) -> Kept:
+    """What is kept of the database, as it is now.
+
+    Args:
+        of_all: whether all runs are asked about; a question about a few does not read which of all
+            runs are not done.
+    """
     state, before = _state_of(db), _kept.get(db.engine)
     if before is not None and before.state == state:
         return before
-    query = select(Run.id, Run.state).where(Run.state != RunState.DONE)
-    unfinished = dict(db.execute(query).all())
-    done = db.scalar(select(func.count()).where(Run.state == RunState.DONE)) or 0
+    unfinished: dict[int, str] = {}
+    done = NOT_COUNTED
+    if of_all or (before is not None and before.done != NOT_COUNTED):
+        query = select(Run.id, Run.state).where(Run.state != RunState.DONE)
+        unfinished = dict(db.execute(query).all())
+        done = db.scalar(select(func.count()).where(Run.state == RunState.DONE)) or 0
     now = Kept(state, time.monotonic(), unfinished, done, {}, {})
     if before is not None and (changed := _find_changed(before, now)):
         tables = {
