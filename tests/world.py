@@ -33,6 +33,8 @@ from tests.stock import stock
 LARGE = 1e38
 """A weight of which a sum is infinite in single precision."""
 
+LARGEST = float(np.finfo(np.float32).max)
+
 DIVERGED = "the loss is not finite"
 
 TINY: dict[str, Any] = {
@@ -247,7 +249,7 @@ def _overflown(run: PlannedRun) -> RunResult:
     (drawn,) = draw_initial([(problem, run.model_seed)])
     # What the state gives is infinite, too, and of the other sign.
     weights = {
-        name: np.full_like(value, -LARGE if name.endswith("state_weight") else LARGE)
+        name: np.full_like(value, -LARGEST if name.endswith("state_weight") else LARGE)
         for name, value in drawn.items()
     }
     (evaluation,) = evaluate(problem, [weights])
