@@ -287,7 +287,7 @@ class Recurrent(Architecture):
 
     reads = RecurrentFields.reads
     several_outputs = True
-    compiled_width = (512, 256)
+    compiled_width: ClassVar[tuple[int, int] | None] = (512, 256)
     gates: ClassVar[int] = 1
 
     @classmethod
