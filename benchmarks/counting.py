@@ -1,43 +1,32 @@
-"""Does counting decide what Transformers learn and generalize? Languages of a study, and its table.
+"""Does counting decide what Transformers learn and generalize? The languages of the study.
 
-python -m benchmarks.counting draw
-python -m benchmarks.counting [DATABASE ...]
+python -m benchmarks.counting
 
-The first draws the languages and writes the specifications `known/counting`, `counting_fresh` and
-`counting_controls`, always the same. The second writes every model of these sweeps that databases
-hold to `docs/results/counting.csv`, and from it the tables of `docs/counting.md`.
+draws them, and writes the specifications `known/counting`, `counting_fresh` and
+`counting_controls`, always the same.
 """
 
 import csv
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import tomli_w
 
-from benchmarks.known import DOCS, PARTS, finished_runs, markdown, name_model, put, with_outcomes
-from seqcls.interpretability.wording import percent, percents
+from benchmarks.known import DOCS
 from seqcls.problem import configuration, obstacle_of
 from seqcls.tasks.regular import Regular
 from seqcls.theory.classes import class_of
-from sweeps.api import open_store, runs
-from sweeps.statistics.populations import language_shares
-from sweeps.store.database import Store
 
 ROOT = DOCS.parent
 SPECS = ROOT / "sweeps" / "grid" / "specs" / "known"
 PUBLISHED = ROOT / "tests" / "assets" / "counting" / "languages.csv"
 """Languages whose label is published; those of the first sweep are drawn from them."""
-RESULTS = DOCS / "results" / "counting.csv"
 
 SEED = 2026
 LANGUAGES = 12
 """How many of each class, in the first sweep and among fresh ones."""
 CLASSES = ("level 0", "level 1 and more", "outside")
-
-SWEEPS = ("counting", "counting_fresh", "counting_controls")
 
 Language = tuple[str, str]
 """Its letters and its expression."""
@@ -205,83 +194,5 @@ def write_specifications() -> None:
         (SPECS / f"{name}.toml").write_text(tomli_w.dumps(body))
 
 
-# The table.
-
-
-def study_models(store: Store, sweeps: Sequence[str]) -> pd.DataFrame:
-    """One row a finished run of these sweeps, in their order.
-
-    Returns:
-        sweep, alphabet, pattern, counting, model (its name), model_seed, epochs, num_parameters;
-        tested and wrong strings, within and beyond trained lengths; solved_length.
-    """
-    every = [finished_runs(store, name).assign(sweep=name) for name in sweeps]
-    found = pd.concat(every, ignore_index=True)
-    found["model"] = [
-        name_model(row)
-        + (", shifted" if row["position_draw"] == "shifted" else "")
-        + (", stops when right" if not row["train_more_steps"] else "")
-        + (f", width {row['hidden_size']}" if row["hidden_size"] != FIXED["hidden_size"] else "")
-        for row in found.to_dict("records")
-    ]
-    counts = [f"{name}_{part}" for part in PARTS for name in ("tested", "wrong")]
-    named = ["sweep", "alphabet", "pattern", "counting", "model", "model_seed", "epochs"]
-    return found[[*named, "num_parameters", *counts, "solved_length"]]
-
-
-def study_tables(found: pd.DataFrame) -> dict[str, str]:
-    """By mark, a Markdown table of each sweep: of the languages of each class the share of seeds
-    that learned, and of these the share that generalizes, with 95% intervals over languages.
-    """
-    models = with_outcomes(found)
-    outcomes = models["generalizes"].map({True: "generalizes", False: "fails beyond"})
-    models["outcome"] = outcomes.where(models["learned"], "not learned")
-    models["language"] = models["alphabet"] + " " + models["pattern"]
-    inside = models["counting"].where(models["counting"].isin(("level 0", "outside")), CLASSES[1])
-    models["class"] = inside
-    return {f"counting: {name}": _table(own) for name, own in models.groupby("sweep", sort=False)}
-
-
-def _table(models: pd.DataFrame) -> str:
-    shares = language_shares(models, ["model", "class"], least=1).set_index(["model", "class"])
-    rows = []
-    for model in models["model"].unique():
-        cells = [
-            _cell(shares.loc[(model, name)]) if (model, name) in shares.index else "—"
-            for name in CLASSES
-        ]
-        rows.append([str(model), *cells])
-    return markdown([["learned · of these generalize", *CLASSES], *rows])
-
-
-def _cell(row: "pd.Series[Any]") -> str:
-    parts = []
-    for part in ("learned", "generalize"):
-        if row[f"{part}_languages"]:
-            ends = percents(row[f"{part}_low"], row[f"{part}_high"], 0)
-            parts.append(f"{percent(row[part], 0)} ({ends}; {row[f'{part}_languages']:.0f})")
-        else:
-            parts.append("—")
-    return " · ".join(parts)
-
-
-def main(arguments: Sequence[str]) -> None:
-    if list(arguments) == ["draw"]:
-        write_specifications()
-        return
-    found = []
-    for db in arguments:
-        store = open_store(db)
-        names = {name for own in runs(store)["sweeps"] for name in own}
-        found.append(study_models(store, [x for x in SWEEPS if x in names]))
-    if found:
-        pd.concat(found, ignore_index=True).to_csv(RESULTS, index=False)
-    if RESULTS.exists():
-        page = DOCS / "counting.md"
-        text = page.read_text(encoding="utf-8")
-        tables = study_tables(pd.read_csv(RESULTS, keep_default_na=False))
-        page.write_text(put(text, tables), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    write_specifications()
