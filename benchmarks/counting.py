@@ -17,7 +17,15 @@ import numpy as np
 import pandas as pd
 import tomli_w
 
-from benchmarks.known import DOCS, PARTS, finished_runs, markdown, name_model, put, with_outcomes
+from benchmarks.known import (
+    DOCS,
+    LENGTH_PARTS,
+    finished_runs,
+    markdown,
+    name_model,
+    put,
+    with_outcomes,
+)
 from seqcls.interpretability.wording import percent, percents
 from seqcls.problem import configuration, obstacle_of
 from seqcls.tasks.regular import Regular
@@ -196,8 +204,10 @@ def write_specifications() -> None:
         fixed = dict(FIXED)
         varied = {x for entry in spec["configurations"] for x in entry}
         for entry in spec["configurations"]:
+            # A field that differs anywhere stands in every entry, and not among the fixed ones.
             for field in varied & fixed.keys():
                 entry.setdefault(field, fixed[field])
+            # Refused here rather than when the sweep is submitted.
             configuration({**fixed, **{x: y for x, y in entry.items() if x != "model_seeds"}})
         head = {"name": name, "description": spec["description"], "model_seeds": "0..7"}
         fixed = {x: y for x, y in fixed.items() if x not in varied}
@@ -224,7 +234,7 @@ def study_models(store: Store, sweeps: Sequence[str]) -> pd.DataFrame:
         + (f", width {row['hidden_size']}" if row["hidden_size"] != FIXED["hidden_size"] else "")
         for row in found.to_dict("records")
     ]
-    counts = [f"{name}_{part}" for part in PARTS for name in ("tested", "wrong")]
+    counts = [f"{name}_{part}" for part in LENGTH_PARTS for name in ("tested", "wrong")]
     named = ["sweep", "alphabet", "pattern", "counting", "model", "model_seed", "epochs"]
     return found[[*named, "num_parameters", *counts, "solved_length"]]
 
