@@ -30,14 +30,14 @@ BACK = (8, 16, 38)
 LONGEST_WORD, BEFORE, OVER, STATES = 10, 240, 480, 24
 
 
-def sample(asked: TrainedModel) -> Samples:
+def sample(trained: TrainedModel) -> Samples:
     """States that the model is seen in when it is proved."""
-    steps, wanted = PrefixStates.of(asked), language_automaton(asked.task)
+    steps, automaton = PrefixStates.from_model(trained), language_automaton(trained.task)
     assert steps is not None
-    assert wanted is not None
-    kind = str(asked.config.architecture)
-    refined = refine(steps, wanted, kind)
-    return Walker(steps, refined, kind, False, Cells.of(asked).cells).search().samples
+    assert automaton is not None
+    kind = str(trained.config.architecture)
+    refined = refine(steps, automaton, kind)
+    return Walker(steps, refined, kind, False, Cells.from_model(trained).cells).search().samples
 
 
 def widths(samples: Samples) -> Iterator[tuple[int, float]]:
@@ -71,8 +71,10 @@ def growth(
     for place in range(BEFORE + OVER):
         token = word[place % len(word)] + FIRST_LETTER
         states = np.tanh(states @ state_weight.T + given[token])
+        # Before, the states settle into what the repeated word makes of them.
         if place >= BEFORE:
             changes = (1 - states**2)[:, :, None] * (state_weight @ changes)
+            # Back to length 1 at every letter: the product of so many derivatives would vanish.
             size = np.linalg.norm(changes, axis=(1, 2))
             changes, grown = changes / size[:, None, None], grown + np.log(size)
     ends = np.exp(grown / OVER) - 1
@@ -82,16 +84,16 @@ def growth(
 def main(db: str, ids: list[int]) -> None:
     store = open_store(db)
     for number in ids:
-        asked = model(store, number)
-        samples, cells = sample(asked), Cells.of(asked)
-        print(f"run {number}: {asked.config.pattern}")
+        trained = model(store, number)
+        samples, cells = sample(trained), Cells.from_model(trained)
+        print(f"run {number}: {trained.config.pattern}")
         print("  apart after the same last letters:", {n: round(x, 2) for n, x in widths(samples)})
         rng = np.random.default_rng(0)
         states = samples.values[rng.integers(len(samples.values), size=STATES)].astype(float)
         found = []
-        for word in rotations_once(asked.num_letters):
+        for word in rotations_once(trained.num_letters):
             least, most = growth(cells, states, np.array(word))
-            found.append((most, least, asked.display(word)))
+            found.append((most, least, trained.display(word)))
         for most, least, shown in sorted(found, reverse=True)[:4]:
             print(f"  {shown}: a change grows by {least:.1%} to {most:.1%} a letter")
 

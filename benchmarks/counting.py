@@ -185,8 +185,10 @@ def write_specifications() -> None:
         fixed = dict(FIXED)
         varied = {x for entry in spec["configurations"] for x in entry}
         for entry in spec["configurations"]:
+            # A field that differs anywhere stands in every entry, and not among the fixed ones.
             for field in varied & fixed.keys():
                 entry.setdefault(field, fixed[field])
+            # Refused here rather than when the sweep is submitted.
             configuration({**fixed, **{x: y for x, y in entry.items() if x != "model_seeds"}})
         head = {"name": name, "description": spec["description"], "model_seeds": "0..7"}
         fixed = {x: y for x, y in fixed.items() if x not in varied}

@@ -20,7 +20,15 @@ import vl_convert
 from scipy import stats
 
 from benchmarks.counting import CLASSES, FIXED
-from benchmarks.known import DOCS, PARTS, finished_runs, markdown, name_model, put, with_outcomes
+from benchmarks.known import (
+    DOCS,
+    LENGTH_PARTS,
+    finished_runs,
+    markdown,
+    name_model,
+    put,
+    with_outcomes,
+)
 from seqcls.interpretability.wording import percent, percents
 from sweeps.api import open_store, runs
 from sweeps.statistics.populations import language_shares
@@ -61,7 +69,7 @@ def study_models(store: Store, sweeps: Sequence[str]) -> pd.DataFrame:
         + (f", width {row['hidden_size']}" if row["hidden_size"] != FIXED["hidden_size"] else "")
         for row in found.to_dict("records")
     ]
-    counts = [f"{name}_{part}" for part in PARTS for name in ("tested", "wrong")]
+    counts = [f"{name}_{part}" for part in LENGTH_PARTS for name in ("tested", "wrong")]
     named = ["sweep", "alphabet", "pattern", "counting", "model", "model_seed", "epochs"]
     return found[[*named, "num_parameters", *counts, "solved_length"]]
 
@@ -137,7 +145,7 @@ def _cell(row: "pd.Series[Any]") -> str:
 
 def read_lines(models: pd.DataFrame) -> list[str]:
     """What separates what is learned, and what generalizes: a sentence a sweep and network."""
-    said = []
+    sentences = []
     for (sweep, model), own in models.groupby(["sweep", "model"], sort=False):
         if sweep == "counting_controls":
             continue
@@ -145,8 +153,8 @@ def read_lines(models: pd.DataFrame) -> list[str]:
             f"{OUTCOMES[part]}: " + ", ".join(_line(own, part, line) for line in LINES)
             for part in OUTCOMES
         ]
-        said.append(f"- **{model}, {SWEEPS[str(sweep)]}**: {'; '.join(parts)}.")
-    return said
+        sentences.append(f"- **{model}, {SWEEPS[str(sweep)]}**: {'; '.join(parts)}.")
+    return sentences
 
 
 def _line(models: pd.DataFrame, part: str, line: str) -> str:

@@ -15,7 +15,7 @@ from seqcls.models.positions import POSITIONS
 from seqcls.plugins import Registry
 from seqcls.tasks import TASKS
 
-MOST = 6
+MAX_LISTED_READERS = 6
 """Names of readers that a cell has; of more, what they are."""
 
 HEAD = """# Fields
@@ -38,8 +38,8 @@ def table(group: str) -> Iterator[str]:
     for name, about in ABOUT.items():
         if about.group == group:
             usual, values = default_fields()[name], limits_of(name)
-            said = str(usual).lower() if isinstance(usual, bool) else str(usual)
-            cells = (f"`{said}`" if said else "", values, who_reads(name), about.says)
+            usual_text = str(usual).lower() if isinstance(usual, bool) else str(usual)
+            cells = (f"`{usual_text}`" if usual_text else "", values, who_reads(name), about.says)
             yield f"| `{name}` | {' | '.join(x.replace('|', chr(92) + '|') for x in cells)} |"
     yield ""
 
@@ -56,7 +56,7 @@ def who_reads(name: str) -> str:
         for part in registries.get(kind, ())
         if name.removeprefix("test_") in registries[kind][part].reads
     ]
-    if not 0 < len(known) <= MOST:
+    if not 0 < len(known) <= MAX_LISTED_READERS:
         return ", ".join(f"`{part}`" for part in parts)
     return ", ".join(f"`{part}`" for part in known)
 

@@ -97,12 +97,14 @@ def _marginal_seconds() -> float:
         started = time.perf_counter()
         train_group(group, engine="fused")
         seconds.append(time.perf_counter() - started)
+    # The difference leaves out what beginning costs.
     return (seconds[1] - seconds[0]) / 50
 
 
 @njit
 def _multiply_add(rounds):  # type: ignore[no-untyped-def]
     factor, more = spread(np.float32(0.5)), spread(np.float32(1))
+    # Eight sums that do not depend on each other, so that none waits for the one before.
     a = b = c = d = e = f = g = h = more
     for _ in range(rounds):
         a, b, c, d = (
@@ -117,10 +119,12 @@ def _multiply_add(rounds):  # type: ignore[no-untyped-def]
 def _peak_flops() -> float:
     """What one core does at best: multiply-adds of single-precision numbers in registers."""
     rounds, sums = 1_000_000, 8
+    # Compiled before it is timed.
     _multiply_add(1)
     best = 0.0
     for _ in range(5):
         started = time.perf_counter()
         _multiply_add(rounds)
+        # A multiply-add is two operations.
         best = max(best, 2 * sums * LANES * rounds / (time.perf_counter() - started))
     return best

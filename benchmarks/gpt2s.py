@@ -186,19 +186,20 @@ def search(published: Published, loaded: TrainedModel, least: int) -> tuple[int,
     Returns:
         How many strings were asked about, and the string.
     """
-    rng, asked = np.random.default_rng(0), 0
+    rng, num_tried = np.random.default_rng(0), 0
     for length in published.lengths(least, BINS[-1][1]):
         tried = [published.draw(rng, length) for _ in range(AT_ONCE)]
         for _ in range(ROUNDS):
             right, margins = ask(published, loaded, tried)
-            asked += len(tried)
+            num_tried += len(tried)
             if not right.all():
-                return asked, tried[int(np.argmin(right))]
+                return num_tried, tried[int(np.argmin(right))]
+            # The fifth of which it is least sure is what the next strings are made of.
             unsure = [tried[x] for x in np.argsort(margins)[: AT_ONCE // 5]]
             tried = [x for own in unsure for x in _change(loaded, own, rng)]
             if not tried:
                 break
-    return asked, None
+    return num_tried, None
 
 
 def _change(loaded: TrainedModel, string: list[int], rng: np.random.Generator) -> Iterator[Any]:
@@ -228,16 +229,18 @@ def decide(published: Published, loaded: TrainedModel) -> str:
         if reached >= longest:
             return f"right on every string up to {longest}"
     else:
+        # Up to this length there are 32,766 strings, ties among them: few enough to try all.
         reached = 14
         bits = (np.arange(2**n)[:, None] >> np.arange(n) & 1 for n in range(1, reached + 1))
+        # A tie has no majority, and so no answer.
         rows = [row for own in bits for row in own.tolist() if 2 * sum(row) != len(row)]
         right, _ = ask(published, loaded, rows)
         if not right.all():
             return f"wrong on `{loaded.display(rows[int(np.argmin(right))])}`"
-    asked, string = search(published, loaded, reached + 1)
+    num_tried, string = search(published, loaded, reached + 1)
     known = f"right on every string up to {reached}"
     if string is None:
-        return f"{known}; none wrong of {asked:,} longer ones that were searched for"
+        return f"{known}; none wrong of {num_tried:,} longer ones that were searched for"
     return f"{known}; wrong on `{loaded.display(string)}` (length {len(string)}, by search)"
 
 
@@ -247,8 +250,8 @@ def rows_of(folder: Path) -> list[list[str]]:
     with tempfile.TemporaryDirectory() as temporary:
         for published in MODELS:
             loaded = load(published, folder, Path(temporary) / "runs.db")
-            said = json.loads((folder / published.folder / "published.json").read_text())
-            shares = list(said["accuracy"].values())
+            record = json.loads((folder / published.folder / "published.json").read_text())
+            shares = list(record["accuracy"].values())
             ends = [
                 stats.binomtest(round(x * A_BIN), A_BIN).proportion_ci(CONFIDENCE, "wilson")
                 for x in shares

@@ -39,7 +39,7 @@ MARKS = {"can": "•", "cannot": "✗"}
 """The mark of what theory predicts; none where nothing is known."""
 
 CELL = ["task", "model"]
-PARTS = ("within", "beyond")
+LENGTH_PARTS = ("within", "beyond")
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Comparison(WithFresh):
     named: str = "language"
     """What those names are of."""
     page: str = "known_results.md"
-    told: Callable[[Mapping[Hashable, Any]], Mapping[str, str]] | None = None
+    row_beginning: Callable[[Mapping[Hashable, Any]], Mapping[str, str]] | None = None
     """What a row of its table begins with, given its fields and what theory predicts: a text by
     column, what is published among them; else names or fields that differ."""
 
@@ -115,7 +115,7 @@ ATLASES = (
     Atlas("memory", "memory.md", ("memory", "memory_fresh"), ((17, 32), (33, 48))),
 )
 
-TOLD = {"flip_flop": "ignore_share", "regular": "pattern"}
+NAMED_FIELDS = {"flip_flop": "ignore_share", "regular": "pattern"}
 """The fields that are said beside a task's name."""
 
 GENERALIZES, FAILS = "generalizes", "fails beyond"
@@ -207,9 +207,9 @@ COMPARISONS = (
     Comparison("copying_controls", ((51, 100), (101, 150))),
     Comparison("binary_majority_word", ((51, 100), (101, 150))),
     Comparison("addition", ((23, 32), (33, 42))),
-    Comparison("next_symbols", ((51, 100), (101, 150)), told=tell_language),
-    Comparison("depth_hierarchy", ((51, 100), (101, 150)), told=tell_depth),
-    Comparison("memory_stops", ((17, 32), (33, 48)), page="memory.md", told=tell_stop),
+    Comparison("next_symbols", ((51, 100), (101, 150)), row_beginning=tell_language),
+    Comparison("depth_hierarchy", ((51, 100), (101, 150)), row_beginning=tell_depth),
+    Comparison("memory_stops", ((17, 32), (33, 48)), page="memory.md", row_beginning=tell_stop),
 )
 
 
@@ -242,7 +242,7 @@ def trained_models(
         reader reaches on the same test, in [0, 1], within and beyond.
     """
     found = counted_in(store, finished_runs(store, sweep), ranges)
-    for part in PARTS:
+    for part in LENGTH_PARTS:
         found[f"reader_{part}"] = found[f"shortcut_{part}"].round(4)
     found["task"] = list(map(name_task, found.to_dict("records")))
     found["model"] = list(map(name_model, found.to_dict("records")))
@@ -274,8 +274,8 @@ def compared_models(
     every = [finished_runs(store, name).assign(fresh=name != sweeps[0]) for name in sweeps]
     found = pd.concat(every, ignore_index=True)
     found = counted_in(store, found, ranges)
-    asked = ["predicted"] if predicted else []
-    named = [*differing_fields(found), "fresh", "model_seed", "epochs", *asked]
+    theory = ["predicted"] if predicted else []
+    named = [*differing_fields(found), "fresh", "model_seed", "epochs", *theory]
     return found[[*named, *_counts(ranges), "solved_length"]]
 
 
@@ -291,7 +291,7 @@ def counted_in(
 
 
 def _counts(ranges: Sequence[tuple[int, int]]) -> list[str]:
-    parts = [*PARTS, *map(range_name, ranges)]
+    parts = [*LENGTH_PARTS, *map(range_name, ranges)]
     return [f"{name}_{part}" for part in parts for name in ("tested", "wrong")]
 
 
@@ -302,7 +302,7 @@ def range_name(ends: tuple[int, int]) -> str:
 
 def name_task(run: Mapping[Any, Any]) -> str:
     """What a run's task is called, with the field in which those of one name differ."""
-    field = TOLD.get(str(run["task"]))
+    field = NAMED_FIELDS.get(str(run["task"]))
     return f"{run['task']}, {field}={run[field]}" if field else str(run["task"])
 
 
@@ -352,8 +352,8 @@ def atlas_cells(found: pd.DataFrame) -> pd.DataFrame:
     rates = cells_by_rate(found)
     # Of cells with one rate the loss may not be known.
     losses = rates["validation_loss"].fillna(0.0)
-    places = losses.groupby([rates[name] for name in CELL], sort=False).idxmin()
-    return rates.loc[places].reset_index(drop=True)
+    best_rows = losses.groupby([rates[name] for name in CELL], sort=False).idxmin()
+    return rates.loc[best_rows].reset_index(drop=True)
 
 
 def is_learned(cells: pd.DataFrame) -> "pd.Series[bool]":
@@ -384,15 +384,15 @@ def sums(cells: pd.DataFrame) -> str:
     """How many cells are learned, of those that theory excludes and of the others."""
     excluded, able = cells["predicted"] == "cannot", is_learned(cells)
     open_cells, learned = int((~excluded).sum()), int((able & ~excluded).sum())
-    told = f"Of {len(cells)} cells"
+    sentence = f"Of {len(cells)} cells"
     if excluded.any():
         number = int((able & excluded).sum())
-        told += (
+        sentence += (
             f" theory excludes {int(excluded.sum())} at every length, and of these "
             f"{number} {'is' if number == 1 else 'are'} learned at the trained lengths. Of the "
             f"other {open_cells}"
         )
-    return told + (
+    return sentence + (
         f", {learned} are learned by {LEARNED_BY:.0%} of their seeds ({learned / open_cells:.0%})."
     )
 
@@ -474,18 +474,18 @@ def read_memories(found: pd.DataFrame) -> list[str]:
     seeds = every.groupby(CELL)["model_seed"].nunique()
     least, most = int(seeds.min()), int(seeds.max())
     number = f"{least}" if least == most else f"{least} to {most}"
-    said = [
+    sentences = [
         f"**Trained**: {len(every)} models of {len(seeds)} cells, {number} "
         f"seed{'s' * (most > 1)} each."
     ]
     for task, own in every.groupby("task", sort=False):
-        said.append(f"**`{task}`**: {_read_task(own)}.")
+        sentences.append(f"**`{task}`**: {_read_task(own)}.")
     parity = every[every["task"] == "parity"]
-    asked = ["Gated DeltaNet, signed", "Transformers", "hybrids"]
-    groups = [parity[parity["family"] == name]["generalizes"] for name in asked]
+    families = ["Gated DeltaNet, signed", "Transformers", "hybrids"]
+    groups = [parity[parity["family"] == name]["generalizes"] for name in families]
     if all(map(len, groups)):
-        said.append(f"**Parity at three times the length**: {_read_parity(*groups)}.")
-    return said
+        sentences.append(f"**Parity at three times the length**: {_read_parity(*groups)}.")
+    return sentences
 
 
 def _read_task(own: pd.DataFrame) -> str:
@@ -497,10 +497,12 @@ def _read_task(own: pd.DataFrame) -> str:
         "some of": generalize.between(0, sums["learned"], inclusive="neither"),
         "none of": able & (generalize == 0),
     }
-    told = [f"{key} {_plainly(sums.index[x])}" for key, x in parts.items() if x.any()]
-    said = f"of the seeds that learned it, these generalize: {'; '.join(told)}" if told else ""
+    clauses = [f"{key} {_plainly(sums.index[x])}" for key, x in parts.items() if x.any()]
+    generalizing = (
+        f"of the seeds that learned it, these generalize: {'; '.join(clauses)}" if clauses else ""
+    )
     never = f"no seed of {_plainly(sums.index[~able])} learned it" if not able.all() else ""
-    return "; ".join(filter(None, (said, never)))
+    return "; ".join(filter(None, (generalizing, never)))
 
 
 def _plainly(families: Iterable[str]) -> str:
@@ -526,15 +528,17 @@ def _read_parity(
     solves, others = map(_solving, (gated, attending))
     return (
         f"networks of signed Gated DeltaNet {solves}, Transformers {others}, and {loses} "
-        f"({_of(hybrids)}; Fisher's exact test of the first and the last: {_p(p_value)})"
+        f"({_count_of(hybrids)}; Fisher's exact test of the first and the last: {_p(p_value)})"
     )
 
 
 def _solving(own: "pd.Series[bool]") -> str:
-    return f"solve it in {_of(own)} seeds" if own.any() else f"never solve it ({_of(own)})"
+    return (
+        f"solve it in {_count_of(own)} seeds" if own.any() else f"never solve it ({_count_of(own)})"
+    )
 
 
-def _of(own: "pd.Series[bool]") -> str:
+def _count_of(own: "pd.Series[bool]") -> str:
     return f"{int(own.sum())} of {len(own)}"
 
 
@@ -561,7 +565,7 @@ def sampled_models(store: Store, sweeps: Sequence[str]) -> pd.DataFrame:
         sums = read[read["drawn"].isin(ways)].groupby("config_id")[["tested", "right"]].sum()
         found[f"bigrams_{name}"] = found["config_id"].map(sums["right"] / sums["tested"])
     shares = [*KINDS, "bigrams_random", "bigrams_border"]
-    counts = [f"{name}_{part}" for part in PARTS for name in ("tested", "wrong")]
+    counts = [f"{name}_{part}" for part in LENGTH_PARTS for name in ("tested", "wrong")]
     found[shares] = found[shares].astype(float).round(4)
     named = [*LANGUAGE, "counting", "model", "fresh", "model_seed", "epochs"]
     return found[[*named, *counts, *shares]]
@@ -649,8 +653,8 @@ def readers_table(models: pd.DataFrame) -> str:
     rows = []
     for name, *shares in reached.itertuples(name=None):
         best = medians.xs(name)["border_within"]
-        told = f"{best.idxmax()}: {percent(best.max(), 0)}"
-        rows.append([str(name), *(percent(x, 0) for x in shares), told])
+        best_text = f"{best.idxmax()}: {percent(best.max(), 0)}"
+        rows.append([str(name), *(percent(x, 0) for x in shares), best_text])
     heads = ["class", "bigrams, random", "bigrams, border", "best network at the border (SA)"]
     return markdown([heads, *rows])
 
@@ -678,7 +682,7 @@ def _read_languages(models: pd.DataFrame) -> dict[str, tuple[str, str]]:
     classes = pd.Series({own.index[0][0]: own.median() for own in of_class})
     flattered, longer = (
         cells[cells[f"random_{part}"] >= LEARNED_AT][f"border_{part}"] < LEARNED_AT
-        for part in PARTS
+        for part in LENGTH_PARTS
     )
     by_kind = stats.friedmanchisquare(*(cells[name] for name in KINDS)).pvalue
     by_class = stats.kruskal(*of_class).pvalue
@@ -731,11 +735,11 @@ def statements(found: pd.DataFrame) -> dict[str, str]:
             groups |= {name: every["model"] == name for name in every["model"].unique()}
         groups["what theory excludes at every length"] = every["predicted"] == "cannot"
         groups["what theory says that weights can do"] = every["predicted"] == "can"
-    said = {}
+    sentences = {}
     for name, rows in groups.items():
         general = every[rows & every["generalizes"]]
         solved = f", on {_listed(general['task'].unique())}" if len(general) else ""
-        said[name] = (
+        sentences[name] = (
             f"{int(every[rows]['learned'].sum())} of {int(rows.sum())} learned, and {len(general)} "
             f"of these generalize{solved}"
         )
@@ -743,14 +747,14 @@ def statements(found: pd.DataFrame) -> dict[str, str]:
         tasks = every[unplaced & every["learned"]]["task"].unique()
         whole = len(tasks) == every["task"].nunique()
         named = "all" if whole else _listed(tasks)
-        said["without positions"] = (
+        sentences["without positions"] = (
             f"{named} are learned by some{'' if whole else ', and no other'}"
         )
     learned = every.groupby("task", sort=False)["learned"].agg(["sum", "size"])
     least = learned[learned["sum"] == learned["sum"].min()]
     number = f"{least['sum'].iloc[0]} of {least['size'].iloc[0]}"
-    said["the hardest"] = f"{_listed(least.index)}: {number} learned"
-    return said
+    sentences["the hardest"] = f"{_listed(least.index)}: {number} learned"
+    return sentences
 
 
 def read_atlas(found: pd.DataFrame, cells: pd.DataFrame, read_from: int) -> str:
@@ -776,8 +780,10 @@ def comparison_table(comparison: Comparison, found: pd.DataFrame) -> str:
     """
     every = with_outcomes(found)
     fields = [str(name) for name in found.columns[: found.columns.get_loc("fresh")]]
-    if comparison.told is not None:
-        texts = pd.DataFrame(list(map(comparison.told, every.to_dict("records"))), every.index)
+    if comparison.row_beginning is not None:
+        texts = pd.DataFrame(
+            list(map(comparison.row_beginning, every.to_dict("records"))), every.index
+        )
         every, shown = every.join(texts), list(map(str, texts))
     elif comparison.names:
         codes = every.groupby(fields, sort=False, dropna=False).ngroup()
@@ -802,7 +808,7 @@ def comparison_table(comparison: Comparison, found: pd.DataFrame) -> str:
 
 
 def range_title(ends: tuple[int, int]) -> str:
-    first, last = (f"{each:,}" for each in ends)
+    first, last = (f"{end:,}" for end in ends)
     return f"{first} tokens" if first == last else f"{first} to {last} tokens"
 
 
@@ -810,8 +816,8 @@ def own_seeds(own: pd.DataFrame, fresh: bool) -> str:
     """The seeds of models: `0 to 9`, or `101 to 112, 201 to 220, fresh`."""
     seeds = own["model_seed"].drop_duplicates().sort_values()
     spans = seeds.groupby((seeds.diff() != 1).cumsum()).agg(["first", "last"]).to_numpy()
-    said = [f"{first} to {last}" if first < last else f"{first}" for first, last in spans]
-    return ", ".join([*said, *(["fresh"] if fresh else [])])
+    texts = [f"{first} to {last}" if first < last else f"{first}" for first, last in spans]
+    return ", ".join([*texts, *(["fresh"] if fresh else [])])
 
 
 def outcome_cells(own: pd.DataFrame, ranges: Sequence[tuple[int, int]]) -> list[str]:
@@ -932,8 +938,8 @@ def write_results(db: str) -> None:
     for own in COMPARISONS:
         if own.name in names:
             held = [name for name in own.sweeps if name in names]
-            asked = own.told is not None
-            found = compared_models(store, held, own.ranges, predicted=asked)
+            with_theory = own.row_beginning is not None
+            found = compared_models(store, held, own.ranges, predicted=with_theory)
             found.to_csv(own.results, index=False)
     for sample in SAMPLES:
         if sample.name in names:

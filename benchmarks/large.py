@@ -137,10 +137,10 @@ class Drawn:
 
     def _counted(self, numbers: np.ndarray) -> np.ndarray:
         """Occurrences of these strings, of shape (label, length)."""
-        places = np.searchsorted(self._lengths, self.test_set.lengths[numbers])
-        places += self.test_set.labels[numbers] * len(self._lengths)
+        bins = np.searchsorted(self._lengths, self.test_set.lengths[numbers])
+        bins += self.test_set.labels[numbers] * len(self._lengths)
         weights = self.test_set.occurrences[numbers]
-        counted = np.bincount(places, weights, minlength=2 * len(self._lengths))
+        counted = np.bincount(bins, weights, minlength=2 * len(self._lengths))
         return counted.reshape(2, -1).astype(np.int64)
 
 
@@ -180,9 +180,9 @@ class DrawnOutputs(Drawn):
 
     def _counted(self, numbers: np.ndarray) -> np.ndarray:
         """Occurrences of these strings at each length."""
-        places = np.searchsorted(self._lengths, self.test_set.lengths[numbers])
+        bins = np.searchsorted(self._lengths, self.test_set.lengths[numbers])
         weights = self.test_set.occurrences[numbers]
-        counted = np.bincount(places, weights, minlength=len(self._lengths))
+        counted = np.bincount(bins, weights, minlength=len(self._lengths))
         return counted.astype(np.int64)
 
 

@@ -50,10 +50,10 @@ def main() -> None:
             partial(_epoch, config, reference),
             *(partial(_train, config, engine) for engine in _engines(config)),
         )
-        theirs, strings, *compiled = (SHARE * each for each in epochs)
-        told = f"  {name:<18} {theirs:>10.0f} {strings:>9.0f} {strings / theirs:>6.2f}"
-        told += "".join(f" {each:>9.0f} {each / strings:>11.2f}" for each in compiled)
-        print(told, flush=True)
+        theirs, strings, *compiled = (SHARE * time for time in epochs)
+        line = f"  {name:<18} {theirs:>10.0f} {strings:>9.0f} {strings / theirs:>6.2f}"
+        line += "".join(f" {time:>9.0f} {time / strings:>11.2f}" for time in compiled)
+        print(line, flush=True)
 
 
 def _engines(config: RunConfig) -> tuple[str, ...]:
@@ -120,9 +120,9 @@ class _Loop(nn.Module):
             if isinstance(block.mixer, AttentionMixer):
                 states = block(states, Recorder())
                 continue
-            kept, given = block.mixer.nothing(states[:, 0]), []
+            memory, given = block.mixer.nothing(states[:, 0]), []
             for state in states.unbind(dim=1):
-                after, kept = block.step(state, kept)
+                after, memory = block.step(state, memory)
                 given.append(after)
             states = torch.stack(given, dim=1)
         return model.head(read_states(model.config, states, ids))

@@ -121,8 +121,8 @@ def _copy(connection: Connection, first: Sequence[Any], copy: Sequence[Any]) -> 
     later = copy[0].id - first[0].id
     assert [run.id - later for run in copy] == [run.id for run in first]
     of_first = f"BETWEEN {first[0].id} AND {first[-1].id}"
-    kept = ("id", "config_id", "model_seed", "digest")
-    names = [column.name for column in Run.__table__.columns if column.name not in kept]
+    own_columns = ("id", "config_id", "model_seed", "digest")
+    names = [column.name for column in Run.__table__.columns if column.name not in own_columns]
     connection.exec_driver_sql(
         f"UPDATE run SET {', '.join(f'{name} = done.{name}' for name in names)}, "
         "digest = drawn.digest FROM run done, drawn "
@@ -174,6 +174,7 @@ def _claims(
     store = open_writer(url)
     worker_id = writer.register_worker(store)
     groups = make_groups(queued_runs(store, [sweep_id]))
+    # Each begins elsewhere: all at once would want the same group.
     begun = len(groups) * place // CLAIMERS
     claims = runs = 0
     started, processor = time.perf_counter(), time.process_time()

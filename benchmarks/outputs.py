@@ -54,11 +54,11 @@ def main() -> None:
         epochs = [partial(train_group, members, engine=x) for x in ("strings", "lanes")]
         strings, lanes, *others = medians(*epochs, *_reference(problem))
         theirs = others[0] if others else math.nan
-        kept, again, compiled = _decoding(problem)
+        cached, again, compiled = _decoding(problem)
         print(
             f"  {name:<22} {theirs:>9.0f} {strings:>9.0f} {lanes:>9.0f} {strings / theirs:>17.2f} "
-            f"{lanes / strings:>13.2f} {again:>9.2f} {kept:>6.2f} {compiled:>6.3f} s "
-            f"{again / kept:>6.1f} x {kept / compiled:>6.1f} x",
+            f"{lanes / strings:>13.2f} {again:>9.2f} {cached:>6.2f} {compiled:>6.3f} s "
+            f"{again / cached:>6.1f} x {cached / compiled:>6.1f} x",
             flush=True,
         )
 
@@ -137,13 +137,13 @@ def _pytorch_epoch(problem: Problem) -> None:
     for start in range(0, len(examples), 64):
         rows = slice(start, start + 64)
         ids = trimmed_ids(problem.network, read, rows).long()
-        wanted = torch.full(ids.shape, -100)
+        targets = torch.full(ids.shape, -100)
         lengths = examples.strings.lengths[rows].tolist()
-        for row, length, target in zip(wanted, lengths, encoded[rows], strict=True):
+        for row, length, target in zip(targets, lengths, encoded[rows], strict=True):
             known = target[target != NO_TARGET]
             row[length + 1 : length + 1 + len(known)] = torch.from_numpy(known)
         outputs = model(ids)
-        functional.cross_entropy(outputs.flatten(0, 1), wanted.flatten()).backward()
+        functional.cross_entropy(outputs.flatten(0, 1), targets.flatten()).backward()
         optimizer.step()
         optimizer.zero_grad()
 

@@ -196,6 +196,7 @@ def drawn(window: Window, do: Callable[[], object], before: str) -> Shown:
         arg=[QUIET_SECONDS, before],
         polling=20,
     )
+    # That it was waited for, to see the page at rest, is none of its time.
     seconds = time.perf_counter() - started - QUIET_SECONDS
     assert page.get_by_test_id("stException").count() == 0, page.url
     return Shown(seconds, window.processor - processor, sum(window.sent[frames:]))
@@ -206,6 +207,7 @@ def megabytes(server: Server) -> float:
     status = Path(f"/proc/{server.process.pid}/status")
     if status.exists():
         peak = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        # The peak of resident memory, in kB.
         return int(peak.split()[1]) / 1024
     return float(psutil.Process(server.process.pid).memory_info().rss) / 2**20
 

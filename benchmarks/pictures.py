@@ -71,19 +71,19 @@ def _batches(problem: Problem, strings: Examples) -> Iterator[Batch]:
         own = own[:, : int((own != NO_LETTER).sum(axis=1).max())].astype(np.int64)
         own[own == NO_LETTER] = pad
         read = np.pad(own, ((0, 0), (1, 0)), constant_values=begin)
-        wanted = np.pad(own, ((0, 0), (0, 1)), constant_values=pad)
-        wanted[np.arange(len(own)), (own != pad).sum(axis=1)] = end
-        wanted[wanted == pad] = NO_TARGET
+        targets = np.pad(own, ((0, 0), (0, 1)), constant_values=pad)
+        targets[np.arange(len(own)), (own != pad).sum(axis=1)] = end
+        targets[targets == pad] = NO_TARGET
         pictures = torch.from_numpy(page.draw(letters[start : start + 64])).unsqueeze(1)
-        yield pictures, torch.from_numpy(read), torch.from_numpy(wanted)
+        yield pictures, torch.from_numpy(read), torch.from_numpy(targets)
 
 
 def _plain_epoch(problem: Problem, batches: list[Batch]) -> None:
     model = _Reader(problem.config, len(page_of(problem.network).alphabet) + 4)
     optimizer = torch.optim.AdamW(model.parameters(), lr=problem.config.learning_rate)
-    for pictures, read, wanted in batches:
+    for pictures, read, targets in batches:
         outputs = model(pictures, read)
-        functional.cross_entropy(outputs.mT, wanted, ignore_index=NO_TARGET).backward()
+        functional.cross_entropy(outputs.mT, targets, ignore_index=NO_TARGET).backward()
         nn.utils.clip_grad_norm_(model.parameters(), problem.config.gradient_clip)
         optimizer.step()
         optimizer.zero_grad()

@@ -141,8 +141,8 @@ class _Encoder(nn.Module):
         states = self.encoder(states, src_key_padding_mask=padding)
         read = states[:, 0]
         if self.readout == "mean":
-            kept = ~padding.unsqueeze(2)
-            read = (states * kept).sum(dim=1) / kept.sum(dim=1).clamp_min(1)
+            is_token = ~padding.unsqueeze(2)
+            read = (states * is_token).sum(dim=1) / is_token.sum(dim=1).clamp_min(1)
         logits: Tensor = self.classifier(read).squeeze(1)
         return logits
 

@@ -74,9 +74,10 @@ def prove_all(db: str, folder: Path, sweeps: Sequence[str], seconds: float) -> N
             key = sweep, str(row["architecture"]), language, int(row["model_seed"])
             if key in done or row["architecture"] not in GATES:
                 continue
-            asked = model(store, int(row["id"]))
+            trained = model(store, int(row["id"]))
+            # Of processors: other programs run beside it.
             begun = time.process_time()
-            proof = prove(asked, budget=ProofBudget(seconds=seconds))
+            proof = prove(trained, budget=ProofBudget(seconds=seconds))
             if proof.certificate is not None:
                 text = to_text(proof.certificate)
                 (folder / f"{sweep}-{row['id']}.json").write_text(text, encoding="utf-8")
@@ -86,7 +87,7 @@ def prove_all(db: str, folder: Path, sweeps: Sequence[str], seconds: float) -> N
                     "wrong": int(row["wrong"]),
                     "outcome": proof.outcome,
                     "regions": proof.regions,
-                    "string": asked.tokenizer.display(proof.string or ""),
+                    "string": trained.tokenizer.display(proof.string or ""),
                     "took": round(time.process_time() - begun, 1),
                     "seconds": seconds,
                 }
@@ -183,8 +184,8 @@ class Cell:
         read, after = self.embedding[tokens], list[torch.Tensor]()
         layers = states.split(self.parts * self.hidden, dim=1)
         for layer, state in zip(self.layers, layers, strict=True):
-            kept = state.split(self.hidden, dim=1)
-            made = layer(read, kept if self.parts == 2 else state)
+            state_parts = state.split(self.hidden, dim=1)
+            made = layer(read, state_parts if self.parts == 2 else state)
             after += made if self.parts == 2 else [made]
             read = after[-self.parts]
         return torch.cat(after, dim=1)
@@ -253,6 +254,7 @@ def read(folder: Path, seconds: float) -> None:
     torch.set_num_threads(1)
     paths = sorted(folder.glob("*.json"))
     begun, lines = time.monotonic(), list[tuple[int, int, int]]()
+    # Short, long and very long strings, of some million tokens each.
     shapes = itertools.cycle([(50_000, 64), (2_048, 1_000), (16, 100_000)])
     for seed, (count, length) in enumerate(shapes):
         for path in paths:
@@ -261,7 +263,7 @@ def read(folder: Path, seconds: float) -> None:
             lines.append((count, count * length, errors_on(certificate, drawn)))
             if time.monotonic() - begun > seconds:
                 break
-        strings, prefixes, errors = (sum(each) for each in zip(*lines, strict=True))
+        strings, prefixes, errors = (sum(column) for column in zip(*lines, strict=True))
         models = min(len(lines), len(paths))
         print(
             f"{models} models, {strings:,} strings of up to {length:,} letters, {prefixes:,} "
@@ -288,9 +290,9 @@ def is_proved_anew(certificate: Certificate) -> bool:
         "test_min_length": 0 if certificate["empty"] else 1,
         "test_max_length": 30,
     }
-    asked = TrainedModel(resolve(configuration(fields)), weights)
+    trained = TrainedModel(resolve(configuration(fields)), weights)
     accepting = np.isin(np.arange(len(table)), machine["accepting"])
-    proof = prove(asked, Automaton(table, accepting, machine["start"]))
+    proof = prove(trained, Automaton(table, accepting, machine["start"]))
     return proof.outcome == "proved"
 
 

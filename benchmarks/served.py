@@ -63,6 +63,7 @@ def running(
     folder: Path = ROOT,
 ) -> Iterator[Server]:
     """A command that serves the dashboard, given a free port; stopped afterwards."""
+    # Free again before the server takes it: hardly ever is another program faster.
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.known import name_model, put
-from seqcls.config import PARTS
+from seqcls.config import STRING_PARTS
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.mechanisms import FORM
 from seqcls.kinds import kind_name
@@ -32,7 +32,7 @@ from sweeps.store.database import Store
 
 LONGEST_TRAINED = 20
 STRINGS: dict[str, Any] = {
-    **{f"{part}_min_length": 1 for part in PARTS},
+    **{f"{part}_min_length": 1 for part in STRING_PARTS},
     "train_max_length": LONGEST_TRAINED,
     "validation_max_length": LONGEST_TRAINED,
     "test_max_length": 60,
@@ -40,7 +40,7 @@ STRINGS: dict[str, Any] = {
     "test_size": 3_000,
 }
 SETTINGS: dict[str, dict[str, Any]] = {
-    "contains_all": {f"{part}_sampler": "balanced_strings" for part in PARTS},
+    "contains_all": {f"{part}_sampler": "balanced_strings" for part in STRING_PARTS},
     "counting": {"alphabet": "ab", "formula": "a % 2 == 0"},
     "regular": {"alphabet": "ab", "pattern": "(ab)*"},
     "paragraph": {"architecture": "paragraph_reader"},

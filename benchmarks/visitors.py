@@ -59,16 +59,16 @@ class Visitor:
         Raises:
             AssertionError: the page shows an exception.
         """
-        asked = BackMsg()
-        asked.rerun_script.query_string = self._filtered if query is None else query
-        asked.rerun_script.context_info.color_scheme = "light"
+        request = BackMsg()
+        request.rerun_script.query_string = self._filtered if query is None else query
+        request.rerun_script.context_info.color_scheme = "light"
         if page in self._hashes:
-            asked.rerun_script.page_script_hash = self._hashes[page]
+            request.rerun_script.page_script_hash = self._hashes[page]
         else:
-            asked.rerun_script.page_name = page
+            request.rerun_script.page_name = page
         # As a browser, it keeps what came for its last pages, and is sent that once.
-        asked.rerun_script.cached_message_hashes.extend(self._known[0] | self._known[1])
-        self._connection.send(asked.SerializeToString())
+        request.rerun_script.cached_message_hashes.extend(self._known[0] | self._known[1])
+        self._connection.send(request.SerializeToString())
         self._known = [self._known[1], set()]
         sent = list(self._answers(page))
         self.received = b"".join(sent)
@@ -151,15 +151,15 @@ def _all(server: Server) -> None:
     before, began = _processor(server), time.monotonic()
     unseen = (before - alone) / len(FILTERED) / len(PAGES)
     with ThreadPoolExecutor(SESSIONS) as pool:
-        asked = [pool.submit(_asks, server, n, began + SECONDS) for n in range(SESSIONS)]
-        times = [own for found in asked for own in found.result()]
-    passed, each = time.monotonic() - began, (_processor(server) - before) / len(times)
+        futures = [pool.submit(_asks, server, n, began + SECONDS) for n in range(SESSIONS)]
+        times = [own for found in futures for own in found.result()]
+    passed, per_run = time.monotonic() - began, (_processor(server) - before) / len(times)
     print(
         f"  {SESSIONS} sessions: {len(times)} page runs in {passed:.0f} s, "
         f"{len(times) / passed:.1f} a second; median {median(times):.2f} s, at most "
         f"{max(times):.2f} s\n"
-        f"  {each:.3f} s of a processor each, {unseen:.3f} s where nobody saw the page before "
-        f"({unseen / each:.1f} times as long)"
+        f"  {per_run:.3f} s of a processor each, {unseen:.3f} s where nobody saw the page before "
+        f"({unseen / per_run:.1f} times as long)"
     )
 
 

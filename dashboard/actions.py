@@ -94,6 +94,7 @@ def resume(sweep_id: int, name: str) -> None:
     """Takes a stop back, and makes sure that a worker trains."""
 
     def do(store: Store) -> None:
+        # A worker that was stopped may be about to end, so that another is started beside it.
         stopped = reading.sweep_record(store, sweep_id).state == SweepState.STOPPED
         writer.resume(store, [sweep_id])
         background_worker.start_worker(store, {sweep_id: name}, anyway=stopped)
@@ -117,6 +118,7 @@ def train_longer(name: str, budget: str) -> None:
     def do(store: Store) -> None:
         more = budgets.more_training(store, name, budget)
         if more.spec is not None:
+            # A token of its own: each click is meant, and none repeats an earlier one.
             launch([more.spec], uuid.uuid4().hex)
 
     write(do)
@@ -178,6 +180,7 @@ def write(do: Callable[[Store], object]) -> None:
 def attempt(do: Callable[[], object]) -> None:
     """Does anything; what is wrong with it is said on the page."""
     try:
+        # A server may have ended the connection since the page was drawn.
         retry_lost(do)
     except (SeqclsError, OSError) as error:
         st.session_state[PROBLEM] = error_text(error)

@@ -43,12 +43,14 @@ def draw() -> None:
                 st.Page(file, title=title, url_path=path or None, default=not path)
                 for file, (title, path) in TITLES.items()
             ),
+            # Hidden pages of their own, or Streamlit would not know their addresses.
             *old_addresses.pages(),
         ],
         position="top",
     )
     st.set_page_config(page_title=f"{shown.title} · seqcls", layout="wide")
     st.html(style.CSS)
+    # A query that never ends would hold the session's thread and its transaction.
     limit_reads(data.PAGE_SECONDS)
     if shown.url_path in old_addresses.PATHS:
         # Before any widget takes the parameters of its link.
@@ -65,6 +67,7 @@ def draw() -> None:
         for sentence in unknown:
             st.warning(page.plain(sentence))
         shown.run()
+        # This page is whole, so that the next lost connection may be tried anew, too.
         st.session_state.pop(data.LOST, None)
 
 
@@ -75,6 +78,7 @@ def _show_sidebar(title: str) -> None:
         folded = "Thresholds, and filters of other pages" if title == "Model" else FOLDED
         with st.container() if title in FILTERED else st.expander(folded):
             filters.show()
+    # Raised on: what is around the page draws all of it anew.
     except StoreLostError:
         raise
     except SeqclsError:

@@ -20,14 +20,14 @@ SECONDS = 1.0
 AT_ONCE = 64
 """Models of a process, which takes a second or two to begin."""
 
-MOST_WANTED = 1_000
+MAX_REQUESTED = 1_000
 
 
 class CauseFinder:
     """Finds the causes of the failing models of the server's database."""
 
     def __init__(self) -> None:
-        self._wanted: list[int] = []
+        self._requested: list[int] = []
         self._tried: set[int] = set()
         """Models that were looked into: those without causes by now get none."""
         self._seen: object = None
@@ -44,10 +44,11 @@ class CauseFinder:
         self._ends.set()
         self._thread.join()
 
-    def want(self, run_ids: Sequence[int]) -> None:
+    def request(self, run_ids: Sequence[int]) -> None:
         """Has these models looked into before all others."""
         new = [run_id for run_id in run_ids if run_id not in self._tried]
-        self._wanted = list(dict.fromkeys([*new, *self._wanted]))[:MOST_WANTED]
+        # The newest request goes first: somebody is looking at that page now.
+        self._requested = list(dict.fromkeys([*new, *self._requested]))[:MAX_REQUESTED]
 
     def _run(self) -> None:
         while not self._ends.wait(SECONDS):
@@ -59,22 +60,26 @@ class CauseFinder:
 
     def _find(self, store: Store) -> None:
         """Looks into some models, if any is left; into others only until one is asked for."""
-        wanted, self._wanted = self._wanted, []
-        run_ids = (wanted or self._others(store))[:AT_ONCE]
+        # Taken out at once, so that what a page adds meanwhile is told from what is at work.
+        requested, self._requested = self._requested, []
+        run_ids = (requested or self._others(store))[:AT_ONCE]
         if not run_ids:
             return
-        self._wanted = [*self._wanted, *wanted[AT_ONCE:]]
+        self._requested = [*self._requested, *requested[AT_ONCE:]]
+        # Before the process begins: a page that is drawn meanwhile does not request them again.
         self._tried.update(run_ids)
         process = start_cause_search(store, run_ids)
         while process.poll() is None:
-            if self._ends.wait(SECONDS / 4) or (self._wanted and not wanted):
+            if self._ends.wait(SECONDS / 4) or (self._requested and not requested):
                 process.terminate()
                 process.wait()
+                # What was cut short may be tried again.
                 self._tried.difference_update(run_ids)
 
     def _others(self, store: Store) -> list[int]:
         """Failing models that nobody asked for; none while a sweep is in training."""
         state = (store.location, revision(store))
+        # Training has the processors first; a sweep whose worker died takes none of them.
         if state == self._seen or any(sweep.running > sweep.orphaned for sweep in progress(store)):
             return []
         run_ids, _ = waiting(store, failing_models(store, Selection()))
@@ -102,8 +107,8 @@ def stop() -> None:
         _finder = None
 
 
-def want(run_ids: Sequence[int]) -> bool:
+def request(run_ids: Sequence[int]) -> bool:
     """Has these models looked into before all others; whether anybody looks into any."""
     if _finder is not None:
-        _finder.want(run_ids)
+        _finder.request(run_ids)
     return _finder is not None

@@ -12,7 +12,7 @@ from seqcls.errors import ConfigError
 from sweeps.api import open_reader
 from sweeps.cli.app import app, main
 from sweeps.cli.model import model
-from sweeps.cli.parameters import Asked, Db
+from sweeps.cli.parameters import Db, OpenedModel
 from sweeps.cli.printing import Answer
 from sweeps.cli.results import results
 
@@ -21,7 +21,10 @@ __all__ = ["app", "main"]
 
 @model.add("model figures all_initializations/2 aac baac -o figures")
 def figures(
-    asked: Asked, strings: list[str], out: Annotated[Path, typer.Option()], force: bool = False
+    opened: OpenedModel,
+    strings: list[str],
+    out: Annotated[Path, typer.Option()],
+    force: bool = False,
 ) -> None:
     """Write the figures of a model as PNG and SVG, as the page Model draws them.
 
@@ -31,7 +34,7 @@ def figures(
     # Imported where it is used: charts and PyTorch take seconds to load.
     from dashboard.model.files import write_all
 
-    write_all(asked.store, asked.run, strings, out, asked.epoch, force=force)
+    write_all(opened.store, opened.run, strings, out, opened.epoch, force=force)
 
 
 # In the order of the plan, the last of them asks about runs as well.
@@ -57,10 +60,11 @@ def report(
     """
     from dashboard.report.command import answer, write_report, write_site
 
+    # Sweeps may be named as arguments and by the option that commands of results share.
     sweeps = [*(names or ()), *chosen.pop("sweeps", ())]
     if site is not None and out is None:
-        said = write_site(db, site, sweeps, chosen, force=force)
-        return Answer({"folder": str(site)}, [said])
+        message = write_site(db, site, sweeps, chosen, force=force)
+        return Answer({"folder": str(site)}, [message])
     if site is not None or not sweeps:
         raise ConfigError("expected sweeps, perhaps with --out heads.html; or --site FOLDER")
     if out is None:

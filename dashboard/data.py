@@ -48,6 +48,7 @@ Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
 
+# A context variable, since sessions are drawn in threads of one process.
 _moment: ContextVar[dict[Any, Any] | None] = ContextVar("moment", default=None)
 """Revisions that were read within a block of one moment."""
 
@@ -56,6 +57,7 @@ def sorted_values(column: pd.Series) -> list[Any]:
     """The values of a setting, in order; missing ones are left out."""
     known = column.dropna().unique().tolist()
     plain = all(isinstance(value, bool | int | float) for value in known)
+    # Texts and numbers cannot be compared; as texts, values of any types have an order.
     return sorted(known) if plain else sorted(known, key=str)
 
 
@@ -71,6 +73,7 @@ def at_one_moment() -> Iterator[None]:
     A page makes dozens of queries, whose answers are kept and have to agree with each other: they
     are read in one transaction, and kept under the revision that it has.
     """
+    # An outer block holds the transaction already.
     if _moment.get() is not None:
         yield
         return
@@ -85,18 +88,18 @@ def at_one_moment() -> Iterator[None]:
         _moment.reset(before)
 
 
-def state_shown(of: Callable[[Store], Any] = reading.revision) -> tuple[Any, ...]:
+def state_shown(revision_of: Callable[[Store], Any] = reading.revision) -> tuple[Any, ...]:
     """Which database the page shows, and in which state: a part of the key of what is kept of it.
 
     Args:
-        of: gives the revision of what is read.
+        revision_of: gives the revision of what is read.
     """
     store, seen = reader(), _moment.get()
-    key = (store.location, of)
+    key = (store.location, revision_of)
     if seen is None:
-        return which_file(store), of(store)
+        return which_file(store), revision_of(store)
     if key not in seen:
-        seen[key] = (which_file(store), of(store))
+        seen[key] = (which_file(store), revision_of(store))
     found: tuple[Any, ...] = seen[key]
     return found
 
@@ -113,6 +116,7 @@ def which_file(store: Store) -> tuple[Any, ...]:
     return store.location, file
 
 
+# Streamlit hashes no argument whose name begins with an underscore: the key alone counts.
 @st.cache_data(max_size=MOST_BYTES, show_spinner=False)
 def _remember(key: str, _ask: Callable[[], Any]) -> Any:  # noqa: ARG001, it is the key
     return _ask()
@@ -120,14 +124,14 @@ def _remember(key: str, _ask: Callable[[], Any]) -> Any:  # noqa: ARG001, it is 
 
 def cached(
     query: Callable[Concatenate[Store, Arguments], Answer],
-    of: Callable[[Store], Any] = reading.revision,
+    revision_of: Callable[[Store], Any] = reading.revision,
 ) -> Callable[Arguments, Answer]:
     """A query whose answers all sessions share until what they are made of changes.
 
     Args:
         query: of a module; depends on nothing but the database and its arguments, whose texts tell
             them apart.
-        of: gives the revision of the data that the query reads.
+        revision_of: gives the revision of the data that the query reads.
     """
 
     @wraps(query)
@@ -135,7 +139,7 @@ def cached(
         with at_one_moment():
             name = f"{query.__module__}.{query.__qualname__}"
             # As a text, ten thousand numbers are hashed in a millisecond.
-            key = repr((name, state_shown(of), args, sorted(kwargs.items())))
+            key = repr((name, state_shown(revision_of), args, sorted(kwargs.items())))
             answer: Answer = _remember(key, partial(query, reader(), *args, **kwargs))
             return answer
 
@@ -161,6 +165,7 @@ sweeps_of_run = cached(reading.sweeps_of_run, reading.members_revision)
 
 def _classes(store: Store) -> "pd.Series[Any]":
     """The class of the language of one configuration of each task, by id."""
+    # A task's configurations share its language, so that one of them tells its class.
     first = {task: config_id for config_id, task in languages().items()}
     return populating.classes_of(store, some_configs(tuple(first.values())))
 
@@ -177,6 +182,7 @@ def trained_model(run_id: int, epoch: int | None) -> "RunModel":
     # Imported where it is used: PyTorch takes a second or two to load.
     from sweeps.api import models as opened_models
 
+    # Threads of a tiny model only wait for each other, which training beside it would feel.
     opened_models.ask_on_one_thread()
     if epoch == 0:
         return opened_models.untrained_model(open_reader(), run_id)
@@ -184,6 +190,7 @@ def trained_model(run_id: int, epoch: int | None) -> "RunModel":
 
 
 def _this_second(store: Store) -> tuple[int, int]:
+    # Time left and died workers change with the clock, and raise no revision.
     return reading.revision(store), int(time.monotonic())
 
 
@@ -237,6 +244,7 @@ def explaining(says: Callable[[SeqclsError], None] = say) -> Iterator[None]:
         if st.session_state.pop(LOST, False):
             says(error)
             return
+        # For one rerun: a connection that is lost again is said to be, not tried forever.
         st.session_state[LOST] = True
         st.rerun()
     except SeqclsError as error:

@@ -31,7 +31,8 @@ NAMES = ("task", "sweep", "seed", "outcome", "tag", "learned", "below")
 
 def show() -> None:
     """Draws the filters, and has `selections` give what they leave."""
-    place = st.container()
+    # It stands first and is filled last: which tasks there are depends on the filters below.
+    task_box = st.container()
     sweeps = _several("Sweeps", _sweeps_offered(), "sweep", "All sweeps")
     seeds = _several("Seeds", data.model_seeds(), "seed", "All seeds")
     outcomes = _several("Outcome", [x.value for x in Outcome], "outcome", "Any outcome")
@@ -47,10 +48,11 @@ def show() -> None:
             without=() if named else tuple(sorted(archived_sweeps())),
             model_seeds=tuple(seeds),
             outcomes=tuple(map(Outcome, outcomes)),
+            # Tags that no sweep has leave nothing; without tags, all are left.
             config_ids=() if named is None else None,
         )
         known = tasks_of(found)
-        chosen = _choose_task(place, known, is_any=bool(sweeps))
+        chosen = _choose_task(task_box, known, is_any=bool(sweeps))
         tasks = known if chosen == EVERY else [chosen] if chosen else []
         configurations = _settings([x for x, task in data.languages().items() if task in tasks])
     of_task = data.languages()
@@ -99,6 +101,7 @@ def current() -> Selection:
 
 def tasks_of(selection: Selection) -> list[str]:
     """The tasks of the runs in scope, those with most runs first."""
+    # A task stays on offer while none of its models has the chosen outcome.
     counts = data.configurations(replace(selection, outcomes=()))
     number = counts["config_id"].map(data.languages())
     return [str(task) for task in number.value_counts().index] if len(counts) else []
@@ -129,11 +132,11 @@ def _several(label: str, options: Sequence[Any], key: str, placeholder: str) -> 
     )
 
 
-def _choose_task(place: Any, known: Sequence[str], *, is_any: bool) -> str:
+def _choose_task(container: Any, known: Sequence[str], *, is_any: bool) -> str:
     """The task, or every task; where none was chosen, the one with most runs.
 
     Args:
-        place: where the box stands.
+        container: where the box stands.
         known: tasks in scope, those with most runs first.
         is_any: whether all tasks are shown where none was chosen, as of a sweep that was opened.
     """
@@ -142,7 +145,7 @@ def _choose_task(place: Any, known: Sequence[str], *, is_any: bool) -> str:
     names = task_names(known)
     names |= {EVERY: "Every task, one below the other"} if several else {}
     offered = [*([EVERY] if several else []), *known]
-    chosen = place.selectbox(
+    chosen = container.selectbox(
         "Task",
         offered,
         index=None,
@@ -202,6 +205,7 @@ def _settings(config_ids: Sequence[int]) -> tuple[int, ...]:
     if read is None:
         return ()
     for name in (str(x) for x in read if read[x].nunique() > 1 and x not in NAMES):
+        # Settings of imported models have the names that others gave them.
         label = verbatim(name) if name.startswith(PREFIX) else name
         offered = data.sorted_values(read[name])
         if values := _several(label, offered, name, "Any"):
@@ -228,11 +232,11 @@ def _notes() -> dict[str, Note]:
 
 def _with_tags(chosen: Sequence[str], tags: Iterable[str]) -> tuple[str, ...] | None:
     """The sweeps that have one of these tags; empty means all, None means none."""
-    if not (wanted := {*tags}):
+    if not (chosen_tags := {*tags}):
         return tuple(chosen)
     written = _notes()
     names = chosen or _sweeps_offered()
-    return tuple(x for x in names if wanted & {*written.get(x, Note()).tags}) or None
+    return tuple(x for x in names if chosen_tags & {*written.get(x, Note()).tags}) or None
 
 
 def unknown_in_link() -> list[str]:
@@ -249,6 +253,7 @@ def unknown_in_link() -> list[str]:
     }
     settings = data.settings()
     known |= {str(x): {str(y) for y in settings[x].dropna().unique()} for x in settings}
+    # A setting that no configuration changes has its usual value in all of them.
     known |= {x: {str(y)} for x, y in default_fields().items() if x not in {*known, "task"}}
     return [
         f"The link asks for {name} {value[:60]}, which is not in this database; it restricts "

@@ -50,10 +50,11 @@ def letter_colors(tokens: Sequence[str]) -> tuple[str, ...]:
         tokens: all of an alphabet in its order, `CLS` among them or not.
     """
     letters = [token for token in tokens if token != CLS_NAME]
-    places = {letter: place for place, letter in enumerate(letters)}
+    numbers = {letter: number for number, letter in enumerate(letters)}
     if not has_names(letters):
-        places = {letter: ord(letter) - ord("a") for letter in letters}
-    return tuple(f"letter {places[x] % _LETTERS}" if x in places else "muted" for x in tokens)
+        # By the alphabet of all letters: `b` looks the same in tasks that have no `a`.
+        numbers = {letter: ord(letter) - ord("a") for letter in letters}
+    return tuple(f"letter {numbers[x] % _LETTERS}" if x in numbers else "muted" for x in tokens)
 
 
 TOP = alt.Legend(orient="top", symbolOpacity=1)
@@ -170,7 +171,9 @@ def bars(frame: pd.DataFrame, name: str, value: str, form: str = ",.4~g") -> Any
         form: of the axis, as D3 writes it.
     """
     low, high = min(0.0, float(frame[value].min())), max(0.0, float(frame[value].max()))
+    # A scale from zero to zero would draw nothing.
     high += low == high
+    # Numbers stand at the ends of bars, beyond what they measure.
     room = 0.12 * (high - low)
     scale = alt.Scale(domain=[low - room * (low < 0), high + room], nice=False)
     axis = alt.Axis(grid=False, tickCount=5, format=form)

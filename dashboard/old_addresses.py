@@ -79,6 +79,7 @@ def _compare_two() -> None:
 
 
 def _map() -> None:
+    # The map was a page of its own, and is one of the pictures of Results now.
     st.switch_page(page.RESULTS, query_params={**of_results(_query()), "show": ["Map"]})
 
 

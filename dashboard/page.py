@@ -35,7 +35,9 @@ def markdown(sentence: str) -> str:
     """A sentence of plain text as Markdown; what stands between backquotes is code."""
     parts = sentence.split("`")
     return "".join(
-        f"`{part}`" if number % 2 and part else verbatim(part) for number, part in enumerate(parts)
+        # Every second part stood between backquotes.
+        f"`{part}`" if number % 2 and part else verbatim(part)
+        for number, part in enumerate(parts)
     )
 
 
@@ -113,10 +115,11 @@ def draw(section: Section, key: str, across: int = 3) -> Any:
     clicked, panels = None, section.panels
     across = across if len(panels) > 1 else 1
     for first in range(0, len(panels), across):
-        places = st.columns(across, gap="medium") if across > 1 else [st.container()]
+        slots = st.columns(across, gap="medium") if across > 1 else [st.container()]
         row = panels[first : first + across]
-        for number, (place, panel) in enumerate(zip(places, row, strict=False), first):
-            with place.container(gap=None, key=f"panel {key} {number}"):
+        for number, (slot, panel) in enumerate(zip(slots, row, strict=False), first):
+            # Streamlit makes the key a class, by which the style finds panels.
+            with slot.container(gap=None, key=f"panel {key} {number}"):
                 found = _draw_panel(panel, f"{key} {number}", section.opens)
             clicked = found if clicked is None else clicked
     return clicked
@@ -138,6 +141,7 @@ def _draw_panel(panel: Panel, key: str, opens: str) -> Any:
         st.markdown(f":small[:gray[{markdown(panel.note)}]]")
     dark = is_dark()
     spec, key = style.on_screen(panel.spec, dark=dark), f"{key} {dark}"
+    # Streamlit refuses to listen to a selection that the chart does not have.
     if not (opens and "clicked" in str(spec.get("params", ""))):
         # What has a width of its own keeps it: the scales of a plane are equal.
         width: Any = "content" if isinstance(spec.get("width"), int) else "stretch"
@@ -186,12 +190,14 @@ def table(
         column_order=shown,
         column_config={name: _column_config(column) for name, column in known.items()},
         key=key,
+        # 38 pixels are those of the head.
         height=min(38 + row * len(frame), height),
         placeholder="",
         **options,
     )
     if not select:
         return None
+    # A selection may be left from a longer table of the same key.
     rows = [row for row in event["selection"]["rows"] if row < len(frame)]
     if select == "multi-row":
         return rows
@@ -209,15 +215,15 @@ _NUMBERS = {"percent": "percent", "p": "%.3g", "number": "%.3f", "whole": "local
 
 
 def _column_config(column: Column) -> Any:
-    of, shown = st.column_config, {"help": column.help, "width": column.width}
+    config, shown = st.column_config, {"help": column.help, "width": column.width}
     if column.kind == "share":
         limits = {"min_value": 0, "max_value": 100, "format": " ", "color": "green"}
-        return of.ProgressColumn(column.title, **shown, **limits)  # type: ignore[arg-type]
+        return config.ProgressColumn(column.title, **shown, **limits)  # type: ignore[arg-type]
     if column.kind == "link":
-        return of.LinkColumn(column.title, **shown)  # type: ignore[arg-type]
+        return config.LinkColumn(column.title, **shown)  # type: ignore[arg-type]
     if column.kind in _NUMBERS:
-        return of.NumberColumn(column.title, **shown, format=_NUMBERS[column.kind])  # type: ignore[arg-type]
-    return of.TextColumn(column.title, **shown)  # type: ignore[arg-type]
+        return config.NumberColumn(column.title, **shown, format=_NUMBERS[column.kind])  # type: ignore[arg-type]
+    return config.TextColumn(column.title, **shown)  # type: ignore[arg-type]
 
 
 def say_not_offered(key: str, options: Sequence[Any]) -> None:
@@ -225,10 +231,11 @@ def say_not_offered(key: str, options: Sequence[Any]) -> None:
 
     To be asked before the box is drawn, which would pass over it.
     """
-    asked = st.query_params.get(key)
-    if asked and asked not in map(str, options):
-        told = f"The link asks for {key} {asked[:60]}, which is not offered here."
-        st.warning(plain(told))
+    requested = st.query_params.get(key)
+    if requested and requested not in map(str, options):
+        sentence = f"The link asks for {key} {requested[:60]}, which is not offered here."
+        st.warning(plain(sentence))
+        # The session holds it as well, and would write it into the link again.
         st.session_state.pop(key, None)
         del st.query_params[key]
 

@@ -39,6 +39,7 @@ class Panel:
         cls, chart: Any, title: str = "", note: str = "", opens: int | None = None, link: str = ""
     ) -> "Panel":
         """A panel of a chart as Altair builds it; data that has a name it may be given later."""
+        # Altair refuses more than 5,000 rows by default, for the sake of notebooks.
         with alt.data_transformers.enable("default", max_rows=None):
             return cls(chart.to_dict(validate=False), title, note, opens, link)
 
@@ -105,8 +106,10 @@ def figure(section: Section, title: str, kind: str = "svg") -> bytes:
 def as_figure(section: Section, title: str, columns_at_most: int = 3) -> Spec:
     """The pictures of a section in rows, below their title, their caption and their legend."""
     panels = section.panels
+    # Four make a square rather than a row of three and one below.
     across = 2 if len(panels) == 4 else min(columns_at_most, max(1, len(panels)))
     width = {1: 560, 2: 320}.get(across, 220)
+    # Vega-Lite finds named data at the top of a picture only.
     datasets = {
         name: rows for panel in panels for name, rows in panel.spec.get("datasets", {}).items()
     }
@@ -125,6 +128,7 @@ def as_figure(section: Section, title: str, columns_at_most: int = 3) -> Spec:
     return drawn
 
 
+# Of a figure as a whole: what Vega-Lite takes at the top alone, selections, and the width.
 _NOT_IN_A_PART = ("width", "datasets", "$schema", "config", "params", "usermeta", "autosize")
 
 

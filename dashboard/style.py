@@ -104,7 +104,9 @@ def on_screen(spec: dict[str, Any], *, dark: bool) -> dict[str, Any]:
     """A picture in the colors of the page, as wide as its place."""
     fit = {"type": "fit-x", "contains": "padding"}
     painted_spec: dict[str, Any] = paint(
-        {"autosize": fit, **spec, "config": CONFIG}, DARK if dark else LIGHT
+        # A picture with a size of its own keeps it: the scales of a plane are equal.
+        {"autosize": fit, **spec, "config": CONFIG},
+        DARK if dark else LIGHT,
     )
     return painted_spec
 
@@ -116,6 +118,7 @@ def on_paper(spec: dict[str, Any], width: int) -> dict[str, Any]:
         width: of all of it, in pixels.
     """
     own = {name: value for name, value in spec.items() if name not in ("width", "autosize")}
+    # About 60 pixels are taken by the vertical axis and its labels.
     paper: dict[str, Any] = paint({"width": width - 60, **own, "config": PAPER_CONFIG}, LIGHT)
     return paper
 
@@ -130,5 +133,6 @@ def without_selections(spec: Any) -> Any:
         name: without_selections(value)
         for name, value in spec.items()
         if name not in ("params", "tooltip")
+        # A condition on a selection that is gone is an error to Vega-Lite.
         and not (name == "condition" and "'param'" in str(value))
     }

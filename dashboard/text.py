@@ -22,6 +22,7 @@ an arrow, and an indented line into code, whether it is escaped or not.
 """
 
 
+# The SHA-256 of a file of strings, too long for a table of settings.
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 _MARKS = {*string.punctuation} - {","}
@@ -48,7 +49,7 @@ def error_text(error: Exception) -> str:
     database.
     """
     if isinstance(error, SeqclsError):
-        return without_folder(error.render(lambda of: BOXES.get(of.name, str(of))))
+        return without_folder(error.render(lambda box: BOXES.get(box.name, str(box))))
     return without_folder(str(error))
 
 
@@ -58,6 +59,7 @@ def without_folder(text: str) -> str:
     if not is_read_only() or not named or "://" in named:
         return text
     folder = Path(named).parent
+    # The longer path first, of which a relative one is a part.
     for known in (str(folder.absolute()), str(folder)):
         text = text.replace(f"{known}/", "")
     return text

@@ -36,6 +36,7 @@ def tokens_axis(names: Sequence[str], title: str | None = None, *, rows: bool = 
         rows: whether it is the vertical axis.
     """
     if len(names) > NAMED:
+        # About a dozen numbers fit below a picture.
         every = next(x for x in (10, 20, 50, 100) if len(names) <= 12 * x or x == 100)
         values = list(range(0, len(names), every))
         return alt.Axis(title=title or "Tokens read", values=values, labelAngle=0, **FLAT)
@@ -46,6 +47,7 @@ def tokens_axis(names: Sequence[str], title: str | None = None, *, rows: bool = 
     )
     return alt.Axis(
         title=title,
+        # The axis is of positions, since a token may stand at several of them.
         labelExpr=f"{json.dumps(list(names))}[datum.value]",
         labelAngle=-90 if is_upright else 0,
         labelFontSize=12,
@@ -67,6 +69,7 @@ def with_span(chart: Any, low: float, high: float) -> Any:
 
 def _reaching(**encoding: Any) -> Any:
     """Marks of `span` that only a scale knows of."""
+    # Not read aloud either, as it shows nothing.
     return alt.Chart(alt.NamedData("span")).mark_rule(opacity=0, aria=False).encode(**encoding)
 
 
@@ -158,7 +161,9 @@ def weights(frame: pd.DataFrame, names: Sequence[str], label: str = "") -> Any:
     base = alt.Chart(frame).encode(along("place", names), y)
     tooltip = marks.tips(token="Token", weight="Weight:.4f")
     bars = base.mark_bar(color="~accent").encode(
-        tooltip=tooltip, size=alt.value(max(1.5, min(24, 420 / len(names))))
+        # About 420 pixels are shared out, and no bar is so thin that it vanishes.
+        tooltip=tooltip,
+        size=alt.value(max(1.5, min(24, 420 / len(names)))),
     )
     layers = [bars]
     if label:
@@ -230,6 +235,7 @@ def signed_map(
         *titles: as of `cells`.
     """
     base = cells(values, rows, columns, *titles)
+    # A map of zeros needs a scale as well.
     reach = max(float(np.abs(values).max(initial=0)), 1e-9)
     scale = alt.Scale(domainMid=0, range=["~down", "~empty", "~up"], interpolate="rgb")
     color = alt.Color("value:Q", legend=None, scale=scale)
@@ -254,6 +260,7 @@ def path(frame: pd.DataFrame, axes: tuple[str, str]) -> Any:
     )
     tooltip = marks.tips(place="Place:", token="After")
     return alt.layer(
+        # Without an order Vega-Lite joins points from left to right.
         base.mark_line(color="~muted", strokeWidth=1).encode(order="place:Q"),
         base.mark_point(filled=True, size=60, opacity=1).encode(late, tooltip=tooltip),
         base.mark_text(dy=-10, fontSize=12, color="~ink").encode(text="token:N"),
@@ -302,6 +309,7 @@ def alignment(rows: Mapping[str, Sequence[str]], wrong: int | None) -> Any:
     marked = base.transform_filter("datum.is_wrong").mark_rect(
         color="~wrong", opacity=0.18, cornerRadius=3
     )
+    # The field holds colors, not names that are to have some.
     ink = alt.Color("ink:N", legend=None, scale=None)
     texts = base.mark_text(fontSize=13, font="monospace").encode(ink, text="token:N")
     drawn = alt.layer(marked, texts).resolve_scale(color="independent")

@@ -44,7 +44,7 @@ __all__ = [
     "train",
 ]  # fmt: skip
 
-_PLACES = {
+_DEFINED_IN = {
     "MODELS": "seqcls.models:MODELS",
     "Problem": "seqcls.problem:Problem",
     "RunConfig": "seqcls.config:RunConfig",
@@ -69,18 +69,19 @@ def load_run(db: Any, run: int | str, epoch: int | None = None) -> "RunModel":
     return model
 
 
-_ABOVE = ("open", "sweep")
+_FROM_ENTRY_POINTS = ("open", "sweep")
 """What knows databases, and so stands above: `seqcls.open("runs.db").runs("heads")`."""
 
 
 def __getattr__(name: str) -> object:
-    if name in _ABOVE:
+    if name in _FROM_ENTRY_POINTS:
         (known,) = entry_points(group="seqcls.api", name=name)
         globals()[name] = above = known.load()
         return above
-    if name not in _PLACES:
+    if name not in _DEFINED_IN:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, _, defined = _PLACES[name].partition(":")
+    module, _, defined = _DEFINED_IN[name].partition(":")
+    # Once it is there, Python asks this function no more for it.
     globals()[name] = found = getattr(import_module(module), defined)
     return found
 

@@ -76,6 +76,7 @@ def keep(path: Path, content: bytes) -> None:
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
+            # Replacing is atomic: others see the old file or all of the new one.
             os.replace(unfinished, path)
         except OSError:
             os.unlink(unfinished)
@@ -157,25 +158,26 @@ class Memory:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._bytes = 0
-        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._lock = Lock()
 
     def get(self, key: Hashable) -> Any:
         """What is kept under a key; None where nothing is."""
         with self._lock:
-            if key not in self._kept:
+            if key not in self._entries:
                 return None
-            self._kept.move_to_end(key)
-            return self._kept[key][0]
+            self._entries.move_to_end(key)
+            return self._entries[key][0]
 
     def keep(self, key: Hashable, value: Any) -> None:
         """Keeps a value, alone where it is larger than all may be."""
         size = bytes_of(value)
         with self._lock:
-            self._bytes += size - self._kept.pop(key, (None, 0))[1]
-            self._kept[key] = (value, size)
-            while self._bytes > self._max_bytes and len(self._kept) > 1:
-                self._bytes -= self._kept.popitem(last=False)[1][1]
+            self._bytes += size - self._entries.pop(key, (None, 0))[1]
+            self._entries[key] = (value, size)
+            # The newest stays, however large it is: somebody is about to use it.
+            while self._bytes > self._max_bytes and len(self._entries) > 1:
+                self._bytes -= self._entries.popitem(last=False)[1][1]
 
 
 MEMORY = Memory(MAX_BYTES)
@@ -187,6 +189,7 @@ def remembered(make: Callable[P, Value]) -> Callable[P, Value]:
     @wraps(make)
     def recall(*args: P.args, **kwargs: P.kwargs) -> Value:
         key = (make, args, tuple(kwargs.items()))
+        # A function that returned None would be called again each time.
         value: Value | None = MEMORY.get(key)
         if value is None:
             value = make(*args, **kwargs)

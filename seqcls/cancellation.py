@@ -23,6 +23,7 @@ class Cancelled(BaseException):
     """Nobody waits for the answer; no `Exception`, so that what handles errors does not go on."""
 
 
+# Every thread has its own: whoever leaves ends nobody else's computation.
 _has_left: ContextVar[Callable[[], bool] | None] = ContextVar("has left", default=None)
 
 

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from seqcls.curricula import frozen_as_json, frozen_parts
-from seqcls.declarations import FOREIGN, KNOWN, PARTS, About, Fields, Name, Settings, Text, about_of
+from seqcls.declarations import (
+    FOREIGN,
+    KNOWN,
+    STRING_PARTS,
+    About,
+    Fields,
+    Name,
+    Settings,
+    Text,
+    about_of,
+)
 from seqcls.errors import ConfigError
 from seqcls.kinds.transduction import WritingFields
 from seqcls.network import COUPLED, IMPORTED, NetworkConfig, NetworkFields, are_imported
@@ -33,8 +43,8 @@ from seqcls.tasks.transductions import DistinctTokens
 from seqcls.text import canonical_json, count
 
 __all__ = [
-    "ABOUT", "ANY_SAMPLER", "AS_OTHERS", "AS_TRAINED", "COUPLED", "IMPORTED", "PARTS",
-    "REPORT_SAMPLER", "LanguageClass", "NetworkConfig", "RunConfig", "are_imported",
+    "ABOUT", "ANY_SAMPLER", "AS_OTHERS", "AS_TRAINED", "COUPLED", "IMPORTED",
+    "REPORT_SAMPLER", "STRING_PARTS", "LanguageClass", "NetworkConfig", "RunConfig", "are_imported",
 ]  # fmt: skip
 
 MAX_MODEL_SEED = 2**63 - 1
@@ -53,8 +63,8 @@ def _say_frozen(run: Any) -> str:
 
 
 def _say_decay(run: Any) -> str:
-    of_some = " of matrices alone" * (run.decay != "all" and run.weight_decay > 0)
-    return f"weight decay {run.weight_decay:g}{of_some}"
+    restriction = " of matrices alone" * (run.decay != "all" and run.weight_decay > 0)
+    return f"weight decay {run.weight_decay:g}{restriction}"
 
 
 def _say_clip(run: Any) -> str:
@@ -92,7 +102,7 @@ class OptimizerFields(Fields):
         About("Training", 6, "warmup warmup_steps warm_up", _say_warm_up),
     ] = 0
     freeze: Annotated[
-        Text, BeforeValidator(frozen_as_json), About("Training", 17, told=_say_frozen)
+        Text, BeforeValidator(frozen_as_json), About("Training", 17, phrase=_say_frozen)
     ] = ""
     weight_decay: Annotated[float, Field(ge=0, le=10), About("Training", 13, "wd", _say_decay)] = (
         0.01
@@ -200,7 +210,8 @@ class RunConfig(
     def _samplers_of_the_task(cls, fields: Any) -> Any:
         if not isinstance(fields, Mapping) or fields.get("task", REPORT_TASK) == REPORT_TASK:
             return fields
-        return {**{f"{part}_sampler": ANY_SAMPLER for part in PARTS}, **fields}
+        # What is named comes last, and so stays.
+        return {**{f"{part}_sampler": ANY_SAMPLER for part in STRING_PARTS}, **fields}
 
     @property
     def is_loaded(self) -> bool:
@@ -245,8 +256,9 @@ class RunConfig(
         Raises:
             ConfigError: as the class.
         """
+        # Only a configuration that names packages may have fields that nobody declares here.
         lacks = fields.get("plugins") and not fields.keys() <= cls.model_fields.keys()
-        return (_OfOthers if lacks else cls).from_mapping(fields)
+        return (_WithForeignFields if lacks else cls).from_mapping(fields)
 
     @cached_property
     def changed(self) -> dict[str, Any]:
@@ -291,11 +303,13 @@ def _list_fields() -> dict[str, About]:
         fields[name] = field
         if about_of(field).group == "Network":
             networks[name] = field
+    # Pydantic has compiled the classes already: fields that are added need it done again.
     if FOREIGN:
         NetworkConfig.model_rebuild(force=True)
         RunConfig.model_rebuild(force=True)
     listed = sorted(fields, key=lambda name: about_of(fields[name]).order)
     for name in listed:
+        # Moved to the end one after another, they stand in that order in Pydantic's own mapping.
         fields[name] = fields.pop(name)
     return {name: about_of(fields[name]) for name in listed}
 
@@ -306,7 +320,7 @@ ABOUT = _list_fields()
 KNOWN.update(ABOUT)
 
 
-class _OfOthers(RunConfig):
+class _WithForeignFields(RunConfig):
     """A stored configuration with fields that only a package declares which is not here."""
 
     model_config = ConfigDict(extra="allow")

@@ -124,10 +124,10 @@ class CountingProgram:
         counting = [part for part in self.parts if part.levels]
         for part in counting[:MAX_DESCRIBED]:
             names = _counter_names(len(part.values(part.states[0])))
-            kept: list[str] = []
+            counters: list[str] = []
             for level in part.levels:
-                below, width = len(kept), len(level.values[part.states[0]])
-                kept += [
+                below, width = len(counters), len(level.values[part.states[0]])
+                counters += [
                     f"{names[below + column]} = {_weigh(level, column, names, self.alphabet)}"
                     for column in range(width)
                 ]
@@ -137,7 +137,8 @@ class CountingProgram:
             ]
             if more := len(part.states) - len(shown):
                 shown.append(f"and so on, {more:,} more")
-            yield f"keep {' and '.join(kept)}; the state is {', '.join(names)}: {', '.join(shown)}"
+            written = " and ".join(counters)
+            yield f"keep {written}; the state is {', '.join(names)}: {', '.join(shown)}"
         if len(counting) > MAX_DESCRIBED:
             yield f"and likewise in {len(counting) - MAX_DESCRIBED} more parts"
 
@@ -237,6 +238,7 @@ def decide_counting(automaton: Table, alphabet: Sequence[str]) -> Counting:
             for letter in np.flatnonzero(strong[table[state]] != number).tolist()
         }
         parts.append(replace(part, exits=exits))
+    # States are numbered from the start on, so that its part comes first.
     parts.sort(key=lambda part: part.states[0])
     pair = _find_alike(parts, words)
     if pair is not None:
@@ -252,6 +254,7 @@ def _find_alike(parts: Sequence[Part], words: Iterable[int]) -> tuple[int, int] 
     part_of = {state: part for part in parts for state in part.states}
     met: dict[tuple[int, Values], int] = {}
     for state in words:
+        # Counters of different parts may have the same values, which is no confusion.
         key = id(part_of[state]), part_of[state].values(state)
         if key in met:
             return met[key], state
@@ -278,16 +281,16 @@ def _count(
     levels: list[Counters] = []
     below: list[Values] = [()] * len(states)
     while len(set(below)) < len(states):
-        of_label: dict[tuple[Values, int], list[tuple[int, int]]] = defaultdict(list)
+        edges_by_label: dict[tuple[Values, int], list[tuple[int, int]]] = defaultdict(list)
         for state, letter, after in edges:
-            of_label[below[state], letter].append((state, after))
-        chosen = _choose(_potentials(len(states), list(of_label.values())), below)
+            edges_by_label[below[state], letter].append((state, after))
+        chosen = _choose(_potentials(len(states), list(edges_by_label.values())), below)
         if not len(chosen):
             break
-        firsts = np.array([same[0] for same in of_label.values()])
+        firsts = np.array([same[0] for same in edges_by_label.values()])
         added = map(tuple, (chosen[:, firsts[:, 1]] - chosen[:, firsts[:, 0]]).T.tolist())
         values = list(map(tuple, chosen.T.tolist()))
-        weights = dict(zip(of_label, added, strict=True))
+        weights = dict(zip(edges_by_label, added, strict=True))
         levels.append(Counters(weights, dict(zip(number, values, strict=True))))
         below = [under + value for under, value in zip(below, values, strict=True)]
     return levels
@@ -302,6 +305,7 @@ def _potentials(
     Every state begins as a parameter of its own; an equation removes one, by multiplications alone.
     """
     rows = np.eye(states, dtype=np.int64)
+    # Only differences between states are determined, so that one value is free.
     rows[0] = 0
     # Letters that do the same give the same equations.
     for edges in dict.fromkeys(map(tuple, labels)):
@@ -311,12 +315,14 @@ def _potentials(
             used = np.flatnonzero(equation)
             if not len(used):
                 continue
+            # The smallest pivot keeps the numbers of all rows small.
             pivot = used[np.argmin(np.abs(equation[used]))]
             others = used[used != pivot]
             if max(np.abs(rows[used]).max(), np.abs(equation).max()) > SAFE:
                 rows, equation = rows.astype(object), equation.astype(object)
             rows[others] = equation[pivot] * rows[others] - equation[others][:, None] * rows[pivot]
             rows[pivot] = 0
+            # Without common factors numbers do not grow from equation to equation.
             rows[others] //= np.maximum(np.gcd.reduce(rows[others], axis=1), 1)[:, None]
     return np.asarray(rows[(rows != 0).any(axis=1)])
 
@@ -328,10 +334,12 @@ def _choose(
     chosen = []
     classes = np.unique(np.array(below), axis=0, return_inverse=True)[1].ravel()
     for row in sorted(rows, key=lambda x: int(np.abs(x).sum())):
+        # Values may be Python's own large numbers: numbered first, they can be combined.
         finer = np.unique(row, return_inverse=True)[1] + classes * len(classes)
         finer = np.unique(finer, return_inverse=True)[1]
         if finer.max() > classes.max():
             classes = finer
+            # A counter and its negative say the same: the first value that is not 0 is positive.
             chosen.append(row * np.sign(row[np.flatnonzero(row)[0]]))
     return np.array(chosen, dtype=rows.dtype).reshape(len(chosen), len(classes))
 
@@ -342,15 +350,15 @@ def _counter_names(number: int) -> Sequence[str]:
 
 def _weigh(level: Counters, column: int, names: Sequence[str], alphabet: Sequence[str]) -> str:
     """A counter as a sum of counts, such as: #a - 2 #(b at x = 1)."""
-    of_letter: dict[int, dict[Values, int]] = defaultdict(dict)
+    weights_by_letter: dict[int, dict[Values, int]] = defaultdict(dict)
     for (at, letter), weights in level.weights.items():
-        of_letter[letter][at] = weights[column]
+        weights_by_letter[letter][at] = weights[column]
     terms: list[tuple[int, str]] = []
-    for letter, of_values in sorted(of_letter.items()):
-        if len(same := set(of_values.values())) == 1:
+    for letter, weights_by_values in sorted(weights_by_letter.items()):
+        if len(same := set(weights_by_values.values())) == 1:
             terms.append((same.pop(), f"#{alphabet[letter]}"))
             continue
-        for at, weight in of_values.items():
+        for at, weight in weights_by_values.items():
             when = ", ".join(f"{name} = {x}" for name, x in zip(names, at, strict=False))
             terms.append((weight, f"#({alphabet[letter]} at {when})"))
     # A positive one first: there always is one, since the weights of a cycle sum to zero.

@@ -69,5 +69,6 @@ def read_counts(
     num_letters = counts.shape[1]
     (ids,) = read_ids(TokenStrings.of_lists(num_letters, [range(num_letters)]), readout)
     times = np.full((len(counts), len(ids)), special)
+    # The letters are read in the order of the alphabet, which is that of the columns.
     times[:, ids >= FIRST_LETTER] = counts
     return CountedStrings(ids, times)

@@ -16,7 +16,8 @@ from seqcls.errors import ConfigError
 STAGES = "[[8, 0.2], [40, 1.0]]"
 FROZEN = '[["embeddings", 0.2]]'
 
-_PARTS = {
+# How names of parameters begin, in networks of every architecture.
+_PARAMETER_PATTERNS = {
     "embeddings": r"embedding\.",
     "positions": r"(.*\.)?positions\.",
     "blocks": r"(.*\.)?(blocks|layers)\.",
@@ -52,10 +53,13 @@ def frozen_as_json(value: Any) -> str:
     """
     pairs = _pairs(value, f"a part and a share of training, such as {FROZEN}")
     for part, _ in pairs:
-        if not isinstance(part, str) or not (part in _PARTS or _BLOCK.fullmatch(part)):
-            raise ValueError(f"expected {', '.join(_PARTS)} or 'block 0', not {part!r:.60}")
+        if not isinstance(part, str) or not (part in _PARAMETER_PATTERNS or _BLOCK.fullmatch(part)):
+            raise ValueError(
+                f"expected {', '.join(_PARAMETER_PATTERNS)} or 'block 0', not {part!r:.60}"
+            )
     if len({part for part, _ in pairs}) < len(pairs):
         raise ValueError("expected each part once")
+    # Their order means nothing, so that equal settings are one text and have one key.
     return json.dumps(sorted(pairs)) if pairs else ""
 
 
@@ -71,6 +75,7 @@ def _pairs(value: Any, expected: str) -> list[list[Any]]:
         share = pair[1]
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise ValueError(f"expected shares of training above 0, up to 1.0, not {share!r}")
+        # 1 and 1.0 are one share, so that they have to be one text.
         pair[1] = float(share)
     return found
 
@@ -101,9 +106,14 @@ def frozen_parameters(freeze: str, names: Iterable[str], steps: int) -> dict[str
     names = list(names)
     for part, share in frozen_parts(freeze).items():
         number = block_number(part)
-        pattern = _PARTS["blocks"] + rf"{number}\." if number is not None else _PARTS[part]
+        pattern = (
+            _PARAMETER_PATTERNS["blocks"] + rf"{number}\."
+            if number is not None
+            else _PARAMETER_PATTERNS[part]
+        )
         matched = [name for name in names if re.match(pattern, name)]
         if not matched:
             raise ConfigError(f"freeze={freeze!r}: this network has no weights in {part!r}")
+        # What two parts have in common stays fixed as long as the later of them.
         found |= {name: max(round(share * steps), found.get(name, 0)) for name in matched}
     return found

@@ -33,7 +33,7 @@ from seqcls.text import OTHER_NAMES, in_one_line
 Group = Literal["Task", "Strings", "Network", "Training"]
 """The groups of settings of a new sweep."""
 
-PARTS = ("train", "validation", "test")
+STRING_PARTS = ("train", "validation", "test")
 """The parts of a run's strings; each has fields of its own, such as `train_size`."""
 
 LAST = 1_000
@@ -46,6 +46,7 @@ KNOWN: set[str] = set()
 FOREIGN: set[str] = set()
 """Those of them that other packages declare."""
 
+# What is said of a field ends where a line begins with another name and a colon.
 _MEANING = re.compile(r"^(\w+): (.+(?:\n(?!\w+: ).+)*)", re.MULTILINE)
 """What a docstring says of a field; of each part's, such as `train_size`, under `size`."""
 
@@ -57,7 +58,7 @@ class About:
         group: where it stands among the settings of a new sweep; None where it is filled in.
         place: its place in the group, where those come first that are asked for most.
         also: what others call it, with spaces between.
-        told: makes of a configuration the phrase of its protocol about the field, or nothing.
+        phrase: makes of a configuration the phrase of its protocol about the field, or nothing.
     """
 
     def __init__(
@@ -65,9 +66,9 @@ class About:
         group: Group | None,
         place: int = LAST,
         also: str = "",
-        told: Callable[[Any], str] | None = None,
+        phrase: Callable[[Any], str] | None = None,
     ) -> None:
-        self.group, self.place, self.also, self.told = group, place, also.split(), told
+        self.group, self.place, self.also, self.phrase = group, place, also.split(), phrase
         self.says = ""
         """What the field is, in sentences, as the docstring of its class says."""
         self.alone = False
@@ -82,8 +83,9 @@ class About:
         if self.says:  # By a class before, whose subclass this is.
             return
         says = dict(_MEANING.findall(inspect.cleandoc(cls.__doc__ or "")))
-        part, _, of_part = name.partition("_")
-        text = says.get(name) or (says.get(of_part, "") if part in PARTS else "")
+        part, _, rest = name.partition("_")
+        # Fields of the three parts have one line, in which {} stands for the part.
+        text = says.get(name) or (says.get(rest, "") if part in STRING_PARTS else "")
         if not text:
             raise TypeError(
                 f"{cls.__qualname__} declares {name}: expected a line '{name}: …' in its docstring "
@@ -92,6 +94,7 @@ class About:
         whose = "training" if part == "train" else part
         self.says, self.alone = " ".join(text.split()).replace("{}", whose), alone
         for other in self.also:
+            # A name that two fields claim is that of the first.
             OTHER_NAMES.setdefault(other, name)
 
     @property
@@ -125,7 +128,9 @@ def declared_by(cls: type, *, alone: bool = False) -> dict[str, Any]:
         TypeError: a docstring does not say what one of them is.
     """
     found: dict[str, Any] = {}
+    # Bases come first, so that what a class says itself is what counts.
     for base in reversed(cls.__mro__):
+        # Its own annotations alone: those of its bases have had their turn.
         for name, annotation in vars(base).get("__annotations__", {}).items():
             for about in getattr(annotation, "__metadata__", ()):
                 if isinstance(about, About):

@@ -23,7 +23,7 @@ from seqcls.kinds.base import Scored, Written
 from seqcls.kinds.transduction import TransductionKind, end_id, separator_id, writable
 from seqcls.models.base import Classifier, Ids
 from seqcls.models.batches import compute
-from seqcls.models.forms import Kept, Scores, form, map_kept
+from seqcls.models.forms import Cached, Scores, form, map_cached
 from seqcls.models.initialization import load_parameters, make_model
 from seqcls.models.pictures import pictures_at_once
 from seqcls.models.positions import longest_readable
@@ -37,19 +37,21 @@ class Stepper:
     """Strings being written: one token after another, given what is kept of those before."""
 
     def __init__(
-        self, step: Callable[[Int64[Tensor, " string"], Kept], tuple[Scores, Kept]], kept: Kept
+        self,
+        step: Callable[[Int64[Tensor, " string"], Cached], tuple[Scores, Cached]],
+        cached: Cached,
     ) -> None:
         self._step = step
-        self._kept = kept
+        self._cached = cached
 
     def step(self, tokens: Int64[Tensor, " string"]) -> Scores:
         """Reads one more token of each string, and says what follows it."""
-        outputs, self._kept = self._step(tokens, self._kept)
+        outputs, self._cached = self._step(tokens, self._cached)
         return outputs
 
     def take(self, rows: Int64[Tensor, " row"]) -> None:
         """Goes on with these strings, of which one may be taken several times."""
-        self._kept = map_kept(lambda values: values[rows], self._kept)
+        self._cached = map_cached(lambda values: values[rows], self._cached)
 
 
 Start = Callable[[Classifier, Ids, int], tuple[Stepper, Scores]]
@@ -67,25 +69,26 @@ def start(model: Classifier, ids: Ids, most_tokens: int) -> tuple[Stepper, Score
     begin, step = form(model, "begin"), form(model, "step")
     if begin is None or step is None:
         return start_anew(model, ids, most_tokens)
-    outputs, kept = begin(ids, most_tokens)
-    return Stepper(step, kept), outputs
+    outputs, cached = begin(ids, most_tokens)
+    return Stepper(step, cached), outputs
 
 
 def start_anew(model: Classifier, ids: Ids, most_tokens: int) -> tuple[Stepper, Scores]:
     """The same of any model: nothing is kept but the tokens, and it runs again for each."""
 
-    def read(written: Ids, lengths: Tensor) -> tuple[Scores, Kept]:
+    def read(written: Ids, lengths: Tensor) -> tuple[Scores, Cached]:
         outputs: Tensor = model(written[:, : int(lengths.max())])
         return outputs[torch.arange(len(written)), lengths - 1], (written, lengths)
 
-    def step(tokens: Tensor, kept: Kept) -> tuple[Scores, Kept]:
-        written, lengths = kept
+    def step(tokens: Tensor, cached: Cached) -> tuple[Scores, Cached]:
+        written, lengths = cached
         written[torch.arange(len(tokens)), lengths] = tokens.to(written.dtype)
         return read(written, lengths + 1)
 
+    # There is room for all tokens from the start, so that each is written in its place.
     wide = torch.nn.functional.pad(ids, (0, most_tokens), value=PAD)
-    outputs, kept = read(wide, (ids != PAD).sum(dim=1))
-    return Stepper(step, kept), outputs
+    outputs, cached = read(wide, (ids != PAD).sum(dim=1))
+    return Stepper(step, cached), outputs
 
 
 def beam(
@@ -135,9 +138,9 @@ def beam(
         ends = is_open & (continued.token == end)
         at_limit = is_open & ~ends & (limits[rows] <= place)[:, None]
         for row, column in (ends | at_limit).nonzero().tolist():
-            kept, ended = tokens[row, column].tolist(), bool(ends[row, column])
+            output, ended = tokens[row, column].tolist(), bool(ends[row, column])
             score = float(continued.score[row, column])
-            done[int(rows[row])].append(Written(kept[:-1] if ended else kept, ended, score))
+            done[int(rows[row])].append(Written(output[:-1] if ended else output, ended, score))
         is_done = ends | at_limit
         scores = continued.score.masked_fill(is_done, -torch.inf)
         likeliest = continued.score.masked_fill(~is_done, -torch.inf).max(dim=1).values
@@ -145,7 +148,9 @@ def beam(
         goes_on = (scores.max(dim=1).values > best[rows]).nonzero()[:, 0]
         if not len(goes_on):
             break
+        # At first a string has one beam, and later as many as the width.
         beams = outputs.shape[0] // len(rows)
+        # Beams of all strings stand one after another, in the order of the strings.
         parents = (goes_on * beams)[:, None] + continued.parent[goes_on]
         stepper.take(parents.flatten())
         rows, tokens, open_scores = rows[goes_on], tokens[goes_on], scores[goes_on]
@@ -191,6 +196,7 @@ def score(problem: Problem, weights: Weights, examples: Examples) -> Scored:
     """Has a model read inputs with their targets."""
     kind = problem.kind
     assert isinstance(kind, TransductionKind)
+    # A head that was trained on inputs, too, is asked for its outputs alone.
     network = problem.network.model_copy(update={"head": "output"})
     model = _model(network, weights)
     targets = torch.from_numpy(kind.encoded(problem.task, examples, network))
@@ -198,10 +204,10 @@ def score(problem: Problem, weights: Weights, examples: Examples) -> Scored:
     log_probability = np.zeros(len(examples))
     strings = kind.reading(problem.task, examples)
     for rows, piece in check_each(testing_pieces(network, strings, torch.device("cpu"))):
-        outputs, wanted = compute(model, piece), targets[torch.from_numpy(rows)]
-        right[rows] = kind.are_right(outputs, wanted).numpy()
-        length_given[rows] = kind.are_right_length_given(outputs, wanted).numpy()
-        log_probability[rows] = -kind.losses(outputs, wanted, "default").numpy()
+        outputs, piece_targets = compute(model, piece), targets[torch.from_numpy(rows)]
+        right[rows] = kind.are_right(outputs, piece_targets).numpy()
+        length_given[rows] = kind.are_right_length_given(outputs, piece_targets).numpy()
+        log_probability[rows] = -kind.losses(outputs, piece_targets, "default").numpy()
     return Scored(right, length_given, log_probability).without_nan()
 
 
@@ -228,6 +234,7 @@ def written_beams(
     limits = output_limits(problem, inputs)
     ids = beginnings(problem, inputs)
     written: list[list[Written]] = [[] for _ in range(len(inputs))]
+    # Strings of similar lengths are written together, so that little is padding.
     order = np.argsort(inputs.lengths, kind="stable")
     for rows in _pieces(problem, inputs.lengths[order] + 2 + limits[order], width):
         check()
@@ -272,6 +279,7 @@ def _model(config: NetworkConfig, weights: Weights) -> Classifier:
 def _pieces(problem: Problem, widths: np.ndarray, beams: int) -> list[slice]:
     """Pieces of strings in the order of their widths, whose caches fit in memory."""
     config = problem.network
+    # Keys and values of every block, or a state, are held for each token.
     a_token = (
         2
         * config.num_blocks

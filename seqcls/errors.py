@@ -34,7 +34,7 @@ StoreUnavailableError).
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-MAX_SAID = 500
+MAX_MESSAGE = 500
 """Characters of another's text, as of a plug-in's exception, that are passed on or stored."""
 
 
@@ -60,6 +60,8 @@ class SeqclsError(Exception):
 
     def render(self, name: Callable[[Parameter], str]) -> str:
         """The message with its parameters as `name` calls them."""
+        # The pieces are the arguments of the exception, so that it is pickled and copied as any
+        # other.
         return "".join(name(x) if isinstance(x, Parameter) else str(x) for x in self.args)
 
 
@@ -165,14 +167,17 @@ class ReadOnlyError(StoreError):
 def describe_error(error: BaseException) -> str:
     """An error in one line that can be printed and stored, whatever another's code put into it."""
     try:
-        said = str(error)
+        # What another's exception says of itself may raise one in turn.
+        message = str(error)
     except Exception:
-        said = "of which nothing can be said"
-    return in_short(f"{type(error).__name__}: {said}")
+        message = "of which nothing can be said"
+    return in_short(f"{type(error).__name__}: {message}")
 
 
 def in_short(text: str) -> str:
     """A text in one line of at most `MAX_SAID` characters that every database takes."""
-    line = " ".join(text[: 10 * MAX_SAID].split()).replace("\0", "\\0")
-    line = line if len(line) <= MAX_SAID else f"{line[: MAX_SAID - 1]}…"
+    # Cut before it is split, as it may have megabytes; PostgreSQL takes no text with a NUL.
+    line = " ".join(text[: 10 * MAX_MESSAGE].split()).replace("\0", "\\0")
+    line = line if len(line) <= MAX_MESSAGE else f"{line[: MAX_MESSAGE - 1]}…"
+    # Surrogates without a partner are no UTF-8.
     return line.encode("utf-8", "backslashreplace").decode()

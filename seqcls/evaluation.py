@@ -88,6 +88,7 @@ class DistinctStrings:
 
     @cached_property
     def _order(self) -> list[int]:
+        # Sorted by their texts, strings have the same numbers in whatever order they were drawn.
         return sorted(range(len(self.texts)), key=self.texts.__getitem__)
 
 
@@ -103,6 +104,8 @@ def distinct_test_strings(sampler: Sampler) -> DistinctStrings:
     ways = None
     if drawn.drawn is not None:
         ways = np.zeros(len(first), dtype=np.uint8)
+        # Plain indexing would make it depend on the order in which a string's occurrences were
+        # drawn.
         np.maximum.at(ways, string, drawn.drawn)
     texts = texts_of(Tokenizer(sampler.task.alphabet), distinct.strings)
     kind = KINDS[kind_name(sampler.task)]()
@@ -151,6 +154,7 @@ def logits_of(
     fits = strings.lengths <= places(problem)
     if fits.all():
         return chosen.logits(problem, weights, strings, device=device)
+    # Longer strings are left out: a table of positions has no rows for them.
     known = chosen.logits(problem, weights, strings.take(np.flatnonzero(fits)), device=device)
     shape = (len(weights), len(strings), *known.shape[2:])
     logits = np.full(shape, np.nan, dtype=known.dtype)
@@ -179,7 +183,7 @@ class TrainedGroup:
     def writes_likeliest(self) -> bool:
         return self.problem.config.decoding == "greedy"
 
-    def each(self) -> "Iterator[TrainedGroup]":
+    def members(self) -> "Iterator[TrainedGroup]":
         for weights in self.weights:
             yield replace(self, weights=[weights])
 
@@ -237,11 +241,11 @@ def ask(
         InvalidStringError: the strings are over another alphabet's letters.
     """
     check()
-    of_strings, of_models = questions.strings.num_letters, problem.tokenizer.num_letters
-    if of_strings != of_models:
+    string_letters, model_letters = questions.strings.num_letters, problem.tokenizer.num_letters
+    if string_letters != model_letters:
         raise InvalidStringError(
-            f"strings over {of_strings} letters: the model reads {of_models}; expected strings "
-            "over its own"
+            f"strings over {string_letters} letters: the model reads {model_letters}; expected "
+            "strings over its own"
         )
     return problem.kind.ask(TrainedGroup(problem, weights, engine, device, fast_writing), questions)
 
@@ -264,22 +268,23 @@ def evaluate(
     test = distinct_test_strings(problem.test)
     questions = Questions.about(test.examples)
     answers = ask(problem, weights, questions, engine=engine, device=device, fast_writing=True)
-    evaluations = [evaluation_of(problem, test, each) for each in answers]
-    if not problem.knows_trained_lengths or all(each.ranges for each in evaluations):
+    evaluations = [evaluation_of(problem, test, answer) for answer in answers]
+    # Validation strings are asked only where the test has too few of trained lengths.
+    if not problem.knows_trained_lengths or all(evaluation.ranges for evaluation in evaluations):
         return evaluations
     judged = judge_validation(problem, weights, engine=engine, device=device)
     return [
         replace(
-            each,
+            evaluation,
             ranges=range_counts(
                 problem,
-                each.lengths,
-                each.tested_by_length,
-                each.wrong_by_length,
+                evaluation.lengths,
+                evaluation.tested_by_length,
+                evaluation.wrong_by_length,
                 validated=validated,
             ),
         )
-        for each, validated in zip(evaluations, judged, strict=True)
+        for evaluation, validated in zip(evaluations, judged, strict=True)
     ]
 
 
@@ -315,6 +320,7 @@ def range_counts(
     longer = int(tested[beyond].sum()), int(wrong[beyond].sum())
     counts = int(tested[inside].sum()), int(wrong[inside].sum())
     if counts[0] < LEAST_WITHIN:
+        # Models are run once more only where validation holds more of these strings than the test.
         if validated is None and problem.asking_trained_lengths.validation.epoch_size > counts[0]:
             return None
         if validated is not None and validated[0] > counts[0]:
@@ -336,12 +342,12 @@ def judge_validation(
     Returns:
         Of each model how many such strings it has places for, and how many of them it gets wrong.
     """
-    asked = stream(problem.asking_trained_lengths.validation).epoch(0)
-    if not len(asked):
+    examples = stream(problem.asking_trained_lengths.validation).epoch(0)
+    if not len(examples):
         return [(0, 0)] * len(weights)
-    questions = Questions.about(asked)
+    questions = Questions.about(examples)
     answers = ask(problem, weights, questions, engine=engine, device=device, fast_writing=True)
-    return [(int(each.asked.sum()), int(each.wrong.sum())) for each in answers]
+    return [(int(answer.judged.sum()), int(answer.wrong.sum())) for answer in answers]
 
 
 def evaluation_of(
@@ -355,8 +361,8 @@ def evaluation_of(
     Raises:
         ConfigError: no input was written an output for.
     """
-    lengths, times = test.strings.lengths, test.occurrences * answers.asked
-    tested = np.unique(lengths[answers.asked])
+    lengths, times = test.strings.lengths, test.occurrences * answers.judged
+    tested = np.unique(lengths[answers.judged])
     wrong = test.in_order(answers.wrong)
     cells = None
     if width := len(problem.kind.cells):
@@ -364,24 +370,24 @@ def evaluation_of(
         cell = width * lengths + 2 * answers.targets.astype(np.int64) + answers.predicted
         table = np.bincount(cell, times, width * (int(lengths.max()) + 1))
         cells = table.astype(np.int64).reshape(-1, width)[tested]
-    of_each = _per_length(lengths, times, tested)
-    wrong_of_each = _per_length(lengths, test.occurrences * answers.wrong, tested)
+    tested_counts = _per_length(lengths, times, tested)
+    wrong_counts = _per_length(lengths, test.occurrences * answers.wrong, tested)
     return Evaluation(
         lengths=tested,
-        tested_by_length=of_each,
-        wrong_by_length=wrong_of_each,
+        tested_by_length=tested_counts,
+        wrong_by_length=wrong_counts,
         cells=cells,
         errors=StringErrors(test.numbers[wrong], answers.score[wrong]),
         solved_length=int(lengths[wrong].min()) - 1 if len(wrong) else problem.longest_tested,
         test_set=test.test_set.digest,
-        outputs=_of_outputs(problem, test, answers, tested, writer)
+        outputs=_output_results(problem, test, answers, tested, writer)
         if isinstance(answers, OutputAnswers)
         else None,
-        ranges=range_counts(problem, tested, of_each, wrong_of_each),
+        ranges=range_counts(problem, tested, tested_counts, wrong_counts),
     )
 
 
-def _of_outputs(
+def _output_results(
     problem: Problem,
     test: DistinctStrings,
     answers: OutputAnswers,
@@ -393,14 +399,14 @@ def _of_outputs(
             f"positions={problem.config.positions!r}: the models have places for no test string "
             "with its target; train on longer strings, or test shorter ones"
         )
-    lengths, times = test.strings.lengths, test.occurrences * answers.asked
+    lengths, times = test.strings.lengths, test.occurrences * answers.judged
     order = np.argsort(test.numbers[answers.wrong])
     if writer is None:
-        said = answers.predicted[test.in_order(answers.wrong)]
-        texts = problem.kind.texts(problem.task, said) or ()
+        predicted = answers.predicted[test.in_order(answers.wrong)]
+        texts = problem.kind.texts(problem.task, predicted) or ()
     else:
         outputs = answers.outputs
-        texts = [writer.decode([FIRST_LETTER + x for x in outputs[each]]) for each in order]
+        texts = [writer.decode([FIRST_LETTER + x for x in outputs[error]]) for error in order]
     return OutputResults(
         right_length_given=_per_length(lengths, times * answers.right_length_given, tested),
         edits=_per_length(lengths, times * answers.edits, tested),
@@ -414,11 +420,12 @@ def _of_outputs(
 def _per_length(
     lengths: Int64[np.ndarray, " string"],
     times: Int64[np.ndarray, " string"],
-    of: Int64[np.ndarray, " length"],
+    chosen: Int64[np.ndarray, " length"],
 ) -> Int64[np.ndarray, " length"]:
     """How often strings of each of some lengths occur."""
+    # Weighted counts are floats, which hold whole numbers up to 2**53.
     every = np.bincount(lengths, times, int(lengths.max()) + 1).astype(np.int64)
-    return np.asarray(every[of])
+    return np.asarray(every[chosen])
 
 
 def drawn_test_set(problem: Problem) -> TestSet:

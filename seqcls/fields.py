@@ -14,7 +14,7 @@ from seqcls.config import (
     ANY_SAMPLER,
     AS_OTHERS,
     AS_TRAINED,
-    PARTS,
+    STRING_PARTS,
     CheckFields,
     RunConfig,
     default_fields,
@@ -40,7 +40,7 @@ def readers() -> Mapping[str, tuple[str, ...]]:
         "architecture": [entry.reads for entry in MODELS.parts()],
         "positions": [entry.reads for entry in POSITIONS.parts()],
         "stop_when_right": [CheckFields.reads],
-        **{f"{x}_sampler": [_read_for(y, x) for y in SAMPLERS.values()] for x in PARTS},
+        **{f"{x}_sampler": [_read_for(y, x) for y in SAMPLERS.values()] for x in STRING_PARTS},
     }
     names = frozenset[str]().union(*(some for own in by_part.values() for some in own))
     return {
@@ -58,15 +58,16 @@ def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
     task = part_named("task", config.task, TASKS)
     kind = kind_name(task, config.answers)
     part_named("architecture", config.architecture, MODELS)
-    positions, of_model = part_named("positions", config.positions, POSITIONS), settings_of(config)
+    positions = part_named("positions", config.positions, POSITIONS)
+    read_by_model = settings_of(config)
     read = {
         "task": read_by_task(task, "test"),
         "kind": KINDS[kind].reads if kind in KINDS else frozenset(),
-        "architecture": of_model,
-        "positions": positions.reads if "positions" in of_model else frozenset(),
+        "architecture": read_by_model,
+        "positions": positions.reads if "positions" in read_by_model else frozenset(),
         "stop_when_right": CheckFields.reads if config.stop_when_right else frozenset(),
     }
-    for part in PARTS:
+    for part in STRING_PARTS:
         field = f"{part}_sampler"
         sampler = part_named(field, getattr(config, field), SAMPLERS)
         read[field] = _fields_of(sampler, part, config)
@@ -168,19 +169,19 @@ WITHOUT_PARAMETERS = ("none", "sinusoidal", "rotary", "alibi")
 
 def _check_freeze(config: RunConfig) -> None:
     """Refuses to hold fixed what is not there, or all that there is."""
-    parts, said = frozen_parts(config.freeze), f"freeze={config.freeze!r}: "
+    parts, prefix = frozen_parts(config.freeze), f"freeze={config.freeze!r}: "
     blocks = len(config.layers) or config.num_blocks
     for part in parts:
         number = block_number(part)
         if number is not None and number >= blocks:
-            raise ConfigError(f"{said}there is no {part}; expected 'block 0' to {blocks - 1}")
+            raise ConfigError(f"{prefix}there is no {part}; expected 'block 0' to {blocks - 1}")
     if "head" in parts and config.tied_embeddings:
-        raise ConfigError(f"{said}with tied_embeddings=True the head is the embeddings")
+        raise ConfigError(f"{prefix}with tied_embeddings=True the head is the embeddings")
     if "positions" in parts and config.positions in WITHOUT_PARAMETERS:
-        raise ConfigError(f"{said}positions={config.positions!r} has no weights")
+        raise ConfigError(f"{prefix}positions={config.positions!r} has no weights")
     every = {"embeddings", "blocks", *(["head"] * (not config.tied_embeddings))}
     if parts.keys() >= every:
-        raise ConfigError(f"{said}nothing is left to be trained at the start; leave a part out")
+        raise ConfigError(f"{prefix}nothing is left to be trained at the start; leave a part out")
 
 
 def part_named(field: str, name: str, known: Mapping[str, Any]) -> Any:
@@ -213,14 +214,14 @@ def fields_of_training(config: RunConfig) -> frozenset[str]:
     """
     names = {name for name, about in ABOUT.items() if about.group == "Training"}
     if not config.knows_trained_lengths:
-        names |= {x for part in PARTS[:2] for x in strings_read(config, part)}
+        names |= {x for part in STRING_PARTS[:2] for x in strings_read(config, part)}
     return frozenset(names.difference(strings_read(config, "test")))
 
 
 def limits_of(name: str) -> str:
     """What a field may be, in words."""
     registries: dict[str, Iterable[str]] = {"architecture": MODELS, "positions": POSITIONS}
-    registries |= {f"{part}_sampler": SAMPLERS for part in PARTS}
+    registries |= {f"{part}_sampler": SAMPLERS for part in STRING_PARTS}
     field = RunConfig.model_fields[name]
     if name in registries:
         return ", ".join(registries[name])
@@ -238,7 +239,7 @@ def phrases_of(config: RunConfig) -> list[str]:
     unread = fields_unread(config)
     # In the order of their declaration, training before the network.
     read = [ABOUT[name] for name in config.model_dump() if name not in unread]
-    tellers = [about.told for about in sorted(read, key=lambda about: about.group != "Training")]
+    tellers = [about.phrase for about in sorted(read, key=lambda about: about.group != "Training")]
     return [phrase for tell in tellers if tell and (phrase := tell(config))]
 
 
@@ -246,7 +247,7 @@ def language_fields(task: str) -> tuple[str, ...]:
     """The fields that define the language, without those that say how its strings are drawn."""
     # For a task that is not installed here, the fields that any task reads.
     read = [TASKS[task]] if task in TASKS else TASKS.parts()
-    return ("task", *sorted({name for each in read for name in each.reads}))
+    return ("task", *sorted({name for part in read for name in part.reads}))
 
 
 def language_of(fields: Mapping[str, Any], datasets: Mapping[str, str] | None = None) -> str:
@@ -261,9 +262,9 @@ def language_of(fields: Mapping[str, Any], datasets: Mapping[str, str] | None = 
     _, *names = language_fields(known["task"])
     # What may be left out of a language, and is, says nothing of it.
     names += ["answers"] * (known["answers"] != "string")
-    told = {name: known[name] for name in names if known[name] != ""}
-    said = (f"{x}={str(y).lower() if isinstance(y, bool) else y}" for x, y in told.items())
-    return ", ".join([str(known["task"]), *said])
+    settings = {name: known[name] for name in names if known[name] != ""}
+    texts = (f"{x}={str(y).lower() if isinstance(y, bool) else y}" for x, y in settings.items())
+    return ", ".join([str(known["task"]), *texts])
 
 
 # The strings that configurations are tested on are known by the fields that determine them, or by
@@ -325,5 +326,6 @@ class TestSet:
             hasher.update("\n".join(["", *self.targets]).encode())
         columns = (self.lengths, self.bits, self.occurrences)
         for column in (x for x in columns if x is not None):
+            # One type and one order of bytes make the digest the same on every machine.
             hasher.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
         return hasher.hexdigest()

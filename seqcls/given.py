@@ -73,6 +73,7 @@ def encode(string: str | Sequence[str]) -> list[int]:
         raise ValueError("an input without tokens: expected at least one")
     letters = [ids[token] for token in string]
     if about["settings"]["writes"]:
+        # The separator is the last token but one, before the end.
         return [BEGIN, *letters, len(ids) - 2]
     readout = about["settings"]["readout"]
     return [BEGIN] * (readout == "first") + letters + [BEGIN] * (readout == "last")
@@ -111,6 +112,7 @@ def write(model: nn.Module, string: str | Sequence[str], longest: int | None = N
         ValueError: as `logits`.
     """
     about, ids = read("config.json"), encode(string)
+    # Limits stand by the length of inputs, which are two ids shorter than what is read.
     limit = int(about["limits"].split()[len(ids) - 2])
     limit = limit if longest is None else min(limit, longest)
     width, end = about["beam_width"], about["settings"]["vocabulary_size"] - 1
@@ -122,6 +124,7 @@ def write(model: nn.Module, string: str | Sequence[str], longest: int | None = N
             following = model(torch.tensor([ids + written]))[0, -1].double()
             check(following)
             scores = following.log_softmax(dim=0)
+            # No output holds these: they begin, fill up and separate.
             scores[[BEGIN, PADDING, end - 1]] = -torch.inf
             best = scores.topk(min(width, len(scores)))
             found = zip(best.values.tolist(), best.indices.tolist(), strict=True)
@@ -131,6 +134,7 @@ def write(model: nn.Module, string: str | Sequence[str], longest: int | None = N
         done += [x for x, ends in zip(continued, is_done, strict=True) if ends]
         best_done = max(score for score, _ in done)
         going_on = zip(continued, is_done, strict=True)
+        # An output that goes on never becomes likelier, so that no other can win any more.
         beams = [x for x, ends in going_on if not ends and x[0] > best_done]
         if not beams:
             break
@@ -143,11 +147,11 @@ def main(strings: Sequence[str]) -> int:
     model, writes = load(), read("config.json")["settings"]["writes"]
     for string in strings:
         try:
-            said = write(model, string) if writes else [logits(model, [string])[0].tolist()]
+            reply = write(model, string) if writes else [logits(model, [string])[0].tolist()]
         except ValueError as error:
             print(f"{string[:60]!r}: {error}", file=sys.stderr)
             return 2
-        print(string, *said)
+        print(string, *reply)
     return 0
 
 

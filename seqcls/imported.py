@@ -98,6 +98,7 @@ def plain_settings(settings: Any) -> dict[str, Any]:
 def _plain_settings(settings: Mapping[Any, Any], prefix: str) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for given, value in settings.items():
+        # Names are texts in JSON, which writes whole numbers as such.
         name = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
         if not isinstance(name, str) or not name or not name.isprintable() or len(name) > MAX_NAME:
             raise ValueError(
@@ -120,9 +121,11 @@ def _plain(value: Any, path: str) -> Any:
     missing = type(value).__name__ in ("NAType", "NaTType")
     if value is None or isinstance(value, bool) or missing:
         return value if isinstance(value, bool) else None
+    # Members of a `StrEnum` are texts as well, so that enumerations come first.
     if isinstance(value, Enum):
         return _plain(value.value, path)
     if isinstance(value, str):
+        # Surrogates without a partner are no UTF-8, so no database holds them.
         if any(category(x) == "Cs" for x in value):
             raise ValueError(f"{path!r:.100} is {_shorten(value)}, which is no text in Unicode")
         return str(value)
@@ -134,6 +137,7 @@ def _plain(value: Any, path: str) -> Any:
                 f"{path!r:.100} is {value}, which is no JSON number; leave it out, or give it as "
                 f"text, '{value}'"
             )
+        # Also NumPy's own 64-bit numbers come here, which are floats of Python's by inheritance.
         return float(value)
     if isinstance(value, Mapping):
         return _plain_settings(value, f"{path}.")
@@ -144,8 +148,8 @@ def _plain(value: Any, path: str) -> Any:
     if isinstance(value, date | time):
         return value.isoformat()
     # Arrays and tensors, and single numbers of them; times are counted in units that differ.
-    of_times = getattr(getattr(value, "dtype", None), "kind", "") in ("M", "m")
-    if callable(as_list := getattr(value, "tolist", None)) and not of_times:
+    is_time = getattr(getattr(value, "dtype", None), "kind", "") in ("M", "m")
+    if callable(as_list := getattr(value, "tolist", None)) and not is_time:
         return _plain(as_list(), path)
     raise ValueError(
         f"{path!r:.100} is {_shorten(value)}, of type {type(value).__name__}, which is no JSON: "
@@ -156,6 +160,7 @@ def _plain(value: Any, path: str) -> Any:
 
 def _leaves(settings: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
     """Each setting's path and value; an empty mapping is a value."""
+    # Sorted, as the order in which settings are given means nothing.
     for name, value in sorted(settings.items()):
         if isinstance(value, dict) and value:
             yield from _leaves(value, f"{prefix}{name}.")
@@ -266,7 +271,7 @@ def _text(value: str) -> str:
 
 def _text_among_others(value: Any) -> str:
     if not isinstance(value, str):
-        return json.dumps(of_value(value), separators=(",", ":"), ensure_ascii=False)
+        return json.dumps(normalize_numbers(value), separators=(",", ":"), ensure_ascii=False)
     try:
         json.loads(value)
     except RecursionError:
@@ -277,6 +282,7 @@ def _text_among_others(value: Any) -> str:
 
 
 def _quote(text: str) -> str:
+    # Control characters become escapes, and letters of any language stay readable.
     return json.dumps(text, ensure_ascii=_has_controls(text))
 
 
@@ -284,12 +290,12 @@ def _has_controls(text: str) -> bool:
     return any(category(x) in ("Cc", "Cs", "Zl", "Zp") for x in text)
 
 
-def of_value(value: Any) -> Any:
+def normalize_numbers(value: Any) -> Any:
     """A value of JSON with its numbers in one spelling each: 64.0 is 64."""
     if isinstance(value, dict):
-        return {name: of_value(value[name]) for name in sorted(value)}
+        return {name: normalize_numbers(value[name]) for name in sorted(value)}
     if isinstance(value, list):
-        return [of_value(x) for x in value]
+        return [normalize_numbers(x) for x in value]
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
         return int(value)
     if isinstance(value, int) and abs(value) >= 2**63:
@@ -306,4 +312,5 @@ def _as_float(number: int) -> int | float:
 
 def same_settings(config: RunConfig) -> str:
     """Text that is equal for configurations of foreign models that are the same."""
-    return canonical_json({**config.changed, "imported": of_value(_settings(dict(config)))})
+    settings = normalize_numbers(_settings(dict(config)))
+    return canonical_json({**config.changed, "imported": settings})

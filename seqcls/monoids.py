@@ -80,6 +80,8 @@ class Monoid:
         preceding = np.empty_like(self.following)
         preceding[0] = self.following[0]
         for element in range(1, len(self.elements)):
+            # Elements are numbered by their shortest strings, so that what one is made from comes
+            # before it.
             preceding[element] = self.following[preceding[parents[element]], tokens[element]]
         return preceding
 
@@ -152,6 +154,7 @@ class Monoid:
             return True
         number = len(self.elements)
         made = np.zeros(number, dtype=bool)
+        # The empty string is the one string of length 0.
         made[0] = True
         lengths: dict[bytes, int] = {}
         sets: list[bytes] = []
@@ -184,6 +187,8 @@ class Monoid:
             image = np.unique(group[0])
             points = np.searchsorted(image, group[:, image]).astype(np.uint16)
             permutations = np.unique(points, axis=0)
+            # Many maximal subgroups are one and the same group of permutations: each is decided
+            # once.
             key = permutations.tobytes()
             if key not in known and not _is_solvable_group(permutations):
                 return False
@@ -245,10 +250,10 @@ def check_states(automaton: Table) -> None:
 
 
 def distances_to(
-    table: Int64[np.ndarray, "state letter"], wanted: Bool[np.ndarray, " state"]
+    table: Int64[np.ndarray, "state letter"], goals: Bool[np.ndarray, " state"]
 ) -> Int64[np.ndarray, " state"]:
     """Tokens of the shortest string from each state to a wanted one; -1 where there is none."""
-    distances, reached, length = np.where(wanted, 0, -1), wanted, 0
+    distances, reached, length = np.where(goals, 0, -1), goals, 0
     while (more := ~reached & reached[table].any(axis=1)).any():
         length += 1
         distances[more] = length
@@ -273,6 +278,7 @@ def period(element: UInt16[np.ndarray, " state"]) -> int:
     """The least k with x^(n+k) = x^n for a large n."""
     power = element
     for _ in range(len(element).bit_length()):
+        # Squared often enough, a power is so high that only the repeating part is left.
         power = power[power]
     turned, turns = element[power], 1
     while (turned != power).any():

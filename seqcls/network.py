@@ -275,6 +275,7 @@ class NetworkConfig(Settings, NetworkFields):
     Made from a run's configuration by `seqcls.problem.resolve`, which knows its alphabet.
     """
 
+    # With `CLS` and `PAD` all ids fit a byte.
     num_letters: Annotated[int, Field(ge=1, le=254)] = 3
     """Tokens of the alphabet, whatever they are."""
     num_outputs: Annotated[int, Field(ge=1, le=4096)] = 1
@@ -295,12 +296,14 @@ class NetworkConfig(Settings, NetworkFields):
     place_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     """Draws the places of tested strings, with `position_range`."""
 
+    # Mypy does not know the fields of `NetworkFields`, which is no model of Pydantic's.
     if TYPE_CHECKING:
 
         def __init__(self, **fields: Any) -> None: ...
 
     @property
     def vocabulary_size(self) -> int:
+        # `CLS` and `PAD`; where there are `SEP` and `END`, they count as letters.
         return self.num_letters + 2
 
     @property

@@ -52,6 +52,7 @@ def bars(shares: Sequence[tuple[int, float]], trained: int | None) -> str:
     if not shares:
         return ""
     longest = max(length for length, _ in shares)
+    # All bars together are at most 600 pixels wide, while each has one at least.
     width, height = max(600 // (longest + 1), 1), 60
     drawn = "".join(
         f'<rect x="{length * width}" y="{height * (1 - share):.1f}" width="{width}" '

@@ -29,12 +29,12 @@ FOLDER = "overlaps"
 NEVER = np.iinfo(np.int64).max
 """The first epoch of a string that none of those looked through holds."""
 
-LITTLE = 30_000
+FREE_STRINGS = 30_000
 """Strings whose drawing keeps nobody waiting: some tenths of a second."""
 
 UNLIMITED = float("inf")
 
-AS_CHEAP = 50
+READS_PER_DRAW = 50
 """So many strings are read where one is drawn."""
 
 
@@ -42,7 +42,7 @@ AS_CHEAP = 50
 class Effort:
     """How many more strings may be drawn; with little to spend, no test is drawn for twice."""
 
-    strings: float = LITTLE
+    strings: float = FREE_STRINGS
 
     def spend(self, strings: float) -> bool:
         """Whether there is enough left, which is then used up."""
@@ -99,31 +99,31 @@ def overlap(problem: Problem, effort: Effort, epochs: int | None = None) -> Over
         epochs: of training; as many as there may be, where none are named.
     """
     train, test = problem.train, problem.test
-    of_test = stream(test)
-    if not of_test.is_kept(0) and not effort.spend(test.epoch_size):
+    test_stream = stream(test)
+    if not test_stream.is_cached(0) and not effort.spend(test.epoch_size):
         return None
-    wanted = 1 if train.repeats else (epochs or problem.config.max_num_epochs)
-    strings = of_test.epoch(0).strings
+    num_epochs = 1 if train.repeats else (epochs or problem.config.max_num_epochs)
+    strings = test_stream.epoch(0).strings
     rows = np.flatnonzero(np.isin(strings.lengths, train.lengths))
     lengths = strings.lengths[rows]
     if problem.config.disjoint:
-        return Overlap(lengths, np.zeros(len(rows), dtype=bool), wanted, wanted)
-    of_train = stream(train)
-    key = hashlib.sha256(f"{of_test.key} {of_train.key}".encode()).hexdigest()[:32]
+        return Overlap(lengths, np.zeros(len(rows), dtype=bool), num_epochs, num_epochs)
+    train_stream = stream(train)
+    key = hashlib.sha256(f"{test_stream.key} {train_stream.key}".encode()).hexdigest()[:32]
     path = cache_folder() / FOLDER / key
     first, seen = _read_first_epochs(path, len(rows))
-    looked = _look(strings.take(rows), train, of_train, first, range(seen, wanted), effort)
+    looked = _look(strings.take(rows), train, train_stream, first, range(seen, num_epochs), effort)
     if looked:
         seen += looked
         _write(path, first, seen)
     # A cached answer may be of more epochs than are asked about.
-    return Overlap(lengths, first < min(seen, wanted), wanted, min(seen, wanted))
+    return Overlap(lengths, first < min(seen, num_epochs), num_epochs, min(seen, num_epochs))
 
 
 def _look(
     strings: TokenStrings,
     train: Sampler,
-    of_train: Stream,
+    train_stream: Stream,
     first: Int64[np.ndarray, " string"],
     epochs: range,
     effort: Effort,
@@ -136,12 +136,12 @@ def _look(
         if not len(left):
             # What is found stays found.
             return len(epochs)
-        is_kept = of_train.is_kept(epoch)
-        if not (is_kept or draws):
+        is_cached = train_stream.is_cached(epoch)
+        if not (is_cached or draws):
             return looked
-        if not effort.spend(train.epoch_size / (AS_CHEAP if is_kept else 1)):
+        if not effort.spend(train.epoch_size / (READS_PER_DRAW if is_cached else 1)):
             return looked
-        drawn = of_train.epoch(epoch).strings
+        drawn = train_stream.epoch(epoch).strings
         by_counts = strings.is_counted and drawn.is_counted
         found = np.isin(_prints(strings.take(left), by_counts), _prints(drawn, by_counts))
         first[left[found]] = epoch

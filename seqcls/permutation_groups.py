@@ -30,6 +30,7 @@ def products(group: GroupName) -> Int64[np.ndarray, "first second"]:
     numbers = {element: number for number, element in enumerate(elements)}
     return np.array(
         [
+            # The first takes each place to another one, and the second takes that further.
             [numbers[tuple(second[place] for place in first)] for second in elements]
             for first in elements
         ]
@@ -61,5 +62,6 @@ def _elements(group: GroupName) -> list[tuple[int, ...]]:
 
 
 def _is_even(element: Sequence[int]) -> bool:
+    # An order is even if an even number of pairs stand the wrong way round.
     inverted = sum(x > y for place, y in enumerate(element) for x in element[:place])
     return inverted % 2 == 0

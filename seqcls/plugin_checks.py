@@ -37,18 +37,18 @@ def check_kind(kind: Any, task: Task) -> None:
     rows = [task.draw_input(rng, length).tolist() for length in lengths]
     strings = TokenStrings.of_lists(len(task.alphabet), rows)
     targets = kind.targets(task, strings)
-    said = rng.normal(size=(len(rows), outputs) if outputs > 1 else len(rows))
+    random_outputs = rng.normal(size=(len(rows), outputs) if outputs > 1 else len(rows))
     answered: dict[str, Any] = {
         "targets": targets,
-        "answers": kind.answers(said),
-        "margins": kind.margins(said, targets),
+        "answers": kind.answers(random_outputs),
+        "margins": kind.margins(random_outputs, targets),
         "texts": kind.texts(task, targets),
     }
     for name, values in answered.items():
         if values is None or len(values) != len(rows):
             raise UnfitError(f"gives {name} as {values!r:.60}, expected one for each string")
-    for part, wanted in (("words", Words), ("answer_columns", tuple)):
-        if not isinstance(getattr(kind, part, None), wanted):
+    for part, expected in (("words", Words), ("answer_columns", tuple)):
+        if not isinstance(getattr(kind, part, None), expected):
             raise UnfitError(f"has no {part}, which `seqcls.kinds.membership.OneAnswer` gives")
     for name, text in vars(kind.words).items():
         _check_word(name, text)
@@ -58,10 +58,10 @@ def check_kind(kind: Any, task: Task) -> None:
 
 def _check_word(name: str, text: Any) -> None:
     """Refuses a word that is no text, or that no sentence can be made of."""
-    wanted = int(name in ("miss", "misses"))
+    num_braces = int(name in ("miss", "misses"))
     braces = isinstance(text, str) and (text.count("{}"), text.count("{"), text.count("}"))
-    if not text or braces != (wanted,) * 3:
-        expected = "text with one {} in it" if wanted else "text without braces"
+    if not text or braces != (num_braces,) * 3:
+        expected = "text with one {} in it" if num_braces else "text without braces"
         raise UnfitError(f"has words with {name}={text!r:.60}, expected {expected}")
 
 
@@ -84,23 +84,26 @@ def check_architecture(network: NetworkConfig) -> None:
     if network.head not in ("string", "places") or network.picture or network.coupling:
         # What these read only their task knows.
         return
+    # With two lengths one string is padded.
     letters = [[0] * length for length in (2, 3)]
     read = read_ids(TokenStrings.of_lists(network.num_letters, letters), network.readout)
     ids = torch.from_numpy(read).long()
+    # A model that draws numbers must not move the generator that others draw from.
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        said = model.eval()(ids)
+        outputs = model.eval()(ids)
         recorded = model.activations(ids)
         buffers = {name: value.clone() for name, value in model.named_buffers()}
+        # Only in training a buffer may change, such as a running mean.
         if buffers:
             model.use_dropout_generator(torch.Generator())
             model.train()(ids)
     is_one = network.head == "string" and network.num_outputs == 1
-    wanted = tuple(ids.shape) if network.head == "places" else (len(ids),)
-    wanted += () if is_one else (network.num_outputs,)
-    if tuple(said.shape) != wanted:
+    expected_shape = tuple(ids.shape) if network.head == "places" else (len(ids),)
+    expected_shape += () if is_one else (network.num_outputs,)
+    if tuple(outputs.shape) != expected_shape:
         raise UnfitError(
-            f"gives outputs of the shape {tuple(said.shape)} for {len(ids)} strings, expected "
-            f"{wanted}"
+            f"gives outputs of the shape {tuple(outputs.shape)} for {len(ids)} strings, expected "
+            f"{expected_shape}"
         )
     for name, value in model.named_buffers():
         if not torch.equal(value, buffers[name]):
@@ -148,6 +151,7 @@ def check_language(task: Any) -> None:
         raise UnfitError(f"has order_sensitive={task.order_sensitive!r:.60}, expected a bool")
     if not isinstance(described := task.describe(), str):
         raise UnfitError(f"describes itself by {described!r:.60}, expected a sentence")
+    # What is drawn is remembered by its task: one that cannot be hashed fails here.
     hash(task)
 
 

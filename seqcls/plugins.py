@@ -94,12 +94,14 @@ class Registry(Mapping[str, Part], Generic[Part]):
 
     def __iter__(self) -> Iterator[str]:
         yield from self._own
+        # Entry points come in whatever order packages were found.
         yield from sorted(self._plugins)
 
     def __len__(self) -> int:
         return len(self._own) + len(self._plugins)
 
     def __contains__(self, name: object) -> bool:
+        # That of `Mapping` would load the part.
         return name in self._own or name in self._plugins
 
     def is_own(self, name: str) -> bool:
@@ -143,8 +145,10 @@ class Registry(Mapping[str, Part], Generic[Part]):
         """
         try:
             yield
+        # Messages for users stay as they are, and whoever ends the program is heeded.
         except (SeqclsError, KeyboardInterrupt, Cancelled):
             raise
+        # What is from outside may even call `sys.exit`.
         except BaseException as error:
             if self.is_own(name):
                 raise
@@ -236,8 +240,10 @@ def _digest(part: type, point: EntryPoint) -> str:
 
     source = Path(str(sys.modules[part.__module__].__file__)).resolve()
     installed = (point.dist and point.dist.files) or ()
+    # Installed as a copy, the package's version says what its code is.
     if any(Path(str(file.locate())).resolve() == source for file in installed):
         return ""
+    # The outermost folder with an `__init__.py` is the package; else it is the file's folder.
     top, pattern = source.parent, "*.py"
     while (top / "__init__.py").exists():
         top, pattern = top.parent, f"{top.name}/**/*"

@@ -68,20 +68,21 @@ def predict(
     if not strings:
         return []
     tokenizer, kind = problem.tokenizer, problem.kind
+    # Counts come first: `a{1000000000}` is no more work by counts than `a`.
     typed = _by_counts(tokenizer, strings)
     # Dropout is off when a model answers, so it does not keep counts from being enough.
     if counts_suffice(problem.network, training=False) is not None:
         typed = _in_order(tokenizer, strings, typed)
     if not kind.every_string:
         problem.check_inputs(typed)
-    (said,) = ask(
+    (answers,) = ask(
         problem.without_dropout, [_parameters(problem, weights)], Questions.without_targets(typed)
     )
-    scores = np.where(said.known, said.score, np.nan).astype(np.float64).tolist()
+    scores = np.where(answers.known, answers.score, np.nan).astype(np.float64).tolist()
     for string, score in zip(strings, scores, strict=True):
         if math.isnan(score) and not partial:
             raise InvalidStringError(no_answer(problem, string))
-    texts: Sequence[str | None] | None = kind.texts(problem.task, said.predicted)
+    texts: Sequence[str | None] | None = kind.texts(problem.task, answers.predicted)
     return [
         Prediction(math.nan, math.nan)
         if math.isnan(score)
@@ -115,6 +116,7 @@ def outputs(
     inputs = _in_order(tokenizer, strings, _by_counts(tokenizer, strings))
     problem.check_inputs(inputs)
     parameters = _parameters(problem, weights)
+    # Behind the input `SEP` takes one place more.
     rows = np.flatnonzero(inputs.lengths < places(problem))
     by_input: list[list[WrittenOutput]] = [[] for _ in strings]
     written = written_beams(problem, parameters, inputs.take(rows), beam_width)

@@ -18,8 +18,8 @@ from seqcls.config import (
     AS_TRAINED,
     COUPLED,
     IMPORTED,
-    PARTS,
     REPORT_TASK,
+    STRING_PARTS,
     NetworkConfig,
     RunConfig,
 )
@@ -33,7 +33,7 @@ from seqcls.fields import (
     settings_read,
 )
 from seqcls.kinds import KINDS, Kind, kind_name
-from seqcls.kinds.base import Ability, Questions, Targets, of_one_width
+from seqcls.kinds.base import Ability, Questions, Targets, pad_to_one_width
 from seqcls.models import MODELS, architectures_by_letter, check_network
 from seqcls.models.positions import POSITIONS, longest_readable, special_tokens
 from seqcls.plugin_checks import (
@@ -46,7 +46,7 @@ from seqcls.plugin_checks import (
 from seqcls.plugins import check_packages, packages_of
 from seqcls.sampling import SAMPLERS, Sampler
 from seqcls.sampling.distinct import Training
-from seqcls.sampling.streams import AnsweredAgain, OfLengths, Staged, are_of
+from seqcls.sampling.streams import AnsweredAgain, LengthSubset, Staged, have_lengths
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks import TASKS, CountTask, InputTask, LanguageTask, Task
@@ -72,6 +72,7 @@ def configuration(fields: Mapping[str, Any]) -> RunConfig:
             "is trained here in their place"
         )
     if not config.plugins:
+        # Packages are part of the key, since results may depend on their versions.
         config = RunConfig.from_mapping({**fields, "plugins": plugins_of(config)})
     check(config)
     return config
@@ -85,8 +86,10 @@ def with_samplers(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     sampler, defaults = usual_sampler(TASKS[name], answers), KINDS[kind].defaults
     architecture = str(fields.get("architecture", "transformer"))
     read = MODELS[architecture].reads if architecture in MODELS else ()
+    # A default of the kind that the architecture does not read would be refused later.
     network = {name: value for name, value in defaults.items() if name in read}
-    parts = () if kind == "membership" and sampler == ANY_SAMPLER else PARTS
+    # `RunConfig` fills this sampler in itself, for all but the report's task, which has its own.
+    parts = () if kind == "membership" and sampler == ANY_SAMPLER else STRING_PARTS
     return {**{f"{part}_sampler": sampler for part in parts}, **network, **fields}
 
 
@@ -140,7 +143,7 @@ def check(config: RunConfig) -> None:
             "and its results are imported by `seqcls import`"
         )
     check_read(config)
-    check_network(problem.network, {x: problem.longest_reading(x) for x in PARTS})
+    check_network(problem.network, {x: problem.longest_reading(x) for x in STRING_PARTS})
     if not MODELS.is_own(config.architecture):
         with MODELS.wrap_errors(config.architecture):
             check_architecture(problem.network)
@@ -196,6 +199,7 @@ def differing_starts(a: RunConfig, b: RunConfig) -> list[str]:
         ConfigError: a configuration cannot be resolved here.
     """
     networks = [resolve(config).network for config in (a, b)]
+    # What neither of them reads makes no difference.
     nothing = _DRAWS_NOTHING | (fields_unread(a) & fields_unread(b))
     if any(network.attention_scale == "learned_log_length" for network in networks):
         # It has parameters.
@@ -238,7 +242,7 @@ class Problem:
 
     def are_of_trained_lengths(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         """Which strings are of a length that training may draw."""
-        return are_of(self.trained_lengths, strings)
+        return have_lengths(self.trained_lengths, strings)
 
     @property
     def longest_train(self) -> Sampler:
@@ -250,7 +254,7 @@ class Problem:
     @cached_property
     def asking_trained_lengths(self) -> "Problem":
         """The same, with no validation strings but those of trained lengths."""
-        return replace(self, validation=OfLengths(self.validation, self.trained_lengths))
+        return replace(self, validation=LengthSubset(self.validation, self.trained_lengths))
 
     def check_can_be_right(self, *, drawn: bool = True) -> None:
         """Refuses `stop_when_right` where no validation string is of trained lengths: training
@@ -264,13 +268,13 @@ class Problem:
         """
         if not self.config.stop_when_right:
             return
-        trained, asked = self.trained_lengths, self.validation.lengths
-        there = max(trained.start, asked.start) < min(trained.stop, asked.stop)
+        trained, validated = self.trained_lengths, self.validation.lengths
+        there = max(trained.start, validated.start) < min(trained.stop, validated.stop)
         if not there or (drawn and not self.asking_trained_lengths.validation.epoch_size):
             shortest, longest = trained[0], trained[-1]
-            said = f"{shortest} to {longest}" if shortest < longest else str(shortest)
+            span = f"{shortest} to {longest}" if shortest < longest else str(shortest)
             raise ConfigError(
-                f"stop_when_right=True: training strings have {said} tokens, and no validation "
+                f"stop_when_right=True: training strings have {span} tokens, and no validation "
                 "string has; validate on strings of trained lengths too, or leave it out"
             )
 
@@ -359,6 +363,8 @@ class Problem:
         Raises:
             InvalidStringError: there is one.
         """
+        # Called for what it refuses; an input that a file lacks has no target that could be asked
+        # for.
         self.kind.targets(self.task, strings.take(np.flatnonzero(self.knows(strings))))
 
     def targets_or_reason(self, strings: TokenStrings) -> Targets | str:
@@ -372,20 +378,21 @@ class Problem:
         """Strings as models are asked about them: with their targets, where they have any."""
         if isinstance(self.task, AtEveryPlace) and not self.kind.every_string:
             has_target = self.task.are_inputs(strings)
-            of_inputs = self.kind.targets(self.task, strings.take(np.flatnonzero(has_target)))
-            targets = np.zeros((len(strings), *of_inputs.shape[1:]), dtype=of_inputs.dtype)
-            targets[has_target] = of_inputs
+            input_targets = self.kind.targets(self.task, strings.take(np.flatnonzero(has_target)))
+            targets = np.zeros((len(strings), *input_targets.shape[1:]), dtype=input_targets.dtype)
+            targets[has_target] = input_targets
             return Questions(strings, targets, has_target, has_target)
         if not self.kind.every_string:
             has_target, targets = self._inputs_among(strings)
             return Questions(strings, targets, has_target, has_target | ~self.knows(strings))
         every, has_target = np.ones(len(strings), dtype=bool), self.knows(strings)
         known = strings if has_target.all() else strings.take(np.flatnonzero(has_target))
-        of_known = self.kind.targets(self.task, known)
+        known_targets = self.kind.targets(self.task, known)
         if known is strings:
-            return Questions(strings, of_known, every, every)
-        targets = np.zeros((len(strings), *of_known.shape[1:]), dtype=of_known.dtype)
-        targets[has_target] = of_known
+            return Questions(strings, known_targets, every, every)
+        # Rows without a target hold zeros, which `has_target` says are none.
+        targets = np.zeros((len(strings), *known_targets.shape[1:]), dtype=known_targets.dtype)
+        targets[has_target] = known_targets
         return Questions(strings, targets, has_target, every)
 
     def _inputs_among(self, strings: TokenStrings) -> tuple[Bool[np.ndarray, " string"], Targets]:
@@ -393,12 +400,12 @@ class Problem:
         targets = self.targets_or_reason(strings)
         if not isinstance(targets, str):
             return np.ones(len(strings), dtype=bool), targets
-        each = [
+        by_row = [
             self.targets_or_reason(strings.take(slice(row, row + 1))) for row in range(len(strings))
         ]
         none = np.zeros((1, 0), dtype=np.uint8)
-        rows = of_one_width(*(none if isinstance(target, str) else target for target in each))
-        return np.array([not isinstance(target, str) for target in each]), np.concatenate(rows)
+        rows = pad_to_one_width(*(none if isinstance(target, str) else target for target in by_row))
+        return np.array([not isinstance(target, str) for target in by_row]), np.concatenate(rows)
 
     def targets_or(self, strings: TokenStrings, others: Targets) -> Targets:
         """The targets of strings whose are known, and these of the others.
@@ -467,6 +474,7 @@ def resolve(config: RunConfig) -> Problem:
 
 @lru_cache(maxsize=4096)
 def _resolve(config: RunConfig) -> Problem:
+    # A package that is missing says better than any later error what is wrong.
     check_packages(config.plugins, plugins_of(config), _parts(config))
     read = language(config.task, dict(config))
     task = at_every_place(read, config.answers, config.task)
@@ -548,8 +556,8 @@ def _sampler(config: RunConfig, task: Task, part: str, train: Sampler | None) ->
     sampler: type[Sampler] = part_named(field, name, SAMPLERS)
     if isinstance(task, AtEveryPlace):
         if name not in (draw := samplers_of(task.kind)):
-            asked = f"{field}={name!r} with answers={config.answers!r}"
-            raise ConfigError(f"{asked}: expected {' or '.join(draw)}")
+            named = f"{field}={name!r} with answers={config.answers!r}"
+            raise ConfigError(f"{named}: expected {' or '.join(draw)}")
         if task.kind != "next_symbols":
             return AnsweredAgain(_sampler(config, task.language, part, train), task)
     obstacle = sampler.obstacle(task)
@@ -576,11 +584,12 @@ def _sampler(config: RunConfig, task: Task, part: str, train: Sampler | None) ->
                 drawn_by = _add_stages(drawn_by, stages, config.max_num_epochs)
             if not TASKS.is_own(config.task):
                 _check_drawn(name, task, drawn_by.lengths)
+    # It is a ConfigError, too, and names the part already.
     except PluginError:
         raise
     except ConfigError as error:
         task_too = f"task={config.task!r}, " if name == ANY_SAMPLER else ""
-        raise ConfigError(task_too + _of_part(str(error), names)) from None
+        raise ConfigError(task_too + _name_settings(str(error), names)) from None
     return drawn_by
 
 
@@ -590,6 +599,7 @@ def _add_stages(
     """Draws shorter strings before those that it would draw, stage by stage."""
     batches = max_num_epochs * -(-longest.epoch_size // longest.batch_size)
     made: Any = longest
+    # The last stage ends with training: it is the sampler itself.
     earlier = [
         (replace(made, max_length=length), round(share * batches)) for length, share in stages[:-1]
     ]
@@ -614,6 +624,7 @@ def _network(
         **{
             **settings,
             **kind.network(task, dict(config)),
+            # `layers` has a letter for each block.
             "num_blocks": len(config.layers) or config.num_blocks,
             "trained_length": kind.longest_reading(task, train.lengths[-1]),
             "tested_length": tested if shifted else 0,
@@ -657,7 +668,7 @@ def _task_as_json(config: RunConfig, **more: Any) -> str:
 _SHARED = set(RunConfig.model_fields)
 
 
-def _of_part(message: str, names: Mapping[str, str]) -> str:
+def _name_settings(message: str, names: Mapping[str, str]) -> str:
     """A sampler's message with its settings called what the configuration calls them."""
     for name, setting in sorted(names.items(), key=lambda item: -len(item[0])):
         message = re.sub(rf"(?<![a-z_]){name}\b", setting, message)

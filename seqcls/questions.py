@@ -130,11 +130,12 @@ class RunModel(TrainedModel):
         logits = [x.logit for x in answers]
         if problem.lacks("labels"):
             answer, margin = (column.name for column in problem.kind.answer_columns)
-            said: list[Any] = [x.answer for x in answers]
-            return {"string": [*strings], "target": known, answer: said, margin: logits}
+            texts: list[Any] = [x.answer for x in answers]
+            return {"string": [*strings], "target": known, answer: texts, margin: logits}
         return {
             "string": [*strings],
             "label": known,
+            # Only NaN is not equal to itself.
             "predicted": [x > 0 if x == x else None for x in logits],
             "logit": logits,
             "probability": [x.probability for x in answers],
@@ -307,6 +308,7 @@ class RunModel(TrainedModel):
         from seqcls.interpretability.ablation import Ablations, Judge
         from seqcls.models.parts import PART_KINDS
 
+        # A single kind may be given as text, which would be a sequence of letters.
         kinds = [kinds] if isinstance(kinds, str) else kinds
         for text in kinds:
             if text not in PART_KINDS:

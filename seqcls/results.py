@@ -104,10 +104,10 @@ class OutputResults:
 
 
 RangeSource = Literal["test", "validation"]
+"""Where the strings of trained lengths are from that a model is judged by."""
 
 ProofOutcome = Literal["proved", "refuted", "not decided"]
 """What comes of trying to prove a model right on every string."""
-"""Where the strings of trained lengths are from that a model is judged by."""
 
 
 @dataclass(frozen=True)

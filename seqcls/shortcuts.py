@@ -28,7 +28,7 @@ from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.fields import strings_read
 from seqcls.kinds import Examples
-from seqcls.kinds.base import of_one_width
+from seqcls.kinds.base import pad_to_one_width
 from seqcls.problem import Problem
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
@@ -41,7 +41,7 @@ from seqcls.text import canonical_json
 FITTED_ON = 20_000
 """Training strings that readers are fitted on: the first that are drawn."""
 
-PLACES = 20_000
+MAX_FITTED_PLACES = 20_000
 """Places of their targets that the reader of aligned tokens is fitted on."""
 
 BLOCK_TOKENS = 2**22
@@ -117,8 +117,8 @@ def _read(
 
     drawn = distinct_test_strings(test)
     order = np.argsort(drawn.numbers)
-    asked = Examples(drawn.strings.take(order), drawn.targets[order])
-    reading = _Reading(_first(train, epochs), asked)
+    tested = Examples(drawn.strings.take(order), drawn.targets[order])
+    reading = _Reading(_first(train, epochs), tested)
     shortcuts = []
     with threadpool_limits(1):
         for name in readers:
@@ -154,6 +154,7 @@ def agreement_of(
     cell = 4 * labels.astype(np.int64) + 2 * model_wrong + reader_wrong
     counts = np.bincount(cell, times, 8)
     number = int(counts.sum())
+    # To resample strings is to draw the eight counts anew, which costs nothing.
     drawn = np.random.default_rng(0).multinomial(number, counts / number, size=2_000)
     low, high = np.percentile(_kappas(drawn), [2.5, 97.5])
     (kappa,) = _kappas(counts[None])
@@ -165,11 +166,11 @@ def agreement_of(
 def _kappas(counts: np.ndarray) -> np.ndarray:
     """Kappas of tables of counts: a row each, by label, model and reader."""
     tables = counts.reshape(-1, 2, 2, 2).astype(np.float64)
-    of_label = tables.sum(axis=(2, 3))
+    label_totals = tables.sum(axis=(2, 3))
     # There may be no string of a label: nothing is expected of those.
-    each = np.maximum(of_label, 1)
-    model, reader = tables.sum(axis=3)[:, :, 1] / each, tables.sum(axis=2)[:, :, 1] / each
-    expected = (of_label * (model * reader + (1 - model) * (1 - reader))).sum(axis=1)
+    totals = np.maximum(label_totals, 1)
+    model, reader = tables.sum(axis=3)[:, :, 1] / totals, tables.sum(axis=2)[:, :, 1] / totals
+    expected = (label_totals * (model * reader + (1 - model) * (1 - reader))).sum(axis=1)
     same = (tables[:, :, 0, 0] + tables[:, :, 1, 1]).sum(axis=1)
     possible = tables.sum(axis=(1, 2, 3)) - expected
     kappas = (same - expected) / np.maximum(possible, 1e-9)
@@ -265,9 +266,9 @@ def _first(sampler: Sampler, most_epochs: int) -> Examples:
     parts = [drawn.epoch(epoch) for epoch in range(_epochs(sampler, most_epochs))]
     if len(parts) == 1:
         return parts[0].take(slice(0, FITTED_ON))
-    letters = np.concatenate(of_one_width(*(part.strings.letters for part in parts)))
+    letters = np.concatenate(pad_to_one_width(*(part.strings.letters for part in parts)))
     lengths = np.concatenate([part.strings.lengths for part in parts])
-    targets = of_one_width(*(part.targets for part in parts))
+    targets = pad_to_one_width(*(part.targets for part in parts))
     strings = TokenStrings(parts[0].strings.num_letters, lengths, letters)
     return Examples(strings, np.concatenate(targets)).take(slice(0, FITTED_ON))
 
@@ -277,12 +278,12 @@ class _Reading:
     """The strings that readers are fitted on, and those that they are asked about."""
 
     fitted: Examples
-    asked: Examples
+    tested: Examples
 
     def obstacle(self, reader: str) -> str | None:
         """Why a reader cannot be fitted on these strings."""
         in_order = reader in ("bigrams", "trigrams", "ends")
-        if in_order and (self.fitted.strings.is_counted or self.asked.strings.is_counted):
+        if in_order and (self.fitted.strings.is_counted or self.tested.strings.is_counted):
             return "the strings are drawn by letter counts: their tokens have no order"
         if reader in _LINEAR and len(np.unique(self.fitted.targets)) < 2:
             return "the training strings all have one label"
@@ -296,12 +297,13 @@ class _Reading:
     def majority_by(self, key: Callable[[TokenStrings], np.ndarray]) -> Bool[np.ndarray, " string"]:
         """Where the majority label of training strings with the same key is right."""
         keys, rows = np.unique(key(self.fitted.strings), return_inverse=True)
-        of_key = np.bincount(rows, 2 * self.fitted.labels.astype(np.int64) - 1, len(keys))
-        said = np.where(of_key == 0, self.majority, of_key > 0)
-        asked = key(self.asked.strings)
-        place = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
-        known = keys[place] == asked
-        return np.asarray(np.where(known, said[place], self.majority) == self.asked.labels)
+        balances = np.bincount(rows, 2 * self.fitted.labels.astype(np.int64) - 1, len(keys))
+        # Where either label is as frequent, the majority of all strings decides.
+        predicted = np.where(balances == 0, self.majority, balances > 0)
+        tested_keys = key(self.tested.strings)
+        place = np.minimum(np.searchsorted(keys, tested_keys), len(keys) - 1)
+        known = keys[place] == tested_keys
+        return np.asarray(np.where(known, predicted[place], self.majority) == self.tested.labels)
 
     def linear(self, features: Callable[[TokenStrings], Any]) -> np.ndarray:
         """Where logistic regression over features of strings is right."""
@@ -316,7 +318,7 @@ class _Reading:
             # That it has not converged after so many steps makes it a reader no less.
             warnings.simplefilter("ignore")
             model.fit(features(self.fitted.strings), self.fitted.labels)
-        return np.asarray(model.predict(features(self.asked.strings)) == self.asked.labels)
+        return np.asarray(model.predict(features(self.tested.strings)) == self.tested.labels)
 
     def counts(self, strings: TokenStrings) -> np.ndarray:
         """Letter counts and the length, in the longest training string's length."""
@@ -340,9 +342,11 @@ class _Reading:
         def features(strings: TokenStrings) -> Any:
             rows, grams = _grams(strings, size)
             place = np.minimum(np.searchsorted(columns, grams), len(columns) - 1)
+            # Of runs that no training string has, the reader knows nothing.
             known = columns[place] == grams
             every = np.arange(len(strings))
             row = np.concatenate([rows[known], every])
+            # Behind the runs stands one column more, for the length.
             column = np.concatenate([place[known], np.full(len(strings), len(columns))])
             value = np.concatenate([np.ones(known.sum()), strings.lengths / longest])
             return csr_matrix((value, (row, column)), shape=(len(strings), len(columns) + 1))
@@ -378,10 +382,11 @@ def _grams_of(
     numbers = np.zeros((len(strings), width), dtype=np.int64)
     for first in range(size):
         numbers = numbers * (end + 2) + padded[:, first : first + width]
+    # With two marks a string of n tokens has n + 3 - size runs of so many.
     inside = np.arange(width) < strings.lengths[:, None] + 3 - size
     rows = np.broadcast_to(np.arange(len(strings))[:, None], inside.shape)[inside]
-    each = (end + 2) ** size
-    rows, grams = np.divmod(np.unique(rows * each + numbers[inside]), each)
+    base = (end + 2) ** size
+    rows, grams = np.divmod(np.unique(rows * base + numbers[inside]), base)
     return rows, grams
 
 
@@ -390,16 +395,17 @@ def _ends(strings: TokenStrings) -> Int64[np.ndarray, " string"]:
     there = strings.with_a_place()
     row = np.arange(len(strings))
     last = there.letters[row, np.maximum(there.lengths - 1, 0)].astype(np.int64)
+    # Letters are bytes, so that two of them are one number.
     return np.asarray(256 * there.letters[:, 0].astype(np.int64) + last)
 
 
 def _identity(reading: _Reading) -> np.ndarray:
-    written, targets = of_one_width(reading.asked.strings.letters, reading.asked.targets)
+    written, targets = pad_to_one_width(reading.tested.strings.letters, reading.tested.targets)
     return np.asarray((written == targets).all(axis=1))
 
 
 def _most_frequent(reading: _Reading) -> np.ndarray:
-    fitted, targets = of_one_width(reading.fitted.targets, reading.asked.targets)
+    fitted, targets = pad_to_one_width(reading.fitted.targets, reading.tested.targets)
     outputs, times = np.unique(fitted, axis=0, return_counts=True)
     return np.asarray((targets == outputs[times.argmax()]).all(axis=1))
 
@@ -410,17 +416,20 @@ def _write_aligned(reading: _Reading) -> np.ndarray:
 
     fitted = reading.fitted
     size = fitted.strings.num_letters
-    around, wanted = _around(fitted.strings, fitted.targets.shape[1] + 1), fitted.targets
-    wanted = np.where(wanted == NO_LETTER, size, wanted.astype(np.int64))
-    wanted = np.pad(wanted, ((0, 0), (0, 1)), constant_values=size)
+    around, next_tokens = _around(fitted.strings, fitted.targets.shape[1] + 1), fitted.targets
+    next_tokens = np.where(next_tokens == NO_LETTER, size, next_tokens.astype(np.int64))
+    next_tokens = np.pad(next_tokens, ((0, 0), (0, 1)), constant_values=size)
     # Nothing is written after the end.
-    written = np.arange(wanted.shape[1]) <= (fitted.targets != NO_LETTER).sum(axis=1)[:, None]
-    features, classes = around[written][:PLACES], wanted[written][:PLACES]
-    asked = reading.asked
-    places = asked.targets.shape[1] + 1
-    every = _around(asked.strings, places)
+    written = np.arange(next_tokens.shape[1]) <= (fitted.targets != NO_LETTER).sum(axis=1)[:, None]
+    features, classes = (
+        around[written][:MAX_FITTED_PLACES],
+        next_tokens[written][:MAX_FITTED_PLACES],
+    )
+    tested = reading.tested
+    places = tested.targets.shape[1] + 1
+    every = _around(tested.strings, places)
     if len(np.unique(classes)) < 2:
-        said = np.full(every.shape[:2], classes[0])
+        predicted = np.full(every.shape[:2], classes[0])
     else:
         # Tokens beside each other are few: each triple is asked once.
         kinds, row = np.unique(every.reshape(-1, 3), axis=0, return_inverse=True)
@@ -428,10 +437,11 @@ def _write_aligned(reading: _Reading) -> np.ndarray:
             warnings.simplefilter("ignore")
             model = LogisticRegression(C=30, max_iter=200)
             model.fit(_one_hot(features, size + 2), classes)
-        said = model.predict(_one_hot(kinds, size + 2))[row].reshape(every.shape[:2])
-    ended = np.cumsum(said == size, axis=1) > 0
-    outputs = np.where(ended, NO_LETTER, said)
-    targets = np.pad(asked.targets, ((0, 0), (0, 1)), constant_values=NO_LETTER)
+        predicted = model.predict(_one_hot(kinds, size + 2))[row].reshape(every.shape[:2])
+    # What would be written after the end does not count.
+    ended = np.cumsum(predicted == size, axis=1) > 0
+    outputs = np.where(ended, NO_LETTER, predicted)
+    targets = np.pad(tested.targets, ((0, 0), (0, 1)), constant_values=NO_LETTER)
     return np.asarray((outputs == targets).all(axis=1))
 
 

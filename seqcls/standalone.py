@@ -121,9 +121,11 @@ def source_of(network: NetworkConfig) -> tuple[str, str]:
     files: dict[str, _File] = {}
     for part in (*positions.values(), *mixers.values(), model):
         _add_file(part.__module__, files)
+    # It comes last, as it calls what the others define.
     files["seqcls.given"] = _file("seqcls.given")
     defined = dict.fromkeys(_IN_HEAD, "")
     for name, text in (row for file in files.values() for row in file.defined.items()):
+        # Of two definitions that are the same, the later one changes nothing.
         if defined.setdefault(name, text) != text:
             raise ConfigError(f"a model of its own file: two of its parts are called {name!r}")
     outside = {x: y for file in files.values() for x, y in file.outside.items()}
@@ -134,8 +136,8 @@ def source_of(network: NetworkConfig) -> tuple[str, str]:
         mixers=_list(mixers),
         table_size=table_size(network),
     )
-    *texts, asked = (file.text for file in files.values())
-    return head + "\n\n".join([*texts, f"MODEL = {model.__name__}\n", asked]), model.__name__
+    *texts, loader = (file.text for file in files.values())
+    return head + "\n\n".join([*texts, f"MODEL = {model.__name__}\n", loader]), model.__name__
 
 
 def _list(parts: Mapping[str, type]) -> str:
@@ -162,25 +164,29 @@ def _file(module: str) -> _File:
         elif isinstance(node, ast.Assign) and not isinstance(node.value, ast.Subscript):
             defined |= {ast.unparse(x): ast.unparse(node) for x in node.targets}
         elif isinstance(node, ast.Import | ast.ImportFrom):
+            # Lines are emptied and not removed, since the numbers of those after them are still
+            # needed.
             for line in range(node.lineno - 1, node.end_lineno or node.lineno):
                 lines[line] = ""
             origin = node.module or "" if isinstance(node, ast.ImportFrom) else ""
             if _is_file(origin, module):
                 leans_on[origin] = None
             elif origin.partition(".")[0] == "seqcls":
+                # The values are needed, since constants are written out.
                 theirs = importlib.import_module(origin)
                 outside |= {x.name: getattr(theirs, x.name) for x in node.names}
             elif origin not in ("__future__", "jaxtyping"):
                 names = map(ast.unparse, node.names)
                 before = f"from {origin} import" if origin else "import"
                 imports |= {f"{before} {name}": None for name in names}
+    # Where imports stood, gaps are closed.
     text = re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).strip()
     return _File(text + "\n", defined, leans_on, outside, imports)
 
 
-def _is_file(module: str, of: str) -> bool:
+def _is_file(module: str, importer: str) -> bool:
     """Whether a module is a file of a network, or of the package of a plug-in."""
-    package = of.partition(".")[0]
+    package = importer.partition(".")[0]
     if package != "seqcls" and module.partition(".")[0] == package:
         return True
     return module.startswith(f"{_MODELS}.") and module not in _COMPUTES_NOTHING
@@ -207,7 +213,7 @@ _DRAWN = {x for x in NetworkConfig.model_fields if x.endswith("_init_strategy")}
 """Settings of what weights are before training."""
 
 
-def network_said(network: NetworkConfig) -> dict[str, Any]:
+def network_settings(network: NetworkConfig) -> dict[str, Any]:
     """The settings that say what a network computes, by name: those that its architecture reads."""
     reads = {*MODELS[network.architecture].reads, "precision"} - _DRAWN
     settings = {"architecture": network.architecture, "hidden_size": network.hidden_size}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 def canonical_json(value: Any) -> str:
     """JSON with sorted keys and no spaces: equal values, equal text."""
+    # NaN is no JSON, and is not equal to itself.
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -26,7 +27,7 @@ class TwiceError(ValueError):
     """An object of JSON has a name twice."""
 
 
-def each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def refuse_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """The object that `json` has read; it would take the last of two values of one name.
 
     Raises:
@@ -130,9 +131,9 @@ def in_one_line(cls: "type[BaseModel]", error: "ValidationError") -> str:
 
 def expectation(problem: "ErrorDetails") -> str:
     """What Pydantic expected in place of a value: `expected greater than or equal to 1`."""
-    said = re.sub(r"^String should match pattern", "text that matches", problem["msg"])
+    message = re.sub(r"^String should match pattern", "text that matches", problem["msg"])
     # What Python calls a dictionary, the files that people write call a table.
-    return f"expected {_PREFIX.sub('', said).replace('valid dictionary', 'table')}"
+    return f"expected {_PREFIX.sub('', message).replace('valid dictionary', 'table')}"
 
 
 _PREFIX = re.compile(r"^(Value error, )?(expected )?([A-Z][a-z]+ should (be|have) )?")
@@ -145,5 +146,6 @@ def _is_nan(value: object) -> bool:
 
 def list_values(values: Mapping[str, Any]) -> str:
     """Values by name in a sentence: `heads=2, norm_first=false`."""
+    # As files of settings have it: false, not False.
     texts = {x: y if isinstance(y, str) else json.dumps(y) for x, y in values.items()}
     return ", ".join(f"{name}={text}" for name, text in texts.items())

@@ -39,6 +39,7 @@ def train_group(
             f"{len(members)} runs cannot train together: expected at least one, all alike in every "
             "field but the initialization strategies; group them by RunConfig.group_key"
         )
+    # All have one group key, so that one problem speaks for all.
     members[0][0].check_can_be_right()
     report = progress or (lambda _done, _epochs: None)
     chosen = engine_named(choose_engine(members[0][0], engine, device).name)

@@ -59,6 +59,7 @@ def weights_of(problem: Problem, data: bytes) -> Weights:
 def shape_mismatch(problem: Problem, weights: Mapping[str, np.ndarray]) -> str | None:
     """Why these are no weights of a configuration, in a few words; None where they may be."""
     network = problem.network
+    # Some engines know the shapes without PyTorch, which takes a second or two to load.
     expected = _shapes(problem)
     if missing := sorted(expected.keys() - weights.keys()):
         return f"{missing[0]!r} is missing"

@@ -53,10 +53,12 @@ def to_begin_with(db: str | None) -> Path | None:
         None if a database is named or in this folder, if none is shipped, or if no copy can be
         made.
     """
+    # lexists, so that a link to nowhere is reported and not passed over for the copy.
     if db or os.environ.get(DB_VARIABLE) or os.path.lexists(DEFAULT_DB) or not SHIPPED.is_file():
         return None
     place = user_data_path("seqcls") / DEFAULT_DB
     if not place.exists():
+        # Moved into its place as a whole: two processes may do this at once.
         with contextlib.suppress(ConfigError, MachineError), whole_files(place.parent) as new:
             shutil.copyfile(SHIPPED, new / DEFAULT_DB)
     return place if place.exists() else None

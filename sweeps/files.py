@@ -21,6 +21,7 @@ DATABASE = b"SQLite format 3\0"
 COMPANIONS = ("-wal", "-shm", "-journal")
 """Ends of SQLite's names beside a database, which another file in their place makes unreadable."""
 
+# Errors of the machine and not of the user: a disk that is full, broken or limited.
 _NO_MISTAKE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
@@ -36,8 +37,8 @@ def refuse_taken(paths: Collection[Path], *, force: bool = False) -> None:
     """
     taken = [path for path in paths if _is_taken(path)]
     for path in taken[:1] if not force else ():
-        told = f"{str(path)!r} is there; move it or name another, or replace it with "
-        raise ConfigError(told, Parameter("force", True))
+        message = f"{str(path)!r} is there; move it or name another, or replace it with "
+        raise ConfigError(message, Parameter("force", True))
     if taken and len(paths) > 1:
         names, folder = {path.name for path in paths}, taken[0].parent
         others = sorted(x.name for x in folder.iterdir() if x.name not in names)
@@ -52,6 +53,7 @@ def refuse_taken(paths: Collection[Path], *, force: bool = False) -> None:
 def _is_taken(path: Path) -> bool:
     """Whether a plain file is there, which may be replaced."""
     try:
+        # Bytes that are no UTF-8 are lone surrogates in Python; such names are refused.
         str(path).encode()
         is_plain = stat.S_ISREG(path.lstat().st_mode)
         if is_plain:
@@ -99,8 +101,10 @@ def whole_files(folder: Path, *, force: bool = False) -> Iterator[Path]:
                 with file.open("rb") as written:
                     os.fsync(written.fileno())
                 with suppress(FileNotFoundError):
+                    # A file that is replaced keeps its permissions.
                     shutil.copymode(path, file)
             for file, path in moves.items():
+                # Atomic on one disk: readers see the old file or the new one.
                 file.replace(path)
     except OSError as error:
         raise _refusal(folder, error) from None

@@ -54,6 +54,7 @@ aaab. Runs are named by id or as SWEEP/SEED."""
 def _text(value: Any) -> Any:
     """A number stands for its text: agents write the ids of runs so."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # Fifteen digits show a whole number as one: 12 and not 12.0.
     return f"{value:.15g}" if is_number else value
 
 
@@ -81,6 +82,7 @@ def serve(db: str | None, allowed: int) -> None:
         allowed: models that `launch` may queue in all; with 0 there is no such tool.
     """
     before = os.environ.get(READ_ONLY_VARIABLE, "")
+    # Without launching, no tool stores what it finds, such as causes or verdicts.
     os.environ[READ_ONLY_VARIABLE] = before if allowed else "1"
     try:
         server_of(api.open_writer(db) if allowed else api.open_reader(db), allowed).run()
@@ -90,10 +92,13 @@ def serve(db: str | None, allowed: int) -> None:
 
 def server_of(store: "api.Store", allowed: int) -> MCPServer:
     """A server of this database, whose tool `launch` may queue so many models in all."""
-    asked = Questions(store, allowed)
+    questions = Questions(store, allowed)
     names = [name for name in vars(Questions) if not name.startswith("_")]
     offered = names if allowed else [name for name in names if name != "launch"]
-    tools = [_Tool.from_function(getattr(asked, name), structured_output=False) for name in offered]
+    # Structured output would repeat every answer beside its text.
+    tools = [
+        _Tool.from_function(getattr(questions, name), structured_output=False) for name in offered
+    ]
     instructions: dict[str, Any] = {"instructions": INSTRUCTIONS, "version": __version__}
     return MCPServer("seqcls", **instructions, log_level="ERROR", tools=tools)
 
@@ -106,6 +111,7 @@ class _Tool(Tool):
     ) -> Any:
         """Runs the tool; its answer as JSON."""
         known = self.parameters["properties"]
+        # An unknown argument would be ignored, and the answer would be to another question.
         if unknown := sorted(arguments.keys() - known):
             hint = nearest(unknown[0], sorted(known))
             raise ToolError(f"{self.name}: unknown argument {unknown[0]!r:.60}: {hint}")
@@ -113,6 +119,7 @@ class _Tool(Tool):
             answer = await super().run(arguments, context)
         except ToolError as error:
             raise ToolError(" ".join(self._describe(error, arguments).split())) from None
+        # JSON has no NaN; whatever else it does not have becomes text.
         text = json.dumps(with_nulls(answer), allow_nan=False, default=str)
         if len(text) > MOST_CHARACTERS:
             raise ToolError(
@@ -132,6 +139,7 @@ class _Tool(Tool):
                 return cause.render(_argument)
             case OSError() | UnicodeError() as cause:
                 return str(cause)
+        # Any other cause is a fault of this program, which must not look like the agent's.
         raise error
 
 
@@ -288,6 +296,7 @@ class Questions:
 def _spec(text: str) -> str | Mapping[str, Any]:
     """A specification; no path of this machine is read."""
     if "\n" not in text and "=" not in text:
+        # Two dots would lead out of the folder of shipped specifications.
         if text.startswith(("known", "report")) and ".." not in text:
             return text
         raise ConfigError(

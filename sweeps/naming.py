@@ -21,10 +21,10 @@ from seqcls.imported import MODEL, PREFIX, fields_known, in_columns
 from seqcls.strings.datasets import dataset_of
 from sweeps.grid.budgets import BUDGET, EARLIEST
 
-MOST = 46
+MOST_CHARACTERS = 46
 """Characters from which on a name leaves out defaults that it can do without."""
 
-LONGEST = 400
+LONGEST_NAME = 400
 """Characters of a name that is stored: PostgreSQL keeps no index of very long texts."""
 
 MOST_OF_VALUE = 40
@@ -87,20 +87,21 @@ def say_setting(field: str, value: Any, architecture: str = "") -> str:
     if field.startswith(PREFIX) and field != MODEL:
         return f"{field.removeprefix(PREFIX)}={_shorten(value)}"
     known = WORDS.get(field, {})
-    words, said = field.replace("_strategy", "").replace("_", " "), _shorten(value)
+    words, shown = field.replace("_strategy", "").replace("_", " "), _shorten(value)
     if isinstance(value, bool) and value not in known:
         return words if value else f"no {words}"
     if isinstance(value, str) and field not in ("dataset", "pattern", "formula", MODEL):
-        said = said.replace("_", " ")
+        shown = shown.replace("_", " ")
     named = field in ("task", "architecture")
     form = str(known.get(value, known.get("", "{}" if named else f"{words} {{}}")))
-    text = form.replace("{}", said)
+    text = form.replace("{}", shown)
     if architecture not in RECURRENT:
         return text
-    return f"{said} units" if field == "hidden_size" else text.replace(" block", " layer")
+    return f"{shown} units" if field == "hidden_size" else text.replace(" block", " layer")
 
 
 def _shorten(value: Any) -> str:
+    # The short form only where it loses no digit.
     text = f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
     return text if len(text) <= MOST_OF_VALUE else text[: MOST_OF_VALUE - 1] + "…"
 
@@ -118,6 +119,7 @@ def settings_read(
         Values by field, and by `config.d_model` the settings of models trained elsewhere.
     """
     rows = in_columns(map(fields_known, shown.values()))
+    # Neither is a setting: one is unfolded into others, and one follows from them.
     order = sorted({x for row in rows for x in row} - {"imported", "plugins"}, key=place_of)
     found = {}
     for (config_id, config), row in zip(shown.items(), rows, strict=True):
@@ -158,8 +160,9 @@ def name_configurations(
     """
     known = settings_read(shown, datasets)
     parts: dict[int, list[str]] = {config_id: [] for config_id in known}
+    # Groups that no field has told apart so far; each field splits them further.
     alike = [list(known)]
-    for field in sorted({x for each in known.values() for x in each}, key=place_of):
+    for field in sorted({x for settings in known.values() for x in settings}, key=place_of):
         split = []
         for some in alike:
             values: dict[Any, list[int]] = {}
@@ -170,9 +173,9 @@ def name_configurations(
             split += [x for x in values.values() if len(x) > 1]
         alike = split
     # What stands alone, or differs from others only in what they have, is called by what it is.
-    names = {x: _join(parts[x] or _telling(each), each) for x, each in known.items()}
+    names = {x: _join(parts[x] or _telling(settings), settings) for x, settings in known.items()}
     # What was trained elsewhere keeps the name that it was given; more is said where two have one.
-    given = {x: _shorten(each[MODEL]) for x, each in known.items() if MODEL in each}
+    given = {x: _shorten(settings[MODEL]) for x, settings in known.items() if MODEL in settings}
     shared = Counter(given.values())
     for config_id, own in given.items():
         if shared[own] == 1:
@@ -224,15 +227,15 @@ def name_with_change(name: str, before: RunConfig, after: RunConfig) -> str:
     if BUDGET in changed:
         # They grow with it.
         changed = [x for x in changed if x not in EARLIEST]
-    said = ", ".join(f"{x}={_shorten(new[x])}" for x in changed)
-    return f"{name}, with {said}" if said else name
+    changes = ", ".join(f"{x}={_shorten(new[x])}" for x in changed)
+    return f"{name}, with {changes}" if changes else name
 
 
 def name_apart(name: str, sweep: str, taken: Collection[str]) -> str:
     """A configuration's name beside those of others: where one has it, as after a merge, that of
     the later one's sweep stands before it.
     """
-    name = name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+    name = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
     longer = f"{sweep}: {name}"
     several = (f"{longer} ({number})" for number in count(2))
     return next(x for x in chain([name, longer], several) if x not in taken)
@@ -251,14 +254,19 @@ def _telling(settings: Mapping[str, Any]) -> list[str]:
 
 def _join(fields: list[str], settings: Mapping[str, Any]) -> str:
     """A name of these fields; a long one leaves out defaults that are not kept."""
-    defaults, kept = default_fields(), list(fields)
+    defaults, remaining = default_fields(), list(fields)
     architecture = settings.get("architecture", "")
 
     def text() -> str:
-        return ", ".join(say_setting(x, settings[x], architecture) for x in kept)
+        return ", ".join(say_setting(x, settings[x], architecture) for x in remaining)
 
+    # The least telling default is left out first.
     for name in reversed(fields):
-        told = name in FIRST or place_of(name)[0] == 0
-        if len(text()) > MOST and not told and settings[name] == defaults.get(name):
-            kept.remove(name)
+        is_telling = name in FIRST or place_of(name)[0] == 0
+        if (
+            len(text()) > MOST_CHARACTERS
+            and not is_telling
+            and settings[name] == defaults.get(name)
+        ):
+            remaining.remove(name)
     return text()

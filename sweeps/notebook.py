@@ -11,10 +11,10 @@ from typing import Any
 from seqcls.text import count
 from sweeps import api
 
-NOT_ASKED = {"convert", "data", "draw", "engines", "open_store", "shortcuts", "theory"}
+NO_METHODS = {"convert", "data", "draw", "engines", "open_store", "shortcuts", "theory"}
 """Names of `sweeps.api` that are about no database that is open."""
 
-ASKED = [name for name in api.__all__ if name not in NOT_ASKED]
+METHODS = [name for name in api.__all__ if name not in NO_METHODS]
 
 
 class Database:
@@ -42,13 +42,14 @@ class Database:
         )
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name not in ASKED:
-            raise AttributeError(f"a database has no {name!r}; it has {', '.join(ASKED)}")
+        if name not in METHODS:
+            raise AttributeError(f"a database has no {name!r}; it has {', '.join(METHODS)}")
         function = getattr(api, name)
+        # A partial has neither the name nor the docstring that help shows.
         return update_wrapper(partial(function, self.store), function)
 
     def __dir__(self) -> list[str]:
-        return ["store", *ASKED]
+        return ["store", *METHODS]
 
 
 def sweep(spec: Any, db: str | Path | None = None, **how: Any) -> Database:

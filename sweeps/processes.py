@@ -37,6 +37,7 @@ def collect_seldom() -> None:
 
 def end_without_collecting() -> None:
     """To be called last: all that is in memory is left to the system."""
+    # What is frozen is left out of the collection at the interpreter's end.
     gc.freeze()
 
 
@@ -52,7 +53,9 @@ def keep_freed_memory() -> None:
     """
     set_option = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     if set_option is not None:
+        # 32 MiB, the most that glibc takes: larger blocks are mapped and given back each time.
         set_option(M_MMAP_THRESHOLD, 1 << 25)
+        # Up to 1 GiB that is free at the end of the heap stays with the process.
         set_option(M_TRIM_THRESHOLD, 1 << 30)
 
 
@@ -84,6 +87,7 @@ def retry_lost(act: Callable[[], Answer]) -> Answer:
         try:
             return act()
         except StoreLostError:
+            # A second try would print or store something twice.
             if lasting != before:
                 raise
         time.sleep(seconds)
@@ -112,6 +116,7 @@ class Interruption:
         if self.signal is not None and number == signal.SIGINT:
             raise KeyboardInterrupt
         if self.signal is not None:
+            # The shell's convention for an end by signal N.
             sys.exit(128 + number)
         self.signal = number
 
@@ -120,6 +125,7 @@ class Interruption:
 def gentle_interruption() -> Iterator[Interruption]:
     """Within the block, the first signal is only remembered; in the main thread, that is."""
     interruption = Interruption()
+    # Python lets only the main thread set handlers of signals.
     if threading.current_thread() is not threading.main_thread():
         yield interruption
         return

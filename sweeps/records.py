@@ -72,12 +72,14 @@ _ODD = {"nan": "null", "inf": "9e999", "-inf": "-9e999"}
 
 def texts_of_floats(values: np.ndarray) -> list[str]:
     """Floats as JSON, each with the fewest digits of its own precision."""
+    # NumPy writes the fewest digits that are read back as the same number of this precision.
     return [_ODD.get(text, text) for text in values.astype("U32").tolist()]
 
 
 def rows_text(rows: Iterable[Iterable[Any]]) -> str:
     """Rows of numbers as JSON."""
     text = json.dumps(list(map(tuple, rows)), separators=(",", ":"))
+    # Rows of numbers have no other capitals, and one search is faster than a pass over all.
     if "N" in text or "I" in text:
         text = text.replace("NaN", "null").replace("Infinity", "9e999")
     return text

@@ -68,6 +68,7 @@ def run_digest(
     """
     content = {"config": config_key, "model_seed": model_seed, "test_set": test_set}
     run = {name: values[name] for name in (*SUMMARY, *RECORDS)}
+    # Weights enter by their own hashes: JSON holds no bytes.
     weights = sorted((epoch, _sha256(blob)) for epoch, blob in checkpoints.items())
     return _sha256(canonical_json({**content, "run": run, "checkpoints": weights}).encode())
 
@@ -179,6 +180,7 @@ class RunResult:
                 self.validation_losses[best - 1] if best and self.validation_losses else None
             ),
             "solved_length": self.evaluation.solved_length,
+            # Tasks that are no languages have these columns too, and nothing in them.
             **dict.fromkeys(Confusion._fields),
             **(self.evaluation.confusion._asdict() if self.evaluation.has_confusion else {}),
             "tested": self.evaluation.tested,
@@ -261,7 +263,7 @@ def describe_longer(lengths: Iterable[range | None]) -> str:
         lengths: of the longer strings, in one language or in several: as `longer_lengths` in
             `sweeps.store.reads.overview` gives them.
     """
-    known = [each for each in lengths if each is not None]
+    known = [longer for longer in lengths if longer is not None]
     named = dict.fromkeys(
         f"lengths {x[0]} to {x[-1]}" if len(x) > 1 else f"length {x[0]}" for x in known if x
     )
@@ -293,7 +295,7 @@ class OutcomeCounts:
     generalize: int
 
     @classmethod
-    def of(cls, configurations: "pd.DataFrame") -> Self:
+    def from_configurations(cls, configurations: "pd.DataFrame") -> Self:
         """The sums over configurations.
 
         Args:
@@ -321,12 +323,12 @@ def describe_counts(counts: OutcomeCounts, which: str = " models") -> str:
     if not counts.judged:
         return f"whether {counts.models:,}{which} learned is not known"
     which = which.removesuffix("s") if counts.judged == 1 else which
-    said = f"{counts.learned:,} of {counts.judged:,}{which} learned"
+    clause = f"{counts.learned:,} of {counts.judged:,}{which} learned"
     if not counts.learned:
-        return said
+        return clause
     if not counts.judged_beyond:
-        return f"{said}; whether they generalize is not known"
-    return f"{said}; {of_these(counts, 'beyond')}"
+        return f"{clause}; whether they generalize is not known"
+    return f"{clause}; {of_these(counts, 'beyond')}"
 
 
 def _describe_one(counts: OutcomeCounts) -> str:
@@ -350,8 +352,8 @@ def of_these(counts: OutcomeCounts, tested: str) -> str:
         return "it generalizes" if counts.generalize else "it does not generalize"
     if counts.judged_beyond == counts.learned:
         return f"of these {counts.generalize:,} {generalize}"
-    of = f"the {counts.judged_beyond:,} that are tested {tested}"
-    return f"{counts.generalize:,} of {of} {generalize}"
+    whole = f"the {counts.judged_beyond:,} that are tested {tested}"
+    return f"{counts.generalize:,} of {whole} {generalize}"
 
 
 # What frames of runs say beyond their columns. Pure functions; no database.
@@ -383,12 +385,14 @@ def exact_type(values: Iterable[Any]) -> str:
     Args:
         values: as JSON has them; None and NaN are missing.
     """
+    # NaN does not equal itself.
     known = [value for value in values if value is not None and value == value]
     match {type(value) for value in known}:
         case types if types == {bool}:
             return "boolean"
         case types if types == {str}:
             return "string"
+        # Larger whole numbers fit no column of 64 bits.
         case types if types == {int} and all(-(2**63) <= value < 2**63 for value in known):
             return "Int64"
         case types if types == {float}:
@@ -417,6 +421,7 @@ def differing_fields(runs: "pd.DataFrame") -> list[str]:
     ours = [name for name in default_fields() if name != "imported"]
     return [
         *(name for name in ours if runs[name].nunique() > 1),
+        # A setting that some models lack tells them apart, too.
         *(name for name in foreign if runs[name].nunique(dropna=False) > 1),
     ]
 

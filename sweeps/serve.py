@@ -96,6 +96,7 @@ def show_dashboard(
         f"--browser.serverAddress={host}",
         f"--server.port={port}",
         f"--server.baseUrlPath={path}",
+        # Where the dashboard is, the command says itself.
         "--logger.hideWelcomeMessage=true",
     ]
     if read_only:
@@ -199,5 +200,6 @@ def answers_to(host: str, address: str | None) -> bool:
 
 
 def _without_port(host: str) -> str | None:
+    # An IPv6 address stands in brackets, since it has colons of its own.
     found = re.fullmatch(r"(?:\[([^\[\]]*)\]|([^:]*))(?::\d*)?", host, re.ASCII)
     return plain_name(found[1] or found[2]) or None if found else None

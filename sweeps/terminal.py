@@ -55,10 +55,12 @@ def keep_output_apart() -> None:
         # It is no file, where a test looks at it.
         _own = own
     else:
+        # What is buffered so far belongs to the command's own output.
         own.flush()
         _own = open(  # noqa: SIM115 - as long as the process lives
             os.dup(number), "w", encoding=own.encoding, errors=own.errors, buffering=1
         )
+        # The descriptor itself, so that what processes and C code print goes there, too.
         os.dup2(sys.stderr.fileno(), number)
     sys.stdout = sys.stderr
 
@@ -86,7 +88,9 @@ def with_database(text: str) -> str:
     # A URL may hold a password.
     named = "URL" if "://" in _database else shlex.quote(_database)
     return _COMMAND.sub(
-        lambda found: found[0] if "--db" in found[0] else f"{found[0][:-1]} --db {named}`", text
+        # A command that names a database means that one.
+        lambda found: found[0] if "--db" in found[0] else f"{found[0][:-1]} --db {named}`",
+        text,
     )
 
 
@@ -163,5 +167,6 @@ def progress_bar(doing: str, unit: str = "runs", *, stays: bool = False) -> Iter
     with Progress(
         *columns, TimeRemainingColumn(), console=console, transient=not stays, disable=is_hidden
     ) as bar:
+        # An unknown total shows a moving bar until the first report.
         task = bar.add_task(doing, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

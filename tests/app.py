@@ -27,9 +27,9 @@ pytest.MonkeyPatch().setattr(
 config.set_option("runner.magicEnabled", False)
 
 # Likewise a server compiles each page once, the test runner whenever it is drawn.
-_kept = cache(ScriptCache)
-pytest.MonkeyPatch().setattr("streamlit.testing.v1.local_script_runner.ScriptCache", _kept)
-pytest.MonkeyPatch().setattr("streamlit.testing.v1.app_test.ScriptCache", _kept)
+_script_cache = cache(ScriptCache)
+pytest.MonkeyPatch().setattr("streamlit.testing.v1.local_script_runner.ScriptCache", _script_cache)
+pytest.MonkeyPatch().setattr("streamlit.testing.v1.app_test.ScriptCache", _script_cache)
 
 PAGES = ("results", "failures", "model", "sweeps", "guide", "launch")
 """Pages by their paths; that of the first is empty."""
@@ -76,7 +76,7 @@ def metrics(app: AppTest) -> dict[str, str]:
     return {metric.label: metric.value for metric in app.metric}
 
 
-def said(app: AppTest) -> str:
+def page_text(app: AppTest) -> str:
     """All that stands on the page as text."""
     parts = (app.info, app.success, app.error, app.caption, app.markdown, app.text, app.code)
     texts = [str(element.value) for elements in parts for element in elements]
@@ -105,7 +105,7 @@ def markdown_of(app: AppTest) -> Iterator[str]:
 
 def _markdown_in(message: Any) -> Iterator[str]:
     for field, value in message.ListFields():
-        for one in [value] if isinstance(value, str | int | float | bytes) else _each(value):
+        for one in [value] if isinstance(value, str | int | float | bytes) else _listed(value):
             if f"{message.DESCRIPTOR.name}.{field.name}" == "Dataframe.columns":
                 # Of a table these are the tooltips of its heads alone.
                 heads = json.loads(str(one)).values()
@@ -120,5 +120,5 @@ def _markdown_in(message: Any) -> Iterator[str]:
                 yield from _markdown_in(one)
 
 
-def _each(value: Any) -> Iterable[Any]:
+def _listed(value: Any) -> Iterable[Any]:
     return [value] if hasattr(value, "ListFields") else value

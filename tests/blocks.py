@@ -78,7 +78,7 @@ class Reader:
     instead: Mapping[str, str] = field(default_factory=dict)
     """What stands in the place of the page's own machines."""
     processes: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
-    said: str = ""
+    printed: str = ""
     """What the last command or program printed."""
 
     def follow(self, page: str) -> None:
@@ -88,9 +88,9 @@ class Reader:
     def _text(self, block: Block) -> None:
         """What is said to be the output is in it, line by line; spaces and rules aside."""
         if block.title == "Output":
-            said = _plain(self.said)
+            printed = _plain(self.printed)
             for line in block.text.splitlines():
-                assert _plain(line) in said, (line, self.said)
+                assert _plain(line) in printed, (line, self.printed)
 
     def _json(self, block: Block) -> None:
         """Settings of another program."""
@@ -102,19 +102,19 @@ class Reader:
 
     def _bash(self, block: Block) -> None:
         """Every line of a block, which is a shell of its own."""
-        said = []
+        outputs = []
         with pytest.MonkeyPatch.context() as environment:
             for line in block.text.splitlines():
                 command = self._here(line.partition(" #")[0].strip())
                 if command.startswith("seqcls ") and command not in SERVES:
-                    said.append(self.seqcls(command))
+                    outputs.append(self.seqcls(command))
                 elif command.startswith("dask "):
                     self._start(command)
                 elif command.startswith("export "):
                     environment.setenv(*command.removeprefix("export ").split("=", 1))
                 elif command not in SERVES:
                     assert not command or command.startswith(SETS_UP), f"what is this? {command}"
-        self.said = "\n".join(said)
+        self.printed = "\n".join(outputs)
 
     def _here(self, line: str) -> str:
         for theirs, ours in self.instead.items():
@@ -157,7 +157,7 @@ class Reader:
             (self.folder / block.title).write_text(block.text)
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(code, {"__name__": "example"})
-        self.said = printed.getvalue()
+        self.printed = printed.getvalue()
 
     def _py(self, block: Block) -> None:
         """A program for a cluster that there is not here: what it imports of ours is there."""

@@ -96,9 +96,9 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     yield server.get_uri()
     with FileLock(folder / "pg.lock"):
         server.cleanup()
-        place = _servers_folder(folder)
-        if not (place / "pg").exists():
-            shutil.rmtree(place, ignore_errors=True)
+        own_folder = _servers_folder(folder)
+        if not (own_folder / "pg").exists():
+            shutil.rmtree(own_folder, ignore_errors=True)
 
 
 def _servers_folder(shared: Path) -> Path:
@@ -106,8 +106,8 @@ def _servers_folder(shared: Path) -> Path:
 
     Another run that begins meanwhile closes pytest's own folder to all users but this one.
     """
-    place = Path(os.environ.get("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir()))
-    folder = place / f"seqcls-{hashlib.sha256(str(shared).encode()).hexdigest()[:12]}"
+    root = Path(os.environ.get("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir()))
+    folder = root / f"seqcls-{hashlib.sha256(str(shared).encode()).hexdigest()[:12]}"
     folder.mkdir(exist_ok=True)
     return folder
 

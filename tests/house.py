@@ -70,8 +70,8 @@ def check_imports_in_texts() -> Iterator[str]:
     texts += [ROOT / path for path, _, _ in modules("tests", "seqcls")]
     for path in texts:
         for module, names in IMPORT.findall(path.read_text()):
-            wanted = {name.split(" as ")[0].strip() for name in names.split(",")} - {""}
-            if not wanted <= names_of(module):
+            imported = {name.split(" as ")[0].strip() for name in names.split(",")} - {""}
+            if not imported <= names_of(module):
                 yield f"{path.relative_to(ROOT)}: from {module} import {names}"
 
 
@@ -195,8 +195,52 @@ def check_imports_go_downwards() -> Iterator[str]:
             yield f"{path}: what measures needs no tests"
 
 
+OLD_WORD = re.compile(
+    r"_*((?i:asked|each|its|kept|lessons?|of|rooms|said|taught|told|waits|wanted)"
+    r"|FEW|LEAST|MANY|MOST|PARTS|PLACES|SOME"
+    r"|(Asked|Kept|Lesson|Of|Rooms|Said|Taught|Told)[A-Z]\w*)_*"
+)
+"""Names that say nothing of what they are, alone or as the first word of a class."""
+PUBLIC_NAMES = frozenset(
+    {
+        ("seqcls/interpretability/automaton.py", "asked"),
+        ("sweeps/results.py", "said"),
+        ("dashboard/section.py", "of"),
+    }
+)
+"""Modules, and such names in them that users know: they stay as they are."""
+
+
+def check_words() -> Iterator[str]:
+    """A name is a word of the field or of Python: `message`, `targets` or `cached`, not `said`."""
+    for path, _, tree in modules(*LAYERS, "benchmarks", "tests"):
+        for line, name in bound_names(tree):
+            if OLD_WORD.fullmatch(name) and (path.as_posix(), name) not in PUBLIC_NAMES:
+                yield f"{path}:{line}: {name}"
+
+
+def bound_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """The line and the name of whatever a module gives a name to."""
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.FunctionDef(name=str(name))
+                | ast.AsyncFunctionDef(name=str(name))
+                | ast.ClassDef(name=str(name))
+                | ast.ExceptHandler(name=str(name))
+                | ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
+                | ast.MatchMapping(rest=str(name))
+                | ast.alias(asname=str(name))
+                | ast.arg(arg=str(name))
+                | ast.Name(id=str(name), ctx=ast.Store())
+                | ast.Attribute(attr=str(name), ctx=ast.Store())
+            ):
+                yield node.lineno, name
+
+
 ASKS = re.compile(r"\.(writes|no_language)\b(?!\.)")
-PLACES = 12
+MAX_QUESTIONS_OF_KIND = 12
 """Where it is asked whether models write outputs: what differs by kind is the kind's to say."""
 
 
@@ -212,7 +256,7 @@ def check_kinds_are_asked() -> Iterator[str]:
         if ASKS.search(line) and "import" not in line and "`" not in line and "fields." not in line
     ]
     yield from (place for place, before in places if not before.startswith(("#", '"""')))
-    if len(places) > PLACES:
+    if len(places) > MAX_QUESTIONS_OF_KIND:
         yield from (place for place, _ in places)
 
 
@@ -265,6 +309,7 @@ CHECKS: tuple[Callable[[], Iterator[str]], ...] = (
     check_errors_name_no_option,
     check_packages_are_declared,
     check_imports_go_downwards,
+    check_words,
     check_kinds_are_asked,
     check_nothing_is_hidden,
     check_powers_are_tested,

@@ -20,7 +20,7 @@ COPY: dict[str, Any] = {
     **TINY, "task": "copy", "num_tokens": 4, "train_size": 256, "hidden_size": 8, "test_size": 60,
     "test_max_length": 7,
 }  # fmt: skip
-PLACES: dict[str, Any] = {
+AT_POSITIONS: dict[str, Any] = {
     **TINY, "task": "regular", "alphabet": "ab", "pattern": "(ab|b)*", "train_size": 128,
     "test_size": 200, "test_max_length": 8,
 }  # fmt: skip
@@ -51,7 +51,7 @@ SWEEPS: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
             {"architecture": "recurrent_attention", "attention": "none"},
         ],
     ),
-    "places": (PLACES, [{"answers": x} for x in ("prefixes", "next_symbols", "states")]),
+    "places": (AT_POSITIONS, [{"answers": x} for x in ("prefixes", "next_symbols", "states")]),
     "sums": (SUMS, [{"positions": "learned"}, {"positions": "sinusoidal"}]),
 }  # fmt: skip
 """The fields that all configurations of a sweep have, and those of each; runs are numbered from 1
@@ -61,7 +61,7 @@ in this order.
 BLOCKS, LSTM = "1", "2"
 WRITING, WRITING_LSTM, STREAMS, ADDITIVE, NO_ATTENTION = "3", "4", "5", "6", "7"
 PREFIXES, NEXT_SYMBOLS, STATES = "8", "9", "10"
-SOME_PLACES, ALL_PLACES = "11", "12"
+SOME_POSITIONS, ALL_POSITIONS = "11", "12"
 """Adding: one has places for some of its test strings, the other for all."""
 
 

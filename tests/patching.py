@@ -28,7 +28,7 @@ def outputs_patched_everywhere(
         ConfigError: the model has no such site.
     """
     if site not in sites_of(model):
-        known = ", ".join(each.text for each in sites_of(model))
+        known = ", ".join(known_site.text for known_site in sites_of(model))
         raise ConfigError(f"{site.text!r} is none of the model's sites; expected one of {known}")
     batch, other = (inside.read(model, [x], output and [output]) for x in (base, source))
     everywhere = torch.ones(1, batch.ids.shape[1], dtype=torch.bool)

@@ -60,14 +60,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     known: dict[str, list[float]] = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
     if config.getoption("fast"):
-        kept = [
+        selected = [
             item
             for item in items
             if (found := known.get(file_of(item.nodeid))) and found[0] / found[1] <= QUICK
         ]
-        left = set(items) - set(kept)
+        left = set(items) - set(selected)
         config.hook.pytest_deselected(items=[item for item in items if item in left])
-        items[:] = kept
+        items[:] = selected
 
     def rank(item: pytest.Item) -> tuple[bool, float]:
         found = known.get(file_of(item.nodeid), [float("inf"), 1])

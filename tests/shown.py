@@ -63,7 +63,7 @@ class Tables(HTMLParser):
             self.rows.append(dict(zip(self._head, self._cells, strict=True)))
 
 
-def kept_in(page: str) -> dict[str, Any]:
+def page_data(page: str) -> dict[str, Any]:
     """The data that an HTML page has for its program, by name."""
     found = re.findall(
         r'<script type="application/json" id="([^"]*)">(.*?)</script>', page, re.DOTALL

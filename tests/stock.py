@@ -34,7 +34,7 @@ MAKERS = {
 }
 """The function that fills the folder of a name, which it is given."""
 
-KEPT = 6
+MAX_STORED_DIGESTS = 6
 """Digests whose stock is kept: other checkouts may use the same environment."""
 
 COMPLETE = ".complete"
@@ -91,7 +91,7 @@ def stock(name: str) -> Path:
     older = sorted(
         (x for x in folder.parent.iterdir() if x.is_dir()), key=lambda x: -x.stat().st_mtime
     )
-    for left in older[KEPT:]:
+    for left in older[MAX_STORED_DIGESTS:]:
         shutil.rmtree(left, ignore_errors=True)
     return folder
 

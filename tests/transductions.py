@@ -35,11 +35,11 @@ def outcome(run: PlannedRun, errors: int) -> RunResult:
     test_set = drawn_test_set(problem)
     generator = np.random.default_rng(run.model_seed)
     numbers = np.sort(generator.choice(len(test_set.texts), size=errors, replace=False))
-    lengths, places = np.unique(test_set.lengths, return_inverse=True)
+    lengths, positions = np.unique(test_set.lengths, return_inverse=True)
     wrong = np.zeros(len(lengths), dtype=np.int64)
-    np.add.at(wrong, places[numbers], test_set.occurrences[numbers])
-    tested = np.bincount(places, test_set.occurrences).astype(np.int64)
-    given = [GIVEN[place % len(GIVEN)] for place in range(errors)]
+    np.add.at(wrong, positions[numbers], test_set.occurrences[numbers])
+    tested = np.bincount(positions, test_set.occurrences).astype(np.int64)
+    given = [GIVEN[number % len(GIVEN)] for number in range(errors)]
     texts, first_wrong, error_kinds = zip(*given, strict=True) if given else ((), (), ())
     evaluation = Evaluation(
         lengths=lengths,
@@ -72,13 +72,13 @@ def outcome(run: PlannedRun, errors: int) -> RunResult:
 
 def filled(store: Store, errors: int = ERRORS, **spec: Any) -> Store:
     """Stores a sweep whose runs are done: the first without errors, all others with so many."""
-    wanted = parse_spec({"name": "outputs", "model_seeds": [0, 1, 2], **spec})
-    sweep_id = writer.submit(store, wanted)
+    parsed = parse_spec({"name": "outputs", "model_seeds": [0, 1, 2], **spec})
+    sweep_id = writer.submit(store, parsed)
     worker_id = writer.register_worker(store)
     for group in make_groups(workers.queued_runs(store, [sweep_id])):
         claim = writer.claim(store, worker_id, group)
         assert claim is not None
-        first = min(wanted.model_seeds)
+        first = min(parsed.model_seeds)
         made = [outcome(run, errors * (run.model_seed > first)) for run in claim.runs]
         writer.record(store, claim, made)
     return store

@@ -215,10 +215,10 @@ def _import(store: Store, folder: Path, kind: Kind) -> None:
     with log_results(store, sweep=kind.name, dataset=folder / kind.file) as log:
         right = log.strings.columns[-1]
         for width, seed in itertools.product((1, 2), SEEDS):
-            said = log.strings[right].tolist()
+            predicted = log.strings[right].tolist()
             for number in range(width + seed):
-                said[number] = "" if right == "target" else not said[number]
-            predictions = {"tokens": log.strings["tokens"], "prediction": said}
+                predicted[number] = "" if right == "target" else not predicted[number]
+            predictions = {"tokens": log.strings["tokens"], "prediction": predicted}
             log.run(
                 model="theirs",
                 seed=seed,

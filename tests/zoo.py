@@ -116,8 +116,8 @@ def fields(
     unread = ("readout", "attention_mask") if writes or answers else ("tied_embeddings",)
     for field in unread:
         own.pop(field, None)
-    asked = WRITTEN if writes else ANSWERED if answers else JUDGED
-    return {**TINY, **asked, **own, **more}
+    required = WRITTEN if writes else ANSWERED if answers else JUDGED
+    return {**TINY, **required, **own, **more}
 
 
 def problem(name: str, *, writes: bool = False, answers: bool = False, **more: Any) -> Problem:

@@ -9,7 +9,7 @@ from dashboard.failures import sections
 from sweeps.api import failing
 from sweeps.api.reading import Selection
 
-WANTED = 50
+REQUESTED_PER_TASK = 50
 """Models of a task whose causes are asked for before all others."""
 
 SECONDS = 5.0
@@ -41,9 +41,11 @@ def _show_task(selection: Selection, number: int) -> None:
         _open(page.render(tried, f"remedies {number}"))
     if broken.table is None:
         return
+    # A click gives what is shown; the link wants the string as it is stored.
     if (string := page.render(broken, f"strings {number}")) is not None:
         row = broken.table[broken.table["string"] == string].iloc[0]
         _open(row["run"], string=row["stored"])
+    # The table stands above its pages, which are drawn first: they decide its rows.
     table, shown = st.container(), 1
     if (pages := -(-len(failing_models(selection)) // sections.PAGE)) > 1:
         shown = st.pagination(pages, key=f"models_page{number or ''}", bind="query-params")
@@ -52,6 +54,7 @@ def _show_task(selection: Selection, number: int) -> None:
 
 
 def _open(run: Any, **query: str) -> None:
+    # Where no model is an example, pandas has NaN, which is unlike itself.
     if run is not None and run == run:
         page.to_model(int(run), **query)
 
@@ -59,7 +62,7 @@ def _open(run: Any, **query: str) -> None:
 def _follow(selection: Selection) -> None:
     """Has causes that are not known yet looked for, and the page drawn anew when there are more."""
     left = waiting(selection)
-    if left and background.want(left[:WANTED]):
+    if left and background.request(left[:REQUESTED_PER_TASK]):
         st.caption("They are being looked for, those of these models first.")
         known = failing.count_explained(data.reader())
         page.rerun_when(lambda: failing.count_explained(data.reader()) != known, SECONDS)

@@ -72,12 +72,13 @@ def _say_causes(
     models: pd.DataFrame, leading: pd.DataFrame, reasons: dict[str, int]
 ) -> Iterator[str]:
     counts = leading["mechanism"].value_counts()
-    told = [(int(n), _phrase(str(mechanism))) for mechanism, n in counts.items()]
-    if len(told) > NAMED + 1:
-        told = [*told[:NAMED], (sum(n for n, _ in told[NAMED:]), "other causes")]
+    ranked = [(int(n), _phrase(str(mechanism))) for mechanism, n in counts.items()]
+    # One more than is named is named as well: "other causes" would stand for it alone.
+    if len(ranked) > NAMED + 1:
+        ranked = [*ranked[:NAMED], (sum(n for n, _ in ranked[NAMED:]), "other causes")]
     failing_models = _failing(models)
-    if told:
-        (most, first), *others = told
+    if ranked:
+        (most, first), *others = ranked
         listed = [f"{most:,} {'fails' if most == 1 else 'fail'} by {first}"]
         listed += [f"{n:,} by {phrase}" for n, phrase in others]
         yield say("causes", failing=failing_models, listed=_and(listed))
@@ -86,7 +87,8 @@ def _say_causes(
     for reason, number in reasons.items():
         yield say("without_causes", number=int(number), reason=reason)
     to_come = len(models) - len(leading) - sum(reasons.values())
-    if to_come and told:
+    # Where none is known yet, `no_causes` has said so.
+    if to_come and ranked:
         yield say("causes_to_come", number=to_come)
 
 
@@ -99,9 +101,11 @@ def _causes_table(
 ) -> pd.DataFrame:
     """A row a cause and configuration, the most frequent causes first; of each its worst model."""
     groups = leading.groupby(["mechanism", "config_id"], as_index=False, sort=False)
+    # Models come the worst first, and groups in their order: the first of each is its worst.
     table = groups.agg(run=("run_id", "first"), number=("run_id", "size"))
     table["of_cause"] = table.groupby("mechanism")["number"].transform("sum")
     order = ["of_cause", "mechanism", "number"]
+    # Stable, so that equal counts stay in the order of the worst models.
     table = table.sort_values(order, ascending=[False, True, False], kind="stable")
     failing_seeds = table["config_id"].map(models["config_id"].value_counts())
     seeds = table["run"].map(models.set_index("run_id")["model_seed"])
@@ -119,11 +123,11 @@ def _causes_table(
 
 def _about(causes: pd.DataFrame) -> dict[tuple[int, str], str]:
     """What each cause of each run is about, such as `head 1: a by b`."""
-    told: dict[tuple[int, str], list[str]] = defaultdict(list)
+    subjects: dict[tuple[int, str], list[str]] = defaultdict(list)
     columns = [causes[name] for name in ("run_id", "mechanism", "head", "tokens")]
     for run, mechanism, head, tokens in zip(*columns, strict=True):
-        told[run, mechanism].append(tokens if pd.isna(head) else f"head {head}: {tokens}")
-    return {x: "; ".join([*filter(None, dict.fromkeys(y))][:NAMED]) for x, y in told.items()}
+        subjects[run, mechanism].append(tokens if pd.isna(head) else f"head {head}: {tokens}")
+    return {x: "; ".join([*filter(None, dict.fromkeys(y))][:NAMED]) for x, y in subjects.items()}
 
 
 # What helps.
@@ -132,18 +136,19 @@ def _about(causes: pd.DataFrame) -> dict[tuple[int, str], str]:
 def remedies(store: Store, selection: Selection) -> Section:
     """What was tried against each cause and what came of it, or what may be tried first."""
     tried = remedies_tried(store, selection)
-    names = _names(store, selection, [each.config_id for each in tried])
+    names = _names(store, selection, [case.config_id for case in tried])
     rows = [
-        _remedy(each, trial, names)
-        for each in tried
+        _remedy(case, trial, names)
+        for case in tried
         # Where nothing was tried, the first that may be.
-        for trial in [x for x in each.trials if x.is_begun] or each.trials[:1]
+        for trial in [x for x in case.trials if x.is_begun] or case.trials[:1]
     ]
     title = "What helps?"
     if not rows:
         return Section(title, (say("no_remedies"),) if tried else ())
     table = pd.DataFrame(rows).sort_values("is_begun", ascending=False, kind="stable")
     left_out = ["is_begun"]
+    # Where nothing was tried, these columns would be empty.
     if not table["is_begun"].any():
         left_out += ["mended", "broken", "p_of_remedy"]
     says, table = tuple(_say_remedies(tried)), table.drop(columns=left_out)
@@ -177,11 +182,12 @@ def _remedy(tried: Tried, trial: RemedyTrial, names: dict[int, str]) -> dict[str
 
 def _say_remedies(tried: Iterable[Tried]) -> Iterator[str]:
     sums: dict[tuple[str, str], list[bool]] = defaultdict(list)
-    for each in tried:
-        for trial in each.trials:
-            sums[each.mechanism, _change(trial)] += trial.results.values()
+    for case in tried:
+        for trial in case.trials:
+            # One change may have been tried in several configurations that fail by the same cause.
+            sums[case.mechanism, _change(trial)] += trial.results.values()
     done = {key: (sum(seeds), len(seeds)) for key, seeds in sums.items() if seeds}
-    best = sorted(done.items(), key=lambda each: -each[1][0])
+    best = sorted(done.items(), key=lambda case: -case[1][0])
     for (mechanism, change), (mended, seeds) in best[:NAMED]:
         yield say("mended", change=change, cause=_phrase(mechanism), mended=mended, seeds=seeds)
     if not done:
@@ -192,7 +198,7 @@ def _say_remedies(tried: Iterable[Tried]) -> Iterator[str]:
 
 STRINGS = 50
 
-LEAST = 4
+MIN_DOUBTING_MODELS = 4
 """Models that have to get a row of a file wrong for its label to be doubted."""
 
 
@@ -206,9 +212,10 @@ def strings(store: Store, selection: Selection) -> Section:
     models = failing.failing_models(store, selection)
     if models.empty:
         return Section(title)
-    found, asked = failing.breaking_strings(store, models, STRINGS)
-    of = configs(store, models["config_id"].drop_duplicates().tolist())
-    tokenizer = next(filter(None, map(tokenizer_of, of.values())), None)
+    found, num_counted = failing.breaking_strings(store, models, STRINGS)
+    configs_by_id = configs(store, models["config_id"].drop_duplicates().tolist())
+    # Configurations of a task share their alphabet; one of a missing package has none here.
+    tokenizer = next(filter(None, map(tokenizer_of, configs_by_id.values())), None)
     display: Callable[[str], str] = str if tokenizer is None else tokenizer.display
     table = found.rename(columns={"string": "stored", "run_id": "run"}).assign(
         breaks=[f"{n:,} of {m:,}" for n, m in found[["models", "of"]].to_numpy()],
@@ -222,15 +229,17 @@ def strings(store: Store, selection: Selection) -> Section:
             output=found["output"].map(display, na_action="ignore"),
             wrong_token=pd.Series([_wrong_token(tokenizer, *row) for row in texts], dtype=object),
         )
-    says = [*_say_strings(table, asked, len(models))]
-    if asked >= LEAST and all(config.dataset for config in of.values()):
-        never = int((table["models"] == asked).sum())
-        says += [say("check_labels", number=never, models=asked)] if never else []
+    says = [*_say_strings(table, num_counted, len(models))]
+    # Labels of other tasks are computed: they cannot be mistaken.
+    is_of_files = all(config.dataset for config in configs_by_id.values())
+    if num_counted >= MIN_DOUBTING_MODELS and is_of_files:
+        never = int((table["models"] == num_counted).sum())
+        says += [say("check_labels", number=never, models=num_counted)] if never else []
     says += _forgotten(store, models, display)
     return Section(title, tuple(says), table[[*columns, "stored", "run"]], opens="string")
 
 
-def _say_strings(table: pd.DataFrame, asked: int, number: int) -> Iterator[str]:
+def _say_strings(table: pd.DataFrame, num_counted: int, number: int) -> Iterator[str]:
     if len(table):
         most = table.iloc[0]
         alike = int((table["models"] == most["models"]).sum()) - 1
@@ -238,8 +247,8 @@ def _say_strings(table: pd.DataFrame, asked: int, number: int) -> Iterator[str]:
         more = f", as {'does' if alike == 1 else 'do'} {least}{alike:,} more" if alike else ""
         counts = {"models": int(most["models"]), "of": int(most["of"])}
         yield say("most_broken", string=most["string"], more=more, **counts)
-    if asked < number:
-        yield say("some_asked", asked=asked, number=number)
+    if num_counted < number:
+        yield say("some_asked", asked=num_counted, number=number)
 
 
 def _wrong_token(tokenizer: Tokenizer | None, output: Any, target: Any, place: Any) -> str | None:
@@ -257,8 +266,8 @@ def _wrong_token(tokenizer: Tokenizer | None, output: Any, target: Any, place: A
 def _forgotten(store: Store, models: pd.DataFrame, display: Callable[[str], str]) -> Iterator[str]:
     known = forgettings(store)
     for run in models.loc[models["run_id"].isin(known), "run_id"].head(NAMED):
-        told = forgetting_text(known[run], lambda text: as_code(display(text)))
-        yield f"Model {run}: {told[0].lower()}{told[1:]}"
+        sentence = forgetting_text(known[run], lambda text: as_code(display(text)))
+        yield f"Model {run}: {sentence[0].lower()}{sentence[1:]}"
 
 
 # Which models fail.

@@ -37,7 +37,7 @@ class Epochs:
 
     models: Mapping[int, RunModel]
     """By epoch, in order."""
-    kept: int
+    kept_epoch: int
     """The epoch whose model was kept and tested."""
     shown: int
     """The epoch of which figures are drawn; their limits are those of all."""
@@ -73,6 +73,7 @@ class Epochs:
     @cached_property
     def attended(self) -> Float[np.ndarray, "string token_type"]:
         """How often each token type occurs that can be attended to."""
+        # `CLS` begins every string, and so occurs once where it may be attended to.
         cls = np.full((len(self.counts), 1), float(not self.config.no_attend_cls))
         return np.concatenate([cls, self.counts], axis=1)
 
@@ -104,13 +105,14 @@ class Epochs:
         towards: Float[np.ndarray, " hidden"] | None = None,
     ) -> Projection:
         """How states of each epoch, in order, are drawn at all of them."""
-        return project(states, list(self.models).index(self.kept), name, towards)
+        return project(states, list(self.models).index(self.kept_epoch), name, towards)
 
 
 def are_figures_by_counts(problem: Problem) -> bool:
     """Whether a model is one block that letter counts suffice for, read at `CLS`."""
     network = problem.network
     block = (network.num_blocks, network.readout, network.norm_placement)
+    # The figures' formulas are those of this block: no biases, and scores over a square root.
     is_plain = not network.biases and not network.final_norm
     is_drawn = is_plain and block == (1, "first", "pre") and network.attention_scale == "sqrt"
     return is_drawn and obstacle(problem, "labels") is None
@@ -145,6 +147,7 @@ def through_epochs(
         raise UnknownRunError(
             f"run {run} has no weights of epoch {shown}; there are those of {known}"
         )
+    # A string that is typed twice is drawn once.
     strings = tuple(dict.fromkeys(strings))
     return Epochs(models, stored.kept_epoch, shown, strings, stored.losses)
 

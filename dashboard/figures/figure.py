@@ -17,7 +17,9 @@ class Figure(NamedTuple):
     """A Vega-Lite dictionary whose colors are names."""
 
     @classmethod
-    def of(cls, number: int | None, title: str, part: str, note: str, chart: Any) -> "Figure":
+    def from_chart(
+        cls, number: int | None, title: str, part: str, note: str, chart: Any
+    ) -> "Figure":
         """A figure of a chart as Altair builds it."""
         return cls(number, title, part, note, Panel.of(chart).spec)
 
@@ -29,6 +31,7 @@ class Figure(NamedTuple):
     @property
     def file_name(self) -> str:
         """A name for files: `05_keys_and_queries_head_0`."""
+        # Two digits, so that files sort as figures do.
         number = "" if self.number is None else f"{self.number:02}"
         words = f"{number} {self.title} {self.part}".lower()
         return "_".join("".join(x if x.isalnum() else " " for x in words).split())

@@ -80,6 +80,7 @@ def _states(
         drawn = alt.layer(
             *below, *_number_lines(base, points, color, shape), data=_with_room(points, projection)
         )
+        # One line alone would leave no room for the names above and below it.
         return drawn.properties(width=LINE, height=ROW * max(len(rows), 2), **OWN_SIZE)
     side = SMALL_SIDE if "panel" in points else SIDE
     layers = _arrows(base.encode(axis(projection, 1)), color, shape)
@@ -162,6 +163,7 @@ def with_places(points: pd.DataFrame, projection: Projection, side: int) -> pd.D
         ):
             if place is not None:
                 x, y = (coordinate / side for coordinate in place)
+                # Pixels are counted from the top, and the axis from below.
                 middle = [left + x * (right - left), top - y * (top - bottom)]
                 placed.loc[row, ["name_x", "name_y"]] = middle
     return placed
@@ -193,11 +195,13 @@ def _find_room(
         candidates: middles of a name of some width beside a point, the best first.
         are_points: whether names keep off the places, too.
     """
+    # The mark of a point is about 8 pixels wide and high.
     points = [(place, 8.0, 8.0) for place in at] if are_points else []
     taken = list[tuple[Place, float, float]]()
     found: list[Place | None] = [None] * len(at)
     for number, (place, name) in reversed(list(enumerate(zip(at, names, strict=True)))):
         width = CHARACTER * len(str(name))
+        # A name may touch its own point, and no other one.
         others = [*taken, *points[:number], *points[number + 1 :]]
         for middle in candidates(place, width):
             if not any(
@@ -221,6 +225,7 @@ def _around(place: Place, width: float, origin: Place, side: int) -> list[Place]
         leaves = min(left, top) < 0 or max(right, bottom) > side
         return leaves, left < origin[0] < right or top < origin[1] < bottom
 
+    # Sorted stably: what reads alike stays in its order, the best first.
     return sorted(_beside(place, width, side), key=hardly_read)
 
 

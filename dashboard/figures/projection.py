@@ -56,7 +56,7 @@ class Projection:
 
 def project(
     epochs: Sequence[Float[np.ndarray, "state hidden"]],
-    kept: int,
+    kept_index: int,
     name: str = "dimension",
     towards: Float[np.ndarray, " hidden"] | None = None,
 ) -> Projection:
@@ -67,22 +67,24 @@ def project(
 
     Args:
         epochs: the states of each epoch.
-        kept: which of them is the kept epoch.
+        kept_index: which of them is the kept epoch.
         name: what a coordinate is called, such as `dimension`; two are numbered.
         towards: a direction that becomes the first axis where there are more than two dimensions,
             such as the classifier's; the second is then the first principal component beside it.
     """
-    hidden = epochs[kept].shape[1]
+    hidden = epochs[kept_index].shape[1]
     if hidden <= 2:
         directions = np.eye(hidden)
         titles = tuple(f"{name} {number}" for number in range(hidden)) if hidden > 1 else (name,)
+    # A classifier of zeros has no direction.
     elif towards is not None and np.any(towards):
         first = towards / np.linalg.norm(towards)
-        directions = np.stack([first, _beside(first, epochs[kept])])
+        directions = np.stack([first, _beside(first, epochs[kept_index])])
         titles = ("along the classifier", "first principal component beside it")
     else:
-        directions = _principal(epochs[kept], 2)
+        directions = _principal(epochs[kept_index], 2)
         titles = ("first principal component", "second principal component")
+    # Limits are those of all epochs, so that only the points move.
     drawn = np.concatenate([states @ directions.T for states in epochs])
     return Projection(directions, titles, _limits(drawn), exact=hidden <= 2)
 
@@ -91,8 +93,10 @@ def _principal(
     states: Float[np.ndarray, "state hidden"], number: int
 ) -> Float[np.ndarray, "number hidden"]:
     """Orthonormal directions of greatest variance, their largest entry positive."""
+    # With the origin, at which every arrow begins.
     points = np.concatenate([states, np.zeros((1, states.shape[1]))])
     directions = np.linalg.svd(points - points.mean(axis=0))[2][:number]
+    # The sign of a singular vector is arbitrary: left so, equal states could be mirrored.
     largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=1)[:, None], axis=1)
     return np.asarray(directions * np.sign(largest))
 
@@ -112,6 +116,7 @@ def _limits(points: Float[np.ndarray, "state coordinate"]) -> tuple[Limits, ...]
     """Limits that hold all points and the origin; a square, so that scales are equal."""
     low = np.minimum(points.min(axis=0, initial=0), 0)
     high = np.maximum(points.max(axis=0, initial=0), 0)
+    # Vectors that are all zero need an axis as well.
     half = (high - low).max() * (0.5 + MARGIN) or 1.0
     middle = (low + high) / 2
     return tuple((float(m - half), float(m + half)) for m in middle)

@@ -16,7 +16,7 @@ from dashboard.figures.projection import Projection
 from seqcls.strings.alphabets import CLS_NAME
 
 
-class OfTokens(NamedTuple):
+class TokenFigure(NamedTuple):
     """A figure of vectors of tokens: how to read it, and what they are of each epoch."""
 
     title: str
@@ -30,23 +30,23 @@ class OfTokens(NamedTuple):
 
 
 TOKENS = {
-    2: OfTokens(
+    2: TokenFigure(
         "Token embeddings",
         "The vector of each token of the vocabulary. `CLS` starts every string.",
         lambda states, *_: states["embedding"][:1],
     ),
-    3: OfTokens(
+    3: TokenFigure(
         "Embeddings of a string",
         "A string as attention sees it: only which tokens it holds and how often, written `a{2}`.",
         lambda states, *_: states["embedding"],
         "string",
     ),
-    4: OfTokens(
+    4: TokenFigure(
         "Normalised embeddings",
         "The embeddings after the norm before attention: what queries, keys and values read.",
         lambda states, *_: states["attention_norm"][:1],
     ),
-    5: OfTokens(
+    5: TokenFigure(
         "Keys and the query of CLS",
         "`CLS` gives each token a score: the product of its query and the token's key, over the "
         "root of the head size. The softmax of the scores, each counted as often as its token "
@@ -58,7 +58,7 @@ TOKENS = {
         "head",
         "key, query",
     ),
-    6: OfTokens(
+    6: TokenFigure(
         "Values",
         "What `CLS` receives from a head is the mean of these values, weighted by attention. "
         "Letters whose values lie close together are alike to everything that follows.",
@@ -66,7 +66,7 @@ TOKENS = {
         "head",
         "value",
     ),
-    15: OfTokens(
+    15: TokenFigure(
         "Transformed embeddings of a string",
         "All tokens of a string after the block. Only `CLS` is read by the classifier.",
         lambda states, *_: states["after_feed_forward"],
@@ -80,12 +80,15 @@ def draw_tokens(number: int, epochs: Epochs, heads: Sequence[int]) -> Iterator[F
 
     Heads of size 1 are one line each in one figure, on one scale: louder ones reach further.
     """
+    # Keys and values of a `CLS` that nothing attends to are left out.
     figure, first = TOKENS[number], int(epochs.config.no_attend_cls)
+    # Without a norm they are the embeddings, which figure 2 has.
     if number == 4 and not epochs.config.has_norms:
         return
     is_line = epochs.config.attention_head_size == 1
     together = [[*heads]] * bool(heads) if is_line else [[head] for head in heads]
     for some in together if figure.groups == "head" else [[]]:
+        # Of every epoch, though one is drawn: the limits are those of all.
         every = {epoch: figure.read(x, some, first) for epoch, x in epochs.states.items()}
         vectors = {epoch: x.reshape(-1, x.shape[-1]) for epoch, x in every.items()}
         projection = epochs.projection([*vectors.values()], figure.axis)
@@ -95,13 +98,14 @@ def draw_tokens(number: int, epochs: Epochs, heads: Sequence[int]) -> Iterator[F
         ):
             places, tokens, names = map(list, zip(*named, strict=True))
             panel = {"panel": row} if figure.groups == "string" else {}
+            # Of the vectors of `CLS` only its query has a name of its own.
             query = [name != token == CLS_NAME for token, name in zip(tokens, names, strict=True)]
             columns = {"token": tokens, "name": names, "row": row, "query": query, **panel}
             rows.append(projection.points(group[places], **columns))
         chart = points.of_tokens(pd.concat(rows, ignore_index=True), projection, epochs.tokens)
         part = f"head {some[0]}" if some and not is_line else ""
         note = figure.note + projection.describe_loss(vectors[epochs.shown])
-        yield Figure.of(number, figure.title, part, note, chart)
+        yield Figure.from_chart(number, figure.title, part, note, chart)
 
 
 def _name_vectors(
@@ -162,15 +166,18 @@ STRINGS = {
 def draw_strings(number: int, epochs: Epochs, heads: Sequence[int]) -> Iterator[Figure]:
     """7 and 9 to 13: the state of `CLS` of each string, from heads to what the classifier reads."""
     title, note, name = STRINGS[number]
+    # Without a norm it is figure 10.
     if number == 11 and not epochs.config.has_norms:
         return
-    towards = epochs.classifier(epochs.kept) if number == 13 else None
+    # That of the kept epoch, at every epoch: with its own the axes would turn.
+    towards = epochs.classifier(epochs.kept_epoch) if number == 13 else None
     names = [string or "(empty)" for string in epochs.strings]
     for head in heads if number == 7 else [None]:
         where = (slice(None), 0) if head is None else (slice(None), head, 0)
         now, every = epochs.now[name][where], [x[name][where] for x in epochs.states.values()]
         if head is not None:
             values = [x["attention.value"][0, head] for x in epochs.states.values()]
+            # The letters' own values are marked in the picture, and so within its limits.
             every = [np.concatenate(x) for x in zip(values, every, strict=True)]
         axis = "dimension" if head is None else "value"
         projection = epochs.projection(every, axis, towards)
@@ -181,7 +188,7 @@ def draw_strings(number: int, epochs: Epochs, heads: Sequence[int]) -> Iterator[
         )
         chart = points.of_strings(frame, projection, below)
         part = "" if head is None else f"head {head}"
-        yield Figure.of(number, title, part, note + projection.describe_loss(now), chart)
+        yield Figure.from_chart(number, title, part, note + projection.describe_loss(now), chart)
 
 
 def _landmarks(epochs: Epochs, projection: Projection, head: int) -> list[Any]:
@@ -220,6 +227,7 @@ def _boundary(epochs: Epochs, projection: Projection) -> list[Any]:
         ]
     x, y = (direction / norm).tolist()
     reach = max(abs(end) for limits in projection.domains for end in limits)
+    # At right angles to the classifier, through the origin, since it has no bias.
     ends = {"x": -y * 3 * reach, "y": x * 3 * reach, "x2": y * 3 * reach, "y2": -x * 3 * reach}
     axes = [points.axis(projection, 0), points.axis(projection, 1)]
     line = alt.Chart(pd.DataFrame([ends])).mark_rule(**dashed, strokeWidth=2, clip=True)

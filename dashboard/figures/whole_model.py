@@ -30,7 +30,8 @@ def loss_by_epoch(epochs: Epochs, _: Sequence[int]) -> Iterator[Figure]:
         f"{kept_sentence(epochs.config)} Test strings have up to {tested} tokens, validation "
         f"strings up to {validated}: a low loss here promises nothing there."
     )
-    yield Figure.of(1, "Loss by epoch", "", note, draw_losses(frame, epochs.kept, epochs.shown))
+    chart = draw_losses(frame, epochs.kept_epoch, epochs.shown)
+    yield Figure.from_chart(1, "Loss by epoch", "", note, chart)
 
 
 def losses_by_part(config: RunConfig, stored: pd.DataFrame) -> pd.DataFrame:
@@ -45,6 +46,7 @@ def losses_by_part(config: RunConfig, stored: pd.DataFrame) -> pd.DataFrame:
     rows = [
         stored[["epoch"]].assign(
             part=part,
+            # Parts differ in how many strings they have: only their means can be compared.
             loss=stored[column] / problem.sampler(drawn).epoch_size,
             sum=stored[column],
         )
@@ -72,7 +74,7 @@ def kept_sentence(config: RunConfig) -> str:
 
 def draw_losses(
     frame: pd.DataFrame,
-    kept: int | None,
+    kept_epoch: int | None,
     shown: int | None = None,
     column: Literal["loss", "sum"] = "loss",
 ) -> Any:
@@ -80,7 +82,7 @@ def draw_losses(
 
     Args:
         frame: epoch, part (`training` or `validation`), loss (mean nats a string), sum (nats).
-        kept: the epoch whose model was kept and tested.
+        kept_epoch: the one whose model was kept and tested.
         shown: the epoch of the other figures; 0 is before training.
         column: what is drawn; the sum where nobody knows of how many strings it is.
     """
@@ -90,6 +92,7 @@ def draw_losses(
         f"{column}:Q", title=LOSS_TITLES[column], scale=alt.Scale(type="log"),
         axis=alt.Axis(**marks.LOG_AXIS),
     )  # fmt: skip
+    # From 0: before training there is a model to show, though no loss.
     domain = [0, int(frame["epoch"].max())]
     lines = alt.Chart(drawn).encode(
         marks.x_axis("epoch:Q", "Epoch", domain=domain),
@@ -99,7 +102,7 @@ def draw_losses(
             epoch="Epoch:", part="Loss on", **{x: y for x, y in tips.items() if x in frame}
         ),
     )
-    ends = {"kept": (kept, 0, 8), "shown": (shown, "height", -8)}
+    ends = {"kept": (kept_epoch, 0, 8), "shown": (shown, "height", -8)}
     named = [(name, *end) for name, end in ends.items() if end[0] is not None]
     rules = [
         layer
@@ -126,7 +129,7 @@ def attention_weights(epochs: Epochs, heads: Sequence[int]) -> Iterator[Figure]:
         frame = weights_frame(epochs, head)
         if not frame.empty:
             chart = _weights(frame, epochs.tokens)
-            yield Figure.of(8, "Attention weights of CLS", f"head {head}", note, chart)
+            yield Figure.from_chart(8, "Attention weights of CLS", f"head {head}", note, chart)
 
 
 def weights_frame(epochs: Epochs, head: int) -> pd.DataFrame:
@@ -204,7 +207,8 @@ def parameter_magnitudes(epochs: Epochs, _: Sequence[int]) -> Iterator[Figure]:
     ).assign(magnitude=lambda x: x["value"].abs())
     note = "Large queries and keys make sharp attention, large values a loud head."
     title = "Magnitudes of all parameters"
-    yield Figure.of(14, title, "", note, _magnitudes(frame, (SMALLEST, 1.3 * max(every))))
+    # Over all epochs, so that the scale stands still; the factor is room at its right end.
+    yield Figure.from_chart(14, title, "", note, _magnitudes(frame, (SMALLEST, 1.3 * max(every))))
 
 
 def _weights_in_order(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -212,6 +216,7 @@ def _weights_in_order(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray
     # What pads strings is never attended to.
     embedding = np.delete(weights["embedding.weight"], PAD, axis=0)
     named = {**weights, "embedding.weight": embedding}
+    # Lists of booleans sort by the first part that a name holds.
     in_order = sorted(named, key=lambda name: [part in name for part in ORDER], reverse=True)
     titles = {name: name.removeprefix("blocks.0.").removesuffix(".weight") for name in in_order}
     return {
@@ -271,7 +276,7 @@ def readouts(epochs: Epochs, _: Sequence[int]) -> Iterator[Figure]:
     room = token_marks.ROOM_FOR_NUMBERS
     padding = {"left": 5, "top": 5, "bottom": 5, "right": room}
     chart = panel.facet(facet, columns=2, spacing=room).properties(padding=padding, **OWN_SIZE)
-    yield Figure.of(16, "The stream read out", "", note, chart)
+    yield Figure.from_chart(16, "The stream read out", "", note, chart)
 
 
 def steps_frame(epochs: Epochs, epoch: int) -> pd.DataFrame:
@@ -284,6 +289,7 @@ def steps_frame(epochs: Epochs, epoch: int) -> pd.DataFrame:
     mixed = states["attention.mixed_value"][:, :, 0]
     heads, size = mixed.shape[1:]
     output = epochs.models[epoch].weights["blocks.0.attention.output.weight"].astype(np.float64)
+    # What a head adds is linear in its mixed value: its rows of W_O, then the classifier.
     by_head = np.einsum("shd,hdx,x->sh", mixed, output.T.reshape(heads, size, -1), classifier)
     added = [
         states["embedding"][:, :1] @ classifier,
@@ -327,15 +333,17 @@ def score_circuits(epochs: Epochs, heads: Sequence[int]) -> Iterator[Figure]:
         "The score of each token (column) to each that asks (row). Only the row of `CLS` decides: "
         f"a gap of 1 between two scores is worth e = 2.7 letters for one. {rank}."
     )
+    # Over all epochs, so that a color means the same number at each.
     limit = _largest(x.scores for model in epochs.models.values() for x in model.circuits())
     titles = ("asks (query)", "is asked (key)")
     chart = _matrix(frame, epochs.tokens, titles, "score", limit)
-    yield Figure.of(17, "Key-query circuit", "", note, chart)
+    yield Figure.from_chart(17, "Key-query circuit", "", note, chart)
 
 
 def write_circuits(epochs: Epochs, heads: Sequence[int]) -> Iterator[Figure]:
     """17: what attending to a token writes into the stream, and adds to the logit."""
     circuits, hidden = epochs.model.circuits(), epochs.config.hidden_size
+    # The logit is last: wide streams have no other column.
     columns = [*(f"dim {x}" for x in range(hidden) if hidden <= WRITTEN), "logit"]
     rows = []
     for head in heads:
@@ -358,7 +366,7 @@ def write_circuits(epochs: Epochs, heads: Sequence[int]) -> Iterator[Figure]:
         for values in (circuit.output, circuit.direct_logit)
     )
     chart = _matrix(frame, columns, ("attended to", "written"), "added", limit)
-    yield Figure.of(17, "Value-output circuit", "", note, chart)
+    yield Figure.from_chart(17, "Value-output circuit", "", note, chart)
 
 
 def _largest(arrays: Iterator[Any]) -> float:

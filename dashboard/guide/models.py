@@ -35,6 +35,7 @@ def find(store: Store, sweep: str, model_seed: int) -> int:
     """
     name = f"{sweep}/{model_seed}"
     run_id = find_run(store, name)
+    # Users may name their sweep as the report's; what the guide says would be wrong of it.
     if run_config(store, run_id).key not in _report_keys(sweep):
         raise UnknownRunError(f"run {name} is not the report's: a sweep of that name has others")
     return run_id
@@ -71,23 +72,24 @@ def failing(models: pd.DataFrame, sweep: str) -> str:
 
 def learned_sentence(store: Store, models: pd.DataFrame) -> str:
     """How many of the report's models fail, how many of these had learned, and which had not."""
+    # Sweeps of the report may share models: each counts once.
     models = models.drop_duplicates("run_id")
     wrong = models[models["errors"] > 0]
     if wrong.empty:
         return f"Of the report's {len(models):,} models none fails."
-    said = f"Of the report's {len(models):,} models {len(wrong):,} fail"
+    summary = f"Of the report's {len(models):,} models {len(wrong):,} fail"
     unlearned = wrong[["run_id", "model_seed", "sweep"]].merge(
         reading.not_learned(store, wrong["run_id"].tolist()), on="run_id"
     )
     if unlearned.empty:
-        return f"{said}; all of these had learned the trained lengths."
+        return f"{summary}; all of these had learned the trained lengths."
     listed = "; ".join(
         f"seed {row['model_seed']} of `{row['sweep']}` is wrong on {row['wrong_within']:,} of the "
         f"{row['tested_within']:,} {row['within_from']} strings of trained lengths"
         for row in unlearned.to_dict("records")
     )
     return (
-        f"{said}. {len(wrong) - len(unlearned):,} of these had learned the trained lengths, and "
+        f"{summary}. {len(wrong) - len(unlearned):,} of these had learned the trained lengths, and "
         f"{len(unlearned):,} had not ({listed})."
     )
 
@@ -98,10 +100,10 @@ def seed_by_seed(models: pd.DataFrame) -> str:
     table = frame.pivot_table(index="model_seed", columns="sweep", values="errors").dropna()
     if table.empty or len(table.columns) < 2:
         raise UnknownRunError("no seed is trained both ways")
-    told = "; ".join(
+    listed = "; ".join(
         f"seed {seed} misclassifies {int(row[DEFAULT]):,} after balanced strings and "
         f"{int(row[ENUMERATED]):,} after all of nine letters"
         for seed, row in table.iterrows()
     )
     few = "One seed settles" if len(table) == 1 else f"{len(table)} seeds settle"
-    return f"Seed by seed, {told}. {few} nothing; train more."
+    return f"Seed by seed, {listed}. {few} nothing; train more."

@@ -47,15 +47,16 @@ def _logit(string: str) -> str:
 
 
 def _leads(seed: int) -> str:
-    told = []
+    clauses = []
     for head in _open(DEFAULT, seed).ask(RunModel.circuits):
         of_cls = dict(zip(head.token_types, head.scores[0].tolist(), strict=True))
         lead = of_cls["a"] - of_cls["b"]
-        told.append(
+        clauses.append(
             f"head {head.head} scores {'a' if lead > 0 else 'b'} higher by {abs(lead):.2f}, so "
+            # The exponential of more than 709 is beyond the largest double.
             f"that one weighs as much as {np.exp(min(abs(lead), 700)):,.0f} of the other"
         )
-    return f"{'; '.join(told)}."
+    return f"{'; '.join(clauses)}."
 
 
 def _explain(sweep: str, string: str) -> str:
@@ -63,11 +64,13 @@ def _explain(sweep: str, string: str) -> str:
 
 
 def _reasons(model: RunModel, string: str) -> list[str]:
+    # The answer and its first reason: the page of the model has the others.
     return [x for x in model.describe(model.explain(string)) if isinstance(x, str)][:2]
 
 
 def _spare_heads() -> str:
     steps = _open(MORE_HEADS, 0).ask(RunModel.ablate, ("head",), prune=True).outcomes
+    # The first is of the whole model, with nothing removed.
     spare = sum(step.errors <= steps[0].errors for step in steps[1:])
     return (
         f"of the {len(steps) - 1} of seed 0, {spare} can go, the cheapest first, before the test "
@@ -126,8 +129,8 @@ def _family(seed: int, number: int) -> None:
     rows = [{"n": x.values[0], "logit": x.score, "right": x.is_right} for x in curve.members]
     points = pd.DataFrame(rows)
     changes = [after.values[0] for _, after in curve.changes[:3]]
-    told = " ".join(x for x in opened.model.describe(curve) if isinstance(x, str))
-    says = f"Figure {number}. Seed {seed}. {told}"
+    description = " ".join(x for x in opened.model.describe(curve) if isinstance(x, str))
+    says = f"Figure {number}. Seed {seed}. {description}"
     page.render(sections.family(points, changes, says), f"guide family {seed}", heading=False)
 
 
@@ -171,6 +174,7 @@ def _link(address: str) -> None:
     run, _, query = address.partition("?")
     named = dict(part.split("=", 1) for part in query.split("&"))
     try:
+        # Without its model there is no link, rather than one to an error.
         run_id = str(find_run(open_reader(), run))
     except SeqclsError:
         return

@@ -41,6 +41,7 @@ def compare(models: pd.DataFrame, sweeps: Sequence[str]) -> Section:
             alt.X("errors:Q", title="Wrong test strings (square root)", axis=axis, scale=scale),
             alt.Y("sweep:N", title=None, sort=list(sweeps), axis=alt.Axis(labelLimit=260)),
             marks.color("outcome", marks.OUTCOMES),
+            # Seeds stand below each other: equal counts of errors would hide one another.
             yOffset=alt.YOffset("model_seed:O"),
             tooltip=[
                 alt.Tooltip("sweep:N", title="Sweep"),

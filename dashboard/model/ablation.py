@@ -96,18 +96,20 @@ def _list_parts(names: list[str]) -> str:
 
 def _pruning(model: RunModel, found: "Ablations") -> Section:
     whole, *steps = found.outcomes
+    # Each step removes one part more, its last.
     names = [x.parts[-1].text for x in steps]
     table = _table(found.outcomes, ["nothing", *names])
+    # The most that can go: a later removal may mend what an earlier one broke.
     free = max((n for n, x in enumerate(steps, 1) if x.errors <= whole.errors), default=0)
     if free:
-        said = say("prunes", removed=free, number=len(names), parts=_list_parts(names[:free]))
+        sentence = say("prunes", removed=free, number=len(names), parts=_list_parts(names[:free]))
     else:
         costs = {"wrong": f"{steps[0].errors:,}", "whole": f"{whole.errors:,}"}
-        said = say("prunes_none", part=names[0], tested=_count_tested(model, found), **costs)
+        sentence = say("prunes_none", part=names[0], tested=_count_tested(model, found), **costs)
     drawn = table.assign(label=[f"{x:,}" for x in table["wrong_without"]]).head(2 * DRAWN)
     caption = words.LEFT.format(strings=model.problem.kind.words.plural("test"))
     panel = Panel.of(marks.bars(drawn, "part", "wrong_without"))
-    return Section(words.NEEDS, (said, _how_judged(model, found)), table, (panel,), caption)
+    return Section(words.NEEDS, (sentence, _how_judged(model, found)), table, (panel,), caption)
 
 
 def by_length(found: "Ablations", part: str) -> Section:
@@ -132,6 +134,7 @@ def _accuracies(ablated: Any, which: str) -> pd.DataFrame:
     bins = (ablated.lengths - 1).clip(min=0) // width if width > 1 else ablated.lengths
     counts = {"tested": ablated.strings, "right": ablated.right}
     sums = pd.DataFrame(counts).groupby(bins).sum()
+    # Bins begin at 1, 11, 21; single lengths are what they are, from 0 on.
     first = sums.index * width + (width > 1)
     last = first + width - 1
     lengths = [str(x) if x == y else f"{x} to {y}" for x, y in zip(first, last, strict=True)]

@@ -23,8 +23,8 @@ def show(opened: Opened) -> None:
     """Draws the tab."""
     answer, bar = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
     with bar:
-        told = "The learning also ends after 100 hypotheses or 60 seconds."
-        most = page.choose("States at most", BUDGETS, "automaton_states", meaning=told)
+        tooltip = "The learning also ends after 100 hypotheses or 60 seconds."
+        most = page.choose("States at most", BUDGETS, "automaton_states", meaning=tooltip)
     with answer:
         learned = opened.ask(RunModel.automaton, states=most)
         found = sections.learning(opened.model, learned)
@@ -76,6 +76,7 @@ def _choose(learned: Any, bar: Any) -> Any:
             "Hypothesis",
             names,
             names[first],
+            # Other hypotheses are another slider, whose options may lack the old value.
             key=f"hypothesis {len(rounds)} {rounds[-1].states}",
             help="Each is refuted by a string that the model answers differently, which leads to "
             "the next. The one shown first is the smallest that makes nearly all of the model's "
@@ -89,6 +90,7 @@ def _draw(drawn: Any, learned: Any) -> None:
         number = say("states", number=len(drawn.table))
         st.info(f"{number} are too many to draw; the exports have them.")
         return
+    # Graphviz takes colors from its text alone, not from the theme of the page.
     ink = (style.DARK if page.is_dark() else style.LIGHT)["ink"]
     st.graphviz_chart(dot(drawn, learned.alphabet, ink, learned.names), width="stretch")
 

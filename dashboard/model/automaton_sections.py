@@ -71,6 +71,7 @@ def learning(model: RunModel, learned: Any) -> Section:
         ),
     )
     caption = "States of each hypothesis; each was refuted by a string, but for the last if found."
+    # One hypothesis alone makes no line.
     return Section("", tuple(says), None, (Panel.of(chart),) * (len(frame) > 1), caption)
 
 
@@ -112,6 +113,7 @@ def inside(model: RunModel, learned: Any) -> Section:
         for x in found.probes
     ]
     layers = [probe.layer for probe in found.probes]
+    # Colors of letters tell lines apart as well; there are eight.
     colors = [f"letter {place % 8}" for place in range(len(layers))]
     lines = marks.lines(
         pd.concat(frames),

@@ -54,6 +54,7 @@ def choose(run: int) -> Opened:
     with left:
         string = _choose_string(opened)
     if opened.lacks_weights:
+        # Results are of the kept epoch; of another one nothing can be asked without weights.
         return Opened(run, None, string, judged=opened.judged)
     with middle:
         epoch = _choose_epoch(opened)
@@ -102,7 +103,7 @@ def _choose_string(opened: Opened) -> str:
 
 def _choose_epoch(opened: Opened) -> int | None:
     """The epoch that the link names; None where it is the kept one."""
-    kept = opened.kept_epoch
+    kept_epoch = opened.kept_epoch
     # Of a model that was trained elsewhere nothing is known before.
     epochs = [*opened.epochs] if opened.config.is_loaded else [0, *opened.epochs]
     if len(epochs) < 2:
@@ -113,15 +114,15 @@ def _choose_epoch(opened: Opened) -> int | None:
         no_such = say("no_such_epoch", epoch=linked[:LONGEST_TYPED], run=opened.run, known=known)
         st.warning(page.markdown(no_such))
         del st.query_params["epoch"]
-    _from_link("epoch", next((x for x in epochs if str(x) == linked), kept))
+    _from_link("epoch", next((x for x in epochs if str(x) == linked), kept_epoch))
     epoch = st.select_slider(
-        f"Epoch (kept: {kept}; 0 is untrained)",
+        f"Epoch (kept: {kept_epoch}; 0 is untrained)",
         epochs,
         key="epoch",
         on_change=_into_link,
         args=("epoch",),
     )
-    return None if epoch == kept else int(epoch)
+    return None if epoch == kept_epoch else int(epoch)
 
 
 def _choose_second(string: str) -> Opened | None:
@@ -160,8 +161,10 @@ def second_model(typed: str, string: str) -> Opened:
     Raises:
         SeqclsError: there is no such model.
     """
+    # It always matches, as the first group takes whatever is no epoch.
     name, _, epoch = re.fullmatch(r"(.*?)(@(\d{1,9}))?", typed.strip(), re.DOTALL).groups()  # type: ignore[union-attr]
     opened = Opened(find_run(data.reader(), name), None, string)
+    # None is the kept epoch: either way to name it shares what was computed.
     if epoch is None or int(epoch) == opened.kept_epoch:
         return opened
     if int(epoch) not in (0, *opened.epochs):
@@ -175,13 +178,13 @@ def show_answers(opened: Opened) -> None:
     if opened.lacks_weights and not opened.problem.is_imported:
         return
     try:
-        said = answer_sentence(opened)
+        reply = answer_sentence(opened)
         if opened.second is not None:
             other = answer_sentence(opened.second)
-            said = say("of_second", title=opened.title, sentence="") + said
-            st.markdown(page.markdown(said))
-            said = say("of_second", title=opened.second.title, sentence="") + other
-        st.markdown(page.markdown(said))
+            reply = say("of_second", title=opened.title, sentence="") + reply
+            st.markdown(page.markdown(reply))
+            reply = say("of_second", title=opened.second.title, sentence="") + other
+        st.markdown(page.markdown(reply))
     except InvalidStringError as error:
         st.error(page.plain(str(error)))
     except VisitorError as error:
@@ -201,12 +204,14 @@ def answer_sentence(opened: Opened) -> str:
         columns = opened.ask(RunModel.predict, (opened.string,))
         row = {name: values[0] for name, values in columns.items()}
     shown = opened.display(opened.string)
+    # Every kind has its columns in this order: string, what is right, the answer, its number.
     _, right, answer, number, *_ = map(str, row)
     if row[answer] is None:
         return say("unanswered", string=shown)
     if right == "label":
         label = None if row[right] is None else sign(bool(row[right]))
         values = {"string": shown, "label": label, "predicted": sign(bool(row[answer]))}
+        # A stored answer may have no number; NaN is unlike itself.
         if row[number] is None or row[number] != row[number]:
             return say("answered_stored", **values)
         key = "answered" if label is not None else "answered_unknown"

@@ -31,6 +31,7 @@ def beside(sections: Sequence[Named]) -> Section | None:
     return replace(
         first,
         says=tuple(f"{name}: {x}" for name, section in known for x in section.says),
+        # One table of several models would not say which row is whose.
         table=None,
         panels=_on_one_scale(panels),
         legend=tuple(legend),

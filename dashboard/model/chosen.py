@@ -41,6 +41,7 @@ def choose_run() -> int | None:
     """
     found = filters.of_every_task()
     models = data.models(found)
+    # Filters may leave nothing: the page then begins with the worst model of all.
     models = models[models["picked"] == 1] if len(models) else data.models(Selection())
     linked = st.query_params.get("run")
     if linked is not None:
@@ -52,6 +53,7 @@ def choose_run() -> int | None:
     if linked is None:
         # What is worst may change, and a link stays.
         st.query_params["run"] = str(run)
+    # A link may name a model that the filters leave out.
     if run not in set(models["run_id"]):
         models = pd.concat([data.model(run), models], ignore_index=True)
     with st.sidebar:
@@ -99,8 +101,8 @@ def _choose_another(run: int, models: pd.DataFrame) -> None:
         help="● generalizes, ○ fails beyond, x not learned. Any other model can be typed: its "
         "number, or SWEEP/SEED.",
     )
-    if said := st.session_state.pop(NOT_FOUND, None):
-        st.error(page.plain(said))
+    if reason := st.session_state.pop(NOT_FOUND, None):
+        st.error(page.plain(reason))
 
 
 def _select(label: str, options: Sequence[Any], value: Any, name: Callable[[Any], str]) -> Any:

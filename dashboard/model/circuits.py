@@ -47,6 +47,7 @@ def circuits(model: RunModel) -> tuple[Section, ...]:
 def _direct(head: Any) -> Any:
     """The value-output circuit, read out: a bar a token, or a row an output of the head."""
     direct = np.asarray(head.direct_logit)
+    # A language has one logit, outputs one for each token.
     if direct.ndim == 1:
         frame = pd.DataFrame({"token": head.token_types, "adds": direct})
         return marks.bars(frame.assign(label=frame["adds"].map("{:+.2f}".format)), "token", "adds")
@@ -65,6 +66,7 @@ def orders(model: RunModel, letters: Letters) -> Section:
         InvalidStringError: it is too long to be read letter by letter.
     """
     found = model.orders(model.text(letters))
+    # All its letters are alike, or there are fewer than two.
     if len({*found.strings}) == 1:
         return Section(words.ORDERS, (say("one_order"),))
     number = model.problem.kind.score_name

@@ -30,6 +30,7 @@ def show(opened: Opened) -> None:
         if string is not None and string != opened.display(opened.string):
             rows = found.table
             assert rows is not None
+            # A click gives the string as it is shown; a link wants it as it is stored.
             stored = rows.loc[rows["string"] == string, "stored"].iloc[0]
             go_to(run, stored, "Why")
             st.rerun()

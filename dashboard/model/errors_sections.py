@@ -110,6 +110,7 @@ def _by_range(scores: pd.DataFrame, trained: range | None, kinds: dict[str, str]
     rows = []
     names = [*CELLS, *(x for x in kinds.values() if x not in (*CELLS, "wrong"))]
     for name, part in parts.items():
+        # Without `min_count` the sum of nothing known would be 0.
         sums = part[[*names, "tested", "wrong"]].sum(min_count=1)
         if not sums["tested"] > 0:
             continue
@@ -200,8 +201,9 @@ def _first_wrong(errors: pd.DataFrame, longest: int) -> Any:
 def by_drawn(store: Store, run_id: int) -> Section | None:
     """How a model does on each kind of test string, and on border pairs; None without kinds."""
     accuracies = reading.accuracy_by_drawn(store, [run_id])
-    said = border_sentence(border_accuracies(store, Selection(run_ids=(run_id,))))
-    if len(accuracies) < 2 and not said:
+    sentence = border_sentence(border_accuracies(store, Selection(run_ids=(run_id,))))
+    # Of one kind alone, the counts above say all.
+    if len(accuracies) < 2 and not sentence:
         return None
     right = accuracies["tested"] - accuracies["wrong"]
     shares = [wilson(*pair) for pair in zip(right, accuracies["tested"], strict=True)]
@@ -216,7 +218,7 @@ def by_drawn(store: Store, run_id: int) -> Section | None:
     )
     worst = table.sort_values("right_share").iloc[0]
     kinds = say("by_drawn", drawn=worst["drawn"], right=worst["right_share"])
-    return Section("Which kinds of strings are hard?", (kinds, *filter(None, [said])), table)
+    return Section("Which kinds of strings are hard?", (kinds, *filter(None, [sentence])), table)
 
 
 def shortcuts(store: Store, run_id: int, config_id: int) -> Section | None:
@@ -233,6 +235,7 @@ def shortcuts(store: Store, run_id: int, config_id: int) -> Section | None:
     shares = reading.shortcut_shares(scores).sort_values("whole", ascending=False)
     table = pd.DataFrame({"reader": shares["reader"].map(lambda name: READERS.get(name, name))})
     table[list(OF_LENGTHS)] = shares[list(OF_LENGTHS)].to_numpy()
+    # A reader that could not be fitted has one row, with the reason and no length.
     without = scores[scores["length"].isna()].drop_duplicates("reader")
     says = [_beside_best(store, run_id, config_id)]
     for reason, rows in without.groupby("reason", sort=False):
@@ -250,6 +253,7 @@ def _beside_best(store: Store, run_id: int, config_id: int) -> str:
     reader, reached, tested = best[["reader", "whole", "tested"]].iloc[0]
     accuracy = float(model["accuracy"].iloc[0])
     values = {"reader": PHRASES.get(reader, f"the shortcut reader {reader}"), "reached": reached}
+    # The model is better where the reader stays below the interval of its accuracy.
     if reached < wilson(accuracy * tested, tested).low:
         return say("better_than_shortcut", accuracy=accuracy, **values)
     if (by := deciding(store, (config_id,))[config_id]) is not None:
@@ -272,7 +276,7 @@ def strings(store: Store, run_id: int) -> Section | None:
     kind = None if obstacle_of(config) is not None else resolve(config).kind
     table = display_strings(some, config).assign(
         stored=some["string"],
-        string=lambda of: of["string"].replace("", "the empty string"),
+        string=lambda frame: frame["string"].replace("", "the empty string"),
         model_logit=some["logit"],
     )
     table = table.rename(columns={"output": "model_output"})

@@ -112,6 +112,7 @@ def family(model: RunModel, text: str) -> Section:
         chart, caption = draw(frame, names), words.OUTPUTS
     elif len(names) == 1:
         changes = [after.values[0] for _, after in found.changes]
+        # The exponential of more than 709 is beyond the largest double.
         frame["probability"] = 1 / (1 + np.exp(-frame["score"].clip(-700, 700)))
         chart, caption = _logit_along(frame, names[0], changes, found.limit), words.ALONG
     else:
@@ -196,7 +197,9 @@ def _logit_along(frame: pd.DataFrame, name: str, changes: Sequence[int], limit: 
 def _with_edges(frame: pd.DataFrame, grid: Sequence[int], names: Sequence[str]) -> pd.DataFrame:
     """The strings of the grid with the edges of their cells, x, x2, y, y2, and strength."""
     values = np.array(grid, dtype=float)
+    # On a log scale the middle of two counts is their geometric mean.
     middles = np.sqrt(values[1:] * values[:-1])
+    # The outer cells reach as far outward as inward, on that scale.
     first, last = (values[:1] ** 2 / middles[:1], values[-1:] ** 2 / middles[-1:])
     edges = np.concatenate([first, middles, last]) if len(grid) > 1 else np.array([0.7, 1.4])
     cells = frame[frame[names[0]].isin(grid) & frame[names[1]].isin(grid)].copy()

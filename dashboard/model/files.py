@@ -36,6 +36,7 @@ def write_figures(drawn: Iterable[Figure], folder: Path, *, force: bool = False)
     refuse_taken(paths, force=force)
     with whole_files(folder, force=force) as new:
         for name, figure in named.items():
+            # JSON lacks NaN, which frames have where nothing is known.
             chart = json.dumps(with_nulls(_on_paper(figure)))
             (new / f"{name}.png").write_bytes(vl_convert.vegalite_to_png(chart, scale=SCALE))
             (new / f"{name}.svg").write_text(vl_convert.vegalite_to_svg(chart), encoding="utf-8")
@@ -108,6 +109,7 @@ def _as_chart(figure: Figure) -> Any:
             return [with_rows(x) for x in part]
         if not isinstance(part, dict):
             return part
+        # A chart beside others has no data sets at its top: rows stand where their name stood.
         if (name := part.get("name")) in datasets and len(part) == 1:
             return {"values": datasets[name]}
         return {key: with_rows(value) for key, value in part.items()}

@@ -69,6 +69,7 @@ def _figures(
 
 def _choose_heads(opened: Opened) -> tuple[int, ...] | None:
     """The heads that are drawn; None for all of a few."""
+    # Each head is a drawing of its own in most figures: of many, a page would take long.
     heads = range(opened.config.num_attention_heads)
     if len(heads) <= FEW_HEADS:
         return None

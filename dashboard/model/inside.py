@@ -55,7 +55,7 @@ def _models(opened: Opened) -> list[Opened]:
 
 def _draw(opened: Opened, name: str, sections: Sequence[Section | None], across: int = 2) -> None:
     """Draws one section of all models."""
-    titles = [each.title for each in _models(opened)]
+    titles = [model.title for model in _models(opened)]
     section = beside(list(zip(titles, sections, strict=True)))
     if section is not None:
         page.render(section, f"{name} {opened.key}", across=across)
@@ -63,12 +63,12 @@ def _draw(opened: Opened, name: str, sections: Sequence[Section | None], across:
 
 def _ask(opened: Opened, question: Callable[..., Any], *args: Any, across: int = 2) -> None:
     """Draws what a question answers on the bar's string."""
-    sections = [each.ask(question, each.letters, *args) for each in _models(opened)]
+    sections = [model.ask(question, model.letters, *args) for model in _models(opened)]
     _draw(opened, f"{question.__name__} {args}", sections, across)
 
 
 def _states(opened: Opened) -> None:
-    _show_along(opened, [each.letters for each in _models(opened)])
+    _show_along(opened, [model.letters for model in _models(opened)])
 
 
 def _show_along(opened: Opened, strings: Sequence[Letters]) -> None:
@@ -79,36 +79,37 @@ def _show_along(opened: Opened, strings: Sequence[Letters]) -> None:
         strings: its letters, in the alphabet of each model.
     """
     read = []
-    for each, letters in zip(_models(opened), strings, strict=True):
-        states = each.ask(RunModel.states, each.model.text(letters))
-        read.append((each.model, letters, states))
-    running = [string_states.running_of(*each) for each in read]
+    for model, letters in zip(_models(opened), strings, strict=True):
+        states = model.ask(RunModel.states, model.model.text(letters))
+        read.append((model.model, letters, states))
+    running = [string_states.running_of(*reading) for reading in read]
     _draw(opened, "running", running, across=len(read))
-    _draw(opened, "stream", [string_states.stream_of(each) for *_, each in read])
-    every = any(string_states.reads_several(*each) for each in read) and st.toggle(
+    _draw(opened, "stream", [string_states.stream_of(states) for *_, states in read])
+    # Of one row that is read, bars say all; maps of the others would say nothing of the answer.
+    every = any(string_states.reads_several(*reading) for reading in read) and st.toggle(
         "What every token attends to", key="every", bind="query-params"
     )
-    attention = [string_states.attention_of(*each, every=every) for each in read]
+    attention = [string_states.attention_of(*reading, every=every) for reading in read]
     _draw(opened, f"attention {every}", attention)
-    units = [each.units for *_, each in read if each.units is not None]
+    units = [states.units for *_, states in read if states.units is not None]
     if not units:
         return
-    gates = dict.fromkeys(["state", *(gate for each in units for gate in each.gates)])
+    gates = dict.fromkeys(["state", *(gate for layered in units for gate in layered.gates)])
     state = page.choose("Of the units", [*gates], "state")
-    layers = [*dict.fromkeys(name for each in units for name in each.layers)]
+    layers = [*dict.fromkeys(name for layered in units for name in layered.layers)]
     layer = page.choose("Layer", layers, "layer", first=layers[-1])
-    words = [each.ask(string_states.layer_word) for each in _models(opened)]
+    words = [model.ask(string_states.layer_word) for model in _models(opened)]
     held = [
-        string_states.units_of(each, state, layer, word)
-        for (*_, each), word in zip(read, words, strict=True)
+        string_states.units_of(states, state, layer, word)
+        for (*_, states), word in zip(read, words, strict=True)
     ]
     _draw(opened, f"units {state} {layer}", held)
 
 
 def _circuits(opened: Opened) -> None:
-    found = [each.ask(circuits.circuits) for each in _models(opened)]
+    found = [model.ask(circuits.circuits) for model in _models(opened)]
     for number in range(2):
-        sections = [each[number] if each else None for each in found]
+        sections = [pair[number] if pair else None for pair in found]
         _draw(opened, f"circuits {number}", sections)
     _ask(opened, circuits.orders)
 
@@ -131,16 +132,17 @@ def _ablation(opened: Opened) -> None:
         order = page.choose("Remove parts", tuple(REMOVED), "remove")
         how = page.choose("A removed part adds", tuple(ablation.METHODS), "way")
         kinds = page.choose("Parts", tuple(kinds_of), "kinds")
-    asked, prune = (kinds_of[kinds], ablation.METHODS[how]), REMOVED[order]
-    found = [each.ask(RunModel.ablate, *asked, prune=prune) for each in models]
-    name = f"ablation {asked} {prune}"
+    ablate_arguments, prune = (kinds_of[kinds], ablation.METHODS[how]), REMOVED[order]
+    found = [model.ask(RunModel.ablate, *ablate_arguments, prune=prune) for model in models]
+    name = f"ablation {ablate_arguments} {prune}"
     pairs = list(zip(models, found, strict=True))
-    _draw(opened, name, [ablation.ablations(x.model, each) for x, each in pairs])
+    _draw(opened, name, [ablation.ablations(x.model, ablated) for x, ablated in pairs])
     if prune:
         return
-    parts = [each.parts[0].text for each in found[0].outcomes[1:]]
+    # The first outcome is of the whole model.
+    parts = [outcome.parts[0].text for outcome in found[0].outcomes[1:]]
     part = st.selectbox("Accuracy by length, without", parts, key="without", bind="query-params")
-    _draw(opened, f"{name} {part}", [ablation.by_length(each, part or "") for each in found])
+    _draw(opened, f"{name} {part}", [ablation.by_length(ablated, part or "") for ablated in found])
 
 
 def _writing(opened: Opened) -> None:
@@ -162,10 +164,11 @@ def _show_live(opened: Opened) -> None:
     if right.button("Look at it", width="stretch", help="Makes it the string of the page."):
         st.query_params["string"] = typed
         st.rerun()
+    # A fragment runs without the page around it, and so without its moment.
     with data.at_one_moment():
         try:
-            for each in _models(opened):
-                page.say([f"{each.ask(RunModel.answer, typed).text}."])
-            _show_along(opened, [each.model.letters(typed) for each in _models(opened)])
+            for model in _models(opened):
+                page.say([f"{model.ask(RunModel.answer, typed).text}."])
+            _show_along(opened, [model.model.letters(typed) for model in _models(opened)])
         except SeqclsError as error:
             st.info(page.plain(error_text(error)), icon=":material/info:")

@@ -4,7 +4,7 @@ from dashboard.words.columns import Column, add_columns
 from dashboard.words.sentences import add_sentences
 
 WHERE = "Where along the string is the answer made?"
-PARTS = "What does each part add to the logit?"
+ADDED_BY_PARTS = "What does each part add to the logit?"
 ATTENTION = "What is attended to?"
 UNITS = "What do the units hold?"
 

@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 def show(opened: Opened) -> None:
     """Draws the tab."""
     _show_family(opened)
+    # What is right outside of a file nobody knows, and so not what is wrong.
     if opened.problem.unknown_labels is None:
         _render(opened, opened.ask(sections.shortest), "shortest")
         _show_every(opened)
         _show_beyond(opened)
     problem = opened.problem
+    # A proof follows the network and the language's automaton side by side.
     if why_not_proved(problem) is None and language_automaton(problem.task) is not None:
         _show_proof(opened)
 

@@ -125,6 +125,7 @@ def likeliest_letters(model: "RunModel") -> tuple[int, int] | None:
 
 def _bin(counts: np.ndarray, labels: np.ndarray, letters: Sequence[int], side: int) -> np.ndarray:
     """How many multisets there are of each label and cell, of shape (label, x, y)."""
+    # Rounded up, so that a count of zero has cells of its own.
     x, y = (-(-counts[:, letter] // CELL) for letter in letters)
     cells = np.bincount((labels * side + x) * side + y, minlength=2 * side * side)
     return cells.reshape(2, side, side)
@@ -195,6 +196,7 @@ def every_string(model: RunModel) -> Section:
     rows = [
         {"length": x.length, "kind": kind, "wrong": wrong, "inputs": x.inputs}
         for x in found.by_length
+        # A length without errors keeps its place on the axis.
         for kind, wrong in (x.wrong or {"right": 0}).items()
     ]
     frame = pd.DataFrame(rows)

@@ -103,6 +103,7 @@ class Opened:
         Raises:
             UnknownRunError: no weights are stored.
         """
+        # The kept one is the last, whatever its number.
         return _epochs(self.run)[-1]
 
     @property
@@ -147,6 +148,7 @@ class Opened:
 
     @property
     def _key(self) -> tuple[Hashable, ...]:
+        # In another state of the database a run of this number may be another model.
         return (*data.state_shown(), self.run, self.at_epoch)
 
     def ask(

@@ -49,6 +49,7 @@ def show() -> None:
         return
     follow_former()
     follow_next()
+    # It stands first and is filled last: the bar decides which epoch it is of.
     head = st.container()
     opened = bar.choose(run)
     with head:
@@ -70,6 +71,7 @@ def follow_former() -> None:
     """Leads a link that names a section of earlier versions to the tab that has it now."""
     if (former := st.query_params.get("view")) in FORMER:
         tab, part = FORMER[former]
+        # In both, as the one that was left would bring the former name back.
         st.session_state["view"] = st.query_params["view"] = tab
         if part:
             st.session_state["part"] = st.query_params["part"] = part
@@ -102,6 +104,7 @@ def _show_tabs(opened: Opened) -> None:
     page.say_not_offered("view", names)
     tabs = st.tabs(names, key="view", bind="query-params", default=first, on_change="rerun")
     for name, tab in zip(names, tabs, strict=True):
+        # Only the open tab is drawn, since drawing one asks the model.
         if tab.open:
             with tab:
                 _show_tab(TABS[name], opened)

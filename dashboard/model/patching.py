@@ -44,6 +44,7 @@ def patching(model: RunModel, letters: Letters, source: str = "") -> Section:
         say("side", side="The other", string=other.name, verdict=other.verdict),
     ]
     if cells["restored"].notna().any():
+        # By size, since a state may also lead away from the other string's answer.
         most = cells.iloc[int(cells["restored"].abs().argmax())]
         where = {"site": most["state"], "place": most["place"], "token": most["base_token"]}
         says.insert(1, say("carries", **where, share=most["restored"]))
@@ -59,6 +60,7 @@ def patching(model: RunModel, letters: Letters, source: str = "") -> Section:
 
 def _cells(patched: Any) -> pd.DataFrame:
     """Site and place of every state: state, place, base_token, source_token, restored, flips."""
+    # A layer may have hundreds of units, each of which would be a row.
     units = set(patched.most_restoring_units(UNITS))
     restored, flips = patched.restored, patched.flips
     rows = [

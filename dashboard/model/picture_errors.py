@@ -58,6 +58,7 @@ def _count(problem: Problem, errors: pd.DataFrame) -> pd.DataFrame:
         }
     )
     end = longest_readable(problem.network)
+    # An input and its target are read as one string, with a token between them.
     return counted[(test.strings.lengths + 1 + lengths) <= (np.inf if end is None else end)]
 
 
@@ -67,8 +68,10 @@ def _shares(counted: pd.DataFrame, feature: str) -> pd.DataFrame:
     sums = sums.rename(columns={feature: "value"})
     shares = {EXACT: ("right", "tested"), ERRORS: ("edits", "tokens")}
     return pd.concat(
-        sums[["value", "tested"]].assign(measure=name, share=sums[part] / sums[of], of=sums[of])
-        for name, (part, of) in shares.items()
+        sums[["value", "tested"]].assign(
+            measure=name, share=sums[part] / sums[total], of=sums[total]
+        )
+        for name, (part, total) in shares.items()
     )
 
 

@@ -55,9 +55,11 @@ def picture(task: Task, text: str, marked: int | None = None) -> Panel | None:
     letters = [x - FIRST_LETTER for x in Tokenizer(task.alphabet).encode(text)[1:]]
     colors = _colors(_ink(page, letters))
     if marked is not None and marked < len(letters):
+        # The letter behind those of the page's alphabet breaks a line.
         breaks = [x for x in range(marked) if letters[x] == len(page.alphabet)]
         line, column = len(breaks), marked - (breaks[-1] + 1 if breaks else 0)
         framed = colors[line * ROWS : (line + 1) * ROWS, column * COLUMNS : (column + 1) * COLUMNS]
+        # A frame one pixel wide: what it surrounds is put back.
         inner = framed[1:-1, 1:-1].copy()
         framed[...] = RED
         framed[1:-1, 1:-1] = inner
@@ -73,6 +75,7 @@ def _colors(ink: Ink, heat: Float[np.ndarray, "memory_row memory_column"] | None
     """Dark on white, with weights laid over it in orange, the largest strongest."""
     colors = np.repeat(255 * (1 - ink[:, :, None]), 3, axis=2)
     if heat is not None:
+        # A weight is of a block of pixels; blocks at the edge may be cut.
         tall, wide = (-(-x // y) for x, y in zip(ink.shape, heat.shape, strict=True))
         over = np.kron(heat / max(heat.max(), 1e-9), np.ones((tall, wide)))
         share = 0.7 * over[: ink.shape[0], : ink.shape[1], None]
@@ -83,6 +86,7 @@ def _colors(ink: Ink, heat: Float[np.ndarray, "memory_row memory_column"] | None
 def _spec(colors: Colors, side: int) -> Spec:
     """A picture as Vega-Lite draws it, with the edge of its paper."""
     pixel = max(side // max(colors.shape[:2]), 1)
+    # Enlarged here by whole pixels, as a browser would blur them.
     large = colors.repeat(pixel, axis=0).repeat(pixel, axis=1)
     bordered = np.pad(large, ((1, 1), (1, 1), (0, 0)), constant_values=EDGE)
     file = io.BytesIO()

@@ -47,10 +47,10 @@ def _panels(model: RunModel, letters: Letters) -> Iterator[tuple[str, str, str, 
             f"model's figures have a column for each, up to {LONGEST_READ}; shorten it"
         )
     note = "Direct logit attribution: the parts sum to the logit."
-    for panel in _of(string_states.stream_of(states)):
+    for panel in _panels_in(string_states.stream_of(states)):
         yield "What each part adds to the logit", "", note, panel
     note = "Each prefix is classified as a separate string."
-    for panel in _of(string_states.running_of(model, letters, states)):
+    for panel in _panels_in(string_states.running_of(model, letters, states)):
         yield "Logit of every prefix", "", note, panel
     if states.output is None:
         attention = string_states.attention_of(model, letters, states, every=True)
@@ -59,7 +59,7 @@ def _panels(model: RunModel, letters: Letters) -> Iterator[tuple[str, str, str, 
         attention = writing.attention(model, letters)
         note = "What each token that is written attends to: each row sums to 1."
     block = 0 if states.attention is None else states.attention.number_of(0)
-    for panel in _of(attention):
+    for panel in _panels_in(attention):
         # Of a model of one block the page leaves its number out.
         title = panel.title.lower()
         title = title if "block" in title else f"block {block}, {title}"
@@ -74,14 +74,15 @@ def _panels(model: RunModel, letters: Letters) -> Iterator[tuple[str, str, str, 
 
     layers, word = [*states.units.layers], layer_word(model)
     for layer, state in product(layers, sorted(["state", *states.units.gates])):
-        panel, *_ = _of(string_states.units_of(states, state, layer))
+        # The path of a layer's state is drawn below, once and not for each of its gates.
+        panel, *_ = _panels_in(string_states.units_of(states, state, layer))
         part = f"{word} {layer}: {state.replace('_', ' ')}"
         yield "Units", part, "Each unit after every token.", panel
     for layer in layers:
-        _, panel = _of(string_states.units_of(states, "state", layer))
+        _, panel = _panels_in(string_states.units_of(states, "state", layer))
         note = "The state after every token, in its first two principal components."
         yield "Path of the state", f"{word} {layer}", note, panel
 
 
-def _of(section: Section | None) -> tuple[Panel, ...]:
+def _panels_in(section: Section | None) -> tuple[Panel, ...]:
     return () if section is None else section.panels

@@ -21,7 +21,7 @@ from seqcls.questions import RunModel
 if TYPE_CHECKING:
     from seqcls.interpretability.states_by_strings import ModelStates
 
-LEAST = 0.005
+MIN_LABELED_WEIGHT = 0.005
 """Weights from which on a number stands above the bar."""
 
 DRAWN = 64
@@ -39,19 +39,20 @@ def running_of(model: RunModel, letters: Letters, states: "ModelStates") -> Sect
     ]
     frame = pd.DataFrame({"place": range(len(right)), "value": prefixes.logits, "answer": right})
     frame["prefix"] = [model.display(letters[:end]) or EMPTY for end in frame["place"]]
+    # A beginning is named by its last token.
     names = ["CLS" if at_places else EMPTY, *prefixes.tokens[1:]]
     number = "Margin" if isinstance(prefixes.labels[0], str) else "Logit"
     panels = [Panel.of(token_marks.running(frame, names, number))]
     wrong = right.index("wrong") if "wrong" in right else None
     key = "no_wrong_beginning" if wrong is None else "wrong_beginning"
-    said = [say(key, tokens=wrong)] if "not known" not in right or wrong is not None else []
+    sentences = [say(key, tokens=wrong)] if "not known" not in right or wrong is not None else []
     if prefixes.answers:
         texts = [*map(str, prefixes.labels)]
         rows = {"String": names, "Target": texts, "Output": [*prefixes.answers]}
         panels.append(Panel.of(token_marks.alignment(rows, wrong)))
     caption = words.RUNNING_MARGIN if number == "Margin" else words.RUNNING
     legend = tuple(x for x in ("right", "wrong", "not known") if x in right)
-    return Section(words.WHERE, tuple(said), None, tuple(panels), caption, legend)
+    return Section(words.WHERE, tuple(sentences), None, tuple(panels), caption, legend)
 
 
 def _are_right(prefixes: Any) -> list[bool]:
@@ -59,6 +60,7 @@ def _are_right(prefixes: Any) -> list[bool]:
     if isinstance(prefixes.labels[0], str):
         return [x > 0 for x in prefixes.logits.tolist()]
     pairs = zip(prefixes.logits.tolist(), prefixes.labels, strict=True)
+    # NaN is unlike itself: a beginning that cannot be answered is not right.
     return [x == x and (x > 0) == bool(label) for x, label in pairs]
 
 
@@ -69,12 +71,12 @@ def stream_of(states: "ModelStates") -> Section | None:
     parts = pd.Series([step.text for step in states.steps])
     adds, logit = np.array([step.adds for step in states.steps]), states.steps[-1].logit
     most = int(np.abs(adds).argmax())
-    said = say("most_adds", part=parts[most], adds=adds[most], logit=logit)
+    sentence = say("most_adds", part=parts[most], adds=adds[most], logit=logit)
     # Two parts of one name would be one row of the chart.
     again = parts.groupby(parts).cumcount()
     parts = parts.where(again == 0, parts + " " + again.astype(str))
     panel = Panel.of(token_marks.all_steps(token_marks.sum_up(parts.tolist(), adds.tolist())))
-    return Section(words.PARTS, (said,), None, (panel,), words.SUMS, ("up", "down"))
+    return Section(words.ADDED_BY_PARTS, (sentence,), None, (panel,), words.SUMS, ("up", "down"))
 
 
 def reads_several(model: RunModel, letters: Letters, states: "ModelStates") -> bool:
@@ -129,6 +131,7 @@ def attention_map(
     weights: np.ndarray, rows: Sequence[str], columns: Sequence[str], attends: str
 ) -> Any:
     """What each token (row) attends to (column) in one head; `attends` says what the rows are."""
+    # Rounded: more digits make the page larger, and no color shows them.
     cells = token_marks.cells(weights.round(6), rows, columns, attends, "Attended to", "Weight")
     return token_marks.share_map(cells, "value", len(rows))
 
@@ -151,13 +154,15 @@ def _rows_read(patterns: Any, model: RunModel, letters: Letters) -> list[int]:
     if readout == "first":
         return [0]
     if readout == "mean":
+        # The empty string has no letter to read.
         return list(range(last + 1 - len(letters), last + 1)) or [last]
     return [last]
 
 
 def _bars(weights: np.ndarray, names: list[str], title: str) -> Panel:
     frame = pd.DataFrame({"place": range(len(names)), "token": names, "weight": weights})
-    frame["label"] = [f"{x:.0%}" if x >= LEAST else "" for x in weights]
+    frame["label"] = [f"{x:.0%}" if x >= MIN_LABELED_WEIGHT else "" for x in weights]
+    # Above more bars the numbers would lie on one another.
     label = "label" if len(names) <= 12 else ""
     return Panel.of(token_marks.weights(frame, names, label), title)
 
@@ -196,8 +201,8 @@ def units_of(
         panels.append(_path(values, units.tokens))
     named = "state" if gate is None else state.replace("_", " ")
     where = f"{word} {[*units.layers][number]}"
-    said = say("units", state=named, layer=where, units=values.shape[1])
-    return Section(words.UNITS, (said,), None, tuple(panels), words.UNIT_MAP, ("up", "down"))
+    sentence = say("units", state=named, layer=where, units=values.shape[1])
+    return Section(words.UNITS, (sentence,), None, tuple(panels), words.UNIT_MAP, ("up", "down"))
 
 
 def _path(states: np.ndarray, tokens: tuple[str, ...]) -> Panel:

@@ -36,21 +36,23 @@ def losses(store: Store, run_id: int) -> Section:
     more += _rounding(store, run_id)
     if stored.empty:
         return Section("", (say("trained_elsewhere"), *more))
-    kept = status.best_epoch
+    kept_epoch = status.best_epoch
     values = {"epochs": len(stored), "most": config.max_num_epochs}
+    # With all the epochs that it may have, it ended without being right.
     early = config.stop_when_right and len(stored) < config.max_num_epochs
     key = "trained_imported" if config.is_imported else "trained_right" if early else "trained"
-    says = [say(key, kept=kept or 0, **values)]
+    says = [say(key, kept=kept_epoch or 0, **values)]
     if config.is_imported:
+        # Over how many strings an imported loss was summed, nobody knows.
         frame = losses_by_part(config, stored).drop(columns="loss")
         caption = "Loss of all strings of each epoch, as it was imported."
-        panel = Panel.of(draw_losses(frame, kept, column="sum"))
+        panel = Panel.of(draw_losses(frame, kept_epoch, column="sum"))
         return Section("", (*says, *more), None, (panel,), caption)
     frame = losses_by_part(config, stored) if obstacle_of(config) is None else pd.DataFrame()
     if frame.empty:
         return Section("", (*says, *more))
     caption = "Loss per string after each epoch, in nats; the epoch that was kept is marked."
-    panel = Panel.of(draw_losses(frame, kept))
+    panel = Panel.of(draw_losses(frame, kept_epoch))
     return Section("", (*says, *more), None, (panel,), caption)
 
 

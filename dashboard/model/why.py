@@ -24,7 +24,7 @@ from sweeps.terminal import format_duration
 SECONDS = 2.0
 """The page looks so often whether the cause is known, or a remedy trained."""
 
-FEW = 6
+MAX_SHOWN_REMEDIES = 6
 """Remedies that are shown at once."""
 
 SHOWN = {True: (":green", "check_circle"), False: (":orange", "cancel"), None: (":gray", "help")}
@@ -58,7 +58,7 @@ def _say_cause(opened: Opened, cause: Section | None) -> None:
         page.say(cause.says)
     elif not opened.fails:
         page.say((say("no_error"),))
-    elif background.want([opened.run]):
+    elif background.request([opened.run]):
         st.caption(f":material/hourglass_empty: {page.plain(say('cause_to_come'))}")
         page.rerun_when(lambda: len(data.causes([opened.run])) > 0, SECONDS)
     elif reason := opened.problem.lacks("causes"):
@@ -125,11 +125,11 @@ def _show_remedies(opened: Opened) -> None:
     if not found:
         st.caption(page.plain(say("no_known_remedy")))
         return
-    for number, trial in enumerate(found[:FEW]):
+    for number, trial in enumerate(found[:MAX_SHOWN_REMEDIES]):
         _show_remedy(opened.run, number, trial)
-    if found[FEW:]:
-        with st.expander(f"{len(found) - FEW} more"):
-            for number, trial in enumerate(found[FEW:], FEW):
+    if found[MAX_SHOWN_REMEDIES:]:
+        with st.expander(f"{len(found) - MAX_SHOWN_REMEDIES} more"):
+            for number, trial in enumerate(found[MAX_SHOWN_REMEDIES:], MAX_SHOWN_REMEDIES):
                 _show_remedy(opened.run, number, trial)
     new = [trial for trial in found if not trial.is_begun]
     if len(new) > 1:
@@ -147,13 +147,13 @@ def _show_remedy(run: int, number: int, trial: RemedyTrial) -> None:
         f"**{page.plain(suggestion.text)}.** {reason}",
         help=f"For: {page.plain(suggestion.mechanism)}. Source: {source}.",
     )
-    said, helped = sections.outcome(trial)
+    sentence, helped = sections.outcome(trial)
     with right:
         if trial.waiting:
             st.fragment(_follow, run_every=SECONDS)(trial.spec.name, trial.waiting)
-        elif said:
+        elif sentence:
             color, icon = SHOWN[helped]
-            st.markdown(f"{color}[:material/{icon}:] {page.plain(said)}")
+            st.markdown(f"{color}[:material/{icon}:] {page.plain(sentence)}")
         else:
             models = len(trial.spec.model_seeds)
             label = f"Try it: {models:,} model{'s' * (models != 1)}{_time(trial.spec)}"
@@ -172,9 +172,9 @@ def _time(spec: SweepSpec) -> str:
 
 
 def _offer(label: str, key: str, spec: SweepSpec) -> None:
-    told, token = "Trains the same seeds with this change.", uuid.uuid4().hex
+    note, token = "Trains the same seeds with this change.", uuid.uuid4().hex
     icon = ":material/play_arrow:"
-    actions.button(label, key, actions.launch, [spec], token, tooltip=told, icon=icon)
+    actions.button(label, key, actions.launch, [spec], token, tooltip=note, icon=icon)
 
 
 def _follow(sweep: str, waiting: int) -> None:
@@ -203,6 +203,7 @@ def offer_handout(opened: Opened) -> None:
         ]
         store, at_kept = data.reader(), opened.at_epoch is None
         if not at_kept:
+            # Before the answer, which is of the epoch that is looked at.
             lead.insert(2, say("kept_in_words", kept=opened.kept_epoch, epoch=opened.epoch))
         return sections.handout(
             store, opened.model, opened.string, lead, opened.judged, with_cause=at_kept
@@ -210,6 +211,7 @@ def offer_handout(opened: Opened) -> None:
 
     st.download_button(
         "Handout",
+        # Made on a click: few want it, and it asks the model again.
         later(make),
         f"model_{opened.run}.html",
         "text/html",

@@ -98,10 +98,12 @@ def string(model: RunModel, text: str) -> Section:
         if shortest.string != answer.string:
             short = _is_short(model, shortest.length, answer.length)
             values = {"minimal": shortest.name, "unit": model.tokenizer.unit}
+            # Within a sentence, where `say` would begin with a capital.
             values["within"] = say("as_in_training").lower() if short else ""
             key = "minimal" if shortest.length > 1 else "minimal_short"
             says.append(say(key, letters=shortest.length, **values))
             rows.append(_row("its minimal failing part", shortest))
+            # A long string may have no right one near it where its part has one.
             if nearest.answer is None:
                 nearest, near_to = model.minimal(shortest.string).nearest, say("near_to_part")
         if nearest.answer is not None:
@@ -190,13 +192,13 @@ def outcome(trial: RemedyTrial) -> tuple[str, bool | None]:
     (after, n), (alone, m) = found.counts
     lacks = "have not learned" if trial.suggestion.mechanism == NOT_LEARNED else "fail"
     pairs = {} if found.table is None else asdict(found.table)
-    said = say(
+    sentence = say(
         "came_of_pairs" if pairs else "came_of",
         **pairs, after=after, n=n, alone=alone, m=m, lacks=lacks, p=found.p_value or 0.0,
         chance="more than chance explains" if found.is_decided else "chance may explain it",
     )  # fmt: skip
     helped = after / n < alone / m if found.is_decided else None
-    return " ".join(filter(None, [said, left_out])), helped
+    return " ".join(filter(None, [sentence, left_out])), helped
 
 
 def elsewhere(trial: RemedyTrial) -> str:

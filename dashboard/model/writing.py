@@ -28,6 +28,7 @@ CELL = 32
 
 def share(probability: float) -> str:
     """A probability in a few characters."""
+    # Rounded it would be 100% or 0%, which no probability of a softmax is.
     if probability > 0.9995:
         return ">99.9%"
     return "<0.1%" if probability < 0.001 else percent(probability, 1)
@@ -44,14 +45,14 @@ def transcript(model: RunModel, letters: Letters) -> Section:
     tokens, answer = states.output or (), states.answer
     output = [x.token for x in tokens]
     rows = {"Input": _tokens(model, model.text(letters))}
-    wrong, said = None, say("output_unknown")
+    wrong, verdict = None, say("output_unknown")
     if answer.label is not None:
         rows["Target"] = [*_tokens(model, str(answer.label)), "END"]
-        wrong, said = _first_wrong(output, rows["Target"])
+        wrong, verdict = _first_wrong(output, rows["Target"])
     rows["Output"] = output
     least = min(tokens, key=lambda x: x.probability)
     given = {"token": least.token, "share": share(least.probability), "other": least.runner_up}
-    says = [said, say("least_sure", **given, other_share=share(least.runner_up_probability))]
+    says = [verdict, say("least_sure", **given, other_share=share(least.runner_up_probability))]
     if output[-1] != "END":
         says.append(say("cut_off"))
     panels = [Panel.of(token_marks.alignment(rows, wrong))]
@@ -70,6 +71,7 @@ def _tokens(model: RunModel, text: str) -> list[str]:
 def _first_wrong(output: list[str], target: list[str]) -> tuple[int | None, str]:
     if output == target:
         return None, say("output_right")
+    # Where one ends first, nothing stands against the next token of the other.
     pairs = zip([*output, "nothing"], [*target, "nothing"], strict=False)
     place, (given, right) = next((n, x) for n, x in enumerate(pairs) if x[0] != x[1])
     return place, say("output_wrong", place=place + 1, given=given, right=right)
@@ -103,8 +105,8 @@ def attention(model: RunModel, letters: Letters) -> Section | None:
             matrix = weights[start : start + len(output)]
             drawn = attention_map(matrix, output, patterns.tokens, "Writes")
             panels.append(Panel.of(drawn, f"{name}, {kind}" if kind else name))
-    said = () if panels else (say("no_heads"),)
-    return Section(words.WHILE, said, None, tuple(panels), words.ROWS)
+    sentences = () if panels else (say("no_heads"),)
+    return Section(words.WHILE, sentences, None, tuple(panels), words.ROWS)
 
 
 def likeliest(model: RunModel, letters: Letters) -> Section:
@@ -161,6 +163,7 @@ def _tree(tree: Any, places: range) -> Any:
             "token": x.token,
             "probability": x.probability,
             "so_far": exp(x.log_probability),
+            # Never invisible, and never so dark that its letters are.
             "strength": 0.08 + 0.5 * x.probability,
             "choice": share(x.probability) if (x.row, x.place) in parting else "",
         }
@@ -189,6 +192,7 @@ def _tree(tree: Any, places: range) -> Any:
         base.mark_text(fontSize=9, dy=-15, color="~muted").encode(text="choice:N"),
     ]
     if links:
+        # Just before the cell at which outputs part.
         at = alt.X("place:O", axis=None, scale=across, bandPosition=-0.05)
         down = alt.Chart(pd.DataFrame(links)).mark_rule(color="~muted")
         layers.append(down.encode(at, alt.Y("parent:O", scale=rows, axis=axis), alt.Y2("row:O")))

@@ -36,6 +36,7 @@ def write_report(
         UnknownRunError: there is no such sweep, or nothing of them is trained yet.
         ConfigError: the file may not be written, or its folder is not there.
     """
+    # Before anything is read: a refusal should not take as long as a report.
     refuse_taken([out], force=force)
     if not out.parent.is_dir():
         raise ConfigError(f"--out {out}: expected a file in an existing folder, such as heads.html")
@@ -106,12 +107,12 @@ def _nothing_to_report(sweeps: Sequence[str], chosen: Mapping[str, Any]) -> Unkn
 
 def _describe(chosen: Mapping[str, Any]) -> str:
     """What is chosen, in a line; empty where nothing is."""
-    said = [
+    filters = [
         f"{name.replace('_', ' ')} {', '.join(map(str, x)) if isinstance(x, list | tuple) else x}"
         for name, x in chosen.items()
         if x not in (USUAL.get(name), [], ())
     ]
-    return f"Filtered by {'; '.join(said)}." if said else ""
+    return f"Filtered by {'; '.join(filters)}." if filters else ""
 
 
 def quieten() -> None:
@@ -170,9 +171,11 @@ def _pages(store: Store, sweeps: Sequence[str], chosen: Mapping[str, Any]) -> di
         try:
             text = write(store, name, **chosen)
         except UnknownRunError:
+            # A sweep that was named is missed; of all sweeps those without results are left out.
             if sweeps:
                 raise
             continue  # Nothing of it is trained yet.
+        # Numbered, as names that differ in signs alone would share a file.
         files[name] = f"sweep_{len(files) + 1}_{re.sub(r'[^A-Za-z0-9_-]+', '_', name)[:60]}.html"
         texts[files[name]] = text
     selection, only = selection_of(store, list(files), **chosen), _describe(chosen)

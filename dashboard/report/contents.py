@@ -59,6 +59,7 @@ def report(
     named = ", ".join(sweeps)
     title = title or (named if len(named) <= LONGEST_TITLE else f"{len(sweeps):,} sweeps")
     lead = [only] if only else []
+    # Notes of several sweeps would not say of which they are.
     if pages is None and len(sweeps) == 1:
         lead = [*_notes(store, sweeps[0]), *lead]
     listed = [] if pages is None else [Part([_list_sweeps(store, pages)])]

@@ -131,6 +131,7 @@ def _picture(panel: Panel, section: Section, links: Links) -> Markup:
     width = SMALL if len(section.panels) > 1 else WIDTH
     spec = with_links(panel.spec, section.opens, links) if section.opens else panel.spec
     drawn = NO_LINK.sub(r"\1", svg(spec, width)).replace(HERE, "")
+    # Variables in place of colors, so that pictures are right on either ground.
     for name, color in style.LIGHT.items():
         drawn = drawn.replace(f'"{color}"', f'"var({_variable(name)})"')
     # What reads it aloud names each mark, and so does the pointer.
@@ -139,6 +140,7 @@ def _picture(panel: Panel, section: Section, links: Links) -> Markup:
 
 def with_links(spec: Spec, opens: str, links: Links) -> Spec:
     """A picture whose marks that have a value of `opens` lead where it leads."""
+    # Sections are cached and shared: a copy gets the links.
     spec = deepcopy(spec)
     for rows in spec.get("datasets", {}).values():
         for row in rows:
@@ -172,6 +174,7 @@ def _table(section: Section, links: Links) -> Markup:
                 f'<a href="{escape(address)}">{text}</a>' if address else text
                 for text, address in zip(rows[name], addresses, strict=True)
             ]
+    # Escaped here, not by pandas, since cells hold links.
     head = pd.Index([str(escape(name)) for name in rows.columns])
     html: str = rows.set_axis(head, axis=1).to_html(index=False, border=0, escape=False)
     return Markup(f'<div class="wide">{html}</div>')

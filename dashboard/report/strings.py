@@ -37,6 +37,7 @@ def failing_models(store: Store, failing: pd.DataFrame) -> Iterator[Details]:
         errors = string_errors(store, int(model["run_id"]))
         errors = display_strings(errors, config)
         most = min(left, MOST_STRINGS, len(errors))
+        # The worst models come first: their strings are the last that are left out.
         left -= most
         yield _model(model, named[model["config_id"]], config, errors, most)
     if len(failing) > len(shown):

@@ -36,6 +36,7 @@ def by_length(store: Store, selection: Selection, config_ids: Sequence[int]) -> 
     found = curves(store, selection, shown)
     points = _points(found)
     knows = deciding(store, shown)
+    # Of a task that a reader decides, no reader is a shortcut.
     shortcuts = found.shortcuts[found.shortcuts["config_id"].map(knows).isna()]
     shortcuts = shortcuts.rename(columns={"accuracy": "right"})
     lowest = [points["right"].min(), found.medians["median"].min(), shortcuts["right"].min()]
@@ -75,7 +76,7 @@ def _with_rows(spec: Spec, rows: Mapping[str, pd.DataFrame], config_id: int) -> 
         if isinstance(part, dict):
             return {key: rename(value) for key, value in part.items() if key != "datasets"}
         if isinstance(part, list):
-            return [rename(each) for each in part]
+            return [rename(item) for item in part]
         return own.get(part, part) if isinstance(part, str) else part
 
     # Altair would look through thousands of rows for what JSON cannot hold.
@@ -117,12 +118,12 @@ def _note(row: Any) -> str:
     return f"{learned}, {row['generalize']} of {row['judged_beyond']} generalize"
 
 
-def _caption(found: Curves, counts: pd.DataFrame, shown: Sequence[int], of: int) -> str:
+def _caption(found: Curves, counts: pd.DataFrame, shown: Sequence[int], total: int) -> str:
     parts = ["Right by length; a line is a seed, the thick one the median of those that learned"]
     parts += ["trained lengths are shaded"] * bool(found.trained)
-    told = "; ".join(parts) + "."
+    sentence = "; ".join(parts) + "."
     if (counts.loc[list(shown), "seeds"] > MOST_LINES).any():
-        told += f" {MOST_LINES} seeds of each at most, from the worst to the best, have a line."
-    if len(shown) < of:
-        told += f" The first {len(shown)} of {of:,}; select rows to see others."
-    return told
+        sentence += f" {MOST_LINES} seeds of each at most, from the worst to the best, have a line."
+    if len(shown) < total:
+        sentence += f" The first {len(shown)} of {total:,}; select rows to see others."
+    return sentence

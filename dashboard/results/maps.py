@@ -54,13 +54,16 @@ def heat_map(
     if cells.empty:
         return Section("Map", (say("no_models"),))
     cells = _with_labels(cells, measure)
+    # Sorted as values before they are texts: as texts, 16 would come before 2.
     order = {
         x: _texts(cells[y].drop_duplicates().sort_values())
         for x, y in (("across", across), ("up", up))
     }
     cells = cells.assign(across=_texts(cells[across]), up=_texts(cells[up]))
     shares = measure in ("learned", "generalize")
+    # Down to the next twentieth, so that colors begin at a round number; shares begin at 0.
     least = 0.0 if shares else float(np.floor(20 * np.nanmin([1, *cells["value"]])) / 20)
+    # Five points at least, or differences of next to nothing would have all colors.
     span = (min(least, 0.95), 1.0)
     far = ((cells["value"] - sum(span) / 2).abs() > FAR * (span[1] - span[0]) / 2).tolist()
     cells["ink"] = ["~ground" if x else "~ink" for x in far]
@@ -92,13 +95,13 @@ def _with_labels(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
     """With value, label, n and told of each cell."""
     rows = cells.to_dict("records")
     if measure in ("learned", "generalize"):
-        some, of = (measure, "judged") if measure == "learned" else ("generalize", "judged_beyond")
-        value = cells[some] / cells[of].where(cells[of] > 0)
-        labels = [f"{x[some]} of {x[of]}" if x[of] else "none learned" for x in rows]
+        total = "judged" if measure == "learned" else "judged_beyond"
+        value = cells[measure] / cells[total].where(cells[total] > 0)
+        labels = [f"{x[measure]} of {x[total]}" if x[total] else "none learned" for x in rows]
     else:
         value = cells[measure]
         labels = [percent(x[measure], 1) if x["learned"] else "none learned" for x in rows]
-    told = [
+    tooltips = [
         f"{x['learned']} of {x['judged']} learned, {x['generalize']} of {x['judged_beyond']} "
         f"generalize, {count(x['configurations'], 'configuration')}"
         for x in rows
@@ -106,7 +109,7 @@ def _with_labels(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
     n = [f"{x['learned']} of {x['judged']} learned" for x in rows]
     if measure == "learned":
         n = [count(x["models"], "model") for x in rows]
-    return cells.assign(value=value.astype(float), label=labels, n=n, told=told)
+    return cells.assign(value=value.astype(float), label=labels, n=n, told=tooltips)
 
 
 def _caption(
@@ -117,16 +120,16 @@ def _caption(
     fields: Sequence[str],
     measure: str,
 ) -> str:
-    told = f"In each cell: {MAPPED[measure]}. Across: {fields[0]}; up: {fields[1]}."
+    caption = f"In each cell: {MAPPED[measure]}. Across: {fields[0]}; up: {fields[1]}."
     runs, longer = by_settings.judged_alike(store, selection, config_ids)
     once = outcomes.each_seed_once(store, runs, fields)
     if missing := len(once) - int(cells["models"].sum()):
-        told += (
+        caption += (
             f" {missing:,} of {count(len(once), 'model')} are in no cell: they do not read both."
         )
     if (cells["configurations"] > 1).any():
-        told += " Some cells hold models that differ in other settings."
-    return f"{told} {describe_longer([longer])}".strip()
+        caption += " Some cells hold models that differ in other settings."
+    return f"{caption} {describe_longer([longer])}".strip()
 
 
 def settings(
@@ -155,10 +158,10 @@ def settings(
         "together are one; who does not read a setting is left out."
     )
     chart = pictures.effects(frame, frame["field"].tolist())
-    told = tuple(filter(None, says))
+    sentences = tuple(filter(None, says))
     table = frame[["field", "told_worst", "told_best", "moves", "low", "high"]]
     shown = ("field", "told_worst", "told_best")
-    return Section("Settings", told, table, (Panel.of(chart),), caption, shown=shown)
+    return Section("Settings", sentences, table, (Panel.of(chart),), caption, shown=shown)
 
 
 def _effect(row: Mapping[Any, Any]) -> dict[str, Any]:
@@ -185,20 +188,20 @@ def _values(fields: Sequence[str], text: str) -> str:
     return ", ".join(map(say_setting, fields, values))
 
 
-def _moves_most(told: Mapping[str, Any], first: "pd.Series[Any]", measure: str) -> str:
+def _moves_most(effect: Mapping[str, Any], first: "pd.Series[Any]", measure: str) -> str:
     interval = "no interval: too few seeds, or too many"
     if pd.notna(first["low"]):
         unsure = "; it includes 0, so more seeds are needed to tell" if first["low"] <= 0 else ""
-        interval = f"95%: {told['interval']}{unsure}"
+        interval = f"95%: {effect['interval']}{unsure}"
     return say(
         "most_moves",
         n=len(first["fields"]),
-        field=told["field"],
+        field=effect["field"],
         what=MEASURED[measure],
         worst=percent(first["at_worst"], 1),
-        at_worst=told["worst"],
+        at_worst=effect["worst"],
         best=percent(first["at_best"], 1),
-        at_best=told["best"],
+        at_best=effect["best"],
         moves=percent(first["moves"], 1),
         interval=interval,
     )

@@ -31,6 +31,7 @@ def two_models(store: Store, first: int, second: int) -> Section:
     own = [run_config(store, run_id) for run_id in (first, second)]
     chance = "More than chance explains" if found.p_value <= 0.05 else "Chance may explain it"
     test = "Fisher's test" if found.table is None else "McNemar's test"
+    # No p-value is zero: this one is below the smallest double.
     p_value = f"= {found.p_value:.3g}" if found.p_value else "< 1e-300"
     tested = say("two_models_p", chance=chance, test=test, p=p_value)
     fields = "; ".join(f"{name}: {a} and {b}" for name, (a, b) in found.fields.items())
@@ -40,7 +41,7 @@ def two_models(store: Store, first: int, second: int) -> Section:
     table, words = found.table, words_of(*own)
     counts = {"both": table.both, "first": table.only_first, "second": table.only_second}
     strings = words.plural("test")
-    told = say(
+    sentence = say(
         "two_models",
         tested=sum(counts.values()) + table.none,
         strings=strings,
@@ -52,4 +53,4 @@ def two_models(store: Store, first: int, second: int) -> Section:
     wrong_in = shown["wrong_a"].gt(0).map({True: f"model {first}", False: f"model {second}"})
     shown = shown.assign(wrong_in=wrong_in)
     names = ("string", "length", "wrong_in")
-    return Section("", (told, tested, apart), shown[[*names]], shown=names)
+    return Section("", (sentence, tested, apart), shown[[*names]], shown=names)

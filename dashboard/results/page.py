@@ -62,10 +62,12 @@ def show() -> None:
 def _say_unknown_rows(counts: Mapping[str, pd.DataFrame]) -> None:
     """Says which rows the link selects that no table has."""
     known = {str(x) for table in counts.values() for x in table["config_id"]}
-    for asked in st.query_params.get_all("rows"):
-        if asked not in known:
-            told = f"The link asks for rows {asked[:60]}, which is not among these configurations."
-            st.warning(page.plain(told))
+    for requested in st.query_params.get_all("rows"):
+        if requested not in known:
+            sentence = (
+                f"The link asks for rows {requested[:60]}, which is not among these configurations."
+            )
+            st.warning(page.plain(sentence))
 
 
 def _one_of(
@@ -108,14 +110,14 @@ def _choose_baselines(
     proposed = next((x for x in usual.values() if x is not None), None)
     if proposed is None:
         return usual
-    asked = _one_of(
+    requested = _one_of(
         "Baseline", list(offered), "baseline", place, names[proposed],
         "Every other row is compared with it. Proposed: of those with the most seeds the one that "
         "changes the fewest settings.",
     )  # fmt: skip
-    if asked is None:
+    if requested is None:
         return usual
-    alike = {x for x in names if networks[x] == networks[offered[asked]]}
+    alike = {x for x in names if networks[x] == networks[offered[requested]]}
     return {
         task: next((x for x in _names(table) if x in alike), usual[task])
         for task, table in counts.items()
@@ -139,6 +141,7 @@ def _task(
     bar = st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     )
+    # Chosen once, above the first task, for all of them.
     picture = str(st.session_state.get("show") or LENGTHS)
     if not number:
         picture = page.choose("Picture", PICTURES, "show", hidden=True, place=bar)
@@ -146,6 +149,7 @@ def _task(
     columns, by = _more(ids, number, right)
     if by is None:
         found = configurations(selection, baseline, measure, tuple(columns))
+    # Classes are compared over all tasks, since a task's language is of one class.
     elif by == CLASS:
         found = groups(filters.of_every_task(), by)
     else:
@@ -200,8 +204,8 @@ def _select(found: Section, key: str) -> tuple[int, ...]:
     """The table; the ids of the rows that are selected, which the link has."""
     assert found.table is not None
     ids = found.table["config_id"].tolist()
-    asked = [int(x) for x in st.query_params.get_all("rows") if x.isdecimal()]
-    rows = [place for place, x in enumerate(ids) if x in asked]
+    requested = [int(x) for x in st.query_params.get_all("rows") if x.isdecimal()]
+    rows = [place for place, x in enumerate(ids) if x in requested]
     # Rows are selected by their places: other rows are another table.
     which = sha256(repr(ids).encode()).hexdigest()[:12]
     height = 38 + page.ROW * 12
@@ -209,12 +213,12 @@ def _select(found: Section, key: str) -> tuple[int, ...]:
         found.table, f"{key} {which}", "multi-row", shown=found.shown, selected=rows, height=height
     )
     every = {*data.languages()}
-    kept = [x for x in asked if x not in ids and x in every]
+    others = [x for x in requested if x not in ids and x in every]
     # In the order in which they were selected: what differs is the first less the second.
     now = {ids[row] for row in chosen}
-    selected = [x for x in dict.fromkeys([*asked, *(ids[row] for row in chosen)]) if x in now]
-    if [*kept, *selected] != asked:
-        st.query_params["rows"] = [str(x) for x in (*kept, *selected)]
+    selected = [x for x in dict.fromkeys([*requested, *(ids[row] for row in chosen)]) if x in now]
+    if [*others, *selected] != requested:
+        st.query_params["rows"] = [str(x) for x in (*others, *selected)]
     return tuple(selected)
 
 
@@ -245,20 +249,20 @@ def _draw(
 def _axes(axes: Sequence[str], number: int) -> tuple[str, str, str, str | None]:
     """What the map has across and up, what it shows, and by what it is split; chosen once."""
     if number:
-        asked = [st.session_state.get(x) for x in ("across", "up", "of", "facet")]
+        requested = [st.session_state.get(x) for x in ("across", "up", "of", "facet")]
     else:
-        places = st.columns(4)
-        asked = [_one_of("Across", axes, "across", places[0], axes[0])]
-        rest = [x for x in axes if x != (asked[0] or axes[0])]
-        asked.append(_one_of("Up", rest, "up", places[1], rest[0]))
-        asked.append(_one_of("Shows", [*MAPPED], "of", places[2], "generalize"))
-        left = [x for x in rest if x != (asked[1] or rest[0])]
-        asked.append(_one_of("A map for each", left, "facet", places[3], "One map"))
-    across = asked[0] if asked[0] in axes else axes[0]
+        boxes = st.columns(4)
+        requested = [_one_of("Across", axes, "across", boxes[0], axes[0])]
+        rest = [x for x in axes if x != (requested[0] or axes[0])]
+        requested.append(_one_of("Up", rest, "up", boxes[1], rest[0]))
+        requested.append(_one_of("Shows", [*MAPPED], "of", boxes[2], "generalize"))
+        left = [x for x in rest if x != (requested[1] or rest[0])]
+        requested.append(_one_of("A map for each", left, "facet", boxes[3], "One map"))
+    across = requested[0] if requested[0] in axes else axes[0]
     others = [x for x in axes if x != across]
-    up = asked[1] if asked[1] in others else others[0]
-    facet = asked[3] if asked[3] in others and asked[3] != up else None
-    return str(across), str(up), str(asked[2] or "generalize"), facet
+    up = requested[1] if requested[1] in others else others[0]
+    facet = requested[3] if requested[3] in others and requested[3] != up else None
+    return str(across), str(up), str(requested[2] or "generalize"), facet
 
 
 def _downloads(

@@ -31,6 +31,7 @@ def pair(store: Store, selection: Selection, first: int, second: int) -> tuple[S
     """
     named = outcomes.counts_of(store, selection).set_index("config_id")["name"]
     names = (str(named.get(first, first)), str(named.get(second, second)))
+    # Seeds that are chosen by their outcome would decide the comparison beforehand.
     scope = replace(selection, outcomes=(), failing=False, kind=None)
     found = compare_configs(store, (first, second), names, scope)
     return (_verdict(found), _by_length(found), _strings(store, found))
@@ -47,6 +48,7 @@ def _verdict(found: Compared) -> Section:
         found.longer_strings,
     ]
     rows = [_question(name, answer) for name, answer in found.questions.items()]
+    # A question that cannot be answered has its row, with the reason.
     rows += [{"question": QUESTIONS[x].capitalize(), "chance": y} for x, y in found.absent.items()]
     shown = ("question", "first", "second", "apart", "p_value", "chance", "to_decide")
     table = pd.DataFrame(rows)
@@ -118,7 +120,7 @@ def _strings(store: Store, found: Compared) -> Section:
     own = [known[x] for x in found.config_ids]
     words, strings = words_of(*own), found.strings
     only = int(((strings["wrong_a"] == 0) | (strings["wrong_b"] == 0)).sum())
-    told = say(
+    sentence = say(
         "strings",
         n=len(strings), strings=words.plural("test"), missed=words.missed, only=f"{only:,}",
     )  # fmt: skip
@@ -128,4 +130,4 @@ def _strings(store: Store, found: Compared) -> Section:
     )
     shown = shown.assign(right_answer=right)
     names = ("string", "length", "right_answer", "wrong_a", "wrong_b")
-    return Section(title, (told,), shown[[*names]], shown=names)
+    return Section(title, (sentence,), shown[[*names]], shown=names)

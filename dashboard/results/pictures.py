@@ -75,6 +75,7 @@ def heat_map(
     axis: dict[str, Any] = {"domain": False, "ticks": False, "title": None}
     base = alt.Chart(cells).encode(
         alt.X("across:N", sort=order["across"], axis=alt.Axis(labelAngle=0, **axis)),
+        # Vega-Lite begins at the top, while an axis grows upward.
         alt.Y("up:N", sort=order["up"][::-1], axis=alt.Axis(labelLimit=160, **axis)),
         tooltip=[
             alt.Tooltip("across:N", title=across),
@@ -161,6 +162,7 @@ def differences(lengths: pd.DataFrame) -> Any:
     base = alt.Chart(lengths).encode(x)
     known = base.transform_filter("isValid(datum.low)")
     soft: dict[str, Any] = {"color": "~accent soft", "opacity": 0.35}
+    # The area of one length has no width.
     band = known.mark_area(**soft) if len(lengths) > 1 else known.mark_rule(size=6, **soft)
     tooltip = marks.tips(
         length="Length:", difference="Difference:+.2%", low="From:+.2%", high="To:+.2%"

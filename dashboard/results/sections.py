@@ -55,18 +55,20 @@ def configurations(
     counts = outcomes.count_outcomes(store, selection)
     says = [say("headline", counts=describe_counts(counts)), *_begins(store, table)]
     decided, reached = _shortcut(store, table)
+    # A reader that decides a task is no shortcut, whatever it reaches.
     if decided:
         table = table.drop(columns=["shortcut_within", "shortcut_beyond"])
     table = _in_words(table)
     if baseline in ids and len(ids) > 1:
         found = baselines.differences(store, selection, int(baseline or 0), ids)
-        told = _by_measure(found)
-        if told:
+        by_measure = _by_measure(found)
+        if by_measure:
             name = table.loc[table["config_id"] == baseline, "configuration"].item()
-            says.append(say("baseline", baseline=name, told="; ".join(told.values())))
-            usual = max(told, key=lambda x: (_count_decided(found, x), x == "generalizes"))
+            says.append(say("baseline", baseline=name, told="; ".join(by_measure.values())))
+            # By what most rows differ in; of ties, by the share that generalizes.
+            usual = max(by_measure, key=lambda x: (_count_decided(found, x), x == "generalizes"))
             table = _against(
-                table, found, measure if measure in told else usual, int(baseline or 0)
+                table, found, measure if measure in by_measure else usual, int(baseline or 0)
             )
         says.append(_left_out(table, found, int(baseline or 0)))
     lengths = "" if longer_lengths(store, ids) is None else say("own_lengths")
@@ -88,8 +90,8 @@ def _left_out(table: pd.DataFrame, found: pd.DataFrame, baseline: int) -> str:
     if table["seeds"].sum() <= MOST_READ:
         return ""
     able = set(table.loc[table["judged_beyond"] > 1, "config_id"])
-    asked = set(found.loc[found["question"] == "beyond", "config_id"])
-    left = able - asked - {baseline}
+    compared = set(found.loc[found["question"] == "beyond", "config_id"])
+    left = able - compared - {baseline}
     return say("not_all", n=len(left)) if left and baseline in able else ""
 
 
@@ -139,6 +141,7 @@ def _in_words(table: pd.DataFrame) -> pd.DataFrame:
     return named.assign(
         learned_of=[f"{x['learned']} of {x['judged']}" if x["judged"] else "" for x in rows],
         generalize_of=[generalize_of(x) for x in rows],
+        # Where none learned there is no share.
         share=table["generalize"] / table["judged_beyond"].where(table["judged_beyond"] > 0),
         fails=[_span(x["fails_from"], x["fails_to"]) for x in rows],
         every_length=pd.Series([_proofs(x) for x in rows], table.index, dtype=object),
@@ -161,33 +164,33 @@ def _span(first: Any, last: Any) -> str:
 
 def _proofs(row: Any) -> str | None:
     """What stored proofs found of how many seeds, as `1 proved, 2 refuted`; none of no proof."""
-    told = {"proved": "proved", "refuted": "refuted", "undecided": "not decided"}
-    return ", ".join(f"{row[x]:,} {word}" for x, word in told.items() if row[x]) or None
+    words = {"proved": "proved", "refuted": "refuted", "undecided": "not decided"}
+    return ", ".join(f"{row[x]:,} {word}" for x, word in words.items() if row[x]) or None
 
 
-def _of(found: pd.DataFrame, question: str) -> pd.DataFrame:
+def _answers_about(found: pd.DataFrame, question: str) -> pd.DataFrame:
     return found[found["question"] == question].set_index("config_id")
 
 
 def _count_decided(found: pd.DataFrame, question: str) -> int:
-    return int((_of(found, question)["holm"] <= DECIDED).sum())
+    return int((_answers_about(found, question)["holm"] <= DECIDED).sum())
 
 
 def _by_measure(found: pd.DataFrame) -> dict[str, str]:
     """By each measure how many rows differ from the baseline by more than chance."""
-    told = {}
+    sentences = {}
     for name, what in MEASURED.items():
-        rows = _of(found, name)
+        rows = _answers_about(found, name)
         if len(rows):
-            told[name] = say(
+            sentences[name] = say(
                 "told", some=_count_decided(found, name) or "none", of=len(rows), what=what
             )
-    return {name: sentence[:1].lower() + sentence[1:] for name, sentence in told.items()}
+    return {name: sentence[:1].lower() + sentence[1:] for name, sentence in sentences.items()}
 
 
 def _against(table: pd.DataFrame, found: pd.DataFrame, name: str, baseline: int) -> pd.DataFrame:
     """With every row's difference from the baseline, in words and as numbers."""
-    rows = _of(found, name).reindex(table["config_id"]).reset_index(drop=True)
+    rows = _answers_about(found, name).reindex(table["config_id"]).reset_index(drop=True)
     ends = rows[["value", "low", "high"]].to_dict("records")
     texts = ["" if pd.isna(x["value"]) else difference_text(*x.values()) for x in ends]
     is_base = (table["config_id"] == baseline).tolist()
@@ -250,5 +253,5 @@ def groups(
     )
     members = "languages" if "languages" in table else "members"
     shown = ("group", members, "seeds", "learned_of", "generalize_of", "share", "accuracy_beyond")
-    told = (say("headline", counts=describe_counts(counts)),)
-    return Section("Configurations", told, table, shown=shown)
+    says = (say("headline", counts=describe_counts(counts)),)
+    return Section("Configurations", says, table, shown=shown)

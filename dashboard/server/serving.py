@@ -33,6 +33,7 @@ async def in_time() -> AsyncIterator[None]:
     Uvicorn shuts down the connections that it knows of and then waits for all, without an end. One
     that a browser opens at that moment is not known yet: Ctrl-C seemed to do nothing.
     """
+    # Python sets signals in its main thread only.
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
             _limit(number)
@@ -122,6 +123,7 @@ class OwnPages:
             headers = Headers(scope=scope)
             hosts = headers.getlist("host")
             address = get_option("server.address")
+            # Of two Host headers a proxy may believe one and the server the other.
             if len(hosts) == 1 and answers_to(hosts[0], address):
                 send = _from_here_alone(send, hosts[0])
                 if any(page.partition("://")[2] != hosts[0] for page in headers.getlist("origin")):
@@ -148,6 +150,7 @@ def _not_a_name(host: str, address: str | None) -> str:
     here = address if address in THIS_MACHINE else "ADDRESS"
     here = f"http://{f'[{here}]' if ':' in here else here}:{get_option('server.port')}"
     return (
+        # As ASCII and cut off: it is whatever a client sent.
         f"This server does not answer to the name {host[:100]!a}. Open it as {here}, or, if "
         f"the name is yours, start it with --name NAME or {NAMES_VARIABLE}=NAME.\n"
     )
@@ -177,10 +180,10 @@ def _check_settings() -> None:
 
 def _say_what_is_shown() -> None:
     try:
-        said, wrong = f"Showing {open_reader().name}.", False
+        message, wrong = f"Showing {open_reader().name}.", False
     except (SeqclsError, OSError) as error:
         # The page says so too, and what to do; a sweep can be launched from there.
-        said, wrong = f"seqcls: {error}", True
+        message, wrong = f"seqcls: {error}", True
     # If the output is closed, or cannot encode the name, the server still runs.
     with suppress(OSError, UnicodeError):
-        say(said, err=wrong)
+        say(message, err=wrong)

@@ -66,6 +66,7 @@ def ask(key: Hashable, make: Callable[[], Answer], says: str = "") -> Answer:
     Raises:
         VisitorError: the server is busy, or it takes longer than a visitor's question may.
     """
+    # What is known already takes no turn.
     if key in MODELS:
         return MODELS.answer(key, make)
     with st.spinner(says or "Asking the model", show_time=True), one_question():
@@ -101,6 +102,7 @@ def one_question(has_left: Callable[[], bool] | None = None) -> Iterator[None]:
         raise VisitorError("The server answers others. Try again in a moment.")
     try:
         seconds = limit_seconds()
+        # Counted from the turn on: waiting for others takes nothing away.
         end = time.monotonic() + seconds
         with cancelled_when(lambda: gone() or time.monotonic() > end):
             yield
@@ -128,5 +130,6 @@ def refuse_many(models: int) -> None:
 def _has_left() -> Callable[[], bool]:
     """What tells, in any thread, whether the visit whose page is being drawn has ended."""
     context = get_script_run_ctx(suppress_warning=True)
+    # Without a runtime, where a script runs alone, nobody leaves.
     session = context.session_id if context is not None and runtime.exists() else None
     return lambda: session is not None and not runtime.get_instance().is_active_session(session)

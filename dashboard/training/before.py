@@ -15,7 +15,7 @@ from dashboard.training import offer
 from dashboard.training.beside import Beside
 from dashboard.words.columns import Column, add_columns
 from dashboard.words.sentences import add_sentences, say
-from seqcls.config import PARTS, RunConfig
+from seqcls.config import STRING_PARTS, RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.fields import test_set_key
 from seqcls.interpretability.wording import EMPTY
@@ -92,10 +92,10 @@ def show(key: offer.Submitted) -> None:
         elif chosen == "Theory":
             page.render(theory(key), "theory")
         elif chosen == "Overlap":
-            asked = ("overlap of", key)
-            overlap = visitors.ask(asked, partial(_overlap, key), "Drawing strings")
-            said = overlap or "Nothing is known of what a test shares with training."
-            st.markdown(page.plain(said))
+            question = ("overlap of", key)
+            overlap = visitors.ask(question, partial(_overlap, key), "Drawing strings")
+            sentence = overlap or "Nothing is known of what a test shares with training."
+            st.markdown(page.plain(sentence))
     except SeqclsError as error:
         st.error(page.plain(error_text(error)))
 
@@ -125,7 +125,7 @@ def _show_strings(key: offer.Submitted) -> None:
         config = _choose_test(key)
     with right:
         part = st.segmented_control(
-            "Part", PARTS, default="train", required=True, key="strings part"
+            "Part", STRING_PARTS, default="train", required=True, key="strings part"
         )
     problem = resolve(config)
     drawn = visitors.ask(
@@ -182,6 +182,7 @@ def _overlap(key: offer.Submitted) -> str | None:
 
 def _show_shortcuts(key: offer.Submitted) -> None:
     config = _choose_test(key)
+    # Readers depend on what they are fitted to and tested on, and on no network.
     test = (training_key(resolve(config)), test_set_key(config), config.test_negatives)
     if READ.is_done(test):
         page.render(shortcuts(READ.answer(test)), "shortcuts")
@@ -207,6 +208,7 @@ def _read(config: RunConfig) -> TestReached | SeqclsError:
         with TASKS.wrap_errors(config.task):
             return measure_readers(resolve(config), {})
     except SeqclsError as error:
+        # Returned rather than raised: it is what is known of this test, and is not tried again.
         return error
 
 
@@ -225,10 +227,10 @@ def shortcuts(made: TestReached | SeqclsError) -> Section:
             for x in made.readers
         ]
     )
-    told: Sequence[str] = [f"{made.advice}."] if made.advice else []
-    if not told and not rows.empty:
+    sentences: Sequence[str] = [f"{made.advice}."] if made.advice else []
+    if not sentences and not rows.empty:
         for place, where in (("look_within", "trained"), ("look_beyond", "longer")):
             best = rows[place].astype(float).max()
             if pd.notna(best):
-                told = [*told, say("shortcuts_reach", most=f"{best:.1%}", where=where)]
-    return Section("", tuple(told), rows.dropna(axis="columns", how="all"))
+                sentences = [*sentences, say("shortcuts_reach", most=f"{best:.1%}", where=where)]
+    return Section("", tuple(sentences), rows.dropna(axis="columns", how="all"))

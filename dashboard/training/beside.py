@@ -43,13 +43,14 @@ class Beside(Generic[Answer]):
     def begin(self, key: Hashable, make: Callable[[], Answer]) -> None:
         """Makes what was not begun before, as long as this session wants it."""
         # Shared with the thread, which knows of no session.
-        wanted: list[Hashable] = st.session_state.setdefault(f"wanted {self._name}", [])
-        wanted[:] = [key]
+        requested: list[Hashable] = st.session_state.setdefault(f"wanted {self._name}", [])
+        requested[:] = [key]
         with self._lock:
             begun = self._begun.get(key)
             if begun is None or _was_left(begun):
-                self._begun[key] = _THREAD.submit(_make, make, lambda: wanted != [key])
-            ended = [x for x, each in self._begun.items() if each.done() and x != key]
+                self._begun[key] = _THREAD.submit(_make, make, lambda: requested != [key])
+            # What is being made stays, however many there are.
+            ended = [x for x, future in self._begun.items() if future.done() and x != key]
             for oldest in ended[: max(0, len(self._begun) - MOST_KEPT)]:
                 del self._begun[oldest]
 

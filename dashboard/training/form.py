@@ -20,7 +20,7 @@ TASKS, NETWORKS = "tasks", "networks"
 TRAINED, TESTED, SEEDS, NAME = "trained_to", "tested_to", "model_seeds", "sweep_name"
 START, EDITS, TEXT = "start", "edits", "toml"
 PLACE = "page of the form"
-KEPT = "typed for a new sweep"
+BOX_VALUES = "typed for a new sweep"
 """Where the session keeps what the boxes held on the last page."""
 
 SHORT = "short form"
@@ -86,10 +86,8 @@ def _list(
         st.error(page.plain(error_text(error)))
         return None
     is_short = between != "  \n"
-    said = (
-        each.read_as if is_short else f"`{_plain(each.text)}`: {each.read_as}" for each in entries
-    )
-    st.caption(between.join(map(page.markdown, said)))
+    lines = (x.read_as if is_short else f"`{_plain(x.text)}`: {x.read_as}" for x in entries)
+    st.caption(between.join(map(page.markdown, lines)))
     return entries
 
 
@@ -117,7 +115,8 @@ def _take_over() -> None:
     page_shown = None if context is None else context.page_script_hash
     if state.get(PLACE) != page_shown:
         state[PLACE] = page_shown
-        state.update(state.get(KEPT, {}))
+        # Streamlit forgets what the boxes of another page held.
+        state.update(state.get(BOX_VALUES, {}))
 
 
 def keep(box: Callable[..., Any], label: str, key: str, usual: Any, **given: Any) -> Any:
@@ -128,15 +127,17 @@ def keep(box: Callable[..., Any], label: str, key: str, usual: Any, **given: Any
         usual: what it holds at first.
         given: to the box.
     """
-    kept: dict[str, Any] = st.session_state.setdefault(KEPT, {})
+    values: dict[str, Any] = st.session_state.setdefault(BOX_VALUES, {})
+    # Streamlit drops the state of a box that is not drawn.
     if key not in st.session_state:
-        st.session_state[key] = kept.get(key, usual)
-    kept[key] = value = box(label, key=key, **given)
+        st.session_state[key] = values.get(key, usual)
+    values[key] = value = box(label, key=key, **given)
     return value
 
 
 def free_name(name: str = "sweep 1") -> str:
     """A name that no sweep has: with the next number, where it is taken."""
+    # Before the first sweep there is no database to ask.
     taken = set() if existing() is None else {*data.sweep_names().values()}
     stem, _, number = name.rpartition(" ")
     stem = stem if stem and number.isdecimal() else name

@@ -39,6 +39,7 @@ def show() -> None:
         try:
             specs = offer.specs_of(tables)
         except SeqclsError as error:
+            # Beside what it is about: the text, or the form.
             (right if start else left).error(page.plain(error_text(error)))
     if specs:
         for sentence in offer.warnings(specs):
@@ -96,6 +97,7 @@ def _tables(typed: form.Typed, start: str | None) -> list[str]:
             disabled=len(texts) != 1,
             help="What stands here is trained then, and the form is not read.",
         )
+        # A disabled toggle may still be on, from when there was one text.
         if edits and len(texts) == 1:
             st.caption("This is what is trained; the form is not read.")
             edited = st.text_area(
@@ -110,6 +112,7 @@ def _tables(typed: form.Typed, start: str | None) -> list[str]:
         else:
             st.code("\n".join(texts), language="toml", height=HEIGHT)
         return [spec_as_written(parse_toml(text)).submitted for text in texts]
+    # Text that was edited may be nested deeper than Python's stack.
     except (SeqclsError, ValueError, RecursionError) as error:
         st.error(page.plain(error_text(error)))
         return []

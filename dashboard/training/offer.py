@@ -43,6 +43,7 @@ def _load() -> Estimate:
     from seqcls import evaluation, training
     from seqcls.interpretability import verdicts
 
+    # Imported to be loaded, and for nothing else.
     del evaluation, training, verdicts
     return Estimate(0, 0, None, "")
 
@@ -54,6 +55,7 @@ def specs_of(tables: Sequence[str]) -> list[SweepSpec]:
         SpecError: one is refused.
         VisitorError: they are more than a visitor of a read-only page may ask for.
     """
+    # Counted before they are made: a visitor may ask for millions.
     visitors.refuse_many(sum(spec_as_written(json.loads(x)).num_runs() for x in tables))
     return [_parse(table) for table in tables]
 
@@ -81,6 +83,7 @@ def show(specs: Sequence[SweepSpec], place: str) -> None:
         missing = _say(specs) if specs else 0
         if not specs:
             st.markdown("Nothing to train yet.")
+        # One until it is used: a second click on the same launch submits nothing more.
         token = st.session_state.setdefault(TOKEN, uuid.uuid4().hex)
         actions.button(
             "Launch",
@@ -100,7 +103,7 @@ def _launch(specs: Sequence[SweepSpec], token: str) -> None:
     st.session_state[TOKEN] = uuid.uuid4().hex
     if launched:
         st.session_state[LAUNCHED] = specs[-1].name
-        st.session_state[form.NAME] = st.session_state[form.KEPT][form.NAME] = ""
+        st.session_state[form.NAME] = st.session_state[form.BOX_VALUES][form.NAME] = ""
         st.session_state[form.SHORT] = False
 
 
@@ -121,15 +124,15 @@ def _say(specs: Sequence[SweepSpec]) -> int:
         st.markdown(f"All **{count(found.runs, 'model')}** are trained already.")
         return 0
     is_waiting = not is_timed and not is_read_only()
-    basis, said = found.basis, "about"
+    basis, qualifier = found.basis, "about"
     if found.seconds is None:
         # Of what there was no time for, its cost tells.
-        found, said = _estimate(key, is_timed, guess_times), "about" if is_timed else "roughly"
+        found, qualifier = _estimate(key, is_timed, guess_times), "about" if is_timed else "roughly"
         basis = "By what its steps cost; a few of them are being timed." if is_waiting else basis
     time = "how long is not known"
     if found.seconds is not None:
         duration = format_duration(found.seconds)
-        time = duration if duration.startswith("under") else f"{said} {duration}"
+        time = duration if duration.startswith("under") else f"{qualifier} {duration}"
     st.markdown(f"**{count(missing, 'model')}**{there} · {time}", help=basis or None)
     if is_waiting:
         TIMINGS.begin(key, partial(_time, key))
@@ -170,24 +173,24 @@ def guess(submitted: str) -> float | None:
 
 def warnings(specs: Sequence[SweepSpec]) -> list[str]:
     """What is to be known before it is launched: what it replaces, grows to, or has no room for."""
-    said = [sweeping.growth_sentence(spec) for spec in specs if spec.until]
+    sentences = [sweeping.growth_sentence(spec) for spec in specs if spec.until]
     try:
-        said += filter(None, [sweeping.memory_warning(list(specs), _workers())])
-        said += _say_what_is_replaced(specs) if existing() is not None else []
+        sentences += filter(None, [sweeping.memory_warning(list(specs), _workers())])
+        sentences += _say_what_is_replaced(specs) if existing() is not None else []
     except SeqclsError as error:
-        said.append(error_text(error))
-    return said
+        sentences.append(error_text(error))
+    return sentences
 
 
 def _say_what_is_replaced(specs: Sequence[SweepSpec]) -> list[str]:
-    store, said = open_reader(), list[str]()
+    store, sentences = open_reader(), list[str]()
     named = watching.specifications(store)
     for spec in specs:
         there = named.get(spec.name)
         if there is not None and json.loads(there) != json.loads(spec.submitted):
             leaving = sweeping.leaving_sentence(store, spec)
-            said.append(
+            sentences.append(
                 f"A sweep {spec.name} exists; launching replaces its specification."
                 f"{f' {leaving}.' * bool(leaving)}"
             )
-    return said
+    return sentences

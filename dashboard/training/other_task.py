@@ -45,11 +45,12 @@ def show() -> None:
         for problem in summary.refused:
             st.error(page.plain(f"{summary.path}: {problem}"))
         if not summary.refused:
-            said = "; ".join([summary.heading, *summary.sentences])
-            st.caption(page.plain(f"{summary.path}: {said}."))
+            description = "; ".join([summary.heading, *summary.sentences])
+            st.caption(page.plain(f"{summary.path}: {description}."))
 
 
 def _choose() -> None:
+    # Files are chosen below.
     offered = [x for x in TASKS.usable(list(TASKS)) if "dataset" not in TASKS[x].reads]
     task = st.selectbox("Task", offered, index=None, key=CHOSEN, placeholder="Choose a task")
     if task is None:
@@ -71,6 +72,7 @@ def _key(name: str) -> str:
 def _add(task: str) -> None:
     texts = {x: str(st.session_state.get(_key(x)) or "") for x in sorted(TASKS[task].reads)}
     try:
+        # In quotes, commas are part of the value.
         values = {x: values_of(x, f'"{text}"')[0] for x, text in texts.items() if text.strip()}
     except SeqclsError as error:
         st.session_state[PROBLEM] = str(error)
@@ -102,4 +104,5 @@ def _read_upload() -> None:
     st.session_state[SUMMARY] = summary_of(content, name)
     if content.dataset is not None:
         form.uploads()[remember(content.dataset)] = name
+        # Commas and spaces of a name would end it in the list, so that it is quoted.
         _append(name if name.replace(".", "").replace("_", "").isalnum() else f'"{name}"')

@@ -19,12 +19,13 @@ def show() -> None:
     st.title("How far is training, and what came of it?", anchor=False)
     actions.say_problem()
     running.show(running.line_with_buttons)
-    wanted = _named_by_link()
+    linked = _named_by_link()
     hidden = filters.archived_sweeps()
-    everything = bool(st.session_state.get(ARCHIVED)) or wanted in hidden
+    # A link to an archived sweep shows it among all.
+    everything = bool(st.session_state.get(ARCHIVED)) or linked in hidden
     section = _sweeps(everything)
     page.say(section.says)
-    chosen = _table(section, wanted)
+    chosen = _table(section, linked)
     if hidden:
         st.toggle(f"Show archived ({len(hidden)})", key=ARCHIVED, bind="query-params")
     _put_in_link(chosen)
@@ -32,12 +33,12 @@ def show() -> None:
         selected.show(chosen)
 
 
-def _table(section: Section, wanted: str | None) -> str | None:
+def _table(section: Section, linked: str | None) -> str | None:
     """Draws all sweeps; the one that is selected, at first that of the link."""
     if section.table is None:
         return None
     names = section.table["sweep"].tolist()
-    selected_rows = [row for row, name in enumerate(names) if name == wanted]
+    selected_rows = [row for row, name in enumerate(names) if name == linked]
     chosen: str | None = page.table(
         section.table, "sweeps table", "single-row", section.opens, selected=selected_rows
     )
@@ -49,11 +50,12 @@ def _named_by_link() -> str | None:
     names = data.cached(watching.sweep_names)()
     if (number := st.query_params.get("sweep_id", "")).isdecimal() and int(number) in names:
         return names[int(number)]
-    wanted = st.query_params.get(SHOWN)
-    return wanted if wanted in names.values() else None
+    linked = st.query_params.get(SHOWN)
+    return linked if linked in names.values() else None
 
 
 def _put_in_link(chosen: str | None) -> None:
+    # The number that earlier versions wrote gives way to the name.
     st.query_params.pop("sweep_id", None)
     if chosen is None:
         st.query_params.pop(SHOWN, None)

@@ -64,9 +64,9 @@ def _refresh(draw: Callable[[Store, SweepProgress], None], polls: bool) -> None:
 
 def _tell(name: str) -> None:
     with data.explaining(lambda _: None):
-        counts = OutcomeCounts.of(data.configurations(Selection(sweeps=(name,))))
-        said = f"{name} is done: {describe_counts(counts)}."
-        st.toast(page.plain(said), icon=":material/check:")
+        counts = OutcomeCounts.from_configurations(data.configurations(Selection(sweeps=(name,))))
+        message = f"{name} is done: {describe_counts(counts)}."
+        st.toast(page.plain(message), icon=":material/check:")
 
 
 def line(store: Store, sweep: SweepProgress) -> None:
@@ -76,8 +76,8 @@ def line(store: Store, sweep: SweepProgress) -> None:
     if left is None and attended and sweep.state != SweepState.STOPPED:
         # Until the first epoch has ended, its cost tells.
         left = offer.guess(watching.specifications(store)[sweep.name])
-    told = page.plain(describe(sweep, attended, doing, left))
-    st.progress(sweep.share, f"**{page.plain(sweep.name)}** · {told}")
+    description = page.plain(describe(sweep, attended, doing, left))
+    st.progress(sweep.share, f"**{page.plain(sweep.name)}** · {description}")
 
 
 def line_with_buttons(store: Store, sweep: SweepProgress) -> None:
@@ -92,18 +92,19 @@ def line_with_buttons(store: Store, sweep: SweepProgress) -> None:
 
 def _doing(store: Store, sweep: SweepProgress) -> tuple[str, bool]:
     """What the worker does before it trains, and whether there is one."""
+    # Runs whose worker died are attended by nobody.
     attended = actions.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
     return (actions.doing(store, sweep) if attended else ""), attended
 
 
 def _stop_or_resume(sweep: SweepProgress, attended: bool) -> None:
     if sweep.state == SweepState.STOPPED or ((sweep.queued or sweep.orphaned) and not attended):
-        asked = (sweep.id, sweep.name)
-        actions.button("Resume", f"resume {sweep.id}", actions.resume, *asked, width="stretch")
+        key, which = f"resume {sweep.id}", (sweep.id, sweep.name)
+        actions.button("Resume", key, actions.resume, *which, width="stretch")
     else:
-        told = "Models in training stay queued; no result is lost."
+        note = "Models in training stay queued; no result is lost."
         key = f"stop {sweep.id}"
-        actions.button("Stop", key, actions.stop, sweep.id, tooltip=told, width="stretch")
+        actions.button("Stop", key, actions.stop, sweep.id, tooltip=note, width="stretch")
 
 
 def describe(
@@ -140,5 +141,5 @@ def _epochs(sweep: SweepProgress) -> str:
         return ""
     epochs = [epoch for epoch, _ in sweep.epochs]
     first, last, most = min(epochs), max(epochs), max(most for _, most in sweep.epochs)
-    said = f"epoch {last}" if first == last else f"epochs {first} to {last}"
-    return f" ({said} of {most})"
+    epochs_range = f"epoch {last}" if first == last else f"epochs {first} to {last}"
+    return f" ({epochs_range} of {most})"

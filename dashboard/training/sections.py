@@ -105,6 +105,7 @@ def losses(store: Store, sweep_id: int, models: int) -> Section:
 def _curves(frame: pd.DataFrame, last: int, least: float, most: float) -> alt.Chart:
     """Losses of models of one configuration: run_id, model_seed, state, epoch, loss."""
     powers = [10.0**power for power in range(-8, 4) if least <= 10.0**power <= most]
+    # Losses between two powers of ten would leave the axis without a number.
     axis = alt.Axis(domain=False, ticks=False, format=".2g", values=powers or [least, most])
     lines = alt.Chart(frame.drop(columns=["configuration", "config_id"]), height=SMALL).mark_line(
         color="~accent", strokeWidth=1.2, opacity=0.75, point={"size": 8, "color": "~accent"}
@@ -132,5 +133,5 @@ def _curves(frame: pd.DataFrame, last: int, least: float, most: float) -> alt.Ch
 
 def protocol(store: Store, sweep: str, number: int) -> tuple[Section, list[str]]:
     """How one configuration of a sweep is trained and tested, in words; what all are called."""
-    said, names = watching.protocol_of_sweep(store, sweep, number)
-    return Section("", tuple(said)), names
+    sentences, names = watching.protocol_of_sweep(store, sweep, number)
+    return Section("", tuple(sentences)), names

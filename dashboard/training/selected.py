@@ -36,7 +36,8 @@ def show(name: str) -> None:
     record, note = _record(sweep.id), data.sweep_notes().get(sweep.id, watching.Note())
     counts = data.configurations(Selection(sweeps=(name,)))
     st.header(page.plain(note.title or name), anchor=False)
-    _say(sweep, record, note, OutcomeCounts.of(counts))
+    _say(sweep, record, note, OutcomeCounts.from_configurations(counts))
+    # Imported models cannot be trained any further here.
     is_own = watching.is_trained_here(record.spec)
     with st.container(horizontal=True, vertical_alignment="center"):
         if sweep.done:
@@ -67,8 +68,8 @@ def show(name: str) -> None:
 
 def _say(sweep: SweepProgress, record: Any, note: watching.Note, counts: OutcomeCounts) -> None:
     """What came of it, what is written about it, and when it was trained."""
-    said = describe_counts(counts) if counts.models else "no model is finished yet"
-    lines = [f"{said[0].upper()}{said[1:]}."]
+    outcome = describe_counts(counts) if counts.models else "no model is finished yet"
+    lines = [f"{outcome[0].upper()}{outcome[1:]}."]
     lines += [sweep.name] if note.title else []
     lines += filter(None, (record.description, note.note))
     lines += [f"{sentence}." for sentence in _seed_sentences((sweep.id,))]
@@ -78,6 +79,7 @@ def _say(sweep: SweepProgress, record: Any, note: watching.Note, counts: Outcome
         times.append(f"{format_duration(record.train_seconds)} of training in all")
     if note.tags:
         times.append(f"tags: {', '.join(note.tags)}")
+    # Left to the command line, as nothing brings a deleted sweep back.
     delete = f"`seqcls delete {as_argument(sweep.name)}` deletes it for good, and asks first"
     st.caption(page.plain(f"{'; '.join(times)}. {delete}."))
 
@@ -98,15 +100,16 @@ def _grow(sweep: SweepProgress, not_learned: int) -> None:
             help=f"The interval of each configuration's share holds however often one looks. "
             f"Expected: {EXPECTED}.",
         )
-        asked = (sweep.id, sweep.name, until)
+        sweep_arguments = (sweep.id, sweep.name, until)
         actions.button(
             "Train until then",
             f"until {sweep.id}",
             actions.add_seeds_until,
-            *asked,
+            *sweep_arguments,
             disabled=not until.strip(),
         )
     longer = f"{sweep.name}-{LONGER}"
+    # Once it was launched there is a sweep of that name, and it is offered no more.
     if sweep.state == "done" and not_learned and longer not in data.sweep_names().values():
         label = f"4 times the epochs for {not_learned:,}"
         actions.button(
@@ -123,7 +126,7 @@ def _grow(sweep: SweepProgress, not_learned: int) -> None:
 
 def _describe(sweep_id: int, note: watching.Note) -> None:
     """What is written about a sweep, to be changed."""
-    known = sorted({tag for each in data.sweep_notes().values() for tag in each.tags})
+    known = sorted({tag for other in data.sweep_notes().values() for tag in other.tags})
     with st.popover("Title, note, tags", icon=":material/edit:"), st.form(f"note {sweep_id}"):
         st.text_input("Title", note.title, key=f"title {sweep_id}", **control())
         st.text_area("Note", note.note, key=f"note_text {sweep_id}", **control())
@@ -164,8 +167,8 @@ def _archive(sweep_id: int, *, is_archived: bool) -> None:
 def _draw_losses(sweep: SweepProgress) -> None:
     now = next((x for x in data.progress() if x.id == sweep.id), sweep)
     # Never remembered while it is trained: new losses raise no revision.
-    of = partial(sections.losses, open_reader()) if now.running else _losses
-    section = of(sweep.id, now.done + now.running)
+    find_losses = partial(sections.losses, open_reader()) if now.running else _losses
+    section = find_losses(sweep.id, now.done + now.running)
     if section.panels:
         page.render(section, f"losses {sweep.id}")
     elif now.running:
@@ -177,6 +180,7 @@ def _made_of(sweep: SweepProgress, record: Any) -> None:
     with st.expander("Specification", icon=":material/description:"):
         toml = toml_of(record.spec)
         st.caption("`seqcls sweep FILE.toml` trains the same models from this file.")
+        # Names of sweeps may hold what no file system takes.
         file_name = "".join(x if x.isalnum() or x in "-_" else "_" for x in sweep.name)
         st.download_button("Download TOML", toml, f"{file_name}.toml", on_click="ignore")
         st.code(toml, language=None, wrap_lines=True, height=min(420, 40 + 24 * toml.count("\n")))

@@ -49,6 +49,7 @@ def rows() -> pd.DataFrame:
         empty = pd.DataFrame({"setting": pd.Series(dtype=str), "values": pd.Series(dtype=str)})
         state["begun settings"] = state.get(TYPED, empty)
     names = [x for group in FIELDS.values() for x in group if x not in OF_LISTS]
+    # The same frame each time: an editor that is given another one loses its edits.
     begun = state["begun settings"]
     edited: pd.DataFrame = st.data_editor(
         begun,
@@ -74,6 +75,7 @@ def read(table: pd.DataFrame | None) -> Values:
     """
     if table is None:
         return {}
+    # A row with half of its cells is still being typed.
     filled = table.dropna()
     pairs = zip(filled["setting"], filled["values"], strict=True)
     return {name: values for name, text in pairs if (values := values_of(name, str(text)))}

@@ -21,6 +21,7 @@ def offer_new(title: str) -> None:
         )
         if popover.open:
             with popover:
+                # A fragment: typing draws the form again, and not the page beside it.
                 st.fragment(_short_form)()
 
 
@@ -57,5 +58,6 @@ def _more() -> str:
     try:
         values = settings.read(st.session_state.get(settings.TYPED))
     except SeqclsError:
+        # `form.read` has the same rows, and says what is wrong with them.
         return ""
     return f"With {settings.say(values)}, as on the page New sweep." if values else ""

@@ -25,20 +25,21 @@ OF_EITHER = 6
 """The shortest strings of either label."""
 
 
-def first_strings(task: Task, wanted: int) -> list[str]:
+def first_strings(task: Task, number: int) -> list[str]:
     """Short strings to ask a model about, none of them empty; of a language some of either label.
 
     Args:
         task: any task.
-        wanted: how many at most of either label, or in all where there are no labels.
+        number: how many at most of either label, or in all where there are no labels.
     """
     if isinstance(task, LanguageTask):
         positive, negative = shortest_strings(task)
-        return [*filter(None, (*positive[:wanted], *negative[:wanted]))]
+        return [*filter(None, (*positive[:number], *negative[:number]))]
     assert isinstance(task, InputTask)
+    # A fixed seed, so that a page that is drawn again offers the same strings.
     rng, tokenizer = np.random.default_rng(0), Tokenizer(task.alphabet)
     there = (length for length in range(1, LONGEST_DRAWN + 1) if task.has_input(length))
-    rows = [task.draw_input(rng, length).tolist() for length in itertools.islice(there, wanted)]
+    rows = [task.draw_input(rng, length).tolist() for length in itertools.islice(there, number)]
     return [tokenizer.spell(row) for row in rows]
 
 
@@ -110,6 +111,7 @@ def family_example(task: Task) -> str:
         ]
     for family in families:
         text = tokenizer.separator.join(family)
+        # One count alone may make an input by chance.
         strings = [text.replace("{n}", f"{{{n}}}") for n in (2, 3, 4)]
         if all(_is_input(task, tokenizer, string) for string in strings):
             return text

@@ -37,7 +37,7 @@ def describe_outcome(run_id: int, config: RunConfig, view: Selection | None = No
     trained = (
         problem.trained_lengths if problem is not None and problem.knows_trained_lengths else None
     )
-    said = describe_model(
+    sentence = describe_model(
         {str(name): value for name, value in model.items()},
         trained,
         MISCLASSIFIED if problem is None else problem.kind.words,
@@ -45,8 +45,9 @@ def describe_outcome(run_id: int, config: RunConfig, view: Selection | None = No
         learned_at=view.learned_at,
         below=view.below,
     )
+    # That it is proved right is its outcome already.
     (proved,) = describe_proofs(rows, {int(model["config_id"]): config})
-    return f"{said} It is {proved}." if proved.startswith("refuted") else said
+    return f"{sentence} It is {proved}." if proved.startswith("refuted") else sentence
 
 
 def describe_model(
@@ -81,8 +82,8 @@ def describe_model(
     known = f" {strings} of {_trained_lengths(trained)}"
     right = f"it is right on {_right_of(within, int(model['wrong_within']), known)}"
     if outcome == Outcome.NOT_KNOWN:
-        said = f"Learned; whether it generalizes is not known: {right}, and {why}."
-        return f"{said}{_first_wrong(model, trained)}"
+        sentence = f"Learned; whether it generalizes is not known: {right}, and {why}."
+        return f"{sentence}{_first_wrong(model, trained)}"
     beyond = int(model["tested_beyond"])
     longer = _right_of(beyond, int(model["wrong_beyond"]), f" longer {words.plural('')}")
     if outcome == Outcome.NOT_LEARNED:
@@ -90,9 +91,9 @@ def describe_model(
         also = f" That it is right on {longer} says nothing about length." if beyond else ""
         return f"Not learned: {right}; {least}.{also}"
     fails = outcome == Outcome.FAILS_BEYOND
-    told = "Learned, but fails beyond" if fails else "Learned and generalizes"
+    verdict = "Learned, but fails beyond" if fails else "Learned and generalizes"
     least = "" if below >= 1 else f"; a model generalizes from {percent(below, 1)} on"
-    return f"{told}: {right}, and on {longer}{least}.{_first_wrong(model, trained)}"
+    return f"{verdict}: {right}, and on {longer}{least}.{_first_wrong(model, trained)}"
 
 
 def _first_wrong(model: Mapping[str, Any], trained: range | None) -> str:

@@ -36,6 +36,7 @@ def as_code(text: str) -> str:
 class _Sentence(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         if "|" in format_spec:
+            # Not one of Python's formats: `{n:model|models}` chooses a word by the number.
             return format_spec.split("|")[bool(value != 1)]
         # A backquote begins a string of letters, which no value may do.
         return str(super().format_field(value, format_spec)).replace("`", LOOKS_ALIKE)

@@ -14,11 +14,12 @@ def task_name(task: str, *, usual_too: bool = False) -> str:
     """
     name, *settings = task.split(", ")
     values = dict(x.split("=", 1) for x in settings if "=" in x)
+    # A pattern says by itself which language it is.
     if name == "regular" and not usual_too:
         return values.get("pattern", name)
     usual = {x: str(y).lower() for x, y in default_fields().items()}
-    told = {x: y for x, y in values.items() if x != "alphabet" and y != usual.get(x)}
-    more = values if usual_too else told
+    unusual = {x: y for x, y in values.items() if x != "alphabet" and y != usual.get(x)}
+    more = values if usual_too else unusual
     return ", ".join(x.replace("_", " ") for x in (name, *(f"{x} {y}" for x, y in more.items())))
 
 

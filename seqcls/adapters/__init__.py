@@ -46,7 +46,7 @@ class ForeignWeights:
 
     path: Path
     tensors: Weights
-    of_folder: Mapping[str, Any]
+    folder_settings: Mapping[str, Any]
     vocabulary: VocabularyFile
     buffers: Weights = field(default_factory=dict)
     """Tensors that are no weights: masks, and whole numbers."""
@@ -65,18 +65,19 @@ class ForeignWeights:
         found = [
             name
             for name, sign in signs.items()
+            # Names may have a prefix; the dots keep a sign from being found within a longer word.
             if any(f".{x}".endswith(f".{sign}") for x in self.tensors)
         ]
-        if not found and self.of_folder.get("format") != OWN:
+        if not found and self.folder_settings.get("format") != OWN:
             raise ConfigError(
                 f"{self.path}: tensors {', '.join(sorted(self.tensors)):.60} are of no kind that "
                 f"is known here: expected a name with {', '.join(signs.values())}"
             )
-        name, said = found[0] if found else OWN, self.of_folder.get("model_type")
-        if found and said is not None and said not in FORMATS[name].model_types:
+        name, model_type = found[0] if found else OWN, self.folder_settings.get("model_type")
+        if found and model_type is not None and model_type not in FORMATS[name].model_types:
             raise ConfigError(
-                f"{self.path}: config.json has model_type={short(said)}, and its tensors have "
-                f"names as those of {name!r}; where it is one all the same, say ",
+                f"{self.path}: config.json has model_type={short(model_type)}, and its tensors "
+                f"have names as those of {name!r}; where it is one all the same, say ",
                 Parameter("adapter", name),
             )
         return name
@@ -100,14 +101,16 @@ class ForeignWeights:
             ConfigError: a tensor or a setting is missing, or has no place.
         """
         form = FORMATS[name]
-        settings = Settings(form, given, self.of_folder)
+        settings = Settings(form, given, self.folder_settings)
         if unknown := sorted(set(given) - set(form.settings)):
             raise ConfigError(
                 f"{unknown[0]:.60}: not read by {name!r}; expected {', '.join(form.settings)}"
             )
         self.vocabulary.check_pieces(alphabet)
-        vocabulary = Vocabulary.of(alphabet, self.vocabulary, network)
+        vocabulary = Vocabulary.from_file(alphabet, self.vocabulary, network)
+        # Some weights are scaled in place as they are read; those of the file stay as they are.
         given_tensors = {x: y.copy() for x, y in self.tensors.items()}
+        # Wrappers may be nested, as of a compiled model that was trained in parallel.
         while wrappers := [x for x in WRAPPERS if all(y.startswith(x) for y in given_tensors)]:
             given_tensors = {x.removeprefix(wrappers[0]): y for x, y in given_tensors.items()}
         if computed := [x for x in given_tensors if _COMPUTED_FROM.search(x)]:
@@ -127,6 +130,7 @@ class ForeignWeights:
                 f"tensor {short(min(tensors.left))} has no place in a model read as {name!r}; "
                 "expected the tensors of that class, an embedding and a linear head"
             )
+        # All tensors have one type: `read_tensors` refuses others.
         precision = next(iter(weights.values())).dtype.name if weights else "float32"
         reading = self._reading(name, settings, tensors, vocabulary)
         reading["places"] = len(weights[TABLE]) if TABLE in weights else None
@@ -136,29 +140,32 @@ class ForeignWeights:
         self, name: str, settings: Settings, tensors: Tensors, vocabulary: Vocabulary
     ) -> dict[str, Any]:
         # The network says where an embedding, a table and a head were found.
-        told = ("position_offset", "positions", "embedding", "head", *tensors.read_as)
-        said = {
+        reported_elsewhere = ("position_offset", "positions", "embedding", "head", *tensors.read_as)
+        by_source = {
             source: {
                 x: value
                 for x, (by, value) in settings.found.items()
-                if by == source and value is not None and not (by == "assumed" and x in told)
+                if by == source
+                and value is not None
+                and not (by == "assumed" and x in reported_elsewhere)
             }
             for source in ("given", "config.json", "assumed")
         }
         unread = [
             f"config.json's {x}={short(value)}"
-            for x, value in self.of_folder.items()
+            for x, value in self.folder_settings.items()
             if name != OWN
             and x not in settings.read
             and not _INERT.fullmatch(x)
             and not (x == "model_type" and value in FORMATS[name].model_types)
+            # What is off or empty changes nothing, so that nobody misses it.
             and value not in (None, False, [], {})
         ]
         buffers = [x for x in self.buffers if x not in tensors.read_as.values()]
         special = {x: vocabulary.special_token(x) for x in ROLES}
         return {
             "read_as": name,
-            "settings": {x: y for x, y in said.items() if y},
+            "settings": {x: y for x, y in by_source.items() if y},
             "tensors": dict(tensors.read_as),
             "vocabulary": {x: vocabulary.ids[x] for x in vocabulary.alphabet},
             "special_tokens": {

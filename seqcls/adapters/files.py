@@ -18,6 +18,7 @@ from seqcls.results import Weights
 MOST_BYTES = 2**28
 """The largest file of weights that is read: the models here are small."""
 
+# A zip archive, in which PyTorch saves, begins with PK; a bare pickle with its protocol, 2 to 5.
 PICKLES = (b"PK", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 """How they begin, packed or not."""
 
@@ -48,6 +49,7 @@ _BUFFERS = re.compile(
 )
 """Other tensors of whole numbers that models have beside their weights."""
 
+# `model-00001-of-00001` is all of a model, so a count of 1 makes no part.
 _PART = re.compile(r".*-\d+-of-(?!0*1$)\d+")
 """A file that has some of a model's tensors, as Hugging Face names them."""
 
@@ -66,6 +68,7 @@ def find_weights(path: Path) -> tuple[Path, bool]:
             "model.safetensors, in a folder with its config.json and vocabulary alone"
         )
     if path.is_dir() and len(found) != 1:
+        # Reading a pickle is refused with the command that converts it.
         for pickle in () if found else sorted(x for x in folder.iterdir() if x.suffix in PICKLED):
             read_tensors(pickle)
         what = "no file of weights" if not found else f"{len(found)} files of weights"
@@ -82,11 +85,13 @@ def read_tensors(path: Path) -> tuple[Weights, Weights]:
     """
     data = _read_bytes(path)
     try:
+        # For a type that NumPy lacks the library fails without naming the tensor.
         _check_header(data)
         every = load(data)
     except (SafetensorError, ValueError, TypeError, KeyError, RecursionError) as error:
-        said = " ".join(str(error).split())[:160]
-        raise ConfigError(f"{path}: no safetensors file that can be read ({said})") from None
+        # A message is one line, whatever a file puts into it.
+        reason = " ".join(str(error).split())[:160]
+        raise ConfigError(f"{path}: no safetensors file that can be read ({reason})") from None
     tensors = {
         name: x
         for name, x in every.items()
@@ -111,8 +116,11 @@ def read_tensors(path: Path) -> tuple[Weights, Weights]:
 
 def is_causal(buffer: np.ndarray) -> bool:
     """Whether a buffer says that a token attends to none after it, whatever numbers it has."""
+    # Of one token a mask says nothing about order.
     if buffer.ndim != 2 or len(set(buffer.shape)) != 1 or len(buffer) < 2:
         return False
+    # Some masks are 1 and 0, some 0 and -inf, some the other way round: only that sides differ
+    # counts.
     inside = np.tri(len(buffer), dtype=bool)
     sides = np.unique(buffer[inside]), np.unique(buffer[~inside])
     return all(len(x) == 1 for x in sides) and bool(sides[0][0] != sides[1][0])
@@ -121,6 +129,7 @@ def is_causal(buffer: np.ndarray) -> bool:
 def _read_bytes(path: Path) -> bytes:
     """The bytes of a file that is no pickle."""
     try:
+        # The size is looked at first, so that no huge file is held in memory.
         size = path.stat().st_size
         if not path.is_file():
             raise ConfigError(f"{path}: no file; expected one of weights, or a folder with one")
@@ -128,8 +137,8 @@ def _read_bytes(path: Path) -> bytes:
             raise ConfigError(f"{path}: {size:,} bytes, expected at most {MOST_BYTES:,}")
         data = path.read_bytes()
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or error
-        raise ConfigError(f"{str(path)!r:.200}: cannot be read: {said}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{str(path)!r:.200}: cannot be read: {reason}") from None
     # A header may be as long as these bytes say, too: after its length it begins with a brace.
     if data[:2] not in PICKLES or data[8:9] == b"{":
         return data
@@ -161,6 +170,7 @@ def _check_header(data: bytes) -> None:
     Raises:
         ValueError: there is one, or no header.
     """
+    # The header's length stands first, in eight bytes, and then the header as JSON.
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > len(data) - 8:
         raise ValueError(f"it has {len(data):,} bytes, and its header says more: truncated")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 READOUTS = ("first", "last", "mean", "last_letter")
 
+# The largest size that a field of ours may have (`declarations.PositiveSize`).
 SIZES = range(1, 4097)
 
 TABLE = "positions.table.weight"
@@ -65,6 +66,7 @@ class Format:
     """Sizes of the rows, by what `config.json` calls them."""
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Our fields that every such model has."""
+    # A negative lookahead for nothing matches nowhere.
     left_out: str = r"(?!)"
     """Matches names of tensors that nothing is computed from."""
     refused: tuple[str, str] = (r"(?!)", "")
@@ -99,6 +101,7 @@ GPT2 = Format(
     "GPT-2",
     model_types=("gpt2",),
     blocks=(
+        # Layers of Hugging Face's GPT-2 are `Conv1D`, which stores inputs first.
         Row("h.{}.attn.c_attn.*", [f"blocks.{{}}.attention.{x}.*" for x in _QKV],
             ("hidden", "hidden"), transposed=True),
         Row("h.{}.attn.c_proj.*", ["blocks.{}.attention.output.*"], ("hidden", "hidden"), True),
@@ -116,6 +119,7 @@ GPT2 = Format(
         "scale_attn_weights": Setting("", _same(True, False), True),
         "activation_function": Setting("activation", _ACTIVATIONS, "gelu_new"),
         "readout": _READOUT,
+        # None is what settings hold where nobody decided; see `_check_tying`.
         "tie_word_embeddings": Setting("", _same(True, False, None)),
         "layer_norm_epsilon": Setting("layer_norm_eps", default=1e-5),
         # Tokens by which a language model says yes or no of a string.
@@ -136,6 +140,7 @@ GPT2 = Format(
         **_TRANSFORMER, "norm_placement": "pre", "final_norm": True, "attention_mask": "causal",
         "positions": "learned",
     },
+    # Older files hold the causal mask of every layer.
     left_out=r"(.*\.)?h\.\d+\.attn\.(bias|masked_bias)",
 )  # fmt: skip
 """GPT-2 as Hugging Face writes it. A head of its own is `lm_head`, or `score` of a sequence
@@ -195,6 +200,7 @@ RECURRENT = Format(
     },
     prefix="rnn.",
     settings={
+        # Our `rnn` has tanh; with ReLU it would be another function.
         "nonlinearity": Setting("", _same("tanh"), "tanh", ("activation", *_ACTIVATION_ALIASES)),
         "readout": _READOUT,
         "embedding": Setting(),

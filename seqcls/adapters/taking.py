@@ -44,9 +44,10 @@ class Tensors:
         found = self.shape(name)
         fits = len(found) == len(shape)
         if not fits or any(x not in (None, y) for x, y in zip(shape, found, strict=True)):
-            wanted = ", ".join("any" if size is None else str(size) for size in shape)
-            expected = "a matrix" if shape == (None, None) else f"({wanted})"
+            sizes = ", ".join("any" if size is None else str(size) for size in shape)
+            expected = "a matrix" if shape == (None, None) else f"({sizes})"
             raise ConfigError(f"tensor {short(name)} has the shape {found}, expected {expected}")
+        # What nobody takes has no place, and is refused at the end.
         return self.left.pop(name)
 
     @property
@@ -67,6 +68,8 @@ def bias_of(name: str) -> str:
 
 def is_position(name: str) -> bool:
     """Whether a tensor is called as tables of positions are."""
+    # `pe` is the name in PyTorch's tutorial and `wpe` that in GPT-2; within words they mean
+    # nothing.
     return "pos" in name.lower() or re.search(r"(^|\.)w?pe($|\.)", name) is not None
 
 
@@ -74,11 +77,11 @@ class Settings:
     """What the tensors do not say: of a folder's `config.json`, and what is given besides."""
 
     def __init__(
-        self, form: Format, given: Mapping[str, Any], of_folder: Mapping[str, Any]
+        self, form: Format, given: Mapping[str, Any], folder_settings: Mapping[str, Any]
     ) -> None:
         self.form = form
         self.given = given
-        self.of_folder = of_folder
+        self.folder_settings = folder_settings
         self.found: dict[str, tuple[str, Any]] = {}
         """Each that was asked for: who says it (given, config.json, or nobody: assumed)."""
         self.read: set[str] = set()
@@ -92,13 +95,15 @@ class Settings:
         """
         about = self.form.settings[name]
         names = (name, *about.aliases)
-        of_folder = [self.of_folder[x] for x in names if x in self.of_folder]
+        values = [self.folder_settings[x] for x in names if x in self.folder_settings]
         value, source = about.default if default is None else default, "assumed"
-        if name in self.given or of_folder:
+        if name in self.given or values:
             source = "given" if name in self.given else "config.json"
-            value = self.given[name] if name in self.given else of_folder[0]
+            value = self.given[name] if name in self.given else values[0]
         self.found[name] = source, value
+        # Aliases count as read, too: none of them is reported as ignored.
         self.read.update(names)
+        # A number of heads leaves no trace in any shape, and there is no usual one.
         if source == "assumed" and value is None and isinstance(about.values, range):
             raise ConfigError(f"{name} is not in the tensors: give it, as {name}=2")
         if source != "assumed" and (expected := mismatch(about, value)):
@@ -113,16 +118,17 @@ class Settings:
         """
         for name, size in found.items():
             self.read.add(name)
-            said = self.given.get(name, self.of_folder.get(name))
-            if said is not None and said != size:
+            value = self.given.get(name, self.folder_settings.get(name))
+            if value is not None and value != size:
                 raise ConfigError(
-                    f"{name}={short(said)}, and by its tensors it is {size}: a tensor is missing, "
+                    f"{name}={short(value)}, and by its tensors it is {size}: a tensor is missing, "
                     "or the settings are of another model"
                 )
 
 
 def mismatch(about: Setting, value: Any) -> str | None:
     """What a setting would be instead; None where it may have the value."""
+    # To Python, True is an int; to whoever wrote the settings it is none.
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     if isinstance(about.values, range):
         fits = is_whole and (value in about.values or value == about.default)
@@ -130,6 +136,7 @@ def mismatch(about: Setting, value: Any) -> str | None:
     if isinstance(about.default, float):
         fits = (is_whole or isinstance(value, float)) and 0 < value <= 1
         return None if fits else "a number above 0, up to 1"
+    # 1 equals True, so types are compared, too.
     if not about.values or any(type(value) is type(x) and value == x for x in about.values):
         return None
     # As they are typed: true, not True.

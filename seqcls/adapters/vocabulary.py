@@ -12,7 +12,7 @@ import numpy as np
 
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError, Parameter
-from seqcls.text import TwiceError, each_once
+from seqcls.text import TwiceError, refuse_duplicates
 
 OWN = "vocabulary.json"
 """The name of our file."""
@@ -54,7 +54,7 @@ def read_json(path: Path) -> Any:
         ConfigError: there is none, it is no JSON, or an object has a key twice.
     """
     try:
-        return json.loads(_read_text(path), object_pairs_hook=each_once)
+        return json.loads(_read_text(path), object_pairs_hook=refuse_duplicates)
     except TwiceError as error:
         raise ConfigError(f"{path}: it has {error}") from None
     except (ValueError, RecursionError) as error:
@@ -63,6 +63,7 @@ def read_json(path: Path) -> Any:
 
 def _read_text(path: Path) -> str:
     try:
+        # Files from Windows may begin with a byte order mark, and end lines with two characters.
         return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
@@ -94,6 +95,7 @@ class VocabularyFile:
         if not self.pieces or not isinstance(self.given, Mapping):
             return
         letters = "|".join(map(re.escape, alphabet))
+        # Letters run together in a piece; tokens with names are words of their own.
         several = "+" if max(map(len, alphabet)) == 1 else ""
         # What stands first is how tokenizers mark a piece of a word, or the first one.
         piece = re.compile(f"(?:##|Ġ|▁)?(?:{letters}){several}")
@@ -115,6 +117,7 @@ def read_vocabulary(path: Path) -> VocabularyFile:
     """
     name = path.name
     if path.suffix == ".txt":
+        # The number of a line is an id: blank lines count, but for those at the end.
         lines = _read_text(path).rstrip("\n").split("\n")
         return VocabularyFile(_ids_of(name, lines), (name,), pieces=True)
     content = read_json(path)
@@ -123,6 +126,7 @@ def read_vocabulary(path: Path) -> VocabularyFile:
         return VocabularyFile(content, (name,))
     # A tokenizer of Hugging Face.
     vocab = model["vocab"]
+    # A Unigram tokenizer lists its tokens with their scores.
     if isinstance(vocab, list) and all(isinstance(x, list) and x for x in vocab):
         vocab = [x[0] for x in vocab]
     added = content.get("added_tokens") or []
@@ -156,9 +160,9 @@ def vocabulary_beside(folder: Path, *, is_alone: bool) -> VocabularyFile:
     settings = {x: read_json(folder / x) for x in known if x in OF_TOKENIZER}
     ids: dict[str, int] = {}
     files: dict[str, str] = {}
-    said = [*((x, _ids_of(x, y.given)) for x, y in read.items())]
-    said += [(x, _added_ids(x, y)) for x, y in settings.items()]
-    for name, token, number in ((x, *row) for x, y in said for row in y.items()):
+    sources = [*((x, _ids_of(x, y.given)) for x, y in read.items())]
+    sources += [(x, _added_ids(x, y)) for x, y in settings.items()]
+    for name, token, number in ((x, *row) for x, y in sources for row in y.items()):
         if ids.setdefault(token, number) != number:
             raise ConfigError(
                 f"{files[token]} and {name}: two ids of the token {short(token)}, {ids[token]} "
@@ -176,7 +180,7 @@ def vocabulary_beside(folder: Path, *, is_alone: bool) -> VocabularyFile:
 
 
 def _ids_of(name: str, given: Any) -> dict[Any, Any]:
-    """Ids by token; such as are no numbers are refused by `Vocabulary.of`."""
+    """Ids by token; such as are no numbers are refused by `Vocabulary.from_file`."""
     if isinstance(given, Mapping):
         return dict(given)
     if not isinstance(given, list) or not all(isinstance(x, str) for x in given):
@@ -195,8 +199,8 @@ def _added_ids(name: str, settings: Any) -> dict[Any, Any]:
 
 def _roles(settings: Any) -> dict[str, str]:
     found = settings.items() if isinstance(settings, Mapping) else ()
-    said = {name: _content(token) for name, token in found if str(name).endswith("_token")}
-    return {name: token for name, token in said.items() if isinstance(token, str)}
+    named = {name: _content(token) for name, token in found if str(name).endswith("_token")}
+    return {name: token for name, token in named.items() if isinstance(token, str)}
 
 
 def _content(token: Any) -> Any:
@@ -222,12 +226,12 @@ class Vocabulary:
         return self.network.head != "string"
 
     @property
-    def of_tokens(self) -> bool:
+    def has_token_outputs(self) -> bool:
         """Whether the head has a number for each token."""
         return self.at_places and self.network.num_outputs == self.network.vocabulary_size
 
     @classmethod
-    def of(
+    def from_file(
         cls, alphabet: Sequence[str], file: VocabularyFile, network: NetworkConfig
     ) -> "Vocabulary":
         """The vocabulary that files say, of a task with these tokens.
@@ -238,6 +242,7 @@ class Vocabulary:
         """
         given = list(alphabet) if file.given is None else file.given
         if isinstance(given, list):
+            # Only what can be hashed has a set, so that texts are looked for first.
             distinct = _are_texts(given) and len(set(given)) == len(given)
             given = {token: number for number, token in enumerate(given)} if distinct else None
         if not isinstance(given, Mapping) or not _are_texts(given) or not _are_ids(given.values()):
@@ -285,6 +290,7 @@ class Vocabulary:
                 )
             return None if token is None else self.ids[token]
 
+        # Readouts that look at the string's own tokens read no other.
         special: int | None = None
         if self.at_places:
             special = find("begin", "answers at places are read from left to right")
@@ -308,6 +314,7 @@ class Vocabulary:
                 f"tensor {short(name)} has {len(table)} rows, and the task {len(self.ids)} tokens: "
                 "say which are theirs, in a vocabulary with ids by token"
             )
+        # What the model never reads has a row all the same, of whatever numbers.
         none = np.zeros_like(table[0])
         return np.stack([none if x is None else table[x] for x in rows])
 
@@ -315,8 +322,9 @@ class Vocabulary:
         self, weight: np.ndarray, bias: np.ndarray, readout: str, name: str
     ) -> tuple[np.ndarray, np.ndarray]:
         """Our head out of one with a row for each foreign id, or for each answer of a language."""
-        if self.of_tokens:
+        if self.has_token_outputs:
             known = np.array([x is not None for x in self.rows(readout)])
+            # Rows of a head are picked by id, as rows of embeddings are.
             numbers = self.embedding(weight, readout, name)
             biases = self.embedding(bias[:, None], readout, name)[:, 0]
             return numbers, np.where(known, biases, NEVER).astype(bias.dtype)

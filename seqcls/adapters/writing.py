@@ -52,8 +52,8 @@ def write(name: str, network: NetworkConfig, weights: Weights) -> tuple[Weights,
         "tokens": network.vocabulary_size,
     }
     model_type = network.architecture if form is RECURRENT else form.model_types[0]
-    said = {theirs: sizes[ours] for theirs, ours in form.sizes.items()}
-    return tensors, {"model_type": model_type, **said, **settings}
+    size_settings = {theirs: sizes[ours] for theirs, ours in form.sizes.items()}
+    return tensors, {"model_type": model_type, **size_settings, **settings}
 
 
 def _settings_of(form: Format, network: NetworkConfig) -> dict[str, Any]:
@@ -67,6 +67,7 @@ def _settings_of(form: Format, network: NetworkConfig) -> dict[str, Any]:
     among |= {name: (value,) for name, value in form.fields.items()}
     settings: dict[str, Any] = {}
     for theirs, about in form.settings.items():
+        # A setting without a field only helps reading, and answers at places have no readout.
         if not about.field or (about.field == "readout" and network.head != "string"):
             continue
         value = getattr(network, about.field)
@@ -74,12 +75,14 @@ def _settings_of(form: Format, network: NetworkConfig) -> dict[str, Any]:
             # A model of Hugging Face has no mean of its tokens.
             ours = [x for x in about.values.values() if (form, x) != (GPT2, "mean")]
             among[about.field] = ours
+            # The usual name of a value stands first in its table.
             value = next((x for x, y in about.values.items() if y == value and y in ours), None)
         elif (expected := mismatch(about, value)) is not None:
             raise ConfigError(f"{about.field}={value!r}: {form.name} has {expected}")
         settings[theirs] = value
     reads = MODELS[network.architecture].reads | POSITIONS[network.positions].reads
     usual, known = NetworkConfig(), {form.settings[x].field for x in settings}
+    # What the network reads and the format cannot say has to be as it is by default.
     for name in sorted({*among, *(reads - _FREE)}):
         value = getattr(network, name)
         expected = among.get(name, (value if name in known else getattr(usual, name),))

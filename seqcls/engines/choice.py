@@ -41,11 +41,11 @@ def choose_engine(
         EngineError: the name is unknown, or the engine that is forced cannot do it.
     """
     names = {candidate.name: (candidate.name,) for candidate in ENGINES}
-    wanted = {"auto": tuple(names), "torch": PYTORCH, **names}
-    if engine not in wanted:
-        raise EngineError(f"engine {engine!r}: expected {', '.join(wanted)}")
+    candidates = {"auto": tuple(names), "torch": PYTORCH, **names}
+    if engine not in candidates:
+        raise EngineError(f"engine {engine!r}: expected {', '.join(candidates)}")
     obstacles: list[str] = []
-    for name in wanted[engine]:
+    for name in candidates[engine]:
         candidate = engine_named(name)
         obstacle = candidate.obstacle(problem, device)
         if obstacle is None and ready and engine == "auto" and not candidate.is_ready(problem):

@@ -101,6 +101,7 @@ def checks_within_epoch(problem: Problem, epoch: int) -> range:
     every, steps = problem.config.check_every, steps_of_epoch(problem)
     if not (problem.config.stop_when_right and every):
         return range(0)
+    # Steps between checks are counted across the ends of epochs.
     return range(every - (epoch - 1) * steps % every, steps, every)
 
 

@@ -130,6 +130,7 @@ class Judge:
 
     def rank(self, parts: Sequence[Part], how: AblationMethod = "zero") -> tuple[Ablated, ...]:
         """What the model is without each part alone, the dearest first."""
+        # Errors rank first; where parts cost as many, how far they move the logit does.
         outcomes = [self.ablate({part: how}) for part in parts]
         return tuple(sorted(outcomes, key=lambda left: (-left.errors, -left.logit_change)))
 
@@ -143,6 +144,7 @@ class Judge:
             ConfigError: more than `PARTS_PRUNED` parts of a model that is run.
         """
         if len(parts) > PARTS_PRUNED and not self.exact:
+            # A model of units alone has nothing coarser that could be pruned.
             others = any(part.kind != "unit" for part in self.parts())
             raise ConfigError(
                 f"{len(parts)} parts are too many to prune one by one: expected at most "
@@ -152,6 +154,7 @@ class Judge:
         best = self.ablate({})
         yield best
         while len(best.parts) < len(parts):
+            # Greedily, as sets of parts are too many to be tried.
             gone = dict.fromkeys(best.parts, how)
             tried = [self.ablate({**gone, part: how}) for part in parts if part not in gone]
             best = min(tried, key=lambda left: (left.errors, left.loss))
@@ -185,6 +188,7 @@ class Judge:
 
         def change(name: str, _position: int | None, state: Tensor) -> Tensor:
             gone = changed.get(name, ())
+            # The recorded state may be a known one, which the next ablation needs unchanged.
             state = state.clone() if gone else state
             for part in gone:
                 value = 0.0 if ablation[part] == "zero" else part.within(self._means[name])
@@ -204,6 +208,7 @@ class Judge:
         problem, judged = self.model.problem, batch.ids != PAD
         if self._writes:
             separators = batch.ids == separator_id(problem.network)
+            # From `SEP` on each position predicts a token of the output; those before predict none.
             judged = judged & (separators.cumsum(dim=1) > 0)
         return outputs[judged] if self._writes or problem.at_places else outputs
 
@@ -221,6 +226,7 @@ class Judge:
         states = {part: (name,) for part, name in plain.parts().items()}
         if form(plain, "residual_stream") is None or plain.config.norm_placement == "post":
             return states
+        # Whatever is added to the stream writes its dimensions.
         added = ("embedding", "attention", "feed-forward")
         stream = tuple(y for x, names in plain.sites().items() if x.name in added for y in names)
         sizes = range(plain.config.hidden_size)
@@ -260,6 +266,7 @@ class Judge:
                 times = (
                     batch.times if batch.counts is not None else plain.tokens_of(batch.ids, name)
                 )
+                # A string that is in the test twice counts twice, as it does in the errors.
                 times = times * torch.from_numpy(occurrences)[:, None]
                 # A head's states have the head before the position.
                 weights = times[:, None, :, None] if state.dim() == 4 else times[:, :, None]
@@ -288,6 +295,7 @@ class Ablations(NamedTuple):
             {
                 "without": [part.text for part in x.parts],
                 "misclassified": x.errors,
+                # `parts` and `errors` stand above under the names that programs know.
                 **{name: record(getattr(x, name)) for name in Ablated._fields[2:]},
             }
             for x in self.outcomes

@@ -70,12 +70,14 @@ def logit_steps(model: TrainedModel, letters: Sequence[int]) -> tuple[LogitStep,
         parts = stream().parts(inside.states(model, batch))
         adds = []
         for x in parts:
+            # A mean is linear, too: the mean of what a part adds is its share of the logit.
             if plain.config.readout == "mean":
                 read = (x.states * times).sum(dim=1) / times.sum().clamp_min(1)
             else:
                 read = read_states(plain.config, x.states, batch.ids)
             adds.append((x.name, x.block, x.head, float((read @ head.weight.T).squeeze())))
         if head.bias is not None:
+            # Last, so that the steps end at the logit itself.
             adds.append(("bias", None, None, float(head.bias)))
     logits = accumulate(added for *_, added in adds)
     return tuple(LogitStep(*step, logit) for step, logit in zip(adds, logits, strict=True))

@@ -44,16 +44,18 @@ class LearningBudget:
     def __post_init__(self) -> None:
         for name in (field.name for field in fields(self)):
             value = getattr(self, name)
-            most = _MOST.get(name)
+            most = _MAX_BUDGET.get(name)
+            # `not value > 0` refuses NaN too.
             if not value > 0 and not (name == "length" and value == 0):
                 raise ConfigError(f"{name}={value}: expected more than 0; nothing could be learned")
             if most is not None and value > most:
                 raise ConfigError(f"{name}={value}: expected at most {most:,}")
+            # `seconds` alone has no maximum above, and JSON knows no infinity.
             if value == math.inf:
                 raise ConfigError(f"{name}={value}: expected a finite number, such as 60")
 
 
-_MOST = {
+_MAX_BUDGET = {
     "rounds": 10_000,
     "states": 1_000,
     "length": MAX_LENGTH,
@@ -64,6 +66,7 @@ _MOST = {
 
 def obstacle(problem: Problem) -> str | None:
     """Why automata of a problem's models are not learned; None where they are."""
+    # A model that answers at every place is a Moore machine: a state outputs its answer there.
     if not problem.at_places and (reason := problem.lacks("labels")):
         return f"an automaton is learned of languages, and {reason}"
     letters = problem.tokenizer.num_letters
@@ -94,6 +97,7 @@ def dot(
         "digraph {",
         f'  graph [rankdir=LR, bgcolor="transparent"]; node [color="{color}", '
         f'fontcolor="{color}", shape=circle]; edge [color="{color}", fontcolor="{color}"];',
+        # DOT draws arrows between nodes only, so the one to the start leaves an invisible node.
         '  start [shape=none, label=""];',
         f"  start -> {automaton.start};",
     ]
@@ -132,7 +136,7 @@ def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
-MOST = 0.95
+MAIN_SHARE = 0.95
 """The share of a model's test answers, and of its test errors, with which a hypothesis shows
 them."""
 
@@ -159,6 +163,7 @@ class Round:
 SHOWN_STATES = 20
 """States of an automaton that a table shows; `record` and `dot` have them all."""
 
+# These are names of attributes and keys of the JSON at once.
 ROUND = ("states", "asked", "agreement", "explained", "counterexample")
 LEARNED = (
     *("found", "ended", "tried_length", "longer", "longest", "asked", "error_is_tested"),
@@ -235,6 +240,7 @@ class LearnedAutomaton:
         yield from [model.name, *learned_text(self)]
         title = "hypotheses, each with the string that refutes it"
         yield Table(title, [self._hypothesis(made) for made in self.rounds])
+        # Later hypotheses may be large without making more of the errors.
         shown, of_state = self.main_hypothesis, (self.names and "output") or "accepts"
         if shown.states <= SHOWN_STATES:
             outputs = shown.automaton.says.tolist() if self.names else ()
@@ -268,6 +274,7 @@ class LearnedAutomaton:
         # Takes a third of a second to load.
         from automata.fa.dfa import DFA
 
+        # Without `names`, as a DFA accepts or rejects and outputs nothing else.
         recorded = record(self.automaton, self.alphabet)
         return DFA(
             states=set(range(self.states)),
@@ -288,11 +295,12 @@ class LearnedAutomaton:
 
     @property
     def main_hypothesis(self) -> Round:
-        """The smallest hypothesis that makes `MOST` of the model's test errors; else the last."""
+        """The smallest hypothesis that makes `MAIN_SHARE` of the test errors; else the last."""
         if not self.wrong:
             return self.rounds[-1]
-        making = (x for x in self.rounds if x.explained >= MOST * self.wrong)
-        return next((x for x in making if x.agreement >= MOST), self.rounds[-1])
+        # A hypothesis can make the errors and still misread what the model gets right.
+        making = (x for x in self.rounds if x.explained >= MAIN_SHARE * self.wrong)
+        return next((x for x in making if x.agreement >= MAIN_SHARE), self.rounds[-1])
 
 
 # What learning an automaton has found, in sentences that say no more than was tried.
@@ -300,21 +308,21 @@ class LearnedAutomaton:
 
 def learned_text(learned: LearnedAutomaton) -> list[str]:
     """What was found of a model, a sentence each."""
-    said = [_finding(learned)]
+    sentences = [_finding(learned)]
     if learned.empty_given and not learned.empty_known:
-        said.append(
+        sentences.append(
             "The test has no empty string, so the model was not asked about it: it is taken for "
             "negative."
         )
     elif learned.empty_given:
-        said.append(
+        sentences.append(
             "The test has no empty string, so of that the language's label was taken, not the "
             "model's answer."
         )
-    said.append(_of_language(learned))
+    sentences.append(_language_text(learned))
     if learned.wrong:
-        said.append(_of_errors(learned))
-    return said
+        sentences.append(_errors_text(learned))
+    return sentences
 
 
 def _finding(learned: LearnedAutomaton) -> str:
@@ -338,20 +346,21 @@ def _finding(learned: LearnedAutomaton) -> str:
     )
 
 
-def _of_language(learned: LearnedAutomaton) -> str:
+def _language_text(learned: LearnedAutomaton) -> str:
     if learned.error is not None:
-        return _of_error(learned, learned.error)
+        return _error_text(learned, learned.error)
     if learned.found and learned.language is not None:
         states = count(learned.states, "state")
         return f"It is the same as the minimal automaton of the language ({states})."
     return "On all strings that were tried the model is right."
 
 
-def _of_error(learned: LearnedAutomaton, error: Answer) -> str:
+def _error_text(learned: LearnedAutomaton, error: Answer) -> str:
     if not error.is_wrong:
         return f"It differs from the language first on {learned.display(error.string)}."
-    said = (error.label, error.predicted)
-    label, predicted = (x if isinstance(x, str) else sign(bool(x)) for x in said)
+    # Of a Moore machine both are texts, and there is no single logit.
+    answers = (error.label, error.predicted)
+    label, predicted = (x if isinstance(x, str) else sign(bool(x)) for x in answers)
     logit = "" if learned.names else f" (logit {error.logit:.4f})"
     tested = "the test has it" if learned.error_is_tested else "the test does not have it"
     what = "of the strings asked, the model is wrong first on"
@@ -363,7 +372,7 @@ def _of_error(learned: LearnedAutomaton, error: Answer) -> str:
     )
 
 
-def _of_errors(learned: LearnedAutomaton) -> str:
+def _errors_text(learned: LearnedAutomaton) -> str:
     chosen = learned.main_hypothesis
     which = "The automaton"
     if chosen is not learned.rounds[-1] or not learned.found:

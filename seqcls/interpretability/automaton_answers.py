@@ -19,7 +19,7 @@ from seqcls.interpretability.domains import (
 from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.trained_model import MAX_LENGTH, Answer, Letters, TrainedModel
 from seqcls.models.base import Classifier
-from seqcls.models.forms import Kept, form, map_kept
+from seqcls.models.forms import Cached, form, map_cached
 from seqcls.models.positions import longest_readable
 from seqcls.models.recurrent import Recurrent
 from seqcls.strings.token_strings import TokenStrings
@@ -29,7 +29,7 @@ from seqcls.tasks.places import AtEveryPlace
 # A recurrent model's states after prefixes: each is one step from that of the prefix before.
 
 
-MOST_KEPT = 20_000
+MAX_CACHED_PREFIXES = 20_000
 """Prefixes whose states are kept; beyond, those kept so far are forgotten."""
 
 
@@ -39,10 +39,10 @@ class PrefixStates:
     def __init__(self, network: Classifier, num_letters: int) -> None:
         self.num_letters = num_letters
         self._network = network
-        self._kept: dict[Letters, Kept] = {}
+        self._by_prefix: dict[Letters, Cached] = {}
 
     @classmethod
-    def of(cls, model: TrainedModel) -> "PrefixStates | None":
+    def from_model(cls, model: TrainedModel) -> "PrefixStates | None":
         """The steps of a model; None where its answers are no function of states after prefixes."""
         config = model.problem.network
         network = plain_model(model)
@@ -50,40 +50,44 @@ class PrefixStates:
         ends_with_letters = config.readout == "last_letter" and config.head == "string"
         if config.readout != "last" and not (ends_with_letters and isinstance(network, Recurrent)):
             return None
+        # Without a state of the empty prefix, or steps from it, whole strings have to be run.
         if form(network, "nothing") is None or form(network, "step") is None:
             return None
         return cls(network, model.num_letters)
 
     @property
-    def start(self) -> Kept:
+    def start(self) -> Cached:
         """What is kept of the empty prefix."""
         return form(self._network, "nothing")(1)
 
-    def step(self, kept: Kept, letters: Sequence[int]) -> Kept:
+    def step(self, cached: Cached, letters: Sequence[int]) -> Cached:
         """What is kept of prefixes after one more letter each."""
-        return self._read(kept, torch.tensor(letters) + FIRST_LETTER)[1]
+        return self._read(cached, torch.tensor(letters) + FIRST_LETTER)[1]
 
-    def logits(self, kept: Kept, prefixes: int) -> Float[Tensor, " string"]:
+    def logits(self, cached: Cached, prefixes: int) -> Float[Tensor, " string"]:
         """The answers to so many prefixes as strings of their own."""
+        # The answer is read off the last layer; no further token is read for it.
         if isinstance(self._network, Recurrent) and self._network.config.readout == "last_letter":
             with torch.no_grad():
-                return self._network.head(kept.states[-1])
-        return self._read(kept, torch.full((prefixes,), CLS))[0]
+                return self._network.head(cached.states[-1])
+        return self._read(cached, torch.full((prefixes,), CLS))[0]
 
-    def after(self, letters: Letters) -> Kept:
+    def after(self, letters: Letters) -> Cached:
         """What is kept of a prefix, from the longest one of it that was stepped before."""
-        end = next((n for n in range(len(letters), 0, -1) if letters[:n] in self._kept), 0)
-        kept = self._kept[letters[:end]] if end else self.start
-        if len(self._kept) + len(letters) - end > MOST_KEPT:
-            self._kept.clear()
+        # Strings that are asked about mostly begin as others did.
+        end = next((n for n in range(len(letters), 0, -1) if letters[:n] in self._by_prefix), 0)
+        cached = self._by_prefix[letters[:end]] if end else self.start
+        if len(self._by_prefix) + len(letters) - end > MAX_CACHED_PREFIXES:
+            # What is needed again is stepped again; only the memory has to stay bounded.
+            self._by_prefix.clear()
         for place in range(end, len(letters)):
-            kept = self.step(kept, letters[place : place + 1])
-            self._kept[letters[: place + 1]] = kept
-        return kept
+            cached = self.step(cached, letters[place : place + 1])
+            self._by_prefix[letters[: place + 1]] = cached
+        return cached
 
     @torch.no_grad()
-    def _read(self, kept: Kept, ids: Tensor) -> tuple[Tensor, Kept]:
-        read: tuple[Tensor, Kept] = form(self._network, "step")(ids, kept)
+    def _read(self, cached: Cached, ids: Tensor) -> tuple[Tensor, Cached]:
+        read: tuple[Tensor, Cached] = form(self._network, "step")(ids, cached)
         return read
 
 
@@ -111,8 +115,8 @@ class ModelAnswers:
     ) -> None:
         self.model = model
         test = model.problem.test.lengths[-1]
-        places = longest_readable(model.problem.network)
-        self.longest = min(budget.length or 2 * test, MAX_LENGTH, places or MAX_LENGTH)
+        longest_input = longest_readable(model.problem.network)
+        self.longest = min(budget.length or 2 * test, MAX_LENGTH, longest_input or MAX_LENGTH)
         """Tokens of the longest string that may be asked."""
         self.tried_length = affordable_length(model.num_letters, budget.strings, self.longest)
         """All strings up to this length are tried."""
@@ -121,7 +125,7 @@ class ModelAnswers:
         """Whether the language answers for the model where the string is empty."""
         largest = max((np.abs(x).max(initial=0) for x in model.weights.values()), default=0)
         stepped = stepped and bool(largest < STEPPED_BELOW)
-        self._steps = PrefixStates.of(model) if stepped else None
+        self._steps = PrefixStates.from_model(model) if stepped else None
         self._budget = budget
         self._end = time.monotonic() + budget.seconds
         self._single: dict[Letters, int] = {}
@@ -135,10 +139,11 @@ class ModelAnswers:
         self.test = strings.take(np.flatnonzero(strings.lengths <= self.longest))
         self.test_answers = self._ask(self.test)
         longer = np.flatnonzero(self.test.lengths > self.tried_length)
+        # The shorter test strings are in `levels` already.
         self.batches.append((self.test.take(longer), self.test_answers[longer]))
 
     @property
-    def asked(self) -> int:
+    def num_asked(self) -> int:
         """Strings asked, each counted as often as it is in a batch."""
         batches = sum(len(strings) for strings, _ in self.batches)
         return sum(map(len, self.levels)) + batches + len(self._single)
@@ -148,13 +153,14 @@ class ModelAnswers:
         if time.monotonic() > self._end:
             raise EndedError(f"{self._budget.seconds:g} seconds are over")
 
-    def of(self, letters: Letters) -> int:
+    def ask_one(self, letters: Letters) -> int:
         """The answer to one string.
 
         Raises:
             EndedError: it is too long to be asked, or the strings or the time are used up.
         """
         if len(letters) < len(self.levels):
+            # Levels are in the order of the alphabet: letters are the digits of a row number.
             number = 0
             for letter in letters:
                 number = number * self.model.num_letters + letter
@@ -192,21 +198,23 @@ class ModelAnswers:
         ends = range(len(self.levels), len(letters) + 1)
         unanswered = [letters[:end] for end in ends if letters[:end] not in self._single]
         if unanswered:
-            asked = self._ask(TokenStrings.of_lists(self.model.num_letters, unanswered))
-            self._single.update(zip(unanswered, asked.tolist(), strict=True))
-        said = [self.of(letters[:end]) for end in range(len(letters) + 1)]
-        return np.array(said, dtype=self._dtype)
+            answers = self._ask(TokenStrings.of_lists(self.model.num_letters, unanswered))
+            self._single.update(zip(unanswered, answers.tolist(), strict=True))
+        codes = [self.ask_one(letters[:end]) for end in range(len(letters) + 1)]
+        return np.array(codes, dtype=self._dtype)
 
     @property
     def _dtype(self) -> Any:
         return bool if self._task is None else np.int64
 
-    def names(self, said: Sequence[int]) -> Mapping[int, str]:
+    def names(self, answers: Sequence[int]) -> Mapping[int, str]:
         """How answers are written, but those of a language."""
         if self._task is None:
             return {}
-        codes = np.unique([*said, *(() if self._task.machine is None else self._task.machine.says)])
-        texts = self.model.said(codes.astype(np.int64)[:, None])
+        machine = self._task.machine
+        # The language's own outputs are named too, for the texts of errors.
+        codes = np.unique([*answers, *(() if machine is None else machine.says)])
+        texts = self.model.decode(codes.astype(np.int64)[:, None])
         return dict(zip(codes.tolist(), map(str, texts), strict=True))
 
     def answer(self, letters: Letters) -> Answer:
@@ -214,16 +222,17 @@ class ModelAnswers:
         if self._task is None:
             return self.model.answer(letters)
         strings = TokenStrings.of_lists(self.model.num_letters, [letters])
-        right, said = int(self._task.at_ends(strings)[0]), self.of(letters)
-        names, text = self.names([right, said]), self.model.text(letters)
+        right, predicted = int(self._task.at_ends(strings)[0]), self.ask_one(letters)
+        names, text = self.names([right, predicted]), self.model.text(letters)
         tokenizer = self.model.tokenizer
-        return Answer(text, len(letters), names[right], 0.0, names[said], tokenizer)
+        # Several outputs have no single logit, and 0 is never shown for one.
+        return Answer(text, len(letters), names[right], 0.0, names[predicted], tokenizer)
 
-    def wrong(self, strings: TokenStrings, said: Bits) -> Bits:
+    def wrong(self, strings: TokenStrings, answers: Bits) -> Bits:
         """Which answers are not the language's; where no label is known, none is wrong."""
         if self._task is not None:
-            return np.asarray(said != self._task.at_ends(strings))
-        return np.asarray(said != self.model.problem.targets_or(strings, said), dtype=bool)
+            return np.asarray(answers != self._task.at_ends(strings))
+        return np.asarray(answers != self.model.problem.targets_or(strings, answers), dtype=bool)
 
     def _ask(self, strings: TokenStrings) -> Bits:
         if not len(strings):
@@ -235,12 +244,14 @@ class ModelAnswers:
             raise EndedError(f"{string[:60]!r} has no answer: its logit is NaN")
         if self._task is None:
             return np.asarray(answers.predicted, dtype=bool)
+        # Position 0 answers the empty prefix, so the whole string is answered at its length.
         ends = answers.predicted[np.arange(len(strings)), answers.strings.lengths]
         # Nothing is asked after what no string of the language begins with.
         return np.where(self._task.can_go_on(strings), ends, self._task.at_ends(strings))
 
     def _answer_by_steps(self, steps: PrefixStates, letters: Letters) -> int:
         logit = float(steps.logits(steps.after(letters), 1)[0])
+        # Near 0 the tested model's own rounding decides the sign.
         if abs(logit) > DOUBTFUL:
             return logit > 0
         return bool(self._ask(TokenStrings.of_lists(self.model.num_letters, [letters]))[0])
@@ -254,8 +265,8 @@ class ModelAnswers:
             known = string in self._single or string == letters
             if not known and len(self.levels) <= len(string) <= self.longest:
                 strings.append(string)
-        said = self._ask(TokenStrings.of_lists(self.model.num_letters, strings))
-        self._single.update(zip(strings, said.tolist(), strict=True))
+        answers = self._ask(TokenStrings.of_lists(self.model.num_letters, strings))
+        self._single.update(zip(strings, answers.tolist(), strict=True))
 
     def _all_short(self) -> list[Bits]:
         empty = TokenStrings.of_lists(self.model.num_letters, [()])
@@ -265,23 +276,24 @@ class ModelAnswers:
         first = given(empty, rejected) if self.empty_given else self._ask(empty)
         steps, lengths = self._steps, range(1, self.tried_length + 1)
         levels: list[Bits] = [np.asarray(first, dtype=self._dtype)]
-        longer = map(self._asked_level, lengths) if steps is None else self._stepped_levels(steps)
+        longer = map(self._run_level, lengths) if steps is None else self._stepped_levels(steps)
         for _ in lengths:
             self.check_time()
             levels.append(next(longer))
         return levels
 
-    def _asked_level(self, length: int) -> Bits:
+    def _run_level(self, length: int) -> Bits:
         return self._ask(strings_of_length(self.model.num_letters, length))
 
     def _stepped_levels(self, steps: PrefixStates) -> Iterator[Bits]:
         """All strings of one length after another, each a step from one that is a token shorter."""
-        kept, letters = steps.start, self.model.num_letters
+        cached, letters = steps.start, self.model.num_letters
         for length in count(1):
             before = letters ** (length - 1)
-            repeated = map_kept(lambda values: values.repeat_interleave(letters, dim=0), kept)
-            kept = steps.step(repeated, list(range(letters)) * before)
-            yield self._resolve(length, steps.logits(kept, letters * before).numpy())
+            # Each prefix stands in as many rows as there are letters that may follow it.
+            repeated = map_cached(lambda values: values.repeat_interleave(letters, dim=0), cached)
+            cached = steps.step(repeated, list(range(letters)) * before)
+            yield self._resolve(length, steps.logits(cached, letters * before).numpy())
 
     def _resolve(self, length: int, logits: np.ndarray) -> Bits:
         """The answers that logits stand for; where they are near 0 the model is asked anew."""
@@ -289,6 +301,7 @@ class ModelAnswers:
         # Those that are no numbers too.
         doubtful = np.flatnonzero(~(np.abs(logits) > DOUBTFUL))
         if len(doubtful):
+            # The digits of a row number are the letters of its string.
             powers = self.model.num_letters ** np.arange(length - 1, -1, -1)
             letters = doubtful[:, None] // powers % self.model.num_letters
             answers[doubtful] = self._ask(TokenStrings.of_letters(self.model.num_letters, letters))

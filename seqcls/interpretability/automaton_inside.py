@@ -40,7 +40,7 @@ LAYERS = {"block", "layer"}
 
 
 @dataclass(frozen=True, eq=False)
-class PrefixPlaces:
+class PrefixPositions:
     """Tokens of some strings: the states of a model there, and the automaton's after them."""
 
     layers: dict[str, Float[np.ndarray, "place hidden"]]
@@ -58,7 +58,9 @@ def layer_names(model: TrainedModel) -> dict[str, tuple[str, ...]]:
     return {site.text: names for site, names in sites.items() if site.name in LAYERS}
 
 
-def draw_positions(model: TrainedModel, automaton: Automaton) -> tuple[PrefixPlaces, PrefixPlaces]:
+def draw_positions(
+    model: TrainedModel, automaton: Automaton
+) -> tuple[PrefixPositions, PrefixPositions]:
     """The tokens of strings to fit a probe on, and of those held out, of which half are longer.
 
     Half of the strings are accepted by the automaton, as far as it accepts any.
@@ -71,12 +73,15 @@ def draw_positions(model: TrainedModel, automaton: Automaton) -> tuple[PrefixPla
             f"architecture={model.config.architecture!r} names no states of blocks or layers"
         )
     trained = model.problem.train.lengths[-1]
-    places = longest_readable(model.problem.network) or LONGEST
-    longest = min(model.problem.test.lengths[-1], LONGEST, places)
+    longest_input = longest_readable(model.problem.network) or LONGEST
+    longest = min(model.problem.test.lengths[-1], LONGEST, longest_input)
+    # A fixed seed, so that the same model and automaton give the same probe again.
     rng = np.random.default_rng(0)
+    # Training may have longer strings than the test, or than are looked at.
     short = min(trained, longest)
     first = drawn_strings(automaton, rng, rng.integers(1, short + 1, size=2 * STRINGS))
     fitted = first[::2]
+    # A string that the probe was fitted on would flatter it.
     seen = set(fitted)
     held_out = [string for string in first[1::2] if string not in seen]
     if not held_out:
@@ -99,29 +104,34 @@ def drawn_strings(
 ) -> list[Letters]:
     """Uniform strings of some lengths, in turn rejected and accepted where there are both."""
     drawn: list[Letters] = []
-    for place, length in enumerate(lengths.tolist()):
-        wanted = bool(place // 2 % 2)
-        positive = wanted if automaton.has(length, wanted) else not wanted
+    for number, length in enumerate(lengths.tolist()):
+        # Two of each in a row, so that every other string is balanced as well.
+        label = bool(number // 2 % 2)
+        positive = label if automaton.has(length, label) else not label
         (row,) = automaton.draw(rng, np.array([length]), positive)
         drawn.append(tuple(row.tolist()))
     return drawn
 
 
-def _positions(model: TrainedModel, automaton: Automaton, strings: list[Letters]) -> PrefixPlaces:
+def _positions(
+    model: TrainedModel, automaton: Automaton, strings: list[Letters]
+) -> PrefixPositions:
     names = layer_names(model)
     parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for start in check_each(range(0, len(strings), AT_ONCE)):
         ids = ids_of(model, strings[start : start + AT_ONCE])
         with torch.no_grad():
-            kept = plain_model(model).activations(ids)
+            activations = plain_model(model).activations(ids)
+        # Only letters move the automaton on: `CLS` and padding do not.
         read = ids >= FIRST_LETTER
         for name, recorded in names.items():
-            beside = torch.cat([kept[each][read] for each in recorded], dim=-1)
+            beside = torch.cat([activations[state][read] for state in recorded], dim=-1)
             parts[name].append(beside.numpy())
     lengths = [len(string) for string in strings]
     trained = model.problem.train.lengths[-1]
-    return PrefixPlaces(
+    return PrefixPositions(
         {name: np.concatenate(rows) for name, rows in parts.items()},
+        # The first state of a path comes before any letter, where no token is read.
         np.concatenate([automaton.path(string)[1:] for string in strings]),
         np.concatenate([np.arange(1, length + 1) for length in lengths]),
         np.repeat(np.array(lengths) > trained, lengths),
@@ -131,7 +141,7 @@ def _positions(model: TrainedModel, automaton: Automaton, strings: list[Letters]
 RIDGE = 1e-6
 """What is added to the mean squares, so that states that do not vary are no obstacle."""
 
-FEWEST = 10
+MIN_STRINGS = 10
 """Held-out strings that reach a position of which a share is given."""
 
 
@@ -145,7 +155,7 @@ class Probe(NamedTuple):
     """The same in longer strings; None where none is tested."""
     positions: Int64[np.ndarray, " position"]
     by_position: Float[np.ndarray, " position"]
-    """The share of strings of which it is read, at each position that `FEWEST` of them reach."""
+    """The share of strings of which it is read, at each position that `MIN_STRINGS` reach."""
 
 
 class Inside(NamedTuple):
@@ -192,21 +202,24 @@ def _probe(
     name: str,
     rows: Float[np.ndarray, "place hidden"],
     states: Int64[np.ndarray, " place"],
-    held_out: PrefixPlaces,
+    held_out: PrefixPositions,
     number: int,
 ) -> Probe:
     center, scale = rows.mean(axis=0), np.maximum(rows.std(axis=0), RIDGE)
 
-    def inputs(of: np.ndarray) -> np.ndarray:
-        return np.insert((of - center) / scale, 0, 1.0, axis=1)
+    def inputs(layer_states: np.ndarray) -> np.ndarray:
+        # The column of ones is the probe's intercept.
+        return np.insert((layer_states - center) / scale, 0, 1.0, axis=1)
 
     read = inputs(rows)
+    # Ridge regression on one-hot states: the greatest fitted value names the state.
     squares = read.T @ read / len(read) + RIDGE * np.eye(read.shape[1])
     weights = np.linalg.solve(squares, read.T @ np.eye(number)[states] / len(read))
-    said = (inputs(held_out.layers[name]) @ weights).argmax(axis=1)
-    right = said == held_out.states
+    predicted = (inputs(held_out.layers[name]) @ weights).argmax(axis=1)
+    right = predicted == held_out.states
     times = np.bincount(held_out.positions)
-    positions = np.flatnonzero(times >= FEWEST)
+    # Shares of a few strings would jump from position to position.
+    positions = np.flatnonzero(times >= MIN_STRINGS)
     shares = np.bincount(held_out.positions, right)[positions] / times[positions]
     return Probe(
         name,

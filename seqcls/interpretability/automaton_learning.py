@@ -39,6 +39,7 @@ def walks(automaton: Automaton, answers: ModelAnswers) -> TokenStrings:
     that is accepted.
     """
     letters = answers.model.num_letters
+    # Seeded by the size: a larger hypothesis meets other walks than the one before.
     rng = np.random.default_rng(len(automaton.table))
     longest = min(answers.longest, answers.model.problem.test.lengths[-1])
     shortest = answers.tried_length + 1
@@ -60,6 +61,7 @@ def _repeating(letters: int, rng: np.random.Generator, lengths: np.ndarray) -> l
     """Strings of two parts, in which a few tokens each are repeated: what counts is found out."""
     strings: list[Letters] = []
     for length in lengths.tolist():
+        # Where the first part ends is drawn, so either of the two may be empty.
         end = int(rng.integers(length + 1))
         parts = [rng.integers(letters, size=size).tolist() for size in rng.integers(1, 4, size=2)]
         first, second = (part * length for part in parts)
@@ -71,6 +73,7 @@ def _draw(automaton: Automaton, rng: np.random.Generator, lengths: np.ndarray) -
     """Uniform strings of some lengths that are accepted, or rejected; every other one is edited."""
     strings: list[Letters] = []
     for positive in (False, True):
+        # Of some lengths no string is accepted, or none is rejected.
         having = [x for x in lengths[positive::2].tolist() if automaton.has(x, positive)]
         drawn = automaton.draw(rng, np.array(having, dtype=np.int64), positive)
         for row, length in enumerate(having):
@@ -110,8 +113,8 @@ def differences(answers: ModelAnswers, differ: Differ, shortest: int = 0) -> Ite
     """
     letters, levels = answers.model.num_letters, range(shortest, len(answers.levels))
     short = ((strings_of_length(letters, x), answers.levels[x]) for x in levels)
-    for strings, said in chain(short, answers.batches, [answers.singles]):
-        yield from _shortest_of(strings, differ(strings, said))
+    for strings, predicted in chain(short, answers.batches, [answers.singles]):
+        yield from _shortest_of(strings, differ(strings, predicted))
 
 
 def _shortest_of(strings: TokenStrings, chosen: Bits) -> Iterator[Letters]:
@@ -167,6 +170,7 @@ def _kearns_vazirani(oracle: "_Oracle", answers: ModelAnswers) -> None:
 
     letters = list(range(answers.model.num_letters))
     kind = "moore" if answers.model.problem.at_places else "dfa"
+    # `ModelAnswers` remembers answers itself, and a model answers a string the same each time.
     run_KV(letters, _System(answers), oracle, kind, cache_and_non_det_check=False, print_level=0)
 
 
@@ -175,10 +179,11 @@ class _System:
     """The model as AALpy asks it: only the answer to the whole string is looked at."""
 
     answers: ModelAnswers
+    # AALpy reads these counters for its own report, which nobody asks for.
     num_queries = num_steps = num_cached_queries = 0
 
     def query(self, word: Letters) -> list[int]:
-        return [self.answers.of(tuple(word))]
+        return [self.answers.ask_one(tuple(word))]
 
 
 @dataclass
@@ -203,11 +208,13 @@ class _Oracle:
         self.answers.transitions = {
             (*state.prefix, letter): None for state in hypothesis.states for letter in letters
         }
+        # The hypothesis before is the last round: one this large is not asked about any more.
         if len(automaton.table) > self.budget.states:
             raise EndedError(f"it grew beyond {self.budget.states} states")
         difference = self._difference(automaton)
         text = None if difference is None else self.answers.model.text(difference)
-        last = Round(automaton, self.answers.asked, *_on_test(automaton, self.answers), text)
+        # The round counts even where the budget allows none after it.
+        last = Round(automaton, self.answers.num_asked, *_on_test(automaton, self.answers), text)
         self.rounds.append(last)
         if self.on_round is not None:
             self.on_round(last)
@@ -218,9 +225,10 @@ class _Oracle:
     def _difference(self, automaton: Automaton) -> Letters | None:
         check()
 
-        def differ(strings: TokenStrings, said: Bits) -> Bits:
-            return np.asarray(automaton.says[automaton.states(strings)] != said)
+        def differ(strings: TokenStrings, predicted: Bits) -> Bits:
+            return np.asarray(automaton.says[automaton.states(strings)] != predicted)
 
+        # What was asked before costs nothing, so it is looked at first; walks are asked last.
         difference = next(differences(self.answers, differ), None)
         if difference is None and self.language is not None:
             # Where it agrees with the language instead, the hypothesis is wrong there.
@@ -236,17 +244,18 @@ class _Oracle:
         """Whether the model, where it can be asked, says otherwise of a string."""
         if len(letters) > self.answers.longest:
             return False
-        return self.answers.of(letters) != int(automaton.says[automaton.path(letters)[-1]])
+        return self.answers.ask_one(letters) != int(automaton.says[automaton.path(letters)[-1]])
 
     def _shorten(self, automaton: Automaton, letters: Letters) -> Letters:
         """The shortest prefix on which they differ."""
-        said = self.answers.prefixes(letters)
-        differs = said != automaton.says[automaton.path(letters)]
+        predicted = self.answers.prefixes(letters)
+        differs = predicted != automaton.says[automaton.path(letters)]
         return letters[: int(differs.argmax())]
 
 
 def _automaton(hypothesis: Any, model: TrainedModel) -> Automaton:
     """AALpy's as ours, minimal."""
+    # `minimize` starts at state 0.
     states = [hypothesis.initial_state]
     states += [state for state in hypothesis.states if state is not hypothesis.initial_state]
     numbers = {id(state): number for number, state in enumerate(states)}
@@ -279,7 +288,7 @@ def _result(oracle: _Oracle, ended: str | None) -> LearnedAutomaton:
         tried_length=answers.tried_length,
         empty_given=answers.empty_given,
         empty_known=bool(model.problem.knows(TokenStrings.of_lists(model.num_letters, [()]))[0]),
-        asked=answers.asked,
+        asked=answers.num_asked,
         longer=longer,
         longest=longest,
         language=oracle.language,
@@ -296,6 +305,7 @@ def _error(oracle: _Oracle, ended: str | None) -> Letters | None:
     answers = oracle.answers
     if ended is None and oracle.language is not None:
         differs = _shortest(oracle.rounds[-1].automaton, oracle.language, answers)
+        # A string too long to be asked is no known error of the model.
         if differs is None or len(differs) <= answers.longest:
             return differs
     errors = differences(answers, answers.wrong, int(answers.empty_given))
@@ -308,6 +318,7 @@ def _longer(answers: ModelAnswers) -> tuple[int, int]:
     longest = 0
     for strings, _ in chain(answers.batches, [answers.singles]):
         longest = max(longest, int(strings.lengths.max(initial=0)))
+        # Batches are padded to widths of their own, so only the letters are compared.
         rows = zip(strings.letters, strings.lengths.tolist(), strict=True)
         distinct.update(row[:length].tobytes() for row, length in rows)
     return len(distinct), longest
@@ -317,7 +328,7 @@ def _on_test(automaton: Automaton, answers: ModelAnswers) -> tuple[float, int]:
     """On which share of the test strings it says what the model says, and how many of its errors
     it makes.
     """
-    said = automaton.says[automaton.states(answers.test)]
-    same = said == answers.test_answers
+    outputs = automaton.says[automaton.states(answers.test)]
+    same = outputs == answers.test_answers
     wrong = answers.wrong(answers.test, answers.test_answers)
     return float(same.mean()) if len(same) else 1.0, int((wrong & same).sum())

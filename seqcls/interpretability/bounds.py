@@ -74,6 +74,7 @@ class Block(NamedTuple):
         with np.errstate(divide="ignore"):
             scores = self.scores + np.log(occurrences)[..., None, :]
         highest = scores.max(axis=-1, keepdims=True)
+        # Where nothing can be attended to, all scores are -inf, and their differences NaN.
         weights = np.exp(scores - np.where(np.isfinite(highest), highest, 0))
         total = weights.sum(axis=-1, keepdims=True)
         weights /= np.where(total == 0, 1, total)
@@ -90,6 +91,7 @@ def block_of(model: TrainedModel) -> Block:
     config = model.config
     weights = {name: value.astype(np.float64) for name, value in model.weights.items()}
     names = ["embedding", *(f"blocks.0.attention.{x}" for x in ("scores", "value"))]
+    # Without positions a token has the same scores and value in every string: one is enough.
     seen = states(model, from_counts(model, np.ones((1, model.num_letters))), names)
     embedding, scores, values = (seen[name][0].numpy() for name in names)
     size = (config.num_attention_heads, config.attention_head_size, config.hidden_size)
@@ -97,7 +99,9 @@ def block_of(model: TrainedModel) -> Block:
     offsets = np.zeros(len(units))
     if config.has_norms:
         coordinates, inner = np.eye(config.hidden_size), units
+        # The norm's weight and centering go into the units, so that the division alone is left.
         units = inner * weights["blocks.0.feed_forward_norm.weight"]
+        # LayerNorm subtracts the mean and adds a bias; RMSNorm does neither.
         if config.layer_norm == "nn":
             coordinates = coordinates - 1 / config.hidden_size
             units = units - units.mean(axis=1, keepdims=True)
@@ -127,18 +131,22 @@ def logit_bounds(block: Block, corners: Corners) -> Bounds:
             np.sqrt((y**2).mean(axis=1, keepdims=True) + block.norm[1]) for y in (nearest, furthest)
         )
         units = Bounds(
+            # The smaller divisor takes a number further from 0, on either side.
             units.low / np.where(units.low < 0, low, high),
             units.high / np.where(units.high < 0, high, low),
         )
     units = Bounds(units.low + block.offsets, units.high + block.offsets)
+    # GELU is least at the point of the range nearest to its minimum.
     least = gelu(np.clip(LEAST_GELU, units.low, units.high))
     most = np.maximum(gelu(units.low), gelu(units.high))
+    # A negative coefficient makes an upper bound of a unit's lower one.
     up, down = np.maximum(block.coefficients, 0), np.minimum(block.coefficients, 0)
     low = direct.low[:, 0] + least @ up + most @ down
     high = direct.high[:, 0] + most @ up + least @ down
     if block.norm is None:
         tighter = _mean_value(block, corners, units)
         low, high = np.maximum(low, tighter.low), np.minimum(high, tighter.high)
+    # Rounding grows with the summands, which may cancel, not with their sum.
     magnitude = 1 + np.abs(direct.low[:, 0]) + np.abs(direct.high[:, 0])
     magnitude += (np.abs(units.low) + np.abs(units.high)) @ np.abs(block.coefficients)
     return Bounds(low - ROUNDING * magnitude, high + ROUNDING * magnitude)
@@ -159,8 +167,10 @@ def _mean_value(block: Block, corners: Corners, units: Bounds) -> Bounds:
     extreme = gelu_slope(np.array(STEEPEST))
     dips = (units.low < -STEEPEST) & (units.high > -STEEPEST)
     peaks = (units.low < STEEPEST) & (units.high > STEEPEST)
+    # GELU's slope at -x is 1 less its slope at x.
     least = np.where(dips, 1 - extreme, np.minimum(low, high))
     greatest = np.where(peaks, extreme, np.maximum(low, high))
+    # The gradient is taken in the middle of each range; the radius bounds what that misses.
     middle, radius = (least + greatest) / 2, (greatest - least) / 2
     gradient = block.direct + (middle * block.coefficients) @ block.units
     change = (away * gradient[:, None, None]).sum(axis=-1)

@@ -69,13 +69,14 @@ from seqcls.results import Cause
 from seqcls.shortcuts import READERS, agreement_of, read_test
 from seqcls.strings.token_strings import TokenStrings
 
-AGREES = 0.99
-FORMAL, LEAST_KAPPA = 0.95, 0.5
+# The shares that the vocabulary states in words: `mechanisms.CAUSES`.
+RULE_AGREEMENT = 0.99
+FORM_AGREEMENT, LEAST_KAPPA = 0.95, 0.5
 
 CONTROLS = 20
 """Rightly answered strings on which an intervention is tried beside the error."""
 
-DRAWN = 32
+DRAWN_STRINGS = 32
 """Strings of the other label, and as many orders of the same letters, that are tried."""
 
 ALL_HEADS = "all heads"
@@ -133,11 +134,13 @@ def _language_causes(
     shortest = shortest_short_error(model, short, test)
     row_of = {text: row for row, text in enumerate(texts)}
     causes: dict[str, AttributedError] = {}
+    # What is right in double precision needs no other cause, so rounding is tried first.
     for find in (_find_rounding, _order_not_seen):
         causes |= find(model, [x for x in picked if x not in causes])
     left = [x for x in dict.fromkeys(picked) if x not in causes]
     labels = {x: bool(test.labels[row_of[x]]) for x in left}
     if shortest is None:
+        # A model that fails on short strings, too, does not fail for their length.
         causes |= _find_dilution(model, test, texts, labels)
     causes |= _on_one_letter(model, {x: y for x, y in labels.items() if x not in causes})
     groups = [
@@ -151,6 +154,7 @@ def _language_causes(
     unseen = _first_not_seen(model.problem, short)
     for string in (x for x in labels if x not in causes):
         row = row_of[string]
+        # Groups are in the order of `CAUSES`, of which the first that holds is told.
         first = next((cause for cause, holds in groups if holds[row]), None)
         kind = "false positives" if test.predicted[row] else "false negatives"
         if first is not None:
@@ -168,6 +172,7 @@ def _language_causes(
 
 def _find_rounding(model: TrainedModel, strings: Sequence[str]) -> dict[str, AttributedError]:
     """The errors that are none in double precision."""
+    # Nothing is more exact to compare double precision with.
     if not strings or model.config.precision == "float64":
         return {}
     exact = model.config.model_copy(update={"precision": "float64"})
@@ -202,6 +207,7 @@ def _first_not_seen(problem: Problem, tried: TriedStrings) -> Letters | None:
         return None
     _, rows = np.unique(tried.strings.counts, axis=0, return_inverse=True)
     positive = np.bincount(rows, tried.labels)[rows]
+    # Strings with the same counts have both labels: some are positive, not all.
     unseen = np.flatnonzero(tried.wrong & (positive > 0) & (positive < np.bincount(rows)[rows]))
     if not len(unseen):
         return None
@@ -213,14 +219,16 @@ def same_letters_other_label(problem: Problem, letters: Sequence[int]) -> Letter
     """A string with the same letters and the other label, where one is found.
 
     A model that sees counts alone answers both alike, so it is wrong on one of them, whatever it
-    has learned. None says only that none was found among `DRAWN` strings of the other label, as
+    has learned. None says only that none was found among `DRAWN_STRINGS` of the other label, as
     many orders of these letters, and these in the order of the alphabet.
     """
     task, alphabet = problem.language, len(problem.task.alphabet)
     given = TokenStrings.of_lists(alphabet, [letters])
     label = bool(task.labels(given)[0])
+    # A fixed seed, so that the same error has the same cause each time.
     generator = np.random.default_rng(0)
-    shuffled = [tuple(generator.permutation(letters).tolist()) for _ in range(DRAWN)]
+    shuffled = [tuple(generator.permutation(letters).tolist()) for _ in range(DRAWN_STRINGS)]
+    # Sorted letters are often what a language of ordered letters asks for, and seldom drawn.
     others = [tuple(sorted(letters)), *_with_label(problem, len(letters), not label), *shuffled]
     ordered = TokenStrings.of_lists(alphabet, others)
     # What has no known label is no such string.
@@ -235,7 +243,7 @@ def _with_label(problem: Problem, length: int, positive: bool) -> tuple[Letters,
     if not task.has(length, positive):
         return ()
     generator = np.random.default_rng(1)
-    drawn = (task.draw(generator, length, positive) for _ in range(DRAWN))
+    drawn = (task.draw(generator, length, positive) for _ in range(DRAWN_STRINGS))
     return tuple({tuple(string.tolist()): None for string in drawn})
 
 
@@ -251,6 +259,7 @@ def _find_dilution(
         labels: of errors.
     """
     lengths = test.strings.lengths
+    # Attention between all pairs of tokens has to fit into memory.
     fits = (lengths > longest_trained(model)) & (lengths <= MAX_LENGTH)
     right = np.flatnonzero(fits & ~test.wrong).tolist()
     rows = [right[place] for place in spread_evenly(len(right), CONTROLS)]
@@ -264,6 +273,7 @@ def _find_dilution(
         string = read_string(model, model.letters(text), labels[text])
         if (found := find_dilution(model, string)) is None:
             continue
+        # Whether right answers stay right depends on the heads alone: it is tried once for each.
         if found.heads not in spares:
             spares[found.heads] = leaves_right(model, controls, found.heads)
         if spares[found.heads] and len(found.heads) > 1:
@@ -271,6 +281,7 @@ def _find_dilution(
         elif spares[found.heads]:
             ((block, head),) = found.heads
             about = [" by ".join(find_outnumbered(model, string, found.heads[0]) or ())]
+            # The only block needs no name, unless nothing else is said.
             about += [f"block {block}"] if model.config.num_blocks > 1 or not about[0] else []
             causes[text] = AttributedError(text, DILUTION, head, ", ".join(filter(None, about)))
     return causes
@@ -285,6 +296,7 @@ def _on_one_letter(model: TrainedModel, labels: dict[str, bool]) -> dict[str, At
         string = read_string(model, model.letters(text), label)
         found = [x for x in find_one_letter(model, string) if (x.logit_with > 0) == label]
         if found:
+            # Of several interventions that turn the answer, the one that moves the logit furthest.
             best = max(found, key=lambda x: abs(x.logit_with - x.logit))
             about = f"{best.letter}, none on {best.by}"
             causes[text] = AttributedError(text, ONE_LETTER, best.head, about)
@@ -304,7 +316,8 @@ def _rule(model: TrainedModel, test: TriedStrings, short: TriedStrings) -> Itera
         constant = text.startswith("always")
         predicts = holds(test.strings)
         share = agreement(text, predicts, test.predicted, test.times).agreement
-        if share < (1 if constant else AGREES) or share <= most:
+        # Rules come simplest first, so one that is only as good changes nothing.
+        if share < (1 if constant else RULE_AGREEMENT) or share <= most:
             continue
         same = predicts == test.predicted
         same_of_short = holds(short.strings) == short.predicted
@@ -312,7 +325,7 @@ def _rule(model: TrainedModel, test: TriedStrings, short: TriedStrings) -> Itera
             alike for alike in (same[test.wrong], same_of_short[short.wrong]) if len(alike)
         ]
         # Of a model that answers no short string, since its logits are NaN, no rule is claimed.
-        agrees = len(same_of_short) > 0 and same_of_short.mean() >= AGREES
+        agrees = len(same_of_short) > 0 and same_of_short.mean() >= RULE_AGREEMENT
         if agrees and all(alike.mean() >= EXPLAINS for alike in explained):
             best = AttributedError("", CONSTANT if constant else RULE, None, text, share), same
             most = share
@@ -324,6 +337,7 @@ def _form(model: TrainedModel, test: TriedStrings, texts: Sequence[str]) -> Iter
     """The errors of the reader that agrees best with the model, if any agrees nearly always."""
     problem = model.problem
     within = np.isin(test.strings.lengths, problem.train.lengths)
+    # Without errors there, readers' errors have nothing to agree with.
     if not (test.wrong & within).any():
         return
     every = distinct_test_strings(problem.test).test_set.texts
@@ -336,7 +350,7 @@ def _form(model: TrainedModel, test: TriedStrings, texts: Sequence[str]) -> Iter
         errs = ~shortcut.right[numbers]
         own = (test.labels[within], test.wrong[within], errs[within], test.times[within])
         agrees = agreement_of(*own)
-        if agrees.share >= FORMAL and agrees.low >= LEAST_KAPPA:
+        if agrees.share >= FORM_AGREEMENT and agrees.low >= LEAST_KAPPA:
             interval = f"{agrees.low:.2f} to {agrees.high:.2f}"
             text = f"{READERS[shortcut.reader]}, kappa {agrees.kappa:.2f} ({interval})"
             found.append((agrees.kappa, text, agrees.share, errs & test.wrong))

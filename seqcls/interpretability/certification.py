@@ -60,6 +60,7 @@ def divide(block: Block, support: tuple[int, ...], most_cls: float) -> Cells:
     is spent. The bounds hold for all strings with at most `most_cls` tokens of `CLS` to a letter,
     at least 1 / `most_cls` letters; with 0 they are bounds of the limits.
     """
+    # The whole simplex first: at each of its corners there is one letter alone.
     corners, volume = np.eye(len(support))[None], np.ones(1)
     done = list[tuple[np.ndarray, ...]]()
     seen = 0
@@ -67,13 +68,16 @@ def divide(block: Block, support: tuple[int, ...], most_cls: float) -> Cells:
         check()
         seen += len(corners)
         occurrences = np.zeros((*corners.shape[:2], block.scores.shape[1]))
+        # `CLS` is token type 0; the letters follow.
         occurrences[:, :, [1 + letter for letter in support]] = corners
         ends = [outputs := block.attend(occurrences)]
+        # Any share of `CLS` in between lies in the hull of these corners without it and with most.
         if most_cls:
             occurrences[:, :, 0] = most_cls
             ends.append(block.attend(occurrences))
         bounds = logit_bounds(block, np.concatenate(ends, axis=1))
         settled = (bounds.low > 0) | (bounds.high <= 0) | (bounds.high - bounds.low < RESOLVED)
+        # The simplex of one letter is a point, which no cut makes smaller.
         settled |= seen > MAX_CELLS or len(support) == 1
         done.append(tuple(x[settled] for x in (corners, volume, *bounds)))
         if settled.all():
@@ -209,6 +213,7 @@ def certify(model: TrainedModel, *, least_length: int | None = None) -> Certific
         left_out.append(f"more than {MAX_LETTERS} letters")
     proofs = []
     for support in small[:MAX_SUPPORTS]:
+        # In the limit `CLS` has no share of the string.
         limits = cells = divide(block, support, 0.0)
         if not model.config.no_attend_cls:
             cells = divide(block, support, 1 / length)
@@ -225,12 +230,14 @@ def prove(
     proved, in_the_end = cells.judge(label), limits.judge(label)
     share = margin = None
     if (proved == 1).all():
+        # The bound nearer to 0 is the lower one of a positive logit, the upper one of a negative.
         margin = float(np.abs(cells.low if label else cells.high).min())
     if label:
         # Each required letter has at most so much in what is not proved right.
         required = [support.index(x) for x in model.problem.required_letters]
         greatest = cells.corners[proved < 1][:, :, required].max(axis=1).min(axis=1)
         share = float(greatest.max(initial=0))
+        # The required letters' shares sum to 1 at most, so not all of them can have more.
         share = share if share * len(required) < 1 else None
     right, wrong, unproved = (float(cells.volume[proved == x].sum()) for x in (1, -1, 0))
     last = [float(limits.volume[in_the_end == x].sum()) for x in (1, -1)]
@@ -243,6 +250,7 @@ def prove(
 
 
 def _claim(proved: Proved, in_the_end: Proved) -> Claim:
+    # All cells have the same sign, and none is open.
     if abs(proved.sum()) == len(proved):
         return "certified right" if proved[0] > 0 else "certified wrong"
     if abs(in_the_end.sum()) == len(in_the_end):
@@ -268,12 +276,12 @@ def _intervals(cells: Cells, proved: Proved) -> tuple[ShareInterval, ...]:
 
 
 def _proof_text(proof: SupportProof) -> str:
-    said = [f"strings of {' and '.join(proof.letters)} ({sign(proof.label)}): {proof.claim}"]
+    clauses = [f"strings of {' and '.join(proof.letters)} ({sign(proof.label)}): {proof.claim}"]
     if proof.margin is not None:
         least = format_decimal(round_digits(proof.margin, up=False))
-        return f"{said[0]}, the logit at least {least} from zero"
+        return f"{clauses[0]}, the logit at least {least} from zero"
     if proof.claim == "certified wrong":
-        return said[0]
+        return clauses[0]
     if len(proof.letters) > 1:
         proved, in_the_end = (
             f"right for at least {_share(right)} of all proportions, wrong for at least "
@@ -283,18 +291,19 @@ def _proof_text(proof: SupportProof) -> str:
                 (proof.right_in_the_end, proof.wrong_in_the_end),
             )
         )
-        said.append(f"{proved}, at most {_share(proof.open, up=True)} not proved")
+        clauses.append(f"{proved}, at most {_share(proof.open, up=True)} not proved")
         if in_the_end != proved:
-            said.append(f"as they grow without bound, {in_the_end}")
+            clauses.append(f"as they grow without bound, {in_the_end}")
     if wrong := [_within(x) for x in proof.intervals if x.right is False]:
-        said.append(f"wrong where the share of {proof.letters[0]} is {' and '.join(wrong)}")
+        clauses.append(f"wrong where the share of {proof.letters[0]} is {' and '.join(wrong)}")
     if proof.safe_share:
         share = _end(proof.safe_share, up=True)[1]
-        said.append(f"right wherever each required letter has more than {share}")
-    return "; ".join(said)
+        clauses.append(f"right wherever each required letter has more than {share}")
+    return "; ".join(clauses)
 
 
 def _share(x: float, *, up: bool = False) -> str:
+    # Rounded to hundredths of a percent, anything beyond would read as nothing or all.
     if 1e-4 <= x <= 1 - 1e-4:
         toward = ROUND_CEILING if up else ROUND_FLOOR
         return percent(float(Decimal(x).quantize(Decimal("1e-4"), toward)))
@@ -313,6 +322,7 @@ def _within(interval: ShareInterval) -> str:
 
 def _end(x: float, *, up: bool, digits: int = 3) -> tuple[Decimal, str]:
     """A share, rounded up or down, and how it is written."""
+    # Near 1 the first three digits say nothing: what is missing is written.
     if 0 < 1 - x < 1e-3:
         rest = round_digits(1 - x, up=not up, digits=digits)
         return 1 - rest, f"1 - {format_decimal(rest)}"

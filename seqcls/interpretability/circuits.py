@@ -63,9 +63,11 @@ def circuits(model: TrainedModel) -> tuple[Circuits, ...]:
     with torch.no_grad():
         for part, state in plain.parts().items():
             name = state.removesuffix(".mixed_value")
+            # A head's recorded state is named after the module that attends.
             mixer = plain.get_submodule(name) if part.kind == "head" else None
             attention = getattr(mixer, "attention", mixer)
             sees_picture = bool(plain.config.picture) and part.which != ""
+            # Keys of a picture are no tokens, which rows and columns could be called by.
             if isinstance(attention, Attention) and not sees_picture:
                 found.append(_circuits(model, part, name, attention))
     if not found:
@@ -145,6 +147,7 @@ def letter_orders(model: TrainedModel, letters: Letters, orders: int, seed: int)
         logits = model.ask_all(rows).score.tolist()
     else:
         logits = [float(inside.run(model, inside.read(model, [row]))) for row in rows]
+    # An order that is no input has no score.
     known = [x for x in logits if not math.isnan(x)]
     spread = max(known) - min(known) if known else math.nan
     return Orders(tuple(map(model.text, rows)), tuple(logits), spread)

@@ -60,6 +60,7 @@ def removals(model: TrainedModel, counts: Counts) -> tuple[Removal, ...]:
 
 def additions(model: TrainedModel, counts: Counts) -> tuple[Removal, ...]:
     """For each letter that occurs, the fewest copies to add for another answer, up to a million."""
+    # A letter that does not occur stays out of it: its end is 0.
     return _changes(model, counts, tuple(count and count + MAX_ADDED for count in counts))
 
 
@@ -77,6 +78,7 @@ def minimal_string(model: TrainedModel, counts: Counts) -> MinimalString:
     while undecided:
         check()
         letter = undecided.pop(0)
+        # Without a required letter a false negative would be a true one.
         least = int(not wrong and letter in required)
         fewest = _first(model, left, letter, least, left[letter], wrong)
         if fewest is not None and fewest < left[letter]:
@@ -114,6 +116,7 @@ def _first(
 ) -> int | None:
     """The first number of a letter on the way from one to another that is answered so, if any."""
     span = abs(end - start)
+    # A count may be a million away, and not every number on the way can be tried.
     far = np.geomspace(1, max(span, 1), SPARSE).round()
     away = np.unique(np.append(np.arange(min(span, DENSE) + 1), far[far <= span]).astype(np.int64))
     numbers = start + away * (1 if end > start else -1)
@@ -123,6 +126,7 @@ def _first(
     if not len(found):
         return None
     before, place = numbers[max(found[0] - 1, 0)], numbers[found[0]]
+    # Numbers between the two were skipped, and may be answered so as well.
     if abs(place - before) > 1:
         return _first(model, counts, letter, int(before), int(place), answer)
     return int(place)
@@ -130,6 +134,7 @@ def _first(
 
 def _are_indifferent(model: TrainedModel, counts: Counts, letters: tuple[int, ...]) -> bool:
     """Whether all numbers of these letters that are tried, up to all, have the same answer."""
+    # All combinations are tried, so the more letters the fewer numbers of each.
     points = int(MAX_TRIED ** (1 / len(letters)))
     axes: list[Int64[np.ndarray, " number"]] = []
     for count in (counts[letter] for letter in letters):

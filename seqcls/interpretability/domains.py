@@ -43,6 +43,7 @@ def affordable_length(num_letters: int, limit: int = MAX_STRINGS, longest: int =
 
 def strings_of_length(num_letters: int, length: int) -> TokenStrings:
     """All strings of one length in the order of the alphabet."""
+    # A string's number in base `num_letters` has its letters as digits.
     powers = num_letters ** np.arange(length - 1, -1, -1, dtype=np.int64)
     letters: UInt8[np.ndarray, "string position"]
     letters = (np.arange(num_letters**length)[:, None] // powers % num_letters).astype(np.uint8)
@@ -75,6 +76,7 @@ def inputs_by_length(
             yield length, known.take(np.flatnonzero(known.lengths == length))
         return
     letters, task, total = len(problem.task.alphabet), problem.task, 0
+    # Such a task lists its inputs itself, which are few among all strings.
     apart = isinstance(task, AtEveryPlace) and not problem.kind.every_string
     if not apart:
         longest = affordable_length(letters, max_strings, longest)
@@ -123,6 +125,7 @@ def obstacle(problem: Problem, needs: Needs = "one block") -> str | None:
             reason = f"{field}={getattr(network, field)!r}: this analysis is of models with {words}"
     if reason is not None or needs == "states":
         return reason
+    # Analyses of what a model computes, "states", hold whatever is right.
     if problem.unknown_labels is not None:
         return problem.unknown_labels
     if not isinstance(problem.task, CountTask):
@@ -160,6 +163,7 @@ def multisets_differ(problem: Problem) -> str | None:
 
 def num_multisets(num_letters: int, max_length: int) -> int:
     """How many multisets of 1 to `max_length` letters there are."""
+    # One more kind of letter fills up what is missing to the length; the empty string is left out.
     return math.comb(num_letters + max_length, num_letters) - 1
 
 
@@ -212,6 +216,7 @@ class TriedStrings:
 
     @property
     def predicted(self) -> Bool[np.ndarray, " string"]:
+        # There are two answers, so a wrong one is the other label.
         return np.asarray(self.labels ^ self.wrong)
 
 
@@ -251,6 +256,7 @@ def shortest_short_error(model: TrainedModel, *tried: TriedStrings) -> Letters |
         tried: where to look besides the strings of the training's first epoch.
     """
     sampler = model.problem.longest_train
+    # Of long trained lengths only what training draws can be tried, not all strings.
     trained = stream(sampler).epoch(0).strings.take(slice(MAX_TRAINED))
     strings: list[Letters] = []
     for sample in (*tried, _ask(model, trained)):
@@ -272,6 +278,7 @@ def _ask(model: TrainedModel, strings: TokenStrings) -> TriedStrings:
 
 def _all_short(model: TrainedModel) -> TokenStrings:
     problem, letters = model.problem, model.num_letters
+    # Training on the empty string alone would leave no string to try.
     longest = max(problem.train.lengths[-1], 1)
     if multisets_differ(problem) is None and num_multisets(letters, longest) < MAX_SHORT:
         return TokenStrings.of_counts(letters, multisets_of(problem, longest))

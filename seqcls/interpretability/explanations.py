@@ -130,6 +130,7 @@ def explain(model: TrainedModel, string: str) -> Explanation:
         counts=counts,
         label=label,
         logit=logit,
+        # The exponential of 710 overflows; long before that the probability is 0.
         probability=1 / (1 + math.exp(-logit)) if logit > -700 else 0.0,
         error=("false negative" if label else "false positive") if failed else None,
         heads=tuple(
@@ -149,10 +150,12 @@ States = dict[str, Float[np.ndarray, "..."]]
 def _head(model: TrainedModel, states: States, counts: tuple[int, ...], head: int) -> HeadReading:
     """What a head makes of a string, whose token types are `CLS` and the letters."""
     names = ("CLS", *model.tokenizer.alphabet)
+    # Query 0 is `CLS`, where the answer is read.
     scores, weights = (states[f"blocks.0.attention.{x}"][0, head, 0] for x in ("scores", "weights"))
     values, mixed = (states[f"blocks.0.attention.{x}"][0, head] for x in ("value", "mixed_value"))
     size = model.config.attention_head_size
     output = model.weights["blocks.0.attention.output.weight"].astype(np.float64)
+    # The output matrix has the heads side by side, as many columns each as a head is wide.
     direct = values @ output[:, head * size : (head + 1) * size].T
     direct = direct @ model.weights["classifier.weight"][0].astype(np.float64)
     order = sorted(range(1, len(names)), key=lambda x: -scores[x])
@@ -199,10 +202,10 @@ def _near_values(
 
 # In plain sentences, each with the numbers to check it by.
 
-HEADS_TOLD = 2
+MAX_SHOWN_HEADS = 2
 """Heads that are described where no mechanism names one."""
 
-LETTERS_TOLD = 4
+MAX_SHOWN_LETTERS = 4
 """Letters of each head that are; all are in the data."""
 
 
@@ -274,23 +277,28 @@ def _what(explanation: Explanation, mechanism: Mechanism) -> str:
 
 def _relevant(explanation: Explanation) -> tuple[HeadReading, ...]:
     mechanism = explanation.mechanism
-    if len(explanation.heads) > HEADS_TOLD and mechanism is not None and mechanism.head is not None:
+    # Of many heads the one that the cause names says the most.
+    if (
+        len(explanation.heads) > MAX_SHOWN_HEADS
+        and mechanism is not None
+        and mechanism.head is not None
+    ):
         return (explanation.heads[mechanism.head],)
-    return explanation.heads[:HEADS_TOLD]
+    return explanation.heads[:MAX_SHOWN_HEADS]
 
 
 def _describe_head(explanation: Explanation, head: HeadReading) -> str:
-    sentence = f"Head {head.head} attends to {', then to '.join(head.order[:LETTERS_TOLD])}"
+    sentence = f"Head {head.head} attends to {', then to '.join(head.order[:MAX_SHOWN_LETTERS])}"
     if head.gaps:
         gaps = (
             f"{gap.over} outscores {gap.under} by {number(gap.gap)}, so one {gap.over} weighs as "
             f"much as {number(gap.outweighed_by)} {gap.under}'s"
-            for gap in head.gaps[: LETTERS_TOLD - 1]
+            for gap in head.gaps[: MAX_SHOWN_LETTERS - 1]
         )
         sentence += f": {'; '.join(gaps)}"
     weights = (
         f"{number(seen.weight)} on {_some(explanation, seen.kind)}"
-        for seen in head.seen[: LETTERS_TOLD + 1]
+        for seen in head.seen[: MAX_SHOWN_LETTERS + 1]
     )
     return (
         f"{sentence}. Here its attention is {', '.join(weights)}." if head.seen else f"{sentence}."
@@ -346,6 +354,7 @@ def _several(number_of: int, letter: str) -> str:
 
 def _count(explanation: Explanation, token_type: str | None) -> int:
     """How many of a token type the string has; there is one `CLS`."""
+    # The report's tasks are over the first letters of the alphabet.
     letters = dict(zip(ascii_lowercase, explanation.counts, strict=False))
     return letters.get(token_type or "", 1)
 

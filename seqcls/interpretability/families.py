@@ -33,6 +33,7 @@ from seqcls.text import count
 MAX_FIXED = 10**12
 """The largest count that is not free: sums of them stay far within the integers of an array."""
 
+# A group in brackets or a token, then its count; doubled braces are for `str.format`.
 _PIECE = r"(?:<((?:[^<>{{}}]|\{{[<>{{}}]\}})+)>|({token}))(?:\{{([a-z]|[1-9][0-9]*)\}})?"
 _FREE = re.compile(r"\{([a-z])\}")
 
@@ -149,9 +150,11 @@ class Range(NamedTuple):
     """Values of each free count, where there is one, and where there are two."""
 
 
-BY_COUNTS = Range(10**6, 10**18, (241, 61))
-BY_STRINGS = Range(2_000, 10_000, (40, 14))
-OF_OUTPUTS = Range(400, 400, (30, 12))
+# By counts a string costs the same at every length; with two free counts all pairs of
+# points are tried, 61 x 61 of them.
+COUNT_RANGE = Range(10**6, 10**18, (241, 61))
+STRING_RANGE = Range(2_000, 10_000, (40, 14))
+OUTPUT_RANGE = Range(400, 400, (30, 12))
 """At most: of inputs twice as many tokens as the longest test input has are tried, but 60."""
 
 
@@ -216,6 +219,7 @@ class FamilyAnswers(NamedTuple):
     @property
     def changes(self) -> list[tuple[Member, Member]]:
         """Neighbors along the last free count that differ."""
+        # Outputs of two strings are hardly ever the same, right or wrong.
         what = "is_right" if self.of_outputs else "output"
         pairs = (pair for row in self.rows for pair in pairwise(row))
         return [(one, other) for one, other in pairs if getattr(one, what) != getattr(other, what)]
@@ -285,7 +289,7 @@ def answers_along(model: TrainedModel, text: str) -> FamilyAnswers:
     family, problem = parse_family(model.tokenizer, text), model.problem
     by_counts = obstacle(problem, "labels") is None
     of_outputs = problem.lacks("labels") is not None
-    far = BY_COUNTS if by_counts else OF_OUTPUTS if of_outputs else BY_STRINGS
+    far = COUNT_RANGE if by_counts else OUTPUT_RANGE if of_outputs else STRING_RANGE
     tokens = far.tokens
     if of_outputs:
         tokens = min(max(2 * problem.test.lengths[-1], 60), tokens)
@@ -298,15 +302,18 @@ def answers_along(model: TrainedModel, text: str) -> FamilyAnswers:
     more = len(family.names) - 1
     points = np.geomspace(1, longest, far.points[more]).round()
     grid = tuple(map(int, np.unique(points)))
+    # The coarser grids skip some of the first values.
     first = grid if more else sorted({*grid, *range(1, min(16, longest) + 1)})
     found = FamilyAnswers(family, grid, by_counts, of_outputs)
     found = _ask(model, found, list(product(first, *[grid] * more)))
     _refuse_unanswered(model, found)
     if by_counts and not more:
+        # Without `CLS` and the fixed letters only the proportions of what repeats are left.
         limit = logits(model, np.array(family.free), special=0.0)
         found = found._replace(limit=float(limit[0]))
     # A middle that is no input, or has no places, is tried once.
     tried = set[Values]()
+    # Halving: each pass asks about the middles of all changes at once.
     while (
         middles := {
             (*one.values[:-1], (one.values[-1] + other.values[-1]) // 2)
@@ -329,21 +336,21 @@ def _ask(model: TrainedModel, found: FamilyAnswers, values: Sequence[Values]) ->
         counts = family.counts(np.array(values))
         scores, labels = logits(model, counts), problem.count_task.labels_of_counts(counts)
         # NaN is no answer, and so is wrong.
-        said = np.where(np.isnan(scores), ~labels, scores > 0)
-        targets, outputs = labels.tolist(), said.tolist()
-        is_input = asked = np.ones(len(values), dtype=bool)
+        predicted = np.where(np.isnan(scores), ~labels, scores > 0)
+        targets, outputs = labels.tolist(), predicted.tolist()
+        is_input = was_asked = np.ones(len(values), dtype=bool)
     else:
-        letters = [family.letters(*each) for each in values]
+        letters = [family.letters(*point) for point in values]
         strings = TokenStrings.of_lists(model.num_letters, letters)
         is_input, answers = problem.questions(strings).has_target, model.ask(strings)
-        targets, outputs = model.said(answers.targets), model.said(answers.predicted)
-        scores, asked = answers.score, answers.asked
+        targets, outputs = model.decode(answers.targets), model.decode(answers.predicted)
+        scores, was_asked = answers.score, answers.judged
         if isinstance(answers, OutputAnswers):
             kinds = zip(answers.error_kinds, answers.first_wrong.tolist(), strict=True)
             wrong = dict(zip(answers.errors, kinds, strict=True))
             lengths = answers.target_lengths.tolist()
     members = list(found.members)
-    for row in np.flatnonzero(asked & is_input).tolist():
+    for row in np.flatnonzero(was_asked & is_input).tolist():
         target, output, kind = targets[row], outputs[row], None
         right, length = None, None
         if lengths:
@@ -356,7 +363,7 @@ def _ask(model: TrainedModel, found: FamilyAnswers, values: Sequence[Values]) ->
     return found._replace(
         members=tuple(sorted(members)),
         no_inputs=found.no_inputs + int((~is_input).sum()),
-        no_places=found.no_places + int((is_input & ~asked).sum()),
+        no_places=found.no_places + int((is_input & ~was_asked).sum()),
     )
 
 
@@ -402,6 +409,7 @@ def family_text(found: FamilyAnswers) -> Iterator[str]:
     else:
         yield f"Every {answer} is right."
     rows = found.rows
+    # About seven rows stand for all; the data have each.
     for row in rows[:: max((len(rows) - 1) // 6, 1) if found.by_counts else 1] if first else ():
         yield _row_text(found._replace(members=row))
     if first:
@@ -430,16 +438,16 @@ def family_text(found: FamilyAnswers) -> Iterator[str]:
 def _row_text(row: FamilyAnswers) -> str:
     """What is said of the strings with one value of the first free count."""
     (first, second), one = row.family.names, row.members[0]
-    said = f"{len(row.wrong)} of {len(row.members)} wrong"
+    errors = f"{len(row.wrong)} of {len(row.members)} wrong"
     if row.wrong:
-        said += f", the first with {second} = {row.wrong[0].values[1]:,}"
+        errors += f", the first with {second} = {row.wrong[0].values[1]:,}"
     if row.of_outputs:
-        return f"{first} = {one.values[0]:,}: {said}"
+        return f"{first} = {one.values[0]:,}: {errors}"
     changes = ", ".join(
         f"{sign(bool(after.output))} from {second} = {after.values[1]:,} on"
         for _, after in row.changes
     )
     return (
         f"With {first} = {one.values[0]:,}: {str(one).removeprefix('predicts ')} for {second} = 1; "
-        f"{changes or 'no change shows'}; {said}."
+        f"{changes or 'no change shows'}; {errors}."
     )

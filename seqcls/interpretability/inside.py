@@ -82,6 +82,7 @@ def spell(model: TrainedModel, strings: TokenStrings) -> Iterator[Batch]:
     start, most = 0, min(STRINGS_AT_ONCE, pictures_at_once(config))
     while start < len(strings):
         width = int(strings.lengths[start:].max(initial=0)) + 1
+        # Attention is over pairs of tokens: of longer strings fewer fit.
         end = start + min(max(PAIRS_AT_ONCE // width**2, 1), most)
         ids = read_ids(strings.take(slice(start, end)), config.readout)
         yield Batch(torch.from_numpy(ids).long())
@@ -107,6 +108,7 @@ def from_counts(
     ids, times = (
         torch.from_numpy(x) for x in read_counts(model.problem.network.readout, counts, special)
     )
+    # All strings read the same tokens; only how often each occurs differs.
     return Batch(ids.long().expand(len(counts), -1), times)
 
 
@@ -141,11 +143,13 @@ def states(model: TrainedModel, batch: Batch, names: Sequence[str] = ()) -> dict
     found = dict[str, Tensor]()
 
     def keep(name: str, position: int | None, state: Tensor) -> Tensor:
+        # One position at a time is a step of a state that is recorded whole in the end.
         if position is None and (not names or name in names):
             found[name] = state
         return state
 
     class Keeping(Changing):
+        # A recorder that only changes states asks for none, and would leave these out.
         def aside(self, name: str, make: Callable[[], Tensor]) -> None:
             if not names or self._prefix + name in names:
                 self(name, make())

@@ -43,6 +43,7 @@ ATTENDED = 0.9
 STAYS = 0.9
 """So many of the strings that are answered rightly must still be so under an intervention."""
 
+# A tenth: the missing letter must hardly count where the other one turns the answer.
 DEAF = 0.1
 
 VALUES = "value interference"
@@ -128,6 +129,7 @@ def find_dilution(model: TrainedModel, string: GivenString) -> Diluted | None:
         return None
     network = plain_model(model).config
     every = tuple(np.ndindex(network.num_blocks, network.num_attention_heads))
+    # All heads together are a case of their own only where there are several.
     tried = [(head,) for head in every] + [every] * (len(every) > 1)
     found = [Diluted(*x) for x in zip(tried, run_undiluted(model, string, tried), strict=True)]
     alone = [x for x in found[: len(every)] if (x.logit > 0) == string.label]
@@ -168,6 +170,7 @@ def run_undiluted(
         repeated = Batch(batch.ids.expand(len(rows), -1), counts)
         return [float(x) for x in run(model, repeated, change)]
 
+    # Scores take memory with the square of the length.
     at_once = max(PAIRS_AT_ONCE // batch.ids.shape[1] ** 2, 1)
     starts = range(0, len(tried), at_once)
     return [x for start in starts for x in logits_without(tried[start : start + at_once])]
@@ -190,7 +193,9 @@ def undilute(
     attended = _find_attended(scores, attendable)
     number = (attended * times).sum(dim=1, keepdim=True).clamp_min(1)
     rest = (attendable * times).sum(dim=1, keepdim=True) - number
+    # Never below 1: with fewer others than training has, nothing is diluted.
     odds = (rest / number / others).clamp_min(1).to(scores.dtype)
+    # Adding log x to a score multiplies the token's odds by x.
     return torch.where(attended, scores + odds.log(), scores)
 
 
@@ -203,6 +208,7 @@ def find_outnumbered(
     (block, number), batch = head, string.batch
     names = [f"blocks.{block}.attention.{x}" for x in ("scores", "weights")]
     scores, weights = (x[0, number] for x in states(model, batch, names).values())
+    # A mean is read at every position, so no one query decides.
     query = {"first": 0, "last": -1}.get(plain_model(model).config.readout)
     if query is None:
         return None
@@ -221,6 +227,7 @@ def _find_attended(
     scores: Float[Tensor, "query key"], attendable: Bool[Tensor, "#query key"]
 ) -> Bool[Tensor, "query key"]:
     known = scores.masked_fill(~attendable, -torch.inf)
+    # A share of the greatest weight is a difference of scores: its logarithm.
     return (known >= known.amax(dim=1, keepdim=True) + math.log(ATTENDED)) & attendable
 
 
@@ -275,6 +282,7 @@ def find_one_letter(model: TrainedModel, string: GivenString) -> Iterator[Mechan
     name = _scores_of(0)
     batch = from_counts(model, np.ones((1, model.num_letters)))
     first, alphabet = _first_letter(batch), model.tokenizer.alphabet
+    # The query is `CLS`, at position 0, where the answer is read.
     favorites = states(model, batch, [name])[name][0, :, 0, first:].argmax(dim=1).tolist()
     if (once > 0) == string.label or len(favorites) < 2 or len({*favorites}) > 1:
         return
@@ -284,6 +292,7 @@ def find_one_letter(model: TrainedModel, string: GivenString) -> Iterator[Mechan
         for head, other in np.ndindex(len(favorites), len(others)):
             names = alphabet[letter], alphabet[others[other]]
             words = f"head {head} scored {names[1]} and {names[0]} each as the other"
+            # Only the two scores change places, and in this head alone.
             exchanged = np.arange(batch.ids.shape[1])
             two = [first + letter, first + others[other]]
             exchanged[two] = two[::-1]
@@ -295,6 +304,7 @@ def find_one_letter(model: TrainedModel, string: GivenString) -> Iterator[Mechan
             changed = np.stack([counts, counts])
             changed[0, letter], changed[1, other] = 0, string.length
             without, added = logits(model, changed).tolist()
+            # As many of the missing letter as the string is long are still not seen.
             if abs(added - here) < DEAF * abs(without - here):
                 words = f"every {alphabet[letter]} were deleted"
                 names = alphabet[letter], alphabet[other]
@@ -310,6 +320,7 @@ def _find_values(model: TrainedModel, string: GivenString) -> Iterator[Mechanism
     missing = [x for x in model.problem.required_letters if not string.counts[x]]
     for head, value in enumerate(values[:, first:]):
         for other in missing if there else []:
+            # The letter whose value could best be taken for that of the missing one.
             letter = min(there, key=lambda x: float(np.linalg.norm(value[x] - value[other])))
             put = np.arange(values.shape[1])
             put[first + letter] = first + other
@@ -339,6 +350,7 @@ def _run_changed(
 def _hide(token: int, weights: Float[Tensor, "query key"]) -> Float[Tensor, "query key"]:
     others = weights.index_fill(1, torch.tensor(token), 0)
     total = others.sum(dim=1, keepdim=True)
+    # Where all weight was on the hidden token, nothing is left to share out.
     return others / torch.where(total == 0, 1.0, total)
 
 

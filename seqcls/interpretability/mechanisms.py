@@ -50,6 +50,7 @@ class CauseEntry(NamedTuple):
     speaks of no length, nor of a feature that grows with the length."""
 
 
+# Two entries share this condition, each with its own share.
 _ALIKE = "it says what the model says, on at least {} of the test strings, and makes its errors"
 
 _ERROR_KINDS: dict["ErrorKind", tuple[str, str]] = {
@@ -155,7 +156,7 @@ CAUSES: Mapping[str, CauseEntry] = {
 }
 """Every cause by its name, in the order in which they are tried."""
 
-OF_OUTPUTS = (FIRST_RIGHT, *_ERROR_KINDS)
+OUTPUT_MECHANISMS = (FIRST_RIGHT, *_ERROR_KINDS)
 """Causes of wrong outputs alone."""
 
 BESIDE_NOT_LEARNED = frozenset(name for name, entry in CAUSES.items() if entry.beside_not_learned)
@@ -169,10 +170,12 @@ def sentence_of(mechanism: str, tokens: str, head: float | None = None) -> str:
         tokens: what is stored beside it; may be empty.
         head: None or NaN where it is of no head.
     """
+    # Data frames have NaN for no head, which is not equal to itself.
     about = f"head {head:.0f}: {tokens}" if head is not None and head == head else tokens
     entry = CAUSES.get(mechanism)
     sentence = f"{mechanism[:1].upper()}{mechanism[1:]}: {{about}}" if entry is None else entry[1]
     return (
+        # Without a subject the sentence ends before the place for it.
         sentence.format(about=about) if about else sentence.partition("{about}")[0].rstrip(" ,:(")
     )
 
@@ -233,11 +236,12 @@ def not_learned_text(
     ]
     epochs = len(train_losses)
     if epochs > 1:
+        # Sums over quarters, as the losses of single epochs jump.
         quarter = max(epochs // 4, 1)
         last, before = train_losses[-quarter:], train_losses[-2 * quarter : -quarter]
         falls = "was still" if sum(last) < STILL_FALLS * sum(before) else "was no longer"
         parts.append(f"training loss {falls} falling at the end")
     if epochs:
-        kept = "" if kept_epoch is None else f", epoch {kept_epoch:,} kept"
-        parts.append(f"{epochs:,} epoch{'s' * (epochs > 1)}{kept}")
+        saved = "" if kept_epoch is None else f", epoch {kept_epoch:,} kept"
+        parts.append(f"{epochs:,} epoch{'s' * (epochs > 1)}{saved}")
     return "; ".join(parts)

@@ -94,6 +94,7 @@ def minimal_failing(model: TrainedModel, letters: Sequence[int]) -> Minimal:
 
     def fail(strings: Sequence[Letters]) -> list[bool]:
         nonlocal tried
+        # A string of which nothing is known counts as one that does not fail.
         inputs = [string for string in strings if model.is_input(string)]
         tried += len(inputs)
         wrong = dict(
@@ -112,12 +113,14 @@ def delta_debug(string: Letters, fail: Fail) -> Letters:
         number = min(parts, len(string))
         ends = [len(string) * part // number for part in range(number + 1)]
         pieces = [string[start:end] for start, end in pairwise(ends)]
+        # Of a single token the only piece is the string itself.
         part = _first(fail, [piece for piece in pieces if len(piece) < len(string)])
         if part is not None:
             string, parts = part, 2
             continue
-        part = _first(fail, _without_each(pieces))
+        part = _first(fail, _without_one(pieces))
         if part is not None:
+            # One piece fewer, so that the others keep their size (Zeller & Hildebrandt 2002).
             string, parts = part, max(parts - 1, 2)
         elif parts >= len(string):
             return string
@@ -148,14 +151,15 @@ def shortest_failing(model: TrainedModel, limit: int = MAX_STRINGS) -> Shortest:
     return Shortest((), 0, None, longest, tried)
 
 
-def _without_each(pieces: Sequence[Letters]) -> Iterator[Letters]:
+def _without_one(pieces: Sequence[Letters]) -> Iterator[Letters]:
     for left_out in range(len(pieces)):
-        kept = (piece for number, piece in enumerate(pieces) if number != left_out)
-        yield tuple(letter for piece in kept for letter in piece)
+        remaining = (piece for number, piece in enumerate(pieces) if number != left_out)
+        yield tuple(letter for piece in remaining for letter in piece)
 
 
 def _first(fail: Fail, strings: Iterator[Letters] | Sequence[Letters]) -> Letters | None:
     """The first of the strings that fails."""
+    # The model answers a batch at once; most searches end within the first.
     waiting = list(strings)
     for start in range(0, len(waiting), AT_ONCE):
         batch = waiting[start : start + AT_ONCE]
@@ -266,12 +270,14 @@ def nearest_right(
             check()
             tried += len(batch)
             answers = model.ask_all(batch)
-            turned = ~answers.said(np.asarray(was))
+            # A label may change with the edit, so right alone does not mean another answer.
+            turned = ~answers.are_predicted(np.asarray(was))
             right = answers.right & turned if other_answer else answers.right
             rank = right.astype(int) + (right & turned & prefer_other_answer)
             row = int(rank.argmax())
             if rank[row] > best:
                 best, found = int(rank[row]), batch[row]
+            # Rank 1 is a right answer, 2 a right one that is the other answer as well.
             if best > prefer_other_answer:
                 break
         if best:
@@ -319,6 +325,7 @@ def _rings_among(
     rows = [tuple(row[:length]) for row, length in pairs]
     if same_length:
         rows = [row for row in rows if len(row) == len(string)]
+    # In the order of `edits_of`: replacements, then deletions, then insertions.
     rows.sort(key=lambda row: (len(row) != len(string), len(row) > len(string)))
     away = {
         row: sum(map(ne, row, string)) if same_length else edit_distance(row, string)
@@ -329,6 +336,7 @@ def _rings_among(
 
 
 def _twice(string: Letters, num_letters: int, same_length: bool) -> Iterator[Letters]:
+    # Two edits may undo each other, or come to one.
     seen = {string, *edits_of(string, num_letters, same_length)}
     for once in edits_of(string, num_letters, same_length):
         for twice in edits_of(once, num_letters, same_length):

@@ -25,7 +25,7 @@ from seqcls.interpretability.wording import EMPTY
 from seqcls.kinds.transduction import OutputAnswers, target_lengths
 from seqcls.strings.token_strings import TokenStrings
 
-FEWEST = 5
+MIN_WRONG = 5
 """With fewer wrong outputs nothing is said of them together: it would hold of too many models."""
 
 
@@ -44,7 +44,7 @@ def output_causes(
     at_places = model.problem.at_places
     assert isinstance(judged, OutputAnswers)
     outputs = {tuple(output) for output in judged.outputs}
-    if not at_places and len(outputs) == 1 and len(judged.outputs) >= FEWEST:
+    if not at_places and len(outputs) == 1 and len(judged.outputs) >= MIN_WRONG:
         (output,) = outputs
         about = f"always {model.display(output) or EMPTY}"
         return tuple(AttributedError(string, CONSTANT, None, about) for string in picked)
@@ -65,7 +65,7 @@ def output_causes(
         about = f"{side} the {longest} tokens of the longest target in training"
         if at_places:
             pair = np.array([[judged.predicted[row, position]], [judged.targets[row, position]]])
-            answer, right = model.said(pair)
+            answer, right = model.decode(pair)
             about = f"{answer} for {right}, {side} the {longest} places of training"
         causes[string] = AttributedError(string, kind, None, about)
     return tuple(causes[string] for string in picked)
@@ -80,12 +80,14 @@ def _first_right(
         wrong: all test inputs whose outputs are wrong.
         first_wrong: the position of the first wrong token of those that are looked at.
     """
-    if len(first_wrong) < FEWEST:
+    # Of so few, any number of first tokens could be right by chance.
+    if len(first_wrong) < MIN_WRONG:
         return 0
     # The greatest position that enough of them reach.
     first = int(np.sort(first_wrong)[int(len(first_wrong) * (1 - EXPLAINS) + 1e-9)])
     test, failing = tested_strings(model.problem), set(wrong)
     at_places = model.problem.at_places
+    # The empty prefix is answered, too.
     lengths = test.strings.lengths + 1 if at_places else target_lengths(test.targets)
     longer = [text for text, length in zip(test.texts, lengths, strict=True) if length > first]
     return first if longer and failing.issuperset(longer) else 0

@@ -93,6 +93,7 @@ class Patched(NamedTuple):
     def most_restoring_units(self, most: int) -> list[int]:
         """The sites of so many units at most, those that restore most at any place, in order."""
         units = [row for row, site in enumerate(self.sites) if site.name == "unit"]
+        # NaN marks places that the site does not have.
         reach = np.nan_to_num(np.abs(self.restored)).max(axis=1, initial=0.0)
         return sorted(sorted(units, key=lambda row: -reach[row])[:most])
 
@@ -103,6 +104,7 @@ class Patched(NamedTuple):
         NaN where the two logits are the same, and where the site has no such place.
         """
         distance = self.source_logit - self.base_logit
+        # 0 / 0 is NaN, which is meant: two equal logits have no way between them.
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(distance == 0, np.nan, (self.logits - self.base_logit) / distance)
 
@@ -190,6 +192,7 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
         [inside.read(model, [letters], output and [output]) for output in measure.outputs]
         for letters in (base, source)
     )
+    # The source is run once; its states are put into many runs of the base.
     carried = [inside.states(model, batch) for batch in sources]
     (base_logit,), (base_answer,) = measure.measure([inside.run(model, x) for x in bases])
     (source_logit,), (source_answer,) = measure.measure([inside.run(model, x) for x in sources])
@@ -205,12 +208,14 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
         outputs = []
         for batch, states in zip(bases, carried, strict=True):
             width = batch.ids.shape[1]
+            # A row for each patch, in which one place comes from the source.
             every = torch.eye(width, dtype=torch.bool)[: measure.places][stream]
             parts = [
                 carry_over(model, Batch(batch.ids.expand(len(places), -1)), site, states, places)
                 for places in every.split(_rows_at_once(plain, width))
                 if len(places)
             ]
+            # A site without places still needs outputs of the right shape.
             outputs.append(torch.cat(parts) if parts else inside.run(model, batch)[:0])
         logits[row, stream], answers = measure.measure(outputs)
         flips[row, stream] = (answers == source_answer) & (source_answer != base_answer)
@@ -252,6 +257,7 @@ def carry_over(
         changed = state.clone()
         own, other = site.within(changed), site.within(states[name])[:, at]
         here = places[:, _stream(plain, batch.ids, name)][:, at]
+        # A single unit has no hidden axis.
         own[...] = torch.where(here if own.dim() == 2 else here[..., None], other, own)
         return changed
 
@@ -306,16 +312,17 @@ def _measure_output(model: TrainedModel, base: Sequence[int]) -> _Measure:
     outputs = [right] if written == right else [right, written]
 
     def measure(given: Sequence[Tensor]) -> tuple[np.ndarray, np.ndarray]:
-        of_right, *of_written = (
+        right_scores, *written_scores = (
             log_probabilities(model, x, start, output).numpy()
             for x, output in zip(given, outputs, strict=True)
         )
-        if of_written:
-            margins = of_right - of_written[0]
+        if written_scores:
+            margins = right_scores - written_scores[0]
             return margins, margins > 0
         ids = torch.tensor(token_ids(model, right))
+        # Greedy decoding would write the target where each of its tokens is the likeliest.
         likeliest = writable(given[0][:, start : start + len(ids)]).argmax(dim=-1)
-        return of_right, (likeliest == ids).all(dim=1).numpy()
+        return right_scores, (likeliest == ids).all(dim=1).numpy()
 
     number = "log-probability of the target" + " minus that of the output" * (written != right)
     return _Measure(number, outputs, start + 1, measure)
@@ -323,6 +330,7 @@ def _measure_output(model: TrainedModel, base: Sequence[int]) -> _Measure:
 
 def _rows_at_once(plain: Classifier, width: int) -> int:
     """How many strings of a width are run at once."""
+    # A step takes as long for many strings as for one, so memory is the only bound.
     if plain.steps_through:
         return max(min(width, NUMBERS_AT_ONCE // (width * plain.config.hidden_size)), 1)
     return max(PAIRS_AT_ONCE // max(width * width, 1) if plain.attention() else width, 1)

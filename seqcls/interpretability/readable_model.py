@@ -37,6 +37,7 @@ class Output(NamedTuple):
         return self.letters if self.ended else self.letters[:-1]
 
 
+# Checks of the length, token ids and token names all ask for the same output.
 @lru_cache(maxsize=256)
 def write_output(model: TrainedModel, letters: Letters) -> Output:
     """What a model writes for an input, by the decoding of its configuration.
@@ -68,7 +69,10 @@ def token_ids(model: TrainedModel, output: Output) -> list[int]:
 
 
 def log_probabilities(
-    model: TrainedModel, outputs: Float[Tensor, "string position output"], start: int, of: Output
+    model: TrainedModel,
+    outputs: Float[Tensor, "string position output"],
+    start: int,
+    written: Output,
 ) -> Float[Tensor, " string"]:
     """The log-probability of one output, teacher forced, by what the head gives.
 
@@ -76,7 +80,8 @@ def log_probabilities(
         outputs: at every place of strings that are read with this output.
         start: the place of `SEP`.
     """
-    ids = torch.tensor(token_ids(model, of))
+    # The head at `SEP` predicts the first token of the output, and so on.
+    ids = torch.tensor(token_ids(model, written))
     scores = outputs[:, start : start + len(ids)].log_softmax(dim=-1)
     return scores.gather(-1, ids.expand(len(scores), -1).unsqueeze(-1)).sum(dim=(1, 2))
 
@@ -112,6 +117,7 @@ class Changing(Recorder):
 
     def step(self, name: str, position: int, state: Tensor) -> Tensor:
         """Records like `Recorder.step`, with what becomes of the state."""
+        # A change sees an axis of positions, even where one position is computed.
         return self._change(self._prefix + name, position, state.unsqueeze(1)).squeeze(1)
 
     def within(self, name: str) -> "Changing":
@@ -128,6 +134,7 @@ def plain_network(model: TrainedModel) -> NetworkConfig:
 def plain_model(model: TrainedModel) -> Classifier:
     """The readable model; dropout is off. Made once for a model that is asked much."""
     readable = make_model(plain_network(model)).to(torch.float64)
+    # `from_numpy` shares memory, and what is stored may be read-only.
     weights = {name: torch.from_numpy(value.copy()) for name, value in model.weights.items()}
     load_parameters(readable, weights)
     return readable.eval()
@@ -178,6 +185,7 @@ def check_length(model: TrainedModel, letters: Sequence[int], output: Output | N
     """
     if output is None:
         model.refuse_no_input(letters)
+    # The input is checked first: a model has no output for one that it cannot read.
     prompt = model.problem.kind.prompt_length(len(letters))
     _check_tokens(model, letters, prompt, "")
     if prompt > len(letters):

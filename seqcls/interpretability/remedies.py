@@ -11,7 +11,7 @@ from seqcls.config import (
     ANY_SAMPLER,
     AS_TRAINED,
     COUPLED,
-    PARTS,
+    STRING_PARTS,
     NetworkConfig,
     RunConfig,
     default_fields,
@@ -25,9 +25,9 @@ from seqcls.interpretability.mechanisms import (
     LONGER,
     NOT_FOUND,
     NOT_LEARNED,
-    OF_OUTPUTS,
     ONE_LETTER,
     ORDER,
+    OUTPUT_MECHANISMS,
     ROUNDING,
     RULE,
 )
@@ -98,6 +98,7 @@ def suggestions(
         for remedy in REMEDIES:
             if mechanism in remedy.causes and (few or not remedy.after_few_epochs):
                 for applied in _suggest(problem, mechanism, remedy):
+                    # The cause that is more frequent names the change first.
                     named.setdefault((applied.field, applied.value), applied)
     return tuple(named.values())
 
@@ -114,7 +115,7 @@ def change_fields(config: RunConfig, fields: Mapping[str, Any]) -> RunConfig:
 def named_fields(config: RunConfig) -> dict[str, Any]:
     """The fields to name so that the same configuration is made of them."""
     # Samplers that are left out follow the task.
-    named = {*config.changed, *(f"{part}_sampler" for part in PARTS)} - {"plugins"}
+    named = {*config.changed, *(f"{part}_sampler" for part in STRING_PARTS)} - {"plugins"}
     return {name: getattr(config, name) for name in sorted(named)}
 
 
@@ -123,6 +124,7 @@ def _suggest(problem: Problem, mechanism: str, remedy: Remedy) -> Iterator[Sugge
     if not remedy.where(problem) or field in fields_unread(config):
         return
     values = {x: y(problem) if callable(y) else y for x, y in remedy.change.items()}
+    # A value that is there already is no change.
     new = {x: y for x, y in values.items() if y is not None and y != getattr(config, x)}
     fields = {**named_fields(config), **new}
     if field not in new or obstacle_of(fields) is not None or _is_in_vain(fields, field, mechanism):
@@ -140,6 +142,7 @@ def _is_in_vain(changed: Mapping[str, Any], field: str, mechanism: str) -> bool:
     theory = theory_of(changed).first
     if theory.verdict != "cannot" or not theory.condition:
         return theory.verdict == "cannot"
+    # Theory speaks of networks, and forbids no change of the training alone.
     return mechanism != NOT_LEARNED and field in NetworkConfig.model_fields
 
 
@@ -193,6 +196,7 @@ def _one_more(field: str) -> Value:
 
 
 def _rate(factor: float) -> Value:
+    # One digit reads as a chosen rate, and is as exact as it has to be.
     return lambda problem: float(f"{problem.config.learning_rate * factor:.1g}")
 
 
@@ -204,12 +208,14 @@ def _default(field: str) -> Value:
 def _warm_up(problem: Problem) -> int | None:
     """A twentieth of the steps of the training, where these are many and it has no warm-up."""
     config = problem.config
+    # The last batch of an epoch is a step too, however small.
     steps = -(-problem.train.epoch_size // config.train_batch_size) * config.max_num_epochs
     return None if config.warm_up_steps or steps < MANY_STEPS else int(float(f"{steps / 20:.1g}"))
 
 
 def _longest_tested(problem: Problem) -> int:
-    return 4 * max(problem.sampler(part).lengths[-1] for part in PARTS) + 2
+    # As Ruoss et al. do, who draw from 2,048 places for up to 500 tokens.
+    return 4 * max(problem.sampler(part).lengths[-1] for part in STRING_PARTS) + 2
 
 
 def _near_negatives(problem: Problem) -> str | None:
@@ -385,7 +391,7 @@ REMEDIES = (
     ),
     # To write outputs: other positions, more depth.
     Remedy(
-        OF_OUTPUTS,
+        OUTPUT_MECHANISMS,
         # Coupled places read no draw.
         {"positions": "coupled_marks", "position_draw": _default("position_draw")},
         "Tokens of input and output that belong together share a place, so that what is to be "
@@ -393,14 +399,14 @@ REMEDIES = (
         "Cho et al. 2024, Position Coupling",
     ),
     Remedy(
-        OF_OUTPUTS,
+        OUTPUT_MECHANISMS,
         {"position_draw": "shifted"},
         "Places beyond those of training are trained too where training shifts strings.",
         _HUANG,
         lambda problem: _is_tested_longer(problem) and problem.config.positions == "learned",
     ),
     Remedy(
-        OF_OUTPUTS,
+        OUTPUT_MECHANISMS,
         {"positions": "learned", "position_draw": "shifted"},
         "Places beyond those of training are trained too where they are learned and training "
         "shifts strings.",
@@ -409,7 +415,7 @@ REMEDIES = (
         lambda problem: _is_tested_longer(problem) and problem.config.positions not in COUPLED,
     ),
     Remedy(
-        OF_OUTPUTS,
+        OUTPUT_MECHANISMS,
         {"num_blocks": 2},
         "Two blocks can look up what followed a token in the input; one that copies distinct "
         "tokens was not found.",
@@ -417,7 +423,7 @@ REMEDIES = (
         _copies_in_one_block,
     ),
     Remedy(
-        OF_OUTPUTS,
+        OUTPUT_MECHANISMS,
         {"num_blocks": _one_more("num_blocks")},
         "A further layer can look up what followed a token in the input, or compute more from "
         "token to token; that these outputs need it is not proven.",
@@ -426,7 +432,7 @@ REMEDIES = (
     ),
     # Whatever the cause.
     Remedy(
-        [DILUTION, ONE_LETTER, CONSTANT, RULE, FORM, BEYOND, LONGER, NOT_FOUND, *OF_OUTPUTS],
+        [DILUTION, ONE_LETTER, CONSTANT, RULE, FORM, BEYOND, LONGER, NOT_FOUND, *OUTPUT_MECHANISMS],
         {"min_num_epochs": lambda problem: problem.config.max_num_epochs, "stop_when_right": False},
         "Of most failing seeds training ended after few epochs, once every validation string was "
         "right; trained on, a model may still turn to a rule that goes beyond them.",

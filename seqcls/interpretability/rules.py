@@ -119,6 +119,7 @@ def rules(
     Args:
         predicted: the model's answers, by which bounds are chosen.
     """
+    # Every length is at least 0.
     yield "always positive", _compare(_length, operator.ge, 0)
     yield "always negative", _compare(_length, operator.lt, 0)
     for yes, no, holds in _properties(alphabet):
@@ -155,6 +156,7 @@ def _properties(alphabet: Sequence[str]) -> Iterator[tuple[str, str, Holds]]:
         yield text, f"not: {text}", holds
     for name, values in quantities.items():
         yield f"{name} is odd", f"{name} is even", _compare(values, _leaves, 1)
+    # "More a than b" and "more b than a" are two rules, since both numbers may be the same.
     for pair in combinations(numbers, 2):
         for (one, more), (other, fewer) in (pair, pair[::-1]):
             text = f"more {one} than {other}"
@@ -199,6 +201,7 @@ def _first(strings: TokenStrings) -> Integer[np.ndarray, " string"]:
 def _last(strings: TokenStrings) -> Integer[np.ndarray, " string"]:
     if not strings.letters.shape[1]:
         return _first(strings)
+    # The empty string has padding at 0, which is no letter.
     ends = np.maximum(strings.lengths - 1, 0)
     return np.asarray(strings.letters[np.arange(len(strings)), ends])
 
@@ -220,12 +223,14 @@ def bounds(
 ) -> Iterator[Bound]:
     """The bound that agrees best, with the positive strings above it, and likewise below."""
     known, rows = np.unique(values, return_inverse=True)
+    # A bound between equal values tells nothing apart.
     if len(known) < 2:
         return
     positive = np.bincount(rows, times * predicted, len(known))
     negative = np.bincount(rows, times * ~predicted, len(known))
     # Agreeing with "above the k-th value": negatives up to it, and positives beyond it.
     above = np.cumsum(negative)[:-1] + positive.sum() - np.cumsum(positive)[:-1]
+    # What disagrees with a bound agrees with the opposite one.
     for agreeing, over in ((above, True), (times.sum() - above, False)):
         place = int(agreeing.argmax())
         # The number that is printed is the one that is tried.

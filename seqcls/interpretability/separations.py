@@ -19,7 +19,7 @@ from seqcls.tasks import Task
 
 FOUND_AT, HOLDS_AT = 0.9, 0.75
 
-FEWEST = 5
+MIN_GROUP_SIZE = 5
 """With fewer errors, or right answers, no bound is sought, which would always be found."""
 
 LENGTH = "the length"
@@ -51,7 +51,7 @@ class _Sides(NamedTuple):
 
     @property
     def are_many(self) -> bool:
-        return all(int(rows.sum()) >= FEWEST for rows in (self.errors, *self.right))
+        return all(int(rows.sum()) >= MIN_GROUP_SIZE for rows in (self.errors, *self.right))
 
     @property
     def weights(self) -> Float[np.ndarray, " string"]:
@@ -80,12 +80,14 @@ def separations(
     features = [_features(task, tried) for tried in (test, short)]
     found = []
     for kind in ("", *KINDS):
+        # The first of equals: a feature comes before the length.
         best = max(_find_bounds(kind, (test, short), features), key=lambda x: x[0], default=None)
         if best is not None and (by_length or best[1] != LENGTH):
             _, name, bound = best
             beyond = _sides(kind, test, features[0])[0].errors & bound.says(features[0][name])
             text = f"{kind}: " * bool(kind) + f"{name} is {bound}"
             found.append(Separation(text, name == LENGTH, beyond))
+            # One bound for all errors says more than one for each kind.
             if not kind:
                 break
     return found
@@ -97,6 +99,7 @@ def _find_bounds(
     """Bounds that hold for both, each with how well; of the length last."""
     both = [_sides(kind, strings, values) for strings, values in zip(tried, features, strict=True)]
     for test, short in zip(*both, strict=True):
+        # The strings that chose a bound cannot test it, so the others do.
         for sought, other in ((test, short), (short, test)):
             if not sought.are_many:
                 continue
@@ -112,6 +115,7 @@ def _sides(kind: str, tried: TriedStrings, features: Features) -> list[_Sides]:
     if not kind:
         return [_Sides(tried.wrong, [~tried.wrong], features)]
     answer = kind == KINDS[0]
+    # Answer of the errors: false positives are predicted positive, and their label is negative.
     same_answer, same_label = (
         ~tried.wrong & (tried.labels == label) for label in (answer, not answer)
     )
@@ -122,6 +126,9 @@ def _sides(kind: str, tried: TriedStrings, features: Features) -> list[_Sides]:
 def _features(task: Task, tried: TriedStrings) -> dict[str, np.ndarray]:
     features = task.features(tried.strings)
     named = {
-        f"the number of {x}" if x.endswith("'s") else f"the {x}": v for x, v in features.items()
+        # Features called such as a's are numbers of tokens.
+        f"the number of {x}" if x.endswith("'s") else f"the {x}": v
+        for x, v in features.items()
     }
+    # Last, so that a feature that separates as well is found before.
     return {**named, LENGTH: tried.strings.lengths}

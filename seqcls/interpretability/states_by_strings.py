@@ -198,7 +198,10 @@ def attention_kinds(model: TrainedModel) -> tuple[Kind, ...]:
     plain = plain_model(model)
     kinds: tuple[Kind, ...] = ("cross-attention", "self-attention")
     return tuple(
-        x for x in kinds if _of_decoder(plain, x) and not (x == kinds[0] and plain.config.picture)
+        # A picture has no tokens that could name what is attended to.
+        x
+        for x in kinds
+        if _decoder_weights(plain, x) and not (x == kinds[0] and plain.config.picture)
     )
 
 
@@ -220,7 +223,7 @@ def attention_patterns(
         InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
     plain, config, in_two = plain_model(model), model.config, has_decoder(model)
-    blocks = _of_decoder(plain, kind) if in_two else plain.attention()
+    blocks = _decoder_weights(plain, kind) if in_two else plain.attention()
     if not blocks:
         given = f"attention={config.attention!r} with " if in_two else ""
         raise ConfigError(
@@ -235,10 +238,12 @@ def attention_patterns(
     states = _states(model, letters, output, blocks)
     weights = np.stack([states[block] for block in blocks])
     tokens = tuple(token_names(model, letters, output))
+    # In a hybrid, blocks that attend keep their numbers among all blocks.
     numbers = blocks_of(config.layers, True) or tuple(range(len(blocks)))
     if not in_two:
         return Patterns(tokens, tokens, weights, numbers)
     start = len(letters) + 1
+    # An encoder reads `CLS` and the input, and `SEP` begins what the decoder reads.
     read = tokens[:start] if kind == "cross-attention" else tokens[start:]
     return Patterns(read, tokens[start:], weights, numbers)
 
@@ -253,7 +258,7 @@ def picture_attention(
         InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
     plain = plain_model(model)
-    names = _of_decoder(plain, "cross-attention") if plain.config.picture else ()
+    names = _decoder_weights(plain, "cross-attention") if plain.config.picture else ()
     if not names:
         raise ConfigError(f"architecture={model.config.architecture!r} attends to no picture")
     states = _states(model, letters, None, names)
@@ -261,11 +266,11 @@ def picture_attention(
     return weights.reshape(*weights.shape[:-1], *memory_shape(plain.config))
 
 
-def _of_decoder(plain: Classifier, kind: Kind) -> list[str]:
+def _decoder_weights(plain: Classifier, kind: Kind) -> list[str]:
     """The names of a decoder's weights of a kind, a block each."""
-    of_itself = kind == "self-attention"
+    is_self_attention = kind == "self-attention"
     names = [x for x in plain.attention() if x.startswith("decoder.")]
-    return [x for x in names if (".attention." in x) == of_itself]
+    return [x for x in names if (".attention." in x) == is_self_attention]
 
 
 def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
@@ -280,6 +285,7 @@ def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
     check_length(model, letters)
     kind, tokens = model.problem.kind, ("", *(model.tokenizer.alphabet[x] for x in letters))
     if isinstance(kind, PlacesKind):
+        # Every place has an answer of its own, so one run answers all prefixes.
         outputs = inside.run(model, inside.read(model, [letters]))[0].numpy()
         strings = TokenStrings.of_lists(model.num_letters, [letters])
         targets = kind.targets(model.task, strings)[0].astype(np.int64)
@@ -289,12 +295,14 @@ def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
         )
         margins = kind.place_margins(outputs, targets)
         return Prefixes(tokens, margins, np.array(right, dtype=object), tuple(answers))
-    asked = model.ask_all([tuple(letters[:end]) for end in range(len(letters) + 1)])
-    labels, known = np.array(model.said(asked.targets)), model.problem.knows(asked.strings)
+    answered = model.ask_all([tuple(letters[:end]) for end in range(len(letters) + 1)])
+    labels = np.array(model.decode(answered.targets))
+    known = model.problem.knows(answered.strings)
     if not known.all():
+        # None marks an unknown label, which an array of booleans cannot hold.
         labels = labels.astype(object)
         labels[~known] = None
-    return Prefixes(tokens, asked.score.astype(np.float64), labels)
+    return Prefixes(tokens, answered.score.astype(np.float64), labels)
 
 
 def recurrent_units(
@@ -312,6 +320,7 @@ def recurrent_units(
     start, layers = 0, plain.units()
     if names := plain.decoder_states():
         start, layers = len(letters) + 1, tuple({"state": name} for name in names)
+    # Hybrids name units only where all their recurrent blocks are of one kind.
     if not layers and len({*config.layers} - {"a"}) > 1:
         raise ConfigError(
             f"layers={config.layers!r}: its blocks keep memories of several kinds, which cannot "
@@ -337,11 +346,13 @@ def principal_path(states: Float[np.ndarray, "position hidden"]) -> Path:
 
     With fewer than two directions the others are zero.
     """
+    # The mean of no states is NaN.
     centered = states - states.mean(axis=0, keepdims=True) if len(states) else states
     left, sizes, _ = np.linalg.svd(centered, full_matrices=False)
     points = np.zeros((len(states), 2))
     number = min(2, len(sizes))
     points[:, :number] = left[:, :number] * sizes[:number]
+    # An SVD leaves signs open; a fixed choice draws the same path each time.
     if len(points):
         largest = np.abs(points).argmax(axis=0)
         points *= np.where(points[largest, np.arange(2)] < 0, -1.0, 1.0)

@@ -53,9 +53,11 @@ def output_tokens(
     output = write_output(model, tuple(letters)) if output is None else output
     ids, start = token_ids(model, output), len(letters) + 1
     outputs = inside.run(model, inside.read(model, [letters], [output]))[0]
+    # The head at `SEP` predicts the first token of the output.
     scores = outputs[start : start + len(ids)].log_softmax(dim=1)
     rows = torch.arange(len(ids))
     others = writable(scores)
+    # The runner-up is another token than the one that is written.
     others[rows, ids] = -torch.inf
     seconds = others.argmax(dim=1).tolist()
     names = [*model.tokenizer.alphabet, *AROUND_OUTPUTS]
@@ -150,6 +152,7 @@ def output_tree(model: TrainedModel, letters: Letters, width: int) -> OutputTree
         output = Output(tuple(token - FIRST_LETTER for token in likely.tokens), likely.ended)
         path = output_tokens(model, letters, output)
         names = tuple(x.token for x in path)
+        # A probability that underflows to 0 has no logarithm.
         written[names] = output, [log(max(x.probability, 1e-300)) for x in path]
         for end in range(1, len(names) + 1):
             first.setdefault(names[:end], number)

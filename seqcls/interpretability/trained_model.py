@@ -110,18 +110,20 @@ class TrainedModel:
     def _repr_html_(self) -> str:
         """Its settings, and what it answers to the shortest strings."""
         changed = [(name, f"{value}") for name, value in self.config.changed.items()]
+        # Notebooks show this in place of `__repr__`.
         html = table(["setting", "value"], changed)
         if shortest := self._shortest_inputs():
             answers = self.ask_all(shortest)
-            said = (map(str, self.said(x)) for x in (answers.targets, answers.predicted))
+            columns = (map(str, self.decode(x)) for x in (answers.targets, answers.predicted))
             numbers = (f"{x:.3g}" for x in answers.score)
             heads = ["string", "right", "the model", self.problem.kind.score_name]
-            rows = zip(map(self.display, shortest), *said, numbers, strict=True)
+            rows = zip(map(self.display, shortest), *columns, numbers, strict=True)
             html += table(heads, rows, answers.wrong.tolist())
         return html
 
     def _shortest_inputs(self) -> list[Letters]:
         """Those among the shortest strings of which it is known what is right."""
+        # A notebook shows a few rows, which are mostly found among so many strings.
         lengths = range(0 if self.problem.tries_empty else 1, 10)
         every = chain(*(product(range(self.num_letters), repeat=x) for x in lengths))
         tried = list(islice(every, 500))
@@ -182,12 +184,14 @@ class TrainedModel:
             InvalidStringError: it is not of this alphabet, or longer than `MAX_LENGTH`.
         """
         text = self.tokenizer.notation(string)
+        # Counted before a notation such as `a{1000000}` is spelled out.
         length = sum(count for _, count in self.tokenizer.pieces(text))
         if length > MAX_LENGTH:
             raise InvalidStringError(
                 f"{text[:60]!r} has {length:,} tokens, more than the {MAX_LENGTH:,} that are "
                 "looked at one by one; shorten it"
             )
+        # The first id is `CLS`.
         return tuple(x - FIRST_LETTER for x in self.tokenizer.encode(text)[1:])
 
     def text(self, letters: Sequence[int]) -> str:
@@ -233,13 +237,15 @@ class TrainedModel:
             InvalidStringError: it is not of this alphabet, no input of the task, or longer than the
                 model has places for.
         """
+        # A batch of one, as it refuses numbers that are of no letter.
         (row,) = TokenStrings.of_lists(self.num_letters, [self._numbers(string)]).letters.tolist()
         letters = tuple(row)
         unknown = self.refuse_no_input(letters)
         answers = self.ask_all([letters])
         kind = self.problem.kind
-        if not answers.asked[0]:
+        if not answers.judged[0]:
             tokens = int(kind.lengths_read(Examples(answers.strings, answers.targets))[0])
+            # Of a model that writes the target is read after the input.
             what = " with SEP and its target" if tokens > len(letters) else ""
             raise InvalidStringError(
                 f"{self.display(letters)[:60]!r} has {tokens:,} tokens{what}, more than the "
@@ -249,25 +255,27 @@ class TrainedModel:
         return Answer(
             self.text(letters),
             len(letters),
-            None if unknown else self.said(answers.targets)[0],
+            None if unknown else self.decode(answers.targets)[0],
             float(answers.score[0]),
-            self.said(answers.predicted)[0],
+            self.decode(answers.predicted)[0],
             self.tokenizer,
             kind.unjudged_score_name if unknown else kind.score_name,
         )
 
     def _numbers(self, string: Given) -> Sequence[int]:
         """The letters of text or of its tokens; numbers as they are given, whatever they are."""
+        # Most calls come with letters, and searches make many of them.
         if isinstance(string, tuple) and string and type(string[0]) is int:
             return string
         given = unpack_array(string)
+        # These can be iterated over too, but not for tokens in their order.
         if isinstance(given, str | bytes | Mapping | Set) or not isinstance(given, Iterable):
             return self.letters(given)
         tokens: list[Any] = list(map(unpack_array, given))
         return self.letters(tokens) if any(isinstance(x, str) for x in tokens) else tokens
 
-    def said(self, answers: np.ndarray) -> Sequence[bool | str]:
-        """Targets or answers as they are told: bits of a language, else text."""
+    def decode(self, answers: np.ndarray) -> Sequence[bool | str]:
+        """Turns targets or answers into what they stand for: bits of a language, else text."""
         texts = self.problem.kind.texts(self.task, answers)
         bits: list[bool] = answers.tolist()
         return bits if texts is None else texts

@@ -57,7 +57,8 @@ class OutputVerdict(NamedTuple):
     @property
     def error_kinds(self) -> dict[str, int]:
         """Inputs with a wrong output, by kind of error."""
-        return dict(sum((Counter(each.wrong) for each in self.by_length), Counter[str]()))
+        # Adding counters leaves out kinds of errors that do not occur.
+        return dict(sum((Counter(counts.wrong) for counts in self.by_length), Counter[str]()))
 
     def describe(self, model: TrainedModel) -> Iterator[str]:
         """What was tried and came out, then the shortest input with a wrong output."""
@@ -118,6 +119,7 @@ def _verdict(problem: Problem, max_length: int, unit: Unit, parts: Iterable[Answ
             # Texts of longer ones, of which there may be many, are not made.
             if shortest is None or least <= shortest[0]:
                 texts = texts_of(problem.tokenizer, answers.strings.take(rows[lengths == least]))
+                # By length, then as text: the same string whatever the order of the parts.
                 found = (least, min(texts))
                 shortest = found if shortest is None else min(shortest, found)
     kinds = errors["false positive"], errors["false negative"]
@@ -152,7 +154,7 @@ def unaffordable(problem: Problem, max_length: int | None = None) -> str | None:
 
 
 @lru_cache(maxsize=1)
-def _kept_strings(num_letters: int, max_length: int, has_empty: bool) -> TokenStrings:
+def _cached_strings(num_letters: int, max_length: int, has_empty: bool) -> TokenStrings:
     """The same strings for one group after another, so that an engine may keep what it makes."""
     counts = all_multisets(num_letters, max_length, empty=has_empty)
     return TokenStrings.of_counts(num_letters, counts)
@@ -166,7 +168,7 @@ def verdicts(
     The caller has asked `unaffordable`. Engine and device are as for `seqcls.training.train_group`.
     """
     letters, longest = len(problem.task.alphabet), problem.test.lengths[-1]
-    strings = _kept_strings(letters, longest, problem.tries_empty)
+    strings = _cached_strings(letters, longest, problem.tries_empty)
     positive = problem.count_task.labels_of_counts(strings.counts)
     questions = Questions.about(Examples(strings, positive))
     # Without dropout, which is off here, any engine that trains by letter counts can answer.
@@ -177,9 +179,9 @@ def verdicts(
             problem,
             longest,
             "multiset",
-            ask(problem.without_dropout, [each], questions, engine=by, device=device),
+            ask(problem.without_dropout, [model_weights], questions, engine=by, device=device),
         )
-        for each in weights
+        for model_weights in weights
     ]
 
 
@@ -206,6 +208,7 @@ def verdict_of(model: TrainedModel) -> Verdict:
     Raises:
         ConfigError: the task is no language.
     """
+    # A multiset stands for all its orders, so counts try longer strings in the same time.
     if unaffordable(model.problem) is not None:
         return string_verdict(model)
     (verdict,) = verdicts(model.problem, [model.weights])
@@ -255,6 +258,7 @@ def output_verdict(
         reached = length
         if len(strings):
             answers = model.ask(strings)
+            # Shorter inputs were named before; the rest of the list is left for these.
             wrong = np.flatnonzero(answers.wrong)[: MAX_SHOWN - len(texts)]
             texts += texts_of(problem.tokenizer, answers.strings.take(wrong))
             by_length.append(LengthErrors(length, len(strings), answers.error_counts))
@@ -263,8 +267,8 @@ def output_verdict(
         problem.longest_tested,
         tuple(by_length),
         tuple(map(model.answer, texts)),
-        inputs=sum(each.inputs for each in by_length),
-        wrong=sum(sum(each.wrong.values()) for each in by_length),
+        inputs=sum(counts.inputs for counts in by_length),
+        wrong=sum(sum(counts.wrong.values()) for counts in by_length),
     )
 
 
@@ -309,6 +313,7 @@ def errors_up_to(model: TrainedModel, max_length: int | None = None) -> Errors:
     answers = model.ask(TokenStrings.of_counts(letters, multisets_of(problem, length)))
     wrong = np.flatnonzero(answers.wrong)
     lengths, texts = answers.strings.lengths, texts_of(model.tokenizer, answers.strings.take(wrong))
+    # Multisets come in the order of their counts, texts are sorted for whoever reads them.
     order = sorted(range(len(wrong)), key=lambda x: (lengths[wrong[x]], texts[x]))
     wrong = wrong[order]
     columns = answers.strings.counts[wrong], answers.score[wrong], answers.targets[wrong]

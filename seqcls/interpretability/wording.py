@@ -25,6 +25,7 @@ EMPTY = "ε"
 
 def number(x: float) -> str:
     """Three digits, or whole where they are more."""
+    # Three digits of a number with four or more would need an exponent.
     return f"{x:,.0f}" if 1000 <= abs(x) < 1e9 else f"{x:.3g}"
 
 
@@ -60,6 +61,7 @@ def between(low: float, high: float) -> str:
     """A number that is not below `low`, and below `high`: `low` itself in four digits or more."""
     if float(low).is_integer():
         return f"{low:.0f}"
+    # A bound has to tell the two numbers apart in the form in which it is read.
     tried: Iterator[str] = (f"{low:.{digits}g}" for digits in range(4, MOST_DIGITS))
     return next((text for text in tried if low <= float(text) < high), f"{low:.{MOST_DIGITS}g}")
 

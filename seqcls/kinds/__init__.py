@@ -51,8 +51,10 @@ def kind_name(task: Task | type[Task], answers: Any = "string") -> str:
         answers: the field of a configuration: what is asked of a language.
     """
     name: str = getattr(task, "kind", "membership")
-    asked = isinstance(answers, str) and answers != "string" and answers in KINDS
-    return answers if asked and name == "membership" else name
+    # A file may hold anything as `answers`; what cannot be hashed must not reach the registry.
+    names_kind = isinstance(answers, str) and answers != "string" and answers in KINDS
+    # Only of a language something else can be asked; any other task keeps its own kind.
+    return answers if names_kind and name == "membership" else name
 
 
 def examples_of(task: Task, strings: TokenStrings) -> Examples:

@@ -63,6 +63,7 @@ class Examples:
 
 def are_unanswered(outputs: Outputs) -> Bool[np.ndarray, " string"]:
     """The strings of which a model's head gives a number that is none, NaN: that is no answer."""
+    # One NaN among a string's numbers is enough: no comparison with it means anything.
     return np.asarray(np.isnan(outputs).any(axis=tuple(range(1, outputs.ndim))))
 
 
@@ -85,6 +86,7 @@ class Questions(Examples):
     def without_targets(cls, strings: TokenStrings) -> "Questions":
         """Inputs of which nothing is asked but what models say."""
         every = np.ones(len(strings), dtype=bool)
+        # Nothing reads these targets: they need a row for each string, and no columns.
         return cls(strings, np.zeros((len(strings), 0), dtype=np.uint8), ~every, every)
 
 
@@ -101,7 +103,7 @@ class TrainedModels(Protocol):
         """Whether the likeliest token is written everywhere, as teacher forcing foretells."""
         ...
 
-    def each(self) -> "Iterator[TrainedModels]":
+    def members(self) -> "Iterator[TrainedModels]":
         """Each of them by itself."""
         ...
 
@@ -171,12 +173,13 @@ class Answers:
     """
 
     @property
-    def asked(self) -> Bool[np.ndarray, " string"]:
+    def judged(self) -> Bool[np.ndarray, " string"]:
         """Which strings are right or wrong."""
         return np.asarray(self.known | self.unanswered)
 
     @property
     def wrong(self) -> Bool[np.ndarray, " string"]:
+        # What is predicted of an unanswered string is a placeholder that may equal the target.
         return np.asarray((self.known & self._differ) | self.unanswered)
 
     @property
@@ -186,13 +189,15 @@ class Answers:
     @property
     def error_counts(self) -> dict[str, int]:
         """How many strings are wrong, by kind of error: of a language, by the answer."""
+        # A wrong answer is the opposite of its label, so it alone tells the two kinds apart.
         positive = self.predicted[self.wrong]
         number = int(np.count_nonzero(positive))
         return {"false positive": number, "false negative": len(positive) - number}
 
-    def said(self, answer: np.ndarray) -> Bool[np.ndarray, " string"]:
+    def are_predicted(self, answer: np.ndarray) -> Bool[np.ndarray, " string"]:
         """Which strings the model says this of, a row of the predictions of others."""
-        predicted, answer = of_one_width(self.predicted, answer[None])
+        # What another model says may be longer than anything said here, or shorter.
+        predicted, answer = pad_to_one_width(self.predicted, answer[None])
         return ~_rows_differ(predicted, answer)
 
     @property
@@ -200,7 +205,7 @@ class Answers:
         return _rows_differ(self.predicted, self.targets)
 
 
-def of_one_width(*answers: np.ndarray) -> list[np.ndarray]:
+def pad_to_one_width(*answers: np.ndarray) -> list[np.ndarray]:
     """Outputs with as many positions as the longest; answers that have none are left alone."""
     if answers[0].ndim == 1:
         return list(answers)
@@ -218,6 +223,7 @@ def of_one_width(*answers: np.ndarray) -> list[np.ndarray]:
 
 def _rows_differ(one: np.ndarray, other: np.ndarray) -> Bool[np.ndarray, " string"]:
     differ = one != other
+    # Labels have no further axis; over no axes `any` leaves the comparison as it is.
     return np.asarray(differ.any(axis=tuple(range(1, differ.ndim))))
 
 

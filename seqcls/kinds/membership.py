@@ -56,6 +56,7 @@ class OneAnswer(Kind):
         readable = questions.strings.lengths <= places
         predicted, unanswered = self.answers(outputs), are_unanswered(outputs) & readable
         targets = questions.targets
+        # Where no target is known, the prediction stands in for it: such a string is never wrong.
         if not questions.has_target.all():
             targets = predicted.copy()
             if questions.has_target.any():
@@ -73,10 +74,12 @@ class OneAnswer(Kind):
 
     def are_right(self, outputs: "Tensor", targets: "Tensor") -> "Bool[Tensor, '*member string']":
         """Implements `Kind.are_right`; NaN is wrong."""
+        # PyTorch takes a second or two to load, and answering by counts does without it.
         import torch
 
         given = outputs.detach().cpu().numpy()
         answers = self.answers(given)
+        # A head gives one number of a string or several; with one more axis both look alike.
         is_nan = np.isnan(given).reshape(*answers.shape, -1).any(axis=-1)
         right = (answers == targets.cpu().numpy()) & ~is_nan
         return torch.from_numpy(right).to(targets.device)
@@ -121,6 +124,7 @@ class MembershipKind(OneAnswer):
 
         if train_loss == "sigmoid_scaled":
             outputs = sigmoid_scaled(outputs)
+        # Members share the strings of a batch, so targets have no axis of members.
         targets = targets.expand_as(outputs)
         losses: Tensor = functional.binary_cross_entropy_with_logits(
             outputs, targets, reduction="none"
@@ -137,6 +141,7 @@ class MembershipKind(OneAnswer):
 
     def probability(self, score: float) -> float:
         """Implements `Kind.probability`: that the string is in the language."""
+        # The exponent is never positive: no large logit overflows.
         small = math.exp(-abs(score))
         return (small if score < 0 else 1) / (1 + small)
 

@@ -24,7 +24,7 @@ from seqcls.kinds.base import (
     Targets,
     TrainedModels,
     Words,
-    of_one_width,
+    pad_to_one_width,
 )
 from seqcls.kinds.transduction import SPECIAL_LETTERS, OutputAnswers, WrongOutput, per_string
 from seqcls.network import Head, NetworkConfig
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 NOTHING = "∅"
 """How the empty set is written."""
 
-_PLACES = ", asked at every place,"
+_AT_EVERY_PLACE = ", asked at every place,"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,20 +58,21 @@ class PlaceAnswers(OutputAnswers):
     def error_kinds(self) -> list[ErrorKind]:
         """How the first wrong answer of each string differs from what is right."""
         firsts = zip(self.errors.values(), self.first_wrong.tolist(), strict=True)
-        pairs = [(each.output[place], each.target[place]) for each, place in firsts]
+        pairs = [(error.output[place], error.target[place]) for error, place in firsts]
         return [_error_kind(*pair) if self.of_bits else "wrong answer" for pair in pairs]
 
     @cached_property
     def edits(self) -> Int64[np.ndarray, " string"]:
         """Wrong places of each string."""
-        return np.asarray((self.predicted != self.targets).sum(axis=1) * self.asked)
+        # Answers that are missing as the model has no places for them are no edits.
+        return np.asarray((self.predicted != self.targets).sum(axis=1) * self.judged)
 
 
-def _error_kind(said: int, right: int) -> ErrorKind:
+def _error_kind(answer: int, right: int) -> ErrorKind:
     """How a set differs from that which is right; NaN is no answer, and so a wrong one."""
-    if said == NO_ANSWER or (said & ~right and right & ~said):
+    if answer == NO_ANSWER or (answer & ~right and right & ~answer):
         return "wrong answer"
-    return "too much" if said & ~right else "too little"
+    return "too much" if answer & ~right else "too little"
 
 
 class PlacesKind(Kind):
@@ -90,8 +91,8 @@ class PlacesKind(Kind):
         ErrorColumn("margin", "Margin", "Of the answer that is least sure, over what is next."),
     )
     absent: ClassVar[Mapping[Ability, str]] = {
-        "labels": f"{_PLACES} answers more than yes or no",
-        "outputs": f"{_PLACES} is no transduction: its models write no outputs",
+        "labels": f"{_AT_EVERY_PLACE} answers more than yes or no",
+        "outputs": f"{_AT_EVERY_PLACE} is no transduction: its models write no outputs",
     }
 
     def num_outputs(self, task: Any) -> int:
@@ -106,22 +107,27 @@ class PlacesKind(Kind):
         return examples.targets.astype(np.int64)
 
     def units(self, targets: "Tensor") -> int:
+        # Losses are sums over places, so a batch is divided by its places and not by its strings.
         return int((targets != NO_ANSWER).sum())
 
     def losses(
         self, outputs: "Tensor", targets: "Tensor", train_loss: str
     ) -> "Float[Tensor, '*member string']":
-        asked = targets != NO_ANSWER
-        return per_string(self.place_losses(outputs, targets[asked]), asked)
+        has_target = targets != NO_ANSWER
+        return per_string(self.place_losses(outputs, targets[has_target]), has_target)
 
-    def place_losses(self, outputs: "Tensor", wanted: "Tensor") -> "Float[Tensor, '*member token']":
+    def place_losses(
+        self, outputs: "Tensor", targets: "Tensor"
+    ) -> "Float[Tensor, '*member token']":
         """The loss at each place, in nats: the mean binary cross entropy of its bits."""
         import torch
         from torch.nn import functional
 
-        bits = (wanted[:, None] >> torch.arange(outputs.shape[-1], device=wanted.device)) & 1
+        # A set is one whole number, whose bit k says whether k is in it.
+        bits = (targets[:, None] >> torch.arange(outputs.shape[-1], device=targets.device)) & 1
         bits = bits.to(outputs.dtype).expand_as(outputs)
         losses = functional.binary_cross_entropy_with_logits(outputs, bits, reduction="none")
+        # The mean keeps losses of alphabets of different sizes comparable.
         return losses.mean(dim=-1)
 
     def decide(self, outputs: np.ndarray) -> Int64[np.ndarray, "*string place"]:
@@ -129,23 +135,26 @@ class PlacesKind(Kind):
         return np.asarray((outputs > 0) @ (1 << np.arange(outputs.shape[-1])))
 
     def place_margins(
-        self, outputs: np.ndarray, wanted: Int64[np.ndarray, "*string place"]
+        self, outputs: np.ndarray, targets: Int64[np.ndarray, "*string place"]
     ) -> Float[np.ndarray, "*string place"]:
         """By how much the right answer at a place is preferred: the least of its bits' margins."""
-        bits = (wanted[..., None] >> np.arange(outputs.shape[-1])) & 1
+        bits = (targets[..., None] >> np.arange(outputs.shape[-1])) & 1
         return np.asarray(np.where(bits == 1, outputs, -outputs).min(axis=-1))
 
     def are_right(self, outputs: "Tensor", targets: "Tensor") -> "Bool[Tensor, '*member string']":
         import torch
 
-        asked, given = targets != NO_ANSWER, outputs.detach().cpu().numpy()
-        missed = self.decide(given) != targets[asked].cpu().numpy()
+        has_target, given = targets != NO_ANSWER, outputs.detach().cpu().numpy()
+        # NumPy decides here as in tests, so that training ends by the rule by which it is judged.
+        missed = self.decide(given) != targets[has_target].cpu().numpy()
         missed |= np.isnan(given).any(axis=-1)
+        # `per_string` adds up in the type of what it is given: sums of bools would be bools.
         wrong = torch.from_numpy(missed.astype(np.float32)).to(targets.device)
-        return per_string(wrong, asked) == 0
+        return per_string(wrong, has_target) == 0
 
     def ask(self, models: TrainedModels, questions: Questions) -> Iterator[PlaceAnswers]:
-        for model in models.each():
+        # One model after another: numbers at all places, of all members at once, would fill memory.
+        for model in models.members():
             (outputs,) = model.outputs(questions.strings)
             yield self.judge(questions, outputs, models.places)
 
@@ -157,13 +166,15 @@ class PlacesKind(Kind):
         if outputs.ndim == 1:
             # The model has places for none of them.
             outputs = outputs[:, None, None]
+        # A string of n tokens has n + 1 places, since `CLS` stands before it.
         there = np.arange(outputs.shape[1]) <= lengths[:, None]
-        readable, of_none = lengths <= places, np.isnan(outputs).any(axis=-1) & there
-        unanswered = of_none.any(axis=1) & readable
-        predicted = np.where(there & ~of_none, self.decide(outputs), NO_ANSWER)
-        targets, predicted = of_one_width(questions.targets.astype(np.int64), predicted)
+        readable, is_nan = lengths <= places, np.isnan(outputs).any(axis=-1) & there
+        unanswered = is_nan.any(axis=1) & readable
+        predicted = np.where(there & ~is_nan, self.decide(outputs), NO_ANSWER)
+        targets, predicted = pad_to_one_width(questions.targets.astype(np.int64), predicted)
         targets = np.where(questions.has_target[:, None], targets, predicted)
         margins = self.place_margins(outputs, targets[:, : outputs.shape[1]])
+        # The place that is least sure speaks for the string, and padding must not.
         score = np.where(there, margins, np.inf).min(axis=1)
         known, same = readable & ~unanswered, (predicted == targets).all(axis=1)
         errors = {}
@@ -183,10 +194,11 @@ class PlacesKind(Kind):
         )
 
     def margins(self, outputs: Outputs, targets: Targets) -> Float[np.ndarray, " string"]:
-        asked = targets != NO_ANSWER
-        starts = np.cumsum(asked.sum(axis=1)) - asked.sum(axis=1)
-        of_places = self.place_margins(outputs, targets[asked].astype(np.int64))
-        return np.asarray(np.minimum.reduceat(of_places, starts)) if len(starts) else of_places
+        has_target = targets != NO_ANSWER
+        starts = np.cumsum(has_target.sum(axis=1)) - has_target.sum(axis=1)
+        margins = self.place_margins(outputs, targets[has_target].astype(np.int64))
+        # Places of all strings stand one after another; every string has at least one.
+        return np.asarray(np.minimum.reduceat(margins, starts)) if len(starts) else margins
 
     def are_wrong(self, outputs: Outputs, targets: Targets) -> Bool[np.ndarray, " string"]:
         import torch
@@ -203,7 +215,7 @@ class PlacesKind(Kind):
         # Names have a space between, and the first is written alone, so that there is one.
         between, cut = tokenizer.separator, bool(tokenizer.separator)
         parts = [(row[:cut], row[cut:end]) for row, end in zip(ids.tolist(), ends, strict=True)]
-        return [between.join(filter(None, map(tokenizer.decode, each))) for each in parts]
+        return [between.join(filter(None, map(tokenizer.decode, pieces))) for pieces in parts]
 
     def read_texts(self, task: AtEveryPlace, text: str) -> Sequence[str]:
         """The answers of a text, one after another.
@@ -221,6 +233,7 @@ class PlacesKind(Kind):
     def _names(self, task: AtEveryPlace, codes: Sequence[int]) -> Mapping[int, str]:
         """The same in their order; beside strings whose tokens have names all have a space."""
         names = dict(sorted(self.names(task, codes).items()))
+        # One name of several characters has the tokenizer put spaces between all of them.
         return {**names, max(names) + 1: "none"} if has_names(task.alphabet) else names
 
     def measures(self) -> tuple[Measure, ...]:
@@ -270,6 +283,7 @@ class NextSymbolsKind(PlacesKind):
 
     def names(self, task: AtEveryPlace, codes: Sequence[int]) -> Mapping[int, str]:
         tokens = {CLS: "^", PAD: "_", task.end - 1: "|", task.end: "$"}
+        # Where the alphabet has one of the short signs itself, a text could be read in two ways.
         if has_names(task.alphabet) or {*tokens.values(), NOTHING} & {*task.alphabet}:
             tokens = {CLS: "CLS", PAD: "PAD", task.end - 1: "SEP", task.end: "END"}
         between = "," if "CLS" in tokens.values() else ""
@@ -289,19 +303,21 @@ class StatesKind(PlacesKind):
     def num_outputs(self, task: Any) -> int:
         return len(task.automaton.table)
 
-    def place_losses(self, outputs: "Tensor", wanted: "Tensor") -> "Float[Tensor, '*member token']":
-        chosen = wanted.expand(outputs.shape[:-1]).unsqueeze(-1)
+    def place_losses(
+        self, outputs: "Tensor", targets: "Tensor"
+    ) -> "Float[Tensor, '*member token']":
+        chosen = targets.expand(outputs.shape[:-1]).unsqueeze(-1)
         return -outputs.log_softmax(dim=-1).gather(-1, chosen).squeeze(-1)
 
     def decide(self, outputs: np.ndarray) -> Int64[np.ndarray, "*string place"]:
         return np.asarray(outputs.argmax(axis=-1))
 
     def place_margins(
-        self, outputs: np.ndarray, wanted: Int64[np.ndarray, "*string place"]
+        self, outputs: np.ndarray, targets: Int64[np.ndarray, "*string place"]
     ) -> Float[np.ndarray, "*string place"]:
-        is_wanted = np.arange(outputs.shape[-1]) == wanted[..., None]
-        others = np.where(is_wanted, -np.inf, outputs).max(axis=-1)
-        return np.asarray(np.where(is_wanted, outputs, -np.inf).max(axis=-1) - others)
+        is_target = np.arange(outputs.shape[-1]) == targets[..., None]
+        others = np.where(is_target, -np.inf, outputs).max(axis=-1)
+        return np.asarray(np.where(is_target, outputs, -np.inf).max(axis=-1) - others)
 
     def names(self, task: AtEveryPlace, codes: Sequence[int]) -> Mapping[int, str]:
         return {state: str(state) for state in range(self.num_outputs(task))}

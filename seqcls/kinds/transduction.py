@@ -32,7 +32,7 @@ from seqcls.kinds.base import (
     TrainedModels,
     Words,
     Written,
-    of_one_width,
+    pad_to_one_width,
 )
 from seqcls.network import Head, NetworkConfig
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
@@ -118,6 +118,7 @@ class TransductionKind(Kind):
         letters = np.full((len(inputs), int(lengths.max(initial=0))), NO_LETTER, dtype=np.uint8)
         rows, places = np.nonzero(inputs.letters != NO_LETTER)
         letters[rows, places] = inputs.letters[rows, places]
+        # `SEP` is the first letter after those of the alphabet.
         letters[np.arange(len(inputs)), before] = len(task.alphabet)
         rows, places = np.nonzero(targets != NO_LETTER)
         letters[rows, before[rows] + 1 + places] = targets[rows, places]
@@ -148,6 +149,7 @@ class TransductionKind(Kind):
         """
         has_target = targets != NO_TARGET
         scores = outputs.log_softmax(dim=-1)
+        # Outputs are given at predicted tokens alone, of all strings one after another.
         chosen = targets[has_target].expand(scores.shape[:-1]).unsqueeze(-1)
         return -per_string(scores.gather(-1, chosen).squeeze(-1), has_target)
 
@@ -158,8 +160,9 @@ class TransductionKind(Kind):
     def are_right(self, outputs: "Tensor", targets: "Tensor") -> "Bool[Tensor, '*member string']":
         """Implements `Kind.are_right`: every token of target and `END` has the highest output."""
         has_target = targets != NO_TARGET
-        said = writable(outputs).argmax(dim=-1)
-        missed = (said != targets[has_target]) & of_output(targets, outputs.shape[-1])
+        likeliest = writable(outputs).argmax(dim=-1)
+        # A head that predicts the input, too, is judged by its output alone.
+        missed = (likeliest != targets[has_target]) & follow_separator(targets, outputs.shape[-1])
         return per_string(missed.to(outputs.dtype), has_target) == 0
 
     def are_right_length_given(
@@ -169,9 +172,12 @@ class TransductionKind(Kind):
         before.
         """
         has_target, end = targets != NO_TARGET, outputs.shape[-1] - 1
-        wanted = targets[has_target]
-        missed = (writable(outputs)[..., :end].argmax(dim=-1) != wanted) & (wanted != end)
-        missed = missed & of_output(targets, outputs.shape[-1])
+        target_tokens = targets[has_target]
+        # `END` cannot be chosen before the target's end, and need not be chosen there.
+        missed = (writable(outputs)[..., :end].argmax(dim=-1) != target_tokens) & (
+            target_tokens != end
+        )
+        missed = missed & follow_separator(targets, outputs.shape[-1])
         return per_string(missed.to(outputs.dtype), has_target) == 0
 
     def ask(self, models: TrainedModels, questions: Questions) -> Iterator["OutputAnswers"]:
@@ -188,16 +194,18 @@ class TransductionKind(Kind):
         )
         examples = questions.take(known)
         for member, scored in enumerate(models.score(examples)):
+            # A beam may find other outputs than teacher forcing foretells: then all are written.
             rows = np.arange(len(known))
             if models.writes_likeliest:
                 rows = np.flatnonzero(~scored.right)
             written = models.write(member, examples.strings.take(rows))
             wrong: dict[int, WrongOutput] = {}
             for row, output in zip(rows.tolist(), written, strict=True):
-                said, target = _letters_of(output), _tokens(examples.targets[row])
+                letters, target = _letters_of(output), _tokens(examples.targets[row])
+                # Cut off, an output that equals the target is wrong: the model would have gone on.
                 is_answer = output.ended and not math.isnan(output.log_probability)
-                if said != target or not is_answer:
-                    wrong[int(known[row])] = WrongOutput(said, target, output.ended)
+                if letters != target or not is_answer:
+                    wrong[int(known[row])] = WrongOutput(letters, target, output.ended)
             others = models.write(member, questions.strings.take(unknown)) if len(unknown) else []
             yield _answers(questions, known, scored, wrong, unknown, others)
 
@@ -264,6 +272,7 @@ def output_texts(tokenizer: Tokenizer, outputs: np.ndarray) -> list[str]:
 
 def writable(outputs: "Float[Tensor, '*token output']") -> "Float[Tensor, '*token output']":
     """The head's outputs, those of `CLS`, `PAD` and `SEP` the least: no output has such tokens."""
+    # The caller's numbers are still needed as they are, for the loss or for probabilities.
     outputs = outputs.clone()
     outputs[..., [CLS, PAD, outputs.shape[-1] - 2]] = -np.inf
     return outputs
@@ -274,7 +283,7 @@ def target_lengths(letters: np.ndarray) -> Int64[np.ndarray, " string"]:
     return np.asarray((letters != NO_LETTER).sum(axis=1), dtype=np.int64)
 
 
-def of_output(targets: "Tensor", vocabulary: int) -> "Bool[Tensor, ' token']":
+def follow_separator(targets: "Tensor", vocabulary: int) -> "Bool[Tensor, ' token']":
     """Which of the tokens predicted follow `SEP`: all, but with the head `all`."""
     has_target = targets != NO_TARGET
     separators = (targets == vocabulary - 2).int()
@@ -290,6 +299,7 @@ def per_string(
     values: "Float[Tensor, '*member token']", has_target: "Bool[Tensor, 'string place']"
 ) -> "Float[Tensor, '*member string']":
     """Sums over the tokens of each string, of values of all strings one after another."""
+    # `nonzero` goes row by row, in the order in which values of strings stand.
     rows = has_target.nonzero()[:, 0]
     sums = values.new_zeros(*values.shape[:-1], len(has_target))
     return sums.index_add(-1, rows, values)
@@ -297,6 +307,7 @@ def per_string(
 
 def _append_end(letters: np.ndarray, end: int) -> Int64[np.ndarray, "string position"]:
     """Token ids with `END` after each row's."""
+    # The longest target needs a column more for its `END`.
     ids = np.pad(_ids(letters), ((0, 0), (0, 1)), constant_values=NO_TARGET)
     ids[np.arange(len(ids)), target_lengths(letters)] = end
     return ids
@@ -330,7 +341,7 @@ class OutputAnswers(Answers):
     @property
     def outputs(self) -> list[list[int]]:
         """The wrong outputs, as letters."""
-        return [each.output for each in self.errors.values()]
+        return [error.output for error in self.errors.values()]
 
     @property
     def target_lengths(self) -> Int64[np.ndarray, " string"]:
@@ -341,14 +352,14 @@ class OutputAnswers(Answers):
     def edits(self) -> Int64[np.ndarray, " string"]:
         """Edit distances between outputs and targets."""
         distances = np.zeros(len(self.strings), dtype=np.int64)
-        for row, each in self.errors.items():
-            distances[row] = edits(each.output, each.target)
+        for row, error in self.errors.items():
+            distances[row] = edits(error.output, error.target)
         return distances
 
     @cached_property
     def first_wrong(self) -> Int64[np.ndarray, " wrong"]:
         """Tokens before the first in which each wrong output and its target differ."""
-        places = [first_wrong(each.output, each.target) for each in self.errors.values()]
+        places = [first_wrong(error.output, error.target) for error in self.errors.values()]
         return np.array(places, dtype=np.int64)
 
     @cached_property
@@ -364,6 +375,8 @@ class OutputAnswers(Answers):
     @property
     def _differ(self) -> Bool[np.ndarray, " string"]:
         differ = np.zeros(len(self.strings), dtype=bool)
+        # Which outputs are wrong was decided when they were written: one that has not ended may be
+        # the target.
         differ[list(self.errors)] = True
         return differ
 
@@ -401,11 +414,13 @@ def _answers(
         known: those that it is asked about whose targets are known.
         wrong: those of them that are answered wrongly, in their order.
     """
-    outputs = letter_rows([each.output for each in wrong.values()])
+    outputs = letter_rows([error.output for error in wrong.values()])
     others = letter_rows([_letters_of(output) for output in written])
-    targets, outputs, others = of_one_width(questions.targets, outputs, others)
+    targets, outputs, others = pad_to_one_width(questions.targets, outputs, others)
+    # Outputs that are right were not written: they are the targets.
     predicted = targets.copy()
     predicted[list(wrong)] = outputs
+    # The targets are the caller's, who goes on with them to the next model.
     targets = targets.copy()
     targets[unknown] = predicted[unknown] = others
     score = np.full(len(questions), np.nan)
@@ -414,6 +429,7 @@ def _answers(
     unanswered, right_length_given = np.zeros((2, len(questions)), dtype=bool)
     unanswered[list(wrong)] = True
     unanswered[unknown] = True
+    # NaN also stands where nothing was asked, so only strings that were asked may be unanswered.
     unanswered &= np.isnan(score)
     right_length_given[known] = scored.right_length_given
     return OutputAnswers(
@@ -444,7 +460,7 @@ def first_wrong(output: Sequence[int], target: Sequence[int]) -> int:
     """Tokens before the first in which they differ; of a prefix its length."""
     pairs = zip(output, target, strict=False)
     return next(
-        (place for place, (said, right) in enumerate(pairs) if said != right),
+        (place for place, (token, right) in enumerate(pairs) if token != right),
         min(len(output), len(target)),
     )
 

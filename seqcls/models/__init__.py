@@ -27,6 +27,7 @@ IN_SCORES = ("none", "rotary", "alibi")
 have no parameters."""
 
 
+# Its letters say how many blocks there are, so a hybrid reads no `num_blocks`.
 _IN_HYBRIDS = HybridFields.reads - Depth.reads
 _OF_MEMORIES = (DeltaProductFields.reads | MambaFields.reads) - Depth.reads
 
@@ -79,8 +80,9 @@ class Hybrid(MixingArchitecture):
 
     @classmethod
     def count_products(cls, config: NetworkConfig, tokens: float) -> float:
-        of_each = (part.count_products(alone, tokens) for part, alone in cls._blocks(config))
-        return sum(of_each) / len(config.layers)
+        products = (part.count_products(alone, tokens) for part, alone in cls._blocks(config))
+        # Products are counted for one block, and those of a hybrid's blocks differ: their mean.
+        return sum(products) / len(config.layers)
 
     @classmethod
     def count_scores(cls, config: NetworkConfig, tokens: float) -> int:
@@ -93,6 +95,7 @@ class Hybrid(MixingArchitecture):
         for letter in config.layers:
             name = architecture_of_letter(letter)
             alone = {"architecture": name, "layers": "", "num_blocks": 1}
+            # Among mixers, attention reads from left to right as they do.
             alone["attention_mask"] = "causal"
             found.append((MODELS[name], config.model_copy(update=alone)))
         return found
@@ -122,6 +125,7 @@ def architectures_by_letter() -> dict[str, str]:
     """The architectures of which a block may be one of `hybrid`, by the letter of each; where one
     from outside has a letter of ours, ours.
     """
+    # The last entry of a letter stays: ours come first in the registry, so last here.
     found = {MODELS[name].letter: name for name in reversed(MODELS.usable())}
     return {letter: found[letter] for letter in sorted(found) if letter}
 
@@ -139,8 +143,13 @@ def settings_of(config: RunConfig) -> frozenset[str]:
     if config.architecture != "hybrid":
         return reads
     letters = architectures_by_letter()
-    of_blocks = [MODELS[letters[x]].reads for x in config.layers if x in letters]
-    theirs = frozenset[str]().union(*of_blocks) - {"num_blocks", "attention_mask", "no_attend_cls"}
+    settings = [MODELS[letters[x]].reads for x in config.layers if x in letters]
+    theirs = frozenset[str]().union(*settings) - {
+        "num_blocks",
+        "attention_mask",
+        "no_attend_cls",
+    }
+    # That strategy redraws attention which is a block's own part; here it is a mixer's.
     return _IN_HYBRIDS | (theirs - {"attention_init_strategy"})
 
 
@@ -164,12 +173,12 @@ def check_network(config: NetworkConfig, longest: Mapping[str, int]) -> None:
             f"architecture={config.architecture!r}: it reads tokens, and this task draws pictures; "
             "use 'paragraph_reader' or 'recurrent_attention'"
         )
-    asked = "at every place" if config.head == "places" else f"for {config.num_outputs}"
+    request = "at every place" if config.head == "places" else f"for {config.num_outputs}"
     several = config.num_outputs > 1 or config.head == "places"
     if several and not MODELS[config.architecture].several_outputs:
         raise ConfigError(
             f"architecture={config.architecture!r}: it answers with one number, and this task asks "
-            f"{asked}"
+            f"{request}"
         )
     end = longest_readable(config)
     for part, length in longest.items():

@@ -156,6 +156,7 @@ def _rows(config: NetworkConfig, attentions: int) -> int:
 
 
 def _norm(config: NetworkConfig) -> int:
+    # `nn.LayerNorm` has a weight and a bias, an RMS norm a weight alone.
     return (2 if config.layer_norm == "nn" else 1) if config.has_norms else 0
 
 
@@ -166,6 +167,7 @@ def attention_width(config: NetworkConfig) -> int:
 def _picture_parameters(config: NetworkConfig) -> int:
     # A left shift is a power of two that is known to be a whole number.
     widths = [config.picture_channels << (x // 2) for x in range(config.picture_blocks)]
+    # Each block has two 3 x 3 convolutions, and a 1 x 1 one makes the hidden size.
     return sum(18 * width**2 for width in widths) + widths[-1] * config.hidden_size
 
 
@@ -203,6 +205,7 @@ class Transformer(Architecture):
     @classmethod
     def count_products(cls, config: NetworkConfig, tokens: float) -> float:
         mixed, hidden = attention_width(config), config.hidden_size
+        # Four projections, the feed-forward's two layers, and scores and values of all pairs.
         return 4 * mixed * hidden + 2 * config.feed_forward_size * hidden + 2 * mixed * tokens
 
     @classmethod
@@ -305,6 +308,7 @@ class Recurrent(Architecture):
 
     @classmethod
     def count_products(cls, config: NetworkConfig, tokens: float) -> float:
+        # Every gate meets the input and the state.
         return 2.0 * cls.gates * config.hidden_size**2
 
 
@@ -348,6 +352,7 @@ class RecurrentAttention(Architecture):
 
     @classmethod
     def count_parameters(cls, config: NetworkConfig) -> int:
+        # Eight squares for each LSTM cell's four gates, in the encoder and in the decoder.
         hidden, cells = config.hidden_size, 16 * config.num_blocks * config.hidden_size**2
         if config.attention == "none":
             return cells

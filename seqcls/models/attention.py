@@ -23,6 +23,7 @@ class AttentionMixer(Mixer):
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
         places = torch.arange(states.shape[1], device=states.device).unsqueeze(0)
         attendable = (places <= places.mT).expand(len(states), -1, -1)
+        # A token reads itself and all before it: its place plus one is the N of log-length scaling.
         read = (places + 1).to(states.dtype)
         scale = torch.ones_like(read) if self.config.attention_scale == "sqrt" else read.log()
         bias = self.positions.bias(places, places)
@@ -36,11 +37,11 @@ class AttentionMixer(Mixer):
     def begin(self, state: State, most_tokens: int) -> MixerMemory:
         """Implements `Mixer.begin`: how many tokens were read, and room for keys and values."""
         heads, size = self.heads
-        kept = state.new_zeros(2, len(state), heads, most_tokens, size)
-        return state.new_zeros(len(state), dtype=torch.long), kept[0], kept[1].clone()
+        buffers = state.new_zeros(2, len(state), heads, most_tokens, size)
+        return state.new_zeros(len(state), dtype=torch.long), buffers[0], buffers[1].clone()
 
-    def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
-        lengths, keys, values = kept
+    def step(self, state: State, cached: MixerMemory) -> tuple[State, MixerMemory]:
+        lengths, keys, values = cached
         attending = attending_next(self.config, self.positions, lengths)
         record = Caching(lengths, {"key": keys, "value": values})
         given: Hidden = self.attention(state.unsqueeze(1), attending, record)

@@ -34,13 +34,13 @@ every token, (string, position, output)."""
 class Recorder:
     """Keeps the states that a forward pass names, if a caller asked for them."""
 
-    def __init__(self, prefix: str = "", kept: dict[str, Tensor] | None = None) -> None:
+    def __init__(self, prefix: str = "", recorded: dict[str, Tensor] | None = None) -> None:
         self._prefix = prefix
-        self._kept = kept
+        self._recorded = recorded
 
     def __call__(self, name: str, state: Tensor) -> Tensor:
-        if self._kept is not None:
-            self._kept[self._prefix + name] = state
+        if self._recorded is not None:
+            self._recorded[self._prefix + name] = state
         return state
 
     def recall(self, name: str) -> Tensor | None:
@@ -53,12 +53,12 @@ class Recorder:
 
     def aside(self, name: str, make: Callable[[], Tensor]) -> None:
         """Keeps a state that nothing is computed from, made only where a caller asked for them."""
-        if self._kept is not None:
+        if self._recorded is not None:
             self(name, make())
 
     def within(self, name: str) -> "Recorder":
         """A recorder of a part, whose names begin with the part's."""
-        return Recorder(f"{self._prefix}{name}.", self._kept)
+        return Recorder(f"{self._prefix}{name}.", self._recorded)
 
 
 class Classifier(nn.Module, Architecture, ABC):
@@ -129,9 +129,9 @@ class Classifier(nn.Module, Architecture, ABC):
 
     def activations(self, ids: Ids, places: Places | None = None) -> dict[str, Tensor]:
         """Every intermediate state by its name, in the order of the computation."""
-        kept: dict[str, Tensor] = {}
-        self.run(ids, Recorder(kept=kept), places)
-        return kept
+        recorded: dict[str, Tensor] = {}
+        self.run(ids, Recorder(recorded=recorded), places)
+        return recorded
 
     def use_dropout_generator(self, generator: torch.Generator) -> None:
         """Draws every dropout mask from this generator, in the order of the computation."""
@@ -162,6 +162,7 @@ class BodyAndHead(Classifier):
         if self.classifier is None:
             return functional.linear(read, self.embedding.weight)
         outputs: Tensor = self.classifier(read)
+        # A string's one logit has no axis of its own; where there are several, nothing is squeezed.
         return outputs.squeeze(-1) if self.config.head == "string" else outputs
 
     def run(self, ids: Ids, record: Recorder, places: Places | None) -> Outputs:
@@ -212,5 +213,6 @@ def read_states(
         return masked_mean(states, read if times is None else times)
     last = read.sum(dim=1) - 1
     if config.readout == "last_letter":
+        # An empty string has no last letter: it reads the zeros that are put before the first.
         states, last = functional.pad(states, (0, 0, 1, 0)), last + 1
     return states[torch.arange(len(ids), device=ids.device), last]

@@ -28,25 +28,26 @@ class Batch:
     @property
     def arguments(self) -> tuple[Tensor | None, ...]:
         """What a model is called with."""
-        of_each = (self.ids, self.places)
-        return of_each if self.times is None else (*of_each, self.times)
+        ids_and_places = (self.ids, self.places)
+        return ids_and_places if self.times is None else (*ids_and_places, self.times)
 
     @cached_property
-    def is_asked(self) -> Bool[Tensor, "string position"]:
-        """At which tokens a head that answers token by token is asked for the next one."""
+    def is_predicted(self) -> Bool[Tensor, "string position"]:
+        """At which tokens a head that answers token by token predicts the next one, or answers."""
         read = self.ids != PAD
         if self.config.head != "output":
             return read
+        # From `SEP` on, where the first token of the output is predicted.
         return read & ((self.ids == separator_id(self.config)).cumsum(dim=1) > 0)
 
-    def select_asked(self, outputs: Outputs) -> Float[Tensor, "asked ..."]:
-        """Chooses from a model's outputs those that are asked for, where its head answers token
+    def select_predicted(self, outputs: Outputs) -> Float[Tensor, "predicted ..."]:
+        """Chooses from a model's outputs those that are predicted, where its head answers token
         by token.
         """
-        return outputs if self.config.head == "string" else outputs[self.is_asked]
+        return outputs if self.config.head == "string" else outputs[self.is_predicted]
 
 
-def compute(model: Classifier, batch: Batch) -> Float[Tensor, "asked ..."]:
+def compute(model: Classifier, batch: Batch) -> Float[Tensor, "predicted ..."]:
     """What a model answers of a batch: by kernels of PyTorch's own where it has any, which drop
     nothing.
     """
@@ -54,4 +55,4 @@ def compute(model: Classifier, batch: Batch) -> Float[Tensor, "asked ..."]:
     outputs: Outputs | None = None
     if by_kernels is not None and not (model.training and batch.config.dropout_rate > 0):
         outputs = by_kernels(batch.ids)
-    return batch.select_asked(model(*batch.arguments) if outputs is None else outputs)
+    return batch.select_predicted(model(*batch.arguments) if outputs is None else outputs)

@@ -77,6 +77,7 @@ class Attention(nn.Module):
         others: Float[Tensor, "string other hidden"] | None = None,
     ) -> Hidden:
         """What each token takes from others: of the same states where none are given."""
+        # Patching already knows what heads mix, so it needs no scores.
         if (mixed := record.recall("mixed_value")) is not None:
             return self.write(mixed, record)
         attendable, scale, positions, places, bias, log_times = attending
@@ -89,6 +90,7 @@ class Attention(nn.Module):
         )
         scores = record("scores", scores if bias is None else scores + bias)
         if log_times is not None:
+            # A key that occurs n times weighs n exp(score), which is exp(score + ln n).
             scores = scores + log_times[:, None, None]
         return self.mix(scores, value, attendable.unsqueeze(1), record)
 
@@ -234,6 +236,7 @@ class ResidualStream(NamedTuple):
 
 def _head_parts(attention: Attention, mixed: Tensor, block: int) -> list[StreamPart]:
     heads, size = attention.heads
+    # Heads are columns of the output's weight side by side, so each has a share of its own.
     weight = attention.output.weight.unflatten(1, (heads, size))
     parts = [
         StreamPart("head", block, head, mixed[:, head] @ weight[:, head].T) for head in range(heads)
@@ -260,8 +263,10 @@ def _normalize(
     if isinstance(norm, nn.Identity):
         return parts
     if isinstance(norm, nn.LayerNorm):
+        # LayerNorm divides by the number of values, not by one less.
         variance = before.var(dim=2, unbiased=False, keepdim=True)
         factor = norm.weight / (variance + norm.eps).sqrt()
+        # Centering and scaling are linear, so the parts still sum to the normalized states.
         scaled = [
             StreamPart(
                 x.name, x.block, x.head, (x.states - x.states.mean(2, keepdim=True)) * factor
@@ -292,6 +297,7 @@ def attending_of(
     attendable, scale = attendable_tokens(config, ids), length_scale(config, ids, times)
     bias, log_times = positions.bias(places, places), None
     if times is not None:
+        # A token that does not occur has the logarithm -inf, which the mask keeps from the softmax.
         attendable, log_times = attendable & (times > 0).unsqueeze(1), times.log()
     return Attending(attendable, scale, positions, places, bias, log_times)
 
@@ -321,6 +327,7 @@ def length_scale(config: NetworkConfig, ids: Ids, times: Times | None = None) ->
     read = (ids != PAD if times is None else times).unsqueeze(1)
     if config.attention_mask == "causal":
         read = read & _earlier(ids)
+    # A string may have no token to read, and the logarithm of 0 would be -inf.
     return read.sum(dim=2).clamp_min(1).to(dtype).log()[:, None, :, None]
 
 
@@ -339,9 +346,11 @@ def attending_next(
     counted, before = lengths.unsqueeze(1), torch.arange(int(lengths.max()) + 1).unsqueeze(0)
     attendable = before <= counted
     if config.no_attend_cls:
+        # These are places, not ids: `CLS` stands first, and its id happens to be 0 as well.
         attendable = attendable & (before != CLS)
     read = (counted + 1).to(getattr(torch, config.precision))
     scale = torch.ones_like(read) if config.attention_scale == "sqrt" else read.log()
+    # Only coupled places differ from counted ones, and those bias no score.
     own, bias = counted if places is None else places, positions.bias(counted, before)
     return Attending(attendable.unsqueeze(1), scale[:, None, :, None], positions, own, bias)
 
@@ -369,9 +378,10 @@ class Caching(Recorder):
         name = self._prefix + name
         if name not in self._grown:
             return self._given.get(name, state)
-        kept = self._grown[name]
-        kept[torch.arange(len(state)), :, self._lengths] = state[:, :, 0]
-        return kept[:, :, : int(self._lengths.max()) + 1]
+        buffer = self._grown[name]
+        # Written in place: a copy of all keys for every token would cost as much as reading them.
+        buffer[torch.arange(len(state)), :, self._lengths] = state[:, :, 0]
+        return buffer[:, :, : int(self._lengths.max()) + 1]
 
     def within(self, name: str) -> "Caching":
         return Caching(self._lengths, self._grown, self._given, f"{self._prefix}{name}.")

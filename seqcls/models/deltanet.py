@@ -53,7 +53,7 @@ class DeltaNetMixer(Mixer):
         self.norm = torch.nn.RMSNorm(self.heads[1], eps=NORM_EPS)
         self.output = Linear(self.size, config.hidden_size)
 
-    def log_kept(self, states: Tensor) -> Tensor | None:
+    def log_decay(self, states: Tensor) -> Tensor | None:
         """The logarithm of what each head keeps of its memory before a token writes; None for
         all: (..., head).
         """
@@ -76,17 +76,19 @@ class DeltaNetMixer(Mixer):
         if self.convolution is not None:
             given = self.convolution(given)
         query, key, value, strength = self._read(states, given)
-        log_kept = self._by_step(self.log_kept(states))
-        record.aside("eigenvalue", lambda: self._eigenvalues(strength, log_kept).flatten(2))
+        log_decay = self._by_step(self.log_decay(states))
+        record.aside("eigenvalue", lambda: self._eigenvalues(strength, log_decay).flatten(2))
         # A token's steps one after another, heads first.
         key, value = (x.flatten(1, 2).transpose(1, 2) for x in (key, value))
         scaled = strength.flatten(1, 2).transpose(1, 2).unsqueeze(3)
         query = query.transpose(1, 2)
-        asked = query if self.steps == 1 else query.repeat_interleave(self.steps, dim=2)
-        pairs, read = key @ key.mT, asked @ key.mT
+        # Each step gets a row, as keys have one, though only a token's last step is read.
+        queries = query if self.steps == 1 else query.repeat_interleave(self.steps, dim=2)
+        pairs, read = key @ key.mT, queries @ key.mT
         since: Tensor | None = None
-        if log_kept is not None:
-            sums = log_kept.flatten(1, 2).transpose(1, 2).cumsum(dim=2)
+        if log_decay is not None:
+            # Differences of logarithms: quotients of products would be 0 / 0 once both vanish.
+            sums = log_decay.flatten(1, 2).transpose(1, 2).cumsum(dim=2)
             # Above the diagonal they grow, and are read nowhere.
             since = (sums.unsqueeze(3) - sums.unsqueeze(2)).tril().exp()
             pairs, read = pairs * since, read * since
@@ -106,17 +108,17 @@ class DeltaNetMixer(Mixer):
         memory = state.new_zeros(len(state), heads, size, size)
         if self.convolution is None:
             return (memory,)
-        return memory, self.convolution.none_kept(self._project(state))
+        return memory, self.convolution.empty_window(self._project(state))
 
-    def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
-        given, after = self._project(state), kept[1:]
+    def step(self, state: State, cached: MixerMemory) -> tuple[State, MixerMemory]:
+        given, after = self._project(state), cached[1:]
         if self.convolution is not None:
-            given, window = self.convolution.step(given, kept[1])
+            given, window = self.convolution.step(given, cached[1])
             after = (window,)
         query, keys, values, strengths = self._read(state, given)
-        memory, log_kept = kept[0], self.log_kept(state)
-        if log_kept is not None:
-            memory = memory * log_kept.exp()[:, :, None, None]
+        memory, log_decay = cached[0], self.log_decay(state)
+        if log_decay is not None:
+            memory = memory * log_decay.exp()[:, :, None, None]
         for step in range(self.steps):
             key = keys[:, step]
             held = (memory @ key.unsqueeze(3)).squeeze(3)
@@ -132,16 +134,16 @@ class DeltaNetMixer(Mixer):
         output: Tensor = self.output(self.apply_gate(self.norm(mixed), states).flatten(-2))
         return output
 
-    def _by_step(self, log_kept: Tensor | None) -> Tensor | None:
+    def _by_step(self, log_decay: Tensor | None) -> Tensor | None:
         """The same of each step: before the first something is lost, before the others nothing."""
-        if log_kept is None:
+        if log_decay is None:
             return None
-        others = log_kept.new_zeros(()).expand(*log_kept.shape[:2], self.steps - 1, self.heads[0])
-        return torch.cat([log_kept.unsqueeze(2), others], dim=2)
+        others = log_decay.new_zeros(()).expand(*log_decay.shape[:2], self.steps - 1, self.heads[0])
+        return torch.cat([log_decay.unsqueeze(2), others], dim=2)
 
-    def _eigenvalues(self, strength: Tensor, log_kept: Tensor | None) -> Tensor:
+    def _eigenvalues(self, strength: Tensor, log_decay: Tensor | None) -> Tensor:
         along = 1 - strength
-        return along if log_kept is None else along * log_kept.exp()
+        return along if log_decay is None else along * log_decay.exp()
 
     def _project(self, states: Tensor) -> Tensor:
         """Queries, keys and values beside one another."""
@@ -155,6 +157,7 @@ class DeltaNetMixer(Mixer):
         strength = self.strength(states).sigmoid().unflatten(-1, (self.steps, self.heads[0]))
         if self.config.eigenvalue_range == "signed":
             strength = 2 * strength
+        # Only with a key of length 1 is 1 - b the eigenvalue along it.
         query, key = functional.normalize(query, dim=-1), functional.normalize(key, dim=-1)
         return _DeltaNetInputs(query, key, value.unflatten(-1, by_step), strength)
 

@@ -24,7 +24,7 @@ from seqcls.models.pictures import PictureEncoder
 from seqcls.models.positions.schemes import Positions
 from seqcls.models.transformer import Cache, Keys, Side, cache_keys, name_keys
 from seqcls.models.two_streams import (
-    OfOutputs,
+    OutputStates,
     Streams,
     TwoStreams,
     decoder_config,
@@ -91,15 +91,19 @@ class EncoderDecoder(TwoStreams):
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
+        # As Vaswani et al. (2017) multiply embeddings.
         scale = math.sqrt(config.hidden_size) if config.embedding_scale == "sqrt" else 1.0
         self.embedding = Embedding(config.vocabulary_size, config.hidden_size, scale)
-        self.encoder = self.made_encoder(config)
+        # The order of these lines is that of the random draws, so old seeds depend on it.
+        self.encoder = self.make_encoder(config)
         self.decoder = Side(decoder_config(config), DecoderBlock)
         self.classifier = make_head(config)
         self.dropout = Dropout(config.dropout_rate)
         self.nowhere = Positions(config)
 
-    def decode_states(self, streams: Streams, record: Recorder, places: Places | None) -> OfOutputs:
+    def decode_states(
+        self, streams: Streams, record: Recorder, places: Places | None
+    ) -> OutputStates:
         encoded = self.encode(streams, record, places)
         crossing = self.crossing(streams, places)
         writing = self._attending(self.decoder, streams.outputs, streams, places)
@@ -108,24 +112,24 @@ class EncoderDecoder(TwoStreams):
         return self.decoder.pass_through(embedded, writing, inside, crossing, encoded)
 
     def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, Crossing]:
-        kept, streams = self.activations(ids), split(self.config, ids)
+        recorded, streams = self.activations(ids), split(self.config, ids)
         lengths = streams.written.sum(dim=1)
-        own = cache_keys(self.config, kept, "decoder.blocks.{}.attention", most_tokens)
-        of_input = cache_keys(self.config, kept, "decoder.blocks.{}.cross_attention")
+        own = cache_keys(self.config, recorded, "decoder.blocks.{}.attention", most_tokens)
+        input_keys = cache_keys(self.config, recorded, "decoder.blocks.{}.cross_attention")
         attendable, scale, *_ = self.crossing(streams, None)
-        crossing = Crossing(Cache(lengths, *own, None), *of_input, attendable, scale)
-        return kept["decoder.logits"][torch.arange(len(ids)), lengths - 1], crossing
+        crossing = Crossing(Cache(lengths, *own, None), *input_keys, attendable, scale)
+        return recorded["decoder.logits"][torch.arange(len(ids)), lengths - 1], crossing
 
-    def step(self, tokens: Int64[Tensor, " string"], kept: Crossing) -> tuple[Scores, Crossing]:
+    def step(self, tokens: Int64[Tensor, " string"], cached: Crossing) -> tuple[Scores, Crossing]:
         """Implements `Stepping.step`; it costs one token of the output."""
-        embedded, counted = self.embedding(tokens.unsqueeze(1)), kept.own.lengths.unsqueeze(1)
-        given = name_keys("cross_attention", kept.keys, kept.values)
-        crossing = Attending(kept.attendable, kept.scale, self.nowhere, counted)
+        embedded, counted = self.embedding(tokens.unsqueeze(1)), cached.own.lengths.unsqueeze(1)
+        given = name_keys("cross_attention", cached.keys, cached.values)
+        crossing = Attending(cached.attendable, cached.scale, self.nowhere, counted)
         # What is given of the input stands for what would be made of these states.
-        states, own = self.decoder.pass_next(embedded, kept.own, given, crossing, embedded)
-        return self.head(states), kept._replace(own=own)
+        states, own = self.decoder.pass_next(embedded, cached.own, given, crossing, embedded)
+        return self.head(states), cached._replace(own=own)
 
-    def made_encoder(self, config: NetworkConfig) -> nn.Module:
+    def make_encoder(self, config: NetworkConfig) -> nn.Module:
         """What reads inputs; made before the decoder: parameters are drawn in their order."""
         return Side(encoder_config(config), Block)
 
@@ -164,8 +168,10 @@ class EncoderDecoder(TwoStreams):
         """Implements `Classifier.parts`: of the encoder's blocks, where it has any, and the
         decoder's.
         """
-        of_encoder = block_parts(self.config, "encoder") if isinstance(self.encoder, Side) else {}
-        return {**of_encoder, **block_parts(self.config, "decoder", BOTH)}
+        encoder_parts = (
+            block_parts(self.config, "encoder") if isinstance(self.encoder, Side) else {}
+        )
+        return {**encoder_parts, **block_parts(self.config, "decoder", BOTH)}
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
         """Implements `Classifier.sites`; none where the encoder sees a picture, which has other
@@ -199,9 +205,10 @@ class ParagraphReader(EncoderDecoder):
     It is the picture that the task draws of the input: token ids say only what is drawn.
     """
 
+    # Named again, because forms are not inherited past a class that defines functions.
     begin, step = EncoderDecoder.begin, EncoderDecoder.step
 
-    def made_encoder(self, config: NetworkConfig) -> nn.Module:
+    def make_encoder(self, config: NetworkConfig) -> nn.Module:
         return PictureEncoder(config)
 
     def encode(self, streams: Streams, record: Recorder, places: Places | None) -> Encoded:
@@ -218,9 +225,9 @@ class ParagraphReader(EncoderDecoder):
         )
         scale = torch.ones((), dtype=weight.dtype, device=weight.device)
         # Between pictures and text no scheme of positions has a part.
-        places_of_output = streams.positions_of(places, streams.outputs)
+        output_places = streams.positions_of(places, streams.outputs)
         return Attending(
-            attendable, scale.expand(len(inputs), 1, 1, 1), self.nowhere, places_of_output
+            attendable, scale.expand(len(inputs), 1, 1, 1), self.nowhere, output_places
         )
 
     def attention(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ Scores = Float[Tensor, "string *output"]
 """What the head gives at the last token of each string: of an output, a number for each token that
 may come next."""
 
-Kept = Any
+Cached = Any
 """Tuples and lists of tensors, a string a row; None where nothing is kept."""
 
 
@@ -31,11 +31,11 @@ class Stepping(Protocol):
     leaves that as it was.
     """
 
-    def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, Kept]:
+    def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, Cached]:
         """Reads the beginnings of strings, `PAD` after each; at most so many tokens come after."""
         ...
 
-    def step(self, tokens: Int64[Tensor, " string"], kept: Kept) -> tuple[Scores, Kept]:
+    def step(self, tokens: Int64[Tensor, " string"], cached: Cached) -> tuple[Scores, Cached]:
         """Reads one token of each string; what was kept before may be used up by it."""
         ...
 
@@ -53,28 +53,29 @@ def form(model: nn.Module, name: str) -> Any:
     return None
 
 
-def map_kept(change: Callable[..., Tensor], kept: Kept, *others: Kept) -> Kept:
+def map_cached(change: Callable[..., Tensor], cached: Cached, *others: Cached) -> Cached:
     """What is kept, with each of its tensors changed, beside those in the same place of others."""
-    if kept is None or isinstance(kept, Tensor):
-        return None if kept is None else change(kept, *others)
-    values = [map_kept(change, *each) for each in zip(kept, *others, strict=True)]
-    return type(kept)(*values) if hasattr(kept, "_fields") else type(kept)(values)
+    if cached is None or isinstance(cached, Tensor):
+        return None if cached is None else change(cached, *others)
+    values = [map_cached(change, *parts) for parts in zip(cached, *others, strict=True)]
+    # A named tuple takes its fields one by one, a plain tuple or list all at once.
+    return type(cached)(*values) if hasattr(cached, "_fields") else type(cached)(values)
 
 
 def read_on(
-    step: Callable[[Int64[Tensor, " string"], Kept], tuple[Scores, Kept]],
-    kept: Kept,
+    step: Callable[[Int64[Tensor, " string"], Cached], tuple[Scores, Cached]],
+    cached: Cached,
     ids: Ids,
     read: Bool[Tensor, "string position"],
-) -> tuple[Scores, Kept]:
+) -> tuple[Scores, Cached]:
     """Steps through beginnings; where a string has ended, all stays as it was."""
-    outputs, kept = step(ids[:, 0], kept)
+    outputs, cached = step(ids[:, 0], cached)
     for place in range(1, ids.shape[1]):
         goes_on = read[:, place]
 
         def choose(further: Tensor, before: Tensor, goes_on: Tensor = goes_on) -> Tensor:
             return torch.where(goes_on.view(-1, *[1] * (further.ndim - 1)), further, before)
 
-        further, after = step(ids[:, place], kept)
-        outputs, kept = choose(further, outputs), map_kept(choose, after, kept)
-    return outputs, kept
+        further, after = step(ids[:, place], cached)
+        outputs, cached = choose(further, outputs), map_cached(choose, after, cached)
+    return outputs, cached

@@ -37,7 +37,7 @@ class GatedDeltaNetMixer(DeltaNetMixer):
         yield _log_of_rates, self.log_rate
         yield inverse_softplus_of_steps, self.offset
 
-    def log_kept(self, states: Tensor) -> Tensor:
+    def log_decay(self, states: Tensor) -> Tensor:
         """The logarithm of the factor by which each head's memory fades."""
         return -self.log_rate.exp() * functional.softplus(self.fading(states) + self.offset)
 
@@ -52,4 +52,5 @@ class GatedDeltaNet(Mixing):
 
 
 def _log_of_rates(log_rate: Tensor, generator: torch.Generator) -> None:
+    # `rand` may be 0 but never 1, so the logarithm is finite.
     log_rate.copy_((FASTEST * (1 - torch.rand(len(log_rate), generator=generator))).log())

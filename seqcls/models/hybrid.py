@@ -32,6 +32,7 @@ class Hybrid(Mixing):
 
 def blocks_of(layers: str, attending: bool) -> tuple[int, ...]:
     """The numbers of the blocks that attend, or of those with a memory of a fixed size."""
+    # `a` stands for attention, the one mixer whose memory grows with the string.
     return tuple(block for block, x in enumerate(layers) if (x == "a") == attending)
 
 

@@ -54,10 +54,12 @@ def initial_parameters(config: NetworkConfig, model_seed: int) -> dict[str, Tens
         model = make_model(config)
     with torch.no_grad():
         for draw, weight in _draws(config, model):
+            # PyTorch warns where it is to draw no number at all.
             if weight.numel():
                 draw(weight, generator=generator)
         for module in model.children():
             if isinstance(module, Embedding) and len(module.weight) == config.vocabulary_size:
+                # Cleared after the draw, as `nn.Embedding` does with its `padding_idx`.
                 module.weight[PAD] = 0
     dtype = getattr(torch, config.precision)
     return {name: value.detach().to(dtype) for name, value in model.named_parameters()}
@@ -72,10 +74,12 @@ def load_parameters(model: nn.Module, values: Mapping[str, Tensor]) -> None:
     """
     if other := {name for name, _ in model.named_parameters()} ^ values.keys():
         raise ValueError(f"{min(other)!r}: expected a value for each parameter, and no other")
+    # Not strict, since buffers have no values here; the names were compared above.
     model.load_state_dict(values, strict=False)
 
 
 def _linear(weight: Tensor, mode: Any = "fan_in", **generator: Any) -> None:
+    # The draw of `nn.Linear`; with this `a` it is uniform within 1 / sqrt(inputs).
     nn.init.kaiming_uniform_(weight, a=math.sqrt(5), mode=mode, **generator)
 
 
@@ -101,9 +105,9 @@ def _draws(config: NetworkConfig, model: Classifier) -> Iterator[Draw]:
     places = [module for module in model.modules() if isinstance(module, Positions)]
     positions = {part for module in places for part in module.modules()}
     modules = [module for module in model.modules() if module not in positions]
-    of_positions = [module for module in model.modules() if module in positions]
+    position_modules = [module for module in model.modules() if module in positions]
     if config.embeddings_init_strategy == "gpt2":
-        yield from _gpt2_draws(config, [*modules, *of_positions])
+        yield from _gpt2_draws(config, [*modules, *position_modules])
         return
     for module in modules:
         yield from _default_draws(module)
@@ -114,7 +118,7 @@ def _draws(config: NetworkConfig, model: Classifier) -> Iterator[Draw]:
     for module in modules:
         if isinstance(module, Mixer):
             yield from module.draws()
-    for module in of_positions:
+    for module in position_modules:
         yield from _default_draws(module)
         if isinstance(module, Linear) and module.bias is not None:
             yield _uniform(module.weight.shape[1]), module.bias
@@ -131,6 +135,7 @@ def _gpt2_draws(config: NetworkConfig, modules: Sequence[nn.Module]) -> Iterator
         layer: len(adding) * config.num_blocks for adding in blocks for layer in adding
     }
     for module in modules:
+        # GPT-2 sees no pictures, so convolutions are drawn as ever.
         if isinstance(module, Convolution):
             yield from _default_draws(module)
         if not isinstance(module, Embedding | Linear | Cell):
@@ -146,6 +151,7 @@ def _default_draws(module: nn.Module) -> Iterator[Draw]:
     elif isinstance(module, Linear):
         yield _linear, module.weight
     elif isinstance(module, Convolution):
+        # He et al. (2015), for layers that a ReLU follows.
         yield partial(nn.init.kaiming_normal_, nonlinearity="relu"), module.weight
     elif isinstance(module, Cell):
         # PyTorch's recurrent layers draw all of a layer alike, one after another.
@@ -154,6 +160,7 @@ def _default_draws(module: nn.Module) -> Iterator[Draw]:
 
 
 def _redraws(config: NetworkConfig, model: Classifier) -> Iterator[Draw]:
+    # A model from outside may have none, or one of another class.
     embedding = getattr(model, "embedding", None)
     if config.embeddings_init_strategy == "linear_like" and isinstance(embedding, Embedding):
         yield _linear, embedding.weight

@@ -22,8 +22,9 @@ class Dropout(nn.Module):
     def forward(self, states: Tensor) -> Tensor:
         if not self.training or self.rate == 0:
             return states
-        kept = torch.empty_like(states).bernoulli_(1 - self.rate, generator=self.generator)
-        return states * kept.div_(1 - self.rate)
+        mask = torch.empty_like(states).bernoulli_(1 - self.rate, generator=self.generator)
+        # Scaled up now, so that nothing need be scaled down where dropout is off.
+        return states * mask.div_(1 - self.rate)
 
 
 class Linear(nn.Module):
@@ -91,6 +92,7 @@ def masked_mean(
     read: Bool[Tensor, "string position"] | Float[Tensor, "string position"],
 ) -> Float[Tensor, "string hidden"]:
     """The mean over the positions that are read, or read so often; zeros where none is."""
-    kept = read.unsqueeze(2).to(states.dtype)
-    total = kept.sum(dim=1).clamp_min(torch.finfo(states.dtype).tiny)
-    return (states * kept).sum(dim=1) / total
+    weights = read.unsqueeze(2).to(states.dtype)
+    # Without any token this makes 0 / tiny = 0 of what would be NaN.
+    total = weights.sum(dim=1).clamp_min(torch.finfo(states.dtype).tiny)
+    return (states * weights).sum(dim=1) / total

@@ -17,6 +17,6 @@ class LSTMMixer(SteppingMixer):
     def nothing(self, state: State) -> MixerMemory:
         return torch.zeros_like(state), torch.zeros_like(state)
 
-    def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
-        after = self.cell.step(self.cell.from_input(state), *kept)
+    def step(self, state: State, cached: MixerMemory) -> tuple[State, MixerMemory]:
+        after = self.cell.step(self.cell.from_input(state), *cached)
         return after.state, (after.state, after.cell)

@@ -42,16 +42,17 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Numbers) -> tuple[Numbers, Numbers]:
         decay, states = ctx.saved_tensors
-        of_given, of_decay = torch.empty_like(gradient), torch.zeros_like(decay)
+        given_gradient, decay_gradient = torch.empty_like(gradient), torch.zeros_like(decay)
         if not gradient.shape[1]:
-            return of_decay, of_given
+            return decay_gradient, given_gradient
         carried = gradient[:, -1]
-        of_given[:, -1] = carried
+        given_gradient[:, -1] = carried
         for place in range(gradient.shape[1] - 2, -1, -1):
             carried = torch.addcmul(gradient[:, place], decay[:, place + 1], carried)
-            of_given[:, place] = carried
-        of_decay[:, 1:] = of_given[:, 1:] * states[:, :-1]
-        return of_decay, of_given
+            given_gradient[:, place] = carried
+        # The first token's factor multiplies the zero state, so its gradient stays 0.
+        decay_gradient[:, 1:] = given_gradient[:, 1:] * states[:, :-1]
+        return decay_gradient, given_gradient
 
 
 def scan(decay: Numbers, given: Numbers) -> Numbers:
@@ -84,11 +85,13 @@ class MambaMixer(Mixer):
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
         self.width = config.expand * config.hidden_size
+        # The authors' default (`dt_rank` of their code).
         self.rank = math.ceil(config.hidden_size / 16)
         self.input = Linear(config.hidden_size, 2 * self.width)
         self.convolution = ShortConvolution(self.width, bias=True)
         self.selection = Linear(self.width, self.rank + 2 * config.state_size)
         self.step_size = Linear(self.rank, self.width, bias=True)
+        # S4D-Real: the rates 1, 2, ..., n for every channel (Gu et al. 2022).
         rates = torch.arange(1, config.state_size + 1).log()
         self.log_rate = nn.Parameter(rates.repeat(self.width, 1))
         self.skip = nn.Parameter(torch.ones(self.width))
@@ -115,14 +118,14 @@ class MambaMixer(Mixer):
         again.
         """
         memory = state.new_zeros(len(state), self.width, self.config.state_size)
-        return memory, self.convolution.none_kept(memory[:, :, 0])
+        return memory, self.convolution.empty_window(memory[:, :, 0])
 
-    def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
+    def step(self, state: State, cached: MixerMemory) -> tuple[State, MixerMemory]:
         inner, gate = self.input(state).chunk(2, dim=1)
-        inner, window = self.convolution.step(inner, kept[1])
+        inner, window = self.convolution.step(inner, cached[1])
         inner = functional.silu(inner)
         decay, given, read, _ = self._read(inner)
-        memory = decay * kept[0] + given
+        memory = decay * cached[0] + given
         mixed = self._answer(memory, read, inner)
         output: Tensor = self.output(mixed * functional.silu(gate))
         return output, (memory, window)
@@ -162,4 +165,5 @@ def inverse_softplus_of_steps(bias: Tensor, generator: torch.Generator) -> None:
     """Draws what softplus makes steps of, uniform in their logarithm between `STEPS`."""
     least, most = map(math.log, STEPS)
     steps = (torch.rand(len(bias), generator=generator) * (most - least) + least).exp()
+    # The inverse of softplus is x + ln(1 - e^-x); `expm1` keeps the digits of small steps.
     bias.copy_(steps + (-torch.expm1(-steps)).log())

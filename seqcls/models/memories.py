@@ -26,6 +26,7 @@ class MixingArchitecture(Architecture):
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
+        # A mixer reads from left to right as cells do, so `CLS` in front would see nothing.
         if (reason := Recurrent.obstacle(config)) is not None:
             return reason
         if config.num_attention_heads == 0 and cls.reads >= Heads.reads:
@@ -79,6 +80,7 @@ class LinearAttention(MixingArchitecture):
 
     @classmethod
     def mixer_weights(cls, config: NetworkConfig) -> float:
+        # Queries, keys, values and the output.
         return 4 * attention_width(config) * config.hidden_size
 
 
@@ -99,6 +101,7 @@ class GatedDeltaNet(MixingArchitecture):
 
     @classmethod
     def mixer_weights(cls, config: NetworkConfig) -> float:
+        # Queries, keys, values, the output, and the gate.
         return 5 * attention_width(config) * config.hidden_size
 
 
@@ -111,6 +114,7 @@ class DeltaProduct(MixingArchitecture):
 
     @classmethod
     def mixer_weights(cls, config: NetworkConfig) -> float:
+        # Queries and the output, and for every step a key and a value.
         steps = 2 + 2 * config.householder_steps
         return steps * attention_width(config) * config.hidden_size
 
@@ -129,6 +133,7 @@ class Mamba(MixingArchitecture):
     @classmethod
     def mixer_weights(cls, config: NetworkConfig) -> float:
         width = config.expand * config.hidden_size
+        # Input, gate and output; then rates, B and C. What steps are made of is small beside them.
         return width * (3 * config.hidden_size + 3 * config.state_size)
 
     @classmethod
@@ -145,6 +150,7 @@ class SLSTM(MixingArchitecture):
 
     @classmethod
     def mixer_weights(cls, config: NetworkConfig) -> float:
+        # Four gates and the output meet the token, and the gates meet the state of their head.
         head = 5 * config.hidden_size + 4 * config.attention_head_size
         return attention_width(config) * head
 

@@ -47,15 +47,15 @@ class ShortConvolution(Linear):
             mixed = mixed + padded[:, back : back + tokens] * self.weight[:, back]
         return mixed if self.bias is None else mixed + self.bias
 
-    def none_kept(self, state: Float[Tensor, "string channel"]) -> Tensor:
+    def empty_window(self, state: Float[Tensor, "string channel"]) -> Tensor:
         """What is kept before the first token: no token."""
         return state.new_zeros(len(state), WINDOW - 1, state.shape[1])
 
     def step(
-        self, state: Float[Tensor, "string channel"], kept: Tensor
+        self, state: Float[Tensor, "string channel"], before: Tensor
     ) -> tuple[Float[Tensor, "string channel"], Tensor]:
         """One more token, and the tokens to be kept."""
-        window = torch.cat([kept, state.unsqueeze(1)], dim=1)
+        window = torch.cat([before, state.unsqueeze(1)], dim=1)
         mixed: Tensor = self(window)
         return mixed[:, -1], window[:, 1:]
 
@@ -83,7 +83,7 @@ class Mixer(nn.Module):
         """What is kept before the first of at most so many tokens."""
         return self.nothing(state)
 
-    def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
+    def step(self, state: State, cached: MixerMemory) -> tuple[State, MixerMemory]:
         """What one more token is given, and what is kept after it."""
         raise NotImplementedError
 
@@ -116,13 +116,15 @@ class SteppingMixer(Mixer):
     """
 
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
-        kept, given, memories = self.nothing(states[:, :0].sum(dim=1)), [], []
+        # A sum of no tokens is a zero state of the right size, even of strings without any.
+        memory, given, memories = self.nothing(states[:, :0].sum(dim=1)), [], []
         for place in range(states.shape[1]):
-            output, kept = self.step(states[:, place], kept)
+            output, memory = self.step(states[:, place], memory)
             given.append(output)
-            memories.append(kept[0].flatten(1))
+            memories.append(memory[0].flatten(1))
         if not given:
-            record.aside("state", lambda: states[:, :, :1] * kept[0].flatten(1).unsqueeze(1))
+            # There is nothing to stack: a state of no positions, as wide as the memory.
+            record.aside("state", lambda: states[:, :, :1] * memory[0].flatten(1).unsqueeze(1))
             return record("output", states)
         record.aside("state", lambda: torch.stack(memories, dim=1))
         return record("output", torch.stack(given, dim=1))
@@ -150,12 +152,13 @@ class MixerBlock(Residual):
             self.add_part("mixer", self.mixer_norm, part, states, record), record
         )
 
-    def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
+    def step(self, state: State, cached: MixerMemory) -> tuple[State, MixerMemory]:
         """One token, as `Mixer.step`."""
         after: list[MixerMemory] = []
 
         def part(read: Hidden) -> Hidden:
-            given, now = self.mixer.step(read[:, 0], kept)
+            given, now = self.mixer.step(read[:, 0], cached)
+            # `add_part` passes on states alone, so the memory leaves by this list.
             after.append(now)
             return given.unsqueeze(1)
 
@@ -200,15 +203,16 @@ class Mixing(BodyAndHead, MixingArchitecture):
 
     def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, list[MixerMemory]]:
         embedded = self.embedding(ids[:, 0])
+        # Attention among the mixers needs room for the beginning too, which is read step by step.
         tokens = ids.shape[1] + most_tokens
         nothing = [block.mixer.begin(embedded, tokens) for block in self.blocks]
         return read_on(self.step, nothing, ids, ids != PAD)
 
     def step(
-        self, tokens: Int64[Tensor, " string"], kept: list[MixerMemory]
+        self, tokens: Int64[Tensor, " string"], cached: list[MixerMemory]
     ) -> tuple[Scores, list[MixerMemory]]:
         states, after = self.embedding(tokens), list[MixerMemory]()
-        for block, before in zip(self.blocks, kept, strict=True):
+        for block, before in zip(self.blocks, cached, strict=True):
             states, now = block.step(states, before)
             after.append(now)
         return self.head(states if self.final_norm is None else self.final_norm(states)), after
@@ -282,10 +286,10 @@ class LinearAttentionMixer(Mixer):
         memory = state.new_zeros(len(state), heads, size, size)
         return memory, memory[..., 0]
 
-    def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
+    def step(self, state: State, cached: MixerMemory) -> tuple[State, MixerMemory]:
         query, key, value = self._read(state)
-        memory = kept[0] + value.unsqueeze(3) * key.unsqueeze(2)
-        keys = kept[1] + key
+        memory = cached[0] + value.unsqueeze(3) * key.unsqueeze(2)
+        keys = cached[1] + key
         total = (keys * query).sum(dim=2, keepdim=True).clamp_min(_least(query))
         mixed = (memory @ query.unsqueeze(3)).squeeze(3) / total
         output: Tensor = self.output(mixed.flatten(1))

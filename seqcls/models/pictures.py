@@ -31,6 +31,7 @@ from seqcls.tasks import TASKS
 Picture = Float[Tensor, "string channel row column"]
 Memory = Float[Tensor, "string place hidden"]
 
+# ResNet's stem: a 7 x 7 convolution, and a stride of 4 with the pooling after it.
 STEM, STRIDE = 7, 4
 PER_STAGE = 2
 """Blocks of one size."""
@@ -94,11 +95,14 @@ class PictureEncoder(nn.Module):
         widths = [
             config.picture_channels * 2 ** (x // PER_STAGE) for x in range(config.picture_blocks)
         ]
+        # Half of the stem's stride of 4: the pooling in `see` does the other half.
         self.stem = Convolution(1, widths[0], STEM, 2)
         self.stem_norm = PixelNorm(widths[0])
         blocks = nn.ModuleList(
             [
+                # A block that doubles the channels halves the sides, so this ratio is its stride.
                 PictureBlock(inputs, outputs, outputs // inputs)
+                # A block reads the channels of the one before it; the first reads the stem's.
                 for inputs, outputs in zip([widths[0], *widths], widths, strict=False)
             ]
         )
@@ -147,6 +151,7 @@ def pictures_at_once(config: NetworkConfig) -> int:
     if not config.picture:
         return sys.maxsize
     rows, columns = page_of(config).shape
+    # The stem halves both sides, which leaves a quarter of the pixels.
     return max(NUMBERS_AT_ONCE // (rows * columns * config.picture_channels // 4), 1)
 
 
@@ -154,6 +159,7 @@ def memory_shape(config: NetworkConfig) -> tuple[int, int]:
     """Rows and columns of what an encoder makes of a picture."""
     factor = STRIDE * 2 ** ((config.picture_blocks - 1) // PER_STAGE)
     rows, columns = page_of(config).shape
+    # Rounded up, as convolutions with this padding do.
     return -(-rows // factor), -(-columns // factor)
 
 
@@ -176,9 +182,9 @@ def _draw(page: Page, inputs: Ids) -> Float[Tensor, "string row column"]:
 
 def _waves(hidden: int, rows: int, columns: int) -> Float[Tensor, "hidden row column"]:
     half = hidden // 2
-    of_rows, of_columns = (torch.from_numpy(waves(np.arange(x), half)) for x in (rows, columns))
+    row_waves, column_waves = (torch.from_numpy(waves(np.arange(x), half)) for x in (rows, columns))
     both = (
-        of_rows.unsqueeze(1).expand(-1, columns, -1),
-        of_columns.unsqueeze(0).expand(rows, -1, -1),
+        row_waves.unsqueeze(1).expand(-1, columns, -1),
+        column_waves.unsqueeze(0).expand(rows, -1, -1),
     )
     return torch.cat(both, dim=2).permute(2, 0, 1)

@@ -89,14 +89,15 @@ class Cell(nn.Module):
         steps = []
         for place in range(states.shape[1]):
             step = self.step(given[:, place], state, cell)
+            # A recorder may put another state here, which the next token then has to read.
             state, cell = record.step("state", place, step.state), step.cell
             if self.has_cell:
                 cell = record.step("cell", place, cell)
             steps.append(step._replace(state=state, cell=cell))
 
         def stack(values: Iterable[State]) -> Tensor:
-            kept = list(values)
-            return torch.stack(kept, dim=1) if kept else torch.zeros_like(states)
+            tensors = list(values)
+            return torch.stack(tensors, dim=1) if tensors else torch.zeros_like(states)
 
         for gate in self.gates:
             record(gate, stack(step.gates[gate] for step in steps))
@@ -195,18 +196,21 @@ class Recurrent(BodyAndHead):
         return Recurrence([zeros] * self.config.num_blocks, [zeros] * self.config.num_blocks)
 
     def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, Recurrence]:
-        kept = self.activations(ids)
+        recorded = self.activations(ids)
         last = torch.arange(len(ids)), (ids != PAD).sum(dim=1) - 1
         layers = range(self.config.num_blocks)
-        states = [kept[f"layers.{layer}.state"][last] for layer in layers]
+        states = [recorded[f"layers.{layer}.state"][last] for layer in layers]
+        # Without cells the states fill their place: a `Recurrence` has both, and no step reads it.
         cells = list(states)
         if self.cell.has_cell:
-            cells = [kept[f"layers.{layer}.cell"][last] for layer in layers]
-        return kept["logits"][last], Recurrence(states, cells)
+            cells = [recorded[f"layers.{layer}.cell"][last] for layer in layers]
+        return recorded["logits"][last], Recurrence(states, cells)
 
-    def step(self, tokens: Int64[Tensor, " string"], kept: Recurrence) -> tuple[Scores, Recurrence]:
+    def step(
+        self, tokens: Int64[Tensor, " string"], cached: Recurrence
+    ) -> tuple[Scores, Recurrence]:
         states, after = self.embedding(tokens), Recurrence([], [])
-        for layer, state, cell in zip(self.layers, *kept, strict=True):
+        for layer, state, cell in zip(self.layers, *cached, strict=True):
             step = layer.step(layer.from_input(states), state, cell)
             after.states.append(step.state)
             after.cells.append(step.cell)
@@ -222,8 +226,11 @@ class Recurrent(BodyAndHead):
         states, hidden = self.embedding(ids.T), self.config.hidden_size
         for layer, kernel in zip(self.layers, kernels, strict=True):
             start = states.new_zeros(1, states.shape[1], hidden)
+            # cuDNN keeps what a gradient needs only in training mode.
             settings = (layer.input_bias is not None, 1, 0.0, torch.is_grad_enabled(), False, False)
+            # `Cell` declares its parameters in the order in which PyTorch's kernels take them.
             weights = list(layer.parameters())
+            # PyTorch's kernels refuse strings without a token.
             states = kernel(states, start, weights, settings) if len(states) else start[:0]
         states = states.transpose(0, 1)
         if self.config.head != "string":
@@ -263,8 +270,8 @@ def layer_sites(
     """
     sites = dict[Site, tuple[str, ...]]()
     for layer in range(config.num_blocks):
-        kept = ("state", "cell") if cell.has_cell else ("state",)
-        names = {name: f"{inside('layers', layer, side)}{name}" for name in kept}
+        state_names = ("state", "cell") if cell.has_cell else ("state",)
+        names = {name: f"{inside('layers', layer, side)}{name}" for name in state_names}
         sites[Site("layer", layer, side=side)] = tuple(names.values())
         if cell.has_cell:
             sites |= {Site(name, layer, side=side): (state,) for name, state in names.items()}

@@ -32,7 +32,7 @@ from seqcls.models.recurrent import (
     layer_parts,
     layer_sites,
 )
-from seqcls.models.two_streams import OfOutputs, Streams, TwoStreams, split
+from seqcls.models.two_streams import OutputStates, Streams, TwoStreams, split
 from seqcls.strings.tokenizer import PAD
 
 
@@ -85,46 +85,54 @@ class RecurrentAttention(TwoStreams):
         self.classifier = make_head(config)
         self.dropout = Dropout(config.dropout_rate)
 
-    def decode_states(self, streams: Streams, record: Recorder, places: Places | None) -> OfOutputs:
+    def decode_states(
+        self, streams: Streams, record: Recorder, places: Places | None
+    ) -> OutputStates:
         """Implements `TwoStreams.decode_states`; places mean nothing here."""
-        encoded, kept = self.encode(streams, record.within("encoder"))
+        encoded, recurrence = self.encode(streams, record.within("encoder"))
         inside = record.within("decoder")
         embedded = inside("embedding", self.dropout(self.embedding(streams.outputs)))
+        # It begins with an empty piece, so that outputs of no token can be joined as well.
         states, weights, steps = [embedded[:, :0]], [], list[Recurrence]()
         for place in range(embedded.shape[1]):
-            state, weight, kept = self.decode(embedded[:, place], encoded, kept, inside, place)
+            state, weight, recurrence = self.decode(
+                embedded[:, place], encoded, recurrence, inside, place
+            )
             states.append(state.unsqueeze(1))
             weights += [] if weight is None else [weight]
-            steps.append(kept)
+            steps.append(recurrence)
         if weights:
+            # Recorded attention weights have an axis of heads; here there is one.
             inside("weights", torch.stack(weights, dim=1).unsqueeze(1))
         for number in range(self.config.num_blocks if steps else 0):
-            of_layer = inside.within(f"layers.{number}")
-            of_layer("state", torch.stack([after.states[number] for after in steps], dim=1))
-            of_layer("cell", torch.stack([after.cells[number] for after in steps], dim=1))
+            layer_record = inside.within(f"layers.{number}")
+            layer_record("state", torch.stack([after.states[number] for after in steps], dim=1))
+            layer_record("cell", torch.stack([after.cells[number] for after in steps], dim=1))
         return torch.cat(states, dim=1)
 
     def encode(self, streams: Streams, record: Recorder) -> tuple[Encoded, Recurrence]:
         """What the encoder makes of the inputs, and from what the decoder's layers start."""
         if self.pictures is not None:
             return self._encode_pictures(self.pictures(streams.inputs, record))
+        # Padding moves states on, so each string's own end is read, not the last column.
         last = torch.arange(len(streams.inputs)), streams.input_lengths - 1
         states = record("embedding", self.dropout(self.embedding(streams.inputs)))
-        kept = Recurrence([], [])
+        start = Recurrence([], [])
         for number, layer in enumerate(self.encoder):
             states, cells = layer.pass_over(states, record.within(f"layers.{number}"))
-            kept.states.append(states[last])
-            kept.cells.append(cells[last])
+            start.states.append(states[last])
+            start.cells.append(cells[last])
             states = self.dropout(states)
-        return self._add_keys(states, streams.inputs != PAD), kept
+        return self._add_keys(states, streams.inputs != PAD), start
 
     def _encode_pictures(self, memory: Hidden) -> tuple[Encoded, Recurrence]:
         """Encodes pictures: all layers start from the mean of what is seen."""
         mean, size = memory.mean(dim=1), self.config.num_blocks
-        kept = Recurrence([mean] * size, [torch.zeros_like(mean)] * size)
-        return self._add_keys(memory, torch.ones_like(memory[..., 0], dtype=torch.bool)), kept
+        start = Recurrence([mean] * size, [torch.zeros_like(mean)] * size)
+        return self._add_keys(memory, torch.ones_like(memory[..., 0], dtype=torch.bool)), start
 
     def _add_keys(self, states: Hidden, is_read: Bool[Tensor, "string input_position"]) -> Encoded:
+        # U h is the same for every token of the output, so it is computed once.
         keys = states if self.additive is None else self.additive.key(states)
         return Encoded(states, keys, is_read)
 
@@ -132,17 +140,17 @@ class RecurrentAttention(TwoStreams):
         streams = split(self.config, ids)
         encoded, started = self.encode(streams, Recorder())
 
-        def step(tokens: Tensor, kept: Recurrence) -> tuple[Scores, Recurrence]:
-            outputs, (_, after) = self.step(tokens, (encoded, kept))
+        def step(tokens: Tensor, recurrence: Recurrence) -> tuple[Scores, Recurrence]:
+            outputs, (_, after) = self.step(tokens, (encoded, recurrence))
             return outputs, after
 
-        outputs, kept = read_on(step, started, streams.outputs, streams.written)
-        return outputs, (encoded, kept)
+        outputs, recurrence = read_on(step, started, streams.outputs, streams.written)
+        return outputs, (encoded, recurrence)
 
     def step(
-        self, tokens: Int64[Tensor, " string"], kept: tuple[Encoded, Recurrence]
+        self, tokens: Int64[Tensor, " string"], cached: tuple[Encoded, Recurrence]
     ) -> tuple[Scores, tuple[Encoded, Recurrence]]:
-        encoded, before = kept
+        encoded, before = cached
         state, _, after = self.decode(self.embedding(tokens), encoded, before)
         return self.head(state), (encoded, after)
 
@@ -150,7 +158,7 @@ class RecurrentAttention(TwoStreams):
         self,
         embedded: State,
         encoded: Encoded,
-        kept: Recurrence,
+        recurrence: Recurrence,
         record: Recorder | None = None,
         place: int = 0,
     ) -> tuple[State, Float[Tensor, "string input_position"] | None, Recurrence]:
@@ -158,10 +166,10 @@ class RecurrentAttention(TwoStreams):
         record = Recorder() if record is None else record
         read, weights = embedded, None
         if self.additive is not None:
-            context, weights = self.additive(kept.states[-1], encoded)
+            context, weights = self.additive(recurrence.states[-1], encoded)
             read = torch.cat([embedded, context], dim=1)
         after = Recurrence([], [])
-        layers = enumerate(zip(self.decoder, kept.states, kept.cells, strict=True))
+        layers = enumerate(zip(self.decoder, recurrence.states, recurrence.cells, strict=True))
         for number, (layer, state, cell) in layers:
             step = layer.step(layer.from_input(read), state, cell)
             inside = record.within(f"layers.{number}")
@@ -183,8 +191,8 @@ class RecurrentAttention(TwoStreams):
         """Implements `Classifier.parts`: the units of the encoder, where it reads tokens, and
         decoder.
         """
-        of_encoder = layer_parts(self.config, "encoder") if self.pictures is None else {}
-        return {**of_encoder, **layer_parts(self.config, "decoder")}
+        encoder_parts = layer_parts(self.config, "encoder") if self.pictures is None else {}
+        return {**encoder_parts, **layer_parts(self.config, "decoder")}
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
         """Implements `Classifier.sites`; none where the encoder sees a picture, which has other
@@ -193,4 +201,4 @@ class RecurrentAttention(TwoStreams):
         if self.pictures is not None:
             return {}
         sides = (layer_sites(self.config, LSTMCell, side) for side in ("encoder", "decoder"))
-        return {site: names for of_side in sides for site, names in of_side.items()}
+        return {site: names for side_sites in sides for site, names in side_sites.items()}

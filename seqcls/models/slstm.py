@@ -16,12 +16,12 @@ from seqcls.models.mixing import Mixer, MixerMemory, Mixing, State
 from seqcls.models.parts import PartKind, Site
 
 GATES = ("input_gate", "forget_gate", "candidate", "output_gate")
-KEPT = ("state", "cell", "normalizer", "stabilizer")
+MEMORY_NAMES = ("state", "cell", "normalizer", "stabilizer")
 
 
 class _SLSTMStep(NamedTuple):
-    kept: MixerMemory
-    """What is kept, in the order of `KEPT`."""
+    memory: MixerMemory
+    """What is kept, in the order of `MEMORY_NAMES`."""
     gates: tuple[Tensor, ...]
     """The gates, in the order of `GATES`."""
 
@@ -44,13 +44,14 @@ class SLSTMMixer(Mixer):
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
         """Implements `Mixer.forward`: token after token."""
         given, weights = self._gate_inputs(states), self._weights()
-        kept, steps = self.nothing(states), list[_SLSTMStep]()
+        memory, steps = self.nothing(states), list[_SLSTMStep]()
         for place in range(states.shape[1]):
-            step = self._step(given[:, place], kept, weights)
-            kept = tuple(
-                record.step(name, place, value) for name, value in zip(KEPT, step.kept, strict=True)
+            step = self._step(given[:, place], memory, weights)
+            memory = tuple(
+                record.step(name, place, value)
+                for name, value in zip(MEMORY_NAMES, step.memory, strict=True)
             )
-            steps.append(_SLSTMStep(kept, step.gates))
+            steps.append(_SLSTMStep(memory, step.gates))
 
         def stack(kind: int, number: int) -> Tensor:
             values = [step[kind][number] for step in steps]
@@ -59,17 +60,19 @@ class SLSTMMixer(Mixer):
 
         for number, name in enumerate(GATES):
             record.aside(name, partial(stack, 1, number))
-        for number, name in enumerate(KEPT[1:], 1):
+        # All but the state, which is recorded below, where the output is made of it.
+        for number, name in enumerate(MEMORY_NAMES[1:], 1):
             record.aside(name, partial(stack, 0, number))
         output: Tensor = self.output(record("state", stack(0, 0)))
         return record("output", output)
 
     def nothing(self, state: Float[Tensor, "string ..."]) -> MixerMemory:
         zeros = state.new_zeros(len(state), self.size)
+        # With m = -inf there is nothing to forget, and the first m is the input gate's i alone.
         return zeros, zeros, zeros, zeros - torch.inf
 
-    def step(self, state: State, kept: MixerMemory) -> tuple[State, MixerMemory]:
-        after = self._step(self._gate_inputs(state), kept, self._weights()).kept
+    def step(self, state: State, cached: MixerMemory) -> tuple[State, MixerMemory]:
+        after = self._step(self._gate_inputs(state), cached, self._weights()).memory
         output: Tensor = self.output(after[0])
         return output, after
 
@@ -79,8 +82,8 @@ class SLSTMMixer(Mixer):
 
     def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
         """Implements `Mixer.sites`: all that is kept, and all of one unit."""
-        units = {Site("unit", block, unit=unit): KEPT for unit in range(self.size)}
-        return {Site("layer", block): KEPT, **units}
+        units = {Site("unit", block, unit=unit): MEMORY_NAMES for unit in range(self.size)}
+        return {Site("layer", block): MEMORY_NAMES, **units}
 
     def units(self) -> tuple[str, ...]:
         return *GATES, "cell", "normalizer"
@@ -96,13 +99,14 @@ class SLSTMMixer(Mixer):
         layers = cast("Iterable[Linear]", self.recurrent)
         return torch.stack([layer.weight.T for layer in layers])
 
-    def _step(self, given: Tensor, kept: MixerMemory, weights: Tensor) -> _SLSTMStep:
-        state, cell, normalizer, stabilizer = (x.unflatten(1, self.heads) for x in kept)
+    def _step(self, given: Tensor, memory: MixerMemory, weights: Tensor) -> _SLSTMStep:
+        state, cell, normalizer, stabilizer = (x.unflatten(1, self.heads) for x in memory)
         gates = given + (state.unsqueeze(2) @ weights).squeeze(2)
         take, keep, candidate, give = gates.chunk(len(GATES), dim=2)
         keep = functional.logsigmoid(keep) + stabilizer
         # The state does not depend on it, so its gradient is nothing.
         stabilizer = torch.maximum(keep, take).detach()
+        # Neither exponent is above 0, so no gate overflows.
         take, keep = (take - stabilizer).exp(), (keep - stabilizer).exp()
         candidate, give = candidate.tanh(), give.sigmoid()
         cell = keep * cell + take * candidate

@@ -84,7 +84,7 @@ class Stream:
     def pass_next(
         self,
         embedded: Float[Tensor, "string 1 hidden"],
-        kept: Cache,
+        cached: Cache,
         given: Mapping[str, Keys] = MappingProxyType({}),
         *encoded: Attending | Float[Tensor, "string other hidden"],
     ) -> tuple[Float[Tensor, "string hidden"], Cache]:
@@ -93,13 +93,13 @@ class Stream:
         Args:
             given: keys and values of another stream, by their names.
         """
-        counted = kept.lengths.unsqueeze(1)
-        places = None if kept.places is None else kept.places.gather(1, counted)
-        attending = attending_next(self.config, self.positions, kept.lengths, places)
-        grown = name_keys("attention", kept.keys, kept.values)
-        record = Caching(kept.lengths, grown, given)
+        counted = cached.lengths.unsqueeze(1)
+        places = None if cached.places is None else cached.places.gather(1, counted)
+        attending = attending_next(self.config, self.positions, cached.lengths, places)
+        grown = name_keys("attention", cached.keys, cached.values)
+        record = Caching(cached.lengths, grown, given)
         states = self.pass_through(embedded, attending, record, *encoded)
-        return states[:, 0], kept._replace(lengths=kept.lengths + 1)
+        return states[:, 0], cached._replace(lengths=cached.lengths + 1)
 
 
 def name_keys(attention: str, keys: Sequence[Keys], values: Sequence[Keys]) -> dict[str, Keys]:
@@ -117,6 +117,7 @@ def cache_keys(
         attention: its name in the recorded states, with `{}` for the block's number.
     """
     names = [attention.format(x) for x in range(config.num_blocks)]
+    # Beyond a shorter string stand keys of PAD: masked, until a step writes over them.
     keys, values = (
         [functional.pad(states[f"{name}.{kind}"], (0, 0, 0, most_tokens)) for name in names]
         for kind in ("key", "value")
@@ -166,17 +167,17 @@ class Transformer(BodyAndHead, Stream):
         return self.pass_through(self.embedding(ids), attending, record)
 
     def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, Cache]:
-        kept, lengths, places = self.activations(ids), (ids != PAD).sum(dim=1), None
+        recorded, lengths, places = self.activations(ids), (ids != PAD).sum(dim=1), None
         if self.config.coupling:
             # A place depends on the input and on how many tokens are written, not on which.
             wide = functional.pad(ids, (0, most_tokens), value=PAD)
             after = torch.arange(wide.shape[1]) >= lengths[:, None]
             places = positions_of(self.config, wide.masked_fill(after, FIRST_LETTER))
-        own = cache_keys(self.config, kept, "blocks.{}.attention", most_tokens)
-        return kept["logits"][torch.arange(len(ids)), lengths - 1], Cache(lengths, *own, places)
+        own = cache_keys(self.config, recorded, "blocks.{}.attention", most_tokens)
+        return recorded["logits"][torch.arange(len(ids)), lengths - 1], Cache(lengths, *own, places)
 
-    def step(self, tokens: Int64[Tensor, " string"], kept: Cache) -> tuple[Scores, Cache]:
-        states, after = self.pass_next(self.embedding(tokens.unsqueeze(1)), kept)
+    def step(self, tokens: Int64[Tensor, " string"], cached: Cache) -> tuple[Scores, Cache]:
+        states, after = self.pass_next(self.embedding(tokens.unsqueeze(1)), cached)
         return self.head(states), after
 
     def head(self, read: Float[Tensor, "*string hidden"]) -> Outputs:
@@ -196,6 +197,7 @@ class Transformer(BodyAndHead, Stream):
     def residual_stream(self) -> ResidualStream:
         """The one stream that all is added to, and of which the head reads."""
         assert self.classifier is not None
+        # Sites come in the order of the computation, so the last one is the last block's output.
         (*_, (last,)) = self.sites().values()
         return ResidualStream(self.blocks, last, self.final_norm, self.classifier)
 

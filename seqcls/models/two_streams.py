@@ -12,7 +12,7 @@ from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import BodyAndHead, Hidden, Ids, Outputs, Places, Recorder
 from seqcls.strings.tokenizer import PAD
 
-OfOutputs = Float[Tensor, "string output_position hidden"]
+OutputStates = Float[Tensor, "string output_position hidden"]
 
 
 class Streams(NamedTuple):
@@ -59,13 +59,15 @@ class Streams(NamedTuple):
 def split(config: NetworkConfig, ids: Ids) -> Streams:
     """The streams of token ids, which change at the first `SEP`."""
     read = ids != PAD
-    of_outputs = (ids == separator_id(config)).cumsum(dim=1) > 0
-    lengths = (~of_outputs & read).sum(dim=1)
+    is_output = (ids == separator_id(config)).cumsum(dim=1) > 0
+    lengths = (~is_output & read).sum(dim=1)
+    # `max` refuses a batch without strings.
     input_width = int(lengths.max()) if len(ids) else 0
-    output_width = int((of_outputs & read).sum(dim=1).max()) if len(ids) else 0
-    inputs = ids[:, :input_width].masked_fill(of_outputs[:, :input_width], PAD)
+    output_width = int((is_output & read).sum(dim=1).max()) if len(ids) else 0
+    inputs = ids[:, :input_width].masked_fill(is_output[:, :input_width], PAD)
     columns = lengths.unsqueeze(1) + torch.arange(output_width, device=ids.device)
     beyond = columns >= ids.shape[1]
+    # `gather` reads every column, so those beyond the ids point to a valid one and become PAD.
     columns = columns.masked_fill(beyond, 0)
     outputs = ids.gather(1, columns).masked_fill(beyond, PAD)
     return Streams(inputs, outputs, columns, ids.shape[1])
@@ -88,7 +90,9 @@ class TwoStreams(BodyAndHead):
     """
 
     @abstractmethod
-    def decode_states(self, streams: Streams, record: Recorder, places: Places | None) -> OfOutputs:
+    def decode_states(
+        self, streams: Streams, record: Recorder, places: Places | None
+    ) -> OutputStates:
         """The decoder's last states, at the places of the outputs."""
 
     def tokens_of(self, ids: Ids, state: str) -> Bool[Tensor, "string state_position"]:

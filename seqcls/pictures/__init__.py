@@ -51,6 +51,7 @@ def glyphs_of(font: str, alphabet: str) -> Glyphs:
 def _bitmap(letter: str) -> np.ndarray | None:
     """None where the font has nothing to draw."""
     font = ImageFont.load_default_imagefont()
+    # The bitmap font holds Latin-1, and no character beyond.
     if ord(letter) > 255:
         return None
     mask = font.getmask(letter)
@@ -68,6 +69,7 @@ def _handwritten() -> dict[str, np.ndarray]:
         if not line.startswith("#"):
             digit, levels = line.split()
             bitmaps.setdefault(digit, []).append([int(level, 16) for level in levels])
+    # Levels are single hexadecimal digits, so that 15 is black.
     return {x: np.array(rows, np.float32).reshape(-1, 8, 8) / 15 for x, rows in bitmaps.items()}
 
 
@@ -86,7 +88,8 @@ Pictures = Float32[np.ndarray, "string row column"]
 Hashes = UInt64[np.ndarray, " string"]
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-_OF_STRING, _OF_PIXELS = 1 << 20, 1 << 21
+# Numbers of a string, and of its pixels, begin beyond those of all its characters.
+_STRING_STREAM, _PIXEL_STREAM = 1 << 20, 1 << 21
 
 
 @dataclass(frozen=True)
@@ -121,33 +124,36 @@ class Page:
         lines = breaks.cumsum(axis=1)
         places = np.arange(letters.shape[1])
         starts = np.maximum.accumulate(np.where(breaks, places + 1, 0), axis=1)
-        of, at = np.nonzero(letters < len(self.alphabet))
-        line, column = lines[of, at], (places - starts)[of, at]
+        string, at = np.nonzero(letters < len(self.alphabet))
+        line, column = lines[string, at], (places - starts)[string, at]
 
         def by_character(number: int) -> Float64[np.ndarray, " character"]:
-            return _uniform(hashes[of] + _ODD * (8 * at + number).astype(np.uint64))
+            # Each character has eight numbers to itself.
+            return _uniform(hashes[string] + _ODD * (8 * at + number).astype(np.uint64))
 
         def shared(number: int) -> Float64[np.ndarray, " string"]:
-            return _uniform(hashes + _ODD * np.array([_OF_STRING + number], np.uint64))
+            return _uniform(hashes + _ODD * np.array([_STRING_STREAM + number], np.uint64))
 
         glyphs = glyphs_of(self.font, self.alphabet)
         variants, height, width = glyphs.shape[1:]
-        drawn = glyphs[letters[of, at], (by_character(0) * variants).astype(np.int64)]
+        drawn = glyphs[letters[string, at], (by_character(0) * variants).astype(np.int64)]
         free = (ROWS - height) / 2
         top = line * ROWS + free + (2 * by_character(1) - 1) * free * self.distortion
         step = COLUMNS * (1 - LEFT_OUT * self.distortion * shared(0))
         left = (
-            column * step[of] + (COLUMNS - width) / 2 + (2 * by_character(2) - 1) * self.distortion
+            column * step[string]
+            + (COLUMNS - width) / 2
+            + (2 * by_character(2) - 1) * self.distortion
         )
         slant = SLANT * self.distortion * (2 * shared(1) - 1)
         character, row, across = np.nonzero(drawn)
-        shift = slant[of][character] * (height / 2 - row)
+        shift = slant[string][character] * (height / 2 - row)
         # Halves all upward: to even numbers, every other row of a glyph would be left out.
         y = np.floor(top[character] + row + 0.5).astype(np.int64)
         x = np.floor(left[character] + across + shift + 0.5).astype(np.int64)
         rows, columns = self.shape
         inside = (y >= 0) & (y < rows) & (x >= 0) & (x < columns)
-        pixels = ((of[character] * rows + y) * columns + x)[inside]
+        pixels = ((string[character] * rows + y) * columns + x)[inside]
         ink = drawn[character, row, across][inside]
         ink_sums = np.bincount(pixels, ink, minlength=strings * rows * columns)
         pictures = np.minimum(ink_sums, 1).astype(np.float32).reshape(strings, rows * columns)
@@ -160,7 +166,7 @@ class Page:
     def _noise(self, hashes: Hashes) -> Float32[np.ndarray, "string pixel"]:
         rows, columns = self.shape
         # Four pixels a number: 16 bits each.
-        numbers = np.arange(_OF_PIXELS, _OF_PIXELS + -(-rows * columns // 4), dtype=np.uint64)
+        numbers = np.arange(_PIXEL_STREAM, _PIXEL_STREAM + -(-rows * columns // 4), dtype=np.uint64)
         mixed = _mix_bits(hashes[:, None] + _ODD * numbers)
         noise = mixed.view(np.uint16)[:, : rows * columns].astype(np.float32)
         noise *= 2 * NOISE * self.distortion / 65535
@@ -170,11 +176,13 @@ class Page:
 def _hashes(letters: UInt8[np.ndarray, "string position"]) -> Hashes:
     """A number for each string, whatever stands after its end."""
     places = np.arange(letters.shape[1], dtype=np.uint64) << np.uint64(8)
+    # A letter is hashed with its place, so that a sum over letters tells orders apart.
     mixed = _mix_bits((letters.astype(np.uint64) + places) * _ODD)
     return _mix_bits(np.where(letters == NO_LETTER, np.uint64(0), mixed).sum(axis=1))
 
 
 def _uniform(numbers: UInt64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
+    # The upper 53 bits are as many as a float's fraction holds.
     return (_mix_bits(numbers) >> np.uint64(11)) * 2.0**-53
 
 

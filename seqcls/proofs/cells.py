@@ -50,6 +50,7 @@ def end_token(network: NetworkConfig) -> int | None:
 
 def boxes(low: Float64[np.ndarray, "row unit"], high: Float64[np.ndarray, "row unit"]) -> Forms:
     """The forms of boxes."""
+    # The center is rounded, so the radius covers the further end.
     center = (low + high) / 2
     none = np.zeros((len(low), 0, low.shape[1]))
     return Forms(center, none, np.maximum(high - center, center - low))
@@ -69,7 +70,7 @@ class Cells:
     """The token that is read after a string; None where the last letter's state is read."""
 
     @classmethod
-    def of(cls, model: TrainedModel) -> "Cells":
+    def from_model(cls, model: TrainedModel) -> "Cells":
         """The network of a model for which `why_not_proved` has no reason."""
         network = Network(str(model.config.architecture), dict(model.weights))
         return cls(network, end_token(model.problem.network))
@@ -82,7 +83,8 @@ class Cells:
     @property
     def cells(self) -> Bool[np.ndarray, " unit"]:
         """Which numbers of a state are an LSTM's cells: those have no bound."""
-        own = np.arange(self.network.kept) >= self.network.hidden
+        # A layer keeps its state first, then an LSTM its cell.
+        own = np.arange(self.network.layer_units) >= self.network.hidden
         return np.tile(own, len(self.network.layers))
 
     def after_letter(self, states: Forms, letter: int) -> Forms:
@@ -100,6 +102,7 @@ class Cells:
         return low[:, 0], high[:, 0]
 
     def _step(self, states: Forms, token: int) -> Forms:
+        # Without any form one empty block still gives results of the right shape.
         blocks = range(0, max(len(states.center), 1), BLOCK)
         parts = (self.network.step(rows_of(states, slice(x, x + BLOCK)), token) for x in blocks)
         return Forms(*map(np.concatenate, zip(*parts, strict=True)))

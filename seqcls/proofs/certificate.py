@@ -73,6 +73,7 @@ def to_text(certificate: dict[str, Any]) -> str:
     """A certificate as the text of a file, a region a line."""
     regions = ",\n".join(json.dumps(x, separators=(",", ":")) for x in certificate["regions"])
     rest = {name: value for name, value in certificate.items() if name != "regions"}
+    # The last brace makes room for the regions.
     return f'{json.dumps(rest, ensure_ascii=False)[:-1]}, "regions": [\n{regions}\n]}}\n'
 
 
@@ -102,6 +103,7 @@ def check_file(path: Path, weights: Path | None = None) -> tuple[str, int]:
         ) from None
     empty = "" if certificate["empty"] else " but the empty one"
     letters = zip(certificate["letters"], certificate["letter_ids"], strict=True)
+    # A file may come from anybody, so signs that steer a terminal are spelled out.
     named = (f"{x if x.isprintable() else repr(x)} (id {number})" for x, number in letters)
     return (
         f"this {certificate['cell'].upper()} answers as the automaton in the file, of "

@@ -20,7 +20,7 @@ import numpy as np
 UNIT = 2.0**-24  # of float32, in which the network runs
 SPARE = 8  # roundings of a sum that are allowed for beside one for each term
 FUNCTION = 2.0**-20  # what the library's tanh and logistic function may be off by
-LEAST = 2.0**-100  # more than what is flushed to zero
+FLUSHED = 2.0**-100  # more than what is flushed to zero
 LARGEST = 2.0**127  # half of what float32 holds: terms of no more together have no sum beyond it
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 NUMBERS = [(int, float)]
@@ -60,9 +60,9 @@ def claim_digest(certificate: dict[str, Any]) -> str:
 def fits(x: Any, form: Any) -> bool:
     """Whether JSON has a form: a type, a list of one form, a dict of forms, or one of several."""
     if isinstance(form, tuple):
-        return any(fits(x, each) for each in form)
+        return any(fits(x, option) for option in form)
     if isinstance(form, list):
-        return type(x) is list and all(fits(each, form[0]) for each in x)
+        return type(x) is list and all(fits(item, form[0]) for item in x)
     if isinstance(form, dict):
         return type(x) is dict and x.keys() == form.keys() and all(fits(x[y], form[y]) for y in x)
     return type(x) is form
@@ -103,11 +103,13 @@ def limit(size: Any) -> Any:
 def align(x: Forms, y: Forms) -> Iterator[Forms]:
     most = max(x.generators.shape[-2], y.generators.shape[-2])
     for c, g, r in (x, y):
+        # Generators that one of them lacks move the other alone.
         none = np.zeros((*c.shape[:-1], most - g.shape[-2], c.shape[-1]))
         yield Forms(c, np.concatenate([g, none], axis=-2), r)
 
 
 def share(x: Forms) -> Forms:
+    # Rests become generators, so that what follows from a unit twice is known to move together.
     own = x.rest[..., None] * np.eye(x.rest.shape[-1])
     return Forms(x.center, np.concatenate([x.generators, own], axis=-2), 0 * x.rest)
 
@@ -118,7 +120,7 @@ def join(x: Forms, y: Forms) -> Forms:
 
 def add(x: Forms, y: Forms, sign: int = 1) -> Forms:
     x, y = align(x, y)
-    rest = x.rest + y.rest + SPARE * UNIT * limit(x.size + y.size) + LEAST
+    rest = x.rest + y.rest + SPARE * UNIT * limit(x.size + y.size) + FLUSHED
     return Forms(x.center + sign * y.center, x.generators + sign * y.generators, rest)
 
 
@@ -127,8 +129,9 @@ def multiply(x: Forms, y: Forms) -> Forms:
     ends = [end * other for end in x.ends for other in y.ends]
     low, high = np.min(ends, axis=0), np.max(ends, axis=0)
     wide = y.radius > 1  # the box of the product is less than what is left of a linear one
+    # (c + dx)(k + dy) = ck + c dy + k dx + dx dy, of which the last is bounded by the radii.
     rest = np.abs(x.center) * y.rest + np.abs(y.center) * x.rest + x.radius * y.radius
-    rest = np.where(wide, (high - low) / 2, rest) + SPARE * UNIT * limit(x.size * y.size) + LEAST
+    rest = np.where(wide, (high - low) / 2, rest) + SPARE * UNIT * limit(x.size * y.size) + FLUSHED
     made = x.center[..., None, :] * y.generators + y.center[..., None, :] * x.generators
     center = np.where(wide, (low + high) / 2, x.center * y.center)
     return Forms(center, np.where(wide[..., None, :], 0, made), rest)
@@ -136,9 +139,10 @@ def multiply(x: Forms, y: Forms) -> Forms:
 
 def affine(x: Forms, weight: np.ndarray, biases: list[np.ndarray]) -> Forms:
     n, sizes, size = weight.shape[1] + len(biases) + SPARE, np.abs(weight), x.size
+    # A dot product of n terms, in any order of summation: Higham 2002, section 3.1.
     summed = limit(size @ sizes.T + sum(np.abs(b) for b in biases))
     rest = x.rest @ sizes.T + n * UNIT / (1 - n * UNIT) * summed
-    rest = rest + LEAST * (1 + size.sum(axis=-1, keepdims=True) + sizes.sum(axis=1))
+    rest = rest + FLUSHED * (1 + size.sum(axis=-1, keepdims=True) + sizes.sum(axis=1))
     made = np.tensordot(x.generators, weight, (-1, -1))
     return Forms(x.center @ weight.T + sum(biases), made, rest)
 
@@ -146,6 +150,8 @@ def affine(x: Forms, weight: np.ndarray, biases: list[np.ndarray]) -> Forms:
 def squash(x: Forms, logistic: bool) -> Forms:
     low, high = x.ends
     a, b = (np.tanh(v / 2) / 2 + 0.5 if logistic else np.tanh(v) for v in (low, high))
+    # The least slope on an interval is at one of its ends; what it leaves of the function
+    # never falls, so the ends bound that as well (Singh et al. 2018).
     slope = np.minimum(*(v * (1 - v) if logistic else 1 - v * v for v in (a, b)))
     least, most = a - slope * low, b - slope * high
     rest = slope * x.rest + (most - least) / 2 + FUNCTION
@@ -155,10 +161,11 @@ def squash(x: Forms, logistic: bool) -> Forms:
 class Network:
     def __init__(self, kind: str, weights: dict[str, np.ndarray]) -> None:
         w = {name: np.asarray(x, dtype=np.float64) for name, x in weights.items()}
+        # Each weight that is used is taken out: what is left over is of another network.
         self.embedding, self.head = w.pop("embedding.weight"), w.pop("classifier.weight")
         self.offset = [w.pop("classifier.bias")] if "classifier.bias" in w else []
         self.kind, self.hidden, self.layers = kind, self.embedding.shape[1], list[Any]()
-        self.kept = self.hidden * (2 if kind == "lstm" else 1)
+        self.layer_units = self.hidden * (2 if kind == "lstm" else 1)
         while (name := f"layers.{len(self.layers)}.") + "input_weight" in w:
             both = np.hstack([w.pop(name + x) for x in ("input_weight", "state_weight")])
             biases = [w.pop(name + x) for x in ("input_bias", "state_bias") if name + x in w]
@@ -168,7 +175,7 @@ class Network:
             self.layers.append((both, biases))
         flat = self.embedding.ndim == 2 and self.head.shape == (1, self.hidden)
         need(flat and self.layers and not w, "other weights")
-        self.units = len(self.layers) * self.kept
+        self.units = len(self.layers) * self.layer_units
         self.finite = all(np.isfinite(x).all() for x in weights.values())
 
     def bound_tokens(self) -> None:
@@ -185,21 +192,22 @@ class Network:
         h, x = self.hidden, share(x)
         given, after = self.read(token, *x.center.shape[:-1]), x.units(0, 0)
         for number, (weight, biases) in enumerate(self.layers):
-            own = x.units(number * self.kept, (number + 1) * self.kept)
-            state, kept = own.units(0, h), own.units(h, 2 * h)
+            own = x.units(number * self.layer_units, (number + 1) * self.layer_units)
+            state, old_cell = own.units(0, h), own.units(h, 2 * h)
             read = join(given, state)
             if self.kind == "rnn":
                 made = squash(affine(read, weight, biases), False)
             elif self.kind == "gru":
                 gates = squash(affine(read, weight[: 2 * h], [b[: 2 * h] for b in biases]), True)
+                # As in PyTorch, the reset gate scales what the matrix makes of the state.
                 own = affine(state, weight[2 * h :, h:], [b[2 * h :] for b in biases[1:]])
-                told = affine(given, weight[2 * h :, :h], [b[2 * h :] for b in biases[:1]])
-                new = share(squash(add(told, multiply(gates.units(0, h), own)), False))
+                from_input = affine(given, weight[2 * h :, :h], [b[2 * h :] for b in biases[:1]])
+                new = share(squash(add(from_input, multiply(gates.units(0, h), own)), False))
                 made = add(new, multiply(gates.units(h, 2 * h), add(state, new, -1)))
             else:
                 gates = affine(read, weight, biases)
                 i, f, g, o = (gates.units(n * h, (n + 1) * h) for n in range(4))
-                cell = multiply(squash(f, True), kept)
+                cell = multiply(squash(f, True), old_cell)
                 cell = add(cell, multiply(squash(i, True), squash(g, False)))
                 made = join(multiply(squash(o, True), squash(cell, False)), cell)
             after, given = join(after, made), made.units(0, h)
@@ -207,7 +215,7 @@ class Network:
 
     def answer(self, x: Forms, end: int | None) -> tuple[Any, Any]:
         x = x if end is None else self.step(x, end)
-        start = (len(self.layers) - 1) * self.kept
+        start = (len(self.layers) - 1) * self.layer_units
         return affine(x.units(start, start + self.hidden), self.head, self.offset).ends
 
 
@@ -250,21 +258,24 @@ def check(certificate: dict[str, Any], weights: dict[str, np.ndarray] | None = N
     need(all(len(row) == len(ids) for row in [*table, *(x["next"] for x in regions)]), "no letter")
     leads = all([regions[n]["state"] for n in x["next"]] == table[x["state"]] for x in regions)
     need(leads and regions[0]["state"] == start, "a letter leads to another state")
+    # NaN for its ends keeps everything outside of a box that is missing.
     none = [np.nan] * net.units
     low, high = (np.array([x.get(side, none) for x in regions]) for side in ("low", "high"))
     need(low.shape == high.shape == (len(regions), net.units), "a box is not of this size")
     need(((low[0] <= 0) & (high[0] >= 0)).all(), "the empty string is not in the first box")
-    asked = certificate["empty"] or any(0 in x["next"] for x in regions)
+    asks_empty = certificate["empty"] or any(0 in x["next"] for x in regions)
     pending = list[tuple[int, Forms, int]]()
 
     def enter(number: int, x: Forms, carried: int) -> None:
         (least,), (most,) = net.answer(x, end)
+        # Comparisons with NaN are false, so an answer that is no number is never right.
         right = least > 0 if regions[number]["state"] in machine["accepting"] else most < 0
-        need(right or (number == 0 and not asked), f"region {number}: the answer is open")
+        need(right or (number == 0 and not asks_empty), f"region {number}: the answer is open")
+        # More letters than regions, and one has come twice without a box in between.
         need(carried <= len(regions), "letters lead around without a box")
         pending.append((number, x, carried))
 
-    for n in (n for n, each in enumerate(regions) if "low" in each):
+    for n in (n for n, region in enumerate(regions) if "low" in region):
         need(((low[n] <= high[n]) & np.isfinite([low[n], high[n]])).all(), f"region {n}: no box")
         center, generators = (low[n] + high[n]) / 2, np.zeros((0, net.units))
         enter(n, Forms(center, generators, np.maximum(high[n] - center, center - low[n])), 0)

@@ -109,11 +109,13 @@ class Growth:
             if time.thread_time() > self.deadline:
                 return Ended("the seconds are over", pending)
             done[pending] = True
+            # A box that grew has to be followed again, from all of its states.
             grown = np.flatnonzero(((low < regions.low) | (high > regions.high)).any(axis=1))
             done[grown] = False
             self._pad(grown, low[grown], high[grown])
             endless = np.isinf(regions.low) | np.isinf(regions.high)
             beyond = grown[((self._widths() > given_up) | endless)[grown].any(axis=1)]
+            # Boxes from which forms were joined to these are named too, and so split as well.
             if len(beyond):
                 leads = joined[np.isin(joined[:, 1], beyond), 0]
                 return Ended("they grow without end", np.union1d(beyond, leads))
@@ -127,6 +129,7 @@ class Growth:
 
     def closed_regions(self) -> Regions:
         """The regions that letters lead to, with those between them that have no box."""
+        # Numbered as they are met from the empty string; what nothing leads to is left out.
         numbers, order = {0: 0}, [0]
         for node in order:
             for after in self._next[node]:
@@ -144,6 +147,7 @@ class Growth:
         )
 
     def _set(self, numbers: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+        # Outward, as rounding must never cut off a part of a box.
         self.regions.low[numbers] = np.floor(low * 10**DIGITS) / 10**DIGITS
         self.regions.high[numbers] = np.ceil(high * 10**DIGITS) / 10**DIGITS
 
@@ -155,6 +159,7 @@ class Growth:
         least, most = low - PADDING * (before - low), high + PADDING * (high - after)
         cells = self.cells.cells
         for ends, new, old, sign in ((least, low, before, -1), (most, high, after, 1)):
+            # A saturated cell that still grows would take many rounds, so its end jumps ahead.
             far = cells & (sign * new > SATURATED) & (sign * (new - old) > 0)
             steps = np.append(STEPS, np.inf)[np.searchsorted(STEPS, sign * new)]
             ends[far] = sign * steps[far]
@@ -209,9 +214,11 @@ class Growth:
         while pending:
             check()
             nodes, at, begun, letters, forms = pending.pop()
+            # Four, as an LSTM computes four gates of each form.
             rows = max(NUMBERS_AT_ONCE // ((forms.generators.shape[1] + units) * units * 4), 1)
             if len(at) > rows:
                 halves = slice(rows), slice(rows, None)
+                # The stack gives the last one first, hence the reverse order.
                 pending += [
                     (nodes[x], at[x], begun[x], letters, rows_of(forms, x))
                     for x in reversed(halves)
@@ -249,6 +256,7 @@ class Growth:
                     np.maximum.at(high, to[out], most[out])
                     reached.append(to)
                     joined.append(np.stack([begun[out], to[out]], axis=1))
+                # Kept for the certificate, which names where each letter leads.
                 for node, goal in zip(nodes.tolist(), target.tolist(), strict=True):
                     self._next[node][letter] = goal
         return (

@@ -21,7 +21,7 @@ from seqcls.tasks.automaton import Automaton
 LONGEST_WORD = 3
 """Tokens of the longest word whose repetitions are looked for."""
 
-FEWEST = 5
+MIN_REPETITIONS = 5
 """Repetitions at least: a string that repeats a word less often need not be about that."""
 
 BEYOND = 2
@@ -70,14 +70,17 @@ class Forgetting:
 
 def repeated_word(letters: Letters) -> tuple[int, int, int] | None:
     """Where a word begins that repeats, its length and how often: what covers most of a string."""
+    # A character for each letter, of which there are fewer than 256.
     text = bytes(letters).decode("latin-1")
     found = [
         (len(repeated[1]), -length, -repeated.start())
         for length in range(1, LONGEST_WORD + 1)
-        for repeated in re.finditer(rf"(?s)(?=((.{{{length}}})\2{{{FEWEST - 1},}}))", text)
+        # The lookahead takes no letters, so repetitions that overlap are all found.
+        for repeated in re.finditer(rf"(?s)(?=((.{{{length}}})\2{{{MIN_REPETITIONS - 1},}}))", text)
     ]
     if not found:
         return None
+    # What covers most; of equals the shortest word, then the first place.
     covered, length, start = max(found)
     return -start, -length, covered // -length
 
@@ -91,7 +94,7 @@ def find_forgetting(model: TrainedModel, automaton: Automaton, string: str) -> F
         string: one on which the two differ.
     """
     letters = tuple(model.letters(string))
-    place, steps = repeated_word(letters), PrefixStates.of(model)
+    place, steps = repeated_word(letters), PrefixStates.from_model(model)
     if place is None or steps is None:
         return None
     start, length, times = place
@@ -99,20 +102,21 @@ def find_forgetting(model: TrainedModel, automaton: Automaton, string: str) -> F
     after = letters[start + length * times :]
     most = min(BEYOND * times, (MAX_LENGTH - len(before) - len(after)) // length)
     strings = [(*before, *word * n, *after) for n in range(most + 1)]
-    asked = TokenStrings.of_lists(model.num_letters, strings)
-    answers = model.ask(asked)
-    wanted = automaton.accepting[automaton.states(asked)]
-    differ = (np.asarray(answers.predicted, dtype=bool) != wanted) | answers.unanswered
+    repeated = TokenStrings.of_lists(model.num_letters, strings)
+    answers = model.ask(repeated)
+    expected = automaton.accepting[automaton.states(repeated)]
+    differ = (np.asarray(answers.predicted, dtype=bool) != expected) | answers.unanswered
     wrong = np.flatnonzero(differ)
     # A model that has no answer any more does not forget: its numbers overflow.
-    if not len(wrong) or wrong[0] < FEWEST or answers.unanswered[wrong[0]]:
+    if not len(wrong) or wrong[0] < MIN_REPETITIONS or answers.unanswered[wrong[0]]:
         return None
     first = int(wrong[0])
-    kept, states = steps.after(before), list[np.ndarray]()
+    cached, states = steps.after(before), list[np.ndarray]()
     for n in range(most + 1):
+        # Before the first repetition the state is the one that `before` leads to.
         for letter in word * (n > 0):
-            kept = steps.step(kept, [letter])
-        states.append(flat(kept, str(model.config.architecture))[0])
+            cached = steps.step(cached, [letter])
+        states.append(flat(cached, str(model.config.architecture))[0])
     values = np.array(states)
     moved = np.abs(values - values[_first_of_phase(automaton, before, word, most)])
     if not np.isfinite(moved[first]).all():
@@ -125,7 +129,7 @@ def find_forgetting(model: TrainedModel, automaton: Automaton, string: str) -> F
         string=model.text(strings[first]),
         units=_most_moved(moved[first], model.config),
         distances=moved.max(axis=1),
-        margins=np.where(wanted, 1.0, -1.0) * np.asarray(answers.score, dtype=np.float64),
+        margins=np.where(expected, 1.0, -1.0) * np.asarray(answers.score, dtype=np.float64),
     )
 
 

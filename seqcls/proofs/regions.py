@@ -32,7 +32,7 @@ than how long it takes to come back.
 """
 
 
-OF_CELLS = 0.2
+CELL_WEIGHT = 0.2
 """What a cell's width counts, next to that of a state."""
 
 
@@ -40,8 +40,9 @@ def widths_of(low: np.ndarray, high: np.ndarray, cells: Bool[np.ndarray, " unit"
     """How wide boxes are, unit by unit: as they are near 0, in proportion where cells are larger,
     and up to where these are saturated.
     """
+    # arcsinh is the identity near 0 and a logarithm far from it.
     ends = (np.arcsinh(np.clip(x, -SATURATED, SATURATED)) for x in (high, low))
-    return np.asarray((next(ends) - next(ends)) * np.where(cells, OF_CELLS, 1))
+    return np.asarray((next(ends) - next(ends)) * np.where(cells, CELL_WEIGHT, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +83,7 @@ class SuffixTree:
         automaton = refined.automaton
         self._split: set[tuple[int, Suffix]] = set()
         states, letters = automaton.table.shape
+        # From which states a letter leads to a state: their suffixes are one letter shorter.
         self._before: dict[tuple[int, int], list[int]] = {}
         for state in range(states):
             for letter in range(letters):
@@ -119,8 +121,10 @@ class SuffixTree:
             rows = np.flatnonzero(~done & splits[numbers])
             if not len(rows):
                 break
+            # A leaf stays one; only samples of split suffixes go a letter further back.
             done[:] = True
             done[rows] = False
+            # `BEGINNING` is -1, so one more number than there are marks has to fit.
             choices = int(samples.last.max()) + 2
             codes = numbers[rows] * choices + samples.last[rows, back] - BEGINNING
             distinct, inverse = np.unique(codes, return_inverse=True)
@@ -146,6 +150,7 @@ class SuffixTree:
             wide = []
             for number in np.flatnonzero(widths > min(widest.values())).tolist():
                 state, suffix = keys[number]
+                # The longest suffix with a width of its own decides.
                 ends = ((state, suffix[:length]) for length in range(len(suffix), -1, -1))
                 if widths[number] <= next((widest[x] for x in ends if x in widest), np.inf):
                     continue
@@ -158,6 +163,7 @@ class SuffixTree:
                     wide.append(number)
             if not wide:
                 return True
+            # Suffixes that were split are counted too, so there are more keys than leaves.
             if len(keys) > 3 * most:
                 return False
             for number in wide:
@@ -172,6 +178,7 @@ def hulls(
     low = np.full((count, values.shape[1]), np.inf)
     high = -low
     order = np.argsort(numbers, kind="stable")
+    # `reduceat` works on runs of equal numbers, hence the sorting.
     present, starts = np.unique(numbers[order], return_index=True)
     low[present] = np.minimum.reduceat(values[order], starts, axis=0)
     high[present] = np.maximum.reduceat(values[order], starts, axis=0)
@@ -195,7 +202,7 @@ class Regions:
         return len(self.state)
 
     @classmethod
-    def of(
+    def from_tree(
         cls, refined: Refined, tree: SuffixTree, samples: Samples, most: int
     ) -> "Regions | None":
         """The leaves that strings get to; None where there are more than `most`.
@@ -207,6 +214,7 @@ class Regions:
         known = {start: 0}
         table: list[list[int]] = []
         order = [start]
+        # The list grows on the way: a walk of the regions, the nearest to the start first.
         for state, suffix in order:
             row = []
             for letter in range(automaton.table.shape[1]):

@@ -18,19 +18,19 @@ from jaxtyping import Bool, Int64
 from seqcls.cancellation import check
 from seqcls.interpretability.automaton_answers import PrefixStates
 from seqcls.interpretability.trained_model import Letters
-from seqcls.models.forms import Kept, map_kept
+from seqcls.models.forms import Cached, map_cached
 from seqcls.models.recurrent import Recurrence
 from seqcls.proofs.regions import BEGINNING, Refined, Samples
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.automaton import Automaton
 
-REMEMBERED = 40
+REMEMBERED_LETTERS = 40
 """Last letters that are kept of a sample."""
 
-SHORT = 2_048
+MAX_SHORT_STRINGS = 2_048
 """Short strings, all of which are tried, at most."""
 
-RANDOM, BLOCKS, SEEN, DRAWN_LENGTH = 32, 1_600, 200, 300
+RANDOM_STRINGS, DRAWN_STRINGS, SEEN_STRINGS, DRAWN_LENGTH = 32, 1_600, 200, 300
 """Random strings, with them those of random words that repeat, of how many states are kept, and
 letters of each.
 """
@@ -38,13 +38,13 @@ letters of each.
 LONGEST_WORD, MOST_TIMES = 8, 60
 """Letters of such a word, and how often it is repeated at most."""
 
-REPEATED = 256
+REPEATED_LETTERS = 256
 """Letters of the words that repeat."""
 
-SETTLED = 96
+SETTLED_LETTERS = 96
 """Letters of the words that repeat after strings that are told apart."""
 
-NEAR, MOST_GROUPS = 0.1, 12
+NEAR_DISTANCE, MOST_GROUPS = 0.1, 12
 """How near states are that are the same for good, and of how many groups at most."""
 
 MOST_STATES = 100
@@ -82,8 +82,13 @@ class Walker:
         # All strings of a length: their prefixes are all shorter ones.
         short = np.array(list(product(range(letters), repeat=length)))
         most = most_letters(letters)
-        repeated = repeat(words(letters, 0, most - 1), words(letters, 1, most), REPEATED)
-        runs = [self.run(short, 0), self.run(repeated, most), self.run(draw(letters), 0, SEEN)]
+        repeated = repeat(words(letters, 0, most - 1), words(letters, 1, most), REPEATED_LETTERS)
+        # Random strings are long and many: their states fill memory, so those of some are kept.
+        runs = [
+            self.run(short, 0),
+            self.run(repeated, most),
+            self.run(draw(letters), 0, SEEN_STRINGS),
+        ]
         errors = {string for x in runs for string in x.errors}
         parts = zip(
             *((x.samples.values, x.samples.states, x.samples.last) for x in runs), strict=True
@@ -94,7 +99,7 @@ class Walker:
     @property
     def _short_length(self) -> int:
         letters, length = self.steps.num_letters, 1
-        while letters ** (length + 1) <= SHORT:
+        while letters ** (length + 1) <= MAX_SHORT_STRINGS:
             length += 1
         return length
 
@@ -102,7 +107,7 @@ class Walker:
         """Strings for the model itself: all short ones, and random ones."""
         letters = self.steps.num_letters
         short = words(letters, 0, self._short_length)
-        return [*short, *map(tuple, draw(letters)[:SEEN].tolist())]
+        return [*short, *map(tuple, draw(letters)[:SEEN_STRINGS].tolist())]
 
     def run(
         self,
@@ -116,44 +121,48 @@ class Walker:
             most_after: each prefix is tried with all words of up to so many letters after it, too.
             seen: of how many strings states are kept; None: of all.
         """
-        kept = map_kept(lambda x: x.expand(len(strings), *x.shape[1:]), self.steps.start)
+        cached = map_cached(lambda x: x.expand(len(strings), *x.shape[1:]), self.steps.start)
         automaton = self.refined.automaton
         states = np.full(len(strings), automaton.start)
-        last = np.full((len(strings), REMEMBERED), BEGINNING)
-        values, reached, lasts, errors = [flat(kept, self.kind)], [states], [last], set[Letters]()
+        last = np.full((len(strings), REMEMBERED_LETTERS), BEGINNING)
+        values, reached, lasts, errors = [flat(cached, self.kind)], [states], [last], set[Letters]()
         for place in range(strings.shape[1] + 1):
             check()
             if place:
                 letters = strings[:, place - 1]
-                kept = self.steps.step(kept, letters.tolist())
+                cached = self.steps.step(cached, letters.tolist())
                 states = automaton.table[states, letters]
                 marked = self.refined.mark(letters, states)
                 last = np.concatenate([marked[:, None], last[:, :-1]], axis=1)
-                values.append(flat(kept, self.kind)[:seen])
+                values.append(flat(cached, self.kind)[:seen])
                 reached.append(states[:seen])
                 lasts.append(last[:seen])
-            for row, after in self._wrong(kept, states, most_after):
+            for row, after in self._wrong(cached, states, most_after):
                 if place or after or self.asks_empty:
                     errors.add((*strings[row, :place].tolist(), *after))
+            # Prefixes come by length, so further errors would mostly be longer.
             if len(errors) >= MOST_ERRORS:
                 break
         joined = map(np.concatenate, (values, reached, lasts))
         samples = Samples(next(joined), next(joined), next(joined), self.cells)
         return Found(samples, _shortest(errors))
 
-    def _wrong(self, kept: Kept, states: np.ndarray, most_after: int) -> list[tuple[int, Letters]]:
+    def _wrong(
+        self, cached: Cached, states: np.ndarray, most_after: int
+    ) -> list[tuple[int, Letters]]:
         """Prefixes by their rows, and words after each, where the answers differ."""
         rows, after, wrong = np.arange(len(states)), np.zeros((len(states), 0), dtype=int), []
         letters, automaton = self.steps.num_letters, self.refined.automaton
         for length in range(most_after + 1):
             if length:
                 more = np.tile(np.arange(letters), len(rows))
+                # A row for each letter that may come next.
                 rows, after = rows.repeat(letters), after.repeat(letters, axis=0)
                 after = np.concatenate([after, more[:, None]], axis=1)
                 states = automaton.table[states.repeat(letters), more]
-                kept = map_kept(lambda x: x.repeat_interleave(letters, dim=0), kept)
-                kept = self.steps.step(kept, more.tolist())
-            logits = self.steps.logits(kept, len(rows)).numpy()
+                cached = map_cached(lambda x: x.repeat_interleave(letters, dim=0), cached)
+                cached = self.steps.step(cached, more.tolist())
+            logits = self.steps.logits(cached, len(rows)).numpy()
             # NaN is no answer, and so never the right one.
             fails = ((logits > 0) != automaton.accepting[states]) | np.isnan(logits)
             differ = np.flatnonzero(fails)[:MOST_ERRORS].tolist()
@@ -169,18 +178,19 @@ def refine(steps: PrefixStates, automaton: Automaton, kind: str) -> Refined:
     states, a string says where on the cycle a run after it is.
     """
     letters = steps.num_letters
+    # Words of larger alphabets are too many beyond one letter.
     before = words(letters, 0, 1 + (letters == 2))
-    after = repeat(before, words(letters, 1, 1 + (letters <= 3)), SETTLED)
+    after = repeat(before, words(letters, 1, 1 + (letters <= 3)), SETTLED_LETTERS)
     while True:
         met: list[list[np.ndarray]] = [[] for _ in after]
         found = _classes(steps, automaton, partial(_ends, steps, kind, met, after))
         # A word after which there are many different states tells nothing for good.
-        told = [len(each) <= MOST_GROUPS for each in met]
-        if found is not None and all(told):
+        settles = [len(groups) <= MOST_GROUPS for groups in met]
+        if found is not None and all(settles):
             return found
-        if all(told):
+        if all(settles):
             return Refined(automaton, np.arange(len(automaton.table)))
-        after = after[told]
+        after = after[settles]
 
 
 def _ends(
@@ -191,17 +201,19 @@ def _ends(
     strings: Sequence[Letters],
 ) -> Int64[np.ndarray, "string word"]:
     """In which of the groups met before, or a new one, each string ends after each word."""
-    kept = map_kept(lambda *x: torch.cat(x), *(steps.after(x) for x in strings))
-    kept = map_kept(lambda x: x.repeat(len(after), *[1] * (x.ndim - 1)), kept)
+    cached = map_cached(lambda *x: torch.cat(x), *(steps.after(x) for x in strings))
+    cached = map_cached(lambda x: x.repeat(len(after), *[1] * (x.ndim - 1)), cached)
     for column in np.repeat(after, len(strings), axis=0).T:
         check()
-        kept = steps.step(kept, column.tolist())
-    ends = np.arcsinh(flat(kept, kind)).reshape(len(after), len(strings), -1)
+        cached = steps.step(cached, column.tolist())
+    # An LSTM's cells may be large, and are compared in proportion then.
+    ends = np.arcsinh(flat(cached, kind)).reshape(len(after), len(strings), -1)
     groups = np.zeros((len(strings), len(after)), dtype=int)
     for word, known in enumerate(met):
         for string, end in enumerate(ends[word]):
-            near = (n for n, each in enumerate(known) if np.abs(each - end).max() < NEAR)
+            near = (n for n, group in enumerate(known) if np.abs(group - end).max() < NEAR_DISTANCE)
             groups[string, word] = number = next(near, len(known))
+            # A word with more groups is given up by `refine`, whatever they are.
             if number == len(known) <= MOST_GROUPS:
                 known.append(end)
     return groups
@@ -220,6 +232,7 @@ def _classes(
         reached = automaton.states(TokenStrings.of_lists(steps.num_letters, strings)).tolist()
         following = list[Letters]()
         for row, (state, groups) in enumerate(zip(reached, ends(strings).tolist(), strict=True)):
+            # Strings with the same state and groups are one: what they lead to is the same.
             number = numbers.setdefault((state, *groups), len(states))
             if owners:
                 before, letter = owners[row]
@@ -231,16 +244,17 @@ def _classes(
         if len(states) > MOST_STATES:
             return None
         strings = following
+        # The states that were new in this round, each with all letters after it.
         fresh = range(len(states) - len(following) // steps.num_letters, len(states))
         owners = [(number, letter) for number in fresh for letter in range(steps.num_letters)]
-    wanted = np.array(states)
-    return Refined(Automaton(np.array(table), automaton.accepting[wanted]), wanted)
+    base_states = np.array(states)
+    return Refined(Automaton(np.array(table), automaton.accepting[base_states]), base_states)
 
 
-def flat(kept: Kept, kind: str) -> np.ndarray:
+def flat(cached: Cached, kind: str) -> np.ndarray:
     """What recurrent layers keep, layer by layer: the state, then an LSTM's cell."""
-    assert isinstance(kept, Recurrence)
-    layers = zip(*kept, strict=True)
+    assert isinstance(cached, Recurrence)
+    layers = zip(*cached, strict=True)
     parts = [x for state, cell in layers for x in ([state, cell] if kind == "lstm" else [state])]
     return torch.cat(parts, dim=1).numpy()
 
@@ -259,12 +273,14 @@ def draw(letters: int) -> Int64[np.ndarray, "string position"]:
     """Random strings, and after them those of random words, each repeated a random number of
     times.
     """
+    # A fixed seed: a proof takes the same course each time.
     rng = np.random.default_rng(0)
-    rows = rng.integers(letters, size=(BLOCKS, DRAWN_LENGTH))
-    for row in rows[RANDOM:]:
+    rows = rng.integers(letters, size=(DRAWN_STRINGS, DRAWN_LENGTH))
+    for row in rows[RANDOM_STRINGS:]:
         filled = 0
         while filled < DRAWN_LENGTH:
             word = rng.integers(letters, size=rng.integers(1, LONGEST_WORD + 1))
+            # Evenly on a logarithmic scale, so that few repetitions are as frequent as many.
             times = int(np.exp(rng.uniform(0, np.log(MOST_TIMES))))
             block = np.tile(word, times)[: DRAWN_LENGTH - filled]
             row[filled : filled + len(block)] = block
@@ -276,6 +292,7 @@ def repeat(
     before: Sequence[Letters], repeated: Sequence[Letters], length: int
 ) -> Int64[np.ndarray, "string position"]:
     """Strings of a length that repeat a word after another, each once."""
+    # One repetition more than fits is cut to the length.
     rows = [(*u, *v * (length // len(v) + 1))[:length] for u, v in product(before, repeated)]
     return np.array(list(dict.fromkeys(rows)))
 

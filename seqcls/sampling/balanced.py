@@ -37,9 +37,11 @@ def edit(
     that were drawn before, uniform below 3, are taken as they are.
     """
     total = int(edits.sum())
+    # All numbers are drawn at once: a call for each edit would take most of the time.
     operations = iter((rng.integers(3, size=total) if kinds is None else kinds).tolist())
     places = iter(rng.random(total).tolist())
     letters = iter(rng.integers(strings.num_letters, size=total).tolist())
+    # An alphabet of one letter has no other, and a shift by 1 leaves that one in its place.
     shifts = iter(rng.integers(1, max(strings.num_letters, 2), size=total).tolist())
     rows = []
     # Letters are bytes: a slice of a byte string is copied faster than anything can be indexed.
@@ -49,6 +51,7 @@ def edit(
         string = row[:length].tobytes()
         for _ in range(number):
             kind, share, letter, shift = next(operations), next(places), next(letters), next(shifts)
+            # There is one more place to insert at than there are tokens.
             place = int(share * (len(string) + (kind == _INSERT)))
             before, after = string[:place], string[place + (kind != _INSERT) :]
             if kind == _INSERT:
@@ -59,7 +62,7 @@ def edit(
             elif string:
                 string = before + after
         rows.append(string)
-    return _of_bytes(strings.num_letters, rows)
+    return _from_bytes(strings.num_letters, rows)
 
 
 def growth(kinds: Int64[np.ndarray, " edit"]) -> Int64[np.ndarray, " edit"]:
@@ -67,7 +70,7 @@ def growth(kinds: Int64[np.ndarray, " edit"]) -> Int64[np.ndarray, " edit"]:
     return np.asarray((kinds == _INSERT).astype(np.int64) - (kinds == _DELETE))
 
 
-def _of_bytes(num_letters: int, rows: list[bytes]) -> TokenStrings:
+def _from_bytes(num_letters: int, rows: list[bytes]) -> TokenStrings:
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     width = int(lengths.max(initial=0))
     filled = b"".join([row.ljust(width, bytes([NO_LETTER])) for row in rows])
@@ -173,16 +176,17 @@ class BalancedStrings(DrawnByLength):
                 f"size={self.size}: expected at least 4, two random strings and a border pair"
             )
         if self._has_pairs or self.negatives == "border":
-            asked = "negatives='border'"
+            setting = "negatives='border'"
             if self._has_pairs:
-                asked = f"test_strings={self.test_strings!r}"
+                setting = f"test_strings={self.test_strings!r}"
             try:
+                # What takes too much memory is refused here, and not when the first epoch is drawn.
                 border.pairs_of(self.task).check_length(self.max_length)
             except ConfigError as error:
-                raise ConfigError(f"{asked}: {error}") from None
+                raise ConfigError(f"{setting}: {error}") from None
             if not len(self._paired_lengths(positive=self._has_pairs)):
                 raise ConfigError(
-                    f"{asked}: no positive string of {self.min_length} to {self.max_length} "
+                    f"{setting}: no positive string of {self.min_length} to {self.max_length} "
                     "tokens is at edit distance 1 from a negative one of such a length; change the "
                     "lengths"
                 )
@@ -254,6 +258,7 @@ class BalancedStrings(DrawnByLength):
         """Four strings in turn, as often as there is room: positive, negative, and a pair."""
         letters = np.full((self.size, self.max_length), NO_LETTER, dtype=np.uint8)
         place, paired = np.arange(self.size), self._paired_lengths(positive=True)
+        # Of a rest of fewer than four no pair is made: it is random strings.
         labels, in_pair = place % 2 == 0, (place % 4 > 1) & (place < self.size // 4 * 4)
         for label in (True, False):
             rows = np.flatnonzero((labels == label) & ~in_pair)[:, None]
@@ -273,18 +278,20 @@ class BalancedStrings(DrawnByLength):
         draw: Callable[[Lengths], Letters],
     ) -> None:
         """Fills rows with strings, as many of each length as can be, that are not trained on."""
-        wanted = rng.permutation(lengths[np.arange(len(rows)) * len(lengths) // len(rows)])
+        # Dealt out as evenly as can be and shuffled, lengths do not rise from row to row.
+        row_lengths = rng.permutation(lengths[np.arange(len(rows)) * len(lengths) // len(rows)])
         block = max(1, BLOCK_TOKENS // max(self.max_length, 4 * len(self.task.alphabet)))
         filled = np.full((*rows.shape, self.max_length), NO_LETTER, dtype=np.uint8)
 
         def put(rows: slice | Rows, lengths: Lengths) -> Letters:
             several = draw(lengths)[:, :, : self.max_length]
+            # A string that is drawn again may be shorter than the one that stood there.
             filled[rows] = NO_LETTER
             filled[rows, :, : several.shape[2]] = several
             return filled[rows]
 
         for first in range(0, len(rows), block):
-            put(slice(first, first + block), wanted[first : first + block])
+            put(slice(first, first + block), row_lengths[first : first + block])
         if self.trained is not None:
             self.trained.replace_known(
                 filled,
@@ -309,10 +316,10 @@ class BalancedStrings(DrawnByLength):
         letters = np.full((len(labels), self.max_length), NO_LETTER, dtype=np.uint8)
         drawn = np.full(len(labels), _POSITIVE, dtype=np.uint8)
         positive, negative = np.flatnonzero(labels), np.flatnonzero(~labels)
-        _put_rows(letters, positive, self._of_label(rng, len(positive), positive=True))
-        wanted = self._ways_of_negatives(rng, len(negative))
+        _put_rows(letters, positive, self._draw_label(rng, len(positive), positive=True))
+        ways = self._ways_of_negatives(rng, len(negative))
         for way in _TRIED:
-            rows = negative[wanted == way]
+            rows = negative[ways == way]
             if self.negative_lengths == "redrawn":
                 self._put_negative(rng, letters, drawn, rows, way)
             else:
@@ -334,47 +341,47 @@ class BalancedStrings(DrawnByLength):
         return near.obstacle(self.task, tuple(self._lengths[True].tolist()))
 
     def _put_negative(
-        self, rng: np.random.Generator, letters: Letters, drawn: Ways, rows: Rows, wanted: int
+        self, rng: np.random.Generator, letters: Letters, drawn: Ways, rows: Rows, preferred: int
     ) -> None:
         """Fills rows with the first candidates that are negative and of an allowed length."""
-        for way in _TRIED[wanted]:
+        for way in _TRIED[preferred]:
             left = MAX_DRAWS * len(rows) + SPARE_DRAWS
             while len(rows) and left > 0:
                 size = min(2 * len(rows) + 16, MAX_CANDIDATES)
-                candidates = self._of_way(rng, size, way)
+                candidates = self._draw_candidates(rng, size, way)
                 left -= size
                 fits = candidates.lengths >= self.min_length
                 fits &= candidates.lengths <= self.max_length
-                kept = np.flatnonzero(fits & ~self.task.labels(candidates))[: len(rows)]
-                _put_rows(letters, rows[: len(kept)], candidates.take(kept))
-                drawn[rows[: len(kept)]] = way
-                rows = rows[len(kept) :]
-        _put_rows(letters, rows, self._of_label(rng, len(rows), positive=False))
+                chosen = np.flatnonzero(fits & ~self.task.labels(candidates))[: len(rows)]
+                _put_rows(letters, rows[: len(chosen)], candidates.take(chosen))
+                drawn[rows[: len(chosen)]] = way
+                rows = rows[len(chosen) :]
+        _put_rows(letters, rows, self._draw_label(rng, len(rows), positive=False))
         drawn[rows] = _UNIFORM
 
     def _put_of_lengths(
-        self, rng: np.random.Generator, letters: Letters, drawn: Ways, rows: Rows, wanted: int
+        self, rng: np.random.Generator, letters: Letters, drawn: Ways, rows: Rows, preferred: int
     ) -> None:
         """Fills rows with negative strings, each of a length that is drawn once and kept."""
         lengths = rng.choice(self._lengths[False], size=len(rows))
-        if wanted == _NEAR and self.negative_lengths == "nearest":
+        if preferred == _NEAR and self.negative_lengths == "nearest":
             lengths = _nearest(
                 rng, lengths, np.intersect1d(self._lengths[False], self._lengths[True])
             )
-        for way in _TRIED[wanted]:
+        for way in _TRIED[preferred]:
             for _ in range(MAX_DRAWS):
                 if not len(rows):
                     return
                 tried, candidates = _CANDIDATES_OF[way](self, rng, lengths)
                 fits = (candidates.lengths == lengths[tried]) & ~self.task.labels(candidates)
-                kept = tried[fits]
-                _put_rows(letters, rows[kept], candidates.take(np.flatnonzero(fits)))
-                drawn[rows[kept]] = way
-                rows, lengths = np.delete(rows, kept), np.delete(lengths, kept)
+                filled = tried[fits]
+                _put_rows(letters, rows[filled], candidates.take(np.flatnonzero(fits)))
+                drawn[rows[filled]] = way
+                rows, lengths = np.delete(rows, filled), np.delete(lengths, filled)
         _put_rows(letters, rows, draw_many(self.task, rng, lengths, positive=False))
         drawn[rows] = _UNIFORM
 
-    def _of_label(self, rng: np.random.Generator, size: int, *, positive: bool) -> TokenStrings:
+    def _draw_label(self, rng: np.random.Generator, size: int, *, positive: bool) -> TokenStrings:
         lengths = rng.choice(self._lengths[positive], size=size)
         return draw_many(self.task, rng, lengths, positive)
 
@@ -384,11 +391,12 @@ class BalancedStrings(DrawnByLength):
         letters = rng.integers(num_letters, size=shape, dtype=np.uint8)
         return np.arange(len(lengths)), TokenStrings.of_letters(num_letters, letters, lengths)
 
-    def _of_way(self, rng: np.random.Generator, size: int, way: int) -> TokenStrings:
+    def _draw_candidates(self, rng: np.random.Generator, size: int, way: int) -> TokenStrings:
         """So many candidates at most, of the lengths that come."""
         if way == _EDITED:
             edits = _numbers_of_edits(rng, size)
-            return edit(rng, self._of_label(rng, size, positive=True), edits)
+            return edit(rng, self._draw_label(rng, size, positive=True), edits)
+        # A near one has the length of the positive string that it is made of.
         lengths = self._lengths[way == _NEAR]
         if way == _BORDER:
             lengths = self._paired_lengths(positive=False)
@@ -399,6 +407,7 @@ class BalancedStrings(DrawnByLength):
         edits = _numbers_of_edits(rng, len(lengths))
         kinds = rng.integers(3, size=int(edits.sum()))
         row = np.repeat(np.arange(len(lengths)), edits)
+        # The kinds of edits are drawn first, so that it is known which lengths lead to these.
         before = lengths - np.bincount(row, growth(kinds), len(lengths)).astype(np.int64)
         there = np.isin(before, self._lengths[True])
         positive = draw_many(self.task, rng, before[there], positive=True)

@@ -67,6 +67,8 @@ class BorderPairs:
             ConfigError: there are too many pairs of states to count strings of that length.
         """
         states, kinds = self._next.shape
+        # Cells of a row of `_Tables`: 3 (kinds + 1) and kinds for each state, and all pairs of
+        # states.
         most = MAX_CELLS // (states * (states + 4 * kinds + 3)) - 2
         if length > most:
             lower = f"lower max_length to {most:,} or " if most > 0 else ""
@@ -152,9 +154,9 @@ class BorderPairs:
 
     def _up_to(self, length: int) -> _Tables:
         """Numbers of pairs of which the first string has at most so many tokens."""
-        kept: _Tables | None = MEMORY.get(self)
-        if kept is not None and len(kept.after.mantissas) > length + 1:
-            return kept
+        cached: _Tables | None = MEMORY.get(self)
+        if cached is not None and len(cached.after.mantissas) > length + 1:
+            return cached
         self.check_length(length)
         (states, kinds), rows = self._next.shape, length + 2
         tables = _Tables(
@@ -197,11 +199,12 @@ class BorderPairs:
 
     def _others(self, shares: np.ndarray) -> np.ndarray:
         """By state and kind of the letter before, or of none, with any other letter next."""
-        each = shares * self._times
+        by_kind = shares * self._times
         others = np.zeros((len(shares), len(self._times) + 1))
         # Nothing is subtracted, so that zeros stay zero.
-        np.cumsum(each, axis=1, out=others[:, 1:])
-        others[:, :-2] += np.cumsum(each[:, :0:-1], axis=1)[:, ::-1]
+        np.cumsum(by_kind, axis=1, out=others[:, 1:])
+        others[:, :-2] += np.cumsum(by_kind[:, :0:-1], axis=1)[:, ::-1]
+        # Another letter of the same kind is another one, too.
         others[:, :-1] += shares * (self._times - 1)
         return others
 

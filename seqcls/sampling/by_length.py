@@ -80,6 +80,7 @@ class FixedLength:
             order = list(range(len(strings)))
             raw = twister.random_raw(len(order) - 1).tolist()
             for first, number in enumerate(raw):
+                # PyTorch's `randperm` takes the remainder, too, slightly uneven as it is.
                 other = first + number % (len(order) - first)
                 order[first], order[other] = order[other], order[first]
             twister.random_raw(len(raw))
@@ -161,6 +162,7 @@ class VariableLength:
         while True:
             counts: list[list[int]] = []
             for _ in range(self.size // self.batch_size):
+                # As in the first version, a batch is seeded by a number drawn after the one before.
                 draws.rng.seed(seed)
                 counts.extend(self._batch(draws))
                 seed = draws.raw()
@@ -222,6 +224,7 @@ class _Draws:
         """Draws like `rng.randint(limit)`: bits of one raw number after another until they are
         less.
         """
+        # NumPy's `randint` masks and rejects in this way, so that the stream is the same.
         mask = (1 << (limit - 1).bit_length()) - 1
         if mask == 0:
             return 0
@@ -232,5 +235,6 @@ class _Draws:
     def dirichlet(self, alpha: float, size: int) -> list[float]:
         """Draws like `rng.dirichlet([alpha] * size)`: gamma variates, divided by their sum."""
         gammas = [self.rng.standard_gamma(alpha) for _ in range(size)]
+        # NumPy multiplies by the inverse, too: divisions would be rounded otherwise.
         inverse = 1 / sum(gammas)
         return [gamma * inverse for gamma in gammas]

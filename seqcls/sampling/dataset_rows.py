@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from jaxtyping import Int64
 
-from seqcls.declarations import PARTS, About, Fields, Share
+from seqcls.declarations import STRING_PARTS, About, Fields, Share
 from seqcls.errors import ConfigError
 from seqcls.kinds.base import DRAWN, Examples
 from seqcls.strings.datasets import Dataset
@@ -58,7 +58,7 @@ class DatasetRows:
         if (
             self.part != "test"
             and self.task.content.splits is not None
-            and not len(np.flatnonzero(self.task.content.splits == PARTS.index("train")))
+            and not len(np.flatnonzero(self.task.content.splits == STRING_PARTS.index("train")))
         ):
             raise ConfigError(f"dataset={self.task.content.name!r}: no row has the split 'train'")
         if not len(self.rows):
@@ -103,13 +103,13 @@ class DatasetRows:
         for epoch in count():
             rows = self.rows
             if self.part == "train":
-                seeds = [self.train_seed, PARTS.index(self.part), epoch]
+                seeds = [self.train_seed, STRING_PARTS.index(self.part), epoch]
                 rows = np.random.default_rng(seeds).permutation(rows)
             drawn = None
             if content.border is not None and content.labels is not None:
-                of = np.where(content.labels[rows], "positive", "uniform")
-                of = np.where(content.border[rows], "border", of)
-                drawn = np.array([DRAWN.index(way) for way in of], dtype=np.uint8)
+                ways = np.where(content.labels[rows], "positive", "uniform")
+                ways = np.where(content.border[rows], "border", ways)
+                drawn = np.array([DRAWN.index(way) for way in ways], dtype=np.uint8)
             yield Examples(content.strings.take(rows), answers[rows], drawn=drawn)
 
 
@@ -122,25 +122,28 @@ def _split_rows(
     splits = dataset.splits
     given = {
         part: np.flatnonzero(splits == number) if splits is not None else np.empty(0, np.int64)
-        for number, part in enumerate(PARTS)
+        for number, part in enumerate(STRING_PARTS)
     }
     left = given["train"] if splits is not None else np.arange(len(dataset))
     whole = np.count_nonzero(_are_new(dataset, left))
-    rng = np.random.default_rng([train_seed, len(PARTS)])
+    # No part has this number, so splits are drawn from a stream of their own.
+    rng = np.random.default_rng([train_seed, len(STRING_PARTS)])
+    # The test comes first: it stays the same, whatever share is for validation.
     for part, share in (("test", test_share), ("validation", validation_share)):
         if not len(given[part]) and len(left):
             # Shares are of all strings that splits are drawn from.
             strings = np.count_nonzero(_are_new(dataset, left))
             drawn = _draw_rows(dataset, left, share * whole / strings, rng)
             given[part], left = left[drawn], left[~drawn]
-    asked = {part: given[part][~dataset.contradicted[given[part]]] for part in PARTS[1:]}
-    return {**asked, "train": left}
+    judged = {part: given[part][~dataset.contradicted[given[part]]] for part in STRING_PARTS[1:]}
+    return {**judged, "train": left}
 
 
 def _are_new(dataset: Dataset, rows: Rows) -> np.ndarray:
     """Which of the rows are not the string of the one before them, where equal ones stand."""
     letters = dataset.strings.letters[rows]
     is_new = np.ones(len(rows), dtype=bool)
+    # Rows of a split are sorted by their tokens, so that equal strings stand side by side.
     is_new[1:] = (letters[1:] != letters[:-1]).any(axis=1)
     return is_new
 

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field
 
 from seqcls.cache import remembered
 from seqcls.curricula import stages_as_json
-from seqcls.declarations import PARTS, About, Fields, Text
+from seqcls.declarations import STRING_PARTS, About, Fields, Text
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples
 from seqcls.sampling.streams import Sampler, stream
@@ -108,8 +108,8 @@ class Training:
         """
 
         def are_known(letters: Letters) -> Bool[np.ndarray, " row"]:
-            each = fingerprints(letters.reshape(-1, letters.shape[-1]))
-            known = np.isin(each, self.fingerprints).reshape(len(letters), -1)
+            hashes = fingerprints(letters.reshape(-1, letters.shape[-1]))
+            known = np.isin(hashes, self.fingerprints).reshape(len(letters), -1)
             return np.asarray(known.any(axis=1))
 
         rows = np.flatnonzero(are_known(letters))
@@ -117,6 +117,7 @@ class Training:
             if not len(rows):
                 return
             letters[rows] = draw(rows)
+            # Only what was drawn anew is looked up once more.
             rows = rows[are_known(letters[rows])]
         if len(rows):
             raise ConfigError(
@@ -171,13 +172,15 @@ class DrawnByLength(ABC):
         if not self.repeats:
             for epoch in count():
                 yield self._epoch(self._generator(epoch))
+        # A set that is fixed is drawn once; generators of later epochs only shuffle it.
         first = self._epoch(self._generator(0))
         yield first
         for epoch in count(1):
             yield first.take(self._generator(epoch).permutation(self.size))
 
     def _generator(self, epoch: int) -> np.random.Generator:
-        return np.random.default_rng([self.seed, PARTS.index(self.part), epoch])
+        # The number of the part keeps streams of one seed apart.
+        return np.random.default_rng([self.seed, STRING_PARTS.index(self.part), epoch])
 
     @abstractmethod
     def _epoch(self, rng: np.random.Generator) -> Examples:
@@ -195,5 +198,6 @@ def fingerprints(letters: Letters) -> UInt64[np.ndarray, " string"]:
     )
     # Nothing has the factor 0, so that strings in arrays of different widths compare.
     values = (letters + np.uint8(1)).astype(np.uint64)
+    # An odd factor has an inverse modulo 2**64: letters at one place never get the same product.
     values *= factors | np.uint64(1)
     return np.asarray(values.sum(axis=1, dtype=np.uint64))

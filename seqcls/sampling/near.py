@@ -73,6 +73,7 @@ def _proposals(
     way = rng.integers(3, size=shape[1:])
     # One token replaced; two; two exchanged.
     places[1] = np.where(way == 0, places[0], places[1])
+    # Two changes at one place have to agree on what shall stand there.
     replaced[1] = np.where(places[1] == places[0], replaced[0], replaced[1])
     others = np.where(way == 2, before[::-1], replaced)
     return places, others
@@ -97,6 +98,7 @@ def _fits(
         own = np.where(at == places[1], others[1], own)
         return np.asarray(np.where(at == places[0], others[0], own))
 
+    # Two equal tokens that are exchanged change nothing.
     fits = (others != padded[row, places + 1]).any(axis=0)
     for place in places:
         here = standing(place)
@@ -130,6 +132,7 @@ def neighbors(task: LanguageTask) -> Bool[np.ndarray, "before after"]:
 @lru_cache(maxsize=256)
 def has_near(task: LanguageTask, lengths: tuple[int, ...]) -> bool:
     """Whether near negatives were found of 2,000 positive strings of these lengths."""
+    # A seed of its own, so that every configuration gets the same answer.
     rng = np.random.default_rng(0)
     for _ in range(0, LOOKED_AT, 250):
         positive = draw_many(task, rng, rng.choice(lengths, size=250), positive=True)

@@ -77,7 +77,7 @@ class Sampler(Protocol):
 
 
 @dataclass(frozen=True)
-class _OfOther:
+class _DerivedSampler:
     """What is made of the strings of another sampler."""
 
     sampler: Sampler
@@ -100,7 +100,7 @@ class _OfOther:
 
 
 @dataclass(frozen=True)
-class OfLengths(_OfOther):
+class LengthSubset(_DerivedSampler):
     """The strings of each epoch of a sampler that have so many tokens; some of them, or all."""
 
     lengths: range
@@ -120,11 +120,11 @@ class OfLengths(_OfOther):
         """Epochs of as many strings as there are of these lengths; there may be none."""
         for epoch in count():
             drawn = stream(self.sampler).epoch(epoch)
-            yield drawn.take(np.flatnonzero(are_of(self.lengths, drawn.strings))[: self.most])
+            yield drawn.take(np.flatnonzero(have_lengths(self.lengths, drawn.strings))[: self.most])
 
 
 @dataclass(frozen=True)
-class Staged(_OfOther):
+class Staged(_DerivedSampler):
     """Batches drawn by one sampler after another, each for a share of training; the last one's
     strings are the longest.
     """
@@ -156,7 +156,9 @@ class Staged(_OfOther):
             for stage, end in (*self.earlier, (self.sampler, first + batches)):
                 within = range(max(first, begun), min(first + batches, end))
                 if within:
+                    # A stage has epochs of its own, counted from the one in which it begins.
                     drawn = stream(stage).epoch((first - begun // batches * batches) // batches)
+                    # What a stage draws for other batches of the epoch is left out.
                     rows = [(x - first) * self.batch_size for x in (within.start, within.stop)]
                     parts.append(drawn.take(slice(*rows)))
                 begun = end
@@ -168,13 +170,14 @@ class Staged(_OfOther):
         strings = join_strings([part.strings for part in parts])
         drawn = [part.drawn for part in parts if part.drawn is not None]
         ways = np.concatenate(drawn) if len(drawn) == len(parts) else None
+        # Targets of several stages have several widths, so they are worked out anew.
         if parts[0].targets.ndim > 1:
             return Examples(strings, examples_of(self.task, strings).targets, drawn=ways)
         return Examples(strings, np.concatenate([part.targets for part in parts]), drawn=ways)
 
 
 @dataclass(frozen=True)
-class AnsweredAgain(_OfOther):
+class AnsweredAgain(_DerivedSampler):
     """The strings of another sampler, of which something else is asked."""
 
     task: Task
@@ -193,7 +196,7 @@ class AnsweredAgain(_OfOther):
             yield examples_of(self.task, stream(self.sampler).epoch(epoch).strings)
 
 
-def are_of(lengths: range, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+def have_lengths(lengths: range, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
     """Which strings have so many tokens."""
     return np.asarray((strings.lengths >= lengths.start) & (strings.lengths < lengths.stop))
 
@@ -221,15 +224,15 @@ class Stream:
     def epoch(self, index: int) -> Examples:
         """The strings of an epoch; the first has the index 0."""
         key = (self, index)
-        kept: Examples | None = MEMORY.get(key)
-        if kept is None:
+        examples: Examples | None = MEMORY.get(key)
+        if examples is None:
             with self._lock:
                 # Another thread may have drawn it meanwhile.
-                kept = MEMORY.get(key) or self._read(index) or self._draw(index)
-                MEMORY.keep(key, kept)
-        return kept
+                examples = MEMORY.get(key) or self._read(index) or self._draw(index)
+                MEMORY.keep(key, examples)
+        return examples
 
-    def is_kept(self, index: int) -> bool:
+    def is_cached(self, index: int) -> bool:
         """Whether this machine has drawn an epoch before."""
         return self._file(index).exists()
 
@@ -245,6 +248,7 @@ class Stream:
                 self._source, self._drawn = self._sampler.epochs(), 0
                 raise
             self._drawn += 1
+            # The epoch that was asked for is written even over a file, which could not be read.
             if not self._file(self._drawn - 1).exists() or self._drawn == index + 1:
                 _write(self._file(self._drawn - 1), strings)
             if self._drawn == index + 1:
@@ -302,5 +306,6 @@ def _read(path: Path) -> dict[str, np.ndarray] | None:
     if content is None:
         return None
     use(path)
+    # The cache is a folder like any other: nothing in it may run.
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         return dict(arrays)

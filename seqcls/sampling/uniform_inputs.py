@@ -82,6 +82,7 @@ class UniformInputs(DrawnByLength):
 
     def _draw(self, rng: np.random.Generator, size: int) -> TokenStrings:
         lengths = rng.choice(self._lengths, size=size)
+        # Next symbols are asked of strings in the language, which it draws itself.
         if isinstance(self.task, AtEveryPlace):
             return draw_many(self.task.language, rng, lengths, True)
         if isinstance(self.task, BulkInputs):

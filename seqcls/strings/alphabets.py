@@ -19,7 +19,7 @@ _DRAWN_AS_NOTHING = re.compile(
 )
 """What Python calls printable and nobody can see: fillers, joiners, variation selectors."""
 
-MAX_TOLD = 8
+MAX_LISTED = 8
 """Tokens with names that a message lists at most."""
 
 MAX_TOKEN = 40
@@ -76,6 +76,7 @@ def composing_obstacle(alphabet: Sequence[str]) -> str | None:
                 f"{_codes(compose(token))}"
             )
     if not has_names(alphabet):
+        # No character of ASCII combines with the one before it.
         marks = [x for x in alphabet if not x.isascii()]
         # Neighbors first: these are what was meant.
         for letter, mark in chain(pairwise(alphabet), product(alphabet, marks)):
@@ -101,6 +102,7 @@ def easily_confused(alphabet: Sequence[str]) -> str | None:
     for token in alphabet:
         if unicodedata.combining(token[0]):
             return f"token {_codes(token)} is a mark, drawn on the letter before it"
+        # NFKC makes ligatures and full-width forms the letters that they show.
         look = unicodedata.normalize("NFKC", token).translate(_DRAWN_ALIKE)
         if (other := drawn.setdefault(look, token)) != token:
             return f"tokens {_codes(other)} and {_codes(token)} look alike: {other!r}, {token!r}"
@@ -130,7 +132,8 @@ def listed_tokens(alphabet: Sequence[str], unknown: str) -> str:
     """The tokens, for a message about an unknown one; of many names some, with the nearest."""
     if not has_names(alphabet):
         return f"the alphabet is {''.join(alphabet)!r}" + _combines(unknown)
-    first, more = ", ".join(alphabet[:MAX_TOLD]), len(alphabet) - MAX_TOLD
+    first, more = ", ".join(alphabet[:MAX_LISTED]), len(alphabet) - MAX_LISTED
+    # What was typed may be very long, and all of it would be compared.
     similar = closest(unknown[:MAX_TOKEN], list(alphabet))
     return (
         f"the tokens are {first}"

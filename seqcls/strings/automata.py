@@ -22,11 +22,11 @@ VERSION = 1
 
 MAX_STATES = 10_000
 
-MAX_SAID = 10
+MAX_NOTES = 10
 """Sentences on a file at most."""
 
 
-class OfContent(ABC):
+class ContentAddressed(ABC):
     """What is known by a digest of its content: of all but the name."""
 
     name: str
@@ -51,7 +51,7 @@ class OfContent(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class StoredAutomaton(OfContent):
+class StoredAutomaton(ContentAddressed):
     """The minimal complete automaton of a file's language (`task = "automaton"`).
 
     Its states are numbered as they are met from the start, 0, letter by letter. The name and what
@@ -86,17 +86,18 @@ class StoredAutomaton(OfContent):
 
     def to_bytes(self) -> bytes:
         """The content, packed, with what is said of the file in its first line."""
-        said = {"read_as": list(self.read_as)} if self.read_as else {}
-        return zlib.compress(self._write(said), 3)
+        extra = {"read_as": list(self.read_as)} if self.read_as else {}
+        return zlib.compress(self._write(extra), 3)
 
-    def _write(self, said: Mapping[str, Any]) -> bytes:
+    def _write(self, extra: Mapping[str, Any]) -> bytes:
         head = {
             "version": VERSION,
             "task": self.task,
             "alphabet": list(self.alphabet),
             "states": len(self),
-            **said,
+            **extra,
         }
+        # The order of bytes is fixed, so that the digest is the same on every machine.
         cells = self.table.astype("<u2").tobytes() + self.accepting.astype(np.uint8).tobytes()
         return canonical_json(head).encode() + b"\n" + cells
 
@@ -111,16 +112,19 @@ class StoredAutomaton(OfContent):
         obstacle = alphabet_obstacle(tokens, notation=True)
         if head["version"] != VERSION or obstacle or not tokens:
             raise ValueError(obstacle or f"version {head['version']!r}, expected {VERSION}")
+        # `isinstance` would let True through.
         if type(states) is not int or not 1 <= states <= MAX_STATES:
             raise ValueError(f"{states!r} states")
         if len(cells) != states * (2 * len(tokens) + 1):
             raise ValueError(f"{len(cells):,} bytes of {states:,} states")
-        said = tuple(head.get("read_as", ()))
-        if len(said) > MAX_SAID or not all(isinstance(x, str) and x.isprintable() for x in said):
+        read_as = tuple(head.get("read_as", ()))
+        if len(read_as) > MAX_NOTES or not all(
+            isinstance(x, str) and x.isprintable() for x in read_as
+        ):
             raise ValueError("what is said of the file is no text")
         table = np.frombuffer(cells, "<u2", states * len(tokens)).reshape(states, len(tokens))
         accepting = np.frombuffer(cells, np.uint8, states, table.nbytes)
         if table.max() >= states or accepting.max() > 1:
             raise ValueError("a state that is none")
         alphabet = tokens if has_names(tokens) else "".join(tokens)
-        return cls(name, alphabet, table.astype(np.uint16), accepting.astype(bool), said)
+        return cls(name, alphabet, table.astype(np.uint16), accepting.astype(bool), read_as)

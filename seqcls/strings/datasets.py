@@ -19,7 +19,7 @@ from jaxtyping import Bool, Int64, UInt8
 
 from seqcls.errors import ConfigError, DatasetError, SeqclsError
 from seqcls.strings.alphabets import alphabet_obstacle, has_names
-from seqcls.strings.automata import OfContent, StoredAutomaton
+from seqcls.strings.automata import ContentAddressed, StoredAutomaton
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.text import canonical_json
 
@@ -84,6 +84,7 @@ def unpack(packed: bytes, name: str = "") -> "Content":
     """
     try:
         reader = zlib.decompressobj()
+        # A few bytes can unpack to any number: no more are unpacked than a content may have.
         content = reader.decompress(packed, MAX_CONTENT)
         if not reader.eof or reader.unused_data:
             raise ValueError("it is cut off, or too long")
@@ -106,6 +107,7 @@ def _fields(head: dict[str, Any], rest: bytes) -> dict[str, Any]:
     obstacle = alphabet_obstacle(alphabet, notation=True)
     if type(number) is not int or not 0 <= number <= MAX_ROWS or obstacle:
         raise ValueError(obstacle or f"{number!r} rows")
+    # Read in the order in which `content_of` writes.
     parts = _Parts(rest, len(alphabet), number)
     letters, lengths = parts.letters()
     splits = parts.bytes_below(3) if head["splits"] else None
@@ -147,11 +149,13 @@ class _Parts:
         taken = self._take("u1", self._rows)
         if len(taken) and taken.max() >= limit:
             raise ValueError(f"a value {taken.max()}, expected less than {limit}")
+        # A view of the bytes could not be written to, and would hold all of them.
         return taken.copy()
 
     def letters(self) -> tuple[np.ndarray, np.ndarray]:
         lengths = self._take("<u4", self._rows).astype(np.int64)
         width = int(lengths.max(initial=0))
+        # Looked at before an array of that size is made.
         if self._rows * width > MAX_PLACES:
             raise ValueError(f"{self._rows:,} strings of up to {width:,} tokens")
         flat = self._take("u1", int(lengths.sum()))
@@ -190,7 +194,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Dataset(OfContent):
+class Dataset(ContentAddressed):
     """Strings with labels (`task = "file"`) or targets (`task = "pairs"`).
 
     Rows stand in the order of (split, tokens, label or target, border, id), whatever their order in
@@ -213,7 +217,7 @@ class Dataset(OfContent):
     ids: Sequence[str] | None
 
     @classmethod
-    def of(
+    def from_rows(
         cls,
         name: str,
         alphabet: Sequence[str],
@@ -312,11 +316,11 @@ def contradictions(
     starts = range(0, max(1, len(strings)), 100_000)
     sums = [strings.letters[at : at + 100_000].astype(np.int64) @ weights for at in starts]
     _, place, number = np.unique(np.concatenate(sums), return_inverse=True, return_counts=True)
-    of_string: dict[bytes, list[int]] = {}
+    rows_by_string: dict[bytes, list[int]] = {}
     for row in np.flatnonzero(number[place] > 1).tolist():
-        of_string.setdefault(strings.letters[row].tobytes(), []).append(row)
+        rows_by_string.setdefault(strings.letters[row].tobytes(), []).append(row)
     found, wrong = np.zeros(len(strings), dtype=bool), 0
-    for rows in of_string.values():
+    for rows in rows_by_string.values():
         ranked = Counter(answers[row].tobytes() for row in rows).most_common(2)
         if len(ranked) > 1:
             wrong += len(rows) - ranked[0][1]
@@ -344,6 +348,7 @@ def _order(
         if labels is not None:
             key += b"1" if labels[row] else b"0"
         if answers is not None:
+            # One more than `NO_LETTER` is 0, a byte having wrapped around; the end is marked once.
             key += answers[row].tobytes().rstrip(b"\0") + b"\0"
         if border is not None:
             key += b"1" if border[row] else b"0"
@@ -353,7 +358,7 @@ def _order(
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 
-KEPT = 16
+MIN_UNPACKED = 16
 """Datasets that are kept as they are, however large; more, as long as all are `MOST_BYTES`."""
 
 MOST_BYTES = 500_000_000
@@ -384,11 +389,13 @@ def remember(dataset: Content) -> str:
     digest = dataset.digest
     with _lock:
         _known[digest] = dataset
+        # Remembered once more, a dataset is the last that was asked for.
         _known.move_to_end(digest)
-        size, old = sum(kept.nbytes for kept in _known.values()), []
-        while len(_known) > KEPT and size > MOST_BYTES:
+        size, old = sum(content.nbytes for content in _known.values()), []
+        while len(_known) > MIN_UNPACKED and size > MOST_BYTES:
             old.append(_known.popitem(last=False))
             size -= old[-1][1].nbytes
+    # Packing takes a while, in which others may look datasets up.
     for left, gone in old:
         _pack(left, gone)
     return digest
@@ -422,9 +429,9 @@ def dataset_of(digest: str) -> Content:
     Raises:
         ConfigError: it is in no place that is known.
     """
-    kept = _known.get(digest)
-    if kept is not None:
-        return kept
+    known = _known.get(digest)
+    if known is not None:
+        return known
     if (packed := _packed.get(digest)) is not None:
         name, content = packed
         dataset = unpack(content, name)
@@ -436,6 +443,8 @@ def dataset_of(digest: str) -> Content:
         )
     reason = "no file that was read and no database that is open has it"
     with _lock:
+        # The source added last is asked first, and without the lock: it may remember a dataset
+        # itself.
         sources = list(reversed(_sources.values()))
     for source in sources:
         try:

@@ -67,6 +67,7 @@ class TokenStrings:
             lengths = np.full(len(letters), letters.shape[1], dtype=np.int64)
         beyond = np.arange(letters.shape[1]) >= lengths[:, None]
         inside = letters[~beyond]
+        # Floats and bools would become letters without a word.
         is_whole = letters.dtype.kind in "iu"
         if inside.size and not (is_whole and inside.min() >= 0 and inside.max() < num_letters):
             _refuse_numbers(
@@ -82,6 +83,7 @@ class TokenStrings:
         Raises:
             InvalidStringError: a number is that of no letter.
         """
+        # Types are few and letters many, so that each type is looked at once.
         kinds = set(map(type, chain.from_iterable(strings)))
         are_whole = all(map(_is_whole, kinds))
         if not are_whole or any(
@@ -131,6 +133,7 @@ class TokenStrings:
         """How often each letter of the alphabet occurs in each string."""
         if self._counts is not None:
             return self._counts
+        # A pass for each letter takes less memory than comparing with all at once.
         columns = [(self.letters == letter).sum(axis=1) for letter in range(self.num_letters)]
         return np.stack(columns, axis=1).astype(np.int64)
 
@@ -138,6 +141,7 @@ class TokenStrings:
     def ids(self) -> UInt8[np.ndarray, "string position"]:
         """The token ids of the letters, `PAD` after each string's end."""
         letters = self.letters
+        # Added to `NO_LETTER`, a byte wraps around, but there `PAD` is taken.
         return np.where(letters == NO_LETTER, PAD, letters + np.uint8(FIRST_LETTER))
 
     def with_a_place(self) -> Self:
@@ -187,6 +191,7 @@ def join_strings(parts: Sequence[TokenStrings]) -> TokenStrings:
     letters = np.full((len(lengths), int(lengths.max(initial=0))), NO_LETTER, dtype=np.uint8)
     start = 0
     for part in parts:
+        # An array may be wider than its longest string.
         own = part.letters[:, : letters.shape[1]]
         letters[start : start + len(own), : own.shape[1]] = own
         start += len(own)

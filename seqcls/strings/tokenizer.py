@@ -90,6 +90,7 @@ class Tokenizer:
     alphabet: Sequence[str]
 
     def __post_init__(self) -> None:
+        # A tuple can be hashed, and is equal whatever sequence was given.
         object.__setattr__(self, "alphabet", tuple(self.alphabet))
 
     @property
@@ -264,6 +265,7 @@ class Tokenizer:
         if len(runs) < MIN_REPEATED:
             return self.separator.join(texts)
         numbers: dict[tuple[int, int], int] = {}
+        # With a character for each run, repetitions are found by a regular expression.
         row = "".join([chr(_FIRST_RUN + numbers.setdefault(run, len(numbers))) for run in runs])
         return _group_runs(row, texts, self.separator)
 
@@ -284,9 +286,11 @@ class Tokenizer:
         rows, places = np.nonzero(begins)
         is_last = np.diff(rows, append=-1) != 0
         ends = np.where(is_last, lengths[rows], np.append(places[1:], 0)[: len(rows)])
+        # A run's letter and its count are one number, since no count exceeds the width.
         kinds, run = np.unique(
             letters[rows, places] * np.int64(width + 1) + ends - places, return_inverse=True
         )
+        # The private use plane has no characters for more.
         if len(kinds) > MOST_KINDS:
             pairs = zip(letters, lengths.tolist(), strict=True)
             return [
@@ -354,6 +358,7 @@ def _parse(tokenizer: Tokenizer, text: str) -> list[_Piece]:
     try:
         return _pieces(tokenizer, text)
     except InvalidStringError as error:
+        # ASCII has one form alone, so that nothing else can have been meant.
         for form in ("NFC", "NFD") * (not text.isascii()):
             with suppress(InvalidStringError):
                 return _pieces(tokenizer, unicodedata.normalize(form, text))
@@ -405,6 +410,7 @@ def _count_at(text: str, place: int) -> tuple[int, int]:
     """The count that stands at a place, 1 where none does, and what place follows it."""
     if text[place : place + 1] != "{" or _IN_BRACES.match(text, place):
         return 1, place
+    # If the next brace opens, this one is not closed.
     end = min((x for x in (text.find(y, place + 1) for y in "{}") if x >= 0), default=-1)
     if end < 0 or text[end] == "{":
         raise InvalidStringError(_bad_brace(text, place))
@@ -428,6 +434,7 @@ def _characters(pieces: list[_Piece], most: int) -> str:
 def _add(counts: list[int], pieces: list[_Piece], times: int) -> None:
     for what, count in pieces:
         if isinstance(what, _Group):
+            # Counts multiply through groups: `<ab>{1000000}` is never written out.
             _add(counts, what.pieces, times * count)
         else:
             counts[what] += times * count
@@ -438,6 +445,7 @@ def _written_out(pieces: list[_Piece], text: str) -> list[tuple[int, int]]:
     for what, count in pieces:
         if isinstance(what, _Group):
             inner = _written_out(what.pieces, text)
+            # Looked at before the list is multiplied, which could fill memory.
             if len(written) + len(inner) * count > MAX_SPELLED_LENGTH:
                 raise InvalidStringError(
                     f"{_shorten(text)} has more than the {MAX_SPELLED_LENGTH:,} pieces that can be "
@@ -459,6 +467,7 @@ def _may_repeat(runs: Int64[np.ndarray, "string run"]) -> Bool[np.ndarray, " str
     for back in range(2, min(LONGEST_REPEATED, runs.shape[1] - 6) + 1):
         same = (runs[:, back:] == runs[:, :-back]) & (runs[:, back:] >= 0)
         two = same[:, 1:] & same[:, :-1]
+        # Three pairs side by side are six, by fewer comparisons than one by one.
         six = two[:, :-4] & two[:, 2:-2] & two[:, 4:]
         found |= six.any(axis=1)
     return found

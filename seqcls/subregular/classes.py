@@ -167,14 +167,14 @@ class Witness(NamedTuple):
         """What the strings are and why they tell, in one sentence."""
         spell = Tokenizer(alphabet).spell
         outside = "not" if self.inside else "not in it"
-        said = [
+        clauses = [
             f"{' and '.join(spell(word) or 'the empty string' for word in words)} "
             f"{'is' if len(words) == 1 else 'are'} {where}"
             for words, where in ((self.inside, "in it"), (self.outside, outside))
             if words
         ]
         return (
-            f"not {CLASSES[self.name].words}: {', '.join(said)}, "
+            f"not {CLASSES[self.name].words}: {', '.join(clauses)}, "
             f"and {ALIKE[self.name.removeprefix('T')].format(k=self.k)}"
         )
 

@@ -23,7 +23,7 @@ from seqcls.monoids import (
 from seqcls.subregular.classes import CLASSES, Letters, Membership, larger_classes
 from seqcls.subregular.widths import least_length, least_threshold, longest_forbidden
 
-MAX_PLACES = 2_000_000
+MAX_TRIPLES = 2_000_000
 """The most words, times states, times elements, among which the width of PLT is sought."""
 
 
@@ -62,6 +62,7 @@ class Subregular:
         """
         larger: set[str] = set()
         smallest = []
+        # Smaller classes come first, so those that hold a found one need no decision.
         for name in CLASSES:
             try:
                 if name not in larger and (found := self.find(name)) is not None:
@@ -92,9 +93,11 @@ class Subregular:
     def _decide(self, name: str) -> Membership | None:
         on_tier = name.startswith("T")
         base = name.removeprefix("T")
+        # Without neutral letters the tier is the alphabet, and the class its base.
         if on_tier and not self.neutral.any():
             same = self.find(base)
             return None if same is None else Membership(name, same.k, same.t, self.tier)
+        # The complement accepts where the language does not.
         accepting = self.accepting != base.startswith("co")
         k: int | None = None
         t: int | None = None
@@ -129,6 +132,7 @@ class Subregular:
                 held = self.monoid.is_quasi_aperiodic()
             case "Zp":
                 k = len(self.monoid.elements)
+                # One element alone is the monoid of all strings, or none, and 1 is no prime.
                 held = self.monoid.is_cyclic_group and all(k % x for x in range(2, k)) and k > 1
             case "solvable":
                 held = self.monoid.is_solvable()
@@ -158,13 +162,15 @@ class Subregular:
         None where some strings of every length keep two apart.
         """
         for column in self.columns_of(on_tier):
-            kept = groups[(column == np.arange(len(column))) & (groups >= 0)]
-            if len(np.unique(kept)) < len(kept):
+            # A letter that moves neither of two states keeps them apart forever.
+            still = groups[(column == np.arange(len(column))) & (groups >= 0)]
+            if len(np.unique(still)) < len(still):
                 return None
         before, steps = None, 0
         for apart in self.apart_after(groups, on_tier):
             if not apart.any():
                 return steps
+            # The next pairs follow from these alone, so from here on nothing changes.
             if before is not None and (apart == before).all():
                 return None
             before, steps = apart, steps + 1
@@ -187,6 +193,7 @@ class Subregular:
 
     def deletion(self, accepting: Bool[np.ndarray, " state"]) -> tuple[int, int, Letters] | None:
         """A state, a letter and a string: with the letter it is accepted, without it is not."""
+        # Where a letter changes nothing, leaving it out does not either.
         letters, states = np.nonzero(self.columns != np.arange(len(accepting)))
         pairs = zip(self.columns[letters, states].tolist(), states.tolist(), strict=True)
         found = self.search(list(pairs), accepting[:, None] & ~accepting)
@@ -229,6 +236,7 @@ class Subregular:
         """Those of the syntactic semigroup. The monoid's 1 is among them if a letter is neutral."""
         products = self.monoid.products
         idempotents = np.flatnonzero(products.diagonal() == np.arange(len(products)))
+        # Element 0 is the monoid's 1.
         return idempotents[idempotents > 0] if on_tier or not self.neutral.any() else idempotents
 
     def local_violation(self, name: str, on_tier: bool) -> tuple[int, ...] | None:
@@ -283,6 +291,7 @@ class Subregular:
         number, left = components(monoid.preceding)
         keys = strong[states_of] * number + left[elements_of]
         reached = elements[elements_of, states_of]
+        # Sorted, two different ends of one key stand beside one another.
         order = np.lexsort([reached, keys])
         first, second = order[:-1], order[1:]
         broken = np.flatnonzero((keys[first] == keys[second]) & (reached[first] != reached[second]))
@@ -305,11 +314,12 @@ class Subregular:
         (Knast 1983, *Some theorems on graph congruences*; Tilson 1987).
         """
         columns = self.columns_of(on_tier)
+        # Factors of one letter make subsequences, and these decide.
         if self._is_j_trivial:
             return 1
         letters, states = columns.shape
         size, k = len(self.monoid.elements), 2
-        while letters ** (k - 1) * states * size <= MAX_PLACES:
+        while letters ** (k - 1) * states * size <= MAX_TRIPLES:
             if self._is_decided_in_order(columns, k, on_tier):
                 return k
             k += 1
@@ -339,6 +349,7 @@ class Subregular:
             fresh = np.unique(following.reshape(-1, letters)[fresh])
             fresh = fresh[~reached[fresh]]
         places, at = np.divmod(np.flatnonzero(reached), states)
+        # One number for each pair of components, of what is before and of what comes after.
         keys = strong[reached][:, None] * (left.max() + 1) + left.reshape(-1, size)[places]
         ends = elements[:, at].T
         return len(np.unique(keys)) == len(np.unique(keys * states + ends))

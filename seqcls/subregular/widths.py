@@ -74,7 +74,9 @@ def _walks(
         vertex, state = np.nonzero(occurs)
         occurs = np.zeros((len(occurs) * letters, states), dtype=bool)
         for letter in range(letters):
+            # A letter more of the vertex; in the end it stands for the last k - 1 letters.
             occurs[vertex * letters + letter, columns[letter, state]] = True
+        # And where exactly these letters lead from the start.
         first = columns[:, first].T.ravel()
     vertex, state = np.nonzero(occurs)
     numbers = np.zeros(occurs.shape, dtype=np.int64)
@@ -82,6 +84,7 @@ def _walks(
     factors = vertex[:, None] * letters + np.arange(letters)
     following = numbers[factors % vertices, columns[:, state].T]
     _, strong = components(following)
+    # Two states of one vertex in one component: no threshold is enough.
     if len(np.unique(strong * vertices + vertex)) < len(vertex):
         return None
     counted = np.zeros(vertices * letters, dtype=bool)
@@ -137,6 +140,7 @@ def _find_walks(
 ) -> tuple[Counter[int], Counter[int]] | None:
     """Two walks as `_alike` finds them, with as many of each factor that is looked at."""
     covered: set[Node] = set()
+    # Numbers of the factors, each up to t, are the digits of one number in base t + 1.
     units = {factor: (t + 1) ** place for place, factor in enumerate(looked_at)}
     left = {node[0] for node, steps in moves.items() if any(x[0] != node[0] for _, x in steps)}
     ends = Counter(x[0] for steps in moves.values() for _, x in steps if x[0] not in left)
@@ -198,6 +202,7 @@ def least_length(columns: Columns, start: int, accepting: Bool[np.ndarray, " sta
     states = len(accepting)
     before: list[list[tuple[int, int]]] = [[] for _ in range(states)]
     for letter, state in zip(*np.nonzero(columns >= 0), strict=True):
+        # Sets of letters are bits, which are joined and compared at once.
         before[columns[letter, state]].append((1 << int(letter), int(state)))
     rows = columns.T.tolist()
 
@@ -224,6 +229,7 @@ def least_length(columns: Columns, start: int, accepting: Bool[np.ndarray, " sta
             ),
             default=0,
         )
+    # Walks through many states may be deeper than Python's stack.
     except (ConfigError, RecursionError):
         return None
     return 1 + int(most)
@@ -259,6 +265,7 @@ class _Stretches(Generic[State]):
         most = 0 if self._ends(state) else -math.inf
         for letter, after in self._after[state]:
             letters = own | letter
+            # To end a stretch once it has all letters of the one before makes the most of them.
             if not last & ~letters:
                 more = 1 + self.most(after, letters, 0)
             elif letters != own or after != state:
@@ -281,6 +288,7 @@ def longest_forbidden(
 
     def below(state: int) -> list[str] | None:
         if state not in least:
+            # From a state that does not accept, even the empty subsequence is forbidden.
             found = {"" for _ in range(1) if not accepting[state]}
             for letter, column in enumerate(columns):
                 after = int(column[state])
@@ -289,12 +297,14 @@ def longest_forbidden(
                 if (rest := below(after)) is None:
                     least[state] = None
                     return None
+                # Words as text, a character a letter, which sets and `in` handle fast.
                 found |= {chr(letter) + x for x in rest}
-            kept: list[str] = []
+            least_words: list[str] = []
+            # Shortest first, as a word has no longer one as a subsequence.
             for word in sorted(found, key=len):
-                if not any(_is_subsequence(x, word) for x in kept):
-                    kept.append(word)
-            least[state] = kept if len(kept) <= MAX_SUBSEQUENCES else None
+                if not any(_is_subsequence(x, word) for x in least_words):
+                    least_words.append(word)
+            least[state] = least_words if len(least_words) <= MAX_SUBSEQUENCES else None
         return least[state]
 
     try:
@@ -306,4 +316,5 @@ def longest_forbidden(
 
 def _is_subsequence(word: str, text: str) -> bool:
     letters = iter(text)
+    # The iterator goes on after the letter that was found last.
     return all(letter in letters for letter in word)

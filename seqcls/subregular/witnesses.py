@@ -27,6 +27,7 @@ def find_witness(decided: Subregular, name: str, k: int = 2) -> Witness | None:
         found = strings.go_on(base)
     elif base in {"quasi-aperiodic", "Zp"}:
         found = strings.count() if base == "quasi-aperiodic" else strings.exchange()
+    # A language that is not star-free is in no smaller class for that one reason.
     elif base == "SF" or decided.find("SF") is None:
         name, found = "SF", strings.repeat()
     elif base == "PT":
@@ -58,6 +59,7 @@ class _Strings:
         decided, local = self._decided, base != "definite"
         accepting = decided.accepting != (base == "coSL")
         groups = np.where(decided.live(accepting) | (not local), 0, -1)
+        # Of a factor of width k, k - 1 letters stand before the last.
         steps = self._k - local
         apart = list(islice(decided.apart_after(groups, self._on_tier), steps + 1))
         if not apart[-1].any():
@@ -67,12 +69,14 @@ class _Strings:
         first, second = np.argwhere(apart[-1])[0].tolist()
         ends: tuple[int, int] = (first, second)
         word: Letters = ()
+        # Backward, since each pair was reached from one of the pairs before.
         for before in reversed(apart[:-1]):
             leads = (columns[:, :, None] == first) & (columns[:, None, :] == second)
             letter, first, second = np.argwhere(leads & before)[0].tolist()
             word = (int(letters[letter]), *word)
         one, other = self._access[first] + word, self._access[second] + word
         suffix = self._suffix(ends, self._differ)
+        # The suffix tells the two apart, but not which of them is accepted.
         if not accepting[self._run(decided.start, one + suffix)]:
             one, other, ends = other, one, ends[::-1]
         if not local:
@@ -96,6 +100,7 @@ class _Strings:
         live, following = decided.live(accepting), decided.columns.T
         _, strong = components(following)
         turns = live & (strong[following] == strong[:, None]).any(axis=1)
+        # The state that is reached soonest makes the shortest strings.
         state = min(np.flatnonzero(turns).tolist(), key=lambda x: len(self._access[x]))
         letter = int(np.flatnonzero(strong[following[state]] == strong[state])[0])
         back = self._walk(following, int(following[state, letter]))[state]
@@ -116,6 +121,7 @@ class _Strings:
             known = set(made[-1].tolist())
             for element in made[-1][~monoid.aperiodic[made[-1]]].tolist():
                 turn = power = monoid.elements[element]
+                # Powers of an element of a finite monoid come to an idempotent.
                 while (power[power] != power).any():
                     power = turn[power]
                 idempotent = numbers[power.tobytes()]
@@ -127,6 +133,7 @@ class _Strings:
     def _word_of(self, made: list[Int64[np.ndarray, " element"]], element: int) -> Letters:
         """Letters that make an element, as many as there are lists of what fewer make."""
         monoid, word = self._decided.monoid, list[int]()
+        # From the last letter back to the first.
         for before in reversed(made[:-1]):
             place, token = np.argwhere(monoid.following[before] == element)[0]
             word.append(int(monoid.letters[token]))
@@ -162,6 +169,7 @@ class _Strings:
             if len(several):
                 one, other = several[classes[several] == classes[several[0]]][:2].tolist()
                 there, back = self._walk(after, one)[other], self._walk(after, other)[one]
+                # Elements of an L-class grow at the front: their words are made and read backward.
                 word = monoid.word(one)[::order] + (there + back) * self._k
                 return self._within(word[::order], (word + there)[::order])
         raise AssertionError
@@ -173,6 +181,7 @@ class _Strings:
         e, f, a, u, b = violation
         before, behind = self._long(e), self._long(f)
         first, middle, second = map(self._decided.monoid.word, (a, u, b))
+        # The violation is of idempotence: once and twice differ.
         if a == b:
             return self._within(before + first + behind, (before + first) * 2 + behind)
         middle = behind + middle + before
@@ -186,6 +195,7 @@ class _Strings:
         assert found is not None
         r, s, q, p = found
         monoid, columns = self._decided.monoid, self._decided.columns.T
+        # Names as in `Subregular.dot_depth_violation`: x leads from r to s and y back.
         e, f = self._staying(r, q), self._staying(s, p)
         x, y = self._walk(columns, r)[s], self._walk(columns, s)[r]
         z, t = (self._walk(monoid.preceding, x)[y][::-1] for x, y in ((p, q), (q, p)))
@@ -203,11 +213,13 @@ class _Strings:
     def _long(self, idempotent: int) -> Letters:
         """A string of at least k - 1 letters that makes an idempotent of the semigroup."""
         neutral = self._decided.letters[self._decided.neutral]
+        # The word of 1 is empty, and a neutral letter makes the same element.
         word = self._decided.monoid.word(idempotent) or (int(neutral[0]),)
         return word * max(1, -(-(self._k - 1) // len(word)))
 
     def _within(self, one: Letters, other: Letters) -> Found:
         """Two strings that make different elements, with what stands around them and tells."""
+        # Different elements lead some state to two others, which some suffix tells apart.
         pairs = [(self._run(x, one), self._run(x, other)) for x in range(len(self._differ))]
         found = self._decided.search(pairs, self._differ)
         assert found is not None

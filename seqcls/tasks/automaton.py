@@ -62,7 +62,9 @@ class Numbers:
     def __add__(self, other: "Numbers") -> "Numbers":
         top = np.maximum(self.exponents, other.exponents)
         sums = [np.ldexp(x.mantissas, x.exponents - top) for x in (self, other)]
+        # A sum may carry past 1, so it is brought to a mantissa and an exponent again.
         added = Numbers.of_floats(sums[0] + sums[1])
+        # Of two zeros the exponents would add up to one below that of all others.
         return Numbers(added.mantissas, np.maximum(added.exponents + top, NOTHING))
 
     def sums(self, add: Callable[[np.ndarray], np.ndarray]) -> "Numbers":
@@ -72,12 +74,15 @@ class Numbers:
         parts = []
         for scale in scales:
             fits = (self.exponents <= scale) & (self.exponents > scale - BAND)
+            # Numbers of other bands are zero here, and their exponents too, so that `ldexp` cannot
+            # overflow.
             shares = np.ldexp(self.mantissas * fits, np.where(fits, self.exponents - scale, 0))
             parts.append(Numbers.of_floats(add(shares), scale))
         return sum(parts[1:], start=parts[0])
 
     def running_sums(self) -> Float64[np.ndarray, "row column"]:
         """Running sums over the columns, each row in a scale of its own."""
+        # Whoever sets a mantissa to zero leaves its exponent (`seqcls.sampling.border`).
         exponents = np.where(self.mantissas > 0, self.exponents, NOTHING)
         top = exponents.max(axis=1, keepdims=True)
         sums: np.ndarray = np.cumsum(np.ldexp(self.mantissas, exponents - top), axis=1)
@@ -129,6 +134,7 @@ class Automaton:
         """
         states = np.full(len(strings), self.start, dtype=np.int64)
         yield states
+        # Columns are read one by one, each of them together in memory once they are rows.
         for letters in np.ascontiguousarray(strings.letters.T):
             # NO_LETTER stands for the last column.
             states = self._steps[states, np.minimum(letters, self.table.shape[1])]
@@ -150,6 +156,8 @@ class Automaton:
         """Tokens of each string's longest prefix with which an accepted string begins."""
         sound = np.zeros(len(strings), dtype=np.int64)
         for place, states in enumerate(self.walk(strings)):
+            # No continuation mends a defect, so sound prefixes are the first ones, and counting
+            # them is enough.
             sound += (strings.lengths >= place) & self.sound[states] & (place > 0)
         return sound
 
@@ -166,6 +174,7 @@ class Automaton:
         letters = self.table.shape[1]
         occur = np.zeros((letters + 1, letters + 1), dtype=bool)
         reached, before = np.arange(len(self.table)) == self.start, None
+        # The table may have states that no string reaches: their letters are no neighbors.
         while before is None or (reached != before).any():
             before = reached.copy()
             reached[self.table[before]] = True
@@ -179,6 +188,7 @@ class Automaton:
     def _steps(self) -> Int64[np.ndarray, "state letter_or_end"]:
         if self.table.shape[1] >= NO_LETTER:
             raise ConfigError(f"expected fewer than {NO_LETTER} letters")
+        # The last column, read after a string's end, leaves every state as it is.
         return np.column_stack([self.table, np.arange(len(self.table))])
 
     def has(self, length: int, positive: bool) -> bool:
@@ -206,12 +216,15 @@ class Automaton:
         longest = int(lengths.max(initial=0))
         ways = self._ways[positive].up_to(longest)
         letters = np.full((len(lengths), longest), NO_LETTER, dtype=np.uint8)
+        # A stable order is the same on every machine, and so are the strings.
         order = np.argsort(-lengths, kind="stable")
         states = np.full(len(lengths), self.start, dtype=np.int64)
         # The longest begin first, so that all strings have as many tokens left.
         for remaining in range(longest - 1, -1, -1):
             active = order[: np.count_nonzero(lengths > remaining)]
             active_states = states[: len(active)]
+            # A letter weighs as much as there are ways on from where it leads: so all strings are
+            # alike likely.
             drawn = choose(rng, ways[remaining][self.table].running_sums()[active_states])
             letters[active, lengths[active] - remaining - 1] = drawn
             states[: len(active)] = self.table[active_states, drawn]
@@ -222,10 +235,10 @@ class _Ways:
     """How many strings of each length lead from each state to a wanted one."""
 
     def __init__(
-        self, table: Int64[np.ndarray, "state letter"], wanted: Bool[np.ndarray, " state"]
+        self, table: Int64[np.ndarray, "state letter"], goals: Bool[np.ndarray, " state"]
     ) -> None:
         self._table = table
-        self._first = Numbers.of_floats(wanted[None].astype(float))
+        self._first = Numbers.of_floats(goals[None].astype(float))
 
     def up_to(self, length: int) -> Numbers:
         """By length, from 0 to this one at least, and by state."""
@@ -234,16 +247,17 @@ class _Ways:
         if length < known:
             return before
         # Twice as far as before, so that one length after another costs no more than the last.
-        wanted = max(length + 1, min(2 * known, MAX_CELLS // states))
-        if wanted * states > MAX_CELLS:
+        lengths = max(length + 1, min(2 * known, MAX_CELLS // states))
+        if lengths * states > MAX_CELLS:
             raise ConfigError(
                 f"strings of up to {length:,} tokens cannot be counted for an automaton of "
                 f"{states:,} states; lower max_length or simplify the language"
             )
-        ways = zeros(wanted, states)
+        ways = zeros(lengths, states)
         ways[:known] = before
-        for row in range(known, wanted):
+        for row in range(known, lengths):
             following = ways[row - 1][self._table]
+            # Strings of a letter more are those of all states that letters lead to, together.
             ways[row] = Numbers.of_floats(
                 following.running_sums()[:, -1], following.exponents.max(axis=1)
             )
@@ -268,6 +282,7 @@ def explore(
     numbers = {start: 0}
     states = [start]
     table = []
+    # The list grows while it is walked: it is the queue, and its order numbers the states.
     for state in states:
         following = [step(state, letter) for letter in range(num_letters)]
         for reached in following:
@@ -291,6 +306,7 @@ def follow_silent(sets: Sequence[int], silent: Mapping[int, Collection[int]]) ->
     changed = True
     while changed:
         changed = False
+        # To and fro in turn, a long chain is settled in few rounds, whichever way it was numbered.
         order.reverse()
         for state in order:
             reached = closed[state]
@@ -321,11 +337,13 @@ def determinize(
     numbers = {start: 0}
     rows = []
     for state in (queue := [start]):
+        # NumPy unpacks the bits of a set faster than a loop shifts them out.
         bits = np.frombuffer(state.to_bytes(size, "little"), dtype=np.uint8)
         row = [0] * num_letters
         for member in np.flatnonzero(np.unpackbits(bits, bitorder="little")).tolist():
             for letter, reached in moves[member].items():
                 row[letter] |= reached
+            # Work is counted and not timed: every machine refuses the same automata.
             steps -= 1 + len(moves[member])
         for reached in row:
             if reached not in numbers:
@@ -349,6 +367,7 @@ def minimize(
     they are met from the start, 0.
     """
     classes = _equivalent(table, accepting if outputs is None else outputs)
+    # Any state of a class stands for all of them.
     _, members = np.unique(classes, return_index=True)
     following = classes[table[members]]
     numbers = {int(classes[start]): 0}
@@ -358,11 +377,12 @@ def minimize(
             if reached not in numbers:
                 numbers[reached] = len(numbers)
                 states.append(reached)
+    # Classes that are not reached keep 0, and no row of those that are leads to them.
     renumbered = np.zeros(len(members), dtype=np.int64)
     renumbered[states] = np.arange(len(states))
-    of = members[states]
-    says = None if outputs is None else outputs[of]
-    return Automaton(renumbered[following[states]], accepting[of], outputs=says)
+    representatives = members[states]
+    says = None if outputs is None else outputs[representatives]
+    return Automaton(renumbered[following[states]], accepting[representatives], outputs=says)
 
 
 def _equivalent(
@@ -374,8 +394,9 @@ def _equivalent(
     beginning with how far it is from each of what may be said, which tells long chains apart.
     Equal states have equal ones; whether others do, by chance, is checked.
     """
+    # The first column is the state itself; letters that do the same are looked at once.
     columns = np.column_stack([np.arange(len(table)), np.unique(table, axis=1)])
-    far = np.column_stack([distances_to(columns, says == said) for said in np.unique(says)])
+    far = np.column_stack([distances_to(columns, says == output) for output in np.unique(says)])
     rng = np.random.default_rng(0)
     while True:
         factors = rng.integers(2**63, size=columns.shape[1:], dtype=np.uint64)
@@ -386,9 +407,11 @@ def _equivalent(
             found = len(numbers)
             for _ in range(rounds):
                 hashes = _mix(hashes)[columns] @ factors
+            # Hashes are compared after 1, 2, 4, ... rounds, as a long chain takes many.
             rounds *= 2
         classes = np.searchsorted(numbers, hashes)
         _, members, places = np.unique(classes, return_index=True, return_inverse=True)
+        # Equal hashes of states that differ would merge them: each has to step as its class does.
         same = classes[columns] == classes[columns[members]][places]
         if same.all() and (says == says[members][places]).all():
             return np.asarray(classes)
@@ -396,6 +419,7 @@ def _equivalent(
 
 def _mix(hashes: UInt64[np.ndarray, "*any"]) -> UInt64[np.ndarray, "*any"]:
     """Spreads every bit over many others."""
+    # The factor is 2**64 over the golden ratio, made odd, whose bits are well spread.
     hashes = (hashes ^ (hashes >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
     return np.asarray(hashes ^ (hashes >> np.uint64(29)))
 

@@ -278,6 +278,7 @@ class Language(Fields, ABC):
     def has(self, length: int, positive: bool) -> bool:
         """Whether any string of that many tokens is in the language, or is not."""
         if length == 0:
+            # There is one empty string, and it has one of the two labels.
             return self.accepts("") == positive
         return self.has_positive(length) if positive else True
 
@@ -290,6 +291,8 @@ class Language(Fields, ABC):
             return self.positive(rng, length)
         tokenizer = Tokenizer(self.alphabet)
         while True:
+            # Drawing again ends soon: the class promises that one of some uniform strings is
+            # negative.
             letters = rng.integers(len(self.alphabet), size=length, dtype=np.uint8)
             if not self.accepts(tokenizer.spell(letters.tolist())):
                 return letters
@@ -305,7 +308,9 @@ def texts(alphabet: Sequence[str], strings: TokenStrings) -> list[str]:
     if tokenizer.separator:
         rows = zip(strings.letters.tolist(), strings.lengths.tolist(), strict=True)
         return [tokenizer.spell(row[:end]) for row, end in rows]
+    # In UTF-32 every character has four bytes, so that an array of letters becomes text at once.
     characters = np.frombuffer("".join(alphabet).encode("utf-32-le"), dtype="<u4")
+    # `NO_LETTER` is a byte, too: all 256 need an entry, which is cut off below.
     padded = np.append(characters, np.zeros(256 - len(characters), dtype="<u4"))
     spelled = padded[strings.letters].tobytes().decode("utf-32-le")
     width = strings.letters.shape[1]

@@ -40,9 +40,11 @@ class BinaryAddition(Language):
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: the numbers' lengths by how many sums have them, then numbers that fit."""
         sizes, sums = _sums(length)
+        # Rounded up, the drawn number may be the whole sum, which is past the last row.
         row = min(int(np.searchsorted(sums, rng.random() * sums[-1], "right")), len(sums) - 1)
         x, y, z = sizes[row].tolist()
         while True:
+            # No operand is larger than the sum, so none is drawn that its digits cannot hold.
             first, second = below(rng, 1 << min(x, z)), below(rng, 1 << min(y, z))
             if first + second < 1 << z:
                 return _digits_of([(first, x), (second, y), (first + second, z)])
@@ -107,6 +109,7 @@ class ComputeSqrt(Language):
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: the numbers' lengths by how many roots fit them, then a number."""
         sizes = range(1, length - 1)
+        # Roots of n bits belong to numbers of up to 2n, whatever room these have.
         bits = [min(x, 2 * (length - 1 - x)) for x in sizes]
         x = sizes[choose(rng, [1 << size for size in bits])]
         number = below(rng, 1 << bits[x - 1])
@@ -150,6 +153,7 @@ def _sums(length: int) -> tuple[Int64[np.ndarray, "split 3"], Float64[np.ndarray
     sizes = sizes[sizes[:, 2] >= 1]
     longer, shorter, z = sizes[:, :2].max(axis=1), sizes[:, :2].min(axis=1), sizes[:, 2]
     least = np.minimum(shorter, z)
+    # Divided by about the largest of them, no number overflows.
     scale = 2 * middle
     # Powers of two, exact: the same on every machine.
     numbers = np.where(

@@ -38,31 +38,33 @@ class Pattern:
         """An automaton whose states are how many blocks were found, what is there of the next, and
         what of `after`.
         """
-        wanted = len(self.blocks) * self.times
+        total = len(self.blocks) * self.times
 
         def step(state: tuple[int, str, str], letter: str) -> tuple[int, str, str]:
             found, read, last = state
+            # The ends of a string are on every tier.
             if self.tier and letter not in self.tier + START + END:
                 return state
             if self.after:
                 last = _find_overlap(self.after, last + letter)
                 if last == self.after:
+                    # The block came once more, and only what follows it counts.
                     return 0, "", _find_overlap(self.after, last[1:])
-            if found == wanted:
+            if found == total:
                 return found, read, last
             block = self.blocks[found % len(self.blocks)]
             read = _find_overlap(block, read + letter)
             if read != block:
                 return found, read, last
             # Another occurrence of a block may begin within it, the next block only after it.
-            rest = _find_overlap(block, read[1:]) if found + 1 < wanted and self.times > 1 else ""
+            rest = _find_overlap(block, read[1:]) if found + 1 < total and self.times > 1 else ""
             return found + 1, rest, last
 
         return explore(
             len(alphabet),
             step((0, "", ""), START),
             lambda state, letter: step(state, alphabet[letter]),
-            lambda state: step(state, END)[0] == wanted,
+            lambda state: step(state, END)[0] == total,
         )
 
     def words(self, *, tier: bool) -> str:
@@ -132,6 +134,7 @@ class Condition:
             part.decide(values) if isinstance(part, Condition) else next(values)
             for part in self.parts
         ]
+        # Parts that are not decided may hold or not: so many hold at least, and at most.
         least, most = held.count(True), len(held) - held.count(False)
         found = {number in self.numbers for number in range(least, most + 1)}
         return found.pop() if len(found) == 1 else None
@@ -143,15 +146,18 @@ class Condition:
         holds = [leaf.accepting.tolist() for leaf in leaves]
         # Of a state that no letter changes it is known whether its leaf holds.
         known = [
-            [value if set(row) == {state} else None for state, (row, value) in enumerate(each)]
-            for each in (zip(*pair, strict=True) for pair in zip(tables, holds, strict=True))
+            [value if set(row) == {state} else None for state, (row, value) in enumerate(rows)]
+            for rows in (zip(*pair, strict=True) for pair in zip(tables, holds, strict=True))
         ]
         columns = np.concatenate([leaf.table for leaf in leaves])
+        # Letters that no leaf tells apart are explored once.
         _, letters, kinds = np.unique(columns, axis=1, return_index=True, return_inverse=True)
+        # Few combinations of values come up, each in very many states.
         decide = lru_cache(maxsize=None)(lambda values: self.decide(iter(values)))
         met: dict[Values, bool] = {}
 
         def step(states: States, kind: int) -> States:
+            # What is decided stays so: to go on from there would only add states.
             if decide(_at(known, states)) is not None:
                 return states
             letter = letters[kind]
@@ -163,6 +169,7 @@ class Condition:
             return met[values]
 
         product = explore(len(letters), tuple(leaf.start for leaf in leaves), step, accepts)
+        # A leaf says nothing where the values of all others always tell the outcome.
         for leaf in range(len(leaves)):
             others = {(values[:leaf] + values[leaf + 1 :], held) for values, held in met.items()}
             if len({values for values, _ in others}) == len(others):

@@ -71,6 +71,7 @@ class Counting(CountLanguage, DrawnInBulk):
                 "formula='': task 'counting' expects a condition on letter counts, such as "
                 f"'{letter} % 2 == 1' (a token that is no letter is written with a #: '#0 > #1')"
             )
+        # Read now, so that a formula that cannot be read is refused at once.
         assert self._counted
 
     @property
@@ -136,6 +137,7 @@ class _Counted:
         if not missing:
             return drawn
         matching, sums = self._matching(length, positive)
+        # Rounded up to the whole sum, a number would be past the last vector.
         numbers = np.minimum(rng.random(missing) * sums[-1], np.nextafter(sums[-1], 0))
         chosen = matching[np.searchsorted(sums, numbers, "right")]
         return np.concatenate([drawn, draw_orders(rng, chosen, self._classes)])
@@ -147,6 +149,7 @@ class _Counted:
         left = size * (TRIES if self._is_listed(length) else MANY_TRIES)
         drawn = np.zeros((0, length), dtype=np.uint8)
         while left > 0 and len(drawn) < size:
+            # The letters of one round of tries take at most about four megabytes.
             tries = min(left, 4 * (size - len(drawn)) + 16, 1 + 2**22 // (length + 1))
             left -= tries
             letters = rng.integers(self._num_letters, size=(tries, length), dtype=np.uint8)
@@ -159,16 +162,19 @@ class _Counted:
             return True
         matching = self._list_vectors(length, positive)
         if len(matching):
+            # One from the middle of the list has several classes from which tokens can be taken.
             self._last[positive] = matching[len(matching) // 2 :][:1]
         return len(matching) > 0
 
     def _has_by_chance(self, length: int, positive: bool) -> bool:
         block, row = divmod(length, BLOCK)
         if block not in self._probed:
+            # A few strings of many lengths at once settle most lengths of most formulas.
             holds = self._probe(block * BLOCK + np.arange(BLOCK), PROBES)
             self._probed[block] = np.stack([~holds.all(axis=1), holds.any(axis=1)], axis=1)
         if self._probed[block][row, int(positive)]:
             return True
+        # Where all counts can be listed, that is sure, and more probes are not.
         size = MANY_TRIES if self._is_listed(length) else PROBES
         while size < MANY_TRIES:
             size *= 4
@@ -180,7 +186,9 @@ class _Counted:
         self, lengths: Int64[np.ndarray, " length"], size: int
     ) -> Bool[np.ndarray, "length probe"]:
         """Which of so many strings of each length are positive."""
+        # Counts of uniform strings are multinomial: no string need be spelled out.
         shares = [len(members) / self._num_letters for members in self._classes]
+        # Seeded by the length, an answer is the same in every process.
         rng = np.random.default_rng(int(lengths[0]))
         counts = rng.multinomial(lengths[:, None], shares, size=(len(lengths), size))
         return self._holds(counts.reshape(-1, len(shares))).reshape(len(lengths), size)
@@ -204,9 +212,9 @@ class _Counted:
     ) -> tuple[Vectors, Float64[np.ndarray, " vector"]]:
         """The counts of strings of that length and label, and running sums of their weights."""
         key = (self, length, positive)
-        kept: tuple[Vectors, Float64[np.ndarray, " vector"]] | None = MEMORY.get(key)
-        if kept is not None:
-            return kept
+        cached: tuple[Vectors, Float64[np.ndarray, " vector"]] | None = MEMORY.get(key)
+        if cached is not None:
+            return cached
         counts = self._list_vectors(length, positive)
         sizes = tuple(len(members) for members in self._classes)
         sums = running_weights(counts, sizes) if len(counts) else np.zeros(0)

@@ -19,6 +19,8 @@ def below(rng: np.random.Generator, limit: int) -> int:
     bits = (limit - 1).bit_length()
     size = (bits + 7) // 8
     while True:
+        # Of numbers with so many bits more than half are below the limit; dropping others keeps it
+        # uniform.
         number = int.from_bytes(rng.bytes(size), "little") >> (8 * size - bits)
         if number < limit:
             return number
@@ -68,6 +70,7 @@ def excursion(rng: np.random.Generator, ups: int, highest: int) -> Bool[np.ndarr
     if highest**2 < 4 * ups and highest < ups:
         return _low_excursion(rng, 2 * ups, highest)
     while True:
+        # The last step is the one that goes below 0.
         up = first_passage(rng, ups, 0)[:-1]
         if np.cumsum(np.where(up, 1, -1)).max(initial=0) <= highest:
             return up
@@ -76,6 +79,7 @@ def excursion(rng: np.random.Generator, ups: int, highest: int) -> Bool[np.ndarr
 def _low_excursion(
     rng: np.random.Generator, length: int, highest: int
 ) -> Bool[np.ndarray, " step"]:
+    # Tables are made for powers of two, so that many lengths share one.
     rising = _rising(highest, 1 << (length - 1).bit_length())
     up = np.zeros(length, dtype=bool)
     height = 0
@@ -99,6 +103,7 @@ def _rising(highest: int, length: int) -> Float64[np.ndarray, "remaining height"
         up, down = paths[2:], paths[:-2]
         total = up + down
         np.divide(up, total, out=rising[remaining], where=total > 0)
+        # Only ratios count, and numbers of paths would soon overflow.
         paths[1:-1] = total / total.max()
     return rising
 

@@ -114,9 +114,11 @@ class Dyck(Brackets, Language):
         for letters in strings.letters.T:
             opens = letters % 2 == 0
             deeper = (depths < self.max_depth) | (self.max_depth == 0)
+            # A bracket that opens has an even number, and its partner the next one.
             closes = (depths > 0) & (letters == pending[rows, depths - 1] + 1)
             fine &= (letters != NO_LETTER) & np.where(opens, deeper, closes)
             pending[rows, depths] = letters
+            # After a defect depths mean nothing, but they still have to be places in `pending`.
             depths = np.maximum(depths + np.where(opens, 1, -1), 0)
             sound += fine
         return sound
@@ -128,6 +130,7 @@ class Dyck(Brackets, Language):
 
 @remembered
 def _automaton(bracket_types: int, max_depth: int) -> Automaton:
+    # No stack holds -1, so it stands for all strings that nothing mends.
     broken: tuple[int, ...] = (-1,)
     start: tuple[int, ...] = ()
 

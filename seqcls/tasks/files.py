@@ -46,6 +46,7 @@ def _refusal(content: Content) -> ConfigError:
 def rows_of_length(digest: str, length: int, label: bool | None) -> Rows:
     """The rows of a length, and of a label where one is asked for, but contradicted ones."""
     dataset = rows_in(digest)
+    # Of rows that contradict each other nobody knows what is right.
     there = (dataset.strings.lengths == length) & ~dataset.contradicted
     if label is not None and dataset.labels is not None:
         there = there & (dataset.labels == label)
@@ -58,6 +59,8 @@ def rows_of(digest: str, strings: TokenStrings) -> Rows:
     letters = rows_in(digest).strings.letters
     rows = np.full(len(strings), -1, dtype=np.int64)
     for number, (row, length) in enumerate(zip(strings.letters, strings.lengths, strict=True)):
+        # Only hashes are known by their strings, whose bytes would be held twice; equality is
+        # looked at.
         candidate = known.get(hash(row[:length].tobytes()), -1)
         if candidate >= 0 and _is_string(letters[candidate], row[:length]):
             rows[number] = candidate
@@ -76,6 +79,7 @@ def _by_letters(digest: str) -> dict[int, int]:
     dataset = rows_in(digest)
     letters, lengths = dataset.strings.letters, dataset.strings.lengths.tolist()
     rows = np.flatnonzero(~dataset.contradicted).tolist()
+    # Of rows of one string any will do: where they disagree, only those of most are left.
     return {hash(letters[row, : lengths[row]].tobytes()): row for row in rows}
 
 
@@ -206,6 +210,7 @@ class Pairs(RowsTask, Transduction):
         rows = rows_of(self.dataset, strings)
         refuse_unknown(self.content, strings, rows, "target")
         targets = self._targets[rows]
+        # The rows that were picked may all have shorter targets than the file's longest.
         longest = int((targets != NO_LETTER).sum(axis=1).max(initial=0))
         return np.asarray(targets[:, :longest])
 
@@ -244,6 +249,7 @@ class FromAutomaton(RegularLanguage):
 
     def __post_init__(self) -> None:
         content = self.content
+        # Sorted, the same tokens are one language, in whatever order they were named.
         tokens = tuple(sorted({*content.alphabet, *tokens_of(self.alphabet)}))
         if len(tokens) > MAX_TOKENS:
             raise ConfigError(
@@ -270,13 +276,13 @@ class FromAutomaton(RegularLanguage):
 
     def describe(self) -> str:
         states = len(self.automaton.table)
-        determinized = [said for said in self.content.read_as if "determinized" in said]
+        determinized = [note for note in self.content.read_as if "determinized" in note]
         return (
             f"Strings that the automaton of the file {self.content.name!r} accepts are positive; "
             f"its minimal automaton has {states:,} state{'' if states == 1 else 's'} over "
             f"{len(self.alphabet)} token{'' if len(self.alphabet) == 1 else 's'}"
             f"{'; that of the file is ' + determinized[0] if determinized else ''}"
-            f"{''.join('; ' + said for said in self.content.read_as if 'the start is' in said)}."
+            f"{''.join('; ' + note for note in self.content.read_as if 'the start is' in note)}."
         )
 
 

@@ -22,6 +22,7 @@ class First(Language):
 
     @property
     def automaton(self) -> Automaton:
+        # State 0 has read nothing; in 1 the string began with 1, and in 2 with 0.
         return Automaton(np.array([[2, 1], [1, 1], [2, 2]]), np.array([False, True, False]))
 
     def accepts(self, text: str) -> bool:
@@ -63,8 +64,10 @@ class EvenPairs(Language):
         return text[:1] == text[-1:]
 
     def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+        # Where all strings are empty, there is no column to look at.
         if not strings.letters.shape[1]:
             return np.ones(len(strings), dtype=bool)
+        # Of an empty string both ends are `NO_LETTER`, and so equal.
         last = np.maximum(strings.lengths - 1, 0)
         return np.asarray(strings.letters[:, 0] == strings.letters[np.arange(len(last)), last])
 
@@ -92,6 +95,7 @@ class Repeat01(Language):
 
     @property
     def automaton(self) -> Automaton:
+        # State 0 waits for 0, state 1 for 1, and 2 is for strings that nothing mends.
         return Automaton(np.array([[1, 2], [2, 0], [2, 2]]), np.array([True, False, False]))
 
     def accepts(self, text: str) -> bool:

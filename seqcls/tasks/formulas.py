@@ -21,6 +21,7 @@ from jaxtyping import Float64, Int64, UInt8
 
 from seqcls.errors import ConfigError
 
+# Each level takes several frames of Python's stack, which has a thousand.
 MAX_DEPTH = 60
 MAX_NUMBER = 10**9
 
@@ -72,7 +73,7 @@ def _read(
 def _compare(signs: Sequence[Callable[..., Any]], *values: Any) -> Any:
     """Whether each value and the next compare as the signs say."""
     compared = (sign(*pair) for sign, pair in zip(signs, pairwise(values), strict=True))
-    return reduce(np.logical_and, (np.asarray(each).astype(bool) for each in compared))
+    return reduce(np.logical_and, (np.asarray(result).astype(bool) for result in compared))
 
 
 def _most_of_product(one: int, other: int) -> int:
@@ -94,6 +95,7 @@ class Formula:
         self._large: dict[int, bool] = {}
         self.letters: set[int] = set()
         """The numbers of the letters that it names."""
+        # A token with which another begins must not be found in its place.
         longest_first = "|".join(map(re.escape, sorted(alphabet, key=len, reverse=True)))
         self._source = re.sub(f"#(?:{longest_first})|{_NAME}", self._code, text).strip()
         self._formula = self._condition(self._parse(), 0)
@@ -121,6 +123,7 @@ class Formula:
             raise self._refusal("a text is no whole number or letter")
         try:
             return ast.parse(self._source, mode="eval").body
+        # Python's parser raises any of these, by what a text holds and how deep it goes.
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             written = re.sub(r"#\S", "", self._text) + self._source
             reasons = [reason for sign, reason in _OTHER_SIGNS if re.search(sign, written)]
@@ -185,6 +188,8 @@ class Formula:
     def _is_large(self, bits: int) -> bool:
         """Whether a number on the way may be too large where counts have so many bits."""
         if bits not in self._large:
+            # A power of two below the largest of 64 bits, so that adding two such numbers does not
+            # wrap.
             self._large[bits] = self._formula.most(2**bits) >= 2**62
         return self._large[bits]
 
@@ -216,6 +221,7 @@ def number_of_vectors(length: int, classes: int) -> int:
 def vectors(length: int, classes: int) -> Vectors:
     """Every way to share a length out among classes of letters."""
     columns: list[np.ndarray] = []
+    # Class by class, each row is repeated for all that the class may take of what is left.
     left = np.array([length])
     for _ in range(classes - 1):
         sizes = left + 1
@@ -235,9 +241,11 @@ def running_weights(counts: Vectors, sizes: tuple[int, ...]) -> Float64[np.ndarr
     the same on every machine.
     """
     length = int(counts[0].sum())
+    # Made for a power of two, the table serves many lengths.
     mantissas, exponents = _factorials(1 << length.bit_length())
     strings, powers = np.ones(len(counts)), np.zeros(len(counts), dtype=np.int64)
     for column, size in zip(counts.T, sizes, strict=True):
+        # A vector has n! / (k1! k2! ...) orders, times size**k for each class; n! is common to all.
         power, exponent = _powers(size, length)
         strings, shift = np.frexp(strings / mantissas[column] * power[column])
         powers += shift - exponents[column] + exponent[column]

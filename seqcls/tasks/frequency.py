@@ -87,6 +87,7 @@ class ParityWord(OneToken):
 
 
 def _most_frequent(letters: LetterRow) -> int:
+    # The empty string has one count, too, so that there is a greatest.
     counts = np.bincount(letters, minlength=1)
     if not len(letters) or np.count_nonzero(counts == counts.max()) > 1:
         raise InvalidStringError("expected one token to be more frequent than every other")

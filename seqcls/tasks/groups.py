@@ -53,6 +53,7 @@ class WordProblem(Elements, Language):
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: all tokens but the last are, and it undoes their product."""
         letters = rng.integers(len(self.alphabet), size=length, dtype=np.uint8)
+        # The identity, 0, is the product of no tokens.
         before = [0, *prefix_products(self.group, letters[:-1]).tolist()][-1]
         letters[-1:] = inverse(self.group, before)
         return letters
@@ -67,6 +68,7 @@ class WordProblem(Elements, Language):
 @remembered
 def _automaton(group: GroupName) -> Automaton:
     table = products(group)
+    # To read an element is to multiply by it, beginning with the identity, which is 0.
     return Automaton(table, np.arange(len(table)) == 0)
 
 

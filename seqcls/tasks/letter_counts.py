@@ -90,6 +90,7 @@ class ContainsAll(RequiredLetters, CountLanguage, DrawnInBulk):
         """Whether any string of that many letters is positive, or negative."""
         if positive:
             return length >= len(self.required)
+        # With a single letter, which is required, only the empty string lacks one.
         return length < len(self.required) or self.num_letters > 1
 
     def draw_many(
@@ -108,6 +109,7 @@ def _automaton(num_letters: int, required: tuple[int, ...]) -> Automaton:
     bits = np.zeros(num_letters, dtype=np.int64)
     bits[list(required)] = 1 << np.arange(len(required))
     sets = np.arange(1 << len(required))
+    # Letters that are not required set no bit, and so change no state.
     return Automaton(sets[:, None] | bits, sets == len(sets) - 1)
 
 
@@ -136,6 +138,7 @@ class Majority(CountLanguage, Language):
         while True:
             bits = random_bits(rng, length)
             excess = 2 * int(bits.sum()) - length
+            # As many 1s as 0s are no majority, whichever way the bits are turned.
             if excess:
                 return bits if excess > 0 else 1 - bits
 

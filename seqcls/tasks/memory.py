@@ -32,6 +32,7 @@ WRITE, READ, IGNORE = range(3)
 BITS = 3
 """The letter of bit 0, after those of the instructions."""
 
+# With as many values these are 250 tokens, whose ids fit a byte beside four of the models' own.
 MOST_KEYS = 125
 """Keys, and as many values, that an alphabet has room for."""
 
@@ -87,11 +88,14 @@ class FlipFlop(Ignored, RegularLanguage):
         numbers = lengths // 2
         shape = len(lengths), int(numbers.max(initial=0))
         chance = rng.random(shape)
+        # One number for each: below the share it is ignored, and what is above is halved.
         instructions = np.where(chance < (1 + self.ignore_share) / 2, WRITE, READ)
         instructions[chance < self.ignore_share] = IGNORE
         instructions[np.arange(shape[1]) == numbers[:, None] - 1] = READ
+        # Set last, so that a string of a single instruction writes.
         instructions[:, :1] = WRITE
         bits = rng.integers(2, size=shape)
+        # The running maximum of the places of writes is that of the latest one.
         written = np.where(instructions == WRITE, np.arange(shape[1]), 0)
         latest = np.take_along_axis(bits, np.maximum.accumulate(written, axis=1), axis=1)
         bits = np.where(instructions == READ, latest, bits)
@@ -111,15 +115,15 @@ def _flip_flop() -> Automaton:
     def step(state: tuple[int, int] | None, letter: int) -> tuple[int, int] | None:
         if state is None:
             return None
-        bit, waits = state
-        if waits < 0:
+        bit, instruction = state
+        if instruction < 0:
             # Nothing but a bit that was written is read or kept.
             allowed = letter == WRITE or (letter in (READ, IGNORE) and bit >= 0)
             return (-1 if letter == WRITE else bit, letter) if allowed else None
         given = letter - BITS
-        if given < 0 or (waits == READ and given != bit):
+        if given < 0 or (instruction == READ and given != bit):
             return None
-        return (given if waits == WRITE else bit), -1
+        return (given if instruction == WRITE else bit), -1
 
     start: tuple[int, int] | None = (-1, -1)
     return explore(5, start, step, lambda state: state is not None and state[1] < 0)
@@ -191,6 +195,8 @@ class WriteFlipFlop(Ignored, MemoryTransduction):
         self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
     ) -> UInt8[np.ndarray, "string position"]:
         """Instructions are drawn as those of strings in `flip_flop`."""
+        # The bit after the last instruction is the answer; what follows an input's end means
+        # nothing.
         return FlipFlop(self.ignore_share).draw_many(rng, lengths + 1, True)
 
     def describe(self) -> str:
@@ -282,6 +288,7 @@ def _new_keys(num_keys: int, pairs: int) -> Float64[np.ndarray, "left seen"]:
         new = (num_keys - seen) * num_keys * np.append(ways[1:], 0.0)
         total = new + seen * ways
         shares[left] = new / total
+        # Only shares count, and numbers of strings would soon overflow.
         ways = total / total.max()
     return shares
 
@@ -357,12 +364,13 @@ class AssociativeRecall(DistinctTokens, MemoryTransduction):
             letters[:, :-1:2] = _shuffled_rows(rng, len(lengths), number, most)
             letters[rows, lengths - 1] = letters[rows, 2 * rng.integers(pairs)]
             return letters
+        # Inputs whose last key is new are drawn again, which keeps the others uniform.
         while len(rows):
             keys = rng.integers(number, size=(len(rows), most + 1), dtype=np.uint8)
             letters[rows, ::2] = keys
             before = np.arange(most + 1) < pairs[rows, None]
-            asked = keys[np.arange(len(rows)), pairs[rows]]
-            rows = rows[~(before & (keys == asked[:, None])).any(axis=1)]
+            queries = keys[np.arange(len(rows)), pairs[rows]]
+            rows = rows[~(before & (keys == queries[:, None])).any(axis=1)]
         return letters
 
     def describe(self) -> str:
@@ -470,18 +478,20 @@ class Retrieval(Neighbors, MemoryTransduction):
         """Uniform among those of which something is right."""
         rows, shape = np.arange(len(lengths)), (len(lengths), int(lengths.max(initial=0)))
         if self.occurrence == "unique":
-            asked = rng.integers(self.num_tokens, size=(len(lengths), 1))
+            queries = rng.integers(self.num_tokens, size=(len(lengths), 1))
+            # A shift of at least 1 never makes the token that is looked for.
             others = rng.integers(1, self.num_tokens, size=shape)
-            letters = ((asked + others) % self.num_tokens).astype(np.uint8)
+            letters = ((queries + others) % self.num_tokens).astype(np.uint8)
+            # The token needs a neighbor within the string, on the side that is asked for.
             place = rng.integers(lengths - 2) + (self._step < 0)
-            letters[rows, place] = letters[rows, lengths - 1] = asked[:, 0]
+            letters[rows, place] = letters[rows, lengths - 1] = queries[:, 0]
             return letters
         letters = np.zeros(shape, dtype=np.uint8)
         while len(rows):
             letters[rows] = rng.integers(self.num_tokens, size=(len(rows), shape[1]))
             ends = lengths[rows].tolist()
             drawn = [row[:end] for row, end in zip(letters[rows].tolist(), ends, strict=True)]
-            rows = rows[[self.answer(each) is None for each in drawn]]
+            rows = rows[[self.answer(string) is None for string in drawn]]
         return letters
 
     def describe(self) -> str:
@@ -492,13 +502,14 @@ class Retrieval(Neighbors, MemoryTransduction):
 
 
 def _shuffled_rows(
-    rng: np.random.Generator, rows: int, number: int, wanted: int
+    rng: np.random.Generator, rows: int, number: int, count: int
 ) -> UInt8[np.ndarray, "row place"]:
     """The first so many of the numbers below `number` in an order of its own for every row."""
     shuffled, every = np.tile(np.arange(number, dtype=np.uint8), (rows, 1)), np.arange(rows)
-    for place in range(wanted):
+    # The shuffle of Fisher and Yates, ended where as many are in place as are needed.
+    for place in range(count):
         other = rng.integers(place, number, size=rows)
         own = shuffled[:, place].copy()
         shuffled[:, place] = shuffled[every, other]
         shuffled[every, other] = own
-    return shuffled[:, :wanted]
+    return shuffled[:, :count]

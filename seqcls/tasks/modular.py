@@ -43,6 +43,7 @@ def expression_value(text: str) -> int | None:
 
 
 _SHAPE = re.compile(r"[-+=]*[0-4]")
+# States after a digit, beyond those of the places.
 _RIGHT_DIGIT, _WRONG_DIGIT = MODULUS, MODULUS + 1
 
 
@@ -114,6 +115,7 @@ class ModularArithmetic(Language):
                 return (state[digit],) if digit >= 0 else ()
             if len(state) == 1 and letter < mark:
                 worked_out = (f"{state[0]}{OPERATORS[letter]}{x}" for x in range(MODULUS))
+                # The texts are expressions, so that none is None; `or` is for the types alone.
                 return tuple(expression_value(text) or 0 for text in worked_out)
             if len(state) == 1 and letter == mark:
                 return (*state, mark)
@@ -133,8 +135,10 @@ class ModularArithmetic(Language):
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: the left side is, and determines the last token."""
         letters = np.empty(length, dtype=np.uint8)
+        # Digits come after the operators and `=`.
         letters[0::2] = rng.integers(MODULUS, size=(length + 1) // 2) + len(OPERATORS) + 1
         letters[1::2] = rng.integers(len(OPERATORS), size=length // 2)
+        # `=` comes after the operators in the alphabet.
         letters[-2] = len(OPERATORS)
         left = "".join([self.alphabet[letter] for letter in letters[:-2].tolist()])
         value = expression_value(left)

@@ -137,6 +137,7 @@ class NumberTransduction(Numbers, TextTransduction):
         return numbers if numbers is not None and self._fit(numbers) else None
 
     def _fit(self, numbers: list[str]) -> bool:
+        # A zero as the highest digit changes nothing, but in `0` itself.
         greatest = -1 if self._least_first else 0
         return all(len(number) == 1 or number[greatest] != "0" for number in numbers)
 
@@ -177,6 +178,7 @@ class Calculation(Operands, NumberTransduction):
         if self._is_equal:
             x, y = rng.integers(self.base, size=(2, length // 2 - 1)).tolist()
         else:
+            # Two tokens are marks, and each operand has one digit at least.
             size = int(rng.integers(1, length - 2))
             x, y = self._draw_digits(rng, size), self._draw_digits(rng, length - 2 - size)
         return np.array([*x, self.base, *y, self.base + 1], dtype=np.uint8)
@@ -208,6 +210,8 @@ class Addition(Calculation):
     def longest_target(self, length: int) -> int:
         if length < 4:
             return 0
+        # A carry adds one digit to the longer operand, which has all tokens but three, or half of
+        # them.
         return (length - 2) // 2 + 1 if self._is_equal else length - 2
 
     def describe(self) -> str:
@@ -235,6 +239,7 @@ class Addition(Calculation):
         places = np.zeros(len(input_letters), dtype=np.int64)
         weight = 0
         for place, letter in enumerate(input_letters.tolist()):
+            # A mark begins another number, whose weights start anew.
             weight = weight + 1 if letter < self.base else 0
             places[place] = weight
         return places, np.arange(1, len(target_letters) + 1)

@@ -72,6 +72,7 @@ class Paragraph(Transduction):
                 f"alphabet={alphabet!r}: expected characters without {BREAK!r}, which ends a line, "
                 "and without spaces"
             )
+        # The dataclass is frozen, and has names of its own beside those of the configuration.
         for name, value in (
             ("alphabet_of_text", text),
             ("line_length", line_length),
@@ -80,6 +81,7 @@ class Paragraph(Transduction):
             ("distortion", distortion),
         ):
             object.__setattr__(self, name, value)
+        # Called for what it refuses: characters that the font lacks.
         glyphs_of(font, text)
         rows, columns = self.page.shape
         if rows * columns > MAX_PIXELS:
@@ -113,8 +115,9 @@ class Paragraph(Transduction):
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
         """Features of a page: characters, line breaks left out, and lines."""
         breaks = (strings.letters == len(self.alphabet_of_text)).sum(axis=1)
-        of_pages = {CHARACTERS: strings.lengths - breaks, LINES: breaks + (strings.lengths > 0)}
-        return {**of_pages, **super().features(strings)}
+        lines = breaks + (strings.lengths > 0)
+        page_features = {CHARACTERS: strings.lengths - breaks, LINES: lines}
+        return {**page_features, **super().features(strings)}
 
     def has_input(self, length: int) -> bool:
         lines = self._lines(length)
@@ -135,6 +138,7 @@ class Paragraph(Transduction):
         return letters
 
     def _lines(self, length: int) -> int:
+        # Every line but the last takes one token more, for its break; the quotient is rounded up.
         return -(-(length + 1) // (self.line_length + 1)) if length > 0 else 0
 
     def describe(self) -> str:

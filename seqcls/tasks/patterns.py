@@ -6,6 +6,8 @@ What matches or not depends on the dialect: to some, `a+?` is an optional `a+`, 
 
 import re
 from collections.abc import Callable, Iterable
+
+# Nothing public in Python gives the tree of a pattern.
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any
 
@@ -76,16 +78,17 @@ def parse_pattern(pattern: str, refusal: Callable[[str], ConfigError]) -> Any:
         raise refusal("its groups are nested too deep") from None
     except (re.error, OverflowError, ValueError) as error:
         raise refusal(_reason(getattr(error, "msg", str(error)))) from None
+    # Flags within a pattern change what all of it means.
     if tree.state.flags != re.UNICODE:
         raise refusal("leave out flags such as (?i)")
     return tree
 
 
-def _reason(said: str) -> str:
+def _reason(message: str) -> str:
     for words, reason in _WORDS:
-        if match := re.search(words, said, re.DOTALL):
+        if match := re.search(words, message, re.DOTALL):
             return reason.format(*match.groups())
-    return f"Python's re refuses it ({' '.join(said.split())})"
+    return f"Python's re refuses it ({' '.join(message.split())})"
 
 
 def class_members(name: str, value: Any, alphabet: Iterable[str]) -> tuple[frozenset[str], str]:
@@ -103,14 +106,14 @@ def class_members(name: str, value: Any, alphabet: Iterable[str]) -> tuple[froze
         return (frozenset(character) if name == "LITERAL" else every - {character}), character
     members: set[str] = set()
     named = ""
-    for operator, each in value:
+    for operator, argument in value:
         if operator.name == "LITERAL":
-            named += chr(each)
-            members.add(chr(each))
+            named += chr(argument)
+            members.add(chr(argument))
         elif operator.name == "RANGE":
-            members |= {x for x in every if each[0] <= ord(x) <= each[1]}
+            members |= {x for x in every if argument[0] <= ord(x) <= argument[1]}
         elif operator.name == "CATEGORY":
-            sign = re.compile(_CATEGORIES[each.name])
+            sign = re.compile(_CATEGORIES[argument.name])
             members |= {x for x in every if sign.fullmatch(x)}
     return every - members if value[0][0].name == "NEGATE" else frozenset(members), named
 

@@ -24,13 +24,14 @@ Answered = Literal["string", "prefixes", "next_symbols", "states"]
 NO_ANSWER = -1
 """Stands at the places after a string's end."""
 
+# A set is one whole number of 64 bits, with its sign.
 MOST_BITS = 62
 """Token ids that a set may be of, `SEP` and `END` among them."""
 
 MOST_STATES = 4096
 """States that a head tells apart."""
 
-_ASKED: Mapping[str, str] = {
+_QUESTIONS: Mapping[str, str] = {
     "prefixes": "whether the string so far is in the language",
     "next_symbols": "which tokens may follow, END among them",
     "states": "in which state of the minimal automaton the string so far is",
@@ -39,8 +40,8 @@ _ASKED: Mapping[str, str] = {
 
 def samplers_of(answers: Answered) -> Sequence[str]:
     """What can draw strings: next symbols are asked of those in the language alone."""
-    of_language = ("balanced_strings", "fixed_length")
-    return ("uniform_inputs",) if answers == "next_symbols" else of_language
+    language_samplers = ("balanced_strings", "fixed_length")
+    return ("uniform_inputs",) if answers == "next_symbols" else language_samplers
 
 
 class AnswersFields(Fields):
@@ -104,7 +105,7 @@ class AtEveryPlace:
         return language_automaton(self.language)
 
     @cached_property
-    def _of_states(self) -> Int64[np.ndarray, " state"]:
+    def _answers_by_state(self) -> Int64[np.ndarray, " state"]:
         """What is right at a place by the automaton's state."""
         assert self.automaton is not None
         accepting = self.automaton.accepting.astype(np.int64)
@@ -113,6 +114,7 @@ class AtEveryPlace:
         if self.kind == "states":
             return np.arange(len(accepting))
         goes_on = self.automaton.sound[self.automaton.table].astype(np.int64)
+        # Letters alone may follow: `SEP`, which stands between them and `END`, never does.
         follow = goes_on @ (1 << np.arange(FIRST_LETTER, self.end - 1))
         return np.asarray(follow + (accepting << self.end))
 
@@ -122,13 +124,13 @@ class AtEveryPlace:
         if self.automaton is None:
             return None
         table, accepting = self.automaton.table, self.automaton.accepting
-        return minimize(table, accepting, self.automaton.start, self._of_states)
+        return minimize(table, accepting, self.automaton.start, self._answers_by_state)
 
     def at_ends(self, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
         """What is right at the end of each string, be it in the language or not."""
         if self.automaton is None:
             return self._labels_of_prefixes(strings, int(strings.lengths.max(initial=0)))
-        return np.asarray(self._of_states[self.automaton.states(strings)])
+        return np.asarray(self._answers_by_state[self.automaton.states(strings)])
 
     def can_go_on(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         """Which strings are prefixes of some that are asked about."""
@@ -162,9 +164,10 @@ class AtEveryPlace:
             places = range(int(strings.lengths.max(initial=0)) + 1)
             columns = [self._labels_of_prefixes(strings, place) for place in places]
         else:
-            columns = [self._of_states[states] for states in self.automaton.walk(strings)]
+            columns = [self._answers_by_state[states] for states in self.automaton.walk(strings)]
         # In as few bytes as hold them: an epoch is kept.
         greatest = int(max((column.max(initial=0) for column in columns), default=0))
+        # A negative number has a type with a sign chosen, in which `NO_ANSWER` fits.
         targets = np.stack(columns, axis=1).astype(np.min_scalar_type(-greatest - 1))
         targets[np.arange(targets.shape[1]) > strings.lengths[:, None]] = NO_ANSWER
         return targets
@@ -191,6 +194,7 @@ class AtEveryPlace:
         assert self.automaton is not None
         table = self.automaton.table
         rows, states = np.zeros((1, 0), dtype=np.int64), np.array([self.automaton.start])
+        # By tokens to come, the states from which some string of just so many is accepted.
         reaches = [self.automaton.accepting]
         for _ in range(length):
             reaches.append(reaches[-1][table].any(axis=1))
@@ -211,7 +215,7 @@ class AtEveryPlace:
 
     def describe(self) -> str:
         """The language, and what is asked of it, in two sentences."""
-        return f"{self.language.describe()} At every place it is asked {_ASKED[self.kind]}."
+        return f"{self.language.describe()} At every place it is asked {_QUESTIONS[self.kind]}."
 
 
 def at_every_place(task: Task, answers: Answered, name: str) -> Task:

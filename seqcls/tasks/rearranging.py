@@ -65,6 +65,7 @@ class Marked(Language):
     """What u and f(u) are called."""
 
     def accepts(self, text: str) -> bool:
+        # f(u) is as long as u, so that a mark stands in the middle or nowhere.
         middle = len(text) // 2
         before, mark, after = text[:middle], text[middle : middle + 1], text[middle + 1 :]
         return mark == MARK and MARK not in before and list(after) == self.rearranged(before)
@@ -177,6 +178,7 @@ class MissingDuplicate(Language):
         half = length // 2
         once = random_bits(rng, half)
         place = int(rng.integers(length))
+        # The blank stands for 1, so its partner in the other half is one.
         once[place % half] = 1
         letters = np.concatenate([once, once])
         letters[place] = self.alphabet.index(BLANK)
@@ -215,6 +217,7 @@ class TokenTransduction(DistinctTokens, Transduction):
 
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
         if self.distinct:
+            # The beginning of a uniform order is a uniform string in which no token comes twice.
             return rng.permutation(self.num_tokens)[:length].astype(np.uint8)
         return rng.integers(self.num_tokens, size=length, dtype=np.uint8)
 
@@ -238,6 +241,7 @@ class Moved(TokenTransduction):
     ) -> tuple[Places, TargetPlaces]:
         """As the base class says; tokens after the target's last stand alone."""
         places = np.arange(1, len(input_letters) + 1)
+        # Whatever moves tokens moves the numbers of their places alike.
         moved = self.rearranged(places.tolist())[: len(target_letters)]
         return places, np.array([*moved, *[0] * (len(target_letters) - len(moved))], dtype=np.int64)
 

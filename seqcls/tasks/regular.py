@@ -40,6 +40,7 @@ class Expressions:
         self._matches_empty: list[bool] = []
         self._derivatives: dict[tuple[int, int], int] = {}
         self._steps = 0
+        # Numbered first, a choice of no sides is NOTHING, and the empty string EMPTY.
         self._number(False, "or")
         self._number(True, "empty")
 
@@ -62,6 +63,7 @@ class Expressions:
         """What matches all sides."""
         members = {x for side in sides for x in self._sides(side, "and")}
         if NOTHING in members or len(members) == 1:
+            # NOTHING is the least of all numbers; a single member is itself.
             return min(members)
         return self._number(all(map(self.matches_empty, members)), "and", *sorted(members))
 
@@ -84,6 +86,7 @@ class Expressions:
     def repeat(self, inner: int, least: int, most: int | None) -> int:
         """So many times; None without end."""
         if self.matches_empty(inner):
+            # Repetitions that are missing match the empty string.
             least = 0
         if inner in (NOTHING, EMPTY) or most == 0:
             return NOTHING if least else EMPTY
@@ -116,6 +119,7 @@ class Expressions:
             rest = self.repeat(inner, max(least - 1, 0), None if most is None else most - 1)
             return self._each_then(self.after(inner, letter), rest)
         sides = []
+        # A loop and no recursion: a chain may be longer than Python's stack is deep.
         while self._nodes[x][0] == "then":
             _, first, rest = self._nodes[x]
             sides.append(self._each_then(self.after(first, letter), rest))
@@ -147,8 +151,8 @@ def minimal_automaton(pattern: str, alphabet: str) -> Automaton:
     reader = _Reader(pattern, alphabet)
     start, made = reader.read(), reader.made
     # Letters that the pattern does not tell apart are one.
-    told = np.array([[x in named for named in reader.named] for x in range(len(alphabet))])
-    _, firsts, kinds = np.unique(told, axis=0, return_index=True, return_inverse=True)
+    memberships = np.array([[x in named for named in reader.named] for x in range(len(alphabet))])
+    _, firsts, kinds = np.unique(memberships, axis=0, return_index=True, return_inverse=True)
 
     def step(x: int, kind: int) -> int:
         return made.after(x, int(firsts[kind]))
@@ -225,9 +229,11 @@ class _Reader:
         return left
 
     def _sequence(self, pieces: list[tuple[str, Any]], depth: int) -> int:
+        # Python takes a brace without bounds for a token, which hardly anybody means.
         if any(name == "LITERAL" and chr(value) in "{}" for name, value in pieces):
             raise self.refuse("a { begins bounds such as {2,5}, and no token")
         read = EMPTY
+        # From the end on, each step puts one piece before a chain that stays as it is.
         for name, value in reversed(pieces):
             read = self.made.then(self._piece(name, value, depth), read)
         return read

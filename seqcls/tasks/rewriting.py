@@ -25,10 +25,11 @@ from seqcls.tasks.transductions import INPUT, NEIGHBORS, TargetRow, Transduction
 MOST_GROWTH = 4
 """Tokens that a match may become at most, for each of its own."""
 
+# Unicode's private use area begins here.
 _FIRST_NAME = 0xE000
 """Characters that no pattern needs stand for tokens with names."""
 
-_KEPT = r"\{[\d,]*\}|\\g<\w*>|\(\?P<\w*>|\\."
+_SYNTAX = r"\{[\d,]*\}|\\g<\w*>|\(\?P<\w*>|\\."
 """What holds no token's name, of patterns and replacements."""
 
 _REFERENCE = re.compile(r"\\(\d{1,2})|\\g<(\w+)>|\\(\W)", re.DOTALL)
@@ -72,6 +73,7 @@ class Rewriter:
         done = 0
         for match in self._regex.finditer(text):
             start, end = match.span()
+            # A group that has no part in a match is None.
             filled = (x if isinstance(x, str) else match[x] or "" for x in self._pieces)
             parts += [text[done:start], *filled]
             done = end
@@ -114,7 +116,7 @@ class Rewriter:
         names = sorted((name for name in self._characters if len(name) > 1), key=len, reverse=True)
         if not names:
             return text
-        word = re.compile(f"({_KEPT})|({'|'.join(map(re.escape, names))})|\\s+", re.DOTALL)
+        word = re.compile(f"({_SYNTAX})|({'|'.join(map(re.escape, names))})|\\s+", re.DOTALL)
         return word.sub(lambda match: match[1] or self._characters.get(match[2] or "", ""), text)
 
     def _spell(self, text: str) -> str:
@@ -133,6 +135,7 @@ class Rewriter:
         import re2
 
         options = re2.Options()
+        # RE2 would write its errors to the terminal as well.
         options.log_errors = False
         try:
             return re2.compile(self._respell(tree), options)
@@ -147,7 +150,8 @@ class Rewriter:
 
     def _piece(self, name: str, value: Any) -> str:
         if name in ("LITERAL", "NOT_LITERAL", "ANY", "IN"):
-            members = sorted(map(ord, self._of_class(name, value)))
+            # Spelled by their numbers, no characters need a backslash.
+            members = sorted(map(ord, self._class_members(name, value)))
             return "[" + "".join(rf"\x{{{x:x}}}" for x in members) + "]" if members else _NO_TOKEN
         if name == "BRANCH":
             return f"(?:{'|'.join(map(self._respell, value[1]))})"
@@ -168,7 +172,7 @@ class Rewriter:
             return _EDGES[value.name]
         raise self._refuse(obstacle(name, value))
 
-    def _of_class(self, name: str, value: Any) -> frozenset[str]:
+    def _class_members(self, name: str, value: Any) -> frozenset[str]:
         """The characters that may stand there."""
         if name == "IN" and any(operator.name == "CATEGORY" for operator, _ in value):
             raise self._refuse("write the tokens themselves, not a class such as \\w")
@@ -246,6 +250,7 @@ class Rewrite(Transduction):
                 "pattern='': task 'rewrite' expects a regular expression over the alphabet, such "
                 f"as '{self.alphabet[0]}+'"
             )
+        # Compiled now, so that a pattern that cannot be read is refused at once.
         assert self._rewriter
 
     @cached_property

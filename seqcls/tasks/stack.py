@@ -120,6 +120,7 @@ class WriteStack(TextTransduction):
         """Uniform: operations as they come, drawn again where one pops what is not there."""
         numbers = _operation_counts(length)
         while True:
+            # By how many texts begin with so many bits, whatever is popped after them.
             size = choose(rng, [numbers[length - bits] << bits for bits in range(length + 1)])
             letters = random_bits(rng, size).tolist()
             while size >= 0 and len(letters) < length:
@@ -145,5 +146,6 @@ def _operation_counts(length: int) -> tuple[int, ...]:
     """How many operations fill so many tokens, for each number of them, whatever is popped."""
     numbers = [1, 1]
     while len(numbers) <= length:
+        # A pop takes one token; a push takes two, and has two bits to choose from.
         numbers.append(numbers[-1] + 2 * numbers[-2])
     return tuple(numbers)

@@ -160,10 +160,12 @@ def _make(task: RandomSubregular) -> tuple[Condition, Automaton] | None:
 def _is_fair(automaton: Automaton, task: RandomSubregular) -> bool:
     """Whether there are strings of either label of all lengths, and not too few."""
     states, letters = automaton.table.shape
+    # How probable each state is after so many uniform letters.
     shares = np.eye(states)[automaton.start]
     for _ in range(LENGTH):
         before, shares = shares, np.zeros(states)
         np.add.at(shares, automaton.table, before[:, None] / letters)
+    # Shorter strings may have no room for what decides.
     shortest = 2 * task.width * (task.threshold if task.has_threshold else 1)
     lengths = range(min(LENGTH, shortest), LONGEST + 1)
     return bool(LEAST_SHARE <= shares[automaton.accepting].sum() <= 1 - LEAST_SHARE) and all(
@@ -208,6 +210,7 @@ class _Draws:
         self._bits = np.random.PCG64(int.from_bytes(digest, "little"))
 
     def below(self, number: int) -> int:
+        # Lemire 2019, without rejection: the bias is at most the number over 2**64.
         return int(self._bits.random_raw()) * number >> 64
 
     def one_in(self, number: int) -> bool:
@@ -241,6 +244,7 @@ def _condition(task: RandomSubregular, draws: _Draws) -> Condition:
         letters = "".join(draws.some(letters, max(2, *fewer)))
     strict = form.endswith(("SL", "SP"))
     number = 1 + draws.below(4) if strict else 2 + draws.below(3 if task.width < 4 else 2)
+    # The first part has the greatest width and threshold, and so gives the class's own.
     parts = [_pattern(task, draws, letters, tier, full=not part) for part in range(number)]
     if not strict:
         return _combination(draws, parts)
@@ -290,6 +294,7 @@ def _sum(task: RandomSubregular, draws: _Draws, modulus: int) -> Sum:
     weights = [0]
     while len(set(weights)) == 1:
         weights = [draws.below(modulus) for _ in task.alphabet]
+    # The modulus is a prime, so that every weight but 0 has an inverse.
     scale = pow(next(filter(None, weights)), -1, modulus)
     scaled = zip(task.alphabet, (scale * weight % modulus for weight in weights), strict=True)
     residues = draws.some(range(modulus), 1 + draws.below(modulus - 1))

@@ -163,6 +163,7 @@ class TextTransduction(Transduction):
         """What is right of an input that is not empty; None where the text is no input."""
 
     def target(self, letters: LetterRow) -> TargetRow:
+        # Tokens have one character each, so that a text can be indexed by letters.
         alphabet = "".join(self.alphabet)
         text = "".join([alphabet[letter] for letter in letters.tolist()])
         answer = self.answer(text) if text else None
@@ -176,6 +177,7 @@ def longest_runs(strings: TokenStrings) -> Int64[np.ndarray, " string"]:
     longest = run = np.zeros(len(strings), dtype=np.int64)
     before = np.full(len(strings), NO_LETTER, dtype=np.uint8)
     for letters in strings.letters.T:
+        # What fills up short strings must not be their longest run.
         run = np.where(letters == NO_LETTER, 0, np.where(letters == before, run + 1, 1))
         longest, before = np.maximum(longest, run), letters
     return longest

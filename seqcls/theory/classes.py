@@ -58,6 +58,7 @@ class RegularClass:
         & Fich 1980).
         """
         table, accepting = self.automaton.table, self.automaton.accepting
+        # A column for each letter: from which states it leads to acceptance.
         befores = np.unique(accepting[table], axis=1).T
         return all(
             is_acyclic(minimize(table, before, self.automaton.start).table) for before in befores
@@ -77,7 +78,7 @@ class RegularClass:
     @property
     def names(self) -> list[str]:
         """What these are called."""
-        return [each.name for each in self._smallest[0]]
+        return [membership.name for membership in self._smallest[0]]
 
     @property
     def is_decided(self) -> bool:
@@ -93,7 +94,7 @@ class RegularClass:
     def smallest_words(self) -> str:
         """These in words, such as: strictly local (k = 2) and strictly piecewise (k = 2)."""
         undecided = self._smallest[1]
-        words = [each.describe(self.alphabet) for each in self.smallest]
+        words = [membership.describe(self.alphabet) for membership in self.smallest]
         text = " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
         if undecided is None:
             return text
@@ -164,6 +165,7 @@ def class_names(known: LanguageClass) -> str | None:
     return known.name if isinstance(known, Stated) else None
 
 
+# Deciding a class is slow, and the same few tasks are asked about again and again.
 @lru_cache(maxsize=1024)
 def class_of(task: Task) -> LanguageClass:
     """The class of a task's language.
@@ -173,6 +175,7 @@ def class_of(task: Task) -> LanguageClass:
     """
     if not isinstance(task, LanguageTask):
         return Undecided("the task writes outputs, and the classes are of languages")
+    # No automaton could be made of a language that states its class.
     if (stated := getattr(task, "hierarchy", None)) is not None:
         return Stated(stated)
     automaton = None
@@ -184,6 +187,7 @@ def class_of(task: Task) -> LanguageClass:
             else _decide(automaton, task.alphabet)
         )
     except ConfigError as error:
+        # A monoid may be too large to decide, and the automaton still small enough.
         counting = None if automaton is None else _decide_counting(automaton, task.alphabet)
         return Undecided(str(error), counting)
 

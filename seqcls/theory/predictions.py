@@ -27,6 +27,7 @@ MOST_COMPARED = 20_000
 
 NETWORK_FIELDS = tuple(
     name
+    # All else of a network changes no prediction, so that many networks share one.
     for name in (
         "architecture", "positions", "position_draw", "attention_mask", "attention_scale",
         "readout", "num_blocks", "layers", "eigenvalue_range",
@@ -120,6 +121,7 @@ def _by_order(task: Task, known: LanguageClass, network: NetworkConfig) -> Theor
     """Predicts for a language without automaton: two strings may show what letter counts cannot
     tell.
     """
+    # Its reason holds of any language in which order matters, regular or not.
     order_free = next(row for row in STATEMENTS if row.name == "order_free")
     counts = counts_suffice(network, training=False) is None
     if isinstance(known, Stated | Undecided) and counts and order_pair(task) is not None:
@@ -152,8 +154,10 @@ def order_pair(task: Task) -> tuple[str, str] | None:
         one, other = map(Tokenizer(task.alphabet).decode, pair.ids.tolist())
         return one, other
     num_tokens, tried = len(task.alphabet), 0
+    # Strings of fewer tokens have one order.
     for length in itertools.count(2):
         tried += num_tokens**length
+        # All strings over one token have one order, too.
         if num_tokens < 2 or tried > MOST_TRIED:
             return None
         letters = np.array(list(itertools.product(range(num_tokens), repeat=length)), np.uint8)

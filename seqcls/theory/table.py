@@ -21,6 +21,7 @@ NOT_KNOWN: Verdict = "not known"
 
 FIXED_BITS = "at every length, with a fixed number of bits for each value"
 
+# By what a step makes of the state: a bounded one, another nonlinear one, a linear one.
 SATURATED = frozenset({"rnn", "gru"})
 NONLINEAR = SATURATED | {"lstm"}
 DIAGONAL = frozenset({"mamba", "linear_attention"})
@@ -51,13 +52,14 @@ def _order_free(known: LanguageClass, network: NetworkConfig) -> bool:
     return (
         isinstance(known, RegularClass)
         and not known.is_commutative
+        # Dropout is no obstacle: it is off when the model answers.
         and counts_suffice(network, training=False) is None
     )
 
 
 def _transformer_beyond_tc0(known: LanguageClass, network: NetworkConfig) -> bool:
-    of_transformers = network.architecture == "transformer"
-    return of_transformers and isinstance(known, RegularClass) and not known.is_solvable
+    is_transformer = network.architecture == "transformer"
+    return is_transformer and isinstance(known, RegularClass) and not known.is_solvable
 
 
 def _mamba_beyond_tc0(known: LanguageClass, network: NetworkConfig) -> bool:
@@ -69,13 +71,13 @@ def _mamba_beyond_tc0(known: LanguageClass, network: NetworkConfig) -> bool:
 
 
 def _transformer_beyond_ac0(known: LanguageClass, network: NetworkConfig) -> bool:
-    of_transformers = network.architecture == "transformer"
-    return of_transformers and isinstance(known, RegularClass) and not known.is_quasi_aperiodic
+    is_transformer = network.architecture == "transformer"
+    return is_transformer and isinstance(known, RegularClass) and not known.is_quasi_aperiodic
 
 
 def _causal_without_positions(network: NetworkConfig) -> bool:
-    places = (network.positions, network.attention_mask)
-    return network.architecture == "transformer" and places == ("none", "causal")
+    settings = (network.positions, network.attention_mask)
+    return network.architecture == "transformer" and settings == ("none", "causal")
 
 
 def _masked_beyond_star_free(known: LanguageClass, network: NetworkConfig) -> bool:
@@ -103,8 +105,8 @@ def _state_by_counting(known: LanguageClass, network: NetworkConfig) -> bool:
 
 
 def _state_by_counting_shifted(known: LanguageClass, network: NetworkConfig) -> bool:
-    places = (network.positions, network.position_draw, network.attention_mask)
-    shifted = network.architecture == "transformer" and places == ("learned", "shifted", "causal")
+    settings = (network.positions, network.position_draw, network.attention_mask)
+    shifted = network.architecture == "transformer" and settings == ("learned", "shifted", "causal")
     # At every place the prefix before it is asked.
     return shifted and network.readout == "last_letter" and _is_counted(known)
 
@@ -162,6 +164,7 @@ def _signed_diagonal_beyond_twos(known: LanguageClass, network: NetworkConfig) -
     signed = network.architecture == "mamba" and eigenvalue_range(network) == "signed"
     if not signed or not isinstance(known, RegularClass):
         return False
+    # 0 for powers of two alone.
     return any(period & (period - 1) for period in known.token_periods)
 
 
@@ -171,6 +174,7 @@ def _signed_parity(known: LanguageClass, network: NetworkConfig) -> bool:
     signed = turns and network.readout == "last"
     if not signed or eigenvalue_range(network) != "signed" or not isinstance(known, RegularClass):
         return False
+    # The only group of two elements: counting modulo 2.
     return known.is_cyclic_group and known.size == 2
 
 
@@ -194,6 +198,7 @@ _SIGN_SETTLES = (
     "values again, so each round adds the same to the logit's sum, and its sign settles"
 )
 
+# In this order: the first that applies decides, so the stronger stand before the weaker.
 STATEMENTS = (
     Statement(
         "order_free",

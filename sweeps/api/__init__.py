@@ -111,6 +111,7 @@ __all__ = [
 # What each module hands out, once one of its names is asked for: commands begin sooner.
 _NAMES = {
     name.asname or name.name: (str(part.module), name.name)
+    # The imports under TYPE_CHECKING are the only list, so that type checkers see the same names.
     for block in ast.parse(Path(__file__).read_text(encoding="utf-8")).body
     for part in (block.body if isinstance(block, ast.If) else ())
     if isinstance(part, ast.ImportFrom)
@@ -122,6 +123,7 @@ def __getattr__(name: str) -> Any:
     if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, named = _NAMES[name]
+    # The next access finds the name without coming here.
     globals()[name] = found = getattr(import_module(module), named)
     return found
 
@@ -175,6 +177,7 @@ def _of_the_dashboard(name: str) -> Callable[..., Any]:
     """What stands above the book-keeping and so cannot be imported here says itself where it is."""
     from importlib.metadata import entry_points
 
+    # An entry point turns the dependency around: this package may not import the dashboard.
     for known in entry_points(group="seqcls.api", name=name):
         made: Callable[..., Any] = known.load()
         return made

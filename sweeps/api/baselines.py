@@ -38,6 +38,7 @@ def proposed_baseline(store: Store, seeds: Mapping[int, int]) -> int | None:
     configs = queries.configs(store, list(seeds))
     enough = sorted(seeds.values())[len(seeds) // 2]
     often = [x for x, number in seeds.items() if number >= enough]
+    # The id breaks ties, so that the same database always proposes the same baseline.
     return min(often, key=lambda x: (len(configs[x].changed), x))
 
 
@@ -78,6 +79,7 @@ def differences(
         configurations that were trained on other lengths where there are over `MOST_READ` models.
     """
     others = [x for x in config_ids if x != baseline]
+    # Runs that were picked by their results would bias every share.
     scope = replace(selection, failing=False, outcomes=(), kind=None)
     runs = frames.finished_runs(store, frames.of_configurations(scope, [baseline, *others]))
     measured = outcomes_of(runs, selection.below)
@@ -85,12 +87,14 @@ def differences(
         others = []
     configs = queries.configs(store, [baseline, *others])
     lengths = own_longer(queries.config_texts(store, [baseline, *others]))
+    # Only means of accuracies need drawn permutations; tests of shares are exact and cheap.
     only = [x for x in MEASURES if x != "beyond" or _work(measured, baseline) <= MOST_DRAWN]
     longer = {x: longer_of([lengths[y] for y in (x, baseline) if y in lengths]) for x in others}
     alike: dict[range | None, dict[int, dict[str, Outcomes]]] = {None: measured}
     for common in {*longer.values()} - {None}:
         those = [baseline, *(x for x in others if longer[x] == common)]
         own = runs[runs["config_id"].isin(those)]
+        # An empty frame leaves these configurations out; on unlike lengths nothing is compared.
         judged = judge_on(store, own, common, selection.below) if len(own) <= MOST_READ else own[:0]
         alike[common] = outcomes_of(judged, selection.below)
     rows = []
@@ -99,10 +103,11 @@ def differences(
         if other not in sides:
             continue
         paired = why_unpaired(configs[other], configs[baseline]) is None
-        asked = ask(sides[other], sides[baseline], paired=paired, only=only, plan=False)
-        rows += [_row(name, other, found) for name, found in asked.items()]
+        compared = ask(sides[other], sides[baseline], paired=paired, only=only, plan=False)
+        rows += [_row(name, other, found) for name, found in compared.items()]
     columns = ["question", "config_id", "value", "low", "high", "p_value", "method", "paired"]
     table = pd.DataFrame(rows, columns=[*columns, "seeds", "baseline_seeds"])
+    # What could not be tested must not count among the tests that Holm corrects for.
     table = table.dropna(subset=["p_value"])
     return _with_holm(table)
 
@@ -155,11 +160,13 @@ def compare_all(
             f"{MOST_PAIRED} can be compared; name them, or a sweep"
         )
     parts = [
+        # Each pair once: a configuration is compared with those before it.
         differences(store, selection, second, ids[:place]).assign(b=second)
         for place, second in enumerate(ids)
         if place
     ]
     called = queries.names_of(store, ids)
+    # Corrected anew over all pairs: `differences` corrected within one baseline.
     table = _with_holm(pd.concat(parts, ignore_index=True))
     table = table.assign(a=table["config_id"].map(called), b=table["b"].map(called))
     table = table.rename(columns={"seeds": "a_seeds", "baseline_seeds": "b_seeds"})
@@ -170,12 +177,20 @@ def compare_all(
 
 def _work(measured: Mapping[int, Mapping[str, Outcomes]], baseline: int) -> int:
     """How many seeds there are in pairs of which not every permutation is looked at."""
-    own = {x: len(of["beyond"].seeds) for x, of in measured.items()}
+    own = {x: len(outcomes["beyond"].seeds) for x, outcomes in measured.items()}
     pairs = (n + own.get(baseline, 0) for n in own.values())
+    # C(20, 10) is 184,756, below EXACT: up to 20 seeds every permutation is looked at.
     return sum(n for n in pairs if n > 20 and comb(n, n // 2) > EXACT)
 
 
 def _row(name: str, config_id: int, found: Difference) -> tuple[object, ...]:
     interval = found.interval
-    of = (interval.value, interval.low, interval.high, found.p_value, found.method, found.paired)
-    return (name, config_id, *of, *found.seeds)
+    estimate = (
+        interval.value,
+        interval.low,
+        interval.high,
+        found.p_value,
+        found.method,
+        found.paired,
+    )
+    return (name, config_id, *estimate, *found.seeds)

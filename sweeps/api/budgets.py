@@ -77,6 +77,7 @@ def more_training(
         config_id: _larger(budget, config, epochs or math.ceil(factor * config.max_num_epochs))
         for config_id, config in configs.items()
     }
+    # A seed that learned with a budget in between needs no second training.
     since = _learned_since(store, waiting, changed, learned_at)
     # Those of several budgets become the same with a larger one.
     members: dict[RunConfig, set[int]] = {}
@@ -87,6 +88,7 @@ def more_training(
         if (config_id, seed) not in since:
             members.setdefault(changed[config_id], set()).add(int(seed))
             parents.setdefault(changed[config_id].key, configs[config_id].key)
+            # A larger budget changes nothing where another rule ended the training.
             ended_early += int(used < configs[config_id].max_num_epochs)
     learned, done = int(has_learned.sum()), runs["state"] == RunState.DONE
     # What is proved has learned, though no test judges it.
@@ -168,8 +170,8 @@ def seeds(store: Store, sweep: str, until: str, *, most: int | None = None) -> S
         SpecError: there is nothing that one could wait for like this.
     """
     sweep_id = sweep_queries.find_sweep(store, sweep)
-    asked = json.loads(sweep_queries.sweep_record(store, sweep_id).spec)
-    if are_imported(asked.get("fixed", {})) or "model_seeds" not in asked:
+    submitted = json.loads(sweep_queries.sweep_record(store, sweep_id).spec)
+    if are_imported(submitted.get("fixed", {})) or "model_seeds" not in submitted:
         raise ConfigError(
             f"sweep {sweep!r} has no seeds to train: its results are imported; expected a sweep "
             "that was trained here"
@@ -181,8 +183,8 @@ def seeds(store: Store, sweep: str, until: str, *, most: int | None = None) -> S
     for config in queries.configs(store, trained).values():
         if (reason := missing_plugin(config)) is not None:
             raise PluginMissingError(f"sweep {sweep!r}: {reason}")
-    said = {"until": until, **({} if most is None else {"most_seeds": most})}
-    spec = parse_spec({**asked, **said})
+    changes = {"until": until, **({} if most is None else {"most_seeds": most})}
+    spec = parse_spec({**submitted, **changes})
     submit(store, [spec])
     return spec
 
@@ -203,15 +205,15 @@ def more_seeds(store: Store, sweep: str, number: int) -> SweepSpec:
 
 def seed_sentences(store: Store, sweep_ids: Sequence[int] | None = None) -> list[str]:
     """What is known of the shares for which sweeps get as many seeds as it takes, a line each."""
-    said: list[str] = []
+    sentences: list[str] = []
     for sweep_id, submitted in sweep_queries.sweeps_to_grow(store, sweep_ids).items():
         spec = spec_as_written(json.loads(submitted))
         # What a seed starts is not known on a machine that lacks a package.
         with suppress(ConfigError):
             if spec.until:
                 names = queries.names_of_sweep(store, sweep_id)
-                said += _known_of_share(spec, names, *known_of(store, sweep_id, spec))
-    return said
+                sentences += _known_of_share(spec, names, *known_of(store, sweep_id, spec))
+    return sentences
 
 
 def _known_of_share(
@@ -220,18 +222,20 @@ def _known_of_share(
     until = Until.parse(spec.until)
     verb = "learned" if until.share == "learned" else "of those that learned generalize"
     spans = [percents(x.low, x.high) for x in until.intervals(counts, pairs)]
-    for place, (config, each) in enumerate(zip(spec.configs(), counts, strict=True)):
-        share, n = until.of(each)
+    for place, (config, seed_counts) in enumerate(zip(spec.configs(), counts, strict=True)):
+        share, n = until.fraction(seed_counts)
         span = "" if until.within is None else f" ({LOOKS}: {spans[place]})"
-        of = f"{spec.name}, {names[config.key]}" if len(names) > 1 else spec.name
-        yield f"{of}: {count(each.seeds, 'seed')}, {share:,} of {n:,} {verb}{span}"
+        subject = f"{spec.name}, {names[config.key]}" if len(names) > 1 else spec.name
+        yield f"{subject}: {count(seed_counts.seeds, 'seed')}, {share:,} of {n:,} {verb}{span}"
     if until.within is None:
         what = "seeds are not paired"
         if pairs is not None:
             learned = " that both learned" * (until.share == "generalizes")
             what = f"seeds{learned} are paired: {count(int(pairs.pairs), 'pair')}"
         yield f"{spec.name}: difference of both shares ({what}; {LOOKS}): {spans[0]}"
-    if list(until.seeds_wanted(counts, MAX_RUNS, pairs)) != [each.seeds for each in counts]:
+    if list(until.seeds_needed(counts, MAX_RUNS, pairs)) != [
+        seed_counts.seeds for seed_counts in counts
+    ]:
         most = f"{spec.name}: at most {count(spec.most_seeds, 'seed')}"
         yield f"{most}, which is not enough for {spec.until!r}"
 
@@ -246,6 +250,7 @@ def _parse_budget(budget: Budget) -> tuple[Fraction, int | None]:
             Parameter("budget", budget),
             ": expected more than once the epochs, as 4x, or a number of epochs, as 192",
         )
+    # A Fraction keeps 1.1x of 10 epochs at 11: as a float the ceiling would be 12.
     return Fraction(match[2] or 1), int(match[1]) if match[1] else None
 
 
@@ -279,6 +284,7 @@ def _learned_since(
         learned: dict[int, bool] = {}
         for budget, other in models.get(config_id, {}).items():
             if other == config_id:
+                # Budgets come in ascending order: only what followed the present one may count.
                 learned.clear()
             elif budget <= changed[config_id].max_num_epochs and (other, seed) in known:
                 learned[budget] = known[other, seed]
@@ -309,10 +315,12 @@ def _spec(
     parents: Mapping[str, str],
 ) -> SweepSpec:
     """The sweep that trains these, as the sweep of before was trained."""
-    asked, table = json.loads(record.spec), tables_of([*members])
+    submitted, table = json.loads(record.spec), tables_of([*members])
     seeds = [tuple(sorted(some)) for some in members.values()]
+    # The most frequent seeds stand at the top, and only entries with others name their own.
     usual = Counter(seeds).most_common(1)[0][0]
     entries = table.get("configurations", [])
+    # A single configuration has no entry: all its fields are fixed.
     for entry, own in zip(entries, seeds, strict=bool(entries)):
         if own != usual:
             entry["model_seeds"] = list(own)
@@ -322,7 +330,7 @@ def _spec(
         {
             "name": name,
             "description": f"The seeds of {record.name} that have not learned, with {longer}.",
-            **{key: asked[key] for key in ("checkpoints", "verdict") if key in asked},
+            **{key: submitted[key] for key in ("checkpoints", "verdict") if key in submitted},
             "model_seeds": list(usual),
             "parents": dict(parents),
             **table,
@@ -335,6 +343,7 @@ def _refuse_another(store: Store, spec: SweepSpec) -> None:
     if spec.name not in sweep_queries.sweep_names(store).values():
         return
     known = sweep_queries.sweep_record(store, sweep_queries.find_sweep(store, spec.name))
+    # The description names the sweep and the budget: the same may be asked for again.
     if known.description != spec.description:
         raise ConfigError(
             f"there is a sweep {spec.name!r} already, which was not made by this; choose a name "

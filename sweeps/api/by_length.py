@@ -57,25 +57,30 @@ def curves(store: Store, selection: Selection, config_ids: Collection[int]) -> C
         found = found[found["config_id"].isin(config_ids) & (found["state"] == RunState.DONE)]
         tested = tested_lengths(connection, set(found["config_id"].tolist()))
         longest = max((int(x[-1, 0]) for x in tested.values() if len(x)), default=1)
+        # One width for all configurations, so that points of different lines are comparable.
         width = next((x for x in WIDTHS if longest <= MOST_POINTS * x), WIDTHS[-1])
         lines = _choose_lines(found[found["picked"]])
         learned = found[found["learned"].fillna(False).astype(bool)]
         counting = {*learned["run_id"].tolist()}
+        # Errors are read only of runs that are drawn or enter a median.
         needed = {*lines["run_id"].tolist(), *counting}
+        # A run without errors needs no reading: all its counts of wrong strings are zero.
         erring = found.loc[found["run_id"].isin(needed) & (found["wrong"] > 0), "run_id"]
         texts = texts_of(connection, erring, "lengths")
         wrong = {x: _sum_up(length_rows(text), width)[2] for x, text in texts}
     points, medians = [], []
     for config_id, own in found.groupby("config_id", sort=False):
-        first, of, _ = _sum_up(tested[int(str(config_id))], width)
+        first, counts, _ = _sum_up(tested[int(str(config_id))], width)
         ids = [x for x in own["run_id"].tolist() if x in needed]
-        errors = np.array([wrong.get(x, np.zeros_like(of)) for x in ids]).reshape(-1, len(of))
-        right = 1 - errors[:, of > 0] / of[of > 0]
-        places = {x: place for place, x in enumerate(ids)}
+        errors = np.array([wrong.get(x, np.zeros_like(counts)) for x in ids]).reshape(
+            -1, len(counts)
+        )
+        right = 1 - errors[:, counts > 0] / counts[counts > 0]
+        rows = {x: place for place, x in enumerate(ids)}
         drawn = lines.loc[lines["config_id"] == config_id, "run_id"].tolist()
-        length = first[of > 0]
-        points += [(x, length, of[of > 0], right[places[x]]) for x in drawn]
-        knows = [places[x] for x in ids if x in counting]
+        length = first[counts > 0]
+        points += [(x, length, counts[counts > 0], right[rows[x]]) for x in drawn]
+        knows = [rows[x] for x in ids if x in counting]
         if knows:
             medians.append((config_id, length, len(knows), np.median(right[knows], axis=0)))
     return Curves(
@@ -91,8 +96,9 @@ def _choose_lines(runs: pd.DataFrame) -> pd.DataFrame:
     """The runs that have a line, the least accurate on longer strings first."""
     ordered = runs.sort_values(["config_id", "accuracy_beyond", "accuracy", "model_seed"])
     place = ordered.groupby("config_id").cumcount()
-    of = ordered.groupby("config_id")["run_id"].transform("size")
-    step = np.maximum(1.0, (of - 1) / (MOST_LINES - 1))
+    size = ordered.groupby("config_id")["run_id"].transform("size")
+    # Up to MOST_LINES runs the step is 1, and every run is chosen.
+    step = np.maximum(1.0, (size - 1) / (MOST_LINES - 1))
     # Those nearest to places evenly apart, the first and the last among them.
     chosen = np.rint(np.rint(place / step) * step) == place
     lines: pd.DataFrame = ordered.loc[chosen]
@@ -104,6 +110,7 @@ def _sum_up(rows: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray, np.nd
     if not len(rows):
         return (np.empty(0, dtype=np.int64),) * 3
     first, starts = np.unique(first_lengths(rows[:, 0], width), return_index=True)
+    # Rows are sorted by length, so that each point is one contiguous stretch of them.
     sums = np.add.reduceat(rows[:, [_TESTED, _WRONG]], starts)
     return first, sums[:, 0], sums[:, 1]
 

@@ -34,6 +34,7 @@ def axes_of(store: Store, config_ids: Sequence[int]) -> list[str]:
     """
     settings = settings_read(store, config_ids)
     few = [str(x) for x in settings if 1 < settings[x].nunique() <= MOST_VALUES]
+    # Fields come before derived settings, and those that all read before the others.
     few = sorted(few, key=lambda x: (x in DERIVED, bool(settings[x].isna().any())))
     read = [x for x in few if settings[x].notna().all() and x not in DERIVED]
     pairs = combinations(read if len(read) > 1 else few, 2)
@@ -53,6 +54,7 @@ def judged_alike(
     runs = frames.finished_runs(store, selection)
     runs = runs[runs["config_id"].isin(config_ids)]
     longer = longer_lengths(store, config_ids)
+    # Judging on common lengths reads every run's counts by length; the limit bounds that.
     if longer is None or len(runs) > MOST_READ:
         return runs, None
     return judge_on(store, runs, longer, selection.below), longer
@@ -75,6 +77,7 @@ def cells(
     runs = each_seed_once(store, runs, fields)
     settings = settings_read(store, list(config_ids))[list(fields)]
     runs = runs.join(settings, on="config_id").dropna(subset=list(fields))
+    # A seed that has not learned says nothing of longer strings.
     beyond = runs["accuracy_beyond"].where(runs["learned"].fillna(False).astype(bool))
     keys = [runs[name] for name in fields]
     grouped = beyond.groupby(keys)

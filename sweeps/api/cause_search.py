@@ -33,6 +33,7 @@ def start_cause_search(store: Store, run_ids: Sequence[int]) -> subprocess.Popen
     refuse_writes("storing causes")
     process = subprocess.Popen(
         python("sweeps.api.cause_search"),
+        # Run ids go through the pipe, since a command line has a limited length.
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -49,8 +50,10 @@ def start_cause_search(store: Store, run_ids: Sequence[int]) -> subprocess.Popen
 def main() -> None:
     """Finds the causes of the runs whose numbers come on standard input, after its caller's."""
     caller, *run_ids = json.load(sys.stdin)
+    # Training and pages come first.
     os.nice(NICE)
     for run_id in run_ids:
+        # An orphan is adopted by another process: its caller has ended, and so does the search.
         if os.getppid() != caller:
             return
         try:

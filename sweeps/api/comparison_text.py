@@ -28,10 +28,11 @@ def sentence_of(name: str, found: Difference) -> str:
     both = f"{'' if found.counts else 'mean '}{' and '.join(shown_values(found))}"
     if found.p_value is None:
         lacking = " and ".join(x for x, n in zip(SIDES, found.seeds, strict=True) if not n)
-        told = f"{lacking} has no such seed, so that nothing can be compared"
-        return f"{QUESTIONS[name]}: {both}; {told}"
+        reason = f"{lacking} has no such seed, so that nothing can be compared"
+        return f"{QUESTIONS[name]}: {both}; {reason}"
     interval, table, unlike = found.interval, found.table, ""
     limits = "no 95% interval"
+    # NaN does not equal itself: an interval without limits is of too few seeds.
     if interval.low == interval.low:
         limits = f"95%: {percents(interval.low, interval.high, 2)}"
     if table is not None:
@@ -66,13 +67,13 @@ def chance_of(found: Difference) -> str:
         return "more than chance explains"
     if found.is_nothing:
         return "no difference"
-    said = "chance alone may explain it"
+    sentence = "chance alone may explain it"
     if not found.can_decide:
-        said = f"{seeds_text(found)} cannot go below p = {found.least_p:.3g}: train more"
+        sentence = f"{seeds_text(found)} cannot go below p = {found.least_p:.3g}: train more"
     if found.to_decide is None:
-        return said
+        return sentence
     what = "pairs" if found.paired else "seeds of each"
-    return f"{said}; about {found.to_decide:,} {what} would decide, if more come out as these"
+    return f"{sentence}; about {found.to_decide:,} {what} would decide, if more come out as these"
 
 
 def selection_text(seeds: int, effect: ConfidenceInterval) -> str:

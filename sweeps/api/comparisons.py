@@ -48,7 +48,7 @@ from sweeps.store.reads.shortcuts import best_shortcut, deciding, shortcut_score
 FEWEST_LEARNED = 2
 """Seeds of each that learned, of fewer of which no accuracy on longer strings is compared."""
 
-SHOWN = 10
+NAMED_STRINGS = 10
 """Strings that a description names; the record has them all."""
 
 
@@ -117,17 +117,17 @@ class Compared:
         Args:
             sides: what the two are called.
         """
-        asked = {x: y for x, y in self.questions.items() if y.p_value is not None}
+        tested = {x: y for x, y in self.questions.items() if y.p_value is not None}
         more = [
             f"{QUESTIONS[name]} ({sides[found.interval.value < 0]} has more)"
-            for name, found in asked.items()
+            for name, found in tested.items()
             if found.is_decided
         ]
         if more:
             return f"More than chance explains: {'; '.join(more)}."
-        if asked and all(found.is_nothing for found in asked.values()):
+        if tested and all(found.is_nothing for found in tested.values()):
             return "No difference: all that is compared is the same."
-        if any(found.can_decide for found in asked.values()):
+        if any(found.can_decide for found in tested.values()):
             return "Chance alone may explain what differs."
         enough = max(found.enough for found in self.questions.values())
         few = " and ".join(map(str, self.runs))
@@ -176,44 +176,44 @@ class Compared:
             configs: both configurations, which know how strings are shown and errors called.
         """
         words, sides = words_of(*configs), zip(SIDES, self.called, self.names, strict=True)
-        said = [f"{side}: {called} ({asked})" for side, called, asked in sides]
+        lines = [f"{side}: {called} ({reference})" for side, called, reference in sides]
         for name, values in self.fields.items():
             a, b = ("not set" if value is None else value for value in values)
-            said.append(f"{name}: {a} in a, {b} in b")
-        said += [self.verdict(), self.pairing, *filter(None, [self.longer_strings])]
-        said += [sentence_of(name, found) for name, found in self.questions.items()]
-        said += [f"{QUESTIONS[name]}: {why}" for name, why in self.absent.items()]
+            lines.append(f"{name}: {a} in a, {b} in b")
+        lines += [self.verdict(), self.pairing, *filter(None, [self.longer_strings])]
+        lines += [sentence_of(name, found) for name, found in self.questions.items()]
+        lines += [f"{QUESTIONS[name]}: {why}" for name, why in self.absent.items()]
         if "learned" not in self.questions:
-            said.append("whether they learned is not known of both, so the whole test is compared")
+            lines.append("whether they learned is not known of both, so the whole test is compared")
         for side, found in zip(SIDES, self.selection, strict=False):
             if found is not None and found[1].value > 0:
-                said.append(f"{side}: {selection_text(*found)}")
+                lines.append(f"{side}: {selection_text(*found)}")
         for name, shares in self.border.items():
             medians = " and ".join("none" if x != x else percent(x) for x in shares)
-            said.append(f"median accuracy, {BORDER_MEDIANS[name]}: {medians}")
-        said += self._describe_shortcuts()
+            lines.append(f"median accuracy, {BORDER_MEDIANS[name]}: {medians}")
+        lines += self._describe_shortcuts()
         if self.strings is None:
-            return [*said, "tested on different strings, so no string is compared"]
+            return [*lines, "tested on different strings, so no string is compared"]
         strings = f"{len(self.strings):,} {words.plural('test')}"
-        said.append(f"{strings} are {words.missed} by more runs of one than of the other")
-        for row in display_strings(self.strings.head(SHOWN), *configs).to_dict("records"):
+        lines.append(f"{strings} are {words.missed} by more runs of one than of the other")
+        for row in display_strings(self.strings.head(NAMED_STRINGS), *configs).to_dict("records"):
             string, wrong = row["string"] or "the empty string", f"{row['wrong_a']} of a"
-            said.append(f"  {string}: by {wrong}, {row['wrong_b']} of b")
-        return said
+            lines.append(f"  {string}: by {wrong}, {row['wrong_b']} of b")
+        return lines
 
     def _describe_shortcuts(self) -> list[str]:
         """What the best shortcut reader of each side's test reaches."""
-        said = {}
+        by_side = {}
         for best in self.shortcuts.to_dict("records"):
             shares = [f"{percent(best[x])} {x}" for x in ("within", "beyond") if pd.notna(best[x])]
             reader = READERS.get(best["reader"], best["reader"])
             text = f"{reader}; accuracy {' and '.join(shares)} trained lengths"
             if best["decided_by"] is not None:
                 text += f"; no shortcut, as the task is decided by {best['decided_by']}"
-            said[SIDES[best["config_id"] != self.config_ids[0]]] = text
-        if len(said) == 2 and said["a"] == said["b"]:
-            return [f"best shortcut on their tests: {said['a']}"]
-        return [f"best shortcut on the test of {x}: {said[x]}" for x in sorted(said)]
+            by_side[SIDES[best["config_id"] != self.config_ids[0]]] = text
+        if len(by_side) == 2 and by_side["a"] == by_side["b"]:
+            return [f"best shortcut on their tests: {by_side['a']}"]
+        return [f"best shortcut on the test of {x}: {by_side[x]}" for x in sorted(by_side)]
 
 
 def compare(
@@ -241,10 +241,10 @@ def compare(
         learned_at=checked_threshold("learned_at", learned_at),
     )
     first, second = (
-        config_named(store, each)
-        if isinstance(each, str)
-        else queries.config_id_of(store, queries.find_run(store, each))
-        for each in (a, b)
+        config_named(store, reference)
+        if isinstance(reference, str)
+        else queries.config_id_of(store, queries.find_run(store, reference))
+        for reference in (a, b)
     )
     return compare_configs(store, (first, second), (str(a), str(b)), selection)
 
@@ -272,15 +272,19 @@ def compare_configs(
     if unpaired is None and not number_of_pairs(*(set(runs["model_seed"]) for runs in sides)):
         unpaired = f"fewer than {FEWEST} seeds are in both, and others in one alone"
     paired, strings = unpaired is None, None
+    # Only strings of the same test set can be compared one by one.
     if len(queries.test_set_digests(store, ids)) == 1:
         # What only one of them has places for, the other was never asked.
-        both = set.intersection(*(misclassified.tested_strings(store, each) for each in ids))
+        both = set.intersection(
+            *(misclassified.tested_strings(store, config_id) for config_id in ids)
+        )
         errors = [misclassified.errors_of(store, runs["run_id"].tolist()) for runs in sides]
-        strings = string_differences(*(each[each["string"].isin(both)] for each in errors))
+        strings = string_differences(*(wrong[wrong["string"].isin(both)] for wrong in errors))
     measured = outcomes_of(frame, selection.below)
     questions = ask(measured[ids[0]], measured[ids[1]], paired=paired)
     chosen = [measured[x]["beyond"].values for x in ids]
     absent = dict[str, str]()
+    # The reason is given only where longer strings exist and too few seeds learned.
     are_longer = all(runs["accuracy_beyond"].notna().any() for runs in sides)
     if are_longer and "learned" in questions and "beyond" not in questions:
         first, second = (f"{some:,} of {n:,}" for some, n in questions["learned"].counts or ())
@@ -328,6 +332,7 @@ def why_unpaired(a: RunConfig, b: RunConfig) -> str | None:
         return "what a seed determines is not known of models that were trained elsewhere"
     try:
         apart = differing_starts(a, b)
+    # A missing plug-in must not hide the rest of the comparison.
     except ConfigError as error:
         return f"what a seed determines is not known here: {error}"
     if not apart:
@@ -355,19 +360,20 @@ def ask(
         plan: whether to simulate how many seeds would decide.
     """
     seeds = {name: (len(first[name].seeds), len(second[name].seeds)) for name in first}
-    asked = ["accuracy", "fails"]
+    # Without known trained lengths only the whole test can be compared.
+    names = ["accuracy", "fails"]
     if all(seeds["learned"]):
         # Of none that learned, or where no test string is longer, there is nothing else to ask.
         longer = {
             "generalizes": any(seeds["generalizes"]),
             "beyond": min(seeds["beyond"]) >= FEWEST_LEARNED,
         }
-        asked = ["learned", *(x for x, is_asked in longer.items() if is_asked), "within"]
+        names = ["learned", *(x for x, is_answerable in longer.items() if is_answerable), "within"]
     return {
         name: (compare_shares if name in SHARES else compare_values)(
             first[name], second[name], paired=paired, plan=plan
         )
-        for name in asked
+        for name in names
         if name in only
     }
 
@@ -397,15 +403,17 @@ def outcomes_of(runs: pd.DataFrame, below: float) -> dict[int, dict[str, Outcome
     }
     ids, seeds = (once[name].to_numpy(dtype=np.int64) for name in keys)
     nothing = Outcomes((), np.empty(0))
+    # One empty value for all is safe, as outcomes are never changed.
     found = {int(x): dict.fromkeys(columns, nothing) for x in np.unique(ids)}
     for name, column in columns.items():
         values = column.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
         known = ~np.isnan(values)
+        # Rows are sorted by configuration, so that each change of id begins the next one's seeds.
         starts = np.flatnonzero(np.diff(ids[known], prepend=-1))
         parts = (np.split(x[known], starts[1:]) for x in (ids, seeds, values))
-        for own, of, measured in zip(*parts, strict=True):
+        for own, model_seeds, measured in zip(*parts, strict=True):
             if len(own):
-                found[int(own[0])][name] = Outcomes(tuple(of.tolist()), measured)
+                found[int(own[0])][name] = Outcomes(tuple(model_seeds.tolist()), measured)
     return found
 
 
@@ -417,6 +425,7 @@ def _shortcuts(store: Store, ids: tuple[int, int], longer: range | None) -> pd.D
     shares = shortcut_shares(best)
     shares["decided_by"] = pd.Series([by[x] for x in shares["config_id"]], dtype=object)
     if longer is not None:
+        # Within trained lengths each keeps its own strings; beyond them only common lengths count.
         alike = shortcut_shares(best[best["within"].astype(bool) | best["length"].isin(longer)])
         shares["beyond"] = shares["config_id"].map(alike.set_index("config_id")["beyond"])
     return shares
@@ -437,6 +446,7 @@ def border_medians(
     found = border_accuracies(store, selection, longer)
     found = of_learned(found, runs.set_index("run_id")["outcome"])
     medians = found.groupby("config_id")[list(BORDER_SHARES)].median().reindex(ids)
+    # A kind of string that neither test has is left out, not shown as unknown.
     medians = medians.dropna(axis=1, how="all")
     return {str(name): (float(x.iloc[0]), float(x.iloc[1])) for name, x in medians.items()}
 

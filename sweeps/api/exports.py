@@ -82,20 +82,21 @@ def export(
         ConfigError: the kind is unknown, or there is a file of that name.
         MachineError: the disk is full.
     """
-    folder, wanted = Path(folder), selection_of(store, as_list(sweeps), **chosen)
+    folder, selection = Path(folder), selection_of(store, as_list(sweeps), **chosen)
     if spreadsheet and kind != "csv":
         raise ConfigError(
             Parameter("spreadsheet", True),
             f" with format {kind!r}: only csv has formulas; leave one of them out",
         )
     if kind == JSONL:
-        return _answers(store, folder, wanted, on_progress, force=force)
+        return _answers(store, folder, selection, on_progress, force=force)
     if kind not in WRITERS:
         raise ConfigError(f"format {kind!r}: expected {', '.join(WRITERS)} or {JSONL}")
     paths = {name: folder / f"{name}.{kind}" for name in ("runs", "lengths", "errors", "shortcuts")}
+    # Refused here, before minutes of reading, and again when the files are moved.
     refuse_taken(paths.values(), force=force)
-    frame = with_shortcuts(store, queries.runs(store, wanted))
-    frame = with_border(store, frame, wanted)
+    frame = with_shortcuts(store, queries.runs(store, selection))
+    frame = with_border(store, frame, selection)
     scores = shortcut_scores(store, set(frame["config_id"].tolist()))
     # A column of a file cannot hold several names: they become one text.
     frame = frame.assign(sweeps=frame["sweeps"].map(", ".join))
@@ -129,12 +130,12 @@ def _cast(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def _answers(
-    store: Store, folder: Path, wanted: Selection, on_progress: OnProgress | None, *, force: bool
+    store: Store, folder: Path, selection: Selection, on_progress: OnProgress | None, *, force: bool
 ) -> dict[Path, int]:
     """Every answer of every run, a line each, in the columns that evaluation tools use."""
     path = folder / f"answers.{JSONL}"
     refuse_taken([path], force=force)
-    frame = queries.runs(store, wanted)
+    frame = queries.runs(store, selection)
     done = frame[frame["state"] == RunState.DONE]
     number = 0
     with (
@@ -157,6 +158,7 @@ def _results(
     """The results of runs, a part after another: `lengths` and `errors`."""
     strings = TestStrings()
     written = 0
+    # A part at a time, since the errors of all runs may not fit into memory.
     for some in chunks(ids):
         with store.read() as connection:
             counts = length_frame(connection, some)
@@ -212,6 +214,7 @@ def _write_all(
     schemas = {"lengths": LENGTHS, "errors": ERRORS}
     schemas |= {name: table.schema for name, table in whole.items()}
     rows = dict.fromkeys(schemas, 0)
+    # All files stay open, since each part of the results has rows for several of them.
     with ExitStack() as opened:
         writers = {
             name: opened.enter_context(WRITERS[kind](folder / f"{name}.{kind}", schema))

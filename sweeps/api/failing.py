@@ -62,7 +62,8 @@ def main_causes(
         order; and all their causes, as `sweeps.store.reads.explained.causes`.
     """
     ids = models["run_id"].tolist()
-    some = ids if len(ids) <= frames.FEW else None
+    # Beyond that many, reading all causes is cheaper than naming each run.
+    some = ids if len(ids) <= frames.MOST_BY_ID else None
     known = explained.causes(store, some, selection.learned_at)
     known = known[known["run_id"].isin(ids)]
     leading = models[["run_id", "config_id"]].merge(leading_causes(known), on="run_id")
@@ -120,6 +121,7 @@ def breaking_strings(store: Store, models: pd.DataFrame, limit: int) -> tuple[pd
         model's output and first_wrong (tokens that are right before). And how many models were
         asked.
     """
+    # Ceiling division: every k-th model of the ranking stands for its neighbors.
     every = max(1, -(-int(models["errors"].sum()) // MOST_ERRORS))
     run_ids = models["run_id"].tolist()[::every]
     with store.read() as connection:
@@ -176,6 +178,7 @@ def _wrong_by_set(
         for test_set_id, own in numbers.items():
             before = wrong.get(test_set_id, np.zeros(0, dtype=np.int64))
             counts = np.bincount(np.concatenate(own), minlength=len(before))
+            # Counts are as long as the greatest number seen, and so never shorter than `before`.
             counts[: len(before)] += before
             wrong[test_set_id] = counts
     return wrong, runs
@@ -186,7 +189,7 @@ def _name_strings(
 ) -> pd.DataFrame:
     """How many runs got each string of a test set wrong: string, label, length, models."""
     numbers = np.flatnonzero(counts)
-    strings: pd.DataFrame = texts.of(connection, test_set_id, numbers).to_pandas()
+    strings: pd.DataFrame = texts.by_number(connection, test_set_id, numbers).to_pandas()
     return strings[["string", "label", "length"]].assign(models=counts[numbers])
 
 
@@ -195,17 +198,18 @@ def _count_tested(
 ) -> list[int]:
     """How many runs were tested on each string: their test sets differ, and how far they go."""
     longest = {
-        x: int(of[-1, 0]) for x, of in tested_lengths(connection, {x for _, x in runs}).items()
+        x: int(lengths[-1, 0])
+        for x, lengths in tested_lengths(connection, {x for _, x in runs}).items()
     }
     query = select(TestString.test_set_id, TestString.string, TestString.length)
     query = query.where(
         one_of(TestString.test_set_id, {x for x, _ in runs}), TestString.string.in_(strings)
     )
-    of = Counter[str]()
+    tested = Counter[str]()
     for test_set_id, string, length in connection.execute(query):
-        of[string] += sum(
+        tested[string] += sum(
             number
             for (own, config_id), number in runs.items()
             if own == test_set_id and length <= longest[config_id]
         )
-    return [of[string] for string in strings]
+    return [tested[string] for string in strings]

@@ -87,6 +87,7 @@ def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
         seed, engine = known[run_id]["model_seed"], known[run_id]["engine"]
         config = queries.run_config(store, run_id)
         own = _engine_that_can(resolve(config), str(engine))
+        # Stored run by run: each takes a while, and an interruption loses only one.
         outcomes = train_perturbed(config, int(seed), times, engine=own)
         writer.record_perturbations(store, run_id, outcomes)
 
@@ -118,18 +119,20 @@ def train_perturbed(
     from seqcls.training import train_group
 
     (initial,) = draw_initial([(resolve(config), model_seed)])
+    # Seeded by run and repetition, so that asking again gives the same trainings.
     moved = [moved_values(initial, np.random.default_rng([model_seed, i])) for i in range(times)]
     groups = [(config, moved, engine)]
     if config.precision != DOUBLE:
         unmoved = {name: values.astype(DOUBLE) for name, values in initial.items()}
+        # auto, since the run's own engine may not be compiled for double precision.
         groups.append((config.model_copy(update={"precision": DOUBLE}), [unmoved], "auto"))
     found: list[Confusion] = []
     for own, values, on in groups:
         problem = resolve(own)
         group = [(problem, model_seed)] * len(values)
         trained = train_group(group, engine=on, initial=values)
-        if kept := [member.kept_weights for member in trained if member.failure is None]:
-            found += [tested.confusion for tested in evaluate(problem, kept, engine=on)]
+        if weights := [member.kept_weights for member in trained if member.failure is None]:
+            found += [tested.confusion for tested in evaluate(problem, weights, engine=on)]
     return found
 
 
@@ -140,6 +143,7 @@ def moved_values(weights: Weights, rng: np.random.Generator) -> Weights:
     """
     moved = {}
     for name, values in weights.items():
+        # The direction has the dtype of the values, or nextafter would step in double precision.
         away = np.where(rng.random(values.shape) < 0.5, -np.inf, np.inf).astype(values.dtype)
         moved[name] = np.where(values == 0, values, np.nextafter(values, away))
     return moved
@@ -163,6 +167,7 @@ def attribute(store: Store, run_ids: Sequence[int], sample: int = SAMPLE) -> int
     for run_id in _with_causes(store, run_ids):
         done = queries.run_status(store, run_id).state == RunState.DONE
         wrong = int(misclassified.string_errors(store, run_id)["occurrences"].sum()) if done else 0
+        # Causes from a sample of another size are found anew.
         if int(known.get(run_id, 0)) != min(sample, wrong):
             writer.record_causes(store, run_id, causes_of(store, run_id, sample))
             number += 1
@@ -206,8 +211,11 @@ def causes_judged(
     if learned_at == LEARNED_AT:
         return known
     stored = explained.causes(store, run_ids)
-    told = set(stored.loc[stored["mechanism"] == NOT_LEARNED, "run_id"].tolist())
-    again = sorted(told - set(explained.not_learned(store, told, learned_at)["run_id"].tolist()))
+    unlearned = set(stored.loc[stored["mechanism"] == NOT_LEARNED, "run_id"].tolist())
+    # Stored as not learned, but learned by this threshold: these need other causes.
+    again = sorted(
+        unlearned - set(explained.not_learned(store, unlearned, learned_at)["run_id"].tolist())
+    )
     found: list[dict[str, Any]] = []
     for run_id in again:
         # Its weights may be gone since.
@@ -259,8 +267,8 @@ def why_not_learned(store: Store, run_id: int, learned_at: float = LEARNED_AT) -
     counts = RangeCounts(**{name: row[name] for name in RANGE_COLUMNS})
     words = words_of(queries.run_config(store, run_id))
     losses = queries.epochs(store, run_id)["train_loss"].tolist()
-    kept = None if pd.isna(row["best_epoch"]) else int(row["best_epoch"])
-    return not_learned_text(counts, words, losses, kept)
+    best_epoch = None if pd.isna(row["best_epoch"]) else int(row["best_epoch"])
+    return not_learned_text(counts, words, losses, best_epoch)
 
 
 LEAD = {NOT_LEARNED: 0, ORDER: 1}
@@ -330,11 +338,11 @@ def why_without(config: RunConfig) -> str | None:
 
 
 def _obstacle(config: RunConfig) -> ConfigError | PluginMissingError | None:
-    asked = "causes are found by asking models"
+    requirement = "causes are found by asking models"
     if why := queries.why_no_weights(config):
-        return ConfigError(f"{asked}, and of each {why}")
+        return ConfigError(f"{requirement}, and of each {why}")
     if why := missing_plugin(config):
-        return PluginMissingError(f"{asked}: {why}")
+        return PluginMissingError(f"{requirement}: {why}")
     if why := resolve(config).lacks("causes"):
         return ConfigError(f"causes are found for languages and transductions, and {why}")
     return None

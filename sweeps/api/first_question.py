@@ -67,6 +67,7 @@ def specify(
 def _name_of(text: str) -> str:
     """A name for a sweep and its file: the letters and digits of what was asked."""
     words = re.findall(r"\w+", text)
+    # A task such as '()' has no letter or digit to name a file by.
     return "-".join(words)[:LONGEST_NAME].strip("-") or "question"
 
 
@@ -81,6 +82,7 @@ def write_specification(table: Mapping[str, Any], folder: Path) -> Path:
         ConfigError: a file of that name asks something else.
     """
     spec = spec_as_written(table)
+    # Expanding checks every configuration before the file is written.
     for _ in spec.configs():
         pass
     text = toml_of(spec.submitted)

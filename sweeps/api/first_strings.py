@@ -52,10 +52,12 @@ def first_strings(problem: Problem, part: str, number: int = 10) -> FirstStrings
     examples = stream(small).epoch(0)
     lengths = examples.strings.lengths
     span = range(int(lengths.min()), int(lengths.max()) + 1)
+    # One target tells what kind of answers these are; spelling out all would take long.
     texts = problem.kind.texts(problem.task, examples.targets[:1])
     unknown = "negative" if texts is None else ""
     kinds = np.array([kind or unknown for kind in kinds_of(problem, examples)])
     of_each = []
+    # The empty kind is that of strings with targets, which have no other.
     for kind in ("", *DRAWN, "negative"):
         check()
         rows = np.flatnonzero(kinds == kind)
@@ -74,8 +76,9 @@ def make_smaller(sampler: Sampler) -> Sampler:
     is_small = sampler.epoch_size * longest <= MOST_TOKENS
     of_lengths: Any = sampler
     knows_trained = getattr(of_lengths, "trained", None) is not None
-    if (is_small and not knows_trained) or stream(sampler).is_kept(0):
+    if (is_small and not knows_trained) or stream(sampler).is_cached(0):
         return sampler
+    # Keeping out trained strings would take drawing all of the training first.
     changes = {"trained": None} if knows_trained else {}
     if not is_small and hasattr(of_lengths, "size"):
         changes["size"] = max(MOST_TOKENS // longest, of_lengths.batch_size)

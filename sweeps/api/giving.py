@@ -16,7 +16,7 @@ from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem
 from seqcls.questions import RunModel
-from seqcls.standalone import network_json, network_said, source_of
+from seqcls.standalone import network_json, network_settings, source_of
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.text import count, list_values
 from seqcls.weights import to_bytes
@@ -84,22 +84,23 @@ def give(
 
 def describe_file(problem: Problem) -> str:
     """What the file of a model computes, in words."""
-    said, longest = [list_values(network_said(problem.network))], _longest(problem)
+    parts, longest = [list_values(network_settings(problem.network))], _longest(problem)
     known = "any number of tokens" if longest is None else f"up to {count(longest, 'token')}"
-    said.append(f"of strings of {known} out of {' '.join(problem.task.alphabet):.200}")
+    parts.append(f"of strings of {known} out of {' '.join(problem.task.alphabet):.200}")
     if outputs := _of_outputs(problem):
         width = outputs["beam_width"]
         how = f"a beam of {width}" if width > 1 else "the likeliest token"
-        said.append(f"an output written by {how}, as long as its run lets it be")
+        parts.append(f"an output written by {how}, as long as its run lets it be")
     elif problem.at_places:
-        said.append("numbers at every place")
+        parts.append("numbers at every place")
     else:
-        said.append("a logit, positive where a string is in the language")
-    return "; ".join(said)
+        parts.append("a logit, positive where a string is in the language")
+    return "; ".join(parts)
 
 
 def files_of(model: TrainedModel, name: str, seed: int, form: str = "torch") -> dict[str, bytes]:
     """What a model's folder holds, by the files' names; arguments and errors as `give`."""
+    # Dropout is for training, and the standalone file only answers.
     problem, weights = model.problem.without_dropout, to_bytes(model.weights)
     texts = {"vocabulary.json": json.dumps(_ids(problem)) + "\n"}
     if form != "torch":
@@ -150,8 +151,8 @@ def _longest(problem: Problem) -> int | None:
     """Tokens of the longest string that the file answers; None for any number."""
     end = longest_readable(problem.network)
     known = None if problem.lacks("outputs") else LONGEST_INPUT
-    places = None if end is None else max(end - problem.kind.prompt_length(0), 0)
-    return min((x for x in (known, places) if x is not None), default=None)
+    positions = None if end is None else max(end - problem.kind.prompt_length(0), 0)
+    return min((x for x in (known, positions) if x is not None), default=None)
 
 
 def _of_outputs(problem: Problem) -> dict[str, Any]:

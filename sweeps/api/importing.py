@@ -79,11 +79,13 @@ def _columns(predictions: Any) -> Mapping[str, Any]:
     if callable(as_frame := getattr(predictions, "to_pandas", None)):
         predictions = as_frame()
     if isinstance(predictions, Mapping):
+        # A mapping may be columns, or answers by string: a known name with several values decides.
         if any(name in KNOWN and not _is_answer(x) for name, x in predictions.items()):
             return predictions
         return {"tokens": list(predictions), "prediction": list(predictions.values())}
     if isinstance(predictions, list | tuple | np.ndarray | Iterator):
         rows = predictions if isinstance(predictions, np.ndarray) else list(predictions)
+        # The 0 stands in where there are no rows.
         if getattr(rows, "dtype", np.dtype(int)).names or isinstance([*rows, 0][0], Mapping):
             predictions = pd.DataFrame(rows, dtype=object)
     if not isinstance(predictions, pd.DataFrame):
@@ -151,6 +153,7 @@ class ResultLog:
         self.opened = store
         self._fields = dict(fields)
         self._replace = replace
+        # Any name does: only the test strings are asked about.
         self._strings = TestedStrings(resolve(imported_config(fields, "any")))
         self._last = 0
         """The last configuration that was read."""
@@ -238,6 +241,7 @@ class ResultLog:
 
         Where it has a run of this seed already, a new one is as it was written, but of a file.
         """
+        # Only what was stored since the last run is read: a log may have thousands of runs.
         for config_id, known in configs_since(self.opened, self._last).items():
             self._last = config_id
             self._stored.setdefault(same_settings(known), {})[known.key] = known
@@ -353,6 +357,7 @@ def import_predictions(
             with refused_in(who * (len(runs) > 1)):
                 config, name = json.loads(settings), called if model is None else model
                 made.append(log.prepare(name, seed, given, config=config, source=source))
+    # Only now that every run is checked: all of them are stored, or none.
     return log.store(made)
 
 

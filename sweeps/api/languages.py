@@ -39,7 +39,7 @@ MOST_BY_DRAWN = 5_000
 MODELS, READER = "models", "best shortcut reader"
 """Whose accuracies stand beside each other."""
 
-PARTS = {
+ACCURACY_COLUMNS = {
     "random": (MODELS, "random"),
     "border": (MODELS, "border"),
     **{name: (MODELS, name) for name in BORDER_SHARES},
@@ -66,12 +66,16 @@ class Populations:
     are others."""
 
     def table(self) -> pd.DataFrame:
-        """The shares with the median accuracies beside them, where these are known: `PARTS`."""
-        columns = {names: column for column, names in PARTS.items()}
+        """The shares with the median accuracies beside them, where these are known: those of
+        `ACCURACY_COLUMNS`.
+        """
+        columns = {names: column for column, names in ACCURACY_COLUMNS.items()}
         keys = zip(self.accuracies["name"], self.accuracies["strings"], strict=True)
         known = self.accuracies.assign(part=[columns[key] for key in keys])
         wide = known.pivot(index=self.by, columns="part", values="median")
-        return self.shares.merge(wide[[x for x in PARTS if x in wide]], on=self.by, how="left")
+        return self.shares.merge(
+            wide[[x for x in ACCURACY_COLUMNS if x in wide]], on=self.by, how="left"
+        )
 
     def texts(self) -> pd.DataFrame:
         """The table as people read it: shares and accuracies in percent, intervals beside them."""
@@ -83,7 +87,7 @@ class Populations:
             ends = zip(table[f"{part}_low"], table[f"{part}_high"], strict=True)
             shown[part] = [_percent(share) for share in table[part]]
             shown[f"{part}_95%"] = ["" if pd.isna(x[0]) else percents(*x, 0) for x in ends]
-        accuracies = {x: table[x].map(_percent) for x in PARTS if x in table}
+        accuracies = {x: table[x].map(_percent) for x in ACCURACY_COLUMNS if x in table}
         return shown.assign(**accuracies)
 
 
@@ -122,6 +126,7 @@ def populations(
 
 def populations_of(store: Store, selection: Selection, by: tuple[str, ...] = ()) -> Populations:
     """Sums up the models of a selection, like `populations`."""
+    # A share of runs that were picked by their results would only show what was picked.
     scope = replace(selection, failing=False, outcomes=(), kind=None)
     models = frames.finished_runs(store, scope).sort_values(["config_id", "model_seed"])
     ids = [int(x) for x in models["config_id"].drop_duplicates()]
@@ -132,6 +137,7 @@ def populations_of(store: Store, selection: Selection, by: tuple[str, ...] = ())
     tasks = pd.Series({x: config.task for x, config in configs.items()}, dtype=object)
     settings = with_classes(store, settings, configs).assign(task=tasks)
     languages = pd.Series(overview.language_names(store)).loc[ids]
+    # Theory is asked once for each language, not for each configuration.
     first = languages.drop_duplicates()
     known: dict[Any, Any] = {
         name: counting_of(configs[int(x)])
@@ -143,17 +149,18 @@ def populations_of(store: Store, selection: Selection, by: tuple[str, ...] = ())
     for name in by:
         if name not in settings:
             raise ConfigError(Parameter("by", name), f": {nearest(name, list(map(str, settings)))}")
-    kept = list(by) or settings_apart(settings, tasks.unique().tolist()) or ["task"]
-    groups = settings[kept].astype(object).where(settings[kept].notna(), "").astype(str)
+    grouping = list(by) or settings_apart(settings, tasks.unique().tolist()) or ["task"]
+    # All as text: groupby leaves out missing values and cannot sort mixed types.
+    groups = settings[grouping].astype(object).where(settings[grouping].notna(), "").astype(str)
     groups["language"] = languages
     models = models.join(groups, on="config_id")
     alike, longer = overview.judge_languages_alike(store, models, selection.below)
-    shares = language_shares(alike, kept)
-    if COUNTING not in kept:
-        found = groups.assign(level=levels).drop_duplicates([*kept, "language"])
-        told = found.groupby(kept)["level"].agg(_tell_levels).rename(COUNTING)
-        shares = shares.merge(told.reset_index(), on=kept, how="left")
-    return Populations(kept, shares, _accuracies(store, models, kept), longer)
+    shares = language_shares(alike, grouping)
+    if COUNTING not in grouping:
+        found = groups.assign(level=levels).drop_duplicates([*grouping, "language"])
+        level_texts = found.groupby(grouping)["level"].agg(_tell_levels).rename(COUNTING)
+        shares = shares.merge(level_texts.reset_index(), on=grouping, how="left")
+    return Populations(grouping, shares, _accuracies(store, models, grouping), longer)
 
 
 def with_classes(
@@ -194,6 +201,7 @@ def _class_of(config: RunConfig, named: Mapping[str, str | None]) -> str | None:
 
 def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     none = pd.DataFrame(columns=[*by, "name", "strings", "n", "median", "low", "high"])
+    # Every run's errors are read for this, string by string.
     if len(models) > MOST_BY_DRAWN:
         return none
     first = models.drop_duplicates("config_id")
@@ -208,6 +216,7 @@ def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFra
     of_models = models[["run_id", "language", *by]].assign(name=MODELS)
     kinds = border_accuracies(store, Selection(run_ids=tuple(run_ids)))
     kinds = of_learned(kinds, models.set_index("run_id")["outcome"])
+    # A share counts as one string, of which a fraction is right: one sum serves all rows.
     kinds = kinds.melt("run_id", list(BORDER_SHARES), "drawn", "right").assign(tested=1)
     counts = [
         of_models.merge(tested.assign(right=tested["tested"] - tested["wrong"])),

@@ -12,7 +12,7 @@ from seqcls.evaluation import distinct_test_strings, evaluate
 from seqcls.imported import MAX_NAME, plain_settings
 from seqcls.models.positions import special_tokens, table_size
 from seqcls.problem import Problem, check, plugins_of, resolve, with_samplers
-from seqcls.standalone import network_said
+from seqcls.standalone import network_settings
 from seqcls.strings.datasets import Dataset
 from seqcls.text import canonical_json, count, list_values
 from seqcls.weights import shape_mismatch, to_bytes
@@ -31,7 +31,7 @@ class LoadedRun(int):
     """By name: see `seqcls.adapters.ForeignWeights.read`; and the fields of the `network`."""
 
     @classmethod
-    def of(cls, run: int, reading: Mapping[str, Any]) -> Self:
+    def with_reading(cls, run: int, reading: Mapping[str, Any]) -> Self:
         loaded = cls(run)
         loaded.reading = dict(reading)
         return loaded
@@ -90,19 +90,22 @@ def load_weights(
     try:
         seed = seed_of(seed)
         fields = _task_fields(tested_fields(dataset, task))
-        said = plain_settings({"weights": name, **(settings or {})})
+        written_settings = plain_settings({"weights": name, **(settings or {})})
     except (DatasetError, ValueError, TypeError) as error:
         raise ConfigError(str(error)) from None
     # Of such a configuration only the task and its test strings count.
-    asked = resolve(RunConfig.from_mapping(with_samplers({**fields, "architecture": IMPORTED})))
-    if asked.network.head == "string" and asked.lacks("labels"):
+    test_problem = resolve(
+        RunConfig.from_mapping(with_samplers({**fields, "architecture": IMPORTED}))
+    )
+    if test_problem.network.head == "string" and test_problem.lacks("labels"):
         raise ConfigError(
-            f"task={asked.config.task!r}: weights are loaded for languages and for transductions, "
-            "and its answers are of another kind"
+            f"task={test_problem.config.task!r}: weights are loaded for languages and for "
+            "transductions, and its answers are of another kind"
         )
-    made = foreign.read(name, asked.task.alphabet, settings or {}, asked.network)
+    made = foreign.read(name, test_problem.task.alphabet, settings or {}, test_problem.network)
+    # Without such a field its trained lengths are unknown, and so is its outcome.
     trained = any(field.startswith("train_") for field in fields)
-    about = {"model": called, "config": said, "trained": trained}
+    about = {"model": called, "config": written_settings, "trained": trained}
     weights = made.weights
     if made.fields.get("positions") == "learned" and not made.fields.get("position_range"):
         # Of two streams each has one of its own.
@@ -118,7 +121,7 @@ def load_weights(
     store = open_writer(db)
     # What can be refused is, before the model is tested.
     check_sweep(store, sweep)
-    reading = {**made.reading, "network": network_said(problem.network)}
+    reading = {**made.reading, "network": network_settings(problem.network)}
     (evaluation,) = evaluate(problem, [weights])
     result = RunResult(
         [],
@@ -126,40 +129,43 @@ def load_weights(
         train_seconds=0.0,
         engine="loaded",
         engine_reason="; ".join(["weights trained elsewhere", *_sentences(reading)]),
+        # One epoch is stored: whatever looks for the best one finds these weights.
         best_epoch=1,
         evaluation=evaluation,
         checkpoints={1: to_bytes(weights)},
     )
     run = ImportedRun(config, seed, result.seal(config.key, seed))
     drawn = distinct_test_strings(problem.test).test_set
-    return LoadedRun.of(record_imported(store, sweep, [run], drawn, replace)[0], reading)
+    return LoadedRun.with_reading(record_imported(store, sweep, [run], drawn, replace)[0], reading)
 
 
 def _sentences(reading: Mapping[str, Any]) -> list[str]:
     """How weights were read, in words."""
     network, settings = reading["network"], reading["settings"]
     places, found = reading["places"], reading["tensors"]
-    said = [f"read as {reading['read_as']}: {list_values(network)}"]
+    sentences = [f"read as {reading['read_as']}: {list_values(network)}"]
     if "positions" in network or "num_attention_heads" in network:
         if places is not None:
             table = found.get("positions", "sines and cosines")
-            said.append(f"positions: {table}, {count(places, 'place')}")
+            sentences.append(f"positions: {table}, {count(places, 'place')}")
         elif network.get("positions", "none") == "none" and reading["read_as"] != OWN:
-            said.append("positions: no table of them in the file, read as a model without")
+            sentences.append("positions: no table of them in the file, read as a model without")
     files = ", ".join(reading["vocabulary_files"])
     source = files or "no file of it, the task's tokens in their order"
     ids = [f"{token}={number}" for token, number in reading["vocabulary"].items()]
     special = [f"{x['token']}={x['id']} ({role})" for role, x in reading["special_tokens"].items()]
     shown = [*ids[:MOST_SHOWN], *(["…"] if len(ids) > MOST_SHOWN else []), *special]
-    said.append(f"vocabulary: {source}: {', '.join(shown)}")
+    sentences.append(f"vocabulary: {source}: {', '.join(shown)}")
     if parts := {x: y for x, y in found.items() if x != "positions"}:
-        said.append(f"tensors: {list_values(parts)}")
-    said += [f"{x}: {list_values(settings[x])}" for x in ("given", "config.json") if x in settings]
+        sentences.append(f"tensors: {list_values(parts)}")
+    sentences += [
+        f"{x}: {list_values(settings[x])}" for x in ("given", "config.json") if x in settings
+    ]
     if assumed := settings.get("assumed"):
-        said.append(f"assumed, as nothing says it: {list_values(assumed)}")
+        sentences.append(f"assumed, as nothing says it: {list_values(assumed)}")
     if unread := reading["not_read"]:
-        said.append(f"not read: {', '.join(unread[:MOST_SHOWN])}")
-    return said
+        sentences.append(f"not read: {', '.join(unread[:MOST_SHOWN])}")
+    return sentences
 
 
 MOST_SHOWN = 12

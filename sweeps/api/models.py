@@ -111,6 +111,7 @@ def _question(name: str) -> Callable[..., Any]:
         opened = model(values.pop("store"), values.pop("run"), values.pop("epoch", None))
         return method(opened, **values)
 
+    # Help and notebooks show the arguments of this function, not those of the method.
     ask.__signature__ = form  # type: ignore[attr-defined]
     return ask
 
@@ -167,6 +168,7 @@ def _stored_answers(
     """What a model that was trained elsewhere answered to strings of its test."""
     stored = {row["input"]: row for row in answers_of(store, run_id)}
     encode, decode = problem.tokenizer.encode, problem.tokenizer.decode
+    # Decoding what was encoded makes one string of a{3} and aaa.
     rows = [stored.get(decode(encode(text))) for text in texts]
     if None in rows:
         raise InvalidStringError(

@@ -77,6 +77,7 @@ def configurations(
         *("accuracy_beyond", "beyond_low", "beyond_high", "config_id"),
     ]
     of_them = settings(store).reindex(ids)
+    # Compared as text, since a setting of a foreign model may be a list, which has no hash.
     differ = of_them.loc[:, of_them.astype(str).nunique() > 1]
     return table[shown].join(differ, on="config_id").reset_index(drop=True)
 
@@ -92,8 +93,8 @@ def _sum_up(runs: pd.DataFrame, most: float = math.inf) -> pd.DataFrame:
         median over seeds), accuracy_beyond (over those that learned) with its interval.
     """
     table = frames.configurations(runs)
-    for name, of in (("learned", "judged"), ("generalize", "judged_beyond")):
-        ends = [wilson(x, n) if n else None for x, n in zip(table[name], table[of], strict=True)]
+    for name, total in (("learned", "judged"), ("generalize", "judged_beyond")):
+        ends = [wilson(x, n) if n else None for x, n in zip(table[name], table[total], strict=True)]
         table[f"{name}_low"] = [None if x is None else x.low for x in ends]
         table[f"{name}_high"] = [None if x is None else x.high for x in ends]
     learned = runs[runs["learned"].fillna(False).astype(bool)]
@@ -103,12 +104,17 @@ def _sum_up(runs: pd.DataFrame, most: float = math.inf) -> pd.DataFrame:
     else:
         medians = learned.groupby("config_id")["accuracy_beyond"].agg(["median"])
         medians = medians.assign(low=np.nan, high=np.nan)
-    for name, of in (("accuracy_beyond", "median"), ("beyond_low", "low"), ("beyond_high", "high")):
-        table[name] = table["config_id"].map(medians[of]).astype(float)
+    for name, column in (
+        ("accuracy_beyond", "median"),
+        ("beyond_low", "low"),
+        ("beyond_high", "high"),
+    ):
+        table[name] = table["config_id"].map(medians[column]).astype(float)
     within = runs.groupby("config_id")["accuracy_within"].median()
     table["accuracy_within"] = table["config_id"].map(within).astype(float)
     # Of all seeds of which it is known whether they learned: who learned little is not the best.
     share = table["generalize"] / table["judged"].where(table["judged"] > 0)
+    # An unknown share stands below a share of zero.
     table = table.assign(share=share.fillna(-1.0))
     by = ["share", "learned", "accuracy_beyond", "config_id"]
     table = table.sort_values(by, ascending=[False, False, False, True], ignore_index=True)
@@ -235,7 +241,7 @@ def each_seed_once(store: Store, runs: pd.DataFrame, by: Sequence[str] = ()) -> 
 def count_outcomes(store: Store, selection: Selection) -> OutcomeCounts:
     """What seeds in scope came to; one with several budgets counts once, with its largest."""
     runs = each_seed_once(store, frames.finished_runs(store, selection))
-    return OutcomeCounts.of(frames.configurations(runs))
+    return OutcomeCounts.from_configurations(frames.configurations(runs))
 
 
 def groups(
@@ -278,6 +284,7 @@ def groups(
     )
     medians = learned.groupby("value")["accuracy_beyond"].median()
     table["accuracy_beyond"] = table["value"].map(medians).astype(float)
+    # The product is about the share of all seeds that learn and generalize.
     best = table["generalize_share"] * table["learned_share"]
     order = best.fillna(-1.0).sort_values(ascending=False, kind="stable").index
     return table.loc[order].reset_index(drop=True)

@@ -7,7 +7,7 @@ from itertools import takewhile
 import numpy as np
 
 from seqcls.cancellation import check_each
-from seqcls.config import PARTS, NetworkConfig, RunConfig
+from seqcls.config import STRING_PARTS, NetworkConfig, RunConfig
 from seqcls.errors import SeqclsError
 from seqcls.interpretability.wording import percent
 from seqcls.overlap import UNLIMITED, Effort, Overlap, overlap
@@ -27,12 +27,13 @@ LEAST_NAMED, MOST_NAMED = 0.05, 4
 MOST_UNPAIRED = 8
 """Lengths without border pairs that are named; the shortest ones."""
 
-LEAST_SAID = 0.6
+LEAST_MAJORITY_SHARE = 0.6
 """The share of longer test strings from which on the majority answer by length is said."""
 
 MOST_TOKENS = 2**22
 """Tokens of the tests that are drawn for it."""
 
+# Fields that decide no string: configurations that differ only in these share a test.
 _NOT_OF_STRINGS = set(NetworkConfig.model_fields) - {"num_letters"} | {
     *("learning_rate", "final_learning_rate_factor", "learning_rate_schedule"),
     *("learning_rate_interval", "warm_up_steps", "weight_decay", "decay", "gradient_clip"),
@@ -62,16 +63,19 @@ def trained_on(
     if len(distinct) > MOST_TESTS:
         return None
     problems = [x for x in _problems(distinct) if not x.config.imported]
-    asked = {(x.train, x.test, x.config.max_num_epochs): x for x in problems}
+    # With the epochs, since a longer training draws more strings.
+    pairs = {(x.train, x.test, x.config.max_num_epochs): x for x in problems}
     found = []
     # Of a test that cannot be drawn, others say what is wrong.
     with suppress(SeqclsError):
-        found = [(x, overlap(x, effort, epochs)) for x in check_each(asked.values())]
+        found = [(x, overlap(x, effort, epochs)) for x in check_each(pairs.values())]
     if not found:
         return None
-    said = _of_one(*found[0], epochs) if len(found) == 1 else _of_several([x for _, x in found])
+    sentence = _of_one(*found[0], epochs) if len(found) == 1 else _of_several([x for _, x in found])
     return " ".join(
-        filter(None, (said, without_pairs(distinct), majority(distinct), contradictions(distinct)))
+        filter(
+            None, (sentence, without_pairs(distinct), majority(distinct), contradictions(distinct))
+        )
     )
 
 
@@ -108,6 +112,7 @@ def _of_one(problem: Problem, found: Overlap | None, epochs: int | None) -> str:
     if not found.is_exact:
         where += f" (the first {count(found.seen, 'epoch')} searched)"
     shares = {length: known / tested for length, (tested, known) in found.by_length.items()}
+    # Short lengths that are trained on completely are said as one: all of up to length 4.
     whole = list(takewhile(lambda length: shares[length] == 1, shares))
     named = [x for x, share in shares.items() if share >= LEAST_NAMED and x not in whole]
     lengths = [f"all of up to length {whole[-1]}"] if whole else []
@@ -156,32 +161,37 @@ def majority(configs: Iterable[RunConfig]) -> str:
     """What the majority answer by length is right on beyond the trained lengths, and where that
     comes from, in a sentence; or nothing.
     """
-    asked = {(x.train, x.test): x for x in _problems(configs) if not x.is_imported}
+    pairs = {(x.train, x.test): x for x in _problems(configs) if not x.is_imported}
     shares: list[tuple[float, float, float]] = []
+    # The budget is for all tests together, so that many take no longer than one.
     left, looked_at = MOST_TOKENS, list[Problem]()
-    for problem in asked.values():
+    for problem in pairs.values():
         tokens = problem.test.epoch_size * max(1, problem.test.lengths[-1])
         if tokens <= left:
             left -= tokens
             looked_at.append(problem)
             with suppress(SeqclsError):
                 shares += _majority_of(problem)
-    if not shares or max(shares)[0] < LEAST_SAID:
+    if not shares or max(shares)[0] < LEAST_MAJORITY_SHARE:
         return ""
-    said = "The more frequent answer of each length"
-    if len(asked) > 1:
+    sentence = "The more frequent answer of each length"
+    if len(pairs) > 1:
         ends = " to ".join(dict.fromkeys(f"{x[0]:.0%}" for x in (min(shares), max(shares))))
-        tests = f", in {len(looked_at):,} of {count(len(asked), 'test set')}"
-        where = "" if len(looked_at) == len(asked) else tests
-        return f"{said} is right on {ends} of longer test strings{where}."
+        tests = f", in {len(looked_at):,} of {count(len(pairs), 'test set')}"
+        where = "" if len(looked_at) == len(pairs) else tests
+        return f"{sentence} is right on {ends} of longer test strings{where}."
     (share, constant, short), problem = shares[0], looked_at[0]
+    # One answer to all that is about as good is the simpler thing to say.
     if abs(constant) > share - 0.01:
-        said = f"Always answering {'yes' if constant > 0 else 'no'}"
-    said += f" is right on {share:.0%} of longer test strings"
-    if constant < LEAST_SAID or getattr(problem.test, "negative_lengths", None) != "redrawn":
-        return f"{said}."
+        sentence = f"Always answering {'yes' if constant > 0 else 'no'}"
+    sentence += f" is right on {share:.0%} of longer test strings"
+    if (
+        constant < LEAST_MAJORITY_SHARE
+        or getattr(problem.test, "negative_lengths", None) != "redrawn"
+    ):
+        return f"{sentence}."
     return (
-        f"{said}: {short:.0%} of negatives have {problem.trained_lengths[-1]} tokens or fewer. "
+        f"{sentence}: {short:.0%} of negatives have {problem.trained_lengths[-1]} tokens or fewer. "
         'negative_lengths = "uniform" spreads them over all lengths.'
     )
 
@@ -207,18 +217,19 @@ def _majority_of(problem: Problem) -> list[tuple[float, float, float]]:
 
 def contradictions(configs: Iterable[RunConfig]) -> str:
     """Which files have rows that contradict others, in sentences; none where none has."""
-    said = []
+    sentences = []
+    # A dict keeps the order of configurations, which a set would not.
     for digest in {config.dataset: None for config in configs if config.dataset}:
         with suppress(SeqclsError):
             content = dataset_of(digest)
             if isinstance(content, Dataset) and (wrong := content.contradictions[1]):
-                said.append(
+                sentences.append(
                     f"In {content.name} {count(int(content.contradicted.sum()), 'row')} contradict "
                     "others of the same string (seqcls data lists them), and are trained on but "
                     f"not tested; a perfect model could be right on "
                     f"{percent(1 - wrong / len(content), 1)} of all {len(content):,}."
                 )
-    return " ".join(dict.fromkeys(said))
+    return " ".join(dict.fromkeys(sentences))
 
 
 def without_pairs(configs: Iterable[RunConfig]) -> str:
@@ -241,10 +252,14 @@ def near_obstacle(problem: Problem) -> str | None:
     Raises:
         SeqclsError: a task from outside fails.
     """
-    samplers = map(problem.sampler, ("test",) if problem.is_imported else PARTS)
-    asked = [x for x in samplers if isinstance(x, BalancedStrings) and x.negatives == "near"]
+    samplers = map(problem.sampler, ("test",) if problem.is_imported else STRING_PARTS)
+    near_samplers = [
+        x for x in samplers if isinstance(x, BalancedStrings) and x.negatives == "near"
+    ]
     with TASKS.wrap_errors(problem.config.task):
-        return next((said for x in asked if (said := x.near_obstacle) is not None), None)
+        return next(
+            (obstacle for x in near_samplers if (obstacle := x.near_obstacle) is not None), None
+        )
 
 
 def without_near(configs: Iterable[RunConfig]) -> str:
@@ -252,7 +267,7 @@ def without_near(configs: Iterable[RunConfig]) -> str:
     reasons = dict[str, None]()
     for problem in _problems(configs):
         with suppress(SeqclsError):
-            if (said := near_obstacle(problem)) is not None:
-                reasons[f"{problem.config.task}: {said}"] = None
+            if (obstacle := near_obstacle(problem)) is not None:
+                reasons[f"{problem.config.task}: {obstacle}"] = None
     more = f" (and {len(reasons) - 1:,} more)" if len(reasons) > 1 else ""
     return f"{next(iter(reasons))}{more}." if reasons else ""

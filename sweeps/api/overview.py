@@ -81,6 +81,7 @@ def model(store: Store, run_id: int, selection: Selection | None = None) -> pd.D
         selection: says what fails and what has learned, if not as is usual.
     """
     chosen = selection or Selection()
+    # The run is shown wherever it belongs: only the thresholds of the selection apply.
     of_run = replace(
         chosen, sweeps=(), without=(), model_seeds=(), config_ids=None, run_ids=(run_id,)
     )
@@ -99,13 +100,13 @@ def _for_pages(store: Store, found: pd.DataFrame, also: Sequence[str] = ()) -> p
         shortest = frames.shortest_tested(connection, set(found["config_id"].tolist()))
     least = found["config_id"].map(shortest).fillna(-1)
     solved = found["solved_length"]
-    says = (found["wrong"] > 0) & (found["outcome"] != Outcome.NOT_LEARNED)
+    errs = (found["wrong"] > 0) & (found["outcome"] != Outcome.NOT_LEARNED)
     shown = (
         frames.whole(found)
         .assign(
             solved_length=solved_or_none(solved, least),
             # The length that is stored is one less than that of the shortest errors.
-            first_wrong_length=(solved + 1).where(says),
+            first_wrong_length=(solved + 1).where(errs),
             **{name: found[name].astype("int64") for name in ("failing", "picked")},
             learned=found["learned"].astype("Int64"),
         )
@@ -133,6 +134,7 @@ def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.Dat
         scores = length_frame(connection, run_ids)
     scores["first_length"] = first_lengths(scores["length"].to_numpy(), width)
     groups = scores.groupby(["run_id", "first_length"])[list(LENGTH_COUNTS)]
+    # With min_count, counts that are missing stay missing and do not become 0.
     scores = with_outputs(groups.sum(min_count=1).reset_index())
     scores.insert(2, "last_length", last_lengths(scores["first_length"], width))
     return scores
@@ -148,12 +150,12 @@ def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:
     query = stored.where(Checkpoint.run_id == run_id).order_by(Checkpoint.epoch)
     with store.read() as connection:
         rows = connection.execute(query).all()
-    kept = rows[0].best_epoch if rows else None
-    if kept is None and (reason := why_no_weights(run_config(store, run_id))) is not None:
+    best = rows[0].best_epoch if rows else None
+    if best is None and (reason := why_no_weights(run_config(store, run_id))) is not None:
         raise UnknownRunError(f"run {run_id}: {reason}")
-    if kept is None:
+    if best is None:
         raise UnknownRunError(f"the weights of run {run_id} are not stored")
-    return (*(row.epoch for row in rows if row.epoch != kept), kept)
+    return (*(row.epoch for row in rows if row.epoch != best), best)
 
 
 def members_revision(store: Store) -> int:
@@ -201,6 +203,7 @@ def one_moment(store: Store) -> Iterator[None]:
     db = held.enter_context(store.read())
     is_file = db.dialect.name == "sqlite"
     if is_file and db.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
+        # Each read within the block opens a moment of its own then.
         held.close()
     try:
         yield

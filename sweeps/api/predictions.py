@@ -17,7 +17,7 @@ import numpy as np
 from seqcls.errors import ConfigError, DatasetError, InvalidStringError
 from seqcls.evaluation import DistinctStrings, distinct_test_strings, evaluation_of
 from seqcls.kinds import kind_name
-from seqcls.kinds.base import Answers, of_one_width
+from seqcls.kinds.base import Answers, pad_to_one_width
 from seqcls.kinds.transduction import OutputAnswers, WrongOutput, letter_rows
 from seqcls.problem import Problem
 from seqcls.results import Evaluation
@@ -34,7 +34,7 @@ from sweeps.datasets.texts import written_list
 UNWRITABLE = "\N{REPLACEMENT CHARACTER}"
 """Stands for a token that no text can have."""
 
-SHOWN = 5
+NAMED_STRINGS = 5
 """Strings that are named at most where several are missing."""
 
 _AROUND = re.compile("^[\\s\0\ufeff\u200b-\u200f\u2060]+|[\\s\0\ufeff\u200b-\u200f\u2060]+$")
@@ -82,6 +82,7 @@ class TestedStrings:
             if splits is not None:
                 tested = splits == SPLITS.index("test")
             keys = list(_keys(content.strings))
+            # Strings that are asked win over contradicted rows with the same letters.
             self.rows = {**{keys[x]: -1 for x in np.flatnonzero(tested & against)}, **self.rows}
             if content.ids is not None:
                 self.rows_of_ids = {
@@ -117,6 +118,7 @@ class TestedStrings:
                 listed = self._items(listed)
                 yield self._plain(text := self._text_of(listed), column)
                 yield listed
+        # The notation comes after plain readings, since its signs may be tokens.
         if any(sign in text for sign in NOTATION):
             text = text if separator else "".join(text.split())
             extended = self.tokenizer.with_tokens_of(text)
@@ -217,6 +219,7 @@ def _whole(value: Any) -> Any:
     """
     if not isinstance(value, float) or not value.is_integer():
         return value
+    # Beyond 2**53 not every whole number is a double.
     if abs(value) > 2**53:
         raise DatasetError(f"{value!r}: a float has no more than 15 digits; give text")
     return int(value)
@@ -249,7 +252,7 @@ def evaluate_predictions(strings: TestedStrings, given: Predictions) -> Evaluati
     are_floats = all(isinstance(x, str) and _FLOAT.fullmatch(x) for x in outputs) and not any(
         "." in token for token in strings.problem.task.alphabet
     )
-    places: dict[Hashable, str] = {}
+    seen_at: dict[Hashable, str] = {}
     by_row: dict[int, tuple[Prediction, Any, float]] = {}
     for prediction in given.rows:
         place, string, answer, _ = prediction
@@ -258,24 +261,26 @@ def evaluate_predictions(strings: TestedStrings, given: Predictions) -> Evaluati
             is_float = outputs and are_floats and not is_missing(answer)
             made = strings.answer(float(answer) if is_float else answer)
             row, score = rows[key], _score(prediction.score)
+            # Contradicted strings may have predictions, which count for nothing.
             if row < 0:
                 continue
-            if (before := places.setdefault(key, place)) != place:
+            if (before := seen_at.setdefault(key, place)) != place:
                 raise DatasetError(f"the string of {before} again; keep one of them")
             # Several ids may be those of one string.
             if row in by_row and by_row[row][1] != made:
                 other = by_row[row][0].place
                 raise DatasetError(f"the string of {other} again, with another prediction")
         by_row[row] = prediction, made, score
-    wanted = [key for key, row in rows.items() if row >= 0]
-    if missing := [key for key in wanted if key not in places]:
+    required = [key for key, row in rows.items() if row >= 0]
+    if missing := [key for key in required if key not in seen_at]:
         texts = strings.test.texts
-        shown = [repr(x if given.by_id else texts[rows[x]])[:60] for x in missing[:SHOWN]]
-        more = f" and {len(missing) - SHOWN:,} more" if len(missing) > SHOWN else ""
+        shown = [repr(x if given.by_id else texts[rows[x]])[:60] for x in missing[:NAMED_STRINGS]]
+        more = f" and {len(missing) - NAMED_STRINGS:,} more" if len(missing) > NAMED_STRINGS else ""
         raise DatasetError(
-            f"no prediction for {len(missing):,} of {count(len(wanted), 'test string')}: "
+            f"no prediction for {len(missing):,} of {count(len(required), 'test string')}: "
             f"{', '.join(shown)}{more}"
         )
+    # In the order of the test strings, whatever that of the file is.
     predictions, answers, scores = zip(*(by_row[row] for row in sorted(by_row)), strict=True)
     if not strings.are_outputs:
         made_of = _labels(strings.test, np.array(answers, dtype=bool), np.array(scores))
@@ -300,6 +305,7 @@ def _labels(test: DistinctStrings, answers: np.ndarray, scores: np.ndarray) -> A
         ):
             is_low = ((least <= no) & (no <= half)).all()
             why = f"lie {scale}" if is_low and ((half <= yes) & (yes <= most)).all() else why
+        # Scores that are greater for 0 than for 1 are those of the other answer.
         if len(yes) and len(no) and yes.max() < no.min():
             why = "of strings predicted 0 are above all of those predicted 1"
     if why:
@@ -347,6 +353,7 @@ def _check_spelling(
         f", as {len(otherwise):,} of {len(targets):,} outputs, is right but for zeros in front, "
         "capitals, or signs and markers of ends that no token has"
     )
+    # One other spelling is an error of the model; many are a habit of the file.
     if len(otherwise) <= max(1, right):
         written = {token for answer in answers for token in answer}
         if not written or not written.isdisjoint(alphabet):
@@ -384,8 +391,9 @@ def _evaluate_outputs(
         for row, (output, target) in enumerate(zip(letters, _targets(test), strict=True))
         if output != target
     }
+    # Tokens beyond the alphabet have numbers that fit no byte; another wrong letter serves.
     narrow = letter_rows([[min(x, NO_LETTER - 1) for x in output] for output in letters])
-    expected, predicted = of_one_width(test.targets, narrow)
+    expected, predicted = pad_to_one_width(test.targets, narrow)
     every = np.ones(len(outputs), dtype=bool)
     # What would have been written at the target's length is known of right outputs alone.
     right = np.array([row not in errors for row in range(len(outputs))], dtype=bool)

@@ -22,6 +22,7 @@ ANY_WORDS = Words(
 def words_of(*configs: RunConfig) -> Words:
     """What errors are called; as those of languages where no task's kind is known here."""
     known = {resolve(config).kind.words for config in configs if obstacle_of(config) is None}
+    # Words for one kind of answer would be wrong for the other.
     return ANY_WORDS if len(known) > 1 else next(iter(known), MISCLASSIFIED)
 
 
@@ -55,14 +56,14 @@ def describe_proofs(runs: pd.DataFrame, configs: Mapping[int, RunConfig]) -> lis
     """
     if "every_length" not in runs:
         return [""] * len(runs)
-    said = []
+    texts = []
     for config_id, result, string in runs[["config_id", "every_length", "refuted_by"]].to_numpy():
         refuted = ""
         if isinstance(string, str):
             shown = display_of(configs[config_id])(string) if config_id in configs else string
             refuted = f" by {shown or 'the empty string'}"
-        said.append(f"{result}{refuted}" if isinstance(result, str) else "")
-    return said
+        texts.append(f"{result}{refuted}" if isinstance(result, str) else "")
+    return texts
 
 
 def border_sentence(accuracies: pd.DataFrame) -> str:
@@ -76,5 +77,5 @@ def border_sentence(accuracies: pd.DataFrame) -> str:
     accuracy, words = "Median accuracy", BORDER_MEDIANS
     if len(accuracies) == 1:
         accuracy, words = "Accuracy", BORDER_SHARES
-    said = [f"{words[str(name)]} {percent(x, 1)}" for name, x in medians.items()]
-    return f"{accuracy}: {'; '.join(said)}." if said else ""
+    parts = [f"{words[str(name)]} {percent(x, 1)}" for name, x in medians.items()]
+    return f"{accuracy}: {'; '.join(parts)}." if parts else ""

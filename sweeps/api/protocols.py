@@ -8,8 +8,8 @@ import pandas as pd
 from seqcls.config import (
     ANY_SAMPLER,
     AS_TRAINED,
-    PARTS,
     REPORT_SAMPLER,
+    STRING_PARTS,
     RunConfig,
 )
 from seqcls.curricula import stages_of
@@ -26,7 +26,7 @@ from sweeps.store.reads import queries
 from sweeps.store.reads.overview import dataset_names
 from sweeps.store.reads.selection import Selection
 
-DIGITS = 16
+DIGEST_DIGITS = 16
 """How many of a digest's are said."""
 
 
@@ -53,7 +53,7 @@ def protocols(store: Store, config_id: int, run_ids: Sequence[int]) -> list[str]
     problem, digest = resolve(config), queries.test_digest(store, config_id)
     rows: list[dict[str, Any]] = rows_of(queries.runs(store, Selection(run_ids=tuple(run_ids))))
     of_runs = [" ".join(of_run(problem, row, digest)) for row in rows]
-    file = dataset_names(store).get(config.dataset, config.dataset[:DIGITS])
+    file = dataset_names(store).get(config.dataset, config.dataset[:DIGEST_DIGITS])
     return [*_of_configuration(problem, file), *filter(None, of_runs)]
 
 
@@ -67,8 +67,9 @@ def _of_configuration(problem: Problem, file: str) -> list[str]:
     config = problem.config
     task = f"Task: {problem.task.describe()}"
     if file:
-        task += f" File: {file} (digest {config.dataset[:DIGITS]})."
+        task += f" File: {file} (digest {config.dataset[:DIGEST_DIGITS]})."
     tested = f"Tested on {_strings(problem, 'test', file)}."
+    # A model trained elsewhere has no optimizer or budget that is known here.
     if foreign := unfold(dict(config)):
         model = foreign.pop(MODEL)
         known = ", ".join(f"{x.removeprefix(PREFIX)}={y}" for x, y in foreign.items())
@@ -77,10 +78,10 @@ def _of_configuration(problem: Problem, file: str) -> list[str]:
             strings = f", on strings of up to {problem.trained_lengths[-1]} tokens"
         elsewhere = f"Trained elsewhere as {model}{f' ({known})' * bool(known)}{strings}."
         return [task, elsewhere, tested]
-    last, asked = problem.train.lengths[-1], problem.validation.lengths[-1]
+    last, last_validated = problem.train.lengths[-1], problem.validation.lengths[-1]
     longer = (
-        f" They are longer than those trained on ({asked} tokens against {last}): the loss by "
-        "which an epoch is kept is also of strings beyond trained lengths."
+        f" They are longer than those trained on ({last_validated} tokens against {last}): the "
+        "loss by which an epoch is kept is also of strings beyond trained lengths."
     )
     batches = f"in batches of {problem.train.batch_size:,}"
     beam = f"beam search of width {config.beam_width}"
@@ -90,7 +91,7 @@ def _of_configuration(problem: Problem, file: str) -> list[str]:
         f"Trained on {_strings(problem, 'train', file)}, {batches}.",
         _optimizer(config),
         _budget(problem),
-        f"Validated on {_strings(problem, 'validation', file)}.{longer * (asked > last)}",
+        f"Validated on {_strings(problem, 'validation', file)}.{longer * (last_validated > last)}",
         tested,
         # Other answers are given at once.
         *([f"Outputs are written by {decoding}."] if problem.writes else []),
@@ -140,8 +141,8 @@ def _describe_balance(problem: Problem, part: str) -> str:
             "a quarter positive and a quarter negative, uniform, and half in pairs at edit "
             "distance 1, one in the language and one outside"
         )
-    asked = config.test_negatives if part == "test" else AS_TRAINED
-    negatives = config.negatives if asked == AS_TRAINED else asked
+    choice = config.test_negatives if part == "test" else AS_TRAINED
+    negatives = config.negatives if choice == AS_TRAINED else choice
     if negatives == "near" and isinstance(sampler, BalancedStrings) and sampler.near_obstacle:
         negatives = "mixed, as the language has no near ones"
     lengths = "drawn again length and all while positive"
@@ -158,7 +159,7 @@ def _describe_file(problem: Problem, part: str, file: str) -> str:
     if part != "train" and content is not None and content.contradicted.any():
         left_out = "; without rows that contradict others"
     splits = None if content is None else content.splits
-    if splits is not None and (splits == PARTS.index(part)).any():
+    if splits is not None and (splits == STRING_PARTS.index(part)).any():
         return f"the split {part} of {file}{left_out}"
     if part == "train":
         return f"the other strings of {file}"
@@ -208,26 +209,28 @@ def _budget(problem: Problem) -> str:
         by=", or ",
     )
     steps = count(epochs * steps_of_epoch(problem), "step")
-    said = f"Training ends after {count(epochs, 'epoch')} ({steps}) at the latest"
-    return f"{said}{f', or earlier: {earlier}' * bool(earlier)}."
+    sentence = f"Training ends after {count(epochs, 'epoch')} ({steps}) at the latest"
+    return f"{sentence}{f', or earlier: {earlier}' * bool(earlier)}."
 
 
 def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) -> list[str]:
     """What came of one seed: the epoch kept, its test, its digests."""
-    config, words, said = problem.config, problem.kind.words, []
+    config, words, sentences = problem.config, problem.kind.words, []
     if epochs := row["epochs"]:
-        kept = "" if config.imported or not row["best_epoch"] else _describe_kept(problem, row)
+        kept_epoch = (
+            "" if config.imported or not row["best_epoch"] else _describe_kept(problem, row)
+        )
         size = row["num_parameters"]
         of_size = "" if pd.isna(size) else f", {count(int(size), 'parameter')},"
-        trained = f"was trained for {count(epochs, 'epoch')}{kept}"
-        said.append(f"Seed {row['model_seed']}{of_size} {trained}.")
+        trained = f"was trained for {count(epochs, 'epoch')}{kept_epoch}"
+        sentences.append(f"Seed {row['model_seed']}{of_size} {trained}.")
     if row["tested"] is None:
-        return said
+        return sentences
     judged, digest = "", f" (digest {_digits(test_digest)})" if test_digest else ""
     if row["tested_within"]:
         strings = f"{row['tested_within']:,} {words.plural(row['within_from'])}"
         judged = f"; on trained lengths it is judged by {strings}"
-    said.append(f"It answered {row['tested']:,} {words.plural('test')}{digest}{judged}.")
+    sentences.append(f"It answered {row['tested']:,} {words.plural('test')}{digest}{judged}.")
     if row["finished_at"]:
         how = f"Trained by the engine {row['engine']}"
         if config.imported:
@@ -237,8 +240,8 @@ def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) ->
         results = f"digest of its results {_digits(row['digest'] or '')}"
         packages = f"packages {config.plugins}"
         parts = (True, when), (row["digest"], results), (config.plugins, packages)
-        said.append(f"{_join(*parts, by='; ')}.")
-    return said
+        sentences.append(f"{_join(*parts, by='; ')}.")
+    return sentences
 
 
 def _describe_kept(problem: Problem, row: Mapping[str, Any]) -> str:
@@ -256,4 +259,4 @@ def _describe_kept(problem: Problem, row: Mapping[str, Any]) -> str:
 
 
 def _digits(digest: str) -> str:
-    return digest.rpartition(":")[2][:DIGITS]
+    return digest.rpartition(":")[2][:DIGEST_DIGITS]

@@ -64,6 +64,7 @@ def prove(
     budget = within(ProofBudget(), seconds=seconds, regions=regions)
     before = stored_proof(store, opened, epoch, learned=learned)
     if before is not None and not again:
+        # What was not decided is tried anew only with more time or more regions.
         larger = budget.seconds > before.budget.seconds or budget.regions > before.budget.regions
         if before.outcome != "not decided" or not larger:
             return before
@@ -88,6 +89,7 @@ def stored_proof(
     if not _is_kept(store, opened, epoch):
         return None
     record = explained.proof(store, cast(int, opened.run), of_language=not learned)
+    # A proof holds for these weights alone.
     if record is None or record.weights != digest(opened.weights):
         return None
     return _proof_of(record, opened)
@@ -121,7 +123,7 @@ def _record_of(proof: "Proof", opened: TrainedModel) -> ProofRecord:
     }
     if string is not None:
         # The column says what is not right; that there is no answer stands in the details.
-        details["unanswered"] = proof.said is None
+        details["unanswered"] = proof.predicted is None
     made = proof.certificate
     return ProofRecord(
         of_language=int(proof.of_language),
@@ -130,10 +132,11 @@ def _record_of(proof: "Proof", opened: TrainedModel) -> ProofRecord:
         regions=proof.regions,
         seconds=proof.seconds,
         string=string,
-        said=None if string is None else int(not proof.wanted),
+        said=None if string is None else int(not proof.target),
         details=json.dumps(with_nulls(details), ensure_ascii=False, separators=(",", ":")),
         weights=digest(opened.weights),
         version=__version__,
+        # Compressed as far as zlib can: it is written once, and copied with every database.
         certificate=None if made is None else zlib.compress(to_text(made).encode(), 9),
     )
 
@@ -159,8 +162,8 @@ def _proof_of(record: ProofRecord, opened: TrainedModel) -> "Proof | None":
         budget=ProofBudget(**details["budget"]),
         certificate=certificate,
         string=record.string,
-        said=None if record.said is None or details.get("unanswered") else bool(record.said),
-        wanted=record.said == 0,
-        attempts=tuple(Attempt(**each) for each in details["attempts"]),
+        predicted=None if record.said is None or details.get("unanswered") else bool(record.said),
+        target=record.said == 0,
+        attempts=tuple(Attempt(**attempt) for attempt in details["attempts"]),
         seconds=record.seconds,
     )

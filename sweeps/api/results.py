@@ -77,9 +77,9 @@ def stored_runs(
     selection = selection_of(store, sweeps, conditions=of_configs, **settings, **chosen)
     frame = with_shortcuts(store, _with_predictions(queries.runs(store, selection)))
     frame = with_border(store, frame, selection)
-    for name, value, said in results:
+    for name, value, source in results:
         # Of no row, it is no mask of rows before it is one of booleans.
-        frame = frame[_has_value(frame, name, value, said).astype(bool)]
+        frame = frame[_has_value(frame, name, value, source).astype(bool)]
     refuse_no_value(frame, conditions)
     return frame.reset_index(drop=True)
 
@@ -89,42 +89,44 @@ def _plain(value: Any) -> Any:
 
 
 def _has_value(
-    frame: pd.DataFrame, name: str, value: Any, said: str | Parameter
+    frame: pd.DataFrame, name: str, value: Any, source: str | Parameter
 ) -> "pd.Series[bool]":
     """Which runs have this value in a column of results."""
     if name not in frame:
         columns = [*frame.columns, *default_fields()]
-        raise ConfigError(said, f": {nearest(name, list(dict.fromkeys(map(str, columns))))}")
+        raise ConfigError(source, f": {nearest(name, list(dict.fromkeys(map(str, columns))))}")
     if name == "sweeps":
-        wanted = value.text if isinstance(value, WrittenValue) else value
-        named = {wanted} if isinstance(wanted, str) else set(wanted)
+        requested = value.text if isinstance(value, WrittenValue) else value
+        named = {requested} if isinstance(requested, str) else set(requested)
         # As the table writes them where there are several, too.
-        return frame[name].map(lambda each: bool(named & {*each, ", ".join(each)})).astype(bool)
+        return frame[name].map(lambda names: bool(named & {*names, ", ".join(names)})).astype(bool)
     if not isinstance(value, WrittenValue):
-        return frame[name].map(lambda each: is_value(each, _plain(value))).astype(bool)
+        return frame[name].map(lambda cell: is_value(cell, _plain(value))).astype(bool)
     if not pd.api.types.is_numeric_dtype(frame[name]):
-        return frame[name].map(lambda each: not pd.isna(each) and str(each) == value.text)
+        return frame[name].map(lambda cell: not pd.isna(cell) and str(cell) == value.text)
     try:
         number = float(value.text.removesuffix("%"))
+        # Whole where it is written so, since a float rounds seeds beyond 2**53.
         with suppress(ValueError):
             number = int(value.text)
     except ValueError:
-        raise ConfigError(said, f": expected a number, as in {name}=0") from None
+        raise ConfigError(source, f": expected a number, as in {name}=0") from None
     if value.text.endswith("%"):
         # As tables round it, with zeros at its end or without.
         return frame[name].map(
-            lambda each: not pd.isna(each) and float(percent(each).removesuffix("%")) == number
+            lambda cell: not pd.isna(cell) and float(percent(cell).removesuffix("%")) == number
         )
-    return frame[name].map(lambda each: not pd.isna(each) and each == number)
+    return frame[name].map(lambda cell: not pd.isna(cell) and cell == number)
 
 
 def _with_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     """Runs with what theory says of each configuration: `predicted`, and `counting`."""
+    # What theory says depends on the configuration alone.
     rows = frame.drop_duplicates("config_id").to_dict("records")
     fields = [{str(name): value for name, value in row.items()} for row in rows]
-    said = {row["config_id"]: theory_of(row) for row in fields}
-    predicted = {x: theory.first.verdict for x, theory in said.items()}
-    levels = {x: y.name for x, theory in said.items() if (y := theory.language.counting)}
+    predictions = {row["config_id"]: theory_of(row) for row in fields}
+    predicted = {x: theory.first.verdict for x, theory in predictions.items()}
+    levels = {x: y.name for x, theory in predictions.items() if (y := theory.language.counting)}
     of_runs = frame["config_id"]
     return frame.assign(
         predicted=of_runs.map(predicted).astype(object),
@@ -175,6 +177,7 @@ def runs(
     chosen: dict[str, Any] = {"model_seeds": model_seeds, "failing": failing, "outcome": outcome}
     chosen |= {"learned_at": learned_at, "below": below, "fields": fields}
     frame = stored_runs(store, [] if sweep is None else as_list(sweep), **chosen)
+    # Without a format, pandas takes that of the first row and refuses any other.
     frame["finished_at"] = pd.to_datetime(frame["finished_at"], utc=True, format="ISO8601")
     first = [*FIRST, *differing_fields(frame)]
     return frame[[*first, *(name for name in frame if name not in first)]]
@@ -187,6 +190,7 @@ Runs = int | str | Iterable[int | str]
 def _run_ids(store: Store, runs: Runs) -> list[int]:
     return [
         int(run)
+        # NumPy's whole numbers are Integral too, and so is True, which would be run 1.
         if isinstance(run, numbers.Integral) and not isinstance(run, bool)
         else queries.find_run(store, run)
         for run in as_list(runs)
@@ -259,6 +263,7 @@ def causes(store: Store, sweep: str, sample: int = SAMPLE, **chosen: Any) -> pd.
     Raises:
         UnknownRunError: there is no such sweep.
     """
+    # Runs that are right on their test have no errors to attribute.
     selection = selection_of(store, (sweep,), **{**chosen, "failing": True})
     ids = [int(run_id) for run_id in queries.runs(store, selection)["id"]]
     if ids:
@@ -313,8 +318,11 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
     named = as_list(runs)
     if not named:
         return explained.sensitivity(store)
-    ids = list(dict.fromkeys(run_id for each in named for run_id in _finished_runs(store, each)))
+    ids = list(
+        dict.fromkeys(run_id for reference in named for run_id in _finished_runs(store, reference))
+    )
     for run_id in ids:
+        # All are looked at before the first is trained again.
         if reason := queries.why_no_weights(queries.run_config(store, run_id)):
             raise ConfigError(f"run {run_id} cannot be trained again: {reason}")
     known = explained.perturbations(store, ids).groupby("run_id").size()

@@ -36,12 +36,13 @@ def config_named(store: Store, reference: str) -> int:
     """
     found: dict[str, int] = {}
     refused: list[UnknownRunError | ConfigError] = []
+    # The longest first: a sweep may be called a:b beside one that is called a.
     names = sorted(sweep_queries.sweeps_that_begin(store, reference), key=len, reverse=True)
     for name in names:
         conditions = reference[len(name) + 1 :]
         try:
-            said = f"the sweep {name!r}" if not conditions else f"{conditions} of {name!r}"
-            found[said] = _config_of_sweep(store, reference, name, conditions)
+            meaning = f"the sweep {name!r}" if not conditions else f"{conditions} of {name!r}"
+            found[meaning] = _config_of_sweep(store, reference, name, conditions)
         except (UnknownRunError, ConfigError) as error:
             refused.append(error)
     if (called := queries.config_called(store, reference)) is not None:
@@ -64,6 +65,7 @@ def config_named(store: Store, reference: str) -> int:
         )
     if not names and "/" not in reference and not reference.isdecimal():
         sweep_queries.find_sweep(store, reference.partition(":")[0])
+    # The first refusal is of the longest sweep name, which was most likely meant.
     raise refused[0]
 
 
@@ -71,9 +73,11 @@ def _config_of_sweep(store: Store, reference: str, sweep: str, conditions: str) 
     """The only configuration of a sweep that has these values, `hidden_size=16,positions=none`."""
     ids = queries.config_ids_of_sweep(store, sweep_queries.find_sweep(store, sweep))
     known = {x: fields_known(config) for x, config in queries.configs(store, ids).items()}
+    # Foreign models have settings of any name, which only the stored ones tell.
     names = {name for fields in known.values() for name in fields}
     alike = _with_values(known, conditions, sorted(names, key=len, reverse=True))
     if not alike:
+        # A comma is part of a value unless another FIELD= follows.
         for part in re.split(r",(?=[^,=]+=)", conditions.rstrip(",")):
             condition(part, f"{reference!r}: {part}", names)
         raise UnknownRunError(f"{reference!r}: no run of sweep {sweep!r} has these values")
@@ -163,21 +167,22 @@ def selection_of(
     seeds = [x.item() if isinstance(x, np.generic) else x for x in given]
     for seed in seeds:
         check_model_seed(seed)
+    # Reading all foreign configurations is worth it only where a condition may name one.
     foreign = queries.foreign_settings(store) if conditions else ()
-    wanted: list[tuple[str, Any]] = []
+    required: list[tuple[str, Any]] = []
     for text in conditions:
-        said = Parameter("conditions", text)
-        name, value = condition(text, said, foreign)
-        if any(x == name and y != value for x, y in (*wanted, *fields.items())):
-            raise ConfigError(said, f": {name} has another value before; leave one of them out")
-        wanted.append((name, value))
+        source = Parameter("conditions", text)
+        name, value = condition(text, source, foreign)
+        if any(x == name and y != value for x, y in (*required, *fields.items())):
+            raise ConfigError(source, f": {name} has another value before; leave one of them out")
+        required.append((name, value))
     for name, value in fields.items():
         if not is_setting(name):
             raise ConfigError(f"{name}={value!r:.60}: {nearest(name, list(default_fields()))}")
-        wanted.append((name, checked_value(name, value)))
+        required.append((name, checked_value(name, value)))
     alike: Configs | None = None
-    if wanted:
-        alike = queries.with_values(queries.configs(store), wanted)
+    if required:
+        alike = queries.with_values(queries.configs(store), required)
         refuse_no_value(alike, conditions)
     return Selection(
         tuple(sweeps),
@@ -191,7 +196,7 @@ def selection_of(
 
 
 def _outcome(text: Any) -> Outcome:
-    known = [each.value for each in Outcome]
+    known = [outcome.value for outcome in Outcome]
     if text not in known:
         raise ConfigError(Parameter("outcome", text), f": {nearest(str(text), known)}")
     return Outcome(text)
@@ -246,11 +251,11 @@ def refuse_no_value(found: Sized, conditions: Sequence[str]) -> None:
             )
 
 
-def condition(text: str, said: str | Parameter, foreign: Collection[str] = ()) -> tuple[str, Any]:
+def condition(text: str, source: str | Parameter, foreign: Collection[str] = ()) -> tuple[str, Any]:
     """The field and the value of `hidden_size=16`.
 
     Args:
-        said: where it was written, which messages begin with.
+        source: where it was written, which messages begin with.
         foreign: settings of models trained elsewhere that there are, whose names may have a `=`.
 
     Raises:
@@ -260,30 +265,30 @@ def condition(text: str, said: str | Parameter, foreign: Collection[str] = ()) -
     if name.startswith(PREFIX):
         named = [known for known in foreign if text.startswith(f"{known}=")]
         if not named:
-            raise ConfigError(said, f": no model has {name!r}: {nearest(name, list(foreign))}")
+            raise ConfigError(source, f": no model has {name!r}: {nearest(name, list(foreign))}")
         name = max(named, key=len)
         value = text[len(name) + 1 :]
     elif name not in RunConfig.model_fields:
-        raise ConfigError(said, f": {nearest(name, list(default_fields()))}")
+        raise ConfigError(source, f": {nearest(name, list(default_fields()))}")
     if not equals:
-        raise ConfigError(said, ": expected FIELD=VALUE, as in hidden_size=16")
-    return name, read_setting(name, value, said)
+        raise ConfigError(source, ": expected FIELD=VALUE, as in hidden_size=16")
+    return name, read_setting(name, value, source)
 
 
-def read_setting(field: str, text: str, said: str | Parameter) -> Any:
+def read_setting(field: str, text: str, source: str | Parameter) -> Any:
     """Reads like `value_of`; a setting of models trained elsewhere, of no known type, as written.
 
     Raises:
         ConfigError: the field does not have that value.
     """
-    return WrittenValue(text) if field.startswith(PREFIX) else value_of(field, text, said)
+    return WrittenValue(text) if field.startswith(PREFIX) else value_of(field, text, source)
 
 
-def value_of(field: str, text: str, said: str | Parameter) -> Any:
+def value_of(field: str, text: str, source: str | Parameter) -> Any:
     """A value of a field, from text.
 
     Args:
-        said: where it was written, which messages begin with.
+        source: where it was written, which messages begin with.
 
     Raises:
         ConfigError: the field does not have that value.
@@ -299,7 +304,7 @@ def value_of(field: str, text: str, said: str | Parameter) -> Any:
     try:
         read = TypeAdapter(annotation).validate_strings(text)
         if isinstance(read, float) and not math.isfinite(read):
-            raise ConfigError(said, ": expected a finite number")
+            raise ConfigError(source, ": expected a finite number")
         return read
     except ValidationError as error:
-        raise ConfigError(said, f": {expectation(error.errors()[0])}") from None
+        raise ConfigError(source, f": {expectation(error.errors()[0])}") from None

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from seqcls.cancellation import check_each
-from seqcls.config import AS_TRAINED, PARTS, RunConfig
+from seqcls.config import AS_TRAINED, STRING_PARTS, RunConfig
 from seqcls.errors import ConfigError, Parameter
 from seqcls.evaluation import distinct_test_strings, texts_of
 from seqcls.fields import strings_read
@@ -85,9 +85,10 @@ def distinct_tests(configs: Iterable[RunConfig]) -> list[tuple[RunConfig, dict[s
     distinct: dict[tuple[Any, ...], RunConfig] = {}
     for config in configs:
         problem = resolve(config)
+        # Samplers are equal where they draw the same strings.
         distinct.setdefault((problem.train, problem.test), config)
     tests = list(distinct.values())
-    read = {x for config in tests for part in PARTS for x in strings_read(config, part)}
+    read = {x for config in tests for part in STRING_PARTS for x in strings_read(config, part)}
     varied = [name for name in _find_varied(tests) if name in read - {"task"}]
     return [(config, {name: getattr(config, name) for name in varied}) for config in tests]
 
@@ -96,13 +97,14 @@ def measure_readers(problem: Problem, fields: Mapping[str, Any]) -> TestReached:
     """What each reader reaches on the test of a problem, of these fields."""
     test, found = distinct_test_strings(problem.test).test_set, []
     within = are_within(problem, test.lengths)
-    for each in read_test(problem):
+    for reading in read_test(problem):
         shares: dict[str, float | None] = {"within": None, "beyond": None}
         for name, chosen in (("within", within), ("beyond", ~within)):
+            # A string counts as often as the test has it, as it does for models.
             times = test.occurrences * chosen
-            if each.right is not None and times.any():
-                shares[name] = float((times * each.right).sum() / times.sum())
-        found.append(Reached(each.reader, **shares, reason=each.obstacle))
+            if reading.right is not None and times.any():
+                shares[name] = float((times * reading.right).sum() / times.sum())
+        found.append(Reached(reading.reader, **shares, reason=reading.obstacle))
     return TestReached(problem.config.task, fields, found, *_advise(problem, found))
 
 
@@ -115,7 +117,7 @@ def are_within(problem: Problem, lengths: np.ndarray) -> np.ndarray:
 def _advise(problem: Problem, found: Sequence[Reached]) -> tuple[str | None, dict[str, Any]]:
     """A sentence about the best reader, and the fields that it says to set."""
     is_language, decided = isinstance(problem.task, LanguageTask), decided_by(problem)
-    said = f"this {'language' if is_language else 'task'} is decided by {decided}"
+    decision = f"this {'language' if is_language else 'task'} is decided by {decided}"
     # What counts is beyond trained lengths, where there are others.
     shares = [(x.within if x.beyond is None else x.beyond, x) for x in found]
     share, best = max(shares, key=lambda x: x[0] or 0.0, default=(None, None))
@@ -126,22 +128,23 @@ def _advise(problem: Problem, found: Sequence[Reached]) -> tuple[str | None, dic
         best = next((x for x in found if x.reader == "bigrams"), None)
         share, where = None if best is None else best.within, "within"
     if best is None or (share or 0.0) < TEMPTING:
-        return decided and f"{said[:1].upper()}{said[1:]}", {}
-    told = f"{percent(share or 0.0, 1)} {where} trained lengths can be reached by "
-    told += READERS[best.reader]
+        return decided and f"{decision[:1].upper()}{decision[1:]}", {}
+    advice = f"{percent(share or 0.0, 1)} {where} trained lengths can be reached by "
+    advice += READERS[best.reader]
     if decided is not None:
-        return f"{told}: {said}", {}
+        return f"{advice}: {decision}", {}
     if is_language and problem.unknown_labels is None:
-        told += ", without knowing the language"
+        advice += ", without knowing the language"
     test = problem.test
     if not isinstance(test, BalancedStrings) or test.test_strings != "random":
-        return told, {}
+        return advice, {}
     if test.negatives in ("near", "border") or test.near_obstacle:
-        return told, {}
+        return advice, {}
+    # A test that names its own negatives does not follow those of the training.
     own = problem.config.test_negatives != AS_TRAINED
     remedy = {"negatives": "near"} | ({"test_negatives": AS_TRAINED} if own else {})
     values = " and ".join(f'{name} = "{value}"' for name, value in remedy.items())
-    return f"{told}: take {values}", remedy
+    return f"{advice}: take {values}", remedy
 
 
 def draw(
@@ -175,7 +178,7 @@ def draw(
             several ways; the task has no labels.
     """
     known: dict[str, tuple[object, Sequence[object]]]
-    known = {"part": (part, PARTS), "label": (label, (None, *get_args(Label)))}
+    known = {"part": (part, STRING_PARTS), "label": (label, (None, *get_args(Label)))}
     for name, (value, values) in known.items():
         if value not in values:
             expected = ", ".join(map(str, filter(None, values)))
@@ -212,8 +215,8 @@ def negatives_sentence(numbers: Mapping[str, int]) -> str:
     """
     drawn = {kind: numbers[kind] for kind in DRAWN[1:-1] if numbers.get(kind)}
     total = sum(drawn.values())
-    said = ", ".join(f"{percent(number / total, 1)} {kind}" for kind, number in drawn.items())
-    return f"{total:,} negative strings were drawn: {said}" if said else ""
+    shares = ", ".join(f"{percent(number / total, 1)} {kind}" for kind, number in drawn.items())
+    return f"{total:,} negative strings were drawn: {shares}" if shares else ""
 
 
 def write_rows(problem: Problem, examples: Examples, in_notation: bool) -> pd.DataFrame:
@@ -253,9 +256,9 @@ def kinds_of(problem: Problem, examples: Examples) -> list[str]:
 
 def choose(spec: Spec, conditions: Sequence[str]) -> list[RunConfig]:
     """The configurations of a specification that have these values."""
-    wanted = [condition(text, Parameter("conditions", text)) for text in conditions]
+    required = [condition(text, Parameter("conditions", text)) for text in conditions]
     every = [config for one in read_specs(spec) for config in one.configs()]
-    chosen = [x for x in every if all(getattr(x, name) == value for name, value in wanted)]
+    chosen = [x for x in every if all(getattr(x, name) == value for name, value in required)]
     if not chosen:
         raise ConfigError(
             Parameter("conditions", " ".join(conditions)),

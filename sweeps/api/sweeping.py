@@ -67,13 +67,17 @@ def read_specs(spec: Spec, precision: str | None = None) -> list[SweepSpec]:
     elif isinstance(spec, Mapping):
         specs = [parse_spec(spec)]
     else:
-        specs = [each for each in as_list(spec) if isinstance(each, SweepSpec)]
+        specs = [sweep_spec for sweep_spec in as_list(spec) if isinstance(sweep_spec, SweepSpec)]
         if len(specs) < len(as_list(spec)):
             raise SpecError(
                 f"{spec!r:.60} is no specification: expected a TOML file, a folder of them, the "
                 "name of one that is shipped, or a table with the same keys"
             )
-    return specs if precision is None else [at_precision(each, precision) for each in specs]
+    return (
+        specs
+        if precision is None
+        else [at_precision(sweep_spec, precision) for sweep_spec in specs]
+    )
 
 
 def submit(store: Store, spec: Spec) -> list[str]:
@@ -91,15 +95,17 @@ def submit(store: Store, spec: Spec) -> list[str]:
     Raises:
         SpecError: the specification cannot be read or is refused; nothing is queued.
     """
-    specs = [as_grown(store, each) for each in read_specs(spec)]
-    every = [config for each in specs for config in each.configs()]
+    specs = [as_grown(store, sweep_spec) for sweep_spec in read_specs(spec)]
+    every = [config for sweep_spec in specs for config in sweep_spec.configs()]
+    # Sweeps that are submitted together are told apart from each other as well.
     names = names_by_key(every) if len(specs) > 1 else None
-    for each in specs:
-        leaving = leaving_sentence(store, each)
-        writer.submit(store, each, names=names)
+    for sweep_spec in specs:
+        # Asked first: once it is submitted, nothing tells which runs the sweep had.
+        leaving = leaving_sentence(store, sweep_spec)
+        writer.submit(store, sweep_spec, names=names)
         if leaving:
             _log.warning("%s", leaving)
-    return [each.name for each in specs]
+    return [sweep_spec.name for sweep_spec in specs]
 
 
 class AgentLaunch(NamedTuple):
@@ -126,9 +132,9 @@ def launch_for_agent(store: Store, spec: Spec, most: int) -> AgentLaunch:
         ConfigError: too many models, the name of a sweep that no agent launched, or one that runs
             would leave; nothing is queued.
     """
-    specs = [as_grown(store, each) for each in read_specs(spec)]
+    specs = [as_grown(store, sweep_spec) for sweep_spec in read_specs(spec)]
     launched = writer.launch_for_agent(store, specs, most)
-    return AgentLaunch([each.name for each in specs], *launched)
+    return AgentLaunch([sweep_spec.name for sweep_spec in specs], *launched)
 
 
 def leaving_sentence(store: Store, spec: SweepSpec) -> str:
@@ -170,14 +176,16 @@ def check_training(how: WorkOptions, spec: Spec = ()) -> None:
     check_device(how.device)
     if how.dask is not None:
         check_address(how.dask)
-    for each in read_specs(spec):
-        for config in each.configs():
+    for sweep_spec in read_specs(spec):
+        for config in sweep_spec.configs():
             choose_engine(resolve(config), how.engine, how.device)
 
 
 def memory_warning(spec: Spec, workers: int = 1) -> str | None:
     """What to say of models that so many processes cannot train at once on this machine."""
-    problems = {resolve(config) for each in read_specs(spec) for config in each.configs()}
+    problems = {
+        resolve(config) for sweep_spec in read_specs(spec) for config in sweep_spec.configs()
+    }
     short = (machine.shortage(problem, workers=workers) for problem in problems)
     return next(filter(None, short), None)
 
@@ -226,6 +234,7 @@ def work(
         progress_bar = shell is not None and type(shell()).__name__ == "ZMQInteractiveShell"
     with bar_of("training", stays=True) if progress_bar else nullcontext() as on_progress:
         worked = work_on(store, ids, how, on_progress, idle)
+    # Whoever interrupted the training does not want to wait for readers.
     if shortcuts and worked.signal is None:
         fit_after_training(store, ids, progress_bar=progress_bar)
     return worked
@@ -251,7 +260,9 @@ def describe_outcomes(
             store, [names[x] for x in sweep_ids(store, trained or ())], **chosen
         )
     with store.read() as connection:
-        counts = OutcomeCounts.of(frames.configurations(frames.runs(connection, selection)))
+        counts = OutcomeCounts.from_configurations(
+            frames.configurations(frames.runs(connection, selection))
+        )
     return describe_counts(counts, which) if counts.models else ""
 
 
@@ -369,12 +380,16 @@ def engines(
 
     # An open database is asked for datasets by itself.
     del store
-    asked = [(each.name, config) for each in read_specs(spec) for config in each.configs()]
-    distinct = list(dict.fromkeys(config for _, config in asked))
+    pairs = [
+        (sweep_spec.name, config)
+        for sweep_spec in read_specs(spec)
+        for config in sweep_spec.configs()
+    ]
+    distinct = list(dict.fromkeys(config for _, config in pairs))
     named = names_by_key(distinct)
     choices = {x: choose_engine(resolve(x), engine, device) for x in distinct}
     rows = [
         {"configuration": named[x.key], "sweep": sweep, "engine": choices[x].name, **x.changed}
-        for sweep, x in asked
+        for sweep, x in pairs
     ]
-    return pd.DataFrame(rows, dtype=object).assign(reason=[choices[x].reason for _, x in asked])
+    return pd.DataFrame(rows, dtype=object).assign(reason=[choices[x].reason for _, x in pairs])

@@ -79,11 +79,11 @@ class TheoryOfTask:
     def describe(self) -> Iterator[str]:
         """The class, why it is no smaller one, and what holds of each network, line by line."""
         yield from (self.task, self.language)
-        for each in self.classes:
-            yield from ("", f"{each.words}: {each.definition}")
-            yield from (f"  decided by: {each.test}", f"  {each.source}")
+        for smallest in self.classes:
+            yield from ("", f"{smallest.words}: {smallest.definition}")
+            yield from (f"  decided by: {smallest.test}", f"  {smallest.source}")
         if self.witnesses:
-            yield from ("", *(each.because for each in self.witnesses))
+            yield from ("", *(witness.because for witness in self.witnesses))
         if self.counting is not None:
             yield from ("", *self.counting["words"])
         for network in self.networks:
@@ -132,16 +132,17 @@ def theory(task: str, **fields: Any) -> TheoryOfTask:
     if isinstance(decided, RegularClass):
         # Tokens and strings are spelled out.
         alphabet, spell = decided.alphabet, Tokenizer(decided.alphabet).spell
-        for each in decided.smallest:
-            tier = None if each.tier is None else tuple(alphabet[x] for x in each.tier)
-            named = each.name, each.describe(alphabet), each.k, each.t, tier
-            about = CLASSES[each.name]
+        for regular in decided.smallest:
+            tier = None if regular.tier is None else tuple(alphabet[x] for x in regular.tier)
+            named = regular.name, regular.describe(alphabet), regular.k, regular.t, tier
+            about = CLASSES[regular.name]
             classes.append(ClassOfTask(*named, about.definition, about.test, about.source))
         for shown in decided.witnesses():
             inside, outside = (tuple(map(spell, x)) for x in (shown.inside, shown.outside))
             because = shown.describe(alphabet)
             witnesses.append(WitnessOfTask(shown.name, shown.k, inside, outside, because))
     chosen: dict[str, Any] = {x: fields[x] for x in fields if x in NETWORK_FIELDS}
+    # Without a class or a network nothing can be predicted.
     networks = _networks(chosen) if chosen or not isinstance(decided, Undecided) else []
     return TheoryOfTask(
         task=language(task, dict(config)).describe(),

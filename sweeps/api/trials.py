@@ -117,6 +117,7 @@ def trials(
     selection, config_id = selection or Selection(), queries.config_id_of(store, run_id)
     resolve(queries.run_config(store, run_id))
     asker = Asker(store, selection, [config_id])
+    # The run may lie outside the sweeps and seeds of the selection.
     if asker.runs.empty:
         asker = Asker(store, judging(selection), [config_id])
     return rank(asker.ask(config_id, mechanisms), known_results(store, selection))
@@ -157,7 +158,8 @@ def results_of(tried: Iterable[tuple[RunConfig, int, RemedyTrial]]) -> Results:
         tried: each trial with its configuration, and the model that this is with some budget.
     """
     found: dict[Remedy, dict[tuple[int, int], bool]] = {}
-    for _, model, trial in sorted(tried, key=lambda each: each[0].max_num_epochs):
+    # The largest budget comes last, and so overwrites the others.
+    for _, model, trial in sorted(tried, key=lambda entry: entry[0].max_num_epochs):
         seeds = found.setdefault(trial.remedy, {})
         seeds |= {(model, seed): mended for seed, mended in trial.results.items()}
     return found
@@ -165,9 +167,10 @@ def results_of(tried: Iterable[tuple[RunConfig, int, RemedyTrial]]) -> Results:
 
 def rank(tried: Sequence[RemedyTrial], known: Results) -> tuple[RemedyTrial, ...]:
     """Trials with their records, those first that mended most; untried ones count as half."""
-    seeds = [known.get(each.remedy, {}).values() for each in tried]
-    told = [replace(x, mended=(sum(y), len(y))) for x, y in zip(tried, seeds, strict=True)]
-    return tuple(sorted(told, key=lambda each: -(each.mended[0] + 1) / (each.mended[1] + 2)))
+    seeds = [known.get(trial.remedy, {}).values() for trial in tried]
+    recorded = [replace(x, mended=(sum(y), len(y))) for x, y in zip(tried, seeds, strict=True)]
+    # Laplace's rule of succession: a remedy that was never tried counts as mending half.
+    return tuple(sorted(recorded, key=lambda trial: -(trial.mended[0] + 1) / (trial.mended[1] + 2)))
 
 
 class Asker:
@@ -184,6 +187,7 @@ class Asker:
         # What is tried is another configuration, often of another sweep.
         self._anywhere = replace(selection, sweeps=(), config_ids=None, run_ids=None)
         runs = queries.seeds_of(store, config_ids, selection)
+        # Bounded, since the causes of every one of these are read.
         failing = runs[runs["failing"] == 1].groupby("config_id").head(MOST_SEEDS)
         causes = explained.causes(store, failing["run_id"].tolist(), selection.learned_at)
         main = leading_causes(causes).set_index("run_id")["mechanism"]
@@ -192,6 +196,7 @@ class Asker:
         # What a plug-in reads is unknown unless it is installed.
         every = {x: config for x, config in known.items() if obstacle_of(config) is None}
         self.configs = {x: every[x] for x in config_ids if x in every}
+        # By meaning, so that a trial is found whatever sweep trained it.
         self._alike: dict[str, list[int]] = {}
         for config_id, config in every.items():
             self._alike.setdefault(_meaning(config), []).append(config_id)
@@ -209,12 +214,12 @@ class Asker:
         before = self.runs[self.runs["config_id"] == config_id]
         epochs = before.loc[before["failing"] == 1, "epochs"].median()
         suggested = suggestions(resolve(config), mechanisms, None if pd.isna(epochs) else epochs)
-        others = [change_fields(config, each.fields) for each in suggested]
+        others = [change_fields(config, suggestion.fields) for suggestion in suggested]
         ids = [self._alike.get(_meaning(other), []) for other in others]
         every = queries.seeds_of(self._store, {x for some in ids for x in some}, self._anywhere)
         return tuple(
-            self._try(each, other, every[every["config_id"].isin(some)], before)
-            for each, other, some in zip(suggested, others, ids, strict=True)
+            self._try(suggestion, other, every[every["config_id"].isin(some)], before)
+            for suggestion, other, some in zip(suggested, others, ids, strict=True)
         )
 
     def _try(
@@ -237,12 +242,13 @@ class Asker:
         paired = why_unpaired(other, config) is None
         comparison = medians = None
         if len(tried) and len(alone):
-            lacking = [Outcomes.of(x.reset_index(), "lacks") for x in (tried, alone)]
+            lacking = [Outcomes.from_runs(x.reset_index(), "lacks") for x in (tried, alone)]
             comparison = compare_shares(*lacking, paired=paired)
             on = "accuracy_within" if mechanism == NOT_LEARNED else "accuracy"
             medians = (float(tried[on].median()), float(alone[on].median()))
         lacks = tried["lacks"].rename("lacks_after")
         both = alone.join(lacks, how="inner")
+        # Without pairs, no seed with the change is the counterpart of one that failed.
         by_cause = both.loc[both["mechanism"] == mechanism, "lacks_after"] if paired else lacks
         return RemedyTrial(
             suggestion,
@@ -305,6 +311,7 @@ def trial_spec(
     """
     return parse_spec(
         {
+            # The key's digits tell apart trials of one remedy for several configurations.
             "name": f"{suggestion.field}={suggestion.value} for {config.key[:8]}",
             "description": f"Against {suggestion.mechanism}: {suggestion.text}.",
             "model_seeds": list(seeds),
@@ -322,10 +329,11 @@ def tables_of(configs: Sequence[RunConfig]) -> dict[str, Any]:
     """
     fields = [named_fields(config) for config in configs]
     first, *others = fields
+    # Only what all have alike: a field that one of them lacks has its default there.
     shared = {
         x: value for x, value in first.items() if all(x in y and y[x] == value for y in others)
     }
-    own = [{x: value for x, value in each.items() if x not in shared} for each in fields]
+    own = [{x: value for x, value in named.items() if x not in shared} for named in fields]
     return {"fixed": shared, **({"configurations": own} if len(own) > 1 else {})}
 
 
@@ -334,10 +342,10 @@ def sentences(trial: RemedyTrial) -> list[str]:
     another.
     """
     mended, seeds = trial.mended
-    said = f"mended {trial.suggestion.mechanism} in {mended} of {count(seeds, 'seed')}"
-    where = f"{said} of this database"
+    mended_text = f"mended {trial.suggestion.mechanism} in {mended} of {count(seeds, 'seed')}"
+    where = f"{mended_text} of this database"
     if not trial.is_begun:
-        where = f"elsewhere in this database it {said}"
+        where = f"elsewhere in this database it {mended_text}"
     return [trial_sentence(trial), *([where] if seeds else [])]
 
 
@@ -362,14 +370,16 @@ def trial_sentence(trial: RemedyTrial) -> str:
     if mechanism == NOT_LEARNED:
         lacks, where, longer = "have not learned", " on trained lengths", ""
     (first, n), (second, m) = found.counts or ((0, 0), (0, 0))
-    said = f"trained: {first} of {count(n, 'seed')} {lacks}, against {second} of {m}"
+    sentence = f"trained: {first} of {count(n, 'seed')} {lacks}, against {second} of {m}"
     if (table := found.table) is not None:
         both = count(int(table.pairs), "seed")
-        said += f"; of {both} in both it mends {table.only_second} and breaks {table.only_first}"
-    said += f" ({found.method}, {p_value_text(found.p_value or 0.0)}: {chance_of(found)})"
+        sentence += (
+            f"; of {both} in both it mends {table.only_second} and breaks {table.only_first}"
+        )
+    sentence += f" ({found.method}, {p_value_text(found.p_value or 0.0)}: {chance_of(found)})"
     medians = f"median accuracy{where} {' against '.join(map(percent, trial.medians or ()))}"
     more = f"{trial.waiting} more in training" if trial.waiting else ""
-    parts = (said, medians, longer[:1].lower() + longer[1:], left_out, more)
+    parts = (sentence, medians, longer[:1].lower() + longer[1:], left_out, more)
     return "; ".join(filter(None, parts))
 
 

@@ -10,7 +10,7 @@ from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.store.database import Store
 from sweeps.store.reads.selection import Selection
 
-MOST = 8
+MOST_CAUSES = 8
 """Failing seeds of one configuration and one cause that are looked at: those of most seeds."""
 
 
@@ -41,7 +41,7 @@ def remedies_tried(store: Store, selection: Selection) -> tuple[Tried, ...]:
     causes = sorted(asker.causes(), key=lambda cause: -len(cause[2]))
     tried = [
         Tried(*cause, tuple(sorted(asker.ask(cause[0], [cause[1]]), key=_share_left)))
-        for cause in causes[:MOST]
+        for cause in causes[:MOST_CAUSES]
     ]
     return tuple(sorted(tried, key=_mended_and_seeds, reverse=True))
 
@@ -49,6 +49,7 @@ def remedies_tried(store: Store, selection: Selection) -> tuple[Tried, ...]:
 def _share_left(trial: RemedyTrial) -> float:
     """The share of seeds that a remedy does not mend; of an untried one it is taken as a half."""
     results = trial.results.values()
+    # Laplace's rule of succession, as in `sweeps.api.trials.rank`.
     return 1 - (sum(results) + 1) / (len(results) + 2)
 
 

@@ -55,16 +55,17 @@ def compare_models(store: Store, first: int, second: int) -> TwoModels:
     errors = [misclassified.errors_of(store, [run_id]) for run_id in (first, second)]
     tested = [misclassified.tested_strings(store, config_id) for config_id in ids]
     if len(queries.test_set_digests(store, ids)) > 1:
-        counts = [(len(wrong), len(of)) for wrong, of in zip(errors, tested, strict=True)]
-        if not all(of for _, of in counts):
+        counts = [(len(wrong), len(strings)) for wrong, strings in zip(errors, tested, strict=True)]
+        if not all(total for _, total in counts):
             raise UnknownRunError(f"the test strings of runs {first} and {second} are not stored")
+        # Different test strings make no pairs, so that the shares are independent samples.
         p_value = fisher(counts[0], counts[1])
         apart = agreeing(newcombe(counts[0], counts[1]), p_value)
         return TwoModels(fields, None, apart, p_value, None)
     # One that only one of them has places for does not count.
     both = tested[0] & tested[1]
-    errors = [each[each["string"].isin(both)] for each in errors]
-    wrong = [set(each["string"]) for each in errors]
+    errors = [frame[frame["string"].isin(both)] for frame in errors]
+    wrong = [set(frame["string"]) for frame in errors]
     table = PairTable(
         both=len(wrong[0] & wrong[1]),
         only_first=len(wrong[0] - wrong[1]),

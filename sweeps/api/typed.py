@@ -108,24 +108,24 @@ def _task(part: str, files: Mapping[str, str]) -> Entry:
     if len(words) > 2 and words[-2] == "over":
         alphabet = {"alphabet": _unquote(words[-1])}
         words = words[:-2]
-    said, known = " ".join(words), TASKS
-    named = re.sub(r"[\s-]+", "_", said).lower()
+    phrase, known = " ".join(words), TASKS
+    named = re.sub(r"[\s-]+", "_", phrase).lower()
     kind, fields = "", {"task": named}
-    if _unquote(said) in files:
-        fields = _of_file(files[_unquote(said)])
+    if _unquote(phrase) in files:
+        fields = _of_file(files[_unquote(phrase)])
     elif named in known:
         pass
-    elif said in get_args(LanguageClass):
-        fields = {"task": "subregular", "language_class": said}
-    elif "->" in said:
+    elif phrase in get_args(LanguageClass):
+        fields = {"task": "subregular", "language_class": phrase}
+    elif "->" in phrase:
         kind = "rewriting"
-        pattern, _, replacement = map(str.strip, said.partition("->"))
+        pattern, _, replacement = map(str.strip, phrase.partition("->"))
         fields = {"task": "rewrite", "pattern": _unquote(pattern)}
         fields |= {"replacement": _unquote(replacement)}
-    elif _COMPARISON.search(said):
-        kind, fields = "formula", {"task": "counting", "formula": _unquote(said)}
-    elif said != _unquote(said) or _EXPRESSION.search(said):
-        kind, fields = "regular expression", {"task": "regular", "pattern": _unquote(said)}
+    elif _COMPARISON.search(phrase):
+        kind, fields = "formula", {"task": "counting", "formula": _unquote(phrase)}
+    elif phrase != _unquote(phrase) or _EXPRESSION.search(phrase):
+        kind, fields = "regular expression", {"task": "regular", "pattern": _unquote(phrase)}
     else:
         hint = nearest(named, [*known, *files])
         raise ConfigError(f"task {part!r}: {hint} (an expression is written as (ab|ba)* or 'ab')")
@@ -157,10 +157,12 @@ def _infer_alphabet(fields: Fields) -> Fields:
         names = re.findall(r"#(\S)|([^\W\d]\w*)", fields["formula"])
         letters = sorted({one or other for one, other in names} - _KEYWORDS)
     else:
+        # A reference such as \1 in the replacement is no letter.
         written = fields.get("pattern", "") + re.sub(r"\\\d", "", fields.get("replacement", ""))
         letters = sorted({*re.sub(_SIGNS, "", written)})
     if not letters:
         return {}
+    # A single letter gets one partner, as in ab or 01; several may come from abc.
     usual = (x for x in _USUAL_ALPHABETS[: 2 if len(letters) == 1 else 3] if {*letters} <= {*x})
     return {"alphabet": next(usual, (" " if max(map(len, letters)) > 1 else "").join(letters))}
 
@@ -173,6 +175,7 @@ def _network(part: str) -> Entry:
             name, value = _setting(words.pop(0), part, of_network=True)
             fields[name] = value
             continue
+        # The longest phrase first: recurrent encoder-decoder is one network, not two.
         for number in range(min(MOST_WORDS, len(words)), 0, -1):
             phrase = " ".join(words[:number])
             if (found := _phrase(phrase, part)) is not None:
@@ -210,14 +213,14 @@ def _phrases() -> tuple[dict[str, tuple[str, Any]], list[tuple[re.Pattern[str], 
     templates = dict(_OTHER_PHRASES)
     for field, words in WORDS.items():
         if field in ABOUT and ABOUT[field].group in ("Network", "Training"):
-            for value, said in words.items():
-                if "{}" not in said:
-                    fixed.setdefault(said.lower(), (field, value))
-                elif value == "" and said != "{}":
-                    templates[said] = field
+            for value, phrase in words.items():
+                if "{}" not in phrase:
+                    fixed.setdefault(phrase.lower(), (field, value))
+                elif value == "" and phrase != "{}":
+                    templates[phrase] = field
     made = [
-        (re.compile(re.escape(said.lower()).replace(r"\{\}", _NUMBER)), field)
-        for said, field in templates.items()
+        (re.compile(re.escape(phrase.lower()).replace(r"\{\}", _NUMBER)), field)
+        for phrase, field in templates.items()
     ]
     return fixed, made
 
@@ -246,8 +249,8 @@ def values_of(field: str, text: str) -> list[Any]:
     values: list[Any] = []
     for part in parts_of(text):
         listed = listed_values(field, part)
-        each = listed if isinstance(listed, list) else [_unquote(part)]
-        values += [value_of(field, str(one), f"{field}={part}") for one in each]
+        items = listed if isinstance(listed, list) else [_unquote(part)]
+        values += [value_of(field, str(one), f"{field}={part}") for one in items]
     return values
 
 

@@ -64,25 +64,25 @@ def sweeps(store: Store) -> pd.DataFrame:
     with store.read() as connection:
         days = dict(connection.execute(select(Sweep.id, Sweep.created_at)).all())
     rows = []
-    for each in reversed(counts(store)):
-        note, said = written.get(each.id, Note()), "no model is finished yet"
-        if (own := outcomes.get(each.id)) is not None:
-            so_far = "so far " * (each.state != SweepState.DONE)
-            said = so_far + describe_counts(own, "")
-        said += "; stopped" * (each.state == SweepState.STOPPED)
+    for sweep in reversed(counts(store)):
+        note, result = written.get(sweep.id, Note()), "no model is finished yet"
+        if (own := outcomes.get(sweep.id)) is not None:
+            so_far = "so far " * (sweep.state != SweepState.DONE)
+            result = so_far + describe_counts(own, "")
+        result += "; stopped" * (sweep.state == SweepState.STOPPED)
         rows.append(
             {
-                "sweep": each.name,
+                "sweep": sweep.name,
                 "title": note.title,
                 "tags": ", ".join(note.tags),
-                "models": each.total,
-                "result": said[0].upper() + said[1:],
-                "submitted": str(days[each.id])[:10],
-                "state": str(each.state),
-                "done": each.done,
-                "failed": each.failed,
+                "models": sweep.total,
+                "result": result[0].upper() + result[1:],
+                "submitted": str(days[sweep.id])[:10],
+                "state": str(sweep.state),
+                "done": sweep.done,
+                "failed": sweep.failed,
                 "archived": note.archived_at is not None,
-                "sweep_id": each.id,
+                "sweep_id": sweep.id,
             }
         )
     return pd.DataFrame(rows)
@@ -94,8 +94,8 @@ def is_trained_here(submitted: str) -> bool:
     Args:
         submitted: its specification, as it is stored.
     """
-    asked = json.loads(submitted)
-    return "model_seeds" in asked and not are_imported(asked.get("fixed", {}))
+    specification = json.loads(submitted)
+    return "model_seeds" in specification and not are_imported(specification.get("fixed", {}))
 
 
 def protocol_of_sweep(store: Store, sweep: str, number: int) -> tuple[list[str], list[str]]:
@@ -115,10 +115,12 @@ def protocol_of_sweep(store: Store, sweep: str, number: int) -> tuple[list[str],
         return [], []
     config_id = ids[min(number, len(ids) - 1)]
     try:
-        said = protocols(store, config_id, runs.loc[runs["config_id"] == config_id, "id"].tolist())
+        sentences = protocols(
+            store, config_id, runs.loc[runs["config_id"] == config_id, "id"].tolist()
+        )
     except SeqclsError as error:  # Of a package that is not here nothing is known.
-        said = [str(error)]
-    return said, [*names_of(store, ids).values()]
+        sentences = [str(error)]
+    return sentences, [*names_of(store, ids).values()]
 
 
 def describe_database(store: Store) -> Iterator[tuple[str, str]]:
@@ -178,6 +180,7 @@ def losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.DataFra
         died = found[0]["worker_id"].isin(dead_workers(store))
     found[0]["state"] = died.map({False: "in training", True: "worker died"})
     found[1]["state"] = "finished"
+    # An empty frame would change the types of the columns of the other.
     both = pd.concat([x for x in found if len(x)] or found[1:]).drop(columns="worker_id")
     shown = queries.configs(store, both["config_id"].drop_duplicates().head(configs).tolist())
     strings = {
@@ -202,7 +205,9 @@ def _with_losses(connection: Connection, runs: pd.DataFrame) -> pd.DataFrame:
         run_id: read_rows(text) for run_id, text in texts_of(connection, runs["run_id"], "losses")
     }
     lasts = {rows[-1][0] for rows in by_run.values() if rows}
+    # Ceiling division: the longest training has at most MOST_EPOCHS points.
     step = max(1, -(-max(lasts, default=0) // MOST_EPOCHS))
+    # Every model's last epoch is shown, or its line would end before its training did.
     shown = {*range(1, max(lasts, default=0) + 1, step), *lasts}
     rows = [
         (run_id, epoch, validation)

@@ -88,6 +88,7 @@ class Root(TyperGroup):
         except (SeqclsError, OSError, UnicodeError):
             raise
         except Exception as error:
+            # Nothing was opened that could be damaged.
             if "sweeps.store.opening" not in sys.modules:
                 raise
             from sweeps.api import damage_of_last_opened
@@ -121,12 +122,15 @@ _OF_THE_SYSTEM = ("can't start new thread", "failed to map segment", "annot allo
 
 def main() -> None:
     """Runs the command; what goes wrong is told in one line and by the exit status."""
+    # SystemExit unwinds the stack, so that files and transactions are closed.
     for end in (ends := ending_signals()):
         signal.signal(end, lambda number, _: sys.exit(128 + number))
     begin_output()
+    # What plug-ins print must not mix with the output of the command.
     cancellation.before_loading = keep_output_apart
     _show_log()
     name_database(None)
+    # A warning of a library is one line, without a path into its code.
     warnings.showwarning = lambda message, *_, **__: say(f"seqcls: {message}", err=True)
     try:
         app()
@@ -142,7 +146,7 @@ def main() -> None:
     except (SeqclsError, UnicodeError) as error:
         _fail(error, BAD_INPUT)
     except (ImportError, RuntimeError) as error:
-        if not any(said in str(error) for said in _OF_THE_SYSTEM):
+        if not any(sign in str(error) for sign in _OF_THE_SYSTEM):
             raise
         _fail(error, UNAVAILABLE)
     finally:
@@ -156,14 +160,16 @@ def main() -> None:
 
 def _end_without_reader() -> NoReturn:
     """Ends where the reader of our output, such as `head`, has left: no message can reach it."""
+    # Python flushes stdout at its end, and would fail there again.
     os.dup2(os.open(os.devnull, os.O_WRONLY), output().fileno())
     sys.exit(128 + signal.SIGPIPE)
 
 
 def _fail(error: Exception, status: int) -> NoReturn:
-    said = error.render(option) if isinstance(error, SeqclsError) else str(error)
-    said = said or "this machine has no memory left"
-    say(f"seqcls: {' '.join(said.split())}", err=True)
+    message = error.render(option) if isinstance(error, SeqclsError) else str(error)
+    message = message or "this machine has no memory left"
+    # One line, whatever a library wrote into its message.
+    say(f"seqcls: {' '.join(message.split())}", err=True)
     sys.exit(status)
 
 
@@ -178,8 +184,8 @@ def _show_log() -> None:
     logging.getLogger("sqlalchemy").addHandler(others)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         say(f"seqcls {__version__}")
         raise typer.Exit
 

@@ -79,6 +79,7 @@ def try_task(
     print_table(drawn, f"{count(len(drawn), 'string')} that models train on", TableOptions())
     try:
         train_specs(specs, db, training)
+    # What was trained is shown all the same, and the command ends with that status.
     except typer.Exit as ended:
         status = ended.exit_code
     store = api.open_reader(db)
@@ -126,13 +127,13 @@ def draw(
         say(drawn.to_json(orient="records", lines=True).rstrip("\n"), data=True)
     else:
         configs = choose(spec, conditions)
-        if said := without_near(configs):
-            say(said, err=True)
+        if sentence := without_near(configs):
+            say(sentence, err=True)
         print_table(drawn, f"{count(len(drawn), strings)} of {part}", TableOptions())
         problem = resolve(configs[0])
         epoch = stream(problem.sampler(part)).epoch(0)
-        if said := negatives_sentence(Counter(kinds_of(problem, epoch))):
-            say(said)
+        if sentence := negatives_sentence(Counter(kinds_of(problem, epoch))):
+            say(sentence)
     if len(drawn) < number:
         say(f"the first epoch has only {count(len(drawn), strings)}", err=True)
 
@@ -146,8 +147,8 @@ def shortcuts(spec: str, where: list[str] | None = None) -> Answer:
 
     with progress_bar("fitting readers"):
         tests = api.shortcuts(spec, where or ())
-    each = [(test, reader) for test in tests for reader in test.readers]
-    rows = [{"task": test.task, **test.fields, **asdict(reader)} for test, reader in each]
+    found = [(test, reader) for test in tests for reader in test.readers]
+    rows = [{"task": test.task, **test.fields, **asdict(reader)} for test, reader in found]
     if not rows:
         return Answer(rows, ["no shortcut reader answers what these models are asked"])
     shares = {x: [share_text(row[x], 1) for row in rows] for x in ("within", "beyond")}
@@ -189,15 +190,17 @@ def estimate(
         judged = api.estimate(there, specs, processes)
     warn_of_memory(specs, processes)
     with progress_bar("drawing training strings"):
-        told = trained_on((x for each in specs for x in each.configs()), exact=overlap)
+        sentence = trained_on(
+            (x for sweep_spec in specs for x in sweep_spec.configs()), exact=overlap
+        )
     runs = f"{count(judged.runs, 'run')}, {judged.there:,} there already"
     if judged.seconds:
         left = format_duration(judged.seconds)
         runs += f", about {left} for the rest with {processes} at a time"
-    said = [f"{name_sweeps(specs)}: {runs}. {judged.basis}"]
-    said += [growth_sentence(each) for each in specs if each.until]
-    said += [told] if told else []
-    return Answer([{**asdict(judged), "trained_on": told}], said)
+    lines = [f"{name_sweeps(specs)}: {runs}. {judged.basis}"]
+    lines += [growth_sentence(sweep_spec) for sweep_spec in specs if sweep_spec.until]
+    lines += [sentence] if sentence else []
+    return Answer([{**asdict(judged), "trained_on": sentence}], lines)
 
 
 @ask.add("theory regular --set alphabet=ab --set pattern='(ab)*'")

@@ -11,7 +11,7 @@ from seqcls.errors import ConfigError
 from seqcls.text import count
 from sweeps import api
 from sweeps.cli.asking import summary_parts
-from sweeps.cli.parameters import BAD_INPUT, RUNS_FAILED, Asked, Db, NewDb, Panel, Texts
+from sweeps.cli.parameters import BAD_INPUT, RUNS_FAILED, Db, NewDb, OpenedModel, Panel, Texts
 from sweeps.cli.printing import Answer, Table
 from sweeps.terminal import progress_bar, say
 
@@ -72,13 +72,14 @@ def import_(
             raise ConfigError("expected --sweep NAME: the sweep that these runs become")
         ids = api.import_predictions(db, file, sweep=sweep, model=name, replace=replace, **tested)
         into = f"{api.open_reader(db).name}, sweep {sweep!r}"
-        said = [f"{file}: {count(len(ids), 'run')} imported into {into}"]
-        return Answer({"runs": ids, "sweep": sweep}, said)
+        lines = [f"{file}: {count(len(ids), 'run')} imported into {into}"]
+        return Answer({"runs": ids, "sweep": sweep}, lines)
     sweep, given = sweep or "loaded", {}
     for text in settings or ():
         setting, equals, value = text.partition("=")
         if not equals:
             raise ConfigError(f"--set {text!r:.60}: expected name=value, as heads=2")
+        # Python's spelling of truth values is accepted besides that of JSON.
         given[setting] = _read_json(value.lower() if value in ("True", "False") else value)
     how: dict[str, Any] = {"adapter": adapter, "tokens": tokens, "settings": given, "model": name}
     run = api.load_weights(db, file, sweep=sweep, seed=seed, replace=replace, **how, **tested)
@@ -120,7 +121,7 @@ def export(
 
 
 @files.add("give all_initializations/2 model")
-def give(asked: Asked, folder: Path, form: str = "torch", force: bool = False) -> None:
+def give(opened: OpenedModel, folder: Path, form: str = "torch", force: bool = False) -> None:
     """Write a model as one file of PyTorch, its weights, and what trained it.
 
     Args:
@@ -129,7 +130,7 @@ def give(asked: Asked, folder: Path, form: str = "torch", force: bool = False) -
     """
     from sweeps.api.giving import describe_file
 
-    store, run, epoch = asked.store, asked.run, asked.epoch
+    store, run, epoch = opened.store, opened.run, opened.epoch
     for path in api.give(store, run, folder, epoch, form=form, force=force):
         say(str(path))
     say(f"computes: {describe_file(api.model(store, run, epoch).problem)}")
@@ -178,15 +179,15 @@ def verify(store: "api.Store") -> Answer:
     with progress_bar("verifying") as on_progress:
         checked = api.verify(store, on_progress)
     verdict = "nothing is damaged" if not checked.damages else "damaged as said above"
-    said = [*map(str, checked.damages)]
-    said += [f"{store.name}: {count(checked.runs, 'run')} checked, {verdict}"]
+    lines = [*map(str, checked.damages)]
+    lines += [f"{store.name}: {count(checked.runs, 'run')} checked, {verdict}"]
     if checked.imported:
-        said.append(
+        lines.append(
             f"of {count(checked.imported, 'imported run')}, digests and counts are recomputed "
             "from what is stored; none can be trained again"
         )
     rows = [{"what": damage.what, "how": damage.how} for damage in checked.damages]
-    return Answer(rows, said, RUNS_FAILED if checked.damages else 0)
+    return Answer(rows, lines, RUNS_FAILED if checked.damages else 0)
 
 
 @db_app.add("db cache --clear")
@@ -198,14 +199,14 @@ def cache(clear: bool = False) -> Answer:
     """
     import pandas as pd
 
-    from seqcls import cache as kept
+    from seqcls import cache as disk_cache
 
     if clear:
-        removed = kept.clear()
-        say(f"{kept.cache_folder()}: {count(removed, 'byte')} removed.", err=True)
-    rows = [(kind.name, kind.files, kind.size) for kind in kept.cache_entries()]
+        removed = disk_cache.clear()
+        say(f"{disk_cache.cache_folder()}: {count(removed, 'byte')} removed.", err=True)
+    rows = [(kind.name, kind.files, kind.size) for kind in disk_cache.cache_entries()]
     frame = pd.DataFrame(rows, columns=["what", "files", "bytes"])
-    return Answer(frame, [Table(frame, f"kept in {kept.cache_folder()}")])
+    return Answer(frame, [Table(frame, f"kept in {disk_cache.cache_folder()}")])
 
 
 @db_app.add("db check --db runs.db")

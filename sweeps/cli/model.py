@@ -12,7 +12,7 @@ import typer
 
 from seqcls.text import count
 from sweeps import api
-from sweeps.cli.parameters import Asked, Panel, Text, Texts
+from sweeps.cli.parameters import OpenedModel, Panel, Text, Texts
 from sweeps.cli.printing import Answer, Table, readable
 from sweeps.terminal import say
 
@@ -24,7 +24,7 @@ model = Panel(None, no_args_is_help=True, help="Ask one model, and look inside i
 
 
 @model.add("model predict all_initializations/2 baac 'ab{100}c{55}'")
-def predict(asked: Asked, strings: list[str], beam: int | None = None) -> Answer:
+def predict(opened: OpenedModel, strings: list[str], beam: int | None = None) -> Answer:
     """Give a model's probability that each string is in its language, or its output for it.
 
     Args:
@@ -33,8 +33,8 @@ def predict(asked: Asked, strings: list[str], beam: int | None = None) -> Answer
     """
     from sweeps.api.presentation import display_strings
 
-    store, run = asked.store, asked.run
-    frame = api.predict(store, run, strings, asked.epoch, partial=False, beam=beam)
+    store, run = opened.store, opened.run
+    frame = api.predict(store, run, strings, opened.epoch, partial=False, beam=beam)
     config = api.config(store, run)
     # Of a task that is no language all there is: strings with targets, answers and margins.
     if "label" in frame:
@@ -45,24 +45,24 @@ def predict(asked: Asked, strings: list[str], beam: int | None = None) -> Answer
 
 
 @model.add("model explain all_initializations/2 'ab{68}'")
-def explain(asked: Asked, string: str) -> Answer:
+def explain(opened: OpenedModel, string: str) -> Answer:
     """Explain why a model answers a string as it does, and what would change the answer."""
-    found = asked.ask("explain", string)
-    return Answer({**found.record, "sentences": (said := [*found.parts])}, said)
+    found = opened.ask("explain", string)
+    return Answer({**found.record, "sentences": (sentences := [*found.parts])}, sentences)
 
 
 @model.add("model minimal all_initializations/2 'ab{100}c{55}'")
-def minimal(asked: Asked, string: Text = None) -> Answer:
+def minimal(opened: OpenedModel, string: Text = None) -> Answer:
     """Shrink a string that a model gets wrong to a minimal one, and find the nearest right one.
 
     Args:
         string: A string that it gets wrong; by default, search for the shortest failing strings.
     """
-    return asked.ask("shortest") if string is None else asked.ask("minimal", string)
+    return opened.ask("shortest") if string is None else opened.ask("minimal", string)
 
 
 @model.add("model family all_initializations/2 'ab{n}'")
-def family(asked: Asked, strings: str) -> Answer:
+def family(opened: OpenedModel, strings: str) -> Answer:
     """Say where a model's answer changes as the free counts of a family of strings grow.
 
     Of a transduction: which outputs are right, and up to which token.
@@ -70,35 +70,35 @@ def family(asked: Asked, strings: str) -> Answer:
     Args:
         strings: such as ab{n}, a{m}b{n} or <ab>{n}.
     """
-    return asked.ask("family", strings)
+    return opened.ask("family", strings)
 
 
 @model.add("model rules all_initializations/2")
-def rules(asked: Asked) -> Answer:
+def rules(opened: OpenedModel) -> Answer:
     """Find simple rules that predict a model's answers on all of its test strings."""
-    return asked.ask("rules")
+    return opened.ask("rules")
 
 
 @model.add("model states all_initializations/2 'ab{10}'")
-def states(asked: Asked, string: str) -> Answer:
+def states(opened: OpenedModel, string: str) -> Answer:
     """Show what each part adds to a string's logit, and where in the string the answer is made."""
-    return asked.ask("states", string)
+    return opened.ask("states", string)
 
 
 @model.add("model patch all_initializations/2 'ab{100}c{55}'")
-def patch(asked: Asked, string: str, source: str | None = None) -> Answer:
+def patch(opened: OpenedModel, string: str, source: str | None = None) -> Answer:
     """Copy states over from another string, and say which of them flip the answer.
 
     Args:
         source: the source string, of the same length, whose states are patched in; by default, the
             nearest correctly classified string with the other prediction.
     """
-    return asked.ask("patch", string, source)
+    return opened.ask("patch", string, source)
 
 
 @model.add("model ablate increased_num_attention_heads/0 --part head --prune")
 def ablate(
-    asked: Asked,
+    opened: OpenedModel,
     part: list[str] | None = None,
     how: str = "zero",
     sample: Annotated[int | None, typer.Option(min=1, max=1000000)] = None,
@@ -114,12 +114,12 @@ def ablate(
             where these decide; else 400.
         prune: remove one part after another, the least useful first.
     """
-    return asked.ask("ablate", part or (), how, sample=sample, prune=prune)
+    return opened.ask("ablate", part or (), how, sample=sample, prune=prune)
 
 
 @model.add("model automaton increased_dimensionality/0")
 def automaton(
-    asked: Asked,
+    opened: OpenedModel,
     states: int = 40,
     rounds: int = 100,
     strings: int = 65536,
@@ -149,14 +149,14 @@ def automaton(
         def show_round(made: "Round") -> None:
             status.update(f"{count(made.states, 'state')}, {count(made.asked, 'string')} asked")
 
-        learned = asked.model.automaton(**bounds, seconds=seconds, on_round=show_round)
-        within = asked.model.automaton_inside(learned) if inside and not dot else None
+        learned = opened.model.automaton(**bounds, seconds=seconds, on_round=show_round)
+        within = opened.model.automaton_inside(learned) if inside and not dot else None
     if dot:
-        return Answer({"run": asked.run, "dot": learned.dot()}, [learned.dot()])
-    record, parts = {"run": asked.run, **learned.learning()}, [*learned.describe(asked.model)]
+        return Answer({"run": opened.run, "dot": learned.dot()}, [learned.dot()])
+    record, parts = {"run": opened.run, **learned.learning()}, [*learned.describe(opened.model)]
     if within is None:
         return Answer(record, parts)
-    return Answer({**record, "inside": record_of(within)}, [*parts, *within.describe(asked.model)])
+    return Answer({**record, "inside": record_of(within)}, [*parts, *within.describe(opened.model)])
 
 
 @model.add("model verdict all_initializations/2")
@@ -169,20 +169,20 @@ def verdict(store: "Store", run: str, beyond: bool = False, every_length: bool =
         beyond: show proofs for strings of every length instead.
         every_length: prove a recurrent network, as `prove` does.
     """
-    asked = Asked(store, api.find_run(store, run), None)
+    opened = OpenedModel(store, api.find_run(store, run), None)
     if every_length:
-        return asked.tell(api.prove(store, asked.run))
+        return opened.tell(api.prove(store, opened.run))
     if beyond:
-        return asked.ask("proofs")
-    checked = api.verdict(store, asked.run)
-    told = asked.tell(checked)
+        return opened.ask("proofs")
+    checked = api.verdict(store, opened.run)
+    answer = opened.tell(checked)
     # Of a language it is the row of a table, as it is stored.
-    return replace(told, record=[asdict(checked)]) if is_dataclass(checked) else told
+    return replace(answer, record=[asdict(checked)]) if is_dataclass(checked) else answer
 
 
 @model.add("model prove 1 --certificate proof.json")
 def prove(
-    asked: Asked,
+    opened: OpenedModel,
     certificate: Path | None = None,
     learned: bool = False,
     seconds: float = 60.0,
@@ -214,16 +214,16 @@ def prove(
     how: dict[str, Any] = {"learned": learned, "seconds": seconds, "regions": regions}
     with Console(stderr=True).status("proving") as status:
         how |= {"again": again, "on_progress": status.update}
-        proof = api.prove(asked.store, asked.run, asked.epoch, **how)
-    told = asked.tell(proof)
-    said = [f"run {asked.run}", *told.parts]
+        proof = api.prove(opened.store, opened.run, opened.epoch, **how)
+    answer = opened.tell(proof)
+    lines = [f"run {opened.run}", *answer.parts]
     if certificate is not None and proof.certificate is not None:
         with whole_files(certificate.parent, force=force) as folder:
             text = to_text(proof.certificate)
             (folder / certificate.name).write_text(text, encoding="utf-8")
         checks = f"`seqcls model check {certificate}` checks it"
-        said.append(f"Its certificate is {certificate}; {checks}.")
-    return Answer(told.record, said)
+        lines.append(f"Its certificate is {certificate}; {checks}.")
+    return Answer(answer.record, lines)
 
 
 @model.add("model check proof.json")
@@ -267,8 +267,8 @@ def sensitive(
             shown.insert(1, "sweeps", [", ".join(names) for names in runs["sweeps"]])
             shown.insert(2, "model_seed", runs["model_seed"].tolist())
             changing = f"{len(shown)} of {count(len(again), 'run')}"
-            said = f"{changing} trained again with other rounding come to another confusion matrix"
-            yield Table(shown, said)
+            title = f"{changing} trained again with other rounding come to another confusion matrix"
+            yield Table(shown, title)
         elif pairs.empty:
             yield (
                 "no run is stored in both precisions; `seqcls sweep SPEC --precision float64` "

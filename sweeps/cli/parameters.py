@@ -1,6 +1,6 @@
 """Arguments and options of commands, and how a function becomes a command.
 
-A command is a function of its own arguments and of what many share: `store`, `asked`, `chosen`,
+A command is a function of its own arguments and of what many share: `store`, `opened`, `chosen`,
 `look`, `training`. What is shared is named in its signature, stands in `SHARED` with the options
 that make it, and is made before the function is called. An `Answer` that it returns prints itself.
 """
@@ -98,6 +98,7 @@ HELP = {
 
 def _find_database(context: typer.Context, db: str | None) -> str | None:
     """The database that is named; else, where this folder has none, what the dashboard shows."""
+    # A shell that completes a line parses it, and runs nothing.
     if context.resilient_parsing or _name_database(context, db):
         return db
     # Imported where it is used: `seqcls --help` needs none of it.
@@ -125,7 +126,7 @@ NewDb = Annotated[str | None, typer.Option(callback=_name_database)]
 
 
 @dataclass(frozen=True)
-class Asked:
+class OpenedModel:
     """The model that a command asks: of a run, at an epoch."""
 
     store: "Store"
@@ -150,9 +151,9 @@ class Asked:
         return Answer({"run": self.run, **record}, self.model.describe(found))
 
 
-def _ask(run: str, db: Db = None, epoch: int | None = None) -> Asked:
+def _open(run: str, db: Db = None, epoch: int | None = None) -> OpenedModel:
     store = api.open_reader(db)
-    return Asked(store, api.find_run(store, run), epoch)
+    return OpenedModel(store, api.find_run(store, run), epoch)
 
 
 def _store(db: Db = None) -> "Store":
@@ -169,6 +170,7 @@ def _choose(
     conditions: list[str] | None = None,
 ) -> dict[str, Any]:
     """The filters of every page, as `sweeps.api.selecting.selection_of` takes them."""
+    # No other name is bound here, so that these are exactly the parameters.
     return {name: value for name, value in locals().items() if value is not None}
 
 
@@ -197,7 +199,7 @@ def processes_of(workers: int | None) -> int:
 
 
 SHARED: dict[str, Callable[..., Any]] = {
-    "store": _store, "asked": _ask, "chosen": _choose, "look": _look, "training": _training,
+    "store": _store, "opened": _open, "chosen": _choose, "look": _look, "training": _training,
 }  # fmt: skip
 
 
@@ -211,10 +213,10 @@ class Command(TyperCommand):
         """Reads the command line."""
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         single = [x for x in given if isinstance(x, TyperOption) and not (x.multiple or x.is_flag)]
-        for place, each in enumerate(single):
-            if each in single[:place]:
-                hint = ", with commas between several" if each.name == "columns" else ""
-                raise ConfigError(f"{each.opts[0]} is given twice; give it once{hint}")
+        for place, single_option in enumerate(single):
+            if single_option in single[:place]:
+                hint = ", with commas between several" if single_option.name == "columns" else ""
+                raise ConfigError(f"{single_option.opts[0]} is given twice; give it once{hint}")
         return super().parse_args(ctx, args)
 
 
@@ -272,6 +274,7 @@ def with_options(function: Callable[..., Any]) -> Callable[..., None]:
 
     words = {x: " ".join(y.split()) for x, y in _ARGUMENT.findall(cleandoc(function.__doc__ or ""))}
     keywords = [_declare(x, words.get(x.name)) for x in parameters.values()]
+    # Typer asks the wrapper for its signature and its annotations.
     command.__signature__ = Signature(keywords)  # type: ignore[attr-defined]
     command.__annotations__ = {x.name: x.annotation for x in keywords}
     return command
@@ -288,6 +291,7 @@ def _declare(parameter: Argument, words: str | None) -> Argument:
         kind, *given = get_args(kind)
     is_argument = parameter.default is Argument.empty
     made = typer.Argument(show_default=False) if is_argument else typer.Option()
+    # A copy, since one declaration serves several commands, each with its own help.
     info = copy(given[0] if given else made)
     info.help = f"{words[0].upper()}{words[1:]}" if words else HELP[parameter.name]
     if isinstance(info, OptionInfo) and not info.param_decls:

@@ -84,6 +84,7 @@ def frame_of(rows: "Sequence[Mapping[str, Any]]") -> "pd.DataFrame":
 
     frame = pd.DataFrame(rows)
     values = {name: [row[name] for row in rows] for name in frame.columns}
+    # Beside None pandas would make fractions of whole numbers.
     whole = [x for x in values if all(y is None or isinstance(y, int) for y in values[x])]
     return frame.astype(dict.fromkeys(whole, "Int64"))
 
@@ -188,10 +189,12 @@ def print_table(frame: "pd.DataFrame", title: str, look: TableOptions | None = N
         those = [x for x, end in zip(chosen, ends, strict=True) if end <= terminal.width]
         # The first one is shown in any case.
         chosen = those or chosen[:1]
+    # What is printed may have been read: a lost connection is not tried again after this.
     note_lasting()
     width = sum(widths[name] + SPACE for name in chosen)
     # A command without such options shows all columns, in cells of several lines if needed.
     folds = (fits or (look is None and terminal.is_terminal)) and width > terminal.width
+    # As wide as the table where it need not fold, or Rich would cut its cells.
     console = Console(file=output(), width=terminal.width if folds else width)
     if folds or console.options.ascii_only:
         console.print(table_of(frame[chosen], title))

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 results = Panel("Results")
 
-LONGEST = 30
+LONGEST_NAME = 30
 """Characters of a configuration's name in a table that has to fit a terminal."""
 
-MOST_ASKED = 1_000
+MOST_CHECKED = 1_000
 """Configurations of which it is said how much of their tests they were trained on."""
 
 MOST_NAMED = 10
@@ -62,8 +62,8 @@ def runs(
     found = api.populations(store, chosen.pop("sweeps", None), settings, **chosen)
     shown, longer = found.texts(), describe_longer(found.longer)
     if shown.empty:
-        said = "no configurations of this database differ only by the language"
-        return Answer(found.table(), [said])
+        sentence = "no configurations of this database differ only by the language"
+        return Answer(found.table(), [sentence])
     title = f"{count(len(shown), 'population')} of languages in {store.name}"
     return Answer(found.table(), [Table(shown, title, look), *([longer] if longer else [])])
 
@@ -84,9 +84,13 @@ def _runs_parts(store: "Store", frame: "pd.DataFrame", look: TableOptions) -> It
     config_ids = frame["config_id"].unique().tolist()
     named = api.names_of(store, config_ids)
     if fits:
-        named = {x: y if len(y) <= LONGEST else f"{y[: LONGEST - 1]}…" for x, y in named.items()}
+        named = {
+            x: y if len(y) <= LONGEST_NAME else f"{y[: LONGEST_NAME - 1]}…"
+            for x, y in named.items()
+        }
     shortest = api.shortest_tested(store, set(config_ids))
     solved = solved_or_none(frame["solved_length"], frame["config_id"].map(shortest).fillna(-1))
+    # Known, but below the shortest test string: nothing is solved.
     none = frame["solved_length"].notna() & solved.isna()
     shown = pd.DataFrame({"configuration": frame["config_id"].map(named), "id": frame["id"]})
     shown["model_seed"] = frame["model_seed"]
@@ -126,11 +130,11 @@ def _runs_parts(store: "Store", frame: "pd.DataFrame", look: TableOptions) -> It
         if name in shown or frame[name].notna().any():
             shown[name] = frame[name].map(share_text)
     yield Table(shown, f"{count(len(frame), 'run')} in {store.name}", look)
-    if len(config_ids) <= MOST_ASKED:
+    if len(config_ids) <= MOST_CHECKED:
         for line in _deciding_sentences(store, frame):
             yield fill(line, FITTED) if fits else line
-        if said := trained_on(api.configs(store, config_ids).values()):
-            yield said
+        if sentence := trained_on(api.configs(store, config_ids).values()):
+            yield sentence
 
 
 def _deciding_sentences(store: "Store", frame: "pd.DataFrame") -> Iterator[str]:
@@ -138,15 +142,19 @@ def _deciding_sentences(store: "Store", frame: "pd.DataFrame") -> Iterator[str]:
     import pandas as pd
 
     read = frame[frame["shortcut_within"].notna() | frame["shortcut_beyond"].notna()]
-    of = pd.Series(api.language_names(store)).loc[read["config_id"].unique()]
-    by = pd.Series(api.deciding(store, set(of.index)), dtype=object).loc[of.index].dropna()
-    decided = pd.DataFrame({"language": of.loc[by.index], "by": by}).drop_duplicates()
-    for each, some in decided.groupby("by", sort=False)["language"]:
+    languages = pd.Series(api.language_names(store)).loc[read["config_id"].unique()]
+    by = (
+        pd.Series(api.deciding(store, set(languages.index)), dtype=object)
+        .loc[languages.index]
+        .dropna()
+    )
+    decided = pd.DataFrame({"language": languages.loc[by.index], "by": by}).drop_duplicates()
+    for decider, some in decided.groupby("by", sort=False)["language"]:
         subjects = [f"{name} is" for name in some]
         if len(some) > MOST_NAMED:
-            subjects = [f"of {of.nunique():,} tasks {len(some):,} are"]
+            subjects = [f"of {languages.nunique():,} tasks {len(some):,} are"]
         for which in subjects:
-            yield f"{which} decided by {each}: to read nothing else is no shortcut"
+            yield f"{which} decided by {decider}: to read nothing else is no shortcut"
 
 
 @results.add("errors all_initializations/2 --limit 10")
@@ -172,14 +180,14 @@ def errors(
 
     def parts() -> Iterator[str | Table]:
         run_id = api.find_run(store, run)
-        of = api.config(store, run_id)
-        table, words = readable(display_strings(frame, of)), words_of(of)
+        run_config = api.config(store, run_id)
+        table, words = readable(display_strings(frame, run_config)), words_of(run_config)
         part = f"; the first {limit:,} by {sort}" if limit else ""
         strings = f"{number:,} {words.plural('distinct')}, {tested:,} in the test set"
         shown = ["string", "kind", "length", "logit", "occurrences"]
         shown.append("target" if "target" in table else "label")
         if "output" in table:
-            sure = resolve(of).kind.answer_columns[1].name
+            sure = resolve(run_config).kind.answer_columns[1].name
             table = table.rename(columns={"log_probability": sure})
             shown = ["string", "kind", "length", "target", "output", "first_wrong", sure]
             shown.append("occurrences")
@@ -187,10 +195,12 @@ def errors(
         yield Table(table[shown], f"{words.missed} by run {run_id}: {strings}{part}", look)
         if len(ways := api.by_drawn(store, run_id)) > 1:
             shares = zip(ways["drawn"], ways["accuracy"], strict=True)
-            told = ", ".join(f"{way} {share_text(share)}" for way, share in shares)
-            yield f"accuracy by how strings were drawn: {told}"
-        if said := border_sentence(api.border_accuracies(store, api.Selection(run_ids=(run_id,)))):
-            yield said
+            listed = ", ".join(f"{way} {share_text(share)}" for way, share in shares)
+            yield f"accuracy by how strings were drawn: {listed}"
+        if sentence := border_sentence(
+            api.border_accuracies(store, api.Selection(run_ids=(run_id,)))
+        ):
+            yield sentence
 
     return Answer(frame, parts())
 
@@ -218,14 +228,14 @@ def compare(
     from sweeps.api.comparison_text import QUESTIONS
 
     thresholds = {"learned_at": learned_at, "below": below}
-    asked = names or []
-    if len(asked) == 2 and not every_pair:
-        compared = api.compare(store, asked[0], asked[1], **thresholds)
+    references = names or []
+    if len(references) == 2 and not every_pair:
+        compared = api.compare(store, references[0], references[1], **thresholds)
         configs = api.configs(store, compared.config_ids).values()
         return Answer(compared.record(), compared.describe(*configs))
-    if every_pair == bool(asked) or len(asked) == 1:
+    if every_pair == bool(references) or len(references) == 1:
         raise ConfigError("expected two configurations or more, or --all")
-    found = api.compare_all(store, asked, sweeps=sweeps or (), **thresholds)
+    found = api.compare_all(store, references, sweeps=sweeps or (), **thresholds)
     shown = found[["a", "b", "question"]].copy()
     shown["difference"] = [percent(x) for x in found["value"]]
     limits = found[["low", "high"]].itertuples(index=False)
@@ -233,9 +243,9 @@ def compare(
     for name in ("p_value", "holm"):
         shown[name] = found[name].map("{:.3g}".format)
     meanings = "; ".join(f"{x}: {QUESTIONS[x]}" for x in dict.fromkeys(found["question"]))
-    said = "a less b; holm is p corrected for all pairs of the same question (Holm 1979)"
+    legend = "a less b; holm is p corrected for all pairs of the same question (Holm 1979)"
     title = f"{count(len(found), 'comparison')} in {store.name}"
-    return Answer(found, [Table(shown, title, look), f"{said}. {meanings}."])
+    return Answer(found, [Table(shown, title, look), f"{legend}. {meanings}."])
 
 
 @results.add("causes lower_magnitude_initializations")
@@ -262,17 +272,18 @@ def causes(
     configs = api.configs(store, every["config_id"].unique().tolist())
     table = causes_by_configuration(failing, stored)
     # Proofs found these, of runs without a test error, too.
-    forgets, of = api.forgettings(store), every.set_index("id")["config_id"]
-    forgets = {run: forgets[run] for run in of.index if run in forgets}
+    forgets, config_ids = api.forgettings(store), every.set_index("id")["config_id"]
+    forgets = {run: forgets[run] for run in config_ids.index if run in forgets}
     record = {"sweep": sweep, "failing": len(failing), "causes": rows_of(stored)}
     record |= {"by_configuration": rows_of(table)}
     record |= {"forgetting": [{"run_id": run, **found} for run, found in forgets.items()]}
 
     def parts() -> Iterator[str | Table]:
         if failing.empty:
-            words = words_of(*(configs[x] for x in of.unique()))
-            said = words.misses.format(f"a test {words.string}")
-            yield f"no finished run of sweep {sweep!r} {said if chosen['below'] >= 1 else 'fails'}"
+            words = words_of(*(configs[x] for x in config_ids.unique()))
+            misses = words.misses.format(f"a test {words.string}")
+            fails = misses if chosen["below"] >= 1 else "fails"
+            yield f"no finished run of sweep {sweep!r} {fails}"
         else:
             named = api.names_of(store, table["config_id"].unique().tolist())
             shown = table[["mechanism", "seeds", "failing"]].copy()
@@ -288,7 +299,7 @@ def causes(
             shown["agreement"] = [share_text(x, 1) for x in shown["agreement"]]
             yield Table(shown, "by run, of the errors that were looked at")
         for run, found in forgets.items():
-            yield f"run {run}: {forgetting_text(found, display_of(configs[of[run]]))}"
+            yield f"run {run}: {forgetting_text(found, display_of(configs[config_ids[run]]))}"
 
     return Answer(record, parts())
 
@@ -317,20 +328,20 @@ def remedies(
                 (folder / name).write_text(toml_of(trial.spec.submitted), encoding="utf-8")
         saved = f"{count(len(trials), 'specification')} in {save}"
         say(f"{saved}; `seqcls sweep FILE` trains one", err=True)
-    words, said = words_of(api.run_config(store, run_id)), []
+    words, lines = words_of(api.run_config(store, run_id)), []
     if not mechanisms:
-        said.append(f"run {run_id} {words.misses.format(f'no test {words.string}')}")
+        lines.append(f"run {run_id} {words.misses.format(f'no test {words.string}')}")
     if NOT_LEARNED in mechanisms:
         why = why_not_learned(store, run_id, chosen["learned_at"])
-        said.append(f"run {run_id} has not learned the trained lengths: {why}")
+        lines.append(f"run {run_id} has not learned the trained lengths: {why}")
     if found := [name for name in mechanisms if name != NOT_LEARNED]:
-        said.append(f"run {run_id} fails by {', '.join(found)}")
+        lines.append(f"run {run_id} fails by {', '.join(found)}")
     for trial in trials:
         suggestion = trial.suggestion
-        said.append(f"try {suggestion.text}, against {suggestion.mechanism}")
-        said.append(f"  {suggestion.reason} Source: {suggestion.source}.")
-        said += [f"  {sentence}" for sentence in sentences(trial)]
+        lines.append(f"try {suggestion.text}, against {suggestion.mechanism}")
+        lines.append(f"  {suggestion.reason} Source: {suggestion.source}.")
+        lines += [f"  {sentence}" for sentence in sentences(trial)]
     if mechanisms and not trials:
-        said.append("nothing on the list of remedies applies to its configuration")
+        lines.append("nothing on the list of remedies applies to its configuration")
     suggestions = [trial.record() for trial in trials]
-    return Answer({"run": run_id, "mechanisms": mechanisms, "suggestions": suggestions}, said)
+    return Answer({"run": run_id, "mechanisms": mechanisms, "suggestions": suggestions}, lines)

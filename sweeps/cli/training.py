@@ -196,14 +196,14 @@ def more(
         else:
             _work(store, sweep_ids(store, sweep), training, sweep)
         return
-    asked = more_training(store, sweep, budget or "", learned_at=learned_at, name=name)
-    if asked.spec is not None:
+    planned = more_training(store, sweep, budget or "", learned_at=learned_at, name=name)
+    if planned.spec is not None:
         # What may not be written is said before what would be done.
         api.open_writer(db)
-    for sentence in asked.sentences:
+    for sentence in planned.sentences:
         say(sentence)
-    if asked.spec is not None:
-        train_specs([asked.spec], db, None if queue else training)
+    if planned.spec is not None:
+        train_specs([planned.spec], db, None if queue else training)
 
 
 @train.add("delete heads --yes")
@@ -247,8 +247,8 @@ def train_specs(specs: "list[SweepSpec]", db: str | None, training: "WorkOptions
     store = api.open_writer(db)
     names = api.submit(store, specs)
     configs = [config for spec in specs for config in spec.configs()]
-    told = [trained_on(configs)] if training else [majority(configs), contradictions(configs)]
-    for sentence in filter(None, (*told, without_near(configs))):
+    sentences = [trained_on(configs)] if training else [majority(configs), contradictions(configs)]
+    for sentence in filter(None, (*sentences, without_near(configs))):
         say(sentence, err=True)
     if training is not None:
         _work(store, sweep_ids(store, names), training, name_sweeps(specs))
@@ -276,8 +276,8 @@ def warn_of_memory(specs: "list[SweepSpec]", workers: int) -> None:
     """Says which models this machine has too little memory for."""
     from sweeps.api.sweeping import memory_warning
 
-    if said := memory_warning(specs, workers):
-        say(f"seqcls: {said}", err=True)
+    if warning := memory_warning(specs, workers):
+        say(f"seqcls: {warning}", err=True)
 
 
 def outcome_sentences(store: "Store", sweeps: Sequence[str], **chosen: Any) -> Iterator[str]:
@@ -319,12 +319,13 @@ def _work(store: "Store", ids: list[int] | None, training: "WorkOptions", what: 
             say(f"stopped: {what_is_left()}", err=True)
             raise typer.Exit(128 + worked.signal)
         states = runs_by_state(store, ids)
-        for state, said in LEFT.items():
+        for state, explanation in LEFT.items():
             if number := states.get(state):
-                say(f"{count(number, 'run')} {said}.", err=True)
+                say(f"{count(number, 'run')} {explanation}.", err=True)
         status = RUNS_FAILED if states.get(api.RunState.FAILED) else 0
         if states.get(api.RunState.RUNNING) or states.get(api.RunState.QUEUED):
             status = RUNS_LEFT
+        # Fitting ends once runs are queued meanwhile, which are then trained.
         goes_on = fit_after_training(store, ids, progress_bar=True)
     raise typer.Exit(status)
 

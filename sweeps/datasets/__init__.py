@@ -49,7 +49,7 @@ LABELS: dict[Any, bool] = {
 
 
 @dataclass
-class Told:
+class FileNotes:
     """What is said of a file beside its content."""
 
     left_out: Sequence[str] = ()
@@ -63,7 +63,7 @@ class Told:
 
 
 @dataclass
-class FileContent(Told):
+class FileContent(FileNotes):
     """What was read of a file: its dataset or automaton, or why there is none."""
 
     dataset: Content | None = None
@@ -109,6 +109,7 @@ def read_content(
 def _read_rows(raw: RawRows, name: str, most: int) -> FileContent:
     rows, damage = list[RawRow](), ""
     try:
+        # One row more than allowed tells that there are too many; the rest is not read.
         rows.extend(islice(raw.rows, MAX_ROWS + 1))
         if not 0 < len(rows) <= MAX_ROWS:
             damage = f"{len(rows):,} rows, expected 1 to {MAX_ROWS:,}" if rows else "no rows"
@@ -116,7 +117,7 @@ def _read_rows(raw: RawRows, name: str, most: int) -> FileContent:
         # What is refused of the rows before it comes first.
         damage = str(error)
     tokens = Texts("tokens", [row.tokens for row in rows], raw.spaced)
-    columns, kept, known = {"tokens": tokens}, list[RawRow](), dict[str, str]()
+    columns, sound_rows, known = {"tokens": tokens}, list[RawRow](), dict[str, str]()
     if "label" not in raw.columns:
         columns["target"] = target = Texts("target", [row.target for row in rows])
         # A column of nothing but `[1]` and `[]` has lists where the other one has some.
@@ -127,18 +128,19 @@ def _read_rows(raw: RawRows, name: str, most: int) -> FileContent:
         ids = set[str]()
         for row in rows:
             try:
-                kept.append(_sound(row, raw.columns, columns, ids))
+                sound_rows.append(_sound(row, raw.columns, columns, ids))
             except DatasetError as error:
                 yield f"{row.place}: {error}"
         if damage:
             yield damage
             return
-        found.read_as = [x.settle([row.place for row in kept]) for x in columns.values()]
-        yield from _obstacles(kept, columns, found.read_as, known)
-        if not known and len(kept) == len(rows):
+        found.read_as = [x.settle([row.place for row in sound_rows]) for x in columns.values()]
+        yield from _obstacles(sound_rows, columns, found.read_as, known)
+        if not known and len(sound_rows) == len(rows):
             yield "every string is empty"
 
     found = FileContent(unread=raw.unread)
+    # A generator, so that looking ends with the last problem that is named.
     found.problems = list(islice(problems(), most))
     found.left_out = tuple(raw.left_out)
     if not found.problems:
@@ -147,9 +149,11 @@ def _read_rows(raw: RawRows, name: str, most: int) -> FileContent:
         letters = {name: _letters(x, alphabet) for name, x in columns.items()}
         lengths = np.asarray((letters["tokens"] != NO_LETTER).sum(axis=1), dtype=np.int64)
         strings = TokenStrings(len(alphabet), lengths, letters["tokens"])
-        labels = None if "target" in columns else np.array([row.label for row in kept], dtype=bool)
-        splits, border = [row.split for row in kept], [row.border for row in kept]
-        found.dataset = Dataset.of(
+        labels = (
+            None if "target" in columns else np.array([row.label for row in sound_rows], dtype=bool)
+        )
+        splits, border = [row.split for row in sound_rows], [row.border for row in sound_rows]
+        found.dataset = Dataset.from_rows(
             name,
             tuple(alphabet) if has_names(alphabet) else "".join(alphabet),
             strings,
@@ -157,13 +161,13 @@ def _read_rows(raw: RawRows, name: str, most: int) -> FileContent:
             targets=letters.get("target"),
             splits=np.array(splits, dtype=np.uint8) if "split" in raw.columns else None,
             border=None if None in border else np.array(border, dtype=bool),
-            ids=[row.id for row in kept] if "id" in raw.columns else None,
+            ids=[row.id for row in sound_rows] if "id" in raw.columns else None,
         )
         answers = letters["target"] if labels is None else labels
         against, wrong = contradictions(strings, answers)
-        places = [kept[row].place for row in np.flatnonzero(against)]
+        places = [sound_rows[row].place for row in np.flatnonzero(against)]
         found.contradictions = _contradictions(
-            places, wrong / len(kept), "target" if labels is None else "label"
+            places, wrong / len(sound_rows), "target" if labels is None else "label"
         )
     return found
 
@@ -186,6 +190,7 @@ def _sound(row: RawRow, names: Sequence[str], columns: dict[str, Texts], ids: se
     if "target" in columns:
         with refused_in("target: "):
             texts.append(columns["target"].read(row.target))
+    # Last, so that a refused row does not take its id from a later one.
     ids.add(row_id)
     for column, text in zip(columns.values(), texts, strict=True):
         column.texts.append(text)

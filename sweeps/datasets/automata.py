@@ -62,6 +62,7 @@ _MEANS_OTHER = re.compile(
 )
 """What tools write in lowercase for other symbols, for conditions, or, unlike any here, for ε."""
 
+# Both keys near the beginning tell it from rows of JSON.
 _JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{(?=.*"accepting").*"transitions"', re.DOTALL)
 
 
@@ -81,6 +82,7 @@ class _Arcs:
     def state(self, name: str) -> int:
         """The number of a state, which is new or known."""
         number = self.states.setdefault(name, len(self.states))
+        # Counted as they come, so that a huge file is refused early.
         if number == MAX_STATES:
             raise DatasetError(f"more than {MAX_STATES:,} states")
         return number
@@ -151,9 +153,11 @@ def _minimal(found: _Arcs, arcs: Sequence[tuple[int, int, int]], num_letters: in
     """The minimal automaton of arcs: from, letter or -1 for ε, to."""
     sources, letters, targets = np.array(arcs, dtype=np.int64).reshape(-1, 3).T
     number, read = len(found.states), letters >= 0
+    # One state more rejects all: every missing transition leads there.
     table = np.full((number + 1, num_letters), number, dtype=np.int64)
     cells = sources[read], letters[read]
     table[cells] = targets[read]
+    # The last of several arcs has the cell, so that any other one shows as a difference.
     several = bool((table[cells] != targets[read]).any())
     if read.all() and not several:
         if missing := int(np.count_nonzero(table[:-1] == number)):
@@ -165,6 +169,7 @@ def _minimal(found: _Arcs, arcs: Sequence[tuple[int, int, int]], num_letters: in
     for source, letter, target in arcs:
         silent[source] |= {target} if letter < 0 else set()
     ends = {*sources[read].tolist(), *found.accepting}
+    # A set of states is one whole number, a bit for each; dead ends of silent arcs have none.
     reached = follow_silent([int(state in ends) << state for state in range(number)], silent)
     moves: list[dict[int, int]] = [{} for _ in range(number)]
     for source, letter, target in arcs:
@@ -214,6 +219,7 @@ def _read_att(path: Path) -> _Arcs:
                 )
     if not found.states:
         raise DatasetError("no lines")
+    # In AT&T's format the start is the first state that is named.
     if (first := next(iter(found.states))) != "0":
         found.read_as.append(f"the start is state {first}, which the first line names")
     _name_symbols(found, path)

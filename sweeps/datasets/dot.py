@@ -133,6 +133,7 @@ class _Graph:
             ends.append(self._end(defaults))
         attributes, names = self._attributes(), [name for some in ends for name in some]
         for name in names:
+            # Graphviz applies defaults when a node is first named, whatever is set later.
             node = self.nodes.setdefault(name, {**defaults["node"]})
             node.update(attributes if len(ends) == 1 else {})
         made = {**defaults["edge"], **attributes}
@@ -148,6 +149,7 @@ class _Graph:
             while self._takes(":"):
                 self._id("the place of a node at which an edge ends")
             return [name]
+        # What is set within a block ends with it.
         inner = {word: {**own} for word, own in defaults.items()}
         if self._takes("subgraph"):
             if self._next.kind == "id":
@@ -171,7 +173,7 @@ class _Graph:
 # What is drawn.
 
 _PIECE = re.compile(r"\\(.)|&(?:#\d+|#x[0-9a-f]+|[a-z]+);", re.DOTALL | re.IGNORECASE)
-_KEPT = 0xF0000
+_PLACEHOLDER = 0xF0000
 """Characters that no symbol has stand for those behind a backslash, which separate nothing."""
 _JOINED = re.compile(
     r"""\[.*\]|[!^~].+|Σ.+|.[-\u2013].|.\.\.+.|.+[|/:;+].+|['"`\u2018\u201c].*['"`\u2019\u201d]|"""
@@ -268,7 +270,7 @@ def _symbols_of(label: str) -> list[str]:
 
     What stands behind a backslash is part of a symbol.
     """
-    kept = list[str]()
+    escapes = list[str]()
 
     def read(found: re.Match[str]) -> str:
         escaped = found[1]
@@ -278,8 +280,8 @@ def _symbols_of(label: str) -> list[str]:
             raise DatasetError(f"has '\\{escaped}', which stands for a name; write the symbol")
         if escaped in 'nlr"':
             return escaped if escaped == '"' else "\n"
-        kept.append(escaped)
-        return chr(_KEPT + len(kept) - 1)
+        escapes.append(escaped)
+        return chr(_PLACEHOLDER + len(escapes) - 1)
 
     lines = re.split(r"[\r\n]+", _PIECE.sub(read, label).strip())
     # A line may end with the comma before the next one.
@@ -296,5 +298,8 @@ def _symbols_of(label: str) -> list[str]:
                 f"has {symbol!r:.40}, which may stand for other symbols; write each, with commas "
                 "between, and a backslash before every sign that is part of one"
             )
-    places = "[\U000f0000-\U000fffff]"
-    return [re.sub(places, lambda x: kept[ord(x[0]) - _KEPT], symbol) for symbol in written]
+    placeholders = "[\U000f0000-\U000fffff]"
+    return [
+        re.sub(placeholders, lambda x: escapes[ord(x[0]) - _PLACEHOLDER], symbol)
+        for symbol in written
+    ]

@@ -237,6 +237,7 @@ def _part_of_language(path: Path) -> tuple[str, str] | None:
     """The language and the part of it that a file is in MLRegTest: a table without names."""
     if (part := _PART.fullmatch(path.name)) is None or not path.is_file():
         return None
+    # The name alone does not tell: the first line must end in a label of MLRegTest.
     last = next(lines_of(path), "").rstrip("\r\n").rpartition("\t")[2]
     return (part[1], part[2]) if last in ("TRUE", "FALSE") else None
 
@@ -285,6 +286,7 @@ def _by_split(files: Sequence[Path]) -> list[_Part]:
     by_split: dict[str, list[Path]] = {}
     for file in filter(_is_table, files):
         source = re.sub(r"_tgt\.txt.*", "_src.txt", file.name)
+        # A target's file is read along with its source.
         is_target = source != file.name and any(file.parent.glob(f"{source}*"))
         if len(splits := _splits_of(file)) == 1 and not is_target:
             by_split.setdefault(splits.pop(), []).append(file)
@@ -295,9 +297,10 @@ def _by_split(files: Sequence[Path]) -> list[_Part]:
             "test.csv, train_src.txt and train_tgt.txt, or main.tok and labels.txt as FLaRe has"
         )
     for split, some in by_split.items():
+        # A missing shard would silently make the split smaller.
         shards = {x.groups() for x in (re.search(r"-(\d+)-of-(\d+)", y.name) for y in some) if x}
         shards = shards or {("0", "1")}
-        if len(shards) < len(some) or {int(of) for _, of in shards} != {len(some)}:
+        if len(shards) < len(some) or {int(total) for _, total in shards} != {len(some)}:
             raise DatasetError(
                 f"{count(len(some), 'file')} of the split {split!r} "
                 f"({', '.join(file.name for file in some)[:100]}), expected one, or all of its "

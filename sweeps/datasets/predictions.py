@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from seqcls.config import MAX_MODEL_SEED
 from seqcls.errors import DatasetError
-from seqcls.imported import PREFIX, of_value, plain_settings
+from seqcls.imported import PREFIX, normalize_numbers, plain_settings
 from seqcls.strings.datasets import MAX_ROWS
 from seqcls.strings.tokenizer import unpack_array
-from seqcls.text import TwiceError, canonical_json, each_once, nearest
+from seqcls.text import TwiceError, canonical_json, nearest, refuse_duplicates
 from sweeps.datasets.layouts import split_of
 from sweeps.datasets.tables import Row, kind_of, refused_in, rows_of
 
@@ -62,9 +62,11 @@ def read_predictions(path: Path) -> dict[Run, Predictions]:
             # Lines of JSON need not have the names of the first.
             if cells.keys() != names:
                 _check_columns(cells, string)
+                # What tells strings apart in the first row does so in all.
                 names, string = cells.keys(), string or next(x for x in _STRING if x in cells)
             split = cells.get("split")
             if split == "" or is_missing(split) or split_of(split) == "test":
+                # Predictions for training and validation strings are of no use here.
                 tested.append((place, cells))
     if not tested:
         raise DatasetError("no predictions for test strings")
@@ -122,7 +124,7 @@ def _settings(cells: Mapping[str, Any]) -> str:
     settings: Any = {} if is_missing(given) or given == "" else given
     try:
         if isinstance(settings, str):
-            settings = json.loads(settings, object_pairs_hook=each_once)
+            settings = json.loads(settings, object_pairs_hook=refuse_duplicates)
         if not isinstance(settings, dict):
             raise DatasetError(f'config is {given!r:.60}, expected an object as {{"d_model": 64}}')
         columns = {
@@ -134,7 +136,7 @@ def _settings(cells: Mapping[str, Any]) -> str:
             both = f"'config' and in {PREFIX + min(twice)!r:.60}; keep one"
             raise DatasetError(f"setting {min(twice)!r:.60} stands in {both}")
         # Rows of one model have one text, whether its numbers are 64 or 64.0.
-        return canonical_json(of_value(plain_settings(settings | columns)))
+        return canonical_json(normalize_numbers(plain_settings(settings | columns)))
     except (TwiceError, ValueError, RecursionError) as error:
         raise DatasetError(f"config: {str(error)[:200]}") from None
 
@@ -161,8 +163,10 @@ def _read_numbers(rows: Sequence[Row]) -> list[Row]:
 def _number(text: str) -> int | float | bool | None:
     """The number that a cell is, or the truth as Python writes it; None where it is text."""
     with suppress(ValueError, SyntaxError):
+        # literal_eval alone would also read tuples, texts and 1_000.
         is_literal = re.fullmatch(r"-?[0-9][-+.e0-9]*|True|False", text)
         value = ast.literal_eval(text) if is_literal else None
+        # Only what Python writes back alike is a number: 1.10 and 007 may be names.
         return value if repr(value) == text != "-0.0" else None
     return None
 

@@ -14,7 +14,7 @@ from seqcls.strings.tokenizer import unpack_array
 from seqcls.tasks.files import FromAutomaton
 from seqcls.text import count
 from seqcls.theory.classes import class_of
-from sweeps.datasets import FileContent, Told, read_content
+from sweeps.datasets import FileContent, FileNotes, read_content
 
 SHOWN_TOKENS = 40
 """The most tokens of an alphabet that are told."""
@@ -35,7 +35,7 @@ class SplitSummary:
 
 
 @dataclass(kw_only=True)
-class Summary(Told):
+class Summary(FileNotes):
     """A file in numbers; of one that is refused only why."""
 
     path: str
@@ -68,25 +68,25 @@ class Summary(Told):
         """What is to be known besides the parts, one after another."""
         more = len(self.tokens) - SHOWN_TOKENS
         of_tokens = f"{count(len(self.tokens), 'token')}: {' '.join(self.tokens[:SHOWN_TOKENS])}"
-        said = [of_tokens + (f" and {more} more" if more > 0 else ""), *self.read_as]
+        sentences = [of_tokens + (f" and {more} more" if more > 0 else ""), *self.read_as]
         if self.language is not None:
-            return [*said, self.language]
+            return [*sentences, self.language]
         repeat = "repeats" if self.duplicates == 1 else "repeat"
-        said += [f"{count(self.duplicates, 'row')} {repeat} the string of another"]
-        said += self.contradictions
+        sentences += [f"{count(self.duplicates, 'row')} {repeat} the string of another"]
+        sentences += self.contradictions
         for split, other, number in self.overlaps:
             stand = "stands" if number == 1 else "stand"
-            said.append(f"{count(number, 'string')} {stand} in {split} and in {other}")
+            sentences.append(f"{count(number, 'string')} {stand} in {split} and in {other}")
         if (known := self.test_rows_trained_on) is not None:
             tested = sum(part.rows for part in self.parts if part.split == "test")
-            said.append(f"{known:,} of the {tested:,} test rows are trained on too")
+            sentences.append(f"{known:,} of the {tested:,} test rows are trained on too")
         left_out = ", ".join(name or "one without a name" for name in self.left_out)
         for what, names in (
             ("columns left out", left_out),
             ("files of no split, not read", ", ".join(self.unread)),
         ):
-            said += [f"{what}: {names[:200]}"] if names else []
-        return said
+            sentences += [f"{what}: {names[:200]}"] if names else []
+        return sentences
 
     def record(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -101,8 +101,8 @@ def summary(path: str | Path) -> Summary:
 def summary_of(content: FileContent, path: str) -> Summary:
     """What is in a file that was read."""
     dataset = content.dataset
-    told = {field.name: getattr(content, field.name) for field in fields(Told)}
-    found = Summary(path=path, refused=content.problems, **told)
+    notes = {field.name: getattr(content, field.name) for field in fields(FileNotes)}
+    found = Summary(path=path, refused=content.problems, **notes)
     if dataset is None:
         return found
     found.task, found.digest = dataset.task, dataset.digest
@@ -117,6 +117,7 @@ def summary_of(content: FileContent, path: str) -> Summary:
             "split": "all" if splits is None else pd.Index(SPLITS)[splits],
             "label": "target" if labels is None else labels.astype(int).astype(str),
             "length": dataset.strings.lengths,
+            # Hashes of 64 bits stand for the strings, which are only counted and compared.
             "string": [hash(row.tobytes()) for row in dataset.strings.letters],
         }
     )

@@ -22,7 +22,7 @@ from typing import IO, Any
 
 from seqcls.errors import DatasetError
 from seqcls.imported import PREFIX
-from seqcls.text import TwiceError, count, each_once
+from seqcls.text import TwiceError, count, refuse_duplicates
 
 MAX_BYTES = 4_000_000_000
 """A larger file is refused before it is read."""
@@ -96,6 +96,7 @@ def columns_of(*names: str) -> Sequence[tuple[int, str]]:
     """
     known: dict[str, str] = {}
     columns = []
+    # Spreadsheets leave blanks around names, and write them in any case.
     for place, name in enumerate(map(str.strip, names)):
         lower = name.lower()
         lower = PREFIX + name[len(PREFIX) :] if lower.startswith(PREFIX) else lower
@@ -126,6 +127,7 @@ def lines_of(path: Path) -> Iterator[str]:
     """The lines of a text, each with its end: LF or CRLF or, where the first one has it, CR."""
     no_text = re.compile("[\0\udc80-\udcff]")
     with open_bytes(path) as file:
+        # A CR within the first line means that lines end with it, as on old Macs.
         end = None if b"\r" in file.readline().rstrip(b"\r\n") else "\n"
         file.seek(0)
         # Bytes that are no UTF-8 become characters that no text has, so that their line is known.
@@ -158,8 +160,8 @@ def _read_separated(separator: str, path: Path) -> Iterator[Row]:
     """
     lines, skipped, in_quotes = lines_of(path), 0, re.compile('"(?:[^"]|"")*"').fullmatch
     header = next(lines, "")
-    if said := re.fullmatch(r"sep=(.)", header.strip("\r\n"), re.IGNORECASE):
-        separator, skipped, header = said[1], 1, next(lines, "")
+    if declared := re.fullmatch(r"sep=(.)", header.strip("\r\n"), re.IGNORECASE):
+        separator, skipped, header = declared[1], 1, next(lines, "")
     elif separator not in header.strip("\r\n"):
         separator = max(f"{separator},;\t|", key=header.strip("\r\n").count)
     # Between tabs quotation marks are not needed, and are tokens, unless the header has them.
@@ -167,6 +169,7 @@ def _read_separated(separator: str, path: Path) -> Iterator[Row]:
     # The limit is one of the process: whoever raised it may need it so.
     csv.field_size_limit(max(csv.field_size_limit(), MAX_CELL))
     # A space behind a separator is no part of a cell, and a quotation mark behind it opens one.
+    # strict refuses a stray quotation mark, of which the default would make something.
     how: dict[str, Any] = {"delimiter": separator, "strict": True, "skipinitialspace": quoted}
     how["quoting"] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     reader, start = csv.reader(chain([header], lines), **how), 1
@@ -204,7 +207,7 @@ def load_json(what: str, text: str | bytes) -> Any:
     """
     try:
         text = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        return json.loads(text, object_pairs_hook=each_once)
+        return json.loads(text, object_pairs_hook=refuse_duplicates)
     except TwiceError as error:
         raise DatasetError(f"{what} has {error}") from None
     except (ValueError, RecursionError) as error:

@@ -33,6 +33,7 @@ class Texts:
         for value in values:
             with suppress(DatasetError):
                 kinds[_items_of(value)[1]] += 1
+        # Values that could be either have no vote.
         del kinds[None]
         self.kind = max(kinds, key=lambda kind: kinds[kind], default=None)
         """How most values are written of which it is certain: `list`, `written`, `text`."""
@@ -183,6 +184,7 @@ def written_list(text: str) -> list[Any] | None:
         return [_item(x) for x in items]
     if "," not in text:
         return None
+    # JSON has null and true, Python has None and quotes of both kinds.
     for parse in (json.loads, ast.literal_eval):
         try:
             found = parse(text)

@@ -75,5 +75,6 @@ def on_base(base: Base | None, fields: Fields) -> dict[str, Any]:
     added: dict[str, Any] = {}
     for name, value in values.items():
         if name not in fields and name not in unread:
+            # Later values may follow from earlier ones, as the size of heads from the hidden size.
             added[name] = value({**known, **added}) if callable(value) else value
     return {**added, **fields}

@@ -42,6 +42,7 @@ def models_by_budget(configs: Mapping[int, Mapping[str, Any]]) -> list[dict[int,
     Returns:
         Of each model, in the order of the first ids, the ids by budget, smallest budget first.
     """
+    # Where all have one budget, no model has several.
     if len({fields.get(BUDGET) for fields in configs.values()}) < 2:
         return []
     defaults = default_fields()
@@ -72,12 +73,13 @@ def _join(same: Mapping[_Values, Mapping[int, int]]) -> Iterator[dict[int, int]]
     joined: list[tuple[set[_Values], dict[int, int]]] = []
     for values, by_budget in same.items():
         model = dict(by_budget)
+        # A limit at the budget or above never ends training: all such values mean the same.
         meanings = {tuple(None if x >= budget else x for x in values) for budget in by_budget}
         endless = {meaning for meaning in meanings if None in meaning}
-        for known, other in [each for each in joined if each[0] & endless]:
+        for known, other in [pair for pair in joined if pair[0] & endless]:
             if not other.keys() & model.keys():
                 joined.remove((known, other))
                 endless, model = endless | known, other | model
         joined.append((endless, model))
-        joined.sort(key=lambda each: min(each[1].values()))
+        joined.sort(key=lambda pair: min(pair[1].values()))
     yield from (dict(sorted(model.items())) for _, model in joined)

@@ -45,11 +45,12 @@ ANSWERED = 1 / 3
 
 def cost_of_checks(problem: Problem) -> float:
     """What checks within epochs cost, when training on an epoch's strings costs 1."""
-    config, trained, asked = problem.config, problem.trained_lengths, problem.validation.lengths
+    config, trained, validated = problem.config, problem.trained_lengths, problem.validation.lengths
     if not (config.stop_when_right and config.check_every):
         return 0.0
-    both = range(max(trained.start, asked.start), min(trained.stop, asked.stop))
-    strings = problem.validation.epoch_size * len(both) / len(asked)
+    both = range(max(trained.start, validated.start), min(trained.stop, validated.stop))
+    strings = problem.validation.epoch_size * len(both) / len(validated)
+    # A check comes with every so many strings that are trained on.
     return ANSWERED * strings / (config.check_every * problem.train.batch_size)
 
 
@@ -126,8 +127,10 @@ def make_groups(
     """
     by_key: dict[tuple[str, bool, bool, int], list[PlannedRun]] = {}
     largest: dict[str, int] = {}
+    # By their ids, so that every worker makes the same groups.
     for run in sorted(runs, key=lambda run: run.id):
         alike = run.config.group_key
+        # Runs of one group key share their engine, which is looked for once.
         if alike not in largest:
             chosen = engine_named(choose_engine(run.problem, engine, device).name)
             largest[alike] = chosen.group_size(run.problem)

@@ -64,7 +64,7 @@ class Until:
             raise ValueError("expected more than ± 0 % and less than ± 50 %, as 'share ± 10 %'")
         return cls(share, within / 100)
 
-    def of(self, counts: SeedCounts) -> tuple[int, int]:
+    def fraction(self, counts: SeedCounts) -> tuple[int, int]:
         """How many seeds the share is, and of how many."""
         if self.share == "learned":
             return counts.learned, counts.judged
@@ -83,14 +83,14 @@ class Until:
         # Imported where they are used: to read a specification takes no statistics.
         from sweeps.statistics import sequences
 
-        shares = [self.of(each) for each in counts]
+        shares = [self.fraction(seed_counts) for seed_counts in counts]
         if self.within is not None:
-            return [sequences.share_sequence(*each) for each in shares]
+            return [sequences.share_sequence(*share) for share in shares]
         if pairs is not None:
             return [sequences.paired_difference_sequence(pairs)]
         return [sequences.difference_sequence(shares[0], shares[1])]
 
-    def seeds_wanted(
+    def seeds_needed(
         self, counts: Sequence[SeedCounts], most: int, pairs: "PairTable | None" = None
     ) -> list[int]:
         """How many seeds each configuration is to have next: as it has, where those are enough.
@@ -103,17 +103,19 @@ class Until:
             apart = self.intervals(counts, pairs)[0]
             enough = apart.low > 0 or apart.high < 0
             return [x.seeds if enough else _next(x, 0, most) for x in counts]
-        return [self._estimate_seeds(each, self.within, most) for each in counts]
+        return [self._estimate_seeds(seed_counts, self.within, most) for seed_counts in counts]
 
     def _estimate_seeds(self, counts: SeedCounts, within: float, most: int) -> int:
-        count, n = self.of(counts)
+        count, n = self.fraction(counts)
         is_known = bool(n) and float(_reach(count / n, np.asarray(float(n)))) <= within
         if is_known or (not n and counts.judged >= HOPELESS):
             return counts.seeds
         # If the share stays as it is; at first little is known of it.
         further = np.arange(n + 1, most + 1, dtype=np.float64)
+        # Without any observation a share of 1 is assumed, whose interval is the narrowest.
         narrow = np.flatnonzero(_reach(count / n if n else 1.0, further) <= within)
         needed = int(further[narrow[0]]) if len(narrow) else most
+        # Scaled up, since only some of a configuration's seeds count for the share.
         return _next(counts, math.ceil(needed * counts.seeds / max(n, 1)), most)
 
 
@@ -131,5 +133,5 @@ def _next(counts: SeedCounts, needed: int, most: int) -> int:
         # Where most fail in training, or are not judged, more seeds would not help.
         return counts.seeds
     seeds = counts.seeds
-    wanted = min(max(needed, seeds + math.ceil(seeds / 2)), 2 * seeds + 2)
-    return max(seeds, min(wanted, most))
+    proposed = min(max(needed, seeds + math.ceil(seeds / 2)), 2 * seeds + 2)
+    return max(seeds, min(proposed, most))

@@ -81,14 +81,15 @@ class SweepSpec(WrittenSpec):
     def all_it_may_train(self) -> Iterator[tuple[RunConfig, Seeds]]:
         """Every configuration with all model seeds that it has or may get. Raises as `members`."""
         for config, seeds in self.members():
+            # New seeds follow the greatest one, as in `_extend`.
             more = range(max(seeds) + 1, max(seeds) + 1 + self.most_seeds - len(seeds))
             yield config, (*seeds, *more) if self.until else seeds
 
-    def with_seeds(self, wanted: Sequence[int]) -> "SweepSpec":
+    def with_seeds(self, numbers: Sequence[int]) -> "SweepSpec":
         """The same with so many seeds of each configuration, those that it has and the next ones.
 
         Args:
-            wanted: one number for each of the members, in their order.
+            numbers: one for each of the members, in their order.
         """
         entries = [
             {**entry, **dict(zip(self.axes, values, strict=True))}
@@ -97,10 +98,11 @@ class SweepSpec(WrittenSpec):
         ]
         more = [
             _extend(self.seeds_of(entry), number)
-            for entry, number in zip(entries, wanted, strict=True)
+            for entry, number in zip(entries, numbers, strict=True)
         ]
         data = {**json.loads(self.submitted), "model_seeds": more[0]}
         if any(own != more[0] for own in more) or any("model_seeds" in x for x in entries):
+            # An axis has no seeds of its own, so every combination becomes an entry.
             data.pop("axes", None)
             data["configurations"] = [
                 {**entry, "model_seeds": own} for entry, own in zip(entries, more, strict=True)
@@ -127,6 +129,7 @@ class SweepSpec(WrittenSpec):
                 fields = {**self.fixed, **named, **dict(zip(self.axes, values, strict=True))}
                 try:
                     config = configuration(on_base(self.base, fields))
+                # A missing package is no fault of the specification.
                 except PluginError:
                     raise
                 except ConfigError as error:
@@ -140,10 +143,10 @@ class SweepSpec(WrittenSpec):
                 yield config, self.seeds_of(entry)
 
 
-def _extend(seeds: Seeds, wanted: int) -> str | list[int]:
+def _extend(seeds: Seeds, number: int) -> str | list[int]:
     """So many seeds, as they are written: these, and the next ones after the greatest."""
     first = max(seeds) + 1
-    every = [*seeds, *range(first, first + wanted - len(seeds))]
+    every = [*seeds, *range(first, first + number - len(seeds))]
     is_range = every == list(range(every[0], every[0] + len(every)))
     return f"{every[0]}..{every[-1]}" if is_range else every
 
@@ -154,6 +157,7 @@ def load_specs(reference: str) -> list[SweepSpec]:
     Raises:
         SpecError: there is none, or one cannot be read or is refused.
     """
+    # A file of the user's comes before a shipped one of that name.
     for path in (Path(reference), SHIPPED / reference, SHIPPED / f"{reference}.toml"):
         if path.is_dir():
             files = sorted(file for file in path.glob("*.toml") if file.is_file())
@@ -227,9 +231,11 @@ def read_spec(path: Path) -> SweepSpec:
 
 def _read(path: Path) -> str:
     with path.open("rb") as file:
+        # One byte more tells that it is too large, however large it is.
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise SpecError(f"it has more than {MAX_BYTES:,} bytes; split it into several files")
+    # Some editors put a byte order mark first.
     return content.decode("utf-8-sig")
 
 
@@ -285,17 +291,17 @@ def _check_until(spec: SweepSpec) -> None:
                 "most_seeds out"
             )
         return
-    until, said = Until.parse(spec.until), f"sweep {spec.name!r}: until={spec.until!r}: "
+    until, prefix = Until.parse(spec.until), f"sweep {spec.name!r}: until={spec.until!r}: "
     configs = list(spec.configs())
     if until.within is None and len(configs) != 2:
         raise SpecError(
-            f"{said}two configurations are told apart, and it has {len(configs):,}; give it two, "
+            f"{prefix}two configurations are told apart, and it has {len(configs):,}; give it two, "
             "or write how well each share is to be known, as 'share ± 10 %'"
         )
     for problem in map(resolve, configs) if until.share == "generalizes" else ():
         if problem.longest_tested <= problem.trained_lengths[-1]:
             raise SpecError(
-                f"{said}no test string is longer than those of training, so that whether a seed "
+                f"{prefix}no test string is longer than those of training, so that whether a seed "
                 "generalizes is never known; write 'learned' as the share"
             )
 

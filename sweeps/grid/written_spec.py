@@ -85,17 +85,19 @@ def _check_axes(axes: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _read_seeds(value: Any, whose: str = "") -> Seeds:
     seeds: Seeds = tuple(value) if isinstance(value, list) else range_of(value) or ()
-    said = f"model_seeds={repr(value)[:200]}{whose}: expected "
+    prefix = f"model_seeds={repr(value)[:200]}{whose}: expected "
+    # Not by len(), which fails on ranges of numbers of 19 digits.
     if isinstance(seeds, range) and seeds.stop - seeds.start > MAX_RUNS:
-        raise SpecError(f"{said}at most {MAX_RUNS:,} seeds; take fewer")
+        raise SpecError(f"{prefix}at most {MAX_RUNS:,} seeds; take fewer")
     try:
+        # The ends of a range bound all that is in it.
         for seed in (seeds[0], seeds[-1]) if isinstance(seeds, range) else seeds:
             check_model_seed(seed)
     except ConfigError as error:
         raise SpecError(str(error)) from None
     if not seeds or (isinstance(seeds, tuple) and len(set(seeds)) < len(seeds)):
         raise SpecError(
-            f"{said}a range such as '0..7', ends included, or a list of distinct whole numbers"
+            f"{prefix}a range such as '0..7', ends included, or a list of distinct whole numbers"
         )
     return seeds
 
@@ -169,11 +171,11 @@ def refuse_unfit(value: Any, name: str = "") -> None:
     """Refuses what JSON does not have, as dates and infinities, by the name beside it."""
     expected = None
     if isinstance(value, Mapping | list | tuple):
-        inner = value.items() if isinstance(value, Mapping) else ((name, each) for each in value)
-        for key, each in inner:
+        inner = value.items() if isinstance(value, Mapping) else ((name, item) for item in value)
+        for key, item in inner:
             if not isinstance(key, str):
                 raise SpecError(f"{key!r}: expected text as the name of a value")
-            refuse_unfit(each, key)
+            refuse_unfit(item, key)
     elif isinstance(value, float) and not math.isfinite(value):
         expected = "a finite number"
     elif isinstance(value, datetime.date | datetime.time):
@@ -233,7 +235,8 @@ def _replace_path(fields: Mapping[str, Any], folder: Path | None) -> Mapping[str
     named = fields["path"]
     others = {name: value for name, value in fields.items() if name != "path"}
     listed = named if isinstance(named, list) else [named]
-    files = [file for each in listed for file in _files(each, folder)]
+    files = [file for pattern in listed for file in _files(pattern, folder)]
+    # A single name gives one value, a list or a pattern an axis of them.
     if files == [named]:
         return {**others, "dataset": _digest(named, folder)}
     digests: dict[str, str] = {}
@@ -249,12 +252,12 @@ def _files(named: Any, folder: Path | None) -> list[Any]:
     """The files that a pattern such as `languages/*.att` matches, in order; what is no pattern is
     one file.
     """
-    places = (folder or Path(), Path())
+    folders = (folder or Path(), Path())
     is_pattern = isinstance(named, str) and "\0" not in named and any(x in named for x in "*?[")
-    if not is_pattern or any((place / named).exists() for place in places):
+    if not is_pattern or any((base / named).exists() for base in folders):
         return [named]
-    for place in places:
-        if found := sorted(glob.glob(named, root_dir=place, recursive=True)):
+    for base in folders:
+        if found := sorted(glob.glob(named, root_dir=base, recursive=True)):
             return found
     raise SpecError(f"path={named!r:.60}: no file matches it")
 

@@ -134,14 +134,18 @@ def compare_values(a: Outcomes, b: Outcomes, *, paired: bool, plan: bool = True)
     apart = (values[0] - values[1], None) if paired else values
     number = _permutations(paired, sizes)
     is_exact = number <= EXACT
+    # The sample itself is one of the draws, so that no p-value is 0 (Phipson & Smyth 2010).
     number = number if is_exact else DRAWS + 1
+    # In units of UNIT, so that means that are equal on paper are equal here.
     means = np.sort(np.rint((_every if is_exact else _draw)(*apart) / UNIT))
     # Those that exchange nothing, the sample's own among them, speak for either side.
     same = number - len(means)
     fewer = min(np.searchsorted(means, 0, "right"), len(means) - np.searchsorted(means, 0, "left"))
+    # The interval ends at the outermost mean that the test at this level does not rule out.
     place = math.floor(TAIL * number) - same
     low, high = (means[place], means[-1 - place]) if place >= 0 else (np.nan, np.nan)
     difference = values[0].mean() - values[1].mean()
+    # Rounding must not push the difference out of its own interval.
     ends = np.minimum(low * UNIT, difference), np.maximum(high * UNIT, difference)
     found = replace(
         found,
@@ -185,6 +189,7 @@ def _every(a: Floats, b: Floats | None) -> Floats:
     most = len(a) if b is None else min(len(a), len(b))
     first, sizes = _sums(a, most)
     if b is None:
+        # Without the empty set, which exchanges nothing.
         means: Floats = first[1:] / sizes[1:]
         return means
     second, others = _sums(b, most)
@@ -204,6 +209,7 @@ def _draw(a: Floats, b: Floats | None) -> Floats:
     """
     n, signed = len(a), a if b is None else np.concatenate([a, -b])
     seeds = len(signed)
+    # Seeded by the sizes, so that the same seeds have the same p-value each time.
     rng = np.random.default_rng(n if b is None else [n, seeds])
     means = []
     step = max(1, AT_ONCE // seeds)
@@ -213,6 +219,7 @@ def _draw(a: Floats, b: Floats | None) -> Floats:
             moved = rng.integers(2, size=size, dtype=np.int8)
         else:
             first = np.zeros(size, dtype=np.int8)
+            # The n smallest of random numbers are a random subset, of all draws at once.
             chosen = np.argpartition(rng.random(size), n - 1, axis=1)[:, :n]
             np.put_along_axis(first, chosen, 1, axis=1)
             moved = first ^ (np.arange(seeds) < n)
@@ -242,6 +249,7 @@ def _p_values_of_values(
         both = apart + drawn[1] @ b
         squares = spread + drawn[1] @ b**2 - both**2 / (2 * seeds)
         apart, spread = apart - drawn[1] @ b, squares * 2 * seeds / (2 * seeds - 1)
+    # The normal approximation suffices: it only plans how many seeds to train.
     normal = 2 * special.ndtr(-np.abs(apart) / np.sqrt(np.maximum(spread, UNIT**2)))
     p_values: Floats = np.where(np.abs(apart) < UNIT, 1.0, normal)
     return p_values
@@ -314,9 +322,11 @@ def _p_values_of_shares(
     if table is not None:
         cells = np.array([table.both, table.only_first, table.only_second, table.none])
         drawn = rng.multinomial(seeds, cells / table.pairs, size=STUDIES)[:, 1:3]
+        # McNemar's test of all studies at once.
         below = stats.binom.cdf(drawn.min(axis=1), drawn.sum(axis=1), 0.5)
     else:
         drawn = np.stack([rng.binomial(seeds, share, size=STUDIES) for share in shares], axis=1)
+        # One tail of Fisher's test, doubled below: near enough to plan by.
         below = stats.hypergeom.cdf(drawn.min(axis=1), 2 * seeds, drawn.sum(axis=1), seeds)
     p_values: Floats = np.minimum(1.0, 2 * below)
     return p_values
@@ -347,7 +357,7 @@ def number_of_pairs(a: Set[int], b: Set[int]) -> int:
 
 def _align(a: Outcomes, b: Outcomes, paired: bool) -> tuple[Outcomes, Outcomes, bool]:
     """The seeds of both that are compared, and whether they are pairs."""
-    first, second = (each.of_seeds(set(each.known_seeds)) for each in (a, b))
+    first, second = (outcomes.of_seeds(set(outcomes.known_seeds)) for outcomes in (a, b))
     seeds = set(first.seeds), set(second.seeds)
     if paired and number_of_pairs(*seeds):
         return first.of_seeds(seeds[1]), second.of_seeds(seeds[0]), True
@@ -371,6 +381,7 @@ def _with_seeds_to_decide(
         return bool((drawn / 2 <= TAIL).mean() >= POWER)
 
     few = many = max(found.enough, min(found.seeds) + 1)
+    # Doubled first, then bisected, since each look simulates `STUDIES` studies.
     while many <= MOST_SEEDS and not decides(many):
         few, many = many + 1, 2 * many
     if many > MOST_SEEDS:

@@ -21,7 +21,7 @@ class Outcomes:
     values: npt.NDArray[np.float64]
 
     @classmethod
-    def of(cls, runs: pd.DataFrame, column: str) -> Self:
+    def from_runs(cls, runs: pd.DataFrame, column: str) -> Self:
         """A column of a configuration's runs, by model_seed."""
         by_seed = runs.sort_values("model_seed")
         return cls(
@@ -40,8 +40,8 @@ class Outcomes:
         """Those of these seeds."""
         if seeds.issuperset(self.seeds):
             return self
-        kept = [place for place, seed in enumerate(self.seeds) if seed in seeds]
-        return Outcomes(tuple(self.seeds[place] for place in kept), self.values[kept])
+        selected = [place for place, seed in enumerate(self.seeds) if seed in seeds]
+        return Outcomes(tuple(self.seeds[place] for place in selected), self.values[selected])
 
 
 def table_of(a: Outcomes, b: Outcomes) -> PairTable:
@@ -76,7 +76,7 @@ def by_length(a: pd.DataFrame, b: pd.DataFrame, *, paired: bool) -> pd.DataFrame
         interval of the mean difference by Student's t over pairs, else by Welch's, within [-1, 1]
         as a difference of shares is; missing with fewer than `FEWEST_OF_A_MEAN` seeds).
     """
-    sides = [_accuracy_by_length(each) for each in (a, b)]
+    sides = [_accuracy_by_length(scores) for scores in (a, b)]
     if paired:
         pairs = sides[0].merge(sides[1], on=["model_seed", "length"], suffixes=("_a", "_b"))
         pairs["difference"] = pairs["accuracy_a"] - pairs["accuracy_b"]
@@ -104,8 +104,10 @@ def by_length(a: pd.DataFrame, b: pd.DataFrame, *, paired: bool) -> pd.DataFrame
         # Welch (1947); where neither varies there is nothing to be free.
         parts = a_part**2 / (both["size_a"] - 1) + b_part**2 / (both["size_b"] - 1)
         freedom = (error**4 / parts).where(parts > 0, 1.0)
+    # Imported where it is used: it takes a second to load.
     from scipy import stats
 
+    # Less than one degree of freedom is of too few seeds, whose interval goes next.
     reach = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(freedom, 1)) * error
     reach = reach.where(means["seeds"] >= FEWEST_OF_A_MEAN)
     return means.assign(

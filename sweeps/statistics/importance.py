@@ -23,7 +23,7 @@ from sweeps.statistics.intervals import (
     paired_newcombe,
 )
 
-MOST_KEPT = 100
+MOST_CACHED = 100
 """Seeds whose draws are kept for other configurations of the same: 400 kB, of 64 such sets."""
 
 
@@ -59,8 +59,9 @@ class SeedOutcomes(Outcomes):
         last = len(order) - 1
         ranked = self.values[order]
         medians = []
-        draws = _kept_draws if len(self.seeds) <= MOST_KEPT else _draws
+        draws = _cached_draws if len(self.seeds) <= MOST_CACHED else _draws
         for drawn in draws(entropy, len(self.seeds)):
+            # How often each value was drawn, in their order, tells which are in the middle.
             up_to = np.cumsum(drawn[:, order], axis=1, dtype=np.int32)
             middle = [(up_to <= rank).sum(axis=1) for rank in (last // 2, (last + 1) // 2)]
             medians.append((ranked[middle[0]] + ranked[middle[1]]) / 2)
@@ -122,11 +123,12 @@ def _weigh(outcomes: Sequence[SeedOutcomes]) -> tuple[float, float]:
 
 def _seeds_worth(counts: Sequence[float]) -> float:
     """How many seeds tell as much as a mean over configurations; of equal numbers, their sum."""
+    # The number of configurations times the harmonic mean of their seeds.
     return len(counts) ** 2 / sum(1 / n for n in counts)
 
 
 @lru_cache(maxsize=64)
-def _kept_draws(entropy: tuple[int, ...], n: int) -> tuple[npt.NDArray[np.integer], ...]:
+def _cached_draws(entropy: tuple[int, ...], n: int) -> tuple[npt.NDArray[np.integer], ...]:
     # Of so few seeds none is drawn more often than two bytes can say.
     return tuple(drawn.astype(np.uint16) for drawn in _draws(entropy, n))
 
@@ -155,6 +157,7 @@ def with_largest_budget(models: pd.DataFrame, budgets: Iterable[Mapping[int, int
         place |= {config_id: number for number, config_id in enumerate(there)}
     ids = [int(x) for x in models["config_id"]]
     joined = models.assign(config_id=[first.get(x, x) for x in ids])
+    # Sorted by budget, so that the last one, which stays, is the largest.
     later = joined.iloc[np.argsort([place.get(x, 0) for x in ids], kind="stable")]
     return later.drop_duplicates(["config_id", "model_seed"], keep="last").sort_index()
 
@@ -217,7 +220,7 @@ def importance(
         seeds are compared), alike (whether the configurations compared differ in nothing else).
     """
     outcomes = {
-        int(str(config_id)): SeedOutcomes.of(rows, column)
+        int(str(config_id)): SeedOutcomes.from_runs(rows, column)
         for config_id, rows in models.groupby("config_id")
     }
     known = settings.loc[list(outcomes)]
@@ -233,6 +236,7 @@ def _together(settings: pd.DataFrame) -> Iterator[tuple[str, ...]]:
     apart: dict[bytes, list[str]] = {}
     for name in settings:
         if settings[name].nunique() > 1:
+            # Codes in the order of appearance are equal where two settings split alike.
             codes = pd.factorize(settings[name])[0]
             apart.setdefault(codes.tobytes(), []).append(str(name))
     yield from map(tuple, apart.values())
@@ -255,17 +259,23 @@ def _row(
     # In the order of their other settings, so that those that differ in nothing else meet.
     rest = known.drop(columns=list(names)).to_numpy(dtype=object)
     others = pd.Series([repr(row.tolist()) for row in rest], index=known.index)
-    places = {value: others[values == value].sort_values() for value in sorted(values.unique())}
+    others_by_value = {
+        value: others[values == value].sort_values() for value in sorted(values.unique())
+    }
     summed = "share" if is_share else "median"
     means = {
         value: float(np.mean([getattr(outcomes[i], summed) for i in group.index]))
-        for value, group in places.items()
+        for value, group in others_by_value.items()
     }
     worst = min(means, key=means.__getitem__)
+    # Another value than the worst, even where all are as good.
     best = max((x for x in means if x != worst), key=means.__getitem__)
-    alike = places[worst].tolist() == places[best].tolist() and places[worst].is_unique
-    ids = [places[value].index.tolist() for value in (worst, best)]
-    bad, good = ([outcomes[i] for i in each] for each in ids)
+    alike = (
+        others_by_value[worst].tolist() == others_by_value[best].tolist()
+        and others_by_value[worst].is_unique
+    )
+    ids = [others_by_value[value].index.tolist() for value in (worst, best)]
+    bad, good = ([outcomes[i] for i in config_ids] for config_ids in ids)
     # Of several that have no partners each is held against one: what makes strangers is a setting.
     met = zip(*ids, strict=True) if alike else ((x, ids[1][0]) for x in ids[0])
     strangers = any(are_strangers(*pair) for pair in met)
@@ -274,6 +284,7 @@ def _row(
     if is_share:
         interval = share_difference(good, bad, paired=paired)
     else:
+        # Only where all have the same seeds are they really compared seed by seed.
         paired = len({x.seeds for x in (*bad, *good)}) == 1 and not strangers
         interval = median_difference(good, bad, paired=not strangers)
     return {
@@ -286,7 +297,7 @@ def _row(
         "at_worst": means[worst],
         "best": best,
         "at_best": means[best],
-        "values": len(places),
+        "values": len(others_by_value),
         "paired": paired,
         "alike": alike,
     }

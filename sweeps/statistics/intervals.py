@@ -49,6 +49,7 @@ def wilson(count: float, n: float) -> ConfidenceInterval:
     if n == 0:
         return ConfidenceInterval(math.nan, 0.0, 1.0)
     share, z = count / n, _Z
+    # The center is drawn towards one half, so that the limits stay within 0 and 1.
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     reach = z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
     # At the ends rounding may leave the share itself just outside.
@@ -77,6 +78,7 @@ def clustered_wilson(counts: npt.ArrayLike, sizes: npt.ArrayLike) -> ConfidenceI
     share, effective = float(shares.mean()), float(clusters)
     if clusters > 1 and 0 < share < 1:
         spread = float(shares.var(ddof=1)) / clusters * (_student(clusters - 1) / _Z) ** 2
+        # Where no cluster differs from another, members count as independent.
         effective = max(share * (1 - share) / spread, effective) if spread else math.inf
     size = min(effective, float(sizes.sum()))
     return wilson(share * size, size)
@@ -116,6 +118,7 @@ def mcnemar(table: PairTable) -> float:
     # What loads soonest: `scipy.stats` takes a second that no page should wait for.
     from scipy.special import bdtr
 
+    # Pairs that disagree are tosses of a fair coin where nothing differs.
     fewer = min(int(table.only_first), int(table.only_second))
     return min(1.0, 2 * float(bdtr(fewer, unlike, 0.5)))
 
@@ -133,6 +136,7 @@ def fisher(first: tuple[int, int], second: tuple[int, int]) -> float:
     both = count + other
     counts = np.arange(max(0, both - m), min(n, both) + 1)
     cells = (counts, n - counts, both - counts, m - both + counts)
+    # Probabilities up to a constant, as logarithms: factorials would overflow.
     logs = -sum(gammaln(cell + 1) for cell in cells)
     chances = np.exp(logs - logs.max())
     # Tables that are as likely differ in what rounding leaves.
@@ -148,6 +152,7 @@ def _correlation(table: PairTable) -> float:
         return 0.0
     product = float(a * d - b * c)
     if product > 0:
+        # Newcombe's continuity correction (1998b, method 10).
         product = max(product - table.pairs / 2, 0)
     return product / math.sqrt(margins)
 
@@ -163,6 +168,7 @@ def _hybrid(
 
 
 def _combine(first: float, second: float, phi: float) -> float:
+    # Rounding may leave the square just below zero.
     return math.sqrt(max(first**2 - 2 * phi * first * second + second**2, 0.0))
 
 
@@ -204,6 +210,7 @@ def median_intervals(frame: pd.DataFrame, value: str, by: Sequence[str]) -> pd.D
     starts = np.cumsum(sizes) - sizes
     values = known[value].to_numpy(dtype=np.float64)
     interval = np.full((len(summary), 2), np.nan)
+    # Groups of one size share their ranks, and are computed together.
     for size in np.unique(sizes[sizes >= FEWEST]):
         alike = np.flatnonzero(sizes == size)
         members = values[starts[alike, None] + np.arange(size)]
@@ -222,6 +229,7 @@ def selection_effect(values: npt.NDArray[np.float64]) -> ConfidenceInterval:
     gap = float(values.max() - values.mean())
     if len(values) < FEWEST:
         return ConfidenceInterval(gap, math.nan, math.nan)
+    # A fixed seed, so that the same values always have the same interval.
     ranks = np.random.default_rng(0).integers(len(values), size=(RESAMPLES, len(values)))
     drawn = values[ranks]
     low, high = np.quantile(drawn.max(axis=1) - drawn.mean(axis=1), [TAIL, 1 - TAIL])

@@ -50,13 +50,14 @@ def settings_apart(settings: pd.DataFrame, tasks: Sequence[str]) -> list[str]:
     """
     defining = {x for task in tasks for x in language_fields(task)} - set(FIRST)
     others = [str(name) for name in settings if name not in (*FIRST, *defining)]
-    kept: list[str] = []
+    chosen: list[str] = []
     number = 1
     for name in [*(x for x in FIRST if x in settings), *others]:
-        groups = settings.groupby([*kept, name], dropna=False, sort=False).ngroups
+        groups = settings.groupby([*chosen, name], dropna=False, sort=False).ngroups
+        # What varies but splits no group further says nothing new.
         if groups > number:
-            kept, number = [*kept, name], groups
-    return kept
+            chosen, number = [*chosen, name], groups
+    return chosen
 
 
 def without_unread(settings: pd.DataFrame, unread: Mapping[int, Set[str]]) -> pd.DataFrame:
@@ -102,14 +103,18 @@ def language_shares(models: pd.DataFrame, by: Sequence[str], least: int = 2) -> 
     }
     rows: list[list[Any]] = []
     for found in languages.groupby(list(by), sort=True).indices.values():
-        places = np.asarray(found)
-        if len(places) < least:
+        group_rows = np.asarray(found)
+        if len(group_rows) < least:
             continue
-        first = languages.iloc[places[0]]
-        row = [*first[list(by)], len(places), int(languages["seeds"].to_numpy()[places].sum())]
+        first = languages.iloc[group_rows[0]]
+        row = [
+            *first[list(by)],
+            len(group_rows),
+            int(languages["seeds"].to_numpy()[group_rows].sum()),
+        ]
         for count, judged in counts.values():
-            own = places[judged[places] > 0]
-            if len(places) > 1:
+            own = group_rows[judged[group_rows] > 0]
+            if len(group_rows) > 1:
                 share = clustered_wilson(count[own], judged[own])
             else:
                 share = wilson(float(count[own].sum()), float(judged[own].sum()))

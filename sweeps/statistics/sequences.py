@@ -39,6 +39,7 @@ def _least_likely(count: Floats, n: Floats) -> Floats:
     """The logarithm of the mixture's likelihood."""
     from scipy import special
 
+    # A beta-binomial without its coefficient, under Jeffreys' prior Beta(1/2, 1/2).
     found: Floats = special.betaln(count + 0.5, n - count + 0.5) - special.betaln(0.5, 0.5)
     return found
 
@@ -47,8 +48,9 @@ def _bisect(inside: Floats, outside: Floats, is_inside: Callable[[Floats], Bools
     """Where intervals end, of values inside of them and others outside or at their ends."""
     for _ in range(STEPS):
         middle = (inside + outside) / 2
-        kept = is_inside(middle)
-        inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
+        holds = is_inside(middle)
+        inside, outside = np.where(holds, middle, inside), np.where(holds, outside, middle)
+    # The outer end, so that rounding can only widen an interval.
     return outside
 
 
@@ -57,11 +59,15 @@ def share_limits(count: npt.ArrayLike, n: npt.ArrayLike) -> tuple[Floats, Floats
 
     Of no observations anything is possible.
     """
-    counts, of = np.broadcast_arrays(np.asarray(count, float), np.asarray(n, float))
-    bound = _least_likely(counts, of) + math.log(1 - CONFIDENCE)
-    share = np.divide(counts, of, out=np.full(counts.shape, 0.5), where=of > 0)
+    counts, totals = np.broadcast_arrays(np.asarray(count, float), np.asarray(n, float))
+    # Ville's inequality: shares less likely than this bound are ruled out at all times.
+    bound = _least_likely(counts, totals) + math.log(1 - CONFIDENCE)
+    # Without observations any inner point does, since nothing is ruled out.
+    share = np.divide(counts, totals, out=np.full(counts.shape, 0.5), where=totals > 0)
     low, high = (
-        _bisect(share, np.full(counts.shape, end), lambda x: _log_likelihood(counts, of, x) > bound)
+        _bisect(
+            share, np.full(counts.shape, end), lambda x: _log_likelihood(counts, totals, x) > bound
+        )
         for end in (0.0, 1.0)
     )
     return low, high
@@ -105,6 +111,7 @@ def paired_difference_sequence(table: PairTable) -> ConfidenceInterval:
 
     first, second = (np.asarray(x, float) for x in (table.only_first, table.only_second))
     alike = np.asarray(table.both + table.none, float)
+    # Three outcomes under Jeffreys' prior, Dirichlet(1/2, 1/2, 1/2).
     mixture = (
         sum(special.gammaln(x + 0.5) - special.gammaln(0.5) for x in (first, second, alike))
         + special.gammaln(1.5)
@@ -142,6 +149,7 @@ def _difference(
         # With this difference the likeliest.
         low, high = np.maximum(0.0, -apart), highest(apart)
         for _ in range(STEPS):
+            # A ternary search, as the likelihood is concave in the second share.
             near, far = low + (high - low) / 3, high - (high - low) / 3
             is_left = log_likelihood(apart, near) < log_likelihood(apart, far)
             low, high = np.where(is_left, near, low), np.where(is_left, high, far)

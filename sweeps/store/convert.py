@@ -153,6 +153,7 @@ def _names(theirs: Connection, rows: Sequence[Any]) -> dict[int, str]:
             configs[row.id] = config_of(row.id, row.json)
     sweeps = theirs.exec_driver_sql("SELECT name FROM sweep WHERE description LIKE 'Against %'")
     begun = {match[1] for (name,) in sweeps if (match := _TRIAL.fullmatch(name))}
+    # A trial's sweep has eight digits of the key of its configuration in its name.
     tried = {row.id for row in rows if row.key[:8] in begun and row.id in configs}
     others = {x: config for x, config in configs.items() if x not in tried}
     parents = {x: parent for x in tried if (parent := _parent(configs[x], others))}
@@ -172,6 +173,7 @@ def _parent(config: RunConfig, others: Mapping[int, RunConfig]) -> int | None:
         differing = sum(own[name] != value for name, value in other.model_dump().items())
         apart.setdefault(differing, []).append(config_id)
     nearest = apart[min(apart)] if apart else []
+    # Where two are as near, it is open which of them the remedy was for.
     return nearest[0] if len(nearest) == 1 else None
 
 
@@ -223,15 +225,17 @@ def _copy_findings(theirs: Connection, ours: Connection) -> None:
                 if run_id in outdated:
                     continue
                 fields["mechanism"] = fields["mechanism"].removesuffix(_SHORT_TRIED)
-            said, blob = canonical_json(fields), None if made is None else bytes(made)
-            digest = finding_digest(key, seed, kind, number, said, blob)
+            written, blob = canonical_json(fields), None if made is None else bytes(made)
+            digest = finding_digest(key, seed, kind, number, written, blob)
             if kind == "proof":
                 sha = None if blob is None else hashlib.sha256(blob).hexdigest()
                 fields |= {"of_language": number, "certificate": sha}
             content = canonical_json({"config": key, "model_seed": seed, kind: fields})
+            # A digest of that version names its own version in front.
             fits = hashlib.sha256(content.encode()).hexdigest() == (old or "").removeprefix("v2:")
+            # An empty digest fits nothing, so that damage stays visible.
             digest = digest if fits or old is None else ""
-            rows.append((run_id, kind, number, said, digest, blob))
+            rows.append((run_id, kind, number, written, digest, blob))
         insert_rows(ours, Finding, rows)
 
 
@@ -241,7 +245,7 @@ def _outdated_causes(theirs: Connection) -> set[int]:
     anew where they are asked for.
     """
     outdated: set[int] = set()
-    asked: set[int] = set()
+    stored_unlearned: set[int] = set()
     unlearned: set[int] = set()
     query = (
         "SELECT run_id, mechanism, tested_within, wrong_within "
@@ -254,10 +258,10 @@ def _outdated_causes(theirs: Connection) -> set[int]:
         if not known or (name == mechanism and name not in _SHOWN):
             outdated.add(run_id)
         if name == NOT_LEARNED:
-            asked.add(run_id)
+            stored_unlearned.add(run_id)
         if tested and (tested - wrong) / tested < LEARNED_AT:
             unlearned.add(run_id)
-    return outdated | (unlearned - asked)
+    return outdated | (unlearned - stored_unlearned)
 
 
 # A run that was scattered over many tables.
@@ -336,6 +340,7 @@ def _convert_run(values: dict[str, Any], key: str, test_set: str, old: _Records)
     if values["state"] != "done":
         return values
     fits = values["digest"] == _old_digest(values, key, test_set, old)
+    # Without outputs there are seven: length, tested, wrong and four cells.
     width = len(LENGTH_FIELDS) if any(row[-1] is not None for row in old.lengths) else 7
     values["lengths"] = rows_text(row[:width] for row in old.lengths)
     values["losses"] = rows_text(old.losses)
@@ -347,8 +352,10 @@ def _convert_run(values: dict[str, Any], key: str, test_set: str, old: _Records)
 
 def _unpack(old: _Records) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of misclassified strings, and their logits in the precision of the model."""
+    # Three bytes a number, the highest first.
     parts = np.frombuffer(old.numbers, dtype=np.uint8).reshape(-1, 3).astype(np.int64)
     numbers = (parts[:, 0] << 16) | (parts[:, 1] << 8) | parts[:, 2]
+    # Four bytes a logit in single precision, eight in double.
     single = len(old.logits) == 4 * len(numbers)
     logits = np.frombuffer(old.logits, dtype=">f4" if single else ">f8")
     return numbers, logits.astype(np.float32 if single else np.float64)
@@ -390,6 +397,7 @@ def _old_digest(values: Mapping[str, Any], key: str, test_set: str, old: _Record
 
     def add(table: str, name: str, column: Sequence[Any] | np.ndarray, kind: str) -> None:
         hasher.update(f"{table}.{name} {len(column)}\n".encode())
+        # Adding 0 makes 0.0 of -0.0, as that version did.
         hasher.update((np.array(column).astype(kind) + 0).tobytes())
 
     for place, name in enumerate(("epoch", "train_loss", "validation_loss")):

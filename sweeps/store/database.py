@@ -191,6 +191,7 @@ class Store:
                     driver.set_progress_handler(
                         lambda: time.monotonic() > end or cancellation.is_cancelled(), STEPS
                     )
+                # Blocks within this one read by its connection, and so of the same moment.
                 moments.set({**before, self.location: db})
                 yield db
         except FAILURES as error:
@@ -320,6 +321,7 @@ def _write_file(path: Path, busy_seconds: float, file: FileId | None) -> sqlite3
     # Where somebody else writes or reads it just now, the next write does this.
     with suppress(sqlite3.OperationalError):
         if connection.execute("PRAGMA journal_mode=WAL").fetchone() == ("wal",):
+            # In this mode a killed process loses nothing; a power cut may lose the last commits.
             connection.execute("PRAGMA synchronous=NORMAL")
     return connection
 
@@ -371,7 +373,9 @@ def explain_error(name: str, error: Exception, *, may_be_kept: bool = False) -> 
     original = getattr(error, "orig", None) or error
     cause = (str(original).strip().splitlines() or [type(original).__name__])[0]
     driver = type(original).__module__.partition(".")[0]
+    # All that the patterns may ask for: driver, class, SQLite's code and the message.
     words = f"{driver} {type(error).__name__} {getattr(original, 'sqlite_errorname', '')} {cause}"
+    # The first pattern that fits decides, so special cases stand before general ones.
     meanings = ((kind, sentence) for part, kind, sentence in ERRORS if re.search(part, words))
     kind, sentence = next(meanings, (StoreError, "{cause}"))
     if "statement timeout" in words and read_seconds is not None:

@@ -130,6 +130,7 @@ def _record(
     found: Mapping[int, Mapping[str, Any]],
     certificate: bytes | None = None,
 ) -> None:
+    # Locked, so that nobody deletes the run between this look and the insert.
     state = select(Run.state).where(Run.id == run_id).with_for_update(key_share=True)
     with store.write() as connection:
         if connection.scalar(state) != RunState.DONE:

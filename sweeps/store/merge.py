@@ -113,8 +113,8 @@ def _merge_configs(source: Connection, target: Connection, label: str) -> dict[i
             continue
         theirs[row.id] = row
     sweeps = _first_sweeps(source)
-    wanted = {row.key: (row.name, sweeps.get(x, label)) for x, row in theirs.items()}
-    names = free_names(target, wanted)
+    requested = {row.key: (row.name, sweeps.get(x, label)) for x, row in theirs.items()}
+    names = free_names(target, requested)
     rows = {
         row.key: {
             "name": names[row.key],
@@ -142,6 +142,7 @@ def _merge_configs(source: Connection, target: Connection, label: str) -> dict[i
 def _first_sweeps(source: Connection) -> dict[int, str]:
     """The name of the first sweep of each configuration."""
     query = select(Run.config_id, Sweep.name).join(SweepRun, SweepRun.run_id == Run.id)
+    # The latest first, so that the first sweep overwrites all others.
     query = query.join(Sweep, Sweep.id == SweepRun.sweep_id).order_by(Sweep.id.desc())
     return dict(source.execute(query).all())
 
@@ -151,6 +152,7 @@ def _merge_runs(
 ) -> dict[int, int]:
     """Takes runs over, by their ids there; their ids here."""
     before = _runs_here(target, seeded.values())
+    # Every run gets its row first; results come into it where theirs are sound.
     queue_runs(target, [key for key in seeded.values() if key not in before])
     here = _runs_here(target, seeded.values())
     our_ids = {their_id: here[key][0] for their_id, key in seeded.items()}
@@ -189,6 +191,7 @@ def _merge_runs(
     weights = [(x, *one) for x, run in new.items() for one in run.checkpoints.items()]
     insert_rows(target, Checkpoint, weights)
     if new:
+        # Prefixed, since an UPDATE of SQLAlchemy keeps the columns' own names for itself.
         values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in COPIED}
         changed = update(Run).where(Run.id == bindparam("our_id"))
         rows = [
@@ -196,8 +199,8 @@ def _merge_runs(
             for x, run in new.items()
         ]
         target.execute(changed.values({**values, "worker_id": None}), rows)
-    told = [*(run.run["id"] for run in copied), *same]
-    copy_findings(source, target, {run_id: our_ids[run_id] for run_id in told})
+    matching = [*(run.run["id"] for run in copied), *same]
+    copy_findings(source, target, {run_id: our_ids[run_id] for run_id in matching})
     return our_ids
 
 

@@ -72,6 +72,7 @@ def locate(db: str | None) -> Path | URL:
             raise StoreError(f"cannot read the database's URL: {EXPECTED}") from None
         if url.drivername.partition("+")[0] not in ("postgresql", "postgres"):
             raise StoreError(f"cannot open a database of kind {url.drivername!r}: {EXPECTED}")
+        # An @ that is not escaped leaves part of the password in what messages show.
         if "@" in f"{url.host}{url.database}":
             raise StoreError(f"cannot read the database's URL: {EXPECTED}")
         return url.set(drivername="postgresql+psycopg")
@@ -233,8 +234,10 @@ def make_tables(store: Store) -> None:
 
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
+    # Alembic warns where this is left open.
     config.set_main_option("path_separator", "os")
     with store.write(quiet=True) as db:
+        # Two processes that find no tables must not both make them.
         take_turns(db)
         config.attributes["connection"] = db
         upgrade(config, "head")

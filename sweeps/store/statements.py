@@ -131,6 +131,7 @@ def put_configs(
 
     def put(table: type[Config | TestSetRow], rows: Mapping[str, dict[str, Any]]) -> dict[str, int]:
         insert_new(connection, table, [{"key": key, **row} for key, row in rows.items()])
+        # Read back, since an insert returns nothing of rows that were there already.
         query = select(table.key, table.id).where(one_of(table.key, rows))
         ids = dict(connection.execute(query).all())
         return {key: ids[key] for key in rows}
@@ -176,7 +177,7 @@ def in_another_sweep() -> ColumnElement[bool]:
     return exists().where(other.run_id == SweepRun.run_id, other.sweep_id != SweepRun.sweep_id)
 
 
-def wanted_of(connection: Connection, run_ids: Sequence[int]) -> dict[int, tuple[bool, bool]]:
+def requirements_of(connection: Connection, run_ids: Sequence[int]) -> dict[int, tuple[bool, bool]]:
     """Whether the sweeps of each run want every epoch's weights, and whether the exhaustive check.
 
     A run gets what any of its sweeps wants.
@@ -187,6 +188,7 @@ def wanted_of(connection: Connection, run_ids: Sequence[int]) -> dict[int, tuple
         .where(SweepRun.run_id.in_(run_ids))
     )
     rows = connection.execute(members).all()
+    # Each specification is parsed once, however many runs it has.
     specs = {text: json.loads(text) for text in {row.spec for row in rows}}
     every = {x for x, text in rows if specs[text].get("checkpoints") == "every_epoch"}
     checked = {x for x, text in rows if specs[text].get("verdict")}

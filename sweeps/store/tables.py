@@ -82,6 +82,7 @@ def now(seconds_ago: float = 0.0) -> str:
 _STRICT = {"sqlite_strict": True}
 _NUMBERED = {**_STRICT, "sqlite_autoincrement": True}
 """An id is never given twice: whoever remembers one cannot mistake another row for it."""
+# Rows stand in the order of the key itself, without a second index for it.
 _BY_KEY = {**_STRICT, "sqlite_with_rowid": False}
 
 
@@ -179,6 +180,7 @@ class TestString(Base):
     __table_args__ = (
         CheckConstraint("label IN (0, 1)"),
         CheckConstraint("occurrences >= 1"),
+        # Three bytes, in which versions before packed these numbers.
         CheckConstraint("number < 16777216"),
         _BY_KEY,
     )
@@ -363,6 +365,7 @@ def _checks(column: Column[Any]) -> Iterator[CheckConstraint]:
             yield CheckConstraint(check).ddl_if(dialect=dialect)
 
 
+# Made from the columns, so that none is forgotten.
 for _table in Base.metadata.tables.values():
     for _check in [check for column in _table.columns for check in _checks(column)]:
         _table.append_constraint(_check)

@@ -77,6 +77,7 @@ def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
         check(what, find)
     check("the table of runs", list_runs)
     checked = 0
+    # In parts, so that one damaged page does not hide what is sound elsewhere.
     for some in chunks(runs):
         check(f"runs {some[0]} to {some[-1]}", partial(_check_runs, some))
         checked += len(some)
@@ -114,6 +115,7 @@ def _check_datasets(db: Connection) -> Iterator[tuple[str, str]]:
 def _check_test_sets(db: Connection) -> Iterator[tuple[str, str]]:
     for set_id, digest in db.execute(select(TestSetRow.id, TestSetRow.digest)).all():
         strings = stored_test_set(db, set_id)
+        # Before the first results there are neither strings nor a digest.
         if (strings.digest if len(strings.texts) else None) != digest:
             yield f"test set {set_id}", "its strings do not fit its digest"
 

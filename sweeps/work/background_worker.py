@@ -56,8 +56,10 @@ def start_worker(store: Store, sweeps: Mapping[int, str], *, anyway: bool = Fals
             return False
         # The name of a file has room for the ids of so many sweeps; of others no log is found.
         ids = "-".join(map(str, list(waiting)[:30]))
+        # Mode x writes into no file, and through no link, that is there already.
         with (folder / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{ids}.log").open("xb") as output:
             process = subprocess.Popen(
+                # Behind the dashes nothing is an option, whatever a sweep is called.
                 python("sweeps", "work", "--", *waiting.values()),
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -22,7 +22,7 @@ from seqcls.engines.member import steps_of_epoch
 from seqcls.errors import SeqclsError
 from seqcls.problem import Problem, obstacle_of, resolve
 from seqcls.results import Weights
-from seqcls.sampling.streams import OfLengths, Sampler, stream
+from seqcls.sampling.streams import LengthSubset, Sampler, stream
 from seqcls.text import count
 from sweeps.grid.grouping import (
     PlannedRun,
@@ -94,17 +94,18 @@ def estimate(
         for config, seeds in spec.members():
             for seed in seeds:
                 run = PlannedRun(len(planned), config, seed, spec.every_epoch, spec.verdict)
+                # A run that several of these sweeps have is trained once.
                 planned.setdefault((config.key, seed), run)
     there = finished_runs(store, {key for key, _ in planned}) & planned.keys() if store else set()
     left = make_groups([run for key, run in planned.items() if key not in there])
     known = _measure(store) if store else {}
     loads, once = [0.0] * max(1, min(workers, len(left))), dict[object, float]()
-    said, began = {"basis": ""}, time.thread_time()
+    sentences, began = {"basis": ""}, time.thread_time()
     for group in check_each(left):
         problem, engine = group[0].problem, engine_of(group[0].problem)
         # To time one that fails would take all the memory that there is, for nothing.
         if reason := shortage(problem):
-            said["memory"] = f"Some of the rest fail at once: {reason}."
+            sentences["memory"] = f"Some of the rest fail at once: {reason}."
             continue
         alike, most = _alike(problem), problem.config.max_num_epochs
         pace = next((known[key] for key in alike if key in known), None)
@@ -112,27 +113,30 @@ def estimate(
             epochs = assumed_epochs(problem.config)
             if epochs < most:
                 assumed = f"{round(epochs, 2 if epochs < 1 else None)} of {count(most, 'epoch')}"
-                said.setdefault("early", f"Training may stop early: assumed are {assumed}.")
+                sentences.setdefault("early", f"Training may stop early: assumed are {assumed}.")
         cost = cost_of_training(problem) / most
         may_time = timer and pace is None and time.thread_time() - began < TRIED_SECONDS
         if timer and may_time and (times := timer(group)):
             seconds = times.epoch * (1 + cost_of_checks(problem)) + times.test / epochs
             timed = "by timing a few steps on this machine"
             pace = _Pace(timed, epochs, seconds / cost, times.drawing)
+            # What was timed tells of groups like it, and, less surely, of others of its engine.
             known |= {alike[-1]: pace, engine.name: pace}
         if (pace := pace or known.get(engine.name)) is None:
             basis = f"No run of engine {engine.name!r} has been timed yet: the time is unknown."
             return Estimate(len(planned), len(there), None, basis)
-        said["basis"] = f"Estimated {pace.source}."
+        sentences["basis"] = f"Estimated {pace.source}."
+        # Each group goes to the process that is free first, as workers take them.
         loads[loads.index(min(loads))] += len(group) * epochs * cost * pace.seconds
         if pace.drawing:
             drawn = range(1 if problem.train.repeats else ceil(epochs))
-            new = sum(not stream(problem.train).is_kept(index) for index in drawn)
+            new = sum(not stream(problem.train).is_cached(index) for index in drawn)
+            # Strings are drawn once for all groups that train on them.
             once |= {problem.train: pace.drawing * new, "start": START_SECONDS}
         if engine.name in COMPILED and not engine.is_ready(problem):
             once[engine.name] = COMPILED[engine.name][0]
-            said[engine.name] = f"About {once[engine.name]} seconds go to compiling, once."
-    basis = " ".join(filter(None, said.values())) or "All runs are there."
+            sentences[engine.name] = f"About {once[engine.name]} seconds go to compiling, once."
+    basis = " ".join(filter(None, sentences.values())) or "All runs are there."
     return Estimate(len(planned), len(there), max(loads) + sum(once.values()), basis)
 
 
@@ -171,6 +175,7 @@ def _measure(store: Store) -> dict[Hashable, _Pace]:
                 found[key] += zip(own["epochs"], own["seconds"] / cost, strict=True)
     source = f"from {count(len(runs), 'run')} trained on this machine"
     columns = {key: list(zip(*own, strict=True)) for key, own in found.items()}
+    # The median of paces, since some runs shared the machine with other work.
     return {key: _Pace(source, fmean(own[0]), median(own[1])) for key, own in columns.items()}
 
 
@@ -257,6 +262,7 @@ def _time(group: RunGroup) -> Times | None:
                 return None
             test()
             epoch, tested = _seconds(train), _seconds(test)
+            # The clock measures 30 ms well enough, and nobody should wait for more than 300.
             if min(epoch, tested) > 0.03 or max(epoch, tested) > 0.3:
                 break
         tested /= share * len(weights)
@@ -267,9 +273,9 @@ def _time(group: RunGroup) -> Times | None:
     return Times(epoch / share / members / faster, tested / faster, drawing)
 
 
-def _first(sampler: Sampler, share: float) -> OfLengths:
+def _first(sampler: Sampler, share: float) -> LengthSubset:
     """The first strings of a sampler, so large a share of them."""
-    return OfLengths(sampler, sampler.lengths, max(1, round(share * sampler.epoch_size)))
+    return LengthSubset(sampler, sampler.lengths, max(1, round(share * sampler.epoch_size)))
 
 
 def _seconds(act: Callable[[], object]) -> float:

@@ -91,6 +91,7 @@ def run_job(job: Job, report: Progress) -> list[RunResult]:
     from seqcls.interpretability.verdicts import unaffordable, verdicts
 
     first, how = job.group[0], {"engine": job.engine.name, "device": job.device}
+    # A process trains many groups, and reads each file's strings once.
     if job.dataset is not None and not is_known(first.config.dataset):
         remember(unpack(job.dataset))
     # Checked first: some systems promise any memory, and kill a process that uses too much.
@@ -105,11 +106,11 @@ def run_job(job: Job, report: Progress) -> list[RunResult]:
             **how,
         )
         learned = [member for member in trained if member.failure is None]
-        kept = [member.kept_weights for member in learned]
-        evaluations = evaluate(first.problem, kept, **how) if kept else []
-        checks: Sequence[Verdict | None] = [None] * len(kept)
-        if kept and first.verdict and unaffordable(first.problem) is None:
-            checks = verdicts(first.problem, kept, **how)
+        best_weights = [member.kept_weights for member in learned]
+        evaluations = evaluate(first.problem, best_weights, **how) if best_weights else []
+        checks: Sequence[Verdict | None] = [None] * len(best_weights)
+        if best_weights and first.verdict and unaffordable(first.problem) is None:
+            checks = verdicts(first.problem, best_weights, **how)
     tested = dict(zip(map(id, learned), zip(evaluations, checks, strict=True), strict=True))
     # Sealed here, where the results are made, and not where they are stored: nothing that happens
     # to them on the way goes unnoticed, and this process has a core to itself.

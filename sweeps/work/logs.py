@@ -26,6 +26,7 @@ def read_log(store: Store, sweep_id: int) -> str | None:
 
 
 def _open_no_link(path: str, flags: int) -> int:
+    # Without NONBLOCK, opening a pipe would wait for whoever writes it.
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 

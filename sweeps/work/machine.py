@@ -52,9 +52,10 @@ class WorkSummary:
 def parameter_bytes(problem: Problem) -> int:
     """The bytes of one model's parameters; roughly, where it recurs or has places of a plug-in."""
     network = problem.network
-    places = table_size(network) if network.positions in ("learned", *COUPLED) else 0
+    positions = table_size(network) if network.positions in ("learned", *COUPLED) else 0
+    # Tied outputs have no rows of their own.
     outputs = 0 if network.tied_embeddings else network.num_outputs
-    rows = network.vocabulary_size + outputs + (places or 0)
+    rows = network.vocabulary_size + outputs + (positions or 0)
     blocks = MODELS[network.architecture].count_parameters(network)
     return (blocks + rows * network.hidden_size) * {"float32": 4, "float64": 8}[network.precision]
 

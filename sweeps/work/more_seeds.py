@@ -36,9 +36,9 @@ def grow(store: Store, sweep_ids: Sequence[int] | None = None) -> bool:
         except ConfigError:
             # What a seed starts is not known on a machine that lacks a package; others know it.
             continue
-        wanted = Until.parse(spec.until).seeds_wanted(counts, spec.most_seeds, pairs)
-        if wanted != [each.seeds for each in counts]:
-            writer.submit(store, spec.with_seeds(wanted), instead_of=submitted)
+        needed = Until.parse(spec.until).seeds_needed(counts, spec.most_seeds, pairs)
+        if needed != [seed_counts.seeds for seed_counts in counts]:
+            writer.submit(store, spec.with_seeds(needed), instead_of=submitted)
             has_grown = True
     return has_grown
 
@@ -53,7 +53,8 @@ def as_grown(store: Store, spec: SweepSpec) -> SweepSpec:
         return spec
     grown = spec_as_written(json.loads(stored))
     both = [(x.until, x.most_seeds, x.checkpoints, x.verdict) for x in (spec, grown)]
-    seeds, more = ({x.key: set(y) for x, y in each.members()} for each in (spec, grown))
+    seeds, more = ({x.key: set(y) for x, y in version.members()} for version in (spec, grown))
+    # Only a sweep that asks the same and has all of these seeds has grown from this one.
     is_grown = both[0] == both[1] and seeds.keys() == more.keys()
     is_grown = is_grown and all(own <= more[key] for key, own in seeds.items())
     return grown if is_grown else spec
@@ -86,7 +87,9 @@ def known_of(
     alike = set(own) <= set(other) or set(other) <= set(own)
     if not alike or differing_starts(first, second):
         return counts, None
-    a, b = ({x: until.of(y) for x, y in known.get(z.key, {}).items()} for z in (first, second))
+    a, b = (
+        {x: until.fraction(y) for x, y in known.get(z.key, {}).items()} for z in (first, second)
+    )
     both = Counter((a[x][0] > 0, b[x][0] > 0) for x in a.keys() & b if a[x][1] and b[x][1])
     yes, no = True, False
     return counts, PairTable(both[yes, yes], both[yes, no], both[no, yes], both[no, no])

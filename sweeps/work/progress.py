@@ -74,6 +74,7 @@ def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> li
         if sweep.running:
             lost, (finished, spans) = orphaned.get(sweep.id, 0), recent.get(sweep.id, (0, []))
             now = replace(sweep, epochs=tuple(sorted(epochs[sweep.id])), orphaned=lost)
+            # Nobody trains the runs of a dead worker, so that no rate can be told.
             busy = 0.0 if lost else busy_seconds(spans)
             # Where the clock was set back since they began, no rate is known.
             ended = now.begun + finished
@@ -85,8 +86,10 @@ def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> li
 def counts(store: Store, sweep_ids: Sequence[int] | None = None) -> list[SweepProgress]:
     """Runs in each state of these sweeps, or of all: what changes with the revision alone."""
     return [
-        SweepProgress(sweep_id, name, state, of["queued"], of["running"], of["done"], of["failed"])
-        for sweep_id, name, state, of in sweep_queries.states(store, sweep_ids)
+        SweepProgress(
+            sweep_id, name, state, runs["queued"], runs["running"], runs["done"], runs["failed"]
+        )
+        for sweep_id, name, state, runs in sweep_queries.states(store, sweep_ids)
     ]
 
 
@@ -99,6 +102,7 @@ def busy_seconds(trained: Iterable[tuple[str, str | None]], ended: datetime | No
     """
     last = ended or datetime.now(UTC)
     busy, until = 0.0, datetime.min.replace(tzinfo=UTC)
+    # By their beginnings: each adds only what reaches beyond those before it.
     for began, end in sorted(trained, key=lambda span: span[0]):
         end_here = last if end is None else min(datetime.fromisoformat(end), last)
         busy += max(0.0, (end_here - max(datetime.fromisoformat(began), until)).total_seconds())

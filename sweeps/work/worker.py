@@ -116,6 +116,7 @@ class _Worker:
 
     def __post_init__(self) -> None:
         self._thread = threading.get_ident()
+        # Any thread puts, and only the worker's own takes.
         self._news = SimpleQueue[tuple[Job, float, Sequence[EpochLosses]]]()
         self._waiting: list[RunGroup] = []
         self._held: dict[int, _Held] = {}
@@ -260,6 +261,7 @@ class _Worker:
             outcomes = held.results.result()
         except GroupLostError as error:
             lost = error
+        # Ends this worker, which gives back all that it holds.
         except MachineError:
             raise
         except (CancelledError, OSError):
@@ -308,11 +310,11 @@ class _Worker:
     def _store_losses(self) -> None:
         # They are only looked at: those that cannot be stored at once are kept for the next time.
         with suppress(StoreError):
-            told = [held for held in self._held.values() if held.losses]
-            if told:
-                losses = [(held.claim, held.losses) for held in told]
+            with_losses = [held for held in self._held.values() if held.losses]
+            if with_losses:
+                losses = [(held.claim, held.losses) for held in with_losses]
                 writer.record_losses(self.store.without_waiting(), losses)
-            for held in told:
+            for held in with_losses:
                 held.losses = []
 
     def _leave_stopped(self) -> None:

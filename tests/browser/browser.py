@@ -18,10 +18,10 @@ def install_browser() -> None:
         attempts.append(["sh", "-c", "apt-get update -qq && apt-get install -y -qq chromium"])
     for command in attempts:
         print(f"no browser found; trying: {' '.join(command)}", flush=True)
-        done = subprocess.run(
+        completed = subprocess.run(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
         )
-        if done.returncode == 0 and find_browser():
+        if completed.returncode == 0 and find_browser():
             return
 
 

@@ -103,13 +103,13 @@ def hostile(folder: Path) -> Store:
 
 def _fail(store: Store) -> None:
     """Ends what is queued with a hostile error, as the first attempts of runs that are done."""
-    said = {"said": LONG}
+    values = {"error": LONG}
     put_failure(store, [id_ for (id_,) in rows(store, "SELECT id FROM run WHERE id > 4")], LONG)
     with store.write(quiet=True) as connection:
         failed = (
-            "UPDATE run SET state = 'failed', attempt = 1, error = :said WHERE state = 'queued'"
+            "UPDATE run SET state = 'failed', attempt = 1, error = :error WHERE state = 'queued'"
         )
-        assert connection.execute(text(failed), said).rowcount
+        assert connection.execute(text(failed), values).rowcount
 
 
 @pytest.fixture(scope="module")
@@ -161,8 +161,8 @@ def test_nothing_of_a_text_is_interpreted_and_nobody_is_asked(
 ) -> None:
     path, _, query = opened.partition("?")
     page = new_page(browser)
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
     given = query or urlencode([(name, f"{HOSTILE} {RUNNING}") for name in PARAMETERS])
     page.goto(f"{served}/{path}?{given}")
     for shown in _open_all(page):
@@ -172,7 +172,7 @@ def test_nothing_of_a_text_is_interpreted_and_nobody_is_asked(
             seen = shown.replace(UNSEEN, "").replace("`", LOOKS_ALIKE)
             assert HOSTILE.replace("`", LOOKS_ALIKE) in seen, "it is there as it is"
     own = (f"{served}/", "data:", "blob:")
-    assert [url for url in asked if not url.startswith(own)] == []
+    assert [url for url in requested if not url.startswith(own)] == []
     no_traceback(page)
     page.close()
 
@@ -180,8 +180,8 @@ def test_nothing_of_a_text_is_interpreted_and_nobody_is_asked(
 def test_a_page_may_load_nothing_from_elsewhere(browser: Browser, served: str) -> None:
     """Even if a text were interpreted."""
     page = new_page(browser)
-    asked: list[str] = []
-    page.on("response", lambda response: asked.append(response.url))
+    loaded: list[str] = []
+    page.on("response", lambda response: loaded.append(response.url))
     page.goto(served)
     refused = page.evaluate(
         """outside => new Promise(told => {
@@ -191,7 +191,7 @@ def test_a_page_may_load_nothing_from_elsewhere(browser: Browser, served: str) -
         OUTSIDE,
     )
     assert refused == "img-src"
-    assert not any(OUTSIDE in url for url in asked)
+    assert not any(OUTSIDE in url for url in loaded)
     page.close()
 
 
@@ -215,17 +215,17 @@ def test_nothing_of_a_text_is_interpreted_in_a_file(
         monkeypatch.setattr(
             vl_convert, "vegalite_to_svg", lambda chart, first=first: next(first, not_drawn)(chart)
         )
-        made = run_main(*command, "--db", str(stored))
-        assert made.returncode == 0, made.stderr
+        completed = run_main(*command, "--db", str(stored))
+        assert completed.returncode == 0, completed.stderr
     pages, pictures = sorted(tmp_path.rglob("*.html")), sorted(tmp_path.rglob("*.svg"))
     assert len(pages) > 3
     assert pictures
     own = (tmp_path.as_uri(), "data:", "blob:")
     for file in (*pages, *pictures):
-        with watched(browser) as (page, asked):
+        with watched(browser) as (page, requested):
             page.goto(file.as_uri())
             if file.suffix == ".html":
                 page.locator("body[data-ready]").wait_for()
                 page.locator("details").evaluate_all("all => all.forEach(x => { x.open = true; })")
             assert page.evaluate(MADE_OF_IT, OUTSIDE) == [], file.name
-            assert [url for url in asked if not url.startswith(own)] == []
+            assert [url for url in requested if not url.startswith(own)] == []

@@ -34,8 +34,8 @@ def test_an_installed_dashboard_shows_the_reports_models(
 ) -> None:
     environment = {x: y for x, y in environment.items() if x != "SEQCLS_DB"}
     ask = [sys.executable, "-c", "import sweeps, dashboard; print(sweeps.__file__)"]
-    told = subprocess.run(ask, env=environment, cwd=tmp_path, capture_output=True, check=True)
-    assert told.stdout.decode().startswith(environment["PYTHONPATH"])
+    imported = subprocess.run(ask, env=environment, cwd=tmp_path, capture_output=True, check=True)
+    assert imported.stdout.decode().startswith(environment["PYTHONPATH"])
     command = [sys.executable, "-m", "sweeps", "dashboard"]
     with running(lambda port: [*command, f"--port={port}"], environment, folder=tmp_path) as server:
         page = open_page(browser, server.url)

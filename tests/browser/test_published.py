@@ -18,9 +18,9 @@ MODEL = "width 16, 2 heads, embeddings init linear like"
 def test_pages_and_all_that_they_load_stay_below_the_path_and_nothing_can_be_launched(
     browser: Browser, shipped: str
 ) -> None:
-    page, asked = new_page(browser), list[str]()
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("websocket", lambda socket: asked.append(socket.url))
+    page, requested = new_page(browser), list[str]()
+    page.on("request", lambda request: requested.append(request.url))
+    page.on("websocket", lambda socket: requested.append(socket.url))
     page.goto(f"{shipped}/")
     page.get_by_role("link", name="Failures").first.click()
     expect(page).to_have_url(re.compile(rf"{BASE}/failures"))
@@ -37,8 +37,8 @@ def test_pages_and_all_that_they_load_stay_below_the_path_and_nothing_can_be_lau
     expect(button.first).to_be_disabled()
     page.get_by_test_id("stTooltipHoverTarget").filter(has_text="Launch").last.hover(force=True)
     expect(page.get_by_test_id("stTooltipContent")).to_contain_text(REASON.replace("`", ""))
-    assert any(address.startswith("ws") for address in asked)
-    paths = {(urlsplit(url).netloc, urlsplit(url).path) for url in asked if url[0] in "hw"}
+    assert any(address.startswith("ws") for address in requested)
+    paths = {(urlsplit(url).netloc, urlsplit(url).path) for url in requested if url[0] in "hw"}
     elsewhere = {path for host, path in paths if not path.startswith(f"{BASE}/")}
     assert elsewhere <= {"/favicon.ico"}
     assert {host for host, _ in paths} == {urlsplit(shipped).netloc}

@@ -155,13 +155,13 @@ def test_two_selected_rows_are_compared_and_the_link_has_them(
     expect(main.get_by_text("The two that are selected")).to_be_visible()
     verdict = main.get_by_text(re.compile("^More than chance explains: share that generalizes"))
     expect(verdict).to_be_visible()
-    said = verdict.inner_text()
+    sentence = verdict.inner_text()
     expect(main.get_by_text("Strings that more seeds of one get wrong")).to_be_visible()
     again = open_page(browser, page.url, 1440)
-    expect(again.get_by_test_id("stMain").get_by_text(said).first).to_be_visible()
+    expect(again.get_by_test_id("stMain").get_by_text(sentence).first).to_be_visible()
     no_traceback(again)
-    for each in (page, again):
-        each.close()
+    for opened in (page, again):
+        opened.close()
 
 
 def saved(page: Page, button: str) -> Path:
@@ -178,8 +178,13 @@ def test_the_picture_and_the_table_are_saved_as_they_are_selected(
     page.wait_for_function(AT_REST)
     drawn = saved(page, "Figure SVG").read_text()
     assert "contains all, by length: all_initializations, seed 1, seed 2" in drawn
-    for said in ("fails beyond", "median", "width 2, CLS unattended", "trained lengths are shaded"):
-        assert said in drawn, said
+    for caption in (
+        "fails beyond",
+        "median",
+        "width 2, CLS unattended",
+        "trained lengths are shaded",
+    ):
+        assert caption in drawn, caption
     assert saved(page, "Figure PNG").read_bytes().startswith(b"\x89PNG")
     (row,) = csv.DictReader(saved(page, "Table CSV").read_text().splitlines())
     assert row["configuration"] == "width 2, CLS unattended"

@@ -52,11 +52,13 @@ def hosted(folder: Path) -> Iterator[str]:
 @contextmanager
 def watched(browser: Browser, width: int = 1200) -> Iterator[tuple[Page, list[str]]]:
     """A page, and all that it asks for; nothing may go wrong on it."""
-    page, asked, wrong = new_page(browser, width), [], []
-    page.on("request", lambda request: asked.append(request.url))
+    page, requested, wrong = new_page(browser, width), [], []
+    page.on("request", lambda request: requested.append(request.url))
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-    yield page, asked
+    page.on(
+        "console", lambda message: wrong.append(message.text) if message.type == "error" else None
+    )
+    yield page, requested
     page.close()
     assert wrong == []
 
@@ -67,7 +69,7 @@ def ready(page: Page) -> None:
 
 
 def test_a_seed_of_the_index_leads_to_its_strings(browser: Browser, site: Path) -> None:
-    with hosted(site) as base, watched(browser) as (page, asked):
+    with hosted(site) as base, watched(browser) as (page, requested):
         page.goto(f"{base}/index.html")
         ready(page)
         # Its marks lie beneath those of others.
@@ -79,7 +81,7 @@ def test_a_seed_of_the_index_leads_to_its_strings(browser: Browser, site: Path) 
         expect(model.locator(".strings tr")).to_have_count(51)
         expect(page.locator("#run-3 .strings")).to_have_count(0)
         icon = "/favicon.ico"  # Browsers look for it by themselves.
-        assert all(url.startswith(f"{base}/") or url.endswith(icon) for url in asked)
+        assert all(url.startswith(f"{base}/") or url.endswith(icon) for url in requested)
 
 
 def test_strings_are_paged_and_found_by_what_repetitions_stand_for(
@@ -98,9 +100,9 @@ def test_strings_are_paged_and_found_by_what_repetitions_stand_for(
         expect(shown).to_have_text(re.compile(f"51 to 100 of {len(errors)}$"))
         assert first.text_content() != before
         for typed in ("a{100}", "aaaaaaaaaaaa", "aab", "ba{3}", "<ab>{2}", "b{2}a", "nowhere"):
-            wanted = sum(spelled(typed) in spelled(text) for text in errors)
+            matches = sum(spelled(typed) in spelled(text) for text in errors)
             model.get_by_role("searchbox").fill(typed)
-            ends = f"of {wanted:,}" if wanted else "None contains this."
+            ends = f"of {matches:,}" if matches else "None contains this."
             expect(shown).to_have_text(re.compile(f"{re.escape(ends)}$"))
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
@@ -126,8 +128,8 @@ def test_seeds_are_drawn_where_all_test_strings_have_one_length(
     with log_results(db, sweep="lab", dataset=data) as log:
         right = log.strings["label"].tolist()
         for seed in range(3):
-            said = [not x if row < seed else x for row, x in enumerate(right)]
-            predictions = {"tokens": log.strings["tokens"], "prediction": said}
+            predicted = [not x if row < seed else x for row, x in enumerate(right)]
+            predictions = {"tokens": log.strings["tokens"], "prediction": predicted}
             log.run(model="theirs", seed=seed, predictions=predictions)
     assert run_main("report", "lab", "--db", str(db), "--out", str(out)).returncode == 0
     with watched(browser) as (page, _):

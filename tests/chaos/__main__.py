@@ -25,7 +25,7 @@ from tests.chaos.planted import failed
 
 ROOT = Path(__file__).parents[2]
 
-PARTS: dict[str, tuple[str, ...]] = {
+FILES_BY_PART: dict[str, tuple[str, ...]] = {
     "kills": ("tests/chaos/test_kills.py",),
     "server": ("tests/chaos/test_postgres.py", "tests/chaos/test_postgres_killed.py"),
     "processes": (
@@ -89,18 +89,18 @@ class Campaign:
             part, cases = self._take()
             if not cases:
                 return
-            ended = subprocess.run(
+            completed = subprocess.run(
                 pytest_command(self.seed, *cases),
                 cwd=ROOT, env=environment(self.seed), capture_output=True, text=True, check=False,
             )  # fmt: skip
             # Where the process itself ended, any of them may have been the reason.
-            wrong = failed(ended.stdout) or (cases if ended.returncode else [])
+            wrong = failed(completed.stdout) or (cases if completed.returncode else [])
             with self.lock:
                 self.tried[part] += len(cases)
                 self.failures[part] += len(wrong)
                 if wrong:
                     lines = "\n".join(replay(case, self.seed) for case in wrong)
-                    print(f"\n{ended.stdout[-3000:]}\n{lines}\n", flush=True)
+                    print(f"\n{completed.stdout[-3000:]}\n{lines}\n", flush=True)
 
     def _take(self) -> tuple[str, list[str]]:
         """Some cases of one file of the part whose turn it is."""
@@ -119,8 +119,8 @@ def file_of(case: str) -> str:
 
 def environment(seed: int) -> dict[str, str]:
     """What every process of tests has; under CI all properties would be tried on the same."""
-    kept = {name: value for name, value in os.environ.items() if name != "CI"}
-    return {**kept, "SEQCLS_CHAOS": "long", SEED: str(seed), "PYTHONPATH": str(ROOT)}
+    inherited = {name: value for name, value in os.environ.items() if name != "CI"}
+    return {**inherited, "SEQCLS_CHAOS": "long", SEED: str(seed), "PYTHONPATH": str(ROOT)}
 
 
 def pytest_command(seed: int, *arguments: str) -> list[str]:
@@ -138,19 +138,19 @@ def replay(case: str, seed: int) -> str:
 
 def collect(parts: Sequence[str], seed: int) -> dict[str, list[str]]:
     """The cases of parts, in an order that the seed gives."""
-    named = {path: part for part, paths in PARTS.items() for path in paths}
-    files = sorted({file_of(path) for part in parts for path in PARTS[part]})
-    said = subprocess.run(
+    named = {path: part for part, paths in FILES_BY_PART.items() for path in paths}
+    files = sorted({file_of(path) for part in parts for path in FILES_BY_PART[part]})
+    collected = subprocess.run(
         pytest_command(seed, "-o", "addopts=", "--collect-only", *files),
         cwd=ROOT, env=environment(seed), capture_output=True, text=True, check=False,
     )  # fmt: skip
     found: dict[str, list[str]] = {part: [] for part in parts}
-    for case in said.stdout.splitlines():
+    for case in collected.stdout.splitlines():
         part = named.get(case.partition("[")[0]) or named.get(file_of(case))
         if "::" in case and part in found:
             found[part].append(case)
-    if said.returncode:
-        print(said.stdout[-2000:], said.stderr[-2000:])
+    if collected.returncode:
+        print(collected.stdout[-2000:], collected.stderr[-2000:])
     mixed = random.Random(seed)
     return {part: mixed.sample(cases, len(cases)) for part, cases in found.items()}
 
@@ -158,16 +158,16 @@ def collect(parts: Sequence[str], seed: int) -> dict[str, list[str]]:
 def main(arguments: Sequence[str]) -> int:
     """Tries cases for so many minutes; 1 if one failed or a part has tried none."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos")
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(FILES_BY_PART))
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args(arguments)
-    if unknown := set(asked.parts) - set(PARTS):
-        parser.error(f"no part {sorted(unknown)[0]!r}; there are {', '.join(PARTS)}")
-    parts = asked.parts or [part for part in PARTS if part not in BY_NAME_ALONE]
-    found = collect(parts, asked.seed)
-    campaign = Campaign(dict(found), asked.seed)
-    until = time.monotonic() + 60 * asked.minutes
+    options = parser.parse_args(arguments)
+    if unknown := set(options.parts) - set(FILES_BY_PART):
+        parser.error(f"no part {sorted(unknown)[0]!r}; there are {', '.join(FILES_BY_PART)}")
+    parts = options.parts or [part for part in FILES_BY_PART if part not in BY_NAME_ALONE]
+    found = collect(parts, options.seed)
+    campaign = Campaign(dict(found), options.seed)
+    until = time.monotonic() + 60 * options.minutes
     processes = os.cpu_count() or 1
     with ThreadPoolExecutor(processes) as pool:
         list(pool.map(campaign.work, [until] * processes))

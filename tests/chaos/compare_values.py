@@ -46,7 +46,7 @@ THRESHOLDS = ((0.99, 1.0), (1.0, 0.95), (0.5, 0.5))
 fails."""
 
 ERRORS = ("string", "length", "label", "logit", "occurrences")
-OF_OUTPUTS = ("target", "output", "first_wrong", "log_probability", "error_kind")
+OUTPUT_COLUMNS = ("target", "output", "first_wrong", "log_probability", "error_kind")
 
 
 class Comparison:
@@ -112,7 +112,7 @@ class Comparison:
         facts, ledger = self.facts, self.ledger
         for view, names in (
             ("misclassified", (*ERRORS, "target")),
-            ("wrong_output", ("string", "length", *OF_OUTPUTS, "occurrences")),
+            ("wrong_output", ("string", "length", *OUTPUT_COLUMNS, "occurrences")),
         ):
             shown: dict[int, list[Row]] = {}
             for row in facts.ask(f"SELECT * FROM {view}"):
@@ -136,19 +136,19 @@ class Comparison:
 
     # Commands.
 
-    def asked(self, *arguments: str) -> str:
+    def command_output(self, *arguments: str) -> str:
         """What a command prints, whose exit status is what it should be."""
-        said = run_main(*arguments, "--db", self.db)
+        completed = run_main(*arguments, "--db", self.db)
         # `status` says so where training failed of any run.
         failed = any(run["state"] == "failed" for run in self.facts.runs.values())
         status = int(arguments[0] == "status" and failed)
-        self.ledger.value("exit status", " ".join(arguments), said.returncode, status)
-        return said.stdout
+        self.ledger.value("exit status", " ".join(arguments), completed.returncode, status)
+        return completed.stdout
 
     def commands(self) -> None:
         """`runs`, `errors` and `status`."""
         for arguments, chosen in self._selections():
-            rows = json.loads(self.asked("runs", "--json", *arguments))
+            rows = json.loads(self.command_output("runs", "--json", *arguments))
             true = {run_id: self.true_run(run_id) for run_id in chosen}
             self.ledger.rows("runs --json", f"runs {arguments}", rows, true, lambda x: x["id"])
         self.runs_by_outcome()
@@ -157,18 +157,20 @@ class Comparison:
             for sort in ("length", "string", "logit", "occurrences"):
                 if sort != "length" and (self.short or run_id % 5):
                     continue
-                rows = json.loads(self.asked("errors", str(run_id), "--json", "--sort", sort))
+                rows = json.loads(
+                    self.command_output("errors", str(run_id), "--json", "--sort", sort)
+                )
                 what = f"errors of run {run_id} by {sort}"
                 self.ledger.rows("errors --json", what, rows, true_strings, _string)
                 keys = [row[sort] for row in rows if not is_none(row[sort])]
                 self.ledger.value("errors --json", f"{what}: order", keys, sorted(keys))
-        rows = json.loads(self.asked("status", "--json"))
+        rows = json.loads(self.command_output("status", "--json"))
         true_sweeps = {}
         for row in self.facts.ask("SELECT * FROM sweep_state"):
             runs = self.facts.sweeps.get(row["name"], [])
             states = Counter(run["state"] for run in runs)
-            each = {state: states[state] for state in ("queued", "done", "failed")}
-            true_sweeps[row["name"]] = {"state": row["state"], **each}
+            counts = {state: states[state] for state in ("queued", "done", "failed")}
+            true_sweeps[row["name"]] = {"state": row["state"], **counts}
         self.ledger.rows("status --json", "status", rows, true_sweeps, lambda x: x["name"])
 
     def runs_by_outcome(self) -> None:
@@ -180,10 +182,10 @@ class Comparison:
                     x for x, run in self.facts.runs.items()
                     if is_among(run, came_to, learned_at, below)
                 ]  # fmt: skip
-                asked = self.asked("runs", "--json", "--outcome", came_to, *options)
+                printed = self.command_output("runs", "--json", "--outcome", came_to, *options)
                 true = {x: self.true_run(x, learned_at, below) for x in chosen}
                 what = f"runs that are {came_to} at {learned_at} and {below}"
-                self.ledger.rows("runs --json", what, json.loads(asked), true, lambda x: x["id"])
+                self.ledger.rows("runs --json", what, json.loads(printed), true, lambda x: x["id"])
 
     def _selections(self) -> Iterator[tuple[list[str], list[int]]]:
         """Options of `runs`, and the runs that they mean."""
@@ -202,11 +204,11 @@ class Comparison:
         """Files of every format, and of one sweep."""
         for kind, surface in (("csv", "export csv"), ("parquet", "export parquet")):
             folder = self.folder / surface
-            self.asked("export", str(folder), "--format", kind)
+            self.command_output("export", str(folder), "--format", kind)
             self._exported(surface, folder, list(self.facts.runs))
         name = next(iter(self.facts.sweeps))
         own = [run["run_id"] for run in self.facts.sweeps[name]]
-        self.asked("export", str(folder / "one"), "--sweep", name)
+        self.command_output("export", str(folder / "one"), "--sweep", name)
         self._exported("export csv", folder / "one", own)
 
     def _exported(self, surface: str, folder: Path, run_ids: list[int]) -> None:
@@ -220,7 +222,7 @@ class Comparison:
         finished = [x for x in run_ids if facts.runs[x]["state"] == "done"]
         lengths = {(x, at): row for x in finished for at, row in facts.lengths[x].items()}
         errors = {
-            (x, string): {name: error.get(name) for name in ("run_id", *ERRORS, *OF_OUTPUTS)}
+            (x, string): {name: error.get(name) for name in ("run_id", *ERRORS, *OUTPUT_COLUMNS)}
             for x in finished
             for string, error in facts.errors[x].items()
         }
@@ -263,7 +265,7 @@ class Comparison:
             options = ["--learned-at", str(learned_at), "--below", str(below)]
             what = f"runs {' and '.join(ids)}"
             for given, judged in (([], (0.99, 1.0)), (options, (learned_at, below))):
-                shown = json.loads(self.asked("compare", *ids, "--json", *given))
+                shown = json.loads(self.command_output("compare", *ids, "--json", *given))
                 self._compared(f"{what} {given}", shown, (groups[a], groups[b]), judged)
 
     def _compared(
@@ -278,22 +280,22 @@ class Comparison:
         true = self.facts.comparison(*groups, paired=paired, learned_at=judged[0])
         ledger.value(surface, f"{what}: runs", shown["runs"], true["runs"])
         for name, own in shown["questions"].items():
-            said = f"{what}: {name}"
+            subject = f"{what}: {name}"
             sides = self.facts.question(name, *groups, *judged)
-            kept = sides
+            compared = sides
             if own["paired"]:
-                kept = ({x: sides[0][x] for x in sides[1] if x in sides[0]}, sides[1])
-                kept = (kept[0], {x: sides[1][x] for x in kept[0]})
-            ledger.value(surface, f"{said}: seeds", own["seeds"], [len(x) for x in kept])
-            means = [float(np.mean([*x.values()])) if x else None for x in kept]
+                compared = ({x: sides[0][x] for x in sides[1] if x in sides[0]}, sides[1])
+                compared = (compared[0], {x: sides[1][x] for x in compared[0]})
+            ledger.value(surface, f"{subject}: seeds", own["seeds"], [len(x) for x in compared])
+            means = [float(np.mean([*x.values()])) if x else None for x in compared]
             for value, mean in zip(own["values"], means, strict=True):
-                ledger.value(surface, f"{said}: value", value, mean)
+                ledger.value(surface, f"{subject}: value", value, mean)
             if means[0] is not None and means[1] is not None:
                 apart = means[0] - means[1]
-                ledger.value(surface, f"{said}: difference", own["interval"]["value"], apart)
+                ledger.value(surface, f"{subject}: difference", own["interval"]["value"], apart)
             if name in ("learned", "generalizes", "fails"):
                 counts = [[int(sum(side.values())), len(side)] for side in sides]
-                ledger.value(surface, f"{said}: counts", own["counts"], counts)
+                ledger.value(surface, f"{subject}: counts", own["counts"], counts)
         ledger.rows(
             surface, f"{what}: lengths", shown["lengths"], true["lengths"], lambda x: x["length"]
         )

@@ -53,10 +53,12 @@ def fill_imported(store: Store, folder: Path, seeds: Sequence[int] = (7, 6)) -> 
         for width, number in enumerate(seeds, 1):
             made = []
             for seed in range(number):
-                said = [x ^ int(y) for x, y in zip(truth, wrong(), strict=True)]
-                given: dict[str, Any] = {"tokens": STRINGS, "prediction": said}
+                predicted = [x ^ int(y) for x, y in zip(truth, wrong(), strict=True)]
+                given: dict[str, Any] = {"tokens": STRINGS, "prediction": predicted}
                 if width == 1:
-                    given["score"] = [(1 if x else -1) * 0.1 * (n + 1) for n, x in enumerate(said)]
+                    given["score"] = [
+                        (1 if x else -1) * 0.1 * (n + 1) for n, x in enumerate(predicted)
+                    ]
                 read = prediction_rows(given)
                 made.append(log.prepare("m", seed, read, config={"width": width}))
             log.store(made)

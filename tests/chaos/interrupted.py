@@ -143,17 +143,17 @@ def in_fork(folder: Path, commands: Sequence[Sequence[str]], at: int = 0, how: i
             ended = [run_main(*command) for command in commands]
             changes = library.changes_so_far()
             library.arm(b"", 0, 0)
-            said = [(one.returncode, one.stdout + one.stderr) for one in ended]
-            os.write(sending, json.dumps([said, changes]).encode())
+            results = [(one.returncode, one.stdout + one.stderr) for one in ended]
+            os.write(sending, json.dumps([results, changes]).encode())
         except BaseException as error:
             os.write(sending, json.dumps([[(99, repr(error))], 0]).encode())
         finally:
             os._exit(0)
     os.close(sending)
     with os.fdopen(receiving, "rb") as answer:
-        told = answer.read()
+        sent = answer.read()
     os.waitpid(child, 0)
-    return json.loads(told) if told else None
+    return json.loads(sent) if sent else None
 
 
 def _library() -> Any:
@@ -200,8 +200,8 @@ def _all_do(folder: Path, commands: Sequence[Sequence[str]]) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)
         for command in commands:
-            ended = run_main(*command)
-            assert ended.returncode == 0, ended
+            completed = run_main(*command)
+            assert completed.returncode == 0, completed
 
 
 def main(folder: Path, name: str, seed: int, changes: int) -> dict[str, Any]:
@@ -216,28 +216,30 @@ def main(folder: Path, name: str, seed: int, changes: int) -> dict[str, Any]:
     (ended,), every = in_fork(whole, [command])
     if ended[0] != 0:
         raise AssertionError(f"{name} ends with {ended}")
-    wanted = _result(whole, command)
+    expected = _result(whole, command)
     faults = []
     for number in range(changes):
         at, how = generator.randint(1, every), (KILL, FULL_FROM_NOW)[(seed + number) % 2]
         tried = _copy(prepared, folder / "tried")
         in_fork(tried, [command], at, how)
         what = "killed" if how == KILL else "full"
-        faults += [f"{what} at {at} of {every}: {fault}" for fault in _faults(tried, name, wanted)]
+        faults += [
+            f"{what} at {at} of {every}: {fault}" for fault in _faults(tried, name, expected)
+        ]
     return {"changes": every, "faults": faults}
 
 
-def _faults(folder: Path, name: str, wanted: Any) -> list[str]:
+def _faults(folder: Path, name: str, expected: Any) -> list[str]:
     """What is not as it should be after a command was ended."""
     command = COMMANDS[name]
     db = command[command.index("--db") + 1]
     faults = []
     if name != ONLY_OF_THIS_VERSION and (folder / db).exists() and db != "new.db":
         reading = [[*one, "--db", db] for one in READING]
-        said, _ = in_fork(folder, reading)
+        results, _ = in_fork(folder, reading)
         faults += [
             f"{' '.join(one)} ends with {status}: {text[-200:]}"
-            for one, (status, text) in zip(reading, said, strict=True)
+            for one, (status, text) in zip(reading, results, strict=True)
             if status not in (0, 1) and "no sweep 'done'" not in text
         ]
     for left in folder.rglob(".seqcls-*"):
@@ -248,8 +250,10 @@ def _faults(folder: Path, name: str, wanted: Any) -> list[str]:
         ((status, text),), _ = in_fork(folder, [[*command, "--force"]])
     if status != 0 and " is there" not in text and "no sweep" not in text:
         faults.append(f"again: ends with {status}: {text[-200:]}")
-    if (result := _result(folder, command)) != wanted:
-        faults.append(f"again: {[key for key in wanted if result.get(key) != wanted[key]]} differ")
+    if (result := _result(folder, command)) != expected:
+        faults.append(
+            f"again: {[key for key in expected if result.get(key) != expected[key]]} differ"
+        )
     if lasting := [str(path.relative_to(folder)) for path in folder.rglob(".seqcls-*")]:
         faults.append(f"left behind: {lasting}")
     return faults

@@ -50,11 +50,11 @@ def faults(words: Sequence[str] = ()) -> list[Fault]:
     """All of the table, or those with one of the words in their name or file."""
     table = tomllib.loads(TABLE.read_text())
     named = [Fault(name, **fields) for name, fields in table.items()]
-    of_words = [word.lower() for word in words]
+    lowercase = [word.lower() for word in words]
     return [
         fault
         for fault in named
-        if not of_words or any(x in f"{fault.name} {fault.file}".lower() for x in of_words)
+        if not lowercase or any(x in f"{fault.name} {fault.file}".lower() for x in lowercase)
     ]
 
 
@@ -95,8 +95,8 @@ def run_tests(root: Path, *arguments: str) -> tuple[int, str]:
 
 def failed(output: str) -> list[str]:
     """The tests that failed, but files that could not even be read."""
-    told = [x.split(" - ")[0].split(" ", 1)[1] for x in output.splitlines() if _FAILED.match(x)]
-    return [test for test in told if "::" in test]
+    names = [x.split(" - ")[0].split(" ", 1)[1] for x in output.splitlines() if _FAILED.match(x)]
+    return [test for test in names if "::" in test]
 
 
 _FAILED = re.compile("(FAILED|ERROR) tests/")
@@ -105,10 +105,10 @@ _FAILED = re.compile("(FAILED|ERROR) tests/")
 def caught_by(tests: Sequence[str], root: Path, anyway: Sequence[str]) -> str:
     """The first of the tests that fails, or why none is told."""
     code, output = run_tests(root, "-x", *tests)
-    if not (told := failed(output)):
-        said = output.strip().splitlines() or [f"pytest ended with {code}"]
-        return f"{NOBODY}: {said[-1]}"
-    return f"{NOBODY}: {told[0]} fails without it" if told[0] in anyway else told[0]
+    if not (failures := failed(output)):
+        lines = output.strip().splitlines() or [f"pytest ended with {code}"]
+        return f"{NOBODY}: {lines[-1]}"
+    return f"{NOBODY}: {failures[0]} fails without it" if failures[0] in anyway else failures[0]
 
 
 def main(words: Sequence[str]) -> int:

@@ -123,8 +123,8 @@ def sweep_with_kills(spec: Path, db: Path, kills: int) -> tuple[int, str, int]:
             os.kill(child.pid, signal.SIGKILL)
             sweep.resume()
             killed += 1
-        said = last_words(process)
-    return process.returncode, said, killed
+        message = last_words(process)
+    return process.returncode, message, killed
 
 
 def last_words(process: "subprocess.Popen[str]") -> str:

@@ -38,9 +38,9 @@ def test_a_bomb_is_refused_in_one_line_and_a_little_memory(tmp_path: Path, bomb:
     tracemalloc.start()
     with pytest.raises(SpecError) as refused:
         load_specs(str(path))
-    _, most = tracemalloc.get_traced_memory()
+    _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert most < MEMORY
+    assert peak < MEMORY
     assert len(str(refused.value)) < 500
     assert "\n" not in str(refused.value)
 
@@ -50,13 +50,13 @@ def test_a_sparse_gigabyte_is_not_read_and_nothing_is_made(tmp_path: Path) -> No
     path.touch()
     os.truncate(path, 1 << 30)
     tracemalloc.start()
-    said = CliRunner().invoke(app, ["submit", str(path), "--db", str(tmp_path / "x.db")])
-    _, most = tracemalloc.get_traced_memory()
+    result = CliRunner().invoke(app, ["submit", str(path), "--db", str(tmp_path / "x.db")])
+    _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert isinstance(said.exception, SpecError)
-    assert "more than 1,000,000 bytes" in str(said.exception)
+    assert isinstance(result.exception, SpecError)
+    assert "more than 1,000,000 bytes" in str(result.exception)
     assert [file.name for file in tmp_path.iterdir()] == ["huge.toml"]
-    assert most < MEMORY
+    assert peak < MEMORY
 
 
 def test_names_have_a_limit_and_texts_may_have_dots(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from tests.oracles.ledger import Ledger, same
 from tests.stock import copy_of
 from tests.world import parts_from_outside
 
-LEAST = 100_000
+MIN_COMPARED_VALUES = 100_000
 """Values that `make chaos` compares in each database of every kind."""
 
 
@@ -59,7 +59,9 @@ def test_every_value_is_what_sql_says(
             folder.mkdir()
             ledgers.append(Comparison(f"{name}, {where}", db, folder, short=not long).all())
     assert not [x for ledger in ledgers for x in ledger.differences]
-    assert sum(ledger.compared.total() for ledger in ledgers) > (LEAST if long else 5_000)
+    assert sum(ledger.compared.total() for ledger in ledgers) > (
+        MIN_COMPARED_VALUES if long else 5_000
+    )
 
 
 def altered(file: Path, folder: Path, sql: str) -> Path:
@@ -95,8 +97,8 @@ def test_a_value_that_is_given_wrong_is_a_difference(
 ) -> None:
     given = api.lengths
 
-    def wrong(*asked: Any) -> Any:
-        rows: Any = given(*asked)
+    def wrong(*arguments: Any) -> Any:
+        rows: Any = given(*arguments)
         rows.loc[3, "tested"] += 1
         return rows
 

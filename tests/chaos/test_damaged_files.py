@@ -14,7 +14,7 @@ import pytest
 from tests.commands import run_main
 from tests.stock import stock
 
-ASKED = (
+COMMANDS = (
     ["db", "check"],
     ["runs", "--json"],
     ["errors", "1"],
@@ -26,7 +26,7 @@ ASKED = (
 )
 
 
-MOST_SECONDS = 60.0
+MAX_SECONDS = 60.0
 """Processor seconds: how busy the machine is says nothing of a command."""
 
 
@@ -35,10 +35,10 @@ def whole() -> Path:
     return stock("rows") / "rows.db"
 
 
-def wrongly_said(path: Path) -> list[str]:
+def find_faults(path: Path) -> list[str]:
     """What commands do with a file that none may do; each has it as it is."""
     found = []
-    for command in ASKED:
+    for command in COMMANDS:
         copy = path
         if path.is_file():
             copy = path.with_name("copy.db")
@@ -50,7 +50,7 @@ def wrongly_said(path: Path) -> list[str]:
             run_main(*command, "--db", str(copy))
         except Exception as error:
             found.append(f"{command[0]}: {error!r}")
-        if (seconds := time.process_time() - began) > MOST_SECONDS:
+        if (seconds := time.process_time() - began) > MAX_SECONDS:
             found.append(f"{command[0]} took {seconds:.0f} s")
     return found
 
@@ -59,12 +59,12 @@ def wrongly_said(path: Path) -> list[str]:
 def test_a_file_that_is_cut_off(whole: Path, tmp_path: Path, seed: int) -> None:
     content = whole.read_bytes()
     generator = random.Random(seed)
-    places = [generator.randrange(len(content)) for _ in range(3)]
+    sizes = [generator.randrange(len(content)) for _ in range(3)]
     wrong = []
-    for place in [*(() if seed else (0, 1, 16, 99, 100)), *places]:
+    for size in [*(() if seed else (0, 1, 16, 99, 100)), *sizes]:
         path = tmp_path / "cut.db"
-        path.write_bytes(content[:place])
-        wrong += [f"{place}: {x}" for x in wrongly_said(path)]
+        path.write_bytes(content[:size])
+        wrong += [f"{size}: {x}" for x in find_faults(path)]
     assert wrong == []
 
 
@@ -82,7 +82,7 @@ def test_flipped_bits_in_headers_and_pages(whole: Path, tmp_path: Path, seed: in
         flipped[byte] ^= 1 << generator.randrange(8)
         path = tmp_path / "flipped.db"
         path.write_bytes(flipped)
-        wrong += [f"{byte}: {x}" for x in wrongly_said(path)]
+        wrong += [f"{byte}: {x}" for x in find_faults(path)]
     assert wrong == []
 
 
@@ -139,5 +139,5 @@ def foreign(whole: Path, folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def test_what_is_no_database_of_this_program(whole: Path, tmp_path: Path) -> None:
-    found = {name: wrongly_said(path) for name, path in foreign(whole, tmp_path)}
+    found = {name: find_faults(path) for name, path in foreign(whole, tmp_path)}
     assert not any(found.values()), found

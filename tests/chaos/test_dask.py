@@ -46,7 +46,7 @@ def dask(*arguments: str) -> list[str]:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("cluster")
-    said = folder / "scheduler.json"
+    path = folder / "scheduler.json"
     here = ("--host", "127.0.0.1")
     with ExitStack() as stack:
 
@@ -63,17 +63,17 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             return process
 
         scheduler = start(
-            "scheduler", *here, "--port", "0", "--no-dashboard", "--scheduler-file", str(said)
+            "scheduler", *here, "--port", "0", "--no-dashboard", "--scheduler-file", str(path)
         )
         worker = ("worker", *here, "--nthreads", "1", "--no-nanny", "--no-dashboard")
-        files = ("--scheduler-file", str(said), "--local-directory", str(folder))
+        files = ("--scheduler-file", str(path), "--local-directory", str(folder))
         start_worker = partial(start, *worker, *files)
         workers = [start_worker() for _ in range(2)]
         deadline = time.monotonic() + 60
-        while not said.exists() or not said.stat().st_size:
+        while not path.exists() or not path.stat().st_size:
             assert time.monotonic() < deadline
             time.sleep(0.1)
-        address = json.loads(said.read_text())["address"]
+        address = json.loads(path.read_text())["address"]
         yield Cluster(address, scheduler, workers, start_worker)
 
 
@@ -107,9 +107,9 @@ def test_a_killed_dask_worker_costs_no_result(
         wait_for_results(db, 1 + seed * 12 % 40)
         cluster.workers.pop(0).kill()
         cluster.workers.append(cluster.start_worker())
-        said = last_words(process)
-    assert process.returncode == 0, said
-    assert "Traceback" not in said
+        message = last_words(process)
+    assert process.returncode == 0, message
+    assert "Traceback" not in message
     assert_whole(db, "many")
 
 
@@ -133,10 +133,10 @@ def test_a_killed_scheduler_is_said_and_the_sweep_goes_on_without_it(
     with on_cluster(cluster, file, db) as process:
         wait_for_results(db, 1)
         cluster.scheduler.send_signal(signal.SIGKILL)
-        said = last_words(process)
-    assert process.returncode == 3, said
-    assert f"the Dask scheduler at {cluster.address} is gone" in said
-    assert "Traceback" not in said
+        message = last_words(process)
+    assert process.returncode == 3, message
+    assert f"the Dask scheduler at {cluster.address} is gone" in message
+    assert "Traceback" not in message
     sweep(db, "many")
     assert_whole(db, "many")
 
@@ -150,7 +150,7 @@ def test_an_address_where_no_scheduler_is_gets_one_line(
         ("nonsense://x", ConfigError, "cannot read the Dask address 'nonsense://x'"),
     ):
         command = ["sweep", str(file), "--db", str(tmp_path / "x.db"), "--dask", address]
-        said = CliRunner().invoke(app, command)
-        assert isinstance(said.exception, error)
-        assert str(said.exception).startswith(line)
-        assert "\n" not in str(said.exception)
+        result = CliRunner().invoke(app, command)
+        assert isinstance(result.exception, error)
+        assert str(result.exception).startswith(line)
+        assert "\n" not in str(result.exception)

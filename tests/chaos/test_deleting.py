@@ -57,21 +57,21 @@ def test_pages_are_drawn_while_sweeps_come_and_go(
     over, changes = threading.Event(), list[str]()
     thread = threading.Thread(target=change, args=(open_writer(str(db)), over, changes, seed))
     thread.start()
-    enough, wanted = (2 if LONG else 1) * len(PAGES), {"deleted", "trained"}
+    enough, needed = (2 if LONG else 1) * len(PAGES), {"deleted", "trained"}
     try:
         for number in range(10 * enough):
             app = open_app(monkeypatch, db, PAGES[number % len(PAGES)])
             page = PAGES[number % len(PAGES)]
             assert not app.exception, page
             # A string that a model gets wrong is told so, too.
-            told = [x.value for x in app.error if "but the model predicts" not in x.value]
-            assert not told, f"{page} shows an error in place of content"
+            errors = [x.value for x in app.error if "but the model predicts" not in x.value]
+            assert not errors, f"{page} shows an error in place of content"
             # Where pages are drawn faster than sweeps change, more of them are.
-            if number + 1 >= enough and wanted <= set(changes):
+            if number + 1 >= enough and needed <= set(changes):
                 break
     finally:
         over.set()
         thread.join()
-    print({what: changes.count(what) for what in sorted(wanted)}, "meanwhile")
-    assert wanted <= set(changes)
+    print({what: changes.count(what) for what in sorted(needed)}, "meanwhile")
+    assert needed <= set(changes)
     assert verify(open_reader(str(db))).damages == []

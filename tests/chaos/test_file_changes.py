@@ -14,7 +14,7 @@ from tests.commands import shown_commands
 from tests.conftest import LONG, ROOT
 from tests.stock import stock
 
-FEW = {"import"}
+QUICK_COMMANDS = {"import"}
 """What is ended where all tests run: it reads files, and writes several runs at once."""
 
 
@@ -39,12 +39,12 @@ def counting(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the library is one of Linux")
 @pytest.mark.cases(100)
-@pytest.mark.parametrize("name", [name for name in COMMANDS if LONG or name in FEW])
+@pytest.mark.parametrize("name", [name for name in COMMANDS if LONG or name in QUICK_COMMANDS])
 def test_a_command_may_end_at_any_change_of_a_file(
     tmp_path: Path, counting: Path, name: str, seed: int
 ) -> None:
     stock("commands")
-    said = subprocess.run(
+    completed = subprocess.run(
         [
             *(sys.executable, "-m", "tests.chaos.interrupted"),
             *(str(tmp_path), name, str(seed), "6" if LONG else "1"),
@@ -55,8 +55,8 @@ def test_a_command_may_end_at_any_change_of_a_file(
         cwd=ROOT,
         env={**os.environ, "LD_PRELOAD": str(counting)},
     )
-    assert said.returncode == 0, said.stderr
-    seen = json.loads(said.stdout)
+    assert completed.returncode == 0, completed.stderr
+    seen = json.loads(completed.stdout)
     print(f"it changes files {seen['changes']} times")
     assert seen["faults"] == []
     assert seen["changes"] > 0

@@ -78,8 +78,8 @@ def sweep_with_kills(path: Path, moments: int, generator: random.Random, *, besi
     kills = 0
     while not is_complete(path) and kills < 40:
         # The first few moments come again after each kill, and more come as more is done.
-        most = moments if generator.random() < 0.5 else 30
-        fatal = generator.randint(1, most)
+        last_moment = moments if generator.random() < 0.5 else 30
+        fatal = generator.randint(1, last_moment)
         with disturbed(path, kills) if beside else nullcontext():
             # Every third is killed from outside, while no statement is on its way, too.
             after = generator.uniform(0, 1) if kills % 3 == 2 else None

@@ -87,13 +87,13 @@ def test_a_malformed_specification(folder: Path, data: dict[str, Any]) -> None:
     path = folder / "spec.toml"
     text = "\n".join(f"{toml(str(key))} = {toml(value)}" for key, value in data.items())
     path.write_text(text, encoding="utf-8")
-    status, said = answered(["submit", str(path), "--db", str(folder / "new.db")])
+    status, message = answered(["submit", str(path), "--db", str(folder / "new.db")])
     if status == 0:
         # Not malformed after all.
         assert tomllib.loads(text)["model_seeds"]
         (folder / "new.db").unlink()
         return
-    assert said
+    assert message
     assert not (folder / "new.db").exists()
 
 
@@ -113,10 +113,10 @@ def test_a_specification_of_any_bytes(folder: Path, content: bytes) -> None:
 @given(string=texts)
 def test_a_malformed_string(folder: Path, string: str) -> None:
     before = (folder / "runs.db").read_bytes()
-    status, said = answered(
+    status, message = answered(
         ["predict", "walkthrough/5", "--db", str(folder / "runs.db"), "--", string]
     )
-    assert status == 0 or said
+    assert status == 0 or message
     assert (folder / "runs.db").read_bytes() == before
 
 
@@ -124,9 +124,9 @@ def test_a_malformed_string(folder: Path, string: str) -> None:
 @given(path=texts.filter(bool), command=st.sampled_from(["runs", "status", "verify", "work"]))
 def test_a_malformed_path(folder: Path, path: str, command: str) -> None:
     # In a folder that is not there, so that no odd name can mean a real file.
-    status, said = answered([command, "--db", str(folder / "nowhere" / path)])
+    status, message = answered([command, "--db", str(folder / "nowhere" / path)])
     assert status != 0
-    assert said
+    assert message
     assert not (folder / "nowhere").exists()
 
 
@@ -148,9 +148,9 @@ def _short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_malformed_url(folder: Path, url: str) -> None:
     before = sorted(folder.iterdir())
-    status, said = answered(["runs", f"--db={url}"])
+    status, message = answered(["runs", f"--db={url}"])
     assert status != 0
-    assert said
+    assert message
     assert sorted(folder.iterdir()) == before
 
 

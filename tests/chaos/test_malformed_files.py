@@ -15,9 +15,9 @@ from sweeps import api
 from sweeps.datasets import read_content
 from tests.databases import rows
 
-EACH = 15
-MOST_LETTERS = 700
-"""The most letters of a message: it quotes no more of a file than helps to find the place."""
+NUM_FILES_PER_SEED = 15
+MAX_MESSAGE_LETTERS = 700
+"""A message quotes no more of a file than helps to find the place."""
 
 HOSTILE = (
     b"\0", b"\xff\xfe", b"\r", b'"', b",", b"\t", b"\n\n", b"=1+1", b"NaN", b"1e999", b"[" * 2000,
@@ -39,7 +39,7 @@ ROWS = pd.DataFrame(
         "tokens": STRINGS,
         "label": [len(string) % 2 for string in STRINGS],
         "split": "test",
-        "id": [f"s{place}" for place in range(len(STRINGS))],
+        "id": [f"s{number}" for number in range(len(STRINGS))],
     }
 )
 
@@ -48,16 +48,16 @@ def damaged(content: bytes, rng: random.Random) -> bytes:
     """The content with a few bytes changed, cut out, repeated, or hostile ones put in."""
     found = bytearray(content)
     for _ in range(rng.choice([1, 1, 3, 20])):
-        place = rng.randrange(len(found) + 1)
+        offset = rng.randrange(len(found) + 1)
         match rng.randrange(4):
             case 0:
-                found[place : place + 1] = bytes([rng.randrange(256)])
+                found[offset : offset + 1] = bytes([rng.randrange(256)])
             case 1:
-                del found[place : place + rng.choice([1, 5, 100])]
+                del found[offset : offset + rng.choice([1, 5, 100])]
             case 2:
-                found[place:place] = found[place : place + rng.choice([1, 50])]
+                found[offset:offset] = found[offset : offset + rng.choice([1, 50])]
             case _:
-                found[place:place] = rng.choice(HOSTILE)
+                found[offset:offset] = rng.choice(HOSTILE)
     return bytes(found)
 
 
@@ -65,7 +65,7 @@ def in_one_line(message: str) -> None:
     """A message is short and has no line of its own for what stands in the file."""
     assert message.strip()
     assert "\n" not in message
-    assert len(message) < MOST_LETTERS, message
+    assert len(message) < MAX_MESSAGE_LETTERS, message
 
 
 def read_or_refused(path: Path) -> None:
@@ -87,7 +87,7 @@ def test_strings_of_one_file(tmp_path: Path, ending: str, seed: int) -> None:
     FORMATS[ending](ROWS, path)
     good = path.read_bytes()
     assert read_content(path).dataset is not None
-    for number in range(EACH * seed, EACH * (seed + 1)):
+    for number in range(NUM_FILES_PER_SEED * seed, NUM_FILES_PER_SEED * (seed + 1)):
         path.write_bytes(damaged(good, random.Random(number)))
         read_or_refused(path)
 
@@ -109,7 +109,7 @@ def test_strings_of_several_files(
         names[0]: "\n".join(" ".join(string) for string in STRINGS).encode(),
         names[1]: "\n".join(str(len(string) % 2) for string in STRINGS).encode(),
     }
-    for number in range(EACH * seed, EACH * (seed + 1)):
+    for number in range(NUM_FILES_PER_SEED * seed, NUM_FILES_PER_SEED * (seed + 1)):
         rng = random.Random(number)
         for name, content in contents.items():
             (folder / name).write_bytes(content)
@@ -132,7 +132,7 @@ def test_predictions(tmp_path: Path, ending: str, seed: int) -> None:
     path = tmp_path / f"predictions.{ending}"
     FORMATS[ending](given, path)
     good = path.read_bytes()
-    for number in range(EACH * seed, EACH * (seed + 1)):
+    for number in range(NUM_FILES_PER_SEED * seed, NUM_FILES_PER_SEED * (seed + 1)):
         path.write_bytes(damaged(good, random.Random(number)))
         before = counted(db)
         try:
@@ -157,7 +157,7 @@ AUTOMATA = {
 def test_automata(tmp_path: Path, ending: str, seed: int) -> None:
     db, path = tmp_path / "runs.db", tmp_path / f"lang.{ending}"
     store = api.open_store(db)
-    for number in range(EACH * seed, EACH * (seed + 1)):
+    for number in range(NUM_FILES_PER_SEED * seed, NUM_FILES_PER_SEED * (seed + 1)):
         good = AUTOMATA[ending].encode()
         path.write_bytes(damaged(good, random.Random(number)) if number else good)
         before = counted(db)

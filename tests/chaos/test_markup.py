@@ -29,10 +29,10 @@ def test_nothing_that_commands_print_steers_the_terminal(tmp_path: Path) -> None
         connection.execute(text("UPDATE run SET error = :name"), {"name": STEERING})
     for command in (["status"], ["runs", "--wide"], ["stop", STEERING], ["resume", STEERING]):
         found = run_main(*command, *database)
-        said = found.stdout + found.stderr
-        assert not {*STEERING} - {*string.printable} & {*said}, command
-        assert "\r" not in said
-        assert SHOWN in said.replace("\n", ""), command
+        printed = found.stdout + found.stderr
+        assert not {*STEERING} - {*string.printable} & {*printed}, command
+        assert "\r" not in printed
+        assert SHOWN in printed.replace("\n", ""), command
     as_data = run_main("status", "--json", *database).stdout
     assert json.loads(as_data)[0]["name"] == STEERING
     refused = run_main("errors", STEERING, *database)

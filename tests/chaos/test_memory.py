@@ -34,8 +34,8 @@ def test_a_run_that_cannot_be_allocated_fails_alone_with_its_reason(
     assert worked.recorded == 3
     assert sweep_queries.runs_by_state(store, ids[:1]) == {"failed": 1}
     assert sweep_queries.runs_by_state(store, ids[1:]) == {"done": 3}
-    said = rows(store, "SELECT attempt, failures, error FROM run WHERE state = 'failed'")
-    ((attempt, failures, error),) = said
+    stored = rows(store, "SELECT attempt, failures, error FROM run WHERE state = 'failed'")
+    ((attempt, failures, error),) = stored
     assert (attempt, failures) == (3, 3)
     assert error.startswith("MemoryError: training takes at least 6,597")
 
@@ -45,9 +45,9 @@ def test_what_no_machine_can_hold_is_said_beforehand(tmp_path: Path) -> None:
     fields = "\n".join(f"{name} = {value}" for name, value in HUGE.items())
     path.write_text(f'name = "huge"\nmodel_seeds = [0]\n[fixed]\n{fields}\n')
     for command in ("estimate", "submit"):
-        said = CliRunner().invoke(app, [command, str(path), "--db", str(db)])
-        assert said.exit_code == 0
-        assert "GB of memory, and this machine has" in said.stderr
-        assert len(said.stderr.splitlines()) == 1
+        result = CliRunner().invoke(app, [command, str(path), "--db", str(db)])
+        assert result.exit_code == 0
+        assert "GB of memory, and this machine has" in result.stderr
+        assert len(result.stderr.splitlines()) == 1
     found = CliRunner().invoke(app, ["estimate", str(path), "--db", str(db), "--json"])
     assert json.loads(found.stdout)[0]["runs"] == 1

@@ -32,7 +32,7 @@ def test_every_fault_can_be_planted_and_its_tests_are_there() -> None:
 
 
 def test_every_test_of_chaos_belongs_to_a_part_and_every_part_is_there() -> None:
-    files = {campaign.file_of(path) for paths in campaign.PARTS.values() for path in paths}
+    files = {campaign.file_of(path) for paths in campaign.FILES_BY_PART.values() for path in paths}
     assert all((ROOT / file).exists() for file in files)
     own = {path.name for path in Path(__file__).parent.glob("test_*.py")}
     assert own == {Path(x).name for x in files if x.startswith("tests/chaos/")}

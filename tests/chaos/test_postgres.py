@@ -18,7 +18,7 @@ from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import sweep_queries
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
-from tests.app import open_app, said
+from tests.app import open_app, page_text
 from tests.chaos import swept
 from tests.chaos.cutting import Cutting
 from tests.chaos.moments import COMMIT, Moments, end_backend
@@ -53,7 +53,7 @@ def _trained(url: str, sweep_id: int) -> None:
             return
 
 
-def of_main_thread(_: Connection) -> bool:
+def is_main_thread(_: Connection) -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
@@ -68,7 +68,7 @@ def test_a_backend_terminated_at_any_statement_of_a_worker_is_waited_for(
     monkeypatch.setattr(sweeps.work.worker, "LOOK_SECONDS", 0.01)
     store = open_writer(postgres_url)
     small = spec(fixed=SHORT, axes={"hidden_size": [2]})
-    moments = Moments(end_backend(postgres_url), counts=of_main_thread)
+    moments = Moments(end_backend(postgres_url), counts=is_main_thread)
     # The first time none is, to see how many there are.
     fatal, tried = 0, 0
     while fatal <= moments.seen or not tried:
@@ -109,8 +109,8 @@ def test_a_backend_terminated_at_any_statement_of_a_short_command_is_asked_again
             if name != "submit":
                 writer.submit(store, spec(name="s", model_seeds=[0, 1]))
             with moments.at(fatal):
-                ended = run_main(*command, "--db", postgres_url)
-            assert (ended.returncode, ended.stderr) == (0, ""), f"{name}: statement {fatal}"
+                completed = run_main(*command, "--db", postgres_url)
+            assert (completed.returncode, completed.stderr) == (0, ""), f"{name}: statement {fatal}"
             found.append(rows(store, "SELECT name, state FROM sweep_state"))
             assert found[-1] == found[0], name
             if name == "submit":
@@ -133,10 +133,10 @@ def test_what_may_have_been_kept_is_not_done_twice(
         assert run_main("submit", "s.toml", "--db", postgres_url).returncode == 0
     writer.delete(store, sweep_queries.find_sweep(store, "s"))
     with moments.at(moments.seen):
-        ended = run_main("submit", "s.toml", "--db", postgres_url)
-    assert ended.returncode == 3
-    assert ended.stderr.count("\n") == 1
-    assert "see whether it is, before you repeat it" in ended.stderr
+        completed = run_main("submit", "s.toml", "--db", postgres_url)
+    assert completed.returncode == 3
+    assert completed.stderr.count("\n") == 1
+    assert "see whether it is, before you repeat it" in completed.stderr
 
 
 @pytest.mark.cases(20)
@@ -153,8 +153,8 @@ def test_a_page_whose_backend_is_terminated_is_drawn_anew(
         with moments.at(fatal and generator.randint(1, moments.seen)):
             app = open_app(monkeypatch, postgres_url)
         assert not app.error
-        shown = shown or said(app)
-        assert said(app) == shown
+        shown = shown or page_text(app)
+        assert page_text(app) == shown
 
 
 def test_who_waits_for_a_lock_is_told_so(
@@ -166,10 +166,10 @@ def test_who_waits_for_a_lock_is_told_so(
     with psycopg.connect(postgres_url, application_name="somebody's tool") as holder:
         holder.execute("LOCK TABLE run IN ACCESS EXCLUSIVE MODE")
         for command in (("status",), ("runs",), ("verify",), ("stop", "small")):
-            said = run_main(*command, "--db", postgres_url)
-            assert said.returncode == 3
-            assert said.stderr.count("\n") == 1
-            assert "due to lock timeout; `SELECT" in said.stderr
+            completed = run_main(*command, "--db", postgres_url)
+            assert completed.returncode == 3
+            assert completed.stderr.count("\n") == 1
+            assert "due to lock timeout; `SELECT" in completed.stderr
 
 
 def test_the_password_is_in_no_log_and_no_error(
@@ -178,12 +178,12 @@ def test_the_password_is_in_no_log_and_no_error(
     caplog.set_level(logging.DEBUG)
     url = make_url(postgres_url).set(password="hunter2").render_as_string(hide_password=False)
     cutting = Cutting(tmp_path, url, 3, 1000)
-    said = []
+    errors = []
     for _ in range(20):
         try:
             writer.submit(open_writer(cutting.url), swept.spec("small"))
         except Exception as error:
-            said.append(f"{error!r} {error.__cause__!r}")
+            errors.append(f"{error!r} {error.__cause__!r}")
     cutting.close()
-    assert said
-    assert "hunter2" not in "\n".join(said) + caplog.text
+    assert errors
+    assert "hunter2" not in "\n".join(errors) + caplog.text

@@ -35,8 +35,8 @@ def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def test_a_server_killed_in_mid_sweep_loses_and_doubles_nothing(own_server: Any, seed: int) -> None:
     store = open_writer(own_server.get_uri())
     writer.submit(store, swept.spec("small"))
-    workers, most = (3, 3) if LONG else (1, 1)
-    _trained_while_killed(store, own_server, workers, most, random.Random(seed))
+    workers, max_kills = (3, 3) if LONG else (1, 1)
+    _trained_while_killed(store, own_server, workers, max_kills, random.Random(seed))
     swept.assert_whole(own_server.get_uri(), "small")
 
 
@@ -44,7 +44,7 @@ RUNS = swept.spec("small").num_runs()
 
 
 def _trained_while_killed(
-    store: Store, server: Any, workers: int, most: int, generator: random.Random
+    store: Store, server: Any, workers: int, max_kills: int, generator: random.Random
 ) -> None:
     """Trains a sweep in processes of their own, begun anew where they end; the server is killed."""
     command = [sys.executable, "-m", "sweeps", "work", "small", "--workers", "0"]
@@ -62,7 +62,7 @@ def _trained_while_killed(
                     cwd=ROOT,
                 )
                 going.append(own)
-            if 0 < done < RUNS and kills < most:
+            if 0 < done < RUNS and kills < max_kills:
                 time.sleep(generator.uniform(0, 0.3))
                 _kill(server)
                 kills += 1

@@ -28,6 +28,6 @@ def matrices(db: Path, engine: str) -> dict[tuple[str, int], list[int]]:
 @long_alone
 def test_both_engines_give_the_same_confusion_matrices(tmp_path: Path) -> None:
     db = tmp_path / "stacked.db"
-    said = run_main("sweep", "report", "--db", str(db), "--engine", "torch")
-    assert said.returncode == 0, said
+    completed = run_main("sweep", "report", "--db", str(db), "--engine", "torch")
+    assert completed.returncode == 0, completed
     assert matrices(db, "counts") == matrices(ROOT / "runs.db", "fused")

@@ -45,11 +45,11 @@ def test_a_process_killed_while_it_sends_is_seen_to_be_dead(
 ) -> None:
     for number in range(3):
         db = tmp_path / f"{number}.db"
-        status, said, kills = sweep_with_kills(file, db, 1 + seed % 3)
-        assert status == 0, said
-        assert "Traceback" not in said
+        status, message, kills = sweep_with_kills(file, db, 1 + seed % 3)
+        assert status == 0, message
+        assert "Traceback" not in message
         # One that is killed just after it sent, while its results are stored, loses nothing.
-        lost = said.count("its process was killed")
+        lost = message.count("its process was killed")
         assert lost <= kills
         assert_whole(db, "sending")
         if lost:
@@ -69,8 +69,8 @@ def test_half_an_answer_holds_nobody_up(file: Path, tmp_path: Path) -> None:
         # It takes what came through, and waits for no more of it.
         time.sleep(1)
         process.send_signal(signal.SIGTERM)
-        said = last_words(process)
-    assert process.returncode == 128 + signal.SIGTERM, said
+        message = last_words(process)
+    assert process.returncode == 128 + signal.SIGTERM, message
     assert not child.is_running()
     sweep(db, "sending")
     assert_whole(db, "sending")
@@ -125,10 +125,10 @@ def test_a_sweep_that_is_asked_to_end_does_so_quietly(
         while process.poll() is None and not POINTS[point](own, db):
             time.sleep(0.01)
         process.send_signal(end)
-        said = last_words(process)
-    assert process.returncode in (0, 128 + end, -end), said
-    assert "Traceback" not in said
-    assert "Error" not in said
+        message = last_words(process)
+    assert process.returncode in (0, 128 + end, -end), message
+    assert "Traceback" not in message
+    assert "Error" not in message
     store = open_writer(str(db))
     assert writer.release_dead(store) == 0
     # It may have been asked to end before it had submitted anything.
@@ -148,6 +148,6 @@ def test_a_sweep_under_nohup_outlives_its_terminal(file: Path, tmp_path: Path) -
             child = training_process(psutil.Process(process.pid))
             time.sleep(0.01)
         process.send_signal(signal.SIGHUP)
-        said = last_words(process)
-    assert process.returncode == 0, said
+        message = last_words(process)
+    assert process.returncode == 0, message
     assert_whole(db, "sending")

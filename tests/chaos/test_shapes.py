@@ -33,8 +33,8 @@ def test_every_call_has_the_shapes_that_it_names(name: str) -> None:
     tested = f"tests/contracts/test_{name}.py"
     # As many examples as where all tests run: each call takes longer.
     environment = {**os.environ, "SEQCLS_CHAOS": ""}
-    said = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "tests.typed", hook, tested],
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert said.returncode == 0, said.stdout[-3000:]
+    assert completed.returncode == 0, completed.stdout[-3000:]

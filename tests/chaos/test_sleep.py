@@ -79,9 +79,9 @@ def test_the_death_of_a_worker_is_seen_without_another(tmp_path: Path, elsewhere
     assert (seen.running, seen.orphaned) == (6, 6)
     assert "the worker of 6 died" in running.describe(seen, attended=False)
     path = str(tmp_path / "x.db")
-    said = run_main("status", "--db", path)
+    completed = run_main("status", "--db", path)
     again = f"`seqcls work --db {path}` trains them again"
-    assert said.stderr == f"s: the worker of 6 runs died; {again}.\n"
+    assert completed.stderr == f"s: the worker of 6 runs died; {again}.\n"
     assert rows(store, "SELECT DISTINCT state FROM run") == [("running",)]
 
 

@@ -54,7 +54,7 @@ def test_an_unguarded_script_trains_in_processes(tmp_path: Path, how: str) -> No
     script = tmp_path / "script.py"
     script.write_text(UNGUARDED.format(spec=SPEC))
     named = [str(script)] if how == "a file" else []
-    said = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, *named],
         input=script.read_text() if not named else None,
         capture_output=True,
@@ -63,7 +63,7 @@ def test_an_unguarded_script_trains_in_processes(tmp_path: Path, how: str) -> No
         timeout=200,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
-    assert (said.stdout, said.returncode) == ("2\n", 0), said.stderr
+    assert (completed.stdout, completed.returncode) == ("2\n", 0), completed.stderr
 
 
 def test_processes_that_end_before_they_begin_are_named_once(
@@ -84,15 +84,15 @@ def test_processes_start_before_their_groups_come_and_one_killed_meanwhile_is_re
     queued: Store,
 ) -> None:
     groups = make_groups(queued_runs(queued, None))
-    asked = [make_job(group, "auto", "auto") for group in groups]
+    queued_jobs = [make_job(group, "auto", "auto") for group in groups]
     pool = ProcessPool(2, lambda *_: None)
     try:
-        pool.expect([job.engine.name for job in asked])
+        pool.expect([job.engine.name for job in queued_jobs])
         expected = training_processes(psutil.Process())
         expected[1].kill()
         while expected[1].status() != psutil.STATUS_ZOMBIE:
             time.sleep(0.01)
-        ends = [pool.begin(job) for job in asked[:2]]
+        ends = [pool.begin(job) for job in queued_jobs[:2]]
         assert expected[0] in training_processes(psutil.Process())
         trained = [len(own.result()) for own in ends]
     finally:
@@ -137,7 +137,7 @@ def test_a_plug_in_that_does_not_import_is_one_line_and_exit_status_3(tmp_path: 
     (tmp_path / "x.toml").write_text(
         'name = "x"\nmodel_seeds = [0]\n[fixed]\ntask = "ends_with_b"\n'
     )
-    said = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "sweeps", "sweep", "x.toml", "--db", "x.db"],
         capture_output=True,
         text=True,
@@ -145,7 +145,7 @@ def test_a_plug_in_that_does_not_import_is_one_line_and_exit_status_3(tmp_path: 
         timeout=100,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(package), str(ROOT)])},
     )
-    assert said.returncode == 3, said
-    assert said.stderr.count("\n") == 1
-    assert "No module named 'no_such_module'" in said.stderr
+    assert completed.returncode == 3, completed
+    assert completed.stderr.count("\n") == 1
+    assert "No module named 'no_such_module'" in completed.stderr
     assert not (tmp_path / "x.db").exists()

@@ -84,18 +84,18 @@ def test_results_wait_longer_than_one_attempt_to_write(
     start_sweep(path)
     monkeypatch.setattr(sweeps.store.database, "BUSY_SECONDS", 0.05)
     record = writer.record
-    waits: list[int] = []
+    attempts: list[int] = []
 
     def while_locked(*arguments: Any) -> int:
-        if len(waits) < 3:
-            waits.append(1)
+        if len(attempts) < 3:
+            attempts.append(1)
             with locked(path, 0.3):
                 return record(*arguments)
         return record(*arguments)
 
     monkeypatch.setattr(writer, "record", while_locked)
     assert sweep(path, "small") == RUNS
-    assert len(waits) == 3
+    assert len(attempts) == 3
     assert_whole(path, "small")
 
 
@@ -122,11 +122,11 @@ def test_a_full_disk_costs_no_committed_run(tmp_path: Path, seed: int, how: str)
         trouble = (
             partial(limit_pages, limit // 4096) if how == "pages" else partial(limit_file, limit)
         )
-        said = sweep_in_trouble(path, trouble)
-        refused += bool(said)
-        assert "\n" not in said
-        assert said == "" or (
-            f"{str(path)!r}: di" in said or f"{str(path)!r}: database or disk" in said
+        message = sweep_in_trouble(path, trouble)
+        refused += bool(message)
+        assert "\n" not in message
+        assert message == "" or (
+            f"{str(path)!r}: di" in message or f"{str(path)!r}: database or disk" in message
         )
         resumes(path)
     assert refused
@@ -138,9 +138,9 @@ def test_a_file_that_may_not_be_written_is_named(tmp_path: Path) -> None:
     start_sweep(path)
     open_to_all(path)
     path.chmod(0o444)
-    said = sweep_in_trouble(path, partial(os.setuid, 65534))
-    assert said.startswith(f"{str(path)!r}: it ")
-    assert "\n" not in said
+    message = sweep_in_trouble(path, partial(os.setuid, 65534))
+    assert message.startswith(f"{str(path)!r}: it ")
+    assert "\n" not in message
     path.chmod(0o644)
     resumes(path)
 
@@ -168,8 +168,8 @@ def move_away(path: Path, after: int) -> Callable[[], None]:
 def test_a_folder_that_goes_away_is_named(tmp_path: Path, after: int) -> None:
     path = tmp_path / "here" / "x.db"
     path.parent.mkdir()
-    said = sweep_in_trouble(path, move_away(path, after))
-    assert said.startswith(f"{str(path)!r}: unable to open database file; check that it")
+    message = sweep_in_trouble(path, move_away(path, after))
+    assert message.startswith(f"{str(path)!r}: unable to open database file; check that it")
     (tmp_path / "elsewhere").rename(path.parent)
     stored = rows(path, "SELECT count(*) FROM run WHERE state = 'done'")
     assert stored == [((after - 1) * 4,)]

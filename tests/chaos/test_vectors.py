@@ -22,7 +22,7 @@ def test_it_holds_with_other_vectors(name: str, features: str) -> None:
     target = {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": features}
     # What one case has compiled, the next ones need not.
     cache = Path(sys.prefix) / "vectors" / features
-    said = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", f"{TESTED}::{name}"],
         env={**os.environ, **target, "SEQCLS_CACHE": str(cache), "SEQCLS_CHAOS": ""},
         cwd=ROOT,
@@ -30,4 +30,4 @@ def test_it_holds_with_other_vectors(name: str, features: str) -> None:
         text=True,
         check=False,
     )
-    assert said.returncode == 0, said.stdout[-2000:]
+    assert completed.returncode == 0, completed.stdout[-2000:]

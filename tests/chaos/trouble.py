@@ -24,9 +24,9 @@ def sweep_in_trouble(path: Path, trouble: Callable[[], None]) -> str:
     child = context.Process(target=_sweep, args=(path, trouble, sending))
     child.start()
     sending.close()
-    said: str = receiving.recv() if receiving.poll(300) else "no answer in 300 s"
+    message: str = receiving.recv() if receiving.poll(300) else "no answer in 300 s"
     child.join()
-    return said
+    return message
 
 
 def _sweep(path: Path, trouble: Callable[[], None], sending: Connection) -> None:
@@ -34,11 +34,11 @@ def _sweep(path: Path, trouble: Callable[[], None], sending: Connection) -> None
     try:
         trouble()
         sweep(path, "small")
-        said = ""
+        message = ""
     except StoreUnavailableError as error:
-        said = str(error)
+        message = str(error)
     except (SeqclsError, Exception):
-        said = traceback.format_exc()
-    sending.send(said)
+        message = traceback.format_exc()
+    sending.send(message)
     sending.close()
     os._exit(0)

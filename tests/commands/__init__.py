@@ -63,12 +63,12 @@ def run_main(*arguments: str, **environment: str) -> "subprocess.CompletedProces
 
 def printed(*arguments: str, **environment: str) -> str:
     """What a command prints that does what it is asked."""
-    done = run_main(*arguments, **environment)
-    assert done.returncode == 0, done
-    return done.stdout
+    completed = run_main(*arguments, **environment)
+    assert completed.returncode == 0, completed
+    return completed.stdout
 
 
-def told(*arguments: str, **environment: str) -> Any:
+def printed_json(*arguments: str, **environment: str) -> Any:
     """The same as data."""
     return json.loads(printed(*arguments, "--json", **environment), parse_constant=refuse)
 
@@ -87,13 +87,13 @@ def refused(*arguments: str, **environment: str) -> str:
     return refusal(run_main(*arguments, **environment))
 
 
-def refusal(said: "subprocess.CompletedProcess[str]") -> str:
+def refusal(completed: "subprocess.CompletedProcess[str]") -> str:
     """What was said, which is one line of a user's mistake."""
-    assert said.returncode == 2, said
-    assert said.stdout == ""
-    assert said.stderr.startswith("seqcls: ")
-    assert said.stderr.count("\n") == 1
-    return said.stderr
+    assert completed.returncode == 2, completed
+    assert completed.stdout == ""
+    assert completed.stderr.startswith("seqcls: ")
+    assert completed.stderr.count("\n") == 1
+    return completed.stderr
 
 
 def shown_commands() -> dict[str, TyperCommand]:

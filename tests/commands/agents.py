@@ -32,12 +32,12 @@ def converse(server: MCPServer, talk: Callable[[Client], Awaitable[None]]) -> No
     wait(connect)
 
 
-def answers(store: Store, asked: Iterable[tuple[str, dict[str, Any]]]) -> list[Any]:
+def answers(store: Store, calls: Iterable[tuple[str, dict[str, Any]]]) -> list[Any]:
     """What tools answer, in turn."""
     found: list[Any] = []
 
     async def talk(client: Client) -> None:
-        found.extend([await client.call_tool(tool, arguments) for tool, arguments in asked])
+        found.extend([await client.call_tool(tool, arguments) for tool, arguments in calls])
 
     converse(server_of(store, 0), talk)
     return found

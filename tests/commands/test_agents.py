@@ -46,8 +46,8 @@ max_num_epochs = 1
 def talking(client: Client) -> Ask:
     """Asks a tool, and gives its answer, or the text of a refusal."""
 
-    async def ask(tool: str, **asked: Any) -> Any:
-        answer = await client.call_tool(tool, asked)
+    async def ask(tool: str, **arguments: Any) -> Any:
+        answer = await client.call_tool(tool, arguments)
         (content,) = answer.content
         text = content.text  # type: ignore[union-attr]
         return text if answer.is_error else json.loads(text)
@@ -91,8 +91,8 @@ def test_an_agent_learns_what_the_database_holds_and_writes_nothing(
         assert answered["of"] == len(wrong)
         strings = [row["string"] for row in answered["rows"]]
         assert strings == wrong["string"].tolist()[:5]
-        asked = await ask("predict", run=run, strings=strings)
-        assert all(row["label"] != row["predicted"] for row in asked["rows"])
+        predicted = await ask("predict", run=run, strings=strings)
+        assert all(row["label"] != row["predicted"] for row in predicted["rows"])
 
         # Neither is stored in the shipped database, and neither is kept.
         (cause,) = (await ask("causes", run=run))["rows"]
@@ -150,10 +150,10 @@ def test_an_argument_of_another_type_is_what_it_can_only_mean_and_answers_are_bo
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def talk(ask: Ask) -> None:
-        for tool, asked, same in ALIKE:
-            one, other = await ask(tool, **asked), await ask(tool, **same)
+        for tool, arguments, same in ALIKE:
+            one, other = await ask(tool, **arguments), await ask(tool, **same)
             assert one == other
-            assert not isinstance(one, str), (tool, asked, one)
+            assert not isinstance(one, str), (tool, arguments, one)
         answer = await ask("errors", run="1", rows=200)
         assert len(json.dumps(answer)) < MOST_CHARACTERS
         monkeypatch.setattr("sweeps.mcp_server.MOST_CHARACTERS", 100)
@@ -203,14 +203,16 @@ def test_what_a_sweep_may_grow_to_counts_for_every_agent(tmp_path: Path) -> None
 
     async def talk(ask: Ask) -> None:
         assert (await ask("estimate", specification=grows))["may_grow_to"] == 12
-        said = await ask("launch", specification=grows)
-        assert "asks for up to 12 models, and 5 may still" in said
+        refusal = await ask("launch", specification=grows)
+        assert "asks for up to 12 models, and 5 may still" in refusal
         named = [SMALL.replace("small", f"{x}").replace("0..1", f"{x}..{x + 1}") for x in (2, 4, 6)]
-        at_once = await asyncio.gather(*(ask("launch", specification=each) for each in named))
-        assert sorted(isinstance(each, str) for each in at_once) == [False, False, True]
+        at_once = await asyncio.gather(*(ask("launch", specification=own) for own in named))
+        assert sorted(isinstance(answer, str) for answer in at_once) == [False, False, True]
         assert {row["models"] for row in (await ask("sweeps"))["rows"]} == {2}
         # What is launched already costs nothing.
-        again = next(x for x, told in zip(named, at_once, strict=True) if isinstance(told, dict))
+        again = next(
+            x for x, answer in zip(named, at_once, strict=True) if isinstance(answer, dict)
+        )
         assert (await ask("launch", specification=again))["models"] == 0
 
     async def another(ask: Ask) -> None:

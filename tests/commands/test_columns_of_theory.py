@@ -21,10 +21,10 @@ def test_runs_say_how_their_language_counts_and_how_large_their_network_is() -> 
     stored = rows(DB, "SELECT run_id, weights FROM checkpoint LIMIT 40")
     sizes = frame.set_index("id")["num_parameters"].to_dict()
     assert all(sizes[run_id] == num_parameters(weights) for run_id, weights in stored)
-    said = run_main("runs", "--where", "counting=outside", "--db", str(DB), "--json")
-    assert json.loads(said.stdout) == []
-    said = run_main("runs", "--where", "num_parameters=288", "--db", str(DB), "--json")
-    assert {row["num_parameters"] for row in json.loads(said.stdout)} == {288}
+    completed = run_main("runs", "--where", "counting=outside", "--db", str(DB), "--json")
+    assert json.loads(completed.stdout) == []
+    completed = run_main("runs", "--where", "num_parameters=288", "--db", str(DB), "--json")
+    assert {row["num_parameters"] for row in json.loads(completed.stdout)} == {288}
 
 
 def test_what_is_worked_out_of_settings_is_a_column_and_the_last_axis() -> None:

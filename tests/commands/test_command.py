@@ -30,10 +30,10 @@ def test_help_and_version_load_nothing_heavy() -> None:
         "finally: print(*sys.modules)"
     )
     for arguments in (["--version"], ["sweep", "--help"]):
-        said = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", show, *arguments], capture_output=True, text=True, check=False
         )
-        *shown, modules = said.stdout.splitlines()
+        *shown, modules = completed.stdout.splitlines()
         assert shown
         assert not heavy & set(modules.split())
         # How a sweep is trained has a default, which is checked.
@@ -53,10 +53,10 @@ print([name in sys.modules for name in ("numba", "torch", "scipy.linalg")])
 def test_a_worker_of_the_fused_engine_loads_no_pytorch_and_no_linear_algebra() -> None:
     run = PlannedRun(1, short_config(), 0, every_epoch=True, verdict=True)
     job = pickle.dumps(make_job((run,), "auto", "auto"))
-    said = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", RUN_JOB], input=job, capture_output=True, check=True
     )
-    assert said.stdout == b"True True\n[True, False, False]\n"
+    assert completed.stdout == b"True True\n[True, False, False]\n"
 
 
 def test_a_sweep_of_ones_own_is_trained_once(short_spec: Path, tmp_path: Path) -> None:
@@ -123,10 +123,10 @@ def test_output_that_nobody_reads_on_is_no_error(tmp_path: Path) -> None:
     seqcls = f"{sys.executable} -m sweeps runs --json"
     shell = f"{{ until [ -e {gone} ]; do sleep 0.05; done; {seqcls}; echo $? >&2; }} | touch {gone}"
     named = {**os.environ, "SEQCLS_DB": str(ROOT / "runs.db")}
-    said = subprocess.run(
+    completed = subprocess.run(
         ["bash", "-c", shell], capture_output=True, text=True, check=False, env=named
     )
-    assert said.stderr == f"{128 + signal.SIGPIPE}\n"
+    assert completed.stderr == f"{128 + signal.SIGPIPE}\n"
 
 
 @pytest.mark.parametrize(
@@ -138,16 +138,16 @@ def test_a_letter_that_a_terminal_cannot_write_hides_nothing(
     db = tmp_path / "own.db"
     table = {"name": "uni é ə", "model_seeds": [0], "fixed": {"task": "parity"}}
     api.submit(api.open_store(db), table)
-    said = subprocess.run(
+    completed = subprocess.run(
         [*SEQCLS, *command.split(), "--db", str(db)],
         capture_output=True,
         env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
     )
-    written = (said.stdout + said.stderr).decode(encoding.partition(":")[0])
+    written = (completed.stdout + completed.stderr).decode(encoding.partition(":")[0])
     assert "PYTHONIOENCODING" not in written
     assert "uni" in written
     assert "\\u0259" in written
-    assert said.returncode == status
+    assert completed.returncode == status
 
 
 def test_conditions_are_repeated_and_may_leave_no_run() -> None:

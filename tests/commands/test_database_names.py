@@ -53,10 +53,10 @@ def test_a_complete_sweep_is_said_to_be_there_without_the_password(
     named = url.set(username=None, password=None, query=options)
     secret = named.render_as_string(hide_password=False)
     for expected in ("trained 6 runs", "all runs are in postgresql://"):
-        said = run_main("sweep", str(short_spec), "--workers", "0", SEQCLS_DB=secret)
-        assert said.returncode == 0, said
-        assert expected in said.stdout
-        assert SECRET not in said.stdout + said.stderr
+        completed = run_main("sweep", str(short_spec), "--workers", "0", SEQCLS_DB=secret)
+        assert completed.returncode == 0, completed
+        assert expected in completed.stdout
+        assert SECRET not in completed.stdout + completed.stderr
 
 
 def test_only_a_regular_file_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

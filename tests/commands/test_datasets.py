@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from seqcls.config import PARTS
+from seqcls.config import STRING_PARTS
 from seqcls.errors import DatasetError, InvalidStringError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.problem import configuration, resolve
@@ -34,8 +34,7 @@ from sweeps.store.opening import open_writer
 from sweeps.store.reads.test_sets import stored_datasets
 from sweeps.store.verification import verify
 from sweeps.store.writes.sweep_actions import delete, submit
-from tests.app import open_app
-from tests.app import said as app_text
+from tests.app import open_app, page_text
 from tests.commands import run_main
 from tests.commands.files import Content, folder_of, table, written
 from tests.databases import file_of, rows
@@ -328,13 +327,13 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "files", "said"), REFUSED, ids=lambda x: ascii(x)[:30])
+@pytest.mark.parametrize(("name", "files", "reason"), REFUSED, ids=lambda x: ascii(x)[:30])
 def test_a_malformed_file_or_folder_is_refused_in_one_line(
-    name: str, files: dict[str, Content], said: str, tmp_path: Path
+    name: str, files: dict[str, Content], reason: str, tmp_path: Path
 ) -> None:
     with pytest.raises(DatasetError) as refused:
         read_dataset(folder_of(tmp_path, files) / name)
-    assert said in str(refused.value)
+    assert reason in str(refused.value)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 700
 
@@ -345,7 +344,7 @@ NOISY = "ab,1\nab,0\nba,0\nab,1\nba,1\nbb,0\n"
 NEARLY = "".join(f"{number:b},1\n" for number in range(3_999))
 LETTERS = ["caf\u00e9", "cafe\u0301", "fac", "acf"]
 FORMS: list[dict[str, Any]] = [{"tokens": x, "label": int(x == LETTERS[0])} for x in LETTERS]
-SAID: dict[str, tuple[Content, Sequence[str]]] = {
+SUMMARIES: dict[str, tuple[Content, Sequence[str]]] = {
     "characters": (LABELS, ["tokens: read as characters, since no text has a space"]),
     "words": (f"{HEAD}a b,1\nb a,0\n", ["tokens: read as words, with spaces between"]),
     "one space": (
@@ -384,14 +383,14 @@ SAID: dict[str, tuple[Content, Sequence[str]]] = {
 """Contents of files, and what `seqcls data` says of them."""
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", SUMMARIES)
 def test_data_says_how_a_file_is_read_and_what_contradicts(name: str, tmp_path: Path) -> None:
-    content, words = SAID[name]
+    content, words = SUMMARIES[name]
     ending = "parquet" if isinstance(content, pa.Table) else "csv"
     name = f"a.{'json' if content[:1] == '[' else ending}"
-    said = " ".join(summary(written(tmp_path, name, content)).sentences)
-    for each in words:
-        assert each in said
+    sentences = " ".join(summary(written(tmp_path, name, content)).sentences)
+    for part in words:
+        assert part in sentences
 
 
 TOKENS: dict[str, tuple[str, Sequence[str]]] = {
@@ -459,17 +458,17 @@ def test_models_of_files_need_the_files_no_longer_and_are_called_by_their_names(
     lines = "0 0 b b\n0 1 a a\n1 1 b b\n1 0 a a\n0\n"
     automaton, even = written(tmp_path, "even.att", lines), _even(tmp_path)
     named = ("04.04.SL.2.1.0", "04.04.SL.2.1.1", "04.03.TSL.2.1.0", "04.03.TSL.2.1.1")
-    for place, name in enumerate(named):
-        folder_of(tmp_path, _language(name, Dev=f"{'ab' * (place + 2)}\tTRUE\n"))
+    for index, name in enumerate(named):
+        folder_of(tmp_path, _language(name, Dev=f"{'ab' * (index + 2)}\tTRUE\n"))
     paths = [tmp_path / f"{name}_Train.txt" for name in named]
     short = {"train_max_length": 6, "validation_max_length": 6, "test_max_length": 9}
-    asked: dict[str, dict[str, Any]] = {
+    sweeps: dict[str, dict[str, Any]] = {
         "mine": {"task": "file", "path": str(even)},
         "files": {"task": "file", "architecture": "rnn", "readout": "last"},
         "machine": {"task": "automaton", "path": str(automaton), **short},
         "patterns": {"task": "regular", "alphabet": "ab", **short},
     }
-    for name, fields in asked.items():
+    for name, fields in sweeps.items():
         axes = {
             "files": {"path": list(map(str, paths))},
             "patterns": {"pattern": ["(ab)*", "a*(ba*ba*)*"]},
@@ -492,8 +491,8 @@ def test_models_of_files_need_the_files_no_longer_and_are_called_by_their_names(
     assert found.shares[["languages", "seeds"]].to_numpy().tolist() == [[2, 4]] * 2
     assert found.table()[["reader_random", "reader_border"]].notna().all(axis=None)
     db = str(store.path)
-    said = run_main("populations", "--sweep", "files", "--db", db, "--json")
-    assert [row["language_class"] for row in json.loads(said.stdout)] == ["SL", "TSL"]
+    completed = run_main("populations", "--sweep", "files", "--db", db, "--json")
+    assert [row["language_class"] for row in json.loads(completed.stdout)] == ["SL", "TSL"]
     by_class = populations(store, by="language_class").shares.set_index("language_class")
     assert by_class["languages"].to_dict() == {"SL": 3, "TSL": 2, "Zp": 2}
 
@@ -503,10 +502,10 @@ def test_models_of_files_need_the_files_no_longer_and_are_called_by_their_names(
     every = {row[0] for row in rows(store, "SELECT digest FROM dataset")}
     listed = run_main("runs", "--wide", "--db", db).stdout
     assert "even.att" in listed
-    assert not any(each[:12] in listed for each in every)
+    assert not any(stored_digest[:12] in listed for stored_digest in every)
     for page in ("results", "failures"):
-        shown = app_text(open_app(monkeypatch, file_of(store), page))
-        assert not any(each in shown for each in every), page
+        shown = page_text(open_app(monkeypatch, file_of(store), page))
+        assert not any(stored_digest in shown for stored_digest in every), page
     other = open_writer(str(tmp_path / "other.db"))
     merge(other, store)
     assert verify(other).damages == []
@@ -524,22 +523,24 @@ def test_data_says_what_is_in_a_file(tmp_path: Path) -> None:
     assert [(x.split, x.label, x.rows) for x in found.parts] == [
         *[("train", "1", 1), ("test", "0", 1), ("test", "1", 1)]
     ]
-    said = CliRunner().invoke(app, ["data", str(path)])
-    assert said.exit_code == 0
-    assert "1 string stands in train and in test" in said.output
-    assert "1 of the 2 test rows are trained on too" in said.output
+    result = CliRunner().invoke(app, ["data", str(path)])
+    assert result.exit_code == 0
+    assert "1 string stands in train and in test" in result.output
+    assert "1 of the 2 test rows are trained on too" in result.output
     written(tmp_path, "a.csv", "tokens,label\nab,1\nb,2\nab,\n")
-    said = CliRunner().invoke(app, ["data", str(path)])
-    assert said.exit_code == 2
-    assert "line 3: label is '2'" in said.output
-    assert "line 4: label is ''" in said.output
+    result = CliRunner().invoke(app, ["data", str(path)])
+    assert result.exit_code == 2
+    assert "line 3: label is '2'" in result.output
+    assert "line 4: label is ''" in result.output
 
 
 def test_splits_are_drawn_alike_by_length_and_label(tmp_path: Path) -> None:
     digest = remember(read_dataset(_even(tmp_path, 2000)))
     fields = {"task": "file", "dataset": digest, **SMALL}
     parts = [resolve(configuration(fields | {"train_seed": seed})) for seed in (1, 1, 2)]
-    drawn = [{part: next(problem.sampler(part).epochs()) for part in PARTS} for problem in parts]
+    drawn = [
+        {part: next(problem.sampler(part).epochs()) for part in STRING_PARTS} for problem in parts
+    ]
     assert sum(map(len, drawn[0].values())) == len(dataset_of(digest))
     shares = {part: len(examples) / len(dataset_of(digest)) for part, examples in drawn[0].items()}
     assert shares == pytest.approx({"train": 0.7, "validation": 0.1, "test": 0.2}, abs=0.005)

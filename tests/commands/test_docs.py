@@ -13,7 +13,7 @@ import pytest
 from seqcls.strings.tokenizer import LETTERS, Tokenizer
 from sweeps.api import open_store, report
 from sweeps.store.tables import Base
-from tests.app import open_app, said
+from tests.app import open_app, page_text
 from tests.blocks import DOCS, PAGES, Reader, blocks_of, commands_of, found_in
 from tests.commands import run_main, shown_commands
 from tests.conftest import ASSETS, ROOT
@@ -89,8 +89,8 @@ def test_what_a_page_shows_works(page: Path, reader: Reader) -> None:
 def test_every_command_is_on_some_page() -> None:
     shown = {" ".join(line.split()[1:3]) for page in ALL for line in commands_of(page.read_text())}
     for command in shown_commands():
-        asked = f"show `seqcls {command}` in a `bash` block of README.md or of a page in docs/"
-        assert any(command in line.split() for line in shown), asked
+        hint = f"show `seqcls {command}` in a `bash` block of README.md or of a page in docs/"
+        assert any(command in line.split() for line in shown), hint
 
 
 def test_the_tables_are_described_as_they_are() -> None:
@@ -127,13 +127,13 @@ def test_the_section_that_is_shown_can_be_added(
     monkeypatch.syspath_prepend(tmp_path)
     page = open_app(monkeypatch, ROOT / "runs.db", sweep="all_initializations")
     assert "Solved lengths" in [x.value for x in page.header]
-    assert "The longest solved length is 200." in said(page).replace("\\", "")
+    assert "The longest solved length is 200." in page_text(page).replace("\\", "")
     printed = report(open_store(str(ROOT / "runs.db")), "all_initializations")
     assert "The longest solved length is 200." in printed
     # One that breaks leaves the page, and says so.
     monkeypatch.setattr("solved.runs", lambda *_: 1 / 0)
     page = open_app(monkeypatch, ROOT / "runs.db", sweep="increased_dimensionality")
-    assert "solved: ZeroDivisionError" in said(page).replace("\\", "")
+    assert "solved: ZeroDivisionError" in page_text(page).replace("\\", "")
 
 
 def test_what_the_readme_names_is_there() -> None:

@@ -40,9 +40,9 @@ def spec_file(folder: Path, fields: Mapping[str, Any], axes: Mapping[str, Any] =
 
 def drawn(*arguments: str) -> list[dict[str, str]]:
     """The rows that a command prints as CSV."""
-    said = run_main("draw", *arguments, "--format", "csv")
-    assert said.returncode == 0, said.stderr
-    return list(csv.DictReader(io.StringIO(said.stdout)))
+    completed = run_main("draw", *arguments, "--format", "csv")
+    assert completed.returncode == 0, completed.stderr
+    return list(csv.DictReader(io.StringIO(completed.stdout)))
 
 
 def test_csv_and_lines_of_json_spell_strings_out(tmp_path: Path) -> None:
@@ -53,8 +53,8 @@ def test_csv_and_lines_of_json_spell_strings_out(tmp_path: Path) -> None:
     assert all((row["kind"] == "positive") == (row["label"] == "1") for row in rows)
     assert all(len(row["string"]) == int(row["length"]) for row in rows)
     copy = spec_file(tmp_path, {"task": "copy"})
-    said = run_main("draw", copy, "-n", "30", "--format", "jsonl", "--part", "test")
-    lines = [json.loads(line) for line in said.stdout.splitlines()]
+    completed = run_main("draw", copy, "-n", "30", "--format", "jsonl", "--part", "test")
+    lines = [json.loads(line) for line in completed.stdout.splitlines()]
     rows = drawn(copy, "-n", "30", "--part", "test")
     assert lines == [{**row, "length": int(row["length"])} for row in rows]
     assert all(row["string"] == row["target"] for row in lines)
@@ -102,10 +102,10 @@ def test_strings_of_a_file_are_shown_by_label(tmp_path: Path) -> None:
 
 def test_configurations_that_draw_alike_need_not_be_told_apart(tmp_path: Path) -> None:
     spec = spec_file(tmp_path, {"task": "dyck"}, {"hidden_size": [2, 4], "bracket_types": [1, 2]})
-    asked = ("draw", spec, "--where", "bracket_types=2", "--part", "validation", "-n", "1000")
-    said = run_main(*asked, "--format", "csv")
-    assert said.stderr == "the first epoch has only 100 strings\n"
-    rows = list(csv.DictReader(io.StringIO(said.stdout)))
+    arguments = ("draw", spec, "--where", "bracket_types=2", "--part", "validation", "-n", "1000")
+    completed = run_main(*arguments, "--format", "csv")
+    assert completed.stderr == "the first epoch has only 100 strings\n"
+    rows = list(csv.DictReader(io.StringIO(completed.stdout)))
     assert any("[" in row["string"] for row in rows)
     assert len(rows) == 100
     assert max(int(row["length"]) for row in rows) <= 16
@@ -152,10 +152,10 @@ def test_advice_names_the_fields_that_would_help() -> None:
         ({"negatives": "near"}, {}),
     ]
     for changed, remedy in cases:
-        said = api.shortcuts({"name": "s", "model_seeds": [0], "fixed": {**fields, **changed}})
-        assert said[0].remedy == remedy
+        found = api.shortcuts({"name": "s", "model_seeds": [0], "fixed": {**fields, **changed}})
+        assert found[0].remedy == remedy
         for name, value in remedy.items():
-            assert f'{name} = "{value}"' in (said[0].advice or "")
+            assert f'{name} = "{value}"' in (found[0].advice or "")
 
 
 @pytest.mark.parametrize("lengths", ["redrawn", "uniform"])
@@ -168,8 +168,8 @@ def test_the_shares_of_negatives_are_those_that_were_drawn(tmp_path: Path, lengt
     shares = [
         f"{percent((negative == kind).mean(), 1)} {kind}" for kind in ("uniform", "edited", "near")
     ]
-    wanted = f"{len(negative):,} negative strings were drawn: {', '.join(shares)}"
-    assert wanted in run_main("draw", spec).stdout
+    sentence = f"{len(negative):,} negative strings were drawn: {', '.join(shares)}"
+    assert sentence in run_main("draw", spec).stdout
     assert ((negative == "near").mean() < 0.2) == (lengths == "uniform")
     assert "negative strings were drawn" not in run_main("draw", spec, "--format", "csv").stdout
 
@@ -189,22 +189,22 @@ def test_what_a_reader_decides_is_not_passed_by_a_shortcut(tmp_path: Path) -> No
         assert f"is decided by {by}" in (reached.advice or "")
         assert reached.remedy == {}
         if by == "the length":
-            said = " ".join(run_main("shortcuts", spec).stdout.split())
-            assert f"is decided by {by}" in said
-            assert "without knowing" not in said
+            printed = " ".join(run_main("shortcuts", spec).stdout.split())
+            assert f"is decided by {by}" in printed
+            assert "without knowing" not in printed
 
 
 def test_that_a_language_has_no_near_negatives_is_said_before_and_after(tmp_path: Path) -> None:
     reason = "no near negative was found among 2,000 positive strings"
     fields = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*", "hidden_size": 2}
-    for negatives, is_said in (("near", True), ("mixed", False)):
+    for negatives, is_reported in (("near", True), ("mixed", False)):
         spec = spec_file(tmp_path, {**fields, "negatives": negatives, "max_num_epochs": 1})
         db = str(tmp_path / f"{negatives}.db")
-        of_db = [("submit", spec, "--db", db), ("sweep", spec, "--db", db, "--workers", "0")]
-        for command in (("draw", spec), *of_db[: 1 + is_said]):
+        commands = [("submit", spec, "--db", db), ("sweep", spec, "--db", db, "--workers", "0")]
+        for command in (("draw", spec), *commands[: 1 + is_reported]):
             found = run_main(*command)
             assert found.returncode == 0, found.stderr
-            assert (reason in " ".join(found.stderr.split())) == is_said, command
-        told = " ".join(api.protocol(api.open_store(db), "drawn/0"))
-        drawn_as = "mixed, as the language has no near ones" if is_said else "mixed"
-        assert told.count(f"negatives {drawn_as},") == 3
+            assert (reason in " ".join(found.stderr.split())) == is_reported, command
+        protocol = " ".join(api.protocol(api.open_store(db), "drawn/0"))
+        drawn_as = "mixed, as the language has no near ones" if is_reported else "mixed"
+        assert protocol.count(f"negatives {drawn_as},") == 3

@@ -16,9 +16,9 @@ def bonferroni_holm(p_values: list[float]) -> list[float]:
     """Each p-value is the greatest of those before it, times how many are left (Holm 1979)."""
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     corrected, largest = [0.0] * len(p_values), 0.0
-    for rank, place in enumerate(order):
-        largest = max(largest, p_values[place] * (len(p_values) - rank))
-        corrected[place] = min(largest, 1.0)
+    for rank, index in enumerate(order):
+        largest = max(largest, p_values[index] * (len(p_values) - rank))
+        corrected[index] = min(largest, 1.0)
     return corrected
 
 
@@ -50,7 +50,7 @@ def test_three_named_configurations_are_three_pairs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("arguments", "reason"),
     [
         (("compare",), "expected two configurations or more, or --all"),
         (("compare", "all_initializations"), "expected two configurations or more, or --all"),
@@ -59,8 +59,8 @@ def test_three_named_configurations_are_three_pairs() -> None:
         (("compare", "--all", "--sweep", "all_inits"), "all_initializations"),
     ],
 )
-def test_what_makes_no_pair_is_refused(asked: tuple[str, ...], said: str) -> None:
-    assert said in refused(*asked, *DB)
+def test_what_makes_no_pair_is_refused(arguments: tuple[str, ...], reason: str) -> None:
+    assert reason in refused(*arguments, *DB)
 
 
 def test_help_shows_both_forms() -> None:

@@ -46,8 +46,8 @@ def test_a_model_that_letter_counts_do_not_decide_is_drawn_token_by_token(
     run_of = {x: str(api.runs(store, x)["id"].iloc[0]) for x in ("of_order", "file_of_brackets")}
     for kind, strings in (("of_order", ("0101", "01")), ("file_of_brackets", ("(]((", "(]"))):
         out = tmp_path / kind
-        done = run_main("figures", run_of[kind], *strings, "--db", db, "--out", str(out))
-        assert done.returncode == 0, done
+        completed = run_main("figures", run_of[kind], *strings, "--db", db, "--out", str(out))
+        assert completed.returncode == 0, completed
         written[kind] = {path.stem for path in out.glob("*.svg")}
         assert {path.stem for path in out.glob("*.png")} == written[kind]
     names = written["of_order"]
@@ -63,6 +63,6 @@ def test_a_model_that_letter_counts_do_not_decide_is_drawn_token_by_token(
 def test_strings_that_differ_in_brackets_alone_are_files_of_their_own(tmp_path: Path) -> None:
     frame = pd.DataFrame({"x": [1, 2]})
     chart = alt.Chart(frame).mark_point().encode(x="x:Q")
-    panels = [Figure.of(None, "Units", string, "", chart) for string in ("(())", "()()")]
+    panels = [Figure.from_chart(None, "Units", string, "", chart) for string in ("(())", "()()")]
     names = [path.name for path in write_figures(panels, tmp_path)]
     assert names == ["units.png", "units.svg", "units_2.png", "units_2.svg"]

@@ -94,9 +94,9 @@ def strings(tokens: str, number: int) -> list[str]:
 @pytest.mark.parametrize("fields", LANGUAGES, ids=lambda x: "-".join(map(str, x.values())))
 def test_a_file_gives_the_logits_that_are_given_here(fields: Any, tmp_path: Path) -> None:
     model, module = given({**PARITY, **fields}, tmp_path)
-    asked = ["", *strings("01", 150)]
-    found = module.logits(module.load(), asked).numpy()
-    assert np.abs(found - model.ask_all(asked).score).max() < 1e-6
+    inputs = ["", *strings("01", 150)]
+    found = module.logits(module.load(), inputs).numpy()
+    assert np.abs(found - model.ask_all(inputs).score).max() < 1e-6
     assert module.logits(module.load(), []).tolist() == []
     with pytest.raises(ValueError, match="token 1 is 2, and the model reads 0 1"):
         module.logits(module.load(), [[2]])
@@ -107,7 +107,7 @@ def test_a_file_writes_the_outputs_that_are_written_here(fields: Any, tmp_path: 
     model, module = given({**COPY, **fields}, tmp_path)
     inputs = [text for text in strings("ab", 60) if text][:50]
     loaded, answers = module.load(), model.ask_all(inputs[:10])
-    for text, written in zip(inputs, model.said(answers.predicted), strict=False):
+    for text, written in zip(inputs, model.decode(answers.predicted), strict=False):
         ids = model.tokenizer.encode(str(written))[1:]
         tokens = [model.task.alphabet[x - FIRST_LETTER] for x in ids]
         # One that is not ended is cut here.
@@ -133,7 +133,7 @@ def test_a_file_ends_its_outputs_where_they_are_ended_here(fields: Any, tmp_path
     known = [x for x in inputs if model.is_input(model.letters(x))]
     answers = model.ask_all(known)
     assert len(known) > 3
-    for text, written in zip(known, model.said(answers.predicted), strict=True):
+    for text, written in zip(known, model.decode(answers.predicted), strict=True):
         plain = "".join(model.task.alphabet[x] for x in model.letters(text))
         ids = model.tokenizer.encode(str(written))[1:]
         assert module.write(loaded, plain) == [model.task.alphabet[x - FIRST_LETTER] for x in ids]
@@ -144,8 +144,8 @@ def test_all_places_come_back_as_they_were_given(architecture: str, tmp_path: Pa
     model, _ = given({**COPY, "architecture": architecture, "positions": "learned"}, tmp_path)
     task = {"task": "copy", "test_max_length": 4, "test_size": 20}
     run = api.load_weights(tmp_path / "runs.db", tmp_path, task=task)
-    loaded, asked = seqcls.load_run(tmp_path / "runs.db", run), ["a", "ab" * 6]
-    assert np.allclose(loaded.ask_all(asked).score, model.ask_all(asked).score, atol=1e-12)
+    loaded, inputs = seqcls.load_run(tmp_path / "runs.db", run), ["a", "ab" * 6]
+    assert np.allclose(loaded.ask_all(inputs).score, model.ask_all(inputs).score, atol=1e-12)
 
 
 ALONE = """
@@ -163,11 +163,11 @@ for folder, strings in json.load(sys.stdin).items():
 """Asks given models in a process that cannot import this package."""
 
 
-def asked_alone(folders: dict[str, list[str]]) -> dict[str, Any]:
+def answers_alone(folders: dict[str, list[str]]) -> dict[str, Any]:
     command = [sys.executable, "-P", "-c", ALONE]
-    done = subprocess.run(command, input=json.dumps(folders), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return dict(map(json.loads, done.stdout.splitlines()))
+    completed = subprocess.run(command, input=json.dumps(folders), capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stderr
+    return dict(map(json.loads, completed.stdout.splitlines()))
 
 
 def model_of(kind: str, name: str, seed: int) -> TrainedModel:
@@ -181,7 +181,7 @@ def model_of(kind: str, name: str, seed: int) -> TrainedModel:
 def test_given_models_of_all_networks_answer_alone(tmp_path: Path) -> None:
     networks = {"judges": zoo.JUDGES, "answers": zoo.ANSWERERS, "writes": zoo.WRITERS}
     models: dict[str, TrainedModel] = {}
-    asked: dict[str, list[str]] = {}
+    inputs_of: dict[str, list[str]] = {}
     texts = ["".join(x) for n in (0, 2, 5) for x in product("01", repeat=n)]
     for kind, names in networks.items():
         for seed, name in enumerate(x for x in names if "coupled" not in x):
@@ -192,14 +192,16 @@ def test_given_models_of_all_networks_answer_alone(tmp_path: Path) -> None:
             known = (model.text(tuple(map(int, text))) for text in texts)
             inputs = [x for x in known if model.is_input(model.letters(x))]
             models[str(folder)] = model
-            asked[str(folder)] = [plain_text(model, x) for x in inputs[:: len(inputs) // 8 or 1]]
-    found = asked_alone(asked)
+            inputs_of[str(folder)] = [
+                plain_text(model, x) for x in inputs[:: len(inputs) // 8 or 1]
+            ]
+    found = answers_alone(inputs_of)
     for path, model in models.items():
         if model.problem.writes:
-            right = model.said(model.ask_all(asked[path]).predicted)
+            right = model.decode(model.ask_all(inputs_of[path]).predicted)
             assert found[path] == [plain_tokens(model, str(x)) for x in right], path
             continue
-        strings = TokenStrings.of_lists(2, list(map(model.letters, asked[path])))
+        strings = TokenStrings.of_lists(2, list(map(model.letters, inputs_of[path])))
         (expected,) = logits_of(model.problem, [model.weights], strings)
         there = ~np.isnan(expected)
         assert there.any()
@@ -218,11 +220,11 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "string", "said"), REFUSED, ids=lambda x: str(x)[:30])
+@pytest.mark.parametrize(("fields", "string", "reason"), REFUSED, ids=lambda x: str(x)[:30])
 def test_a_file_refuses_what_is_refused_here(
     fields: Any,
     string: str,
-    said: str,
+    reason: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -233,11 +235,11 @@ def test_a_file_refuses_what_is_refused_here(
         runpy.run_path(str(tmp_path / "model.py"), run_name="__main__")
     printed = capsys.readouterr()
     assert (ended.value.code, printed.out) == (2, "")
-    assert said in printed.err
+    assert reason in printed.err
     assert printed.err.count("\n") == 1
 
 
-PLACES: list[dict[str, Any]] = [
+AT_POSITIONS: list[dict[str, Any]] = [
     {"architecture": "gru", "answers": "prefixes", "hidden_size": 4},
     {"architecture": "mamba", "answers": "states", "hidden_size": 4},
     {"positions": "learned", "answers": "prefixes"},
@@ -245,13 +247,13 @@ PLACES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("fields", PLACES, ids=lambda x: "-".join(map(str, x.values())))
+@pytest.mark.parametrize("fields", AT_POSITIONS, ids=lambda x: "-".join(map(str, x.values())))
 def test_a_file_answers_at_every_place_as_it_is_answered_here(fields: Any, tmp_path: Path) -> None:
     model, module = given({**PARITY, **SHORT, **fields}, tmp_path)
-    asked = [text for text in strings("01", 400) if text.count("1") % 2][:150]
-    known = TokenStrings.of_lists(2, list(map(model.letters, asked)))
+    inputs = [text for text in strings("01", 400) if text.count("1") % 2][:150]
+    known = TokenStrings.of_lists(2, list(map(model.letters, inputs)))
     (right,) = logits_of(model.problem, [model.weights], known)
-    found = module.logits(module.load(), asked).numpy()
+    found = module.logits(module.load(), inputs).numpy()
     there = ~np.isnan(right)
     assert there.any(axis=(1, 2)).all()
     assert np.abs(found - right)[there].max() < 1e-6
@@ -310,8 +312,8 @@ def test_a_model_comes_back_from_the_format_of_others(
     task |= {x: y for x, y in fields.items() if x == "answers"}
     run = api.load_weights(tmp_path / "runs.db", tmp_path, task=task)
     assert run.reading["read_as"] == form
-    loaded, asked = seqcls.load_run(tmp_path / "runs.db", run), strings("01", 100)
-    assert np.allclose(loaded.ask_all(asked).score, model.ask_all(asked).score, atol=1e-12)
+    loaded, inputs = seqcls.load_run(tmp_path / "runs.db", run), strings("01", 100)
+    assert np.allclose(loaded.ask_all(inputs).score, model.ask_all(inputs).score, atol=1e-12)
 
 
 @torch.no_grad()
@@ -360,12 +362,12 @@ NO_MODEL_OF_OTHERS: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("form", "fields", "said"), NO_MODEL_OF_OTHERS)
+@pytest.mark.parametrize(("form", "fields", "reason"), NO_MODEL_OF_OTHERS)
 def test_what_is_no_model_of_others_is_not_written_as_one(
-    form: str, fields: Any, said: str
+    form: str, fields: Any, reason: str
 ) -> None:
     model = TrainedModel(*drawn_model({**PARITY, **SHORT, **fields}))
-    with pytest.raises(ConfigError, match=re.escape(said)) as error:
+    with pytest.raises(ConfigError, match=re.escape(reason)) as error:
         files_of(model, "given", 0, form)
     assert "\n" not in str(error.value)
 
@@ -386,8 +388,8 @@ def test_a_stored_run_is_given_and_needs_nothing_of_this(tmp_path: Path) -> None
     assert "import seqcls" not in text
     assert "from seqcls" not in text
     run = [sys.executable, "-P", str(tmp_path / "given" / "model.py"), "ab", "aaaa"]
-    said = subprocess.run(run, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
-    found = [float(line.split()[1]) for line in said.splitlines()]
+    output = subprocess.run(run, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    found = [float(line.split()[1]) for line in output.splitlines()]
     trained = seqcls.load_run(ROOT / "runs.db", "all_initializations/2")
     assert np.allclose(found, trained.logits(["ab", "aaaa"]), rtol=1e-4)
     again = api.load_weights(tmp_path / "runs.db", tmp_path / "given", task="contains_all")
@@ -398,8 +400,8 @@ def test_a_stored_run_is_given_and_needs_nothing_of_this(tmp_path: Path) -> None
 
 def test_numbers_of_letters_are_taken_from_arrays_and_tensors() -> None:
     model = RunModel(*drawn_model({**PARITY, "hidden_size": 4}))
-    asked = [[0, 1], np.array([0, 1], dtype=np.uint8), torch.tensor([0, 1]), [torch.tensor(0), 1]]
-    assert set(model.logits([*asked, np.array(["0", "1"])])) == set(model.logits(["01"]))
+    inputs = [[0, 1], np.array([0, 1], dtype=np.uint8), torch.tensor([0, 1]), [torch.tensor(0), 1]]
+    assert set(model.logits([*inputs, np.array(["0", "1"])])) == set(model.logits(["01"]))
     with pytest.raises(InvalidStringError, match="token 2: there is no letter number 3"):
         TokenStrings.of_letters(3, np.array([[0, 3]]))
 

@@ -27,8 +27,8 @@ from sweeps.api.importing import ResultLog
 from sweeps.api.protocols import protocol
 from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
-from tests.app import open_app, said
-from tests.commands import printed, refused, told
+from tests.app import open_app, page_text
+from tests.commands import printed, printed_json, refused
 from tests.commands.files import Content, table, written
 from tests.databases import rows
 from tests.stock import copy_of, stock
@@ -54,8 +54,8 @@ def _data(folder: Path) -> Path:
 
 def _predictions(wrong: int = 3) -> pd.DataFrame:
     labels = [STRINGS[number].count("a") % 2 for number in TESTED]
-    said_ = [label ^ (place < wrong) for place, label in enumerate(labels)]
-    return pd.DataFrame({"id": [f"s{number}" for number in TESTED], "prediction": said_})
+    predicted = [label ^ (index < wrong) for index, label in enumerate(labels)]
+    return pd.DataFrame({"id": [f"s{number}" for number in TESTED], "prediction": predicted})
 
 
 @pytest.fixture(scope="module")
@@ -127,8 +127,8 @@ def test_what_needs_weights_says_why_it_is_absent_and_all_else_works(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for line in NEED_WEIGHTS:
-        said_ = refused(*line.split(), "--db", str(both.path))
-        assert "weights are not in this database" in said_
+        message = refused(*line.split(), "--db", str(both.path))
+        assert "weights are not in this database" in message
     for line in NEED_NONE:
         assert "nan" not in printed(*line.split(), "--db", str(both.path)).split()
     theirs = Path("report.html").read_text()
@@ -144,13 +144,13 @@ def test_pages_on_imported_results_offer_no_training_and_say_what_is_reached(
     pages = {
         x: open_app(monkeypatch, str(both.path), "sweeps", shown=x) for x in ("theirs", "ours")
     }
-    assert "Results of models trained elsewhere" in said(pages["theirs"])
+    assert "Results of models trained elsewhere" in page_text(pages["theirs"])
     offered = {x: [*page.button, *page.expander] for x, page in pages.items()}
-    told = {x: {element.label for element in own} for x, own in offered.items()}
+    labels = {x: {element.label for element in own} for x, own in offered.items()}
     training = {"Train 8 more of each", "Train until then", "Specification"}
-    assert told["theirs"] & training == set()
-    assert told["ours"] >= training
-    shown = said(open_app(monkeypatch, str(both.path), "failures", sweep="theirs")).replace(
+    assert labels["theirs"] & training == set()
+    assert labels["ours"] >= training
+    shown = page_text(open_app(monkeypatch, str(both.path), "failures", sweep="theirs")).replace(
         "\\", ""
     )
     assert "1 string is wrong in all 4 models: are their labels right?" in shown
@@ -255,20 +255,20 @@ def test_malformed_files_are_refused_in_one_line_and_nothing_is_written(tmp_path
     """What is no table at all is refused as in `test_datasets`, by what reads both."""
     data, store = _data(tmp_path), api.open_store(tmp_path / "runs.db")
     files: list[tuple[str, Content, str]] = [(".csv", *bad) for bad in BAD]
-    for name, (values, said_) in ODD.items():
+    for name, (values, reason) in ODD.items():
         odd = [[*GOOD[:2], {**GOOD[2], name.strip(): x}, *GOOD[3:]] for x in values]
-        files += [(f"{name}.jsonl", lines, said_) for lines in odd]
-    files += [(".jsonl", [*GOOD[:-1], GOOD[-1] | more], said_) for more, said_ in LATER]
-    for number, (ending, content, said_) in enumerate(files):
+        files += [(f"{name}.jsonl", lines, reason) for lines in odd]
+    files += [(".jsonl", [*GOOD[:-1], GOOD[-1] | more], reason) for more, reason in LATER]
+    for number, (ending, content, reason) in enumerate(files):
         path = written(tmp_path, name := f"{number}{ending}", content)
         with pytest.raises((DatasetError, ConfigError)) as none:
             api.import_predictions(store, path, sweep="theirs", dataset=data)
-        assert said_ in str(none.value), name
+        assert reason in str(none.value), name
         assert "\n" not in str(none.value), name
         assert len(str(none.value)) < 500, name
-    for place in (tmp_path, tmp_path / "missing.csv"):
+    for path in (tmp_path, tmp_path / "missing.csv"):
         with pytest.raises(DatasetError):
-            api.import_predictions(store, place, sweep="theirs", dataset=data)
+            api.import_predictions(store, path, sweep="theirs", dataset=data)
     for name in ("run", "sweep", "config", "dataset", "test_string"):
         assert rows(store, f"SELECT count(*) FROM {name}") == [(0,)]
 
@@ -368,8 +368,8 @@ MISSPELLED: dict[str, Callable[[str], Any]] = {
     "ids": lambda text: [" ab01".index(x) + 4 for x in text],
     "ids as NumPy writes them": lambda text: str(np.array([" ab01".index(x) + 4 for x in text])),
 }
-OF_LETTERS: dict[str, Callable[[str], Any]] = {**MISSPELLED, "capitals": str.upper}
-OF_DIGITS: dict[str, Callable[[str], Any]] = {
+MISSPELLED_LETTERS: dict[str, Callable[[str], Any]] = {**MISSPELLED, "capitals": str.upper}
+MISSPELLED_DIGITS: dict[str, Callable[[str], Any]] = {
     **MISSPELLED, "a number": int, "a number as text": lambda text: str(int(text)),
 }  # fmt: skip
 """What is wrong only as it is written, of outputs that are right."""
@@ -378,29 +378,29 @@ OF_DIGITS: dict[str, Callable[[str], Any]] = {
 def test_what_is_no_run_is_refused_in_a_line(log: ResultLog, pairs: ResultLog) -> None:
     folder, place = Path(str(log.opened.path)).parent, len(TOKENS[0]) + 1
     first, *others = [list(x) for x in TOKENS]
-    asked = [(log, {"predictions": given}, said_) for given, said_ in REFUSED_ROWS]
+    cases = [(log, {"predictions": given}, reason) for given, reason in REFUSED_ROWS]
     for token in NO_TOKENS:
         lists = [[*first, token], *others]
         for own, names in ((pairs, (TOKENS, lists)), (log, (lists, RIGHT))):
             given = dict(zip(("tokens", "prediction"), names, strict=True))
-            asked.append((own, {"predictions": given}, f"at place {place}"))
+            cases.append((own, {"predictions": given}, f"at place {place}"))
     for missing in (None, float("nan"), pd.NA):
         given = {"tokens": TOKENS, "prediction": [missing, *(x[::-1] for x in TOKENS[1:])]}
-        said_ = "row 1: prediction is missing; the empty output is ''"
-        asked.append((pairs, {"predictions": given}, said_))
+        reason = "row 1: prediction is missing; the empty output is ''"
+        cases.append((pairs, {"predictions": given}, reason))
     spelled = []
-    for letters, ways in (("ab", OF_LETTERS), ("01", OF_DIGITS)):
+    for letters, ways in (("ab", MISSPELLED_LETTERS), ("01", MISSPELLED_DIGITS)):
         inputs = ["".join(x) for x in itertools.product(letters, repeat=4)]
         spelled.append(pairs_of(folder, inputs, letters))
         for misspell in ways.values():
             given = {"tokens": inputs, "prediction": [misspell(x[::-1]) for x in inputs]}
-            asked.append((spelled[-1], {"predictions": given}, ": prediction"))
-    asked += [(log, {"seed": none}, "seed is") for none in NO_SEEDS]
-    asked += [(log, {"losses": none}, "losses") for none in NO_LOSSES]
-    asked += [(log, {"config": none}, said_) for none, said_ in NO_SETTINGS]
-    for own, given, said_ in asked:
+            cases.append((spelled[-1], {"predictions": given}, ": prediction"))
+    cases += [(log, {"seed": none}, "seed is") for none in NO_SEEDS]
+    cases += [(log, {"losses": none}, "losses") for none in NO_LOSSES]
+    cases += [(log, {"config": none}, reason) for none, reason in NO_SETTINGS]
+    for own, given, reason in cases:
         how: dict[str, Any] = {"model": "m", "seed": 0, "predictions": FRAME, **given}
-        with pytest.raises((DatasetError, ConfigError), match=re.escape(said_)) as none:
+        with pytest.raises((DatasetError, ConfigError), match=re.escape(reason)) as none:
             own.run(**how)
         assert "\n" not in str(none.value)
     for own in (log, pairs, *spelled):
@@ -495,16 +495,16 @@ def test_scores_may_be_infinite_and_cells_without_one_are_empty(
     store = api.open_store(any_db)
     (run_id,) = api.runs(store)["id"]
     encoded = resolve(api.config(store, run_id)).tokenizer
-    kept = {encoded.decode(encoded.encode(x)): score for x, score in scores.items()}
+    own_scores = {encoded.decode(encoded.encode(x)): score for x, score in scores.items()}
     stored = api.errors(store, [run_id]).set_index("string")["logit"]
-    expected = pd.Series(kept)[stored.index]
+    expected = pd.Series(own_scores)[stored.index]
     assert len(set(expected.dropna())) > 3
     assert expected.isna().any()
     pd.testing.assert_series_equal(stored, expected, check_names=False)
 
     # JSON has no infinity, and none of Python's words for it is printed.
     command = ["errors", str(run_id), "--sort", "logit", *database]
-    spelled = [x["logit"] for x in told(*command)]
+    spelled = [x["logit"] for x in printed_json(*command)]
     assert [float(x) for x in spelled if x is not None] == sorted(expected.dropna())
     assert spelled.count(None) == expected.isna().sum()
     assert {"-∞", "∞"} & set(printed(*command).split())
@@ -621,8 +621,8 @@ def test_training_that_diverged_is_logged_up_to_there(
     log.run(model="m", seed=2, predictions=FRAME, losses=frame)
     found = api.runs(log.opened).set_index("model_seed")
     assert found["epochs"].fillna(0).tolist() == [2, 0, 2]
-    said = "diverged in epoch 3: the train loss became nan"
-    assert found["engine_reason"].tolist() == [said, said.replace("3", "1"), ""]
+    reason = "diverged in epoch 3: the train loss became nan"
+    assert found["engine_reason"].tolist() == [reason, reason.replace("3", "1"), ""]
     shown = open_app(monkeypatch, str(log.opened.path), "model", run="1", view="Training")
     assert any("Its training diverged in epoch 3" in text.value for text in shown.markdown)
     log.run(model="m", seed=4, predictions=FRAME, losses=frame.to_dict())
@@ -661,13 +661,13 @@ def test_a_setting_is_called_what_a_file_calls_it_and_a_number_where_its_column_
         return api.runs(log.opened, name)
 
     models = []
-    for place in range(3):
-        words = {f"config.{x}": x.split()[place % len(x.split())] for x in WRITTEN}
-        models.append(FRAME.assign(model=f"m{place}", seed="7.0", **words))
+    for number in range(3):
+        words = {f"config.{x}": x.split()[number % len(x.split())] for x in WRITTEN}
+        models.append(FRAME.assign(model=f"m{number}", seed="7.0", **words))
     found = imported("p.csv", *models)
     for line, expected in WRITTEN.items():
         stored = found[f"config.{line}"].tolist()
-        assert stored == [expected[place % len(expected)] for place in range(3)], line
+        assert stored == [expected[number % len(expected)] for number in range(3)], line
     named = {"config.D_model": 64, "config.d_model": 8}
     for seed, name in enumerate(("named.csv", "named.jsonl", "named.json")):
         found = imported(name, FRAME.assign(model="m", seed=seed, **named))

@@ -20,7 +20,7 @@ import seqcls
 from seqcls.errors import ConfigError, InvalidStringError, SpecError
 from seqcls.problem import configuration
 from sweeps import api
-from tests.app import open_app, rerun, said
+from tests.app import open_app, page_text, rerun
 from tests.commands import run_main
 from tests.commands.files import Content, folder_of, written
 from tests.oracles.gpt2 import SCALE, gpt2_states
@@ -79,10 +79,10 @@ def save(model: nn.Module, file: Path) -> Path:
     return file
 
 
-def refused(db: Path, file: Path, said: str, **how: Any) -> None:
+def refused(db: Path, file: Path, reason: str, **how: Any) -> None:
     """Nothing is loaded, which is said in one line."""
     there = db.exists()
-    with pytest.raises((ConfigError, SpecError), match=re.escape(said)) as error:
+    with pytest.raises((ConfigError, SpecError), match=re.escape(reason)) as error:
         api.load_weights(db, file, **{"task": TASK, **how})
     assert "\n" not in str(error.value)
     assert db.exists() == there
@@ -171,19 +171,19 @@ def test_all_places_of_a_table_are_loaded_and_given(table: str, tmp_path: Path) 
     tokens = written(tmp_path, "tokens.json", FOUR)
     how: dict[str, Any] = {"tokens": tokens, "settings": HEADS}
     run = api.load_weights(tmp_path / "runs.db", file, task=task, **how)
-    loaded, asked = seqcls.load_run(tmp_path / "runs.db", run), [*STRINGS, "01" * 9 + "1"]
-    right = logits_of(model, asked)
-    assert np.allclose(loaded.logits(asked), right, rtol=1e-10, atol=1e-10)
+    loaded, inputs = seqcls.load_run(tmp_path / "runs.db", run), [*STRINGS, "01" * 9 + "1"]
+    right = logits_of(model, inputs)
+    assert np.allclose(loaded.logits(inputs), right, rtol=1e-10, atol=1e-10)
     with pytest.raises(InvalidStringError, match="20 tokens, more than the 19 places"):
         loaded.answer("01" * 10)
     api.give(api.open_store(str(tmp_path / "runs.db")), run, tmp_path / "given")
     given = runpy.run_path(str(tmp_path / "given" / "model.py"))
-    assert np.allclose(given["logits"](given["load"](), asked).numpy(), right)
+    assert np.allclose(given["logits"](given["load"](), inputs).numpy(), right)
     with pytest.raises(ValueError, match="20 tokens: the model has places for at most 19"):
         given["logits"](given["load"](), ["01" * 10])
     again = api.load_weights(tmp_path / "again.db", tmp_path / "given", task=task)
     assert np.array_equal(
-        seqcls.load_run(tmp_path / "again.db", again).logits(asked), loaded.logits(asked)
+        seqcls.load_run(tmp_path / "again.db", again).logits(inputs), loaded.logits(inputs)
     )
 
 
@@ -193,12 +193,12 @@ def test_how_weights_were_read_is_said(tmp_path: Path) -> None:
     save_file(without, tmp_path / "without.safetensors")
     tokens = written(tmp_path, "tokens.json", {"0": 0, "1": 1, "<cls>": 2})
     command = ["load", "--task", json.dumps(TASK), "--tokens", str(tokens), "--set", "heads=2"]
-    said = [
+    loaded = [
         run_main(*command, str(tmp_path / f"{name}.safetensors"), SEQCLS_DB=str(tmp_path / "a.db"))
         for name in ("own", "without")
     ]
-    assert "positions: pos, 20 places" in said[0].stdout
-    assert "positions: no table of them in the file, read as a model without" in said[1].stdout
+    assert "positions: pos, 20 places" in loaded[0].stdout
+    assert "positions: no table of them in the file, read as a model without" in loaded[1].stdout
     for part in (
         "read as transformer_encoder: ",
         "vocabulary: tokens.json: 0=0, 1=1, <cls>=2 (begin)",
@@ -207,7 +207,7 @@ def test_how_weights_were_read_is_said(tmp_path: Path) -> None:
         "assumed, as nothing says it: readout=first, embedding_scale=none, mask=full, "
         "layer_norm_eps=1e-05, norm_first=false, activation=relu\n",
     ):
-        assert part in said[1].stdout
+        assert part in loaded[1].stdout
     as_data = json.loads(
         run_main(*command, str(file), "--json", SEQCLS_DB=str(tmp_path / "b.db")).stdout
     )
@@ -261,10 +261,10 @@ def test_a_vocabulary_beside_the_weights_is_read(tmp_path: Path) -> None:
         folder_of(folder, files)
         found = loaded_logits(tmp_path / "runs.db", folder, seed=number)
         assert np.allclose(found, logits_of(model, translated), rtol=1e-5, atol=1e-5), files
-    told = {"vocab.json": {"1": 0, "0": 1}, "added_tokens.json": {"x": 2}}
-    run = api.load_weights(tmp_path / "told.db", folder_of(tmp_path / "0", told), task=TASK)
+    both = {"vocab.json": {"1": 0, "0": 1}, "added_tokens.json": {"x": 2}}
+    run = api.load_weights(tmp_path / "both.db", folder_of(tmp_path / "0", both), task=TASK)
     assert run.reading["vocabulary"] == {"0": 1, "1": 0}
-    assert run.reading["vocabulary_files"] == list(told)
+    assert run.reading["vocabulary_files"] == list(both)
 
 
 def test_special_tokens_and_positions_are_what_the_folder_says(tmp_path: Path) -> None:
@@ -451,7 +451,7 @@ def test_a_loaded_run_is_looked_into_like_any_and_marked(
     assert api.verify(store).imported == 2
     shown = open_app(monkeypatch, str(store.path), "model", run=str(run))
     shown.session_state["settings"] = True
-    assert "Trained elsewhere as mine" in said(rerun(shown))
+    assert "Trained elsewhere as mine" in page_text(rerun(shown))
     assert not [x for x in shown.select_slider if "untrained" in x.label]
     with pytest.raises(ConfigError, match="trained elsewhere"):
         configuration(api.config(store, run).model_dump())
@@ -468,10 +468,10 @@ def test_a_notebook_draws_names_that_others_gave_as_text(tmp_path: Path) -> None
     )
 
 
-@pytest.mark.parametrize(("how", "said"), [({}, "replace"), ({"sweep": ""}, "name")])
-def test_what_cannot_be_stored_is_refused(how: Any, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("how", "reason"), [({}, "replace"), ({"sweep": ""}, "name")])
+def test_what_cannot_be_stored_is_refused(how: Any, reason: str, tmp_path: Path) -> None:
     _, run = loaded_lstm(tmp_path)
-    with pytest.raises((ConfigError, SpecError), match=said):
+    with pytest.raises((ConfigError, SpecError), match=reason):
         loaded_lstm(tmp_path, **how)
     assert loaded_lstm(tmp_path, replace=True)[1] != run
 
@@ -523,11 +523,11 @@ WRONGLY: list[tuple[dict[str, Any], str]] = [
     ({"model": "a\nb"}, "printable"),
 ]
 """What is said of an LSTM."""
-OF_ENCODER: list[tuple[dict[str, Any], str]] = [
+ENCODER_REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"task": {**TASK, "test_max_length": 30}, "settings": HEADS}, "has 20 places"),
     ({"settings": {**HEADS, "positions": "sinusoidal"}}, "other numbers than positions="),
 ]
-OF_GPT2: list[tuple[dict[str, Tensor], str]] = [
+GPT2_REFUSALS: list[tuple[dict[str, Tensor], str]] = [
     ({GATE: torch.zeros(8, 8).double()}, f"'{GATE}' has no place"),
     ({GATE: torch.zeros(8, dtype=torch.int8)}, f"'{GATE}' is of int8"),
 ]
@@ -554,22 +554,22 @@ NO_MODEL: list[tuple[str, Content, str]] = [
 ]
 """What is no whole model, and what is said of what would be one."""
 
-OF_FOUR: dict[str, Content] = {"vocabulary.json": FOUR}
+FOUR_TOKENS: dict[str, Content] = {"vocabulary.json": FOUR}
 REFUSED: list[tuple[dict[str, Content], dict[str, Any], str]] = [
     *(({MODEL: THREE, **files}, {}, x) for files, x in NO_VOCABULARIES),
     *((gpt2_files(config, times), YES_NO, x) for config, times, x in NO_GPT2),
     *(({MODEL: {**LSTM, **more}}, {}, x) for more, x in UNFIT),
-    *(({MODEL: {**ENCODER, **more}, **OF_FOUR}, {"settings": HEADS}, x) for more, x in LOST),
+    *(({MODEL: {**ENCODER, **more}, **FOUR_TOKENS}, {"settings": HEADS}, x) for more, x in LOST),
     (
-        {MODEL: {x: y for x, y in ENCODER.items() if "layers.1" not in x}, **OF_FOUR,
+        {MODEL: {x: y for x, y in ENCODER.items() if "layers.1" not in x}, **FOUR_TOKENS,
          "config.json": {"num_layers": 2}},
         {"settings": HEADS}, "num_layers=2, and by its tensors it is 1",
     ),
     *(({MODEL: LSTM, "vocabulary.json": ["0", "1"]}, how, x) for how, x in WRONGLY),
-    *(({MODEL: ENCODER, **OF_FOUR}, how, x) for how, x in OF_ENCODER),
+    *(({MODEL: ENCODER, **FOUR_TOKENS}, how, x) for how, x in ENCODER_REFUSALS),
     *(
         ({MODEL: {**GPT2, **more}, "config.json": {"n_head": 2}}, {"adapter": "gpt2"}, x)
-        for more, x in OF_GPT2
+        for more, x in GPT2_REFUSALS
     ),
     *(({name: content}, {}, x) for name, content, x in NO_MODEL),
     ({MODEL: RNN, "config.json": {"hidden_act": "relu"}}, {}, "nonlinearity='relu': expected tanh"),
@@ -577,16 +577,16 @@ REFUSED: list[tuple[dict[str, Content], dict[str, Any], str]] = [
 """Files of a folder, what is said of them, and what is said against them."""
 
 
-@pytest.mark.parametrize(("files", "how", "said"), REFUSED, ids=[row[2] for row in REFUSED])
+@pytest.mark.parametrize(("files", "how", "reason"), REFUSED, ids=[row[2] for row in REFUSED])
 def test_what_is_no_model_that_can_be_loaded_is_refused_in_one_line(
-    files: dict[str, Content], how: dict[str, Any], said: str, tmp_path: Path
+    files: dict[str, Content], how: dict[str, Any], reason: str, tmp_path: Path
 ) -> None:
     for name, content in files.items():
         tensors = name.endswith("safetensors")
-        kept = {x: y for x, y in content.items() if y is not None} if tensors else content
-        path = written(tmp_path / "own", name, kept)
+        present = {x: y for x, y in content.items() if y is not None} if tensors else content
+        path = written(tmp_path / "own", name, present)
     alone = path.suffix in (".pt", ".npz", ".zip")
-    refused(tmp_path / "runs.db", path if alone else tmp_path / "own", said, **how)
+    refused(tmp_path / "runs.db", path if alone else tmp_path / "own", reason, **how)
 
 
 def test_what_stands_beside_the_only_file_of_weights_is_read(tmp_path: Path) -> None:
@@ -607,8 +607,8 @@ def hostile_files(sound: bytes) -> Iterator[bytes]:
     rng = np.random.default_rng(0)
     for _ in range(60):
         data = bytearray(sound)
-        for place in rng.integers(200, size=8):
-            data[place] = int(rng.integers(256))
+        for offset in rng.integers(200, size=8):
+            data[offset] = int(rng.integers(256))
         yield bytes(data)
     yield from (sound[:size] for size in range(0, len(sound), len(sound) // 60))
     length = int.from_bytes(sound[:8], "little")
@@ -640,13 +640,13 @@ def hostile_files(sound: bytes) -> Iterator[bytes]:
 def test_hostile_files_are_refused_in_a_line_each(tmp_path: Path) -> None:
     sound = save(OwnRecurrent(nn.LSTM, 3), tmp_path / "own.safetensors").read_bytes()
     file = tmp_path / "hostile.safetensors"
-    said = []
+    messages = []
     for data in hostile_files(sound):
         file.write_bytes(data)
         try:
             api.load_weights(tmp_path / "runs.db", file, task=TASK)
         except ConfigError as error:
-            said.append(str(error))
+            messages.append(str(error))
     # A changed name of a tensor is refused, too; a changed value is one that a model may have.
-    assert len(said) >= 140
-    assert not [text for text in said if "\n" in text or len(text) > 600]
+    assert len(messages) >= 140
+    assert not [text for text in messages if "\n" in text or len(text) > 600]

@@ -28,7 +28,7 @@ from tests.commands import refuse, run_main
 from tests.conftest import ASSETS, LONG
 from tests.oracles.compared import Compared, Matrix, records, spelled_out, stored_counts_agree
 from tests.oracles.reasons import Models, check_refusal, natures
-from tests.shown import Tables, kept_in, printed_rows
+from tests.shown import Tables, page_data, printed_rows
 from tests.stock import stock
 from tests.world import KINDS, TESTED, Kind, parts_from_outside
 
@@ -76,10 +76,10 @@ EXPLAINING = {
 PART = 1 if LONG else len(KINDS)
 """One cell of so many is tried: every option of a command, with another kind of model each."""
 
-OF_RUNS = {"status", "sweep", "work", "more"}
+RUN_COMMANDS = {"status", "sweep", "work", "more"}
 """Commands that say by their exit status that runs failed."""
 
-NUMBERS_OF = {"runs", "errors", "export", "report", "status", "failing", "sweeps"}
+NUMBER_COMMANDS = {"runs", "errors", "export", "report", "status", "failing", "sweeps"}
 """Where there must be numbers that SQL knows, once a kind has results."""
 
 
@@ -102,9 +102,9 @@ class Cell(Models):
         """The kind's test strings: their tokens, and a label or a target."""
         fields = {**TESTED, **self.kind.task}
         own = self.matrix.folder / self.kind.file if self.kind.file else None
-        of: dict[str, Any] = {"dataset": own} if own else {"task": fields}
+        source: dict[str, Any] = {"dataset": own} if own else {"task": fields}
         try:
-            with log_results(str(self.folder / "other.db"), sweep="other", **of) as log:
+            with log_results(str(self.folder / "other.db"), sweep="other", **source) as log:
                 found = log.strings.to_dict("records")
         except ConfigError:
             # Of kinds whose results cannot be imported: the command has to say so.
@@ -130,9 +130,9 @@ class Cell(Models):
         with path.open("w") as file:
             for number, row in enumerate(self.strings):
                 (answer,) = (row[name] for name in row if name != "tokens")
-                said = answer if isinstance(answer, str) else int(answer)
+                right = answer if isinstance(answer, str) else int(answer)
                 wrong = "" if isinstance(answer, str) else int(not answer)
-                given = {"tokens": row["tokens"], "prediction": wrong if number < 2 else said}
+                given = {"tokens": row["tokens"], "prediction": wrong if number < 2 else right}
                 file.write(json.dumps({"model": "m", "seed": 0, **given}) + "\n")
         return str(path)
 
@@ -267,8 +267,8 @@ CELLS = [
             for variant in variants(name)
         ]
     )
-    for place, kind in enumerate(KINDS)
-    if (number + place) % PART == 0 and (LONG or surface not in EXPLAINING)
+    for kind_number, kind in enumerate(KINDS)
+    if (number + kind_number) % PART == 0 and (LONG or surface not in EXPLAINING)
 ]
 
 
@@ -290,7 +290,7 @@ def check_file(compared: Compared, path: Path) -> None:
         text = path.read_text()
         compared.rows(Tables(text).rows, path.name)
         compared.headline(text, path.name)
-        for name, content in kept_in(text).items():
+        for name, content in page_data(text).items():
             (run_id,) = re.findall(r"\d+", name)
             at = content["columns"].index("Occurrences")
             wrong = sum(row[at] for row in content["rows"])
@@ -317,14 +317,16 @@ def test_commands(
     typed = arguments(cell, command, variant)
     environment = {"SEQCLS_CACHE": str(tmp_path / "cache")} if command == "db cache" else {}
     before = set(tmp_path.iterdir())
-    said = run_main(*typed, **environment)
+    completed = run_main(*typed, **environment)
     facts = matrix.facts_of(cell.db)
     failed = any(run["state"] == "failed" for run in facts.runs.values())
-    if said.returncode not in ((0, RUNS_FAILED) if failed and command in OF_RUNS else (0,)):
-        assert said.returncode == BAD_INPUT, said
-        assert re.fullmatch(r"seqcls: [^\n]+\n", said.stderr), said
-        assert not said.stdout
-        check_refusal(cell, said.stderr)
+    if completed.returncode not in (
+        (0, RUNS_FAILED) if failed and command in RUN_COMMANDS else (0,)
+    ):
+        assert completed.returncode == BAD_INPUT, completed
+        assert re.fullmatch(r"seqcls: [^\n]+\n", completed.stderr), completed
+        assert not completed.stdout
+        check_refusal(cell, completed.stderr)
         return
     compared = Compared(facts, kind.name)
     stored_counts_agree(compared.facts)
@@ -339,17 +341,17 @@ def test_commands(
     if command == "errors":
         compared.run_id = cell.run_id
     if "as_json" in variant:
-        compared.rows(records(json.loads(said.stdout, parse_constant=refuse)), command)
+        compared.rows(records(json.loads(completed.stdout, parse_constant=refuse)), command)
     elif kind.name in compared.facts.sweeps:
         # A report has several tables, each with a title and a blank line before it.
-        for part in re.split(r"\n\s*\n", said.stdout):
+        for part in re.split(r"\n\s*\n", completed.stdout):
             compared.rows(printed_rows(part), command)
-        compared.headline(said.stdout, command)
+        compared.headline(completed.stdout, command)
     for path in sorted(set(tmp_path.iterdir()) - before):
         for file in [path] if path.is_file() else sorted(path.iterdir()):
             check_file(compared, file)
-    if command in NUMBERS_OF and "untrained" not in natures(cell) and "by" not in variant:
-        assert compared.number, f"no number of {typed} was held against SQL: {said.stdout}"
+    if command in NUMBER_COMMANDS and "untrained" not in natures(cell) and "by" not in variant:
+        assert compared.number, f"no number of {typed} was held against SQL: {completed.stdout}"
 
 
 def test_all_commands_are_in_the_matrix() -> None:

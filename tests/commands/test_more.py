@@ -21,7 +21,7 @@ from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries, sweep_queries
 from sweeps.store.reads.selection import Selection
 from sweeps.store.tables import Run
-from tests.app import open_app, said
+from tests.app import open_app, page_text
 from tests.commands import printed
 from tests.conftest import SHORT
 
@@ -198,11 +198,11 @@ def test_pages_count_a_seed_once_and_sum_up_by_budget(
     further: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = open_app(monkeypatch, further, by="max_num_epochs")
-    assert "6 of 6 models learned; of these 6 generalize." in said(app).replace("\\", "")
+    assert "6 of 6 models learned; of these 6 generalize." in page_text(app).replace("\\", "")
     table = app.dataframe[0].value.set_index("value")
     assert table["learned_of"].to_dict() == {"20": "6 of 6", "1": "0 of 6"}
     # With one of both in scope, that is what is told.
-    text = said(open_app(monkeypatch, further, sweep="tiny"))
+    text = page_text(open_app(monkeypatch, further, sweep="tiny"))
     assert "0 of 6 models learned" in text
 
 
@@ -229,8 +229,8 @@ def test_a_sweep_gets_as_many_seeds_as_it_takes_from_whatever_worker(
 ) -> None:
     path = Path(shutil.copy(further, tmp_path / "grown.db"))
     db = ("--db", str(path))
-    asked = ("seeds", "tiny-20x", "--until", "share +- 25 %", "--most", "30", *db)
-    assert "gets seeds until 'share +- 25 %', and at most 30" in printed(*asked, "--submit")
+    command = ("seeds", "tiny-20x", "--until", "share +- 25 %", "--most", "30", *db)
+    assert "gets seeds until 'share +- 25 %', and at most 30" in printed(*command, "--submit")
     store = open_writer(str(path))
 
     def seeds() -> list[int]:
@@ -244,20 +244,20 @@ def test_a_sweep_gets_as_many_seeds_as_it_takes_from_whatever_worker(
     api.resume(store, "tiny-20x")
     text = printed("work", "tiny-20x", "--workers", "0", *db)
     begin = "tiny-20x, RNN, with max_num_epochs=20: "
-    (told,) = [x for x in text.splitlines() if x.startswith(begin)]
+    (sentence,) = [x for x in text.splitlines() if x.startswith(begin)]
     grown = seeds()
     assert grown == list(range(len(grown)))
     # 25 points to the one side that there is, and not 50.
-    assert int(re.findall(r"looks: (\d+)", told)[0]) >= 75
+    assert int(re.findall(r"looks: (\d+)", sentence)[0]) >= 75
     assert 15 <= len(grown) <= 24
-    assert f"{len(grown)} seeds, {len(grown)} of {len(grown)} of those that learned" in told
+    assert f"{len(grown)} seeds, {len(grown)} of {len(grown)} of those that learned" in sentence
     assert not list(api.verify(store).damages)
     # A file that is submitted again takes no seeds back, nor does the slower of two workers.
     api.submit(store, json.loads(submitted))
     assert seeds() == grown
     spec = api.seeds(store, "tiny-20x", "share ± 10 %")
-    for each in (spec.with_seeds([26, 26]), spec.with_seeds([25, 25])):
-        writer.submit(store, each, instead_of=spec.submitted)
+    for late in (spec.with_seeds([26, 26]), spec.with_seeds([25, 25])):
+        writer.submit(store, late, instead_of=spec.submitted)
     assert len(seeds()) == 26
 
 
@@ -270,15 +270,15 @@ def test_two_configurations_are_told_apart_by_pairs_where_the_same_seed_starts_b
     fixed = {**TINY["fixed"], "architecture": "rnn", "max_num_epochs": 20}
     fixed = {name: value for name, value in fixed.items() if name not in axis}
     api.submit(store, {**TINY, "name": "apart", "fixed": fixed, "axes": axis})
-    asked = ("seeds", "apart", "--until", "learned apart", "--most", "12", "--workers", "0")
-    text = printed(*asked, "--db", path)
-    (of,) = re.findall(r"difference of both shares \((.*); 95%", text)
+    command = ("seeds", "apart", "--until", "learned apart", "--most", "12", "--workers", "0")
+    text = printed(*command, "--db", path)
+    (pairing,) = re.findall(r"difference of both shares \((.*); 95%", text)
     if "hidden_size" in axis:
-        assert of == "seeds are not paired"
+        assert pairing == "seeds are not paired"
     else:
         runs = api.runs(store, sweep="apart")
         pairs = runs["model_seed"].nunique()
-        assert of == f"seeds are paired: {pairs} pairs"
+        assert pairing == f"seeds are paired: {pairs} pairs"
         learned = runs.groupby("max_num_epochs")["outcome"].agg(
             lambda x: (x == "generalizes").sum()
         )

@@ -21,12 +21,12 @@ def test_the_notebook_runs_and_draws_models(tmp_path: Path) -> None:
     out = tmp_path / "out.ipynb"
     command = [sys.executable, "-c", EXECUTE, str(notebook), "--output", str(out)]
     environment = {x: y for x, y in os.environ.items() if x != "SEQCLS_DB"}
-    done = subprocess.run(
+    completed = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
     cells = [x for x in json.loads(out.read_text())["cells"] if x["cell_type"] == "code"]
     shown = [json.dumps(cell["outputs"]) for cell in cells]
     assert "generalize" in shown[0]
     assert "Accuracy by length" in shown[3]
-    assert not any('"output_type": "error"' in each for each in shown)
+    assert not any('"output_type": "error"' in output for output in shown)

@@ -17,10 +17,10 @@ from seqcls.models.architectures import Recurrent
 from seqcls.problem import check, configuration, resolve
 from sweeps.api import Store, fit_shortcuts, open_store, runs, submit, work
 from sweeps.work.machine import parameter_bytes
-from tests.commands import printed, refused, run_main, told
+from tests.commands import printed, printed_json, refused, run_main
 from tests.conftest import ASSETS, SHORT
 from tests.plugins import forget_parts
-from tests.shown import kept_in
+from tests.shown import page_data
 
 MODULE = """
 import torch as t
@@ -191,15 +191,15 @@ def test_without_the_package_stored_results_are_whole(
 ) -> None:
     out, files = tmp_path / "report.html", tmp_path / "files"
     printed("report", "sound", "--out", str(out), "--db", trained)
-    text, of_each = out.read_text(encoding="utf-8"), runs(open_store(trained))
+    text, all_runs = out.read_text(encoding="utf-8"), runs(open_store(trained))
     assert "install many-means==1.0" in text
     assert "Of 4 failing models 4 fail by not having learned." in text, "stored causes"
-    failing = of_each.loc[of_each["errors"] > 0, "id"]
-    assert set(kept_in(text)) == {f"run-{run}-strings" for run in failing} != set()
+    failing = all_runs.loc[all_runs["errors"] > 0, "id"]
+    assert set(page_data(text)) == {f"run-{run}-strings" for run in failing} != set()
     printed("export", str(files), "--db", trained)
     assert len((files / "shortcuts.csv").read_text().splitlines()) > 100
-    asked = ("seeds", "sound", "--until", "learned ± 10 %", "--db", trained)
-    assert "install many-means==1.0" in refused(*asked)
+    command = ("seeds", "sound", "--until", "learned ± 10 %", "--db", trained)
+    assert "install many-means==1.0" in refused(*command)
     with pytest.raises(PluginMissingError, match="install many-means"):
         work(queued(package, tmp_path, "mean"))
 
@@ -209,9 +209,9 @@ def test_what_lacks_a_package_keeps_no_other_sweep_from_training(
 ) -> None:
     store = queued(package, tmp_path, "mean", "halved")
     submit(store, {**spec_of("rnn"), "name": "ours"})
-    ended = run_main("work", "--workers", "0", "--db", str(store.path))
-    assert ended.returncode == 4, ended
-    assert "left queued: plugins='many-means==1.0'" in caplog.text + ended.stderr
+    completed = run_main("work", "--workers", "0", "--db", str(store.path))
+    assert completed.returncode == 4, completed
+    assert "left queued: plugins='many-means==1.0'" in caplog.text + completed.stderr
     found_ = runs(store).set_index("architecture")["state"].to_dict()
     assert found_ == {"rnn": "done", "mean": "queued", "halved": "queued"}
 
@@ -254,20 +254,20 @@ def test_it_is_trained_asked_looked_into_and_writes_with_what_it_keeps(
 ) -> None:
     monkeypatch.setenv("SEQCLS_DB", str(tmp_path / "new.db"))
     open_store(tmp_path / "new.db")
-    assert told("estimate", minimal)[0]["runs"] == 2
+    assert printed_json("estimate", minimal)[0]["runs"] == 2
     printed("sweep", minimal, "--workers", "0")
-    writes, recognizes = sorted(told("runs"), key=lambda run: str(run["task"]))
+    writes, recognizes = sorted(printed_json("runs"), key=lambda run: str(run["task"]))
     assert [(x["state"], x["engine"]) for x in (writes, recognizes)] == [("done", "strings")] * 2
     sizes = [
         parameter_bytes(resolve(configuration({"task": "copy", "architecture": name})))
         for name in ("minimal", "rnn")
     ]
     assert sizes[0] == sizes[1] > 0
-    (written,) = told("predict", str(writes["id"]), "ab")
-    beam = told("predict", str(writes["id"]), "ab", "--beam", "3")
+    (written,) = printed_json("predict", str(writes["id"]), "ab")
+    beam = printed_json("predict", str(writes["id"]), "ab", "--beam", "3")
     assert written["target"] == beam[0]["target"] == "ab"
     run = str(recognizes["id"])
-    assert len(told("states", run, "0110")["units"]) == 2, "a layer each"
-    assert told("patch", run, "0110", "--source", "0010")
-    assert told("ablate", run, "--sample", "20")
-    assert told("automaton", run, "--strings", "60", "--seconds", "5")
+    assert len(printed_json("states", run, "0110")["units"]) == 2, "a layer each"
+    assert printed_json("patch", run, "0110", "--source", "0010")
+    assert printed_json("ablate", run, "--sample", "20")
+    assert printed_json("automaton", run, "--strings", "60", "--seconds", "5")

@@ -27,15 +27,15 @@ def test_without_the_package_nothing_is_damaged_and_every_page_is_shown(
     trained_by_processes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Before this process has asked it with the package: what it found then it need not ask again.
-    asked = ("predict", "1", "aab", "--db", str(trained_by_processes))
-    assert "install little-extras==1.2" in refused(*asked)
+    command = ("predict", "1", "aab", "--db", str(trained_by_processes))
+    assert "install little-extras==1.2" in refused(*command)
     assert verify(open_reader(str(trained_by_processes))).damages == []
     for page in ("results", "sweeps"):
         app = open_app(monkeypatch, trained_by_processes, page)
         assert not app.error, (page, app.error[0].value)
-        assert "plug-in" not in " ".join(str(each.value) for each in app.warning), page
+        assert "plug-in" not in " ".join(str(warning.value) for warning in app.warning), page
     app = open_app(monkeypatch, trained_by_processes, "model")
-    assert [each.value for each in app.warning] == [
+    assert [warning.value for warning in app.warning] == [
         "These models need a plug-in that is not installed here."
     ]
 

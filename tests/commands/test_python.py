@@ -13,7 +13,7 @@ import seqcls
 from seqcls.errors import PluginError
 from sweeps import api
 from sweeps.store.database import Store
-from tests.commands import told
+from tests.commands import printed_json
 from tests.conftest import ROOT, SHORT
 
 RUN = "all_initializations/2"
@@ -54,16 +54,17 @@ def _title(spec: dict[str, Any]) -> str:
     return str(title["text"] if isinstance(title, dict) else title)
 
 
-def said(store: Store, *arguments: str) -> Any:
-    return told(*arguments, "--db", str(store.path))
+def from_command(store: Store, *arguments: str) -> Any:
+    return printed_json(*arguments, "--db", str(store.path))
 
 
 def test_what_a_command_says_of_many_runs_python_answers(store: Store) -> None:
     errors = api.errors_of_run(store, RUN, sort="logit")
-    assert said(store, "errors", RUN, "--sort", "logit") == errors.to_dict("records")
+    assert from_command(store, "errors", RUN, "--sort", "logit") == errors.to_dict("records")
     outcomes = api.sensitive(store, ["walkthrough"], times=2)
     assert outcomes["run_id"].tolist() == api.runs(store, "walkthrough")["id"].tolist()
-    assert said(store, "sensitive", "walkthrough", "--times", "2") == outcomes.to_dict("records")
+    expected = outcomes.to_dict("records")
+    assert from_command(store, "sensitive", "walkthrough", "--times", "2") == expected
     assert api.in_both_precisions(store).empty
     engines = api.engines("report/increased_dimensionality")
     assert engines["hidden_size"].tolist() == [16]
@@ -72,14 +73,14 @@ def test_what_a_command_says_of_many_runs_python_answers(store: Store) -> None:
 
 def test_questions_about_many_runs_are_asked_like_runs(store: Store, tmp_path: Path) -> None:
     chosen: dict[str, Any] = {"outcome": "fails beyond", "num_attention_heads": 2}
-    asked = api.runs(store, "all_initializations", **chosen)
-    assert len(asked)
+    selected = api.runs(store, "all_initializations", **chosen)
+    assert len(selected)
     causes = api.causes(store, "all_initializations", 2, **chosen)
-    assert set(causes["run_id"]) == set(asked["id"])
+    assert set(causes["run_id"]) == set(selected["id"])
     alike: dict[str, Any] = {"outcome": ["fails beyond"], "conditions": ["num_attention_heads=2"]}
     assert api.causes(store, "all_initializations", 2, **alike).equals(causes)
     number = api.export(store, tmp_path / "out", sweeps="all_initializations", **chosen)
-    assert {x.name: n for x, n in number.items()}["runs.csv"] == len(asked)
+    assert {x.name: n for x, n in number.items()}["runs.csv"] == len(selected)
     assert api.causes(store, "all_initializations", 2, hidden_size=3).empty
     assert len(api.runs(store, outcome=None))
 

@@ -23,7 +23,7 @@ from sweeps.results import rows_of
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
-from tests.commands import printed, run_main, told
+from tests.commands import printed, printed_json, run_main
 from tests.commands.agents import answers
 from tests.conftest import LONG, ROOT
 from tests.databases import load_parity, rows
@@ -37,7 +37,7 @@ RIGHT = "increased_dimensionality/0"
 
 
 @dataclass(frozen=True)
-class Asked:
+class Subject:
     """A model that is asked about, and a string for it."""
 
     store: Store
@@ -52,7 +52,7 @@ class Question:
     """A command line, the same in Python, and the arguments of an agent's tool, if there is one."""
 
     line: str
-    call: Callable[[Asked], Any]
+    call: Callable[[Subject], Any]
     tool: Mapping[str, Any] | None = None
 
 
@@ -112,7 +112,7 @@ UNLIKE = {
     "parts_from_outside", "imported", "failed",
 }  # fmt: skip
 """Kinds that answer in ways of their own; all are asked in `make chaos`."""
-ASKED = [kind for kind in KINDS if LONG or kind.name in UNLIKE]
+TRIED_KINDS = [kind for kind in KINDS if LONG or kind.name in UNLIKE]
 
 BELONGS: dict[str, Callable[[str], bool]] = {
     "counted": lambda text: text.count("1") % 2 == 1,
@@ -129,7 +129,7 @@ def plain(found: Any) -> Any:
         # Times are timestamps in a frame, and text elsewhere.
         found = rows_of(found.drop(columns="finished_at", errors="ignore"))
     elif isinstance(found, list) and found and not isinstance(found[0], dict):
-        return [plain(each) for each in found]
+        return [plain(item) for item in found]
     elif hasattr(found, "record") or hasattr(found, "_asdict"):
         found = record(found)
     elif hasattr(found, "__dataclass_fields__"):
@@ -145,7 +145,7 @@ def common(one: Any, other: Any) -> tuple[Any, Any]:
         pairs = {name: common(one[name], other[name]) for name in names}
         return {x: y[0] for x, y in pairs.items()}, {x: y[1] for x, y in pairs.items()}
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        parts = [common(*each) for each in zip(one, other, strict=True)]
+        parts = [common(*pair) for pair in zip(one, other, strict=True)]
         return [x for x, _ in parts], [y for _, y in parts]
     return one, other
 
@@ -158,16 +158,16 @@ def as_one(answer: Any) -> Any:
 def filled(arguments: Any, values: Mapping[str, str]) -> Any:
     """The arguments of a tool, about one model."""
     if isinstance(arguments, dict):
-        return {name: filled(each, values) for name, each in arguments.items()}
+        return {name: filled(value, values) for name, value in arguments.items()}
     if isinstance(arguments, list):
-        return [filled(each, values) for each in arguments]
+        return [filled(value, values) for value in arguments]
     return arguments.format(**values) if isinstance(arguments, str) else arguments
 
 
-def tools_tell(store: Store, asked: list[tuple[str, dict[str, Any]]]) -> list[Any]:
+def tools_tell(store: Store, calls: list[tuple[str, dict[str, Any]]]) -> list[Any]:
     """What an agent is told, or None where it is refused."""
-    told_ = answers(store, asked)
-    return [None if x.is_error else json.loads(x.content[0].text) for x in told_]
+    replies = answers(store, calls)
+    return [None if x.is_error else json.loads(x.content[0].text) for x in replies]
 
 
 @pytest.fixture(scope="module")
@@ -178,33 +178,33 @@ def every(kinds: Path, tmp_path_factory: pytest.TempPathFactory) -> Matrix:
     return Matrix(folder)
 
 
-@pytest.mark.parametrize("kind", ASKED, ids=str)
+@pytest.mark.parametrize("kind", TRIED_KINDS, ids=str)
 def test_a_command_python_and_an_agent_give_one_answer(every: Matrix, kind: Kind) -> None:
     facts, db = every.facts, str(every.db)
     store = open_writer(db)
     run, *_, last = [int(run["run_id"]) for run in facts.sweeps[kind.name]]
     known = [*facts.wrong_strings(run), *facts.test_strings(run)]
     string = next(filter(None, known), spelled(UNKNOWN, kind.letters or {"a": "a", "b": "b"}))
-    asked = Asked(store, kind.name, run, last, string)
-    values = {name: str(value) for name, value in vars(asked).items()}
+    subject = Subject(store, kind.name, run, last, string)
+    values = {name: str(value) for name, value in vars(subject).items()}
     tools, expected = [], []
     for name, question in QUESTIONS.items():
-        if name in SLOW and ASKED.index(kind) % 3:
+        if name in SLOW and TRIED_KINDS.index(kind) % 3:
             continue
         if name == "predict" and kind.overflows:
             # Python gives NaN, as arrays do; a command has to say why there is no answer.
             continue
         typed = [part.format(**values) for part in question.line.split()]
-        ended = run_main(name, *typed, "--db", db, "--json")
-        assert ended.returncode in (0, 2), ended
-        answer = json.loads(ended.stdout) if ended.returncode == 0 else None
+        completed = run_main(name, *typed, "--db", db, "--json")
+        assert completed.returncode in (0, 2), completed
+        answer = json.loads(completed.stdout) if completed.returncode == 0 else None
         try:
-            found = plain(question.call(asked))
+            found = plain(question.call(subject))
         except SeqclsError:
             found = None
-        assert (found is None) == (answer is None), (name, ended.stderr)
+        assert (found is None) == (answer is None), (name, completed.stderr)
         if kind.imported and found is None:
-            assert "weights are not in this database" in ended.stderr
+            assert "weights are not in this database" in completed.stderr
         one, other = common(answer if name != "verdict" or found is None else as_one(answer), found)
         assert one == other, name
         if question.tool is not None:
@@ -238,33 +238,33 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return api.open_store(path)
 
 
-def said(store: Store, *arguments: str) -> str:
+def command_output(store: Store, *arguments: str) -> str:
     """What a command prints of that database."""
     return printed(*arguments, "--db", str(store.path))
 
 
 def data(store: Store, *arguments: str) -> Any:
-    return told(*arguments, "--db", str(store.path))
+    return printed_json(*arguments, "--db", str(store.path))
 
 
 def test_a_cause_is_told_in_sentences_and_as_data(shipped: Store) -> None:
-    lines = said(shipped, "explain", SEED_2, "ab{100}c{55}").splitlines()
+    lines = command_output(shipped, "explain", SEED_2, "ab{100}c{55}").splitlines()
     assert lines[0].startswith("ab{100}c{55} is positive, but the model predicts negative")
     assert lines[1].startswith("Dilution: in head 0, the 100 b's drown the a")
     found = data(shipped, "explain", SEED_2, "ab{100}c{55}")
     assert found["sentences"] == lines
-    first, kept = (data(shipped, "explain", SEED_2, "aac", *x) for x in (["--epoch", "1"], []))
-    assert first != kept
+    first, last = (data(shipped, "explain", SEED_2, "aac", *x) for x in (["--epoch", "1"], []))
+    assert first != last
 
 
 def test_where_families_flip_is_told(shipped: Store) -> None:
-    lines = said(shipped, "family", SEED_2, "ab{n}").splitlines()
+    lines = command_output(shipped, "family", SEED_2, "ab{n}").splitlines()
     assert lines[0].startswith("Tried: ")
     assert lines[0].endswith("between neighbors that agree a change is not excluded.")
     assert any(line.startswith("From n = 66 on it predicts negative (wrong)") for line in lines)
     found = data(shipped, "family", SEED_2, "ab{n}")
     assert [change["n"] for change in found["changes"]] == [found["first_wrong"]] == [66]
-    lines = said(shipped, "family", SEED_2, "a{m}b{n}").splitlines()
+    lines = command_output(shipped, "family", SEED_2, "a{m}b{n}").splitlines()
     row = next(line for line in lines if line.startswith("With m = 1:"))
     assert row.startswith("With m = 1: positive (correct) for n = 1; negative from n = 66 on; ")
     found = data(shipped, "family", SEED_2, "a{m}b{n}")
@@ -275,7 +275,7 @@ def test_where_families_flip_is_told(shipped: Store) -> None:
 
 
 def test_proofs_are_told_of_every_set_of_letters(shipped: Store) -> None:
-    lines = said(shipped, "verdict", SEED_2, "--beyond").splitlines()
+    lines = command_output(shipped, "verdict", SEED_2, "--beyond").splitlines()
     assert lines[0].startswith("Proved for strings of every length")
     assert len(lines) == 8
     assert lines[5].startswith("strings of a and c (negative): certified right")
@@ -290,8 +290,8 @@ def test_proofs_are_told_of_every_set_of_letters(shipped: Store) -> None:
 def test_what_is_proved_of_a_recurrent_network_is_checked_again(tmp_path: Path) -> None:
     load_parity(tmp_path / "hand.db")
     proof = tmp_path / "proof.json"
-    place = {"SEQCLS_DB": str(tmp_path / "hand.db")}
-    proved = told("prove", "hand/0", "--certificate", str(proof), **place)
+    environment = {"SEQCLS_DB": str(tmp_path / "hand.db")}
+    proved = printed_json("prove", "hand/0", "--certificate", str(proof), **environment)
     assert proved["outcome"] == "proved"
     printed("check", str(proof))
     proof.write_text(proof.read_text().replace('"accepting": [1]', '"accepting": [0]'))
@@ -302,14 +302,14 @@ def test_what_is_proved_of_a_recurrent_network_is_checked_again(tmp_path: Path) 
 
 
 def test_a_right_model_has_the_automaton_of_its_language(shipped: Store) -> None:
-    asked = ("automaton", RIGHT, "--strings", "200")
-    flat = " ".join(said(shipped, *asked).split())
+    command = ("automaton", RIGHT, "--strings", "200")
+    flat = " ".join(command_output(shipped, *command).split())
     assert "An automaton of 4 states agrees with the model on every string of up to 4" in flat
     assert "the same as the minimal automaton of the language (4 states)" in flat
     found = api.automaton(shipped, RIGHT, strings=200)
-    inside = data(shipped, *asked, "--inside")
+    inside = data(shipped, *command, "--inside")
     assert common(inside, plain(found.record()))[0] == plain(found.record())
-    assert said(shipped, *asked, "--dot").strip() == found.dot()
+    assert command_output(shipped, *command, "--dot").strip() == found.dot()
     assert found.dfa().accepts_input("ccab")
     assert not found.dfa().accepts_input("cca")
 
@@ -317,7 +317,7 @@ def test_a_right_model_has_the_automaton_of_its_language(shipped: Store) -> None
 def test_the_exhaustive_check_of_a_shipped_run_is_shown_and_of_another_is_kept(
     shipped: Store,
 ) -> None:
-    shown = said(shipped, "verdict", SEED_2)
+    shown = command_output(shipped, "verdict", SEED_2)
     assert "of 1,373,700 multisets up to length 200" in shown
     assert "(190 false positives" in shown
     assert "the shortest is ab{66}" in shown
@@ -331,9 +331,9 @@ def test_the_exhaustive_check_of_a_shipped_run_is_shown_and_of_another_is_kept(
 
 
 def test_parts_are_left_out_one_by_one_and_alike_from_python(shipped: Store) -> None:
-    asked = ("ablate", SEED_2, "--part", "head", "--how", "mean", "--sample", "50", "--prune")
+    command = ("ablate", SEED_2, "--part", "head", "--how", "mean", "--sample", "50", "--prune")
     judged = api.ablate(shipped, SEED_2, ["head"], "mean", sample=50, prune=True)
-    steps = data(shipped, *asked)["steps"]
+    steps = data(shipped, *command)["steps"]
     assert [step["misclassified"] for step in steps] == [x.errors for x in judged.outcomes]
     assert not judged.exact
     found = data(shipped, "ablate", SEED_2, "--prune")
@@ -344,8 +344,8 @@ def test_parts_are_left_out_one_by_one_and_alike_from_python(shipped: Store) -> 
 
 def test_strings_of_any_length_are_answered_where_letter_counts_suffice(shipped: Store) -> None:
     (answer,) = api.predict(shipped, SEED_2, ["a{3000000}b"]).to_dict("records")
-    (told_,) = data(shipped, "predict", SEED_2, "a{3000000}b")
-    assert (answer["logit"], answer["probability"]) == (told_["logit"], told_["probability"])
+    (printed_row,) = data(shipped, "predict", SEED_2, "a{3000000}b")
+    assert all(printed_row[name] == answer[name] for name in ("logit", "probability"))
     assert data(shipped, "minimal", SEED_2)["count"] == api.shortest(shipped, SEED_2).count
     patches = api.patch(shipped, SEED_2, "ab{100}c{55}")
     found = data(shipped, "patch", SEED_2, "ab{100}c{55}")

@@ -21,7 +21,7 @@ from tests.commands import run, run_main
 from tests.commands.agents import answers
 from tests.conftest import ROOT
 
-MOST_CHARACTERS = 330
+MAX_CHARACTERS = 330
 
 RUN = "all_initializations/2"
 DYCK = {"task": "dyck"}
@@ -45,7 +45,7 @@ SPECS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 BUDGET = "more lower_magnitude_initializations --budget"
 SEEDS = "seeds walkthrough --until"
 
-OF_SWEEPS = ("stop", "resume", "retry", "delete", "work", "status")
+SWEEP_COMMANDS = ("stop", "resume", "retry", "delete", "work", "status")
 
 COMMANDS: list[tuple[str | list[str], *tuple[str, ...]]] = [
     ("sweep nope", "no sweep specification 'nope'"),
@@ -72,9 +72,9 @@ COMMANDS: list[tuple[str | list[str], *tuple[str, ...]]] = [
     ("errors walkthrough", "expected a run's id"),
     ("errors all_inits/2", "did you mean 'all_initializations'?"),
     ("causes walktrough", "did you mean 'walkthrough'"),
-    *((f"{x} walktrough", "no sweep 'walktrough'", "'walkthrough'?") for x in OF_SWEEPS),
-    *((f"{x} short --db new.db", "new.db' does not exist") for x in OF_SWEEPS[:4]),
-    *((f"{x} --db new.db", "new.db' does not exist") for x in OF_SWEEPS[4:]),
+    *((f"{x} walktrough", "no sweep 'walktrough'", "'walkthrough'?") for x in SWEEP_COMMANDS),
+    *((f"{x} short --db new.db", "new.db' does not exist") for x in SWEEP_COMMANDS[:4]),
+    *((f"{x} --db new.db", "new.db' does not exist") for x in SWEEP_COMMANDS[4:]),
     ("predict walkthrough/5 abd", "unknown letter 'd'", "abc"),
     ("predict walkthrough/5 a{0}", "cannot read the count '0'"),
     ("predict walkthrough/5 a --epoch 99", "no weights of epoch 99"),
@@ -118,12 +118,12 @@ COMMANDS: list[tuple[str | list[str], *tuple[str, ...]]] = [
     ),
     (["dashboard", "--host", "no such host"], "no such host", "address of this machine"),
     *(
-        (f"report walkthrough -o {place}", place)
-        for place in ("x" * 260, "no/out.html", "loop/out.html", "loop", "/dev/null", "/dev/full")
+        (f"report walkthrough -o {path}", path)
+        for path in ("x" * 260, "no/out.html", "loop/out.html", "loop", "/dev/null", "/dev/full")
     ),
     *(
-        (f"report walkthrough -o {place} {force}", f"'{place}' is there")
-        for place in ("runs.db", "link.db")
+        (f"report walkthrough -o {path} {force}", f"'{path}' is there")
+        for path in ("runs.db", "link.db")
         for force in ("", "--force")
     ),
 ]
@@ -167,7 +167,7 @@ CALLS: list[tuple[Callable[[api.Store], object], *tuple[str, ...]]] = [
 
 ESTIMATE = 'name = "x"\nmodel_seeds = [0]\n[fixed]\n'
 
-ASKED: list[tuple[str, dict[str, Any], *tuple[str, ...]]] = [
+AGENT_CALLS: list[tuple[str, dict[str, Any], *tuple[str, ...]]] = [
     ("errors", {"run": "nix"}, "no run 'nix'"),
     ("runs", {"outcome": "well"}, "outcome"),
     ("runs", {"where": ["hiden_size=2"]}, "hidden_size"),
@@ -195,13 +195,13 @@ ASKED: list[tuple[str, dict[str, Any], *tuple[str, ...]]] = [
 """What an agent asks of a tool."""
 
 
-def check(said: str, words: tuple[str, ...]) -> None:
+def check(message: str, words: tuple[str, ...]) -> None:
     """A refusal is a short line of words for a user, with these among them."""
-    assert "\n" not in said
-    assert "Traceback" not in said
-    assert len(said.partition(": known are ")[0]) < MOST_CHARACTERS, said
+    assert "\n" not in message
+    assert "Traceback" not in message
+    assert len(message.partition(": known are ")[0]) < MAX_CHARACTERS, message
     for word in words:
-        assert word in said
+        assert word in message
 
 
 @pytest.fixture(scope="module")
@@ -235,23 +235,23 @@ def unchanged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.mark.parametrize("row", COMMANDS, ids=lambda row: str(row[0])[:60])
 def test_a_command_refuses_what_is_typed_wrongly(row: tuple[Any, ...]) -> None:
     line, *words = row
-    said = run_main(*(line.split() if isinstance(line, str) else line))
-    assert (said.returncode, said.stdout) == (2, "")
-    assert said.stderr.startswith("seqcls: ")
-    check(said.stderr.removesuffix("\n"), tuple(words))
+    completed = run_main(*(line.split() if isinstance(line, str) else line))
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert completed.stderr.startswith("seqcls: ")
+    check(completed.stderr.removesuffix("\n"), tuple(words))
 
 
-@pytest.mark.parametrize("place", range(len(CALLS)))
-def test_python_refuses_what_is_asked_wrongly(unchanged: Path, place: int) -> None:
-    call, *words = CALLS[place]
+@pytest.mark.parametrize("index", range(len(CALLS)))
+def test_python_refuses_what_is_asked_wrongly(unchanged: Path, index: int) -> None:
+    call, *words = CALLS[index]
     with pytest.raises(SeqclsError) as refused:
         call(api.open_store(unchanged / "runs.db"))
     check(str(refused.value), tuple(words))
 
 
 def test_an_agent_is_refused_what_it_asks_wrongly(unchanged: Path) -> None:
-    told = answers(api.open_reader(str(unchanged / "runs.db")), [row[:2] for row in ASKED])
-    for (_, _, *words), answer in zip(ASKED, told, strict=True):
+    replies = answers(api.open_reader(str(unchanged / "runs.db")), [row[:2] for row in AGENT_CALLS])
+    for (_, _, *words), answer in zip(AGENT_CALLS, replies, strict=True):
         (content,) = answer.content
         assert answer.is_error, content
         check(content.text, tuple(words))
@@ -294,11 +294,11 @@ def test_a_number_that_no_letter_has_is_refused_wherever_strings_are_given() -> 
 
 
 def test_a_mistake_of_a_process_of_its_own_leaves_nothing_behind(tmp_path: Path) -> None:
-    said = run("runs", "--db", str(tmp_path / "x.db"))
-    assert (said.returncode, said.stdout) == (2, "")
-    check(said.stderr.removesuffix("\n"), ("x.db' does not exist", "seqcls sweep report --db"))
-    said = run_main("sweep", "nope", "--db", str(tmp_path / "x.db"))
-    assert said.returncode == 2
+    completed = run("runs", "--db", str(tmp_path / "x.db"))
+    assert (completed.returncode, completed.stdout) == (2, "")
+    check(completed.stderr.removesuffix("\n"), ("x.db' does not exist", "seqcls sweep report --db"))
+    completed = run_main("sweep", "nope", "--db", str(tmp_path / "x.db"))
+    assert completed.returncode == 2
     assert list(tmp_path.iterdir()) == []
 
 
@@ -306,6 +306,6 @@ def test_a_mistake_of_a_process_of_its_own_leaves_nothing_behind(tmp_path: Path)
 @given(st.text(min_size=1, max_size=20).filter(lambda text: not text.startswith("-")))
 def test_any_argument_is_answered_without_a_traceback(text: str) -> None:
     for arguments in (["errors", text], ["runs", "--where", text]):
-        said = run_main(*arguments, "--db", str(ROOT / "runs.db"))
-        assert said.returncode in (0, 2)
-        assert "Traceback" not in said.stderr
+        completed = run_main(*arguments, "--db", str(ROOT / "runs.db"))
+        assert completed.returncode in (0, 2)
+        assert "Traceback" not in completed.stderr

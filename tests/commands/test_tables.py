@@ -54,9 +54,9 @@ def test_all_columns_or_those_named_are_shown() -> None:
 
 
 def test_errors_are_sorted_and_cut() -> None:
-    said = CliRunner().invoke(app, ["errors", "5", "--limit", "3", *DB]).stdout
-    assert "697 in the test set; the first 3 by length" in " ".join(said.split())
-    lengths = re.findall(r"false (?:positive|negative)\s+(\d+)", said)
+    text = CliRunner().invoke(app, ["errors", "5", "--limit", "3", *DB]).stdout
+    assert "697 in the test set; the first 3 by length" in " ".join(text.split())
+    lengths = re.findall(r"false (?:positive|negative)\s+(\d+)", text)
     assert len(lengths) == 3
     assert lengths == sorted(lengths, key=int)
     assert lengths[0] == "69", "its solved length is 68"

@@ -29,15 +29,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_question_in_a_line_is_answered_and_leaves_the_file_to_go_on_with(folder: Path) -> None:
-    asked = ["try", "(ab|ba)*", "--positions", "none,rotary", "--seeds", "2", *SMALL]
-    answered = run_main(*asked, "--db", "first.db", "--workers", "0")
-    assert answered.returncode == 0, answered.stderr
+    command = ["try", "(ab|ba)*", "--positions", "none,rotary", "--seeds", "2", *SMALL]
+    completed = run_main(*command, "--db", "first.db", "--workers", "0")
+    assert completed.returncode == 0, completed.stderr
     (spec,) = load_specs(str(folder / "ab-ba.toml"))
     assert {x.positions for x in spec.configs()} == {"none", "rotary"}
     assert {(x.task, x.pattern, x.hidden_size) for x in spec.configs()} == {
         ("regular", "(ab|ba)*", 8)
     }
-    shown = answered.stdout
+    shown = completed.stdout
     assert "10 strings that models train on" in shown
     assert "ab-ba: trained 4 runs" in shown
     assert "of these generalize" in shown
@@ -47,7 +47,7 @@ def test_a_question_in_a_line_is_answered_and_leaves_the_file_to_go_on_with(fold
     for row in table.itertuples():
         assert f"{row.name}" in shown
     # What is answered is told again, and trained only once.
-    again = run_main(*asked, "--db", "first.db", "--workers", "0")
+    again = run_main(*command, "--db", "first.db", "--workers", "0")
     assert "ab-ba: all runs are in first.db" in again.stdout
     assert run_main("sweep", "ab-ba.toml", "--db", "first.db").returncode == 0
 
@@ -55,14 +55,14 @@ def test_a_question_in_a_line_is_answered_and_leaves_the_file_to_go_on_with(fold
 def test_another_question_takes_no_file_of_the_first(folder: Path) -> None:
     (folder / "parity.toml").write_text("name = 'parity'\n")
     line = refused("try", "parity", "--seeds", "2", *SMALL, "--db", "first.db")
-    said = "--name parity: parity.toml asks something else; give the question another name"
-    assert said in line
+    reason = "--name parity: parity.toml asks something else; give the question another name"
+    assert reason in line
     assert (folder / "parity.toml").read_text() == "name = 'parity'\n"
     assert not (folder / "first.db").exists()
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("command", "reason"),
     [
         (["try", "paritty"], "did you mean 'parity'"),
         (["try", "parity", "--network", "transformer rotory"], "did you mean 'rotary'"),
@@ -76,23 +76,23 @@ def test_another_question_takes_no_file_of_the_first(folder: Path) -> None:
     ids=lambda x: " ".join(x[1:]) if isinstance(x, list) else "",
 )
 def test_what_cannot_be_asked_is_refused_by_name_and_writes_nothing(
-    asked: list[str], said: str, folder: Path
+    command: list[str], reason: str, folder: Path
 ) -> None:
-    assert said in refused(*asked, "--db", "first.db")
+    assert reason in refused(*command, "--db", "first.db")
     assert not [*folder.iterdir()]
 
 
 def test_a_name_with_slashes_leads_nowhere_else(folder: Path) -> None:
-    asked = ["try", "parity", "--name", "../../parity", "--seeds", "1", *SMALL]
-    assert run_main(*asked, "--db", "first.db", "--workers", "0").returncode == 0
+    command = ["try", "parity", "--name", "../../parity", "--seeds", "1", *SMALL]
+    assert run_main(*command, "--db", "first.db", "--workers", "0").returncode == 0
     assert (folder / "parity.toml").exists()
 
 
 def test_what_begins_an_open_problem_is_a_question() -> None:
     page = (DOCS / "open_problems.md").read_text()
-    asked = re.findall(r"`seqcls (try .+?)`", page, re.DOTALL)
-    assert len(asked) >= 5
-    for line in asked:
+    commands = re.findall(r"`seqcls (try .+?)`", page, re.DOTALL)
+    assert len(commands) >= 5
+    for line in commands:
         words = shlex.split(line)[1:]
         given: dict[str, list[str]] = {}
         for name, value in zip(words[1::2], words[2::2], strict=True):

@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def one_figure() -> Figure:
     frame = pd.DataFrame({"x": [1, 2]})
-    return Figure.of(1, "Units", "", "", alt.Chart(frame).mark_point().encode(x="x:Q"))
+    return Figure.from_chart(1, "Units", "", "", alt.Chart(frame).mark_point().encode(x="x:Q"))
 
 
 def test_every_command_that_takes_a_place_for_files_is_tried_here() -> None:
@@ -69,5 +69,5 @@ def test_a_command_replaces_files_by_force_and_no_database(
     before = {own: own.read_bytes() for own in others}
     shutil.copy(ROOT / "runs.db", path)
     assert f"{path.name}' is there; " in refused(*arguments, "--force")
-    kept = (ROOT / "runs.db").read_bytes()
-    assert {own: own.read_bytes() for own in (path, *others)} == {path: kept, **before}
+    database = (ROOT / "runs.db").read_bytes()
+    assert {own: own.read_bytes() for own in (path, *others)} == {path: database, **before}

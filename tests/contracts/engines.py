@@ -56,8 +56,8 @@ def loss_and_gradient(engine: str, problem: Problem, weights: Weights) -> tuple[
     examples = stream(problem.train).epoch(0)
     kind, task = problem.kind, problem.task
     targets = torch.from_numpy(kind.encoded(task, examples, problem.network))
-    of = partial(kind.losses, targets=targets, train_loss=problem.config.train_loss)
-    losses = Losses(of, kind.units(targets))
+    compute_losses = partial(kind.losses, targets=targets, train_loss=problem.config.train_loss)
+    losses = Losses(compute_losses, kind.units(targets))
     places = TrainingPlaces(problem.network, problem.config.train_seed)
     (batch,) = members.batches(kind.reading(task, examples), len(examples), places)
     (mean,) = members.backward(batch, losses).tolist()

@@ -38,8 +38,8 @@ def compare_gradients(engine: str, problem: Problem, weights: Weights) -> None:
     largest = max(1e-3, *(float(np.abs(value).max(initial=0)) for value in plain.values()))
     assert gradient.keys() == plain.keys()
     for name, value in plain.items():
-        said = f"{engine}: {name}"
-        np.testing.assert_allclose(gradient[name], value, rtol=0, atol=near * largest, err_msg=said)
+        what = f"{engine}: {name}"
+        np.testing.assert_allclose(gradient[name], value, rtol=0, atol=near * largest, err_msg=what)
 
 
 def compare_answers(engine: str, problem: Problem, members: list[Weights]) -> None:

@@ -122,7 +122,7 @@ NEXT: dict[str, Any] = {
     "pattern": "(ab)*",
     "answers": "next_symbols",
 }
-PLACES: tuple[Row, ...] = (
+AT_POSITIONS: tuple[Row, ...] = (
     ({"task": "copy"}, "answers='next_symbols': not read by kind 'transduction'"),
     ({"task": "majority"}, "answers='next_symbols' with task='majority'"),
     ({"attention_mask": "full"}, "attention_mask='full'"),
@@ -151,7 +151,10 @@ NETWORKS: tuple[Row, ...] = (
     *POSITIONS,
     *(({**STAGED, **fields}, named) for fields, named in STAGES),
     ({"train_sampler": "fixed_length", "train_lengths": [[10, 1.0]]}, "not read by train_sampler"),
-    *(({**({} if "task" in x else NEXT), "answers": "next_symbols", **x}, y) for x, y in PLACES),
+    *(
+        ({**({} if "task" in x else NEXT), "answers": "next_symbols", **x}, y)
+        for x, y in AT_POSITIONS
+    ),
     *(({**PICTURES, **fields}, named) for fields, named in PAGES),
     ({"check_every": 10}, "check_every=10: not read by"),
     ({"train_more_steps": 10}, "train_more_steps=10: not read by"),

@@ -89,7 +89,7 @@ LONG_COUNTS: dict[str, Any] = {
     "task": "counting", "alphabet": "abc", "formula": "a*b*c % 7 == 3",
     "test_max_length": 10_000, "train_max_length": 10_000,
 }  # fmt: skip
-MANY: dict[str, Any] = {"task": "parity", "max_num_epochs": 100_000, "train_size": 1_000_000}
+HUGE: dict[str, Any] = {"task": "parity", "max_num_epochs": 100_000, "train_size": 1_000_000}
 
 RANDOM: list[tuple[dict[str, Any], str]] = [
     ({"language_class": "SL", "width": 1}, "'SL' expects 2 or more"),
@@ -160,8 +160,8 @@ ROWS: list[Row] = [
     ("one label", {"task": "repeat_01", **dict.fromkeys(LENGTHS, 3)}, "is positive"),
     ("short tests", {"task": "even_pairs", "test_max_length": 1}, "test_max_length=1"),
     ("lengths the wrong way", {"task": "parity", "train_min_length": 11}, "train_min_length=11"),
-    ("much memory", {**MANY, "max_num_epochs": 30, "train_max_length": 10_000}, "train_size"),
-    ("too many to be disjoint from", {**MANY, "disjoint": True}, "max_num_epochs=100000"),
+    ("much memory", {**HUGE, "max_num_epochs": 30, "train_max_length": 10_000}, "train_size"),
+    ("too many to be disjoint from", {**HUGE, "disjoint": True}, "max_num_epochs=100000"),
     *((f"not read: {name}", own, f"{name}={own[name]!r}: not read") for name, own in UNREAD),
     ("pairs without an automaton", DYCK_BORDER, "automaton"),
     ("border negatives without one", {"task": "dyck", "negatives": "border"}, "negatives='border'"),

@@ -59,7 +59,7 @@ def run(facts: Facts) -> str:
     return str(facts.sweeps[SWEEPS[0]][0]["run_id"])
 
 
-def told(db: Path, *arguments: str) -> Result:
+def invoke(db: Path, *arguments: str) -> Result:
     return CliRunner().invoke(seqcls, [*arguments, "--db", str(db)])
 
 
@@ -147,7 +147,7 @@ def test_a_kind_that_cannot_be_used_is_refused_in_one_line(
 def test_a_kind_says_little_itself_or_inherits_nothing(
     db: Path, run: str, monkeypatch: pytest.MonkeyPatch, inherits: bool
 ) -> None:
-    said = told(db, "predict", run, "0110", "111").stdout
+    printed = invoke(db, "predict", run, "0110", "111").stdout
     bases = KINDS["remainder"].__mro__[:-1]
     parts = {name: part for base in reversed(bases) for name, part in vars(base).items()}
     own = OWN if inherits else [name for name in parts if not name.startswith(("__", "_abc"))]
@@ -158,7 +158,7 @@ def test_a_kind_says_little_itself_or_inherits_nothing(
     config = queries.run_config(store, int(run))
     problem = resolve(config)
     assert (type(problem.kind), problem.config.test_sampler) == (kind, "uniform_inputs")
-    assert told(db, "predict", run, "0110", "111").stdout == said
+    assert invoke(db, "predict", run, "0110", "111").stdout == printed
     (trained,) = train_group([(problem, 0)])
     weights = trained_model(store, int(run)).weights
     assert all((trained.kept_weights[name] == weights[name]).all() for name in weights)
@@ -166,18 +166,18 @@ def test_a_kind_says_little_itself_or_inherits_nothing(
 
 
 def test_commands_speak_of_it_by_its_own_words(db: Path, run: str) -> None:
-    predicted = told(db, "predict", run, "0110", "111").stdout
+    predicted = invoke(db, "predict", run, "0110", "111").stdout
     assert re.findall(r"^ (\d+) +(remainder \d) +remainder \d +", predicted, re.MULTILINE) == [
         ("0110", "remainder 2"), ("111", "remainder 0"),
     ]  # fmt: skip
-    (first, *_) = json.loads(told(db, "errors", run, "--json").stdout)
-    minimal = told(db, "minimal", run, first["string"]).stdout
+    (first, *_) = json.loads(invoke(db, "errors", run, "--json").stdout)
+    minimal = invoke(db, "minimal", run, first["string"]).stdout
     assert f"is {first['target']}, predicted remainder" in minimal
-    assert "margin" in told(db, "states", run, "0110").stdout
+    assert "margin" in invoke(db, "states", run, "0110").stdout
 
 
 def test_patching_everything_carries_the_whole_answer_over(db: Path, run: str) -> None:
-    patched = json.loads(told(db, "patch", run, "0110", "--source", "0111", "--json").stdout)
+    patched = json.loads(invoke(db, "patch", run, "0110", "--source", "0111", "--json").stdout)
     assert patched["base"]["label"] == "remainder 2"
     assert patched["source"]["label"] == "remainder 0"
     model = trained_model(open_reader(str(db)), int(run))
@@ -211,7 +211,7 @@ def test_words_of_a_kind_are_shown_as_they_are(
         "model": {"run": str(runs[0]["run_id"])},
         "results": {
             "sweep": SWEEPS[1],
-            "rows": [str(runs[place]["config_id"]) for place in (0, -1)],
+            "rows": [str(runs[index]["config_id"]) for index in (0, -1)],
         },
         "sweeps": {"shown": SWEEPS[1]},
     }

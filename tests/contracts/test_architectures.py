@@ -124,7 +124,7 @@ def test_a_step_with_what_is_kept_is_the_whole_read_again(name: str) -> None:
     problem = problem_of(name, writes=True)
     model, inputs = model_of(problem), TokenStrings.of_lists(3, [[0, 1, 2, 0], [], [2, 1], [1]])
     ids = beginnings(problem, inputs)
-    kept, outputs = start(model, ids, 5)
+    stepped, outputs = start(model, ids, 5)
     again, expected = start_anew(model, ids, 5)
     assert form(model, "step") is not None
     torch.testing.assert_close(outputs, expected, **NEAR)
@@ -132,9 +132,9 @@ def test_a_step_with_what_is_kept_is_the_whole_read_again(name: str) -> None:
         if len(tokens) > 4:
             # Of four strings one goes on twice, and one not at all.
             rows = torch.tensor([2, 0, 0, 1, 2])
-            kept.take(rows)
+            stepped.take(rows)
             again.take(rows)
-        outputs, expected = kept.step(torch.tensor(tokens)), again.step(torch.tensor(tokens))
+        outputs, expected = stepped.step(torch.tensor(tokens)), again.step(torch.tensor(tokens))
         torch.testing.assert_close(outputs, expected, **NEAR)
 
 
@@ -180,8 +180,8 @@ ROUGHLY |= {"deltanet", "gated_deltanet", "deltaproduct", "hybrid"}
 def test_a_models_size_is_that_of_its_parameters(name: str) -> None:
     problem = zoo.problem(name, writes=name in zoo.WRITERS, biases=False)
     size = sum(value.nbytes for value in zoo.scattered_weights(problem.network).values())
-    told = machine.parameter_bytes(problem)
-    assert 0.7 * size < told < 2.7 * size if name in ROUGHLY else told == size
+    estimated = machine.parameter_bytes(problem)
+    assert 0.7 * size < estimated < 2.7 * size if name in ROUGHLY else estimated == size
 
 
 def test_parts_of_other_packages_keep_the_same() -> None:

@@ -113,7 +113,7 @@ def test_any_network_is_computed_as_by_the_readable_model(engine: str, data: st.
 )
 def test_ten_million_letters_cost_what_ten_do(fields: dict[str, Any]) -> None:
     strings = TokenStrings.of_counts(2, np.array([[10_000_000, 0], [1, 10_000_000], [3, 5]]))
-    told = []
+    reading_counts = []
     for engine, problem in ways(zoo.problem("report", **fields)):
         if engine == engines.STACKED or not engine_named(engine).reads_counts(problem):
             continue
@@ -124,8 +124,8 @@ def test_ten_million_letters_cost_what_ten_do(fields: dict[str, Any]) -> None:
         np.testing.assert_allclose(
             found, expected, rtol=0, atol=near * np.abs(expected).max(), err_msg=engine
         )
-        told.append(engine)
-    assert {*told} >= {"counts", "lanes"}
+        reading_counts.append(engine)
+    assert {*reading_counts} >= {"counts", "lanes"}
 
 
 @pytest.mark.parametrize("name", ["report", "mean", "alibi", "gru", "mamba", "hybrid", "rotary"])
@@ -302,12 +302,12 @@ def test_a_member_is_to_the_last_bit_what_it_is_alone(
     engine: str, name: str, more: dict[str, Any], members: int
 ) -> None:
     problem = zoo.problem(name, **{**LENGTHS, **ENDING, **more, "precision": "float32"})
-    told: list[EpochLosses] = []
+    reported: list[EpochLosses] = []
     done: list[float] = []
 
     def progress(members_done: float, epochs: Sequence[EpochLosses]) -> None:
         done.append(members_done)
-        told.extend(epochs)
+        reported.extend(epochs)
 
     together = engines.train(engine, problem, range(members), progress=progress)
     assert len({member.epochs for member in together}) > 1, "some stop before others"
@@ -323,7 +323,7 @@ def test_a_member_is_to_the_last_bit_what_it_is_alone(
         for parameter, value in other.kept_weights.items():
             np.testing.assert_allclose(own.kept_weights[parameter], value, rtol=0, atol=near)
     for number, member in enumerate(together):
-        own_epochs = [epoch for epoch in told if epoch.member == number]
+        own_epochs = [epoch for epoch in reported if epoch.member == number]
         assert [epoch.epoch for epoch in own_epochs] == list(range(1, member.epochs + 1))
         assert [epoch.train_loss for epoch in own_epochs] == member.train_losses
         assert [epoch.validation_loss for epoch in own_epochs] == member.validation_losses

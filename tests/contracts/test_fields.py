@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from benchmarks.fields import page
 from dashboard.training.settings import FIELDS
-from seqcls.config import ABOUT, PARTS, RunConfig, default_fields
+from seqcls.config import ABOUT, STRING_PARTS, RunConfig, default_fields
 from seqcls.errors import ConfigError, SpecError
 from seqcls.fields import fields_unread, readers, strings_read
 from seqcls.fields import test_set_key as key_of_test
@@ -115,7 +115,7 @@ def test_languages_alone_read_how_the_negatives_of_their_tests_are_drawn() -> No
     for other in (copy, RunConfig()):
         assert {"negatives", "test_negatives"} <= fields_unread(other)
     near = configuration({"task": "parity", "test_negatives": "near"})
-    drawn = [vars(resolve(near).sampler(part))["negatives"] for part in PARTS]
+    drawn = [vars(resolve(near).sampler(part))["negatives"] for part in STRING_PARTS]
     assert drawn == ["mixed", "mixed", "near"]
 
 
@@ -150,14 +150,14 @@ UNFIT = [
 
 def test_no_value_that_a_field_cannot_have_is_refused_without_the_fields_name() -> None:
     for number, field in enumerate(RunConfig.model_fields):
-        for place, value in enumerate(UNFIT):
+        for index, value in enumerate(UNFIT):
             tables: list[dict[str, Any]] = [
                 {"fixed": {field: value}},
                 {"axes": {field: [value]}},
                 {"configurations": [{field: value}]},
             ]
             try:
-                parse_spec({"name": "s", "model_seeds": [0], **tables[(number + place) % 3]})
+                parse_spec({"name": "s", "model_seeds": [0], **tables[(number + index) % 3]})
             except SpecError as error:
                 refused = str(error)
             else:
@@ -170,9 +170,9 @@ def test_no_value_that_a_field_cannot_have_is_refused_without_the_fields_name() 
 def test_every_field_has_a_group_a_place_of_its_own_and_a_line_on_the_form() -> None:
     grouped = [name for names in FIELDS.values() for name in names]
     assert sorted(grouped) == sorted(set(RunConfig.model_fields) - {"plugins", "imported"})
-    places = [(about.group, about.place) for about in ABOUT.values() if about.group is not None]
-    assert len(set(places)) == len(places)
-    assert {group for group, _ in places} == set(FIELDS)
+    slots = [(about.group, about.place) for about in ABOUT.values() if about.group is not None]
+    assert len(set(slots)) == len(slots)
+    assert {group for group, _ in slots} == set(FIELDS)
     assert all(len(about.line) > 10 and about.line.endswith(".") for about in ABOUT.values())
 
 
@@ -202,13 +202,13 @@ class Fading(Mixing):
     slowest: Annotated[
         float,
         Field(gt=0, le=1),
-        About("Network", also="slow", told=lambda run: f"fading by {run.slowest:g}"),
+        About("Network", also="slow", phrase=lambda run: f"fading by {run.slowest:g}"),
     ] = 1.0
     mixer = FadingMixer
     letter = "f"
 """
 
-ASKED = """
+SCRIPT = """
 import json
 from benchmarks.fields import page
 from dashboard.training.settings import FIELDS
@@ -246,7 +246,7 @@ def test_a_field_of_a_package_is_one_declaration(
     points = "[seqcls.{}]\nfading = fading:Fading\n"
     (about / "entry_points.txt").write_text(points.format("models") + points.format("fields"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(ROOT)]))
-    ended = python("-c", ASKED)
+    ended = python("-c", SCRIPT)
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)
     assert found["keys"][:2] == [KEY_OF_THE_DEFAULTS, KEY_OF_THE_REPORT]

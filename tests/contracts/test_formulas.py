@@ -65,9 +65,12 @@ def test_a_logit_of_one_block_is_that_of_the_formulas_written_out(data: st.DataO
     strings = TokenStrings.of_lists(3, letters)
     model = readable_model(network, weights)
     found = model(torch.from_numpy(read_ids(strings, network.readout)).int())
-    places = [list(range(len(row) + 1)) for row in letters]
+    token_positions = [list(range(len(row) + 1)) for row in letters]
     expected = torch.stack(
-        [reference_logit(network, own, *pair) for pair in zip(letters, places, strict=True)]
+        [
+            reference_logit(network, own, *pair)
+            for pair in zip(letters, token_positions, strict=True)
+        ]
     )
     torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
     ours, theirs = gradients_of((found, model), (expected, own))
@@ -268,11 +271,11 @@ def test_the_readable_model_and_its_gradients_are_those_of_pytorchs_transformer(
     config = TWO_STREAMS.model_copy(update=more)
     theirs = PyTorchs(model, config)
     outputs = torch.cat(theirs(ids))
-    asked = Batch(config, ids, positions_of(config, ids)).is_asked
+    is_predicted = Batch(config, ids, positions_of(config, ids)).is_predicted
     found = model(ids)
-    torch.testing.assert_close(found[asked], outputs, rtol=1e-12, atol=1e-12)
-    assert not found[~asked].any()
-    gradients, right = gradients_of((found[asked], model), (outputs, theirs))
+    torch.testing.assert_close(found[is_predicted], outputs, rtol=1e-12, atol=1e-12)
+    assert not found[~is_predicted].any()
+    gradients, right = gradients_of((found[is_predicted], model), (outputs, theirs))
     ours = PyTorchs.values(gradients)
     for name, gradient in right.items():
         torch.testing.assert_close(ours[name], gradient, rtol=1e-10, atol=1e-11, msg=name)
@@ -289,11 +292,11 @@ def test_scaled_embeddings_are_longer_ones() -> None:
 
 def test_every_attention_has_a_name() -> None:
     model, ids = drawn(TWO_STREAMS), example_ids()
-    kept = model.activations(ids)
+    activations = model.activations(ids)
     read, written = (4, 2, 6, 6), [(4, 2, 5, 5), (4, 2, 5, 6)]
-    assert [tuple(kept[x].shape) for x in model.attention()] == [read] * 3 + written * 3
+    assert [tuple(activations[x].shape) for x in model.attention()] == [read] * 3 + written * 3
     for name in model.attention():
-        sums = kept[name].sum(dim=-1)
+        sums = activations[name].sum(dim=-1)
         torch.testing.assert_close(sums, torch.ones_like(sums))
 
 

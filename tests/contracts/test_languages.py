@@ -130,8 +130,8 @@ def test_every_labelled_string_gets_its_label(path: Path) -> None:
     mapped = TOKENS.get(name, {})
     strings = ["".join(mapped.get(token, token) for token in row["tokens"].split()) for row in rows]
     labels = task.labels(strings_of(task, strings))
-    told = zip(strings, rows, labels, strict=True)
-    assert [text for text, row, label in told if label != row["label"]] == []
+    labeled = zip(strings, rows, labels, strict=True)
+    assert [text for text, row, label in labeled if label != row["label"]] == []
 
 
 REGULAR = {"task": "regular", "alphabet": "abc"}

@@ -125,12 +125,12 @@ def test_one_step_of_deltaproduct_is_deltanet() -> None:
 def test_the_recorded_memory_is_what_a_step_keeps() -> None:
     for name in ("deltanet", "gated_deltanet", "deltaproduct, signed"):
         mixer, states = mixer_of(name), some_states(6)
-        kept = mixer.nothing(states[:, 0])
+        cached = mixer.nothing(states[:, 0])
         recorded = dict[str, Tensor]()
-        mixer(states, Recorder(kept=recorded))
-        for place in range(6):
-            _, kept = mixer.step(states[:, place], kept)
-            torch.testing.assert_close(recorded["state"][:, place], kept[0].flatten(1))
+        mixer(states, Recorder(recorded=recorded))
+        for position in range(6):
+            _, cached = mixer.step(states[:, position], cached)
+            torch.testing.assert_close(recorded["state"][:, position], cached[0].flatten(1))
 
 
 @pytest.mark.parametrize("fields", [{}, {"expand": 3, "state_size": 1}])

@@ -116,12 +116,12 @@ def test_training_draws_new_places_for_every_batch_and_the_same_for_the_same_see
 def test_tested_places_depend_on_the_length_and_the_seed_of_testing_alone() -> None:
     config = NetworkConfig(positions="alibi", position_range=50, place_seed=3)
     ids = torch.tensor([[CLS, 2, PAD, PAD, PAD], [CLS, 2, 3, 4, 2], [CLS, 3, PAD, PAD, PAD]])
-    places = positions_of(config, ids)
-    assert torch.equal(places[0], places[2])
-    assert torch.equal(places[0, :2], positions_of(config, ids[:1, :2])[0])
-    assert len(places[1].unique()) == 5
+    positions = positions_of(config, ids)
+    assert torch.equal(positions[0], positions[2])
+    assert torch.equal(positions[0, :2], positions_of(config, ids[:1, :2])[0])
+    assert len(positions[1].unique()) == 5
     elsewhere = config.model_copy(update={"place_seed": 4})
-    assert not torch.equal(places, positions_of(elsewhere, ids))
+    assert not torch.equal(positions, positions_of(elsewhere, ids))
     tests = [{"test_seed": 3, "positions": "alibi", "position_range": x} for x in (0, 500)]
     assert [resolve(configuration(own)).network.place_seed for own in tests] == [0, 3]
 
@@ -140,8 +140,8 @@ def test_beyond_a_learned_table_lengths_have_no_number() -> None:
     lengths_wrong = drawn_test_set(problem).lengths[tested.errors.numbers]
     assert lengths_wrong.max() <= 10
     assert tested.solved_length == lengths_wrong.min() - 1
-    said = predict(problem, to_bytes(weights), ["ab", "a{10}"])
-    assert [own.logit for own in said] == [0, 0]
+    answers = predict(problem, to_bytes(weights), ["ab", "a{10}"])
+    assert [own.logit for own in answers] == [0, 0]
     with pytest.raises(InvalidStringError, match="longer than the model has places for"):
         predict(problem, to_bytes(weights), ["a{11}"])
     # CLS sees every token alike, so its state says whether there is any a: all right so far.

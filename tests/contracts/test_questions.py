@@ -42,13 +42,13 @@ judges = pytest.mark.parametrize("name", JUDGES)
 BASE = {False: (0, 1, 1, 0, 1), True: (0, 2, 1)}
 SOURCE = {False: (0, 1, 0, 0, 1), True: (0, 1, 1)}
 """They differ in one token."""
-SAID = Output((1, 0))
+OUTPUT = Output((1, 0))
 
 
 def given_by_head(own: TrainedModel, letters: tuple[int, ...]) -> np.ndarray:
     """What the head gives of a string, or of an input and a part of an output."""
     with torch.no_grad():
-        ids = ids_of(own, [letters], [SAID] if own.problem.writes else None)
+        ids = ids_of(own, [letters], [OUTPUT] if own.problem.writes else None)
         return np.asarray(plain_model(own)(ids))
 
 
@@ -81,7 +81,7 @@ def test_what_is_patched_with_itself_stays_and_with_everything_is_the_other(
     tried = whole & {*plain_model(own).sites()}
     # A memory's layer lies within a block.
     for site in tried - ({Site("layer", last), Site("state", 0)} if name == "slstm" else set()):
-        given = outputs_patched_everywhere(own, base, source, site, SAID if writes else None)
+        given = outputs_patched_everywhere(own, base, source, site, OUTPUT if writes else None)
         np.testing.assert_allclose(given, given_by_head(own, source), atol=1e-9)
     assert tried
 
@@ -325,8 +325,8 @@ def test_what_is_frozen_has_its_mean_over_all_tokens_of_the_test_set(
     judge = Judge(model_to_ablate())
     own, total, tokens = judge.model, np.zeros(()), 0
     for text, times in zip(judge.tested.texts, judge.tested.occurrences.tolist(), strict=True):
-        kept = plain_model(own).activations(ids_of(own, [own.letters(text)]))
-        (rows,) = kept[f"blocks.0.{state}"].detach().numpy()[of_part]
+        activations = plain_model(own).activations(ids_of(own, [own.letters(text)]))
+        (rows,) = activations[f"blocks.0.{state}"].detach().numpy()[of_part]
         total, tokens = total + times * rows.sum(axis=0), tokens + times * len(rows)
 
     def freeze(states: np.ndarray) -> np.ndarray:
@@ -360,7 +360,7 @@ def test_every_state_by_letter_counts_is_that_of_the_string_that_is_run(
 ) -> None:
     own = scattered_model(seed, **fields)
     counts = np.array([own.tokenizer.counts(text) for text in texts])
-    kept = inside.states(own, inside.from_counts(own, counts))
+    by_counts = inside.states(own, inside.from_counts(own, counts))
     special = {"first": 0, "last": own.num_letters}.get(own.config.readout)
 
     def close(ours: Any, theirs: Any, what: str = "") -> None:
@@ -373,10 +373,10 @@ def test_every_state_by_letter_counts_is_that_of_the_string_that_is_run(
         columns = [letter + (special == 0) for letter in letters]
         columns = [0, *columns] if special == 0 else [*columns, *([special] if special else [])]
         truth = plain_model(own).activations(ids_of(own, [letters]))
-        assert [*truth] == [*kept]
+        assert [*truth] == [*by_counts]
         times = np.insert(counts[row], special, 1) if special is not None else counts[row]
         for name, value in truth.items():
-            ours, theirs = kept[name][row].numpy(), value[0].detach().numpy()
+            ours, theirs = by_counts[name][row].numpy(), value[0].detach().numpy()
             if name.endswith("weights"):
                 # Those of a letter's tokens together, of which each has its share.
                 ours = ours / np.maximum(times, 1)

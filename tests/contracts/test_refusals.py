@@ -59,7 +59,7 @@ FIELDS: tuple[Row, ...] = (
 )
 """Fields of configurations that cannot be trained."""
 
-FEW = "expected at most 100,000"
+AT_MOST = "expected at most 100,000"
 SPECIFICATIONS: tuple[Row, ...] = (
     ({"configurations": [{"model_seeds": [1, 1]}]}, "model_seeds=[1, 1] of a configuration: "),
     ({"configurations": [{"model_seeds": "7"}]}, "model_seeds='7' of a configuration: expect"),
@@ -76,7 +76,7 @@ SPECIFICATIONS: tuple[Row, ...] = (
     ({"model_seeds": [2**63]}, "model_seed=9223372036854775808: expected a whole number from 0"),
     ({"model_seeds": [True]}, "model_seed=True: expected a whole number"),
     ({"model_seeds": "0..99999999999999999999"}, "expected a range"),
-    ({"model_seeds": f"0..{2**63 - 1}"}, f"{FEW} seeds"),
+    ({"model_seeds": f"0..{2**63 - 1}"}, f"{AT_MOST} seeds"),
     ({"verdict": 1}, "verdict=1: expected a valid boolean"),
     ({"checkpoints": "all"}, "expected 'best_epoch' or 'every_epoch'"),
     ({"fixed": {"hiden_size": 2}}, "unknown field 'hiden_size': did you mean 'hidden_size'?"),
@@ -98,7 +98,7 @@ SPECIFICATIONS: tuple[Row, ...] = (
     ({"axes": {"hidden_size": []}}, "axes: hidden_size=[]: expected a list"),
     ({"axes": {"train_seed": "6..3"}}, "train_seed='6..3': a range that ends before it begins"),
     ({"axes": {"train_seed": "0-3"}}, "axes: train_seed='0-3': expected a list of values, or a"),
-    ({"axes": {"train_seed": f"0..{2**63}"}}, f"'0..9223372036854775808': {FEW}; take fewer"),
+    ({"axes": {"train_seed": f"0..{2**63}"}}, f"'0..9223372036854775808': {AT_MOST}; take fewer"),
     ({"axes": {"hidden_size": [2, 2]}}, "stands in it twice"),
     ({"axes": {"hidden_size": [0]}}, "sweep 's': hidden_size=0: expected greater"),
     ({"configurations": {}}, "configurations={}: expected"),
@@ -121,10 +121,10 @@ def test_what_cannot_be_trained_is_refused_by_name() -> None:
     )
     for ask, refused in surfaces:
         for given, words in refused:
-            with pytest.raises((ConfigError, SpecError)) as said:
+            with pytest.raises((ConfigError, SpecError)) as error:
                 ask(given)
-            assert words in str(said.value), given
-            assert "\n" not in str(said.value)
-            assert len(str(said.value)) < LONGEST, given
+            assert words in str(error.value), given
+            assert "\n" not in str(error.value)
+            assert len(str(error.value)) < LONGEST, given
     with pytest.raises(ConfigError, match=r"hidden_size=0: .*; dropout_rate=2\.0: "):
         RunConfig(hidden_size=0, dropout_rate=2.0)

@@ -7,7 +7,7 @@ import pytest
 
 from seqcls.errors import ConfigError
 from seqcls.problem import configuration
-from tests.contracts.refused_tasks import MANY, ROWS
+from tests.contracts.refused_tasks import HUGE, ROWS
 
 
 def refusal(fields: dict[str, Any]) -> str:
@@ -23,10 +23,10 @@ def test_what_cannot_be_is_refused_in_one_line_that_names_it() -> None:
     """It begins with a field and its value, and has the word that a user needs."""
     wrong = []
     for name, fields, word in ROWS:
-        said = refusal(fields)
-        good = word in said and "\n" not in said and said.encode() and len(said) < 600
-        if not good or not re.match(r"\w+=", said):
-            wrong.append((name, word, said))
+        message = refusal(fields)
+        good = word in message and "\n" not in message and message.encode() and len(message) < 600
+        if not good or not re.match(r"\w+=", message):
+            wrong.append((name, word, message))
     assert wrong == []
     assert len({name for name, *_ in ROWS}) > 90
 
@@ -42,7 +42,7 @@ def test_what_is_too_large_is_refused_before_it_is_looked_through(
 
 
 def test_what_looks_like_it_is_not_refused() -> None:
-    assert configuration({**MANY, "disjoint": False})
-    assert configuration({**MANY, "disjoint": True, "train_set": "fixed"})
+    assert configuration({**HUGE, "disjoint": False})
+    assert configuration({**HUGE, "disjoint": True, "train_set": "fixed"})
     spelled = {"task": "counting", "alphabet": "CLS", "formula": "C > L"}
     assert configuration(spelled).alphabet == "CLS"

@@ -59,8 +59,8 @@ def test_a_sampler_knows_its_lengths_and_how_many_strings_its_epochs_have(name: 
     assert [len(epoch) for epoch in made[0]] == [drawn.epoch_size] * 2
     for epoch in made[0]:
         assert {*epoch.strings.lengths.tolist()} <= {*drawn.lengths}
-        told = examples_of(drawn.task, epoch.strings)
-        assert (told.targets == epoch.targets).all()
+        expected = examples_of(drawn.task, epoch.strings)
+        assert (expected.targets == epoch.targets).all()
     first, same, unlike = ([x.strings.counts.tolist() for x in own] for own in made)
     assert first == same
     assert [str(x.drawn) for x in made[0]] == [str(x.drawn) for x in made[1]]
@@ -120,7 +120,7 @@ def test_negatives_by_edits_of_kept_lengths_are_near_a_positive_string() -> None
     odd = epoch.take(np.flatnonzero(~epoch.labels & (epoch.strings.lengths == 19)))
     assert 400 < len(odd) < 600
     # By one edit (01)^9 and (01)^10 become the same strings of 19 tokens; else it takes three.
-    once = {("01" * 10)[:place] + ("01" * 10)[place + 1 :] for place in range(20)}
+    once = {("01" * 10)[:position] + ("01" * 10)[position + 1 :] for position in range(20)}
     assert np.mean([text in once for text in spelled(odd)]) > 0.5
 
 
@@ -247,11 +247,11 @@ def near_by_hand(task: LanguageTask, length: int, longest: int) -> set[str]:
     """All near negatives of a length: an exchange replaces two tokens, too."""
     allowed, found = occurring(task, longest), set()
     for text in positives(task, length):
-        for places in combinations(range(length), min(2, length)):
-            for letters in product(task.alphabet, repeat=len(places)):
+        for positions in combinations(range(length), min(2, length)):
+            for letters in product(task.alphabet, repeat=len(positions)):
                 changed = list(text)
-                for place, letter in zip(places, letters, strict=True):
-                    changed[place] = letter
+                for position, letter in zip(positions, letters, strict=True):
+                    changed[position] = letter
                 found.add("".join(changed))
     rows = sorted(row for row in found if ends_included(row) <= allowed)
     return {row for row, label in zip(rows, are_positive(task, rows), strict=True) if not label}
@@ -323,11 +323,11 @@ def test_near_negatives_are_all_those_that_there_are_and_no_others(
     (epoch,) = epochs(drawn)
     found = drawn_so(drawn.task, epoch, NEAR)
     longest = 8 if len(drawn.task.alphabet) > 2 else 10
-    wanted = [near_by_hand(drawn.task, x, longest) for x in range(drawn.max_length + 1)]
-    assert set(found) <= set().union(*wanted)
+    expected = [near_by_hand(drawn.task, x, longest) for x in range(drawn.max_length + 1)]
+    assert set(found) <= set().union(*expected)
     # Of few strings every one is drawn; there may be none of some lengths.
     for length in range(5):
-        assert {text for text in found if len(text) == length} == wanted[length]
+        assert {text for text in found if len(text) == length} == expected[length]
     assert (epoch.labels == (epoch.drawn == POSITIVE)).all()
     assert (
         are_positive(drawn.task, texts(drawn.task.alphabet, epoch.strings)) == epoch.labels.tolist()
@@ -335,7 +335,7 @@ def test_near_negatives_are_all_those_that_there_are_and_no_others(
 
 
 def test_negatives_are_drawn_in_the_ways_that_are_asked_for_alike_often() -> None:
-    for negatives, wanted in (
+    for negatives, expected in (
         ("uniform", [1 / 2, 1 / 2, 0, 0, 0]),
         ("edits", [1 / 2, 0, 1 / 2, 0, 0]),
         ("mixed", [1 / 2, 1 / 4, 1 / 4, 0, 0]),
@@ -345,7 +345,7 @@ def test_negatives_are_drawn_in_the_ways_that_are_asked_for_alike_often() -> Non
         (epoch,) = epochs(drawn)
         assert epoch.drawn is not None
         shares = np.bincount(epoch.drawn, minlength=len(DRAWN)) / len(epoch)
-        assert shares == pytest.approx(wanted, abs=0.03), negatives
+        assert shares == pytest.approx(expected, abs=0.03), negatives
 
 
 def test_near_negatives_of_disjoint_tests_are_near_and_new() -> None:

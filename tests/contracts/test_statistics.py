@@ -380,7 +380,7 @@ def failing(seeds: int, stream: int = 9) -> pd.DataFrame:
 
 BEYOND, WITHIN, LEARNED = "accuracy on longer strings", "accuracy on trained", "share that learned"
 GENERALIZES, ALL_STRINGS, FAILS = "share that generalizes", "accuracy on all", "share that fails"
-NOTHING, CHANCE, FEW = "No difference", "Chance alone may explain", "Too few seeds to tell"
+NOTHING, CHANCE, TOO_FEW = "No difference", "Chance alone may explain", "Too few seeds to tell"
 UNLEARNED = planted(noisy(8, 0.7, 0.05, 3), noisy(8, 0.6, 0.05, 4))
 HALF_LEARNED = pd.concat([failing(6), planted([0.5] * 6, [0.0] * 6, first=6)])
 STEADY, LESS = (planted([1.0] * 12, [x - less for x in START]) for less in (0, 0.01))
@@ -391,8 +391,8 @@ PLANTED: list[tuple[pd.DataFrame, pd.DataFrame, bool, str | dict[str, int]]] = [
     (STEADY, LESS, False, CHANCE),
     (STEADY, LESS, True, {BEYOND: 0}),
     (right(8), planted([1] * 8, [0.9999] + [1] * 7), True, CHANCE),
-    (failing(3), right(3), False, FEW),
-    (failing(5), right(5), True, FEW),
+    (failing(3), right(3), False, TOO_FEW),
+    (failing(5), right(5), True, TOO_FEW),
     (failing(6), right(6), True, {GENERALIZES: 1, BEYOND: 1}),
     (right(12), failing(2), False, {GENERALIZES: 0, BEYOND: 0}),
     (failing(8), UNLEARNED, False, {LEARNED: 0, WITHIN: 0}),
@@ -408,12 +408,12 @@ def test_a_verdict_on_planted_seeds_is_true_and_no_interval_contradicts_it(
     first: pd.DataFrame, second: pd.DataFrame, paired: bool, truth: str | dict[str, int]
 ) -> None:
     found = compared((first, second), paired)
-    said = found.verdict()
+    verdict = found.verdict()
     more = {} if isinstance(truth, str) else truth
-    assert said.startswith(truth if isinstance(truth, str) else "More than chance explains")
+    assert verdict.startswith(truth if isinstance(truth, str) else "More than chance explains")
     for name, side in more.items():
-        assert re.search(f"{name}[^;]* \\({'ab'[side]} has more\\)", said)
-    assert said.count("has more") == len(more)
+        assert re.search(f"{name}[^;]* \\({'ab'[side]} has more\\)", verdict)
+    assert verdict.count("has more") == len(more)
     for name, question in found.questions.items():
         is_more = any(QUESTIONS[name].startswith(x) for x in more)
         interval = question.interval
@@ -422,7 +422,7 @@ def test_a_verdict_on_planted_seeds_is_true_and_no_interval_contradicts_it(
         assert is_more == (question.p_value is not None and question.p_value <= 0.05)
     # The other way around it is the same, with the sides exchanged.
     other = compared((second, first), paired).verdict(("b", "a"))
-    assert other == said or not more
+    assert other == verdict or not more
 
 
 def compared(sides: tuple[pd.DataFrame, pd.DataFrame], paired: bool) -> Compared:

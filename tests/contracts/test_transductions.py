@@ -69,7 +69,7 @@ def left_of_first(text: str) -> str:
     return text[text.index(text[-1]) - 1]
 
 
-LEAST = {"digit_order": "least_first"}
+LEAST_FIRST = {"digit_order": "least_first"}
 EQUAL = {"operand_lengths": "equal"}
 CASES: list[tuple[str, dict[str, Any], Callable[[str], str]]] = [
     ("copy", {"num_tokens": 3}, str),
@@ -89,15 +89,15 @@ CASES: list[tuple[str, dict[str, Any], Callable[[str], str]]] = [
     ("parity_word", {}, lambda text: str(text.count("1") % 2)),
     ("addition", {}, binary(operator.add)),
     ("addition", {"base": 10}, decimal(operator.add)),
-    ("addition", {**LEAST}, backwards(binary(operator.add))),
+    ("addition", {**LEAST_FIRST}, backwards(binary(operator.add))),
     ("addition", {**EQUAL}, binary(operator.add)),
-    ("addition", {"base": 10, **LEAST, **EQUAL}, backwards(decimal(operator.add))),
+    ("addition", {"base": 10, **LEAST_FIRST, **EQUAL}, backwards(decimal(operator.add))),
     ("multiplication", {}, binary(operator.mul)),
-    ("multiplication", {"base": 10, **LEAST}, backwards(decimal(operator.mul))),
+    ("multiplication", {"base": 10, **LEAST_FIRST}, backwards(decimal(operator.mul))),
     ("multiplication", {**EQUAL}, binary(operator.mul)),
     ("square_root", {}, binary(math.isqrt)),
     ("square_root", {"base": 10}, decimal(math.isqrt)),
-    ("square_root", {"base": 10, **LEAST}, backwards(decimal(math.isqrt))),
+    ("square_root", {"base": 10, **LEAST_FIRST}, backwards(decimal(math.isqrt))),
     ("modular_sum", {"base": 10}, lambda text: str(sum(map(int, text)))[-1]),
     ("modular_sum", {}, lambda text: f"{text.count('1'):b}"[-1]),
     ("paragraph", {"alphabet": "abc", "line_length": 9, "max_lines": 1}, str),
@@ -170,9 +170,9 @@ def test_a_transduction_keeps_its_contract(
         inputs = every_input(task, length)
         assert task.has_input(length) == bool(inputs), length
         longest = max(longest, *(len(task.target(row)) for row in inputs), 0)
-        told = task.longest_target(length)
+        bound = task.longest_target(length)
         # What repeats of groups become is not counted exactly.
-        assert longest == told or (name == "rewrite" and longest < told <= 4 * length)
+        assert longest == bound or (name == "rewrite" and longest < bound <= 4 * length)
         if 0 < len(inputs) <= 200:
             assert_uniform(task, length, inputs)
 
@@ -197,7 +197,7 @@ def assert_uniform(task: Transduction, length: int, inputs: list[np.ndarray]) ->
     found = Counter(task.draw_input(rng, length).tobytes() for _ in range(size))
     expected = {row.tobytes(): size / len(weights) / weights[split_of(task, row)] for row in inputs}
     assert set(found) <= set(expected)
-    statistic = sum((found[row] - wanted) ** 2 / wanted for row, wanted in expected.items())
+    statistic = sum((found[row] - count) ** 2 / count for row, count in expected.items())
     freedom = len(inputs) - 1
     # Six standard deviations: such a seed would be found once in a billion.
     assert statistic <= freedom + 6 * (2 * freedom) ** 0.5, (length, statistic)
@@ -209,8 +209,8 @@ def assert_alike_at_once(task: Any) -> None:
     lengths = rng.choice([x for x in range(1, 12) if task.has_input(x)], size=50)
     letters = task.draw_inputs(rng, lengths)
     strings = TokenStrings.of_letters(len(task.alphabet), letters, lengths)
-    each = [task.target(row[:end]) for row, end in zip(strings.letters, lengths, strict=True)]
-    for target, alone in zip(task.targets(strings), each, strict=True):
+    targets = [task.target(row[:end]) for row, end in zip(strings.letters, lengths, strict=True)]
+    for target, alone in zip(task.targets(strings), targets, strict=True):
         assert target[: len(alone)].tolist() == alone.tolist()
         assert (target[len(alone) :] == NO_LETTER).all()
 
@@ -240,7 +240,7 @@ NO_INPUTS: list[tuple[str, dict[str, Any], list[str]]] = [
     ("copy", {}, [""]),
     ("copy", {"num_tokens": 3, "distinct": True}, ["aba"]),
     ("addition", {"base": 10}, ["3+=", "3+4"]),
-    ("addition", {"base": 10, **LEAST}, ["30+4="]),
+    ("addition", {"base": 10, **LEAST_FIRST}, ["30+4="]),
     ("addition", {"base": 10, **EQUAL}, ["30+4="]),
     ("multiplication", {}, ["1*1*1="]),
     ("square_root", {}, ["01=", "1" * 4_000 + "="]),
@@ -283,7 +283,7 @@ def test_an_alphabet_may_have_many_tokens() -> None:
     assert [task.alphabet[x] for x in target] == ["pop", "pop", "a1", "a", "push"]
 
 
-LANGUAGE_OF: list[tuple[str, str, dict[str, Any], str, dict[str, str]]] = [
+LANGUAGES: list[tuple[str, str, dict[str, Any], str, dict[str, str]]] = [
     ("marked_copy", "copy", {}, "#", {"a": "0", "b": "1"}),
     ("marked_reversal", "reverse", {}, "#", {"a": "0", "b": "1"}),
     ("odds_first", "write_odds_first", {}, "#", {"a": "0", "b": "1"}),
@@ -291,14 +291,14 @@ LANGUAGE_OF: list[tuple[str, str, dict[str, Any], str, dict[str, str]]] = [
     ("stack_manipulation", "write_stack", {}, "#", {}),
     ("cycle_navigation", "write_place", {}, "", {}),
     ("modular_arithmetic", "write_value", {}, "=", {}),
-    ("binary_addition", "addition", LEAST, "", {}),
-    ("binary_multiplication", "multiplication", LEAST, "", {}),
-    ("compute_sqrt", "square_root", LEAST, "", {}),
+    ("binary_addition", "addition", LEAST_FIRST, "", {}),
+    ("binary_multiplication", "multiplication", LEAST_FIRST, "", {}),
+    ("compute_sqrt", "square_root", LEAST_FIRST, "", {}),
 ]
 
 
 @pytest.mark.parametrize(
-    ("language", "name", "fields", "mark", "tokens"), LANGUAGE_OF, ids=[x[0] for x in LANGUAGE_OF]
+    ("language", "name", "fields", "mark", "tokens"), LANGUAGES, ids=[x[0] for x in LANGUAGES]
 )
 def test_a_language_accepts_an_input_with_its_target_and_with_no_other(
     language: str, name: str, fields: dict[str, Any], mark: str, tokens: dict[str, str]
@@ -320,9 +320,9 @@ def test_a_language_accepts_an_input_with_its_target_and_with_no_other(
         letters = task.draw_input(rng, length)
         before, after = spelled(letters) + mark, spelled(task.target(letters))
         assert label(before + after), before + after
-        for place, token in enumerate(after):
+        for position, token in enumerate(after):
             for other in set(accepting.alphabet) - {token}:
-                changed = after[:place] + other + after[place + 1 :]
+                changed = after[:position] + other + after[position + 1 :]
                 assert not label(before + changed), before + changed
 
 
@@ -336,7 +336,7 @@ def test_a_token_shares_its_place_with_its_copies_alone(name: str) -> None:
     assert found is not None
     token_of = dict(zip(found[0].tolist(), letters.tolist(), strict=True))
     assert min(token_of) == 1
-    assert [token_of[place] for place in found[1].tolist()] == target.tolist()
+    assert [token_of[position] for position in found[1].tolist()] == target.tolist()
     # Places are known before the tokens, and there are none beyond the last.
     every = [*found[1].tolist(), 0, 0]
     for size in (3, len(every)):
@@ -347,14 +347,18 @@ def test_a_token_shares_its_place_with_its_copies_alone(name: str) -> None:
 
 def test_digits_of_one_weight_share_a_place_and_other_tasks_say_why_not() -> None:
     for fields, text, size, expected in (
-        ({"base": 10, **LEAST}, "59+7=", 3, ([1, 2, 0, 1, 0], [1, 2, 3])),
-        ({**LEAST, **EQUAL}, "110+101=", 2, ([1, 2, 3, 0, 1, 2, 3, 0], [1, 2])),
+        ({"base": 10, **LEAST_FIRST}, "59+7=", 3, ([1, 2, 0, 1, 0], [1, 2, 3])),
+        ({**LEAST_FIRST, **EQUAL}, "110+101=", 2, ([1, 2, 3, 0, 1, 2, 3, 0], [1, 2])),
     ):
         task = task_of("addition", fields)
         found = task.couples(encoded(task, text), np.zeros(size, dtype=np.uint8))
         assert found is not None
         assert (found[0].tolist(), found[1].tolist()) == expected
-    for task in (task_of("sort", {}), task_of("addition", {}), task_of("multiplication", LEAST)):
+    for task in (
+        task_of("sort", {}),
+        task_of("addition", {}),
+        task_of("multiplication", LEAST_FIRST),
+    ):
         assert task.couples(encoded(task, "")[:0], encoded(task, "")[:0]) is None
         assert re.fullmatch(r"[^\n]+", task.coupling_obstacle() or "")
     assert "least_first" in (task_of("addition", {}).coupling_obstacle() or "")
@@ -370,11 +374,11 @@ def test_features_are_few() -> None:
         ("addition", {"base": 10}, "3+=", dict.fromkeys(digits, 0)),
         ("rewrite", REWRITE, "abcaab", {"matches": 2}),
     ]
-    for name, fields, text, wanted in cases:
+    for name, fields, text, expected in cases:
         task = task_of(name, fields)
         strings = TokenStrings.of_lists(len(task.alphabet), [encoded(task, text).tolist()])
         found = {feature: int(values[0]) for feature, values in task.features(strings).items()}
-        assert wanted.items() <= found.items(), text
+        assert expected.items() <= found.items(), text
         assert len(found) < 6
 
 

@@ -1,4 +1,4 @@
-"""One block with places written out string by string, in float64 with gradients: slow and plain."""
+"""One block with positions written out string by string, in float64 with gradients: slow, plain."""
 
 import math
 
@@ -18,9 +18,9 @@ SLOPES = {
 
 
 def reference_logit(
-    config: NetworkConfig, w: dict[str, Tensor], letters: list[int], places: list[int]
+    config: NetworkConfig, w: dict[str, Tensor], letters: list[int], positions: list[int]
 ) -> Tensor:
-    """The logit of one string whose tokens, the special one included, stand at these places."""
+    """The logit of one string whose tokens, the special one included, stand at these positions."""
     special = 0 if config.readout == "first" else len(letters)
     ids = [letter + 2 for letter in letters]
     ids.insert(special, 0)
@@ -30,11 +30,11 @@ def reference_logit(
         waves = [
             [math.sin(i / 10_000 ** (2 * k / config.hidden_size)) for k in range(half)]
             + [math.cos(i / 10_000 ** (2 * k / config.hidden_size)) for k in range(half)]
-            for i in places
+            for i in positions
         ]
         states = states + torch.tensor(waves, dtype=torch.float64)[:, : config.hidden_size]
     if config.positions == "learned":
-        states = states + w["positions.table.weight"][places]
+        states = states + w["positions.table.weight"][positions]
     normed = norm(config, w, "attention_norm", states)
     mixed = []
     for head in range(config.num_attention_heads):
@@ -45,15 +45,15 @@ def reference_logit(
             for name in ("query", "key", "value")
         )
         if config.positions == "rotary":
-            query, key = turned(query, places), turned(key, places)
+            query, key = turned(query, positions), turned(key, positions)
         scores = key @ query[special] / math.sqrt(c)
         if config.attention_scale == "log_length":
             scores = scores * math.log(len(ids))
         if config.attention_scale == "learned_log_length":
             factor, offset = (w[f"blocks.0.attention.length_{x}"][head] for x in ("scale", "bias"))
             scores = scores * (factor * math.log(len(ids)) + offset)
-        for token, place in enumerate(places):
-            distance = place - places[special]
+        for token, position in enumerate(positions):
+            distance = position - positions[special]
             if config.positions == "alibi":
                 slope = SLOPES[config.num_attention_heads][head]
                 scores[token] = scores[token] - slope * abs(distance)
@@ -85,13 +85,13 @@ def norm(config: NetworkConfig, w: dict[str, Tensor], name: str, x: Tensor) -> T
     return weight * (x - mean) / (variance + config.layer_norm_eps).sqrt() + bias
 
 
-def turned(heads: Tensor, places: list[int]) -> Tensor:
+def turned(heads: Tensor, positions: list[int]) -> Tensor:
     """Pairs as complex numbers, multiplied by e^(i angle)."""
     pairs = heads.shape[1] // 2
     angles = torch.tensor(
-        [[i / 10_000 ** (k / pairs) for k in range(pairs)] for i in places], dtype=torch.float64
+        [[i / 10_000 ** (k / pairs) for k in range(pairs)] for i in positions], dtype=torch.float64
     )
-    numbers = torch.view_as_complex(heads.reshape(len(places), pairs, 2).contiguous())
+    numbers = torch.view_as_complex(heads.reshape(len(positions), pairs, 2).contiguous())
     turns = torch.polar(torch.ones_like(angles), angles)
     return torch.view_as_real(numbers * turns).flatten(1)
 

@@ -14,11 +14,11 @@ from seqcls.interpretability.wording import EMPTY
 from tests.oracles.facts import Facts, configuration, done, outcome
 
 COUNTS = {"tested", "wrong", "tn", "fp", "fn", "tp"}
-OF_RUNS = {
+RUN_COLUMNS = {
     *COUNTS, "errors", "accuracy", "solved_length", "false_positives", "false_negatives",
 }  # fmt: skip
 """Names under which a run's numbers are shown, printed and exported."""
-OF_CONFIGURATIONS = ("seeds", "judged", "learned", "judged_beyond", "generalize")
+CONFIGURATION_COLUMNS = ("seeds", "judged", "learned", "judged_beyond", "generalize")
 """Names under which a configuration's numbers are shown and printed."""
 
 
@@ -95,7 +95,7 @@ class Compared:
     def _row(self, row: Mapping[str, Any], what: str) -> None:
         run_id = self._run_of(row)
         if run_id is None:
-            if {"config_id", *OF_CONFIGURATIONS} <= set(row):
+            if {"config_id", *CONFIGURATION_COLUMNS} <= set(row):
                 self._configuration(row, what)
             elif {"sweep", "models"} < set(row) and {"result", "what_came_of_it"} & set(row):
                 self._sweep_of_page(row, what)
@@ -111,10 +111,10 @@ class Compared:
         elif "length" in row and "string" not in row and "tested" in row:
             true = self.facts.lengths[run_id][int(row["length"])]
             for name in COUNTS & set(row):
-                said = f"{what}: run {run_id}, length {row['length']}, {name}"
-                self.equal(said, row[name], true[name])
+                subject = f"{what}: run {run_id}, length {row['length']}, {name}"
+                self.equal(subject, row[name], true[name])
         elif {"accuracy", "errors"} & set(row):
-            for name in OF_RUNS & set(row):
+            for name in RUN_COLUMNS & set(row):
                 run = self._true(run_id)
                 if name == "solved_length" and not run["is_solved"] and is_none(row[name]):
                     continue
@@ -136,15 +136,15 @@ class Compared:
     def _configuration(self, row: Mapping[str, Any], what: str) -> None:
         runs = [run for run in self._runs(self.sweep) if run["config_id"] == row["config_id"]]
         true = configuration(runs, self.below, self.learned_at)
-        for name in OF_CONFIGURATIONS:
+        for name in CONFIGURATION_COLUMNS:
             self.equal(f"{what}: configuration {row['config_id']}, {name}", row[name], true[name])
 
     def _errors_of_lengths(self, run_id: int, row: Mapping[str, Any], what: str) -> None:
         """Errors of one kind in a span of lengths: of a language, among strings of one label."""
         first, last = int(row["first_length"]), int(row["last_length"])
         counts = self.facts.between(run_id, first, last)
-        of = {"false positive": ("fp", "tn"), "false negative": ("fn", "tp")}
-        cells = of.get(row.get("kind", ""), ())
+        cells_of = {"false positive": ("fp", "tn"), "false negative": ("fn", "tp")}
+        cells = cells_of.get(row.get("kind", ""), ())
         tested = sum(counts[name] for name in cells or ("tested",))
         self.equal(f"{what}: tested from {first} to {last}", row["tested"], tested)
         if cells:
@@ -155,8 +155,8 @@ class Compared:
         runs = self.facts.sweeps[self.sweep]
         ends = [runs[0]["config_id"], runs[-1]["config_id"]]
         both = [done(run for run in runs if run["config_id"] == end) for end in ends]
-        for place, own in enumerate(both):
-            self.equal(f"{what}: runs", row["runs"][place], len(own))
+        for index, own in enumerate(both):
+            self.equal(f"{what}: runs", row["runs"][index], len(own))
         for name, found in row["questions"].items():
             sides = self.facts.question(name, both[0], both[1])
             if found["paired"]:
@@ -173,15 +173,15 @@ class Compared:
 
     def _breaking(self, row: Mapping[str, Any], what: str) -> None:
         """How many of the models that fail get a string wrong, of those that were tested on it."""
-        told = row.get("breaks", row.get("models"))
+        shown = row.get("breaks", row.get("models"))
         failing = [run["run_id"] for run in done(self._runs(self.sweep)) if self._fails(run)]
-        asked = (self.facts.wrong_strings, self.facts.test_strings)
-        for number, strings in zip(str(told).split(" of "), asked, strict=True):
+        readers = (self.facts.wrong_strings, self.facts.test_strings)
+        for number, strings in zip(str(shown).split(" of "), readers, strict=True):
             own = [{*strings(run_id)} for run_id in failing]
             # One word alone, as `NP{2}`, does not show that its letters are no tokens.
             named = any(" " in x for x in set[str]().union(*own))
             string = spelled_out(row["string"], named=named)
-            true = sum(string in {spelled_out(x, named=named) for x in each} for each in own)
+            true = sum(string in {spelled_out(x, named=named) for x in spelled} for spelled in own)
             self.equal(f"{what}: models with {string!r}", number, true)
 
     def _fails(self, run: Mapping[str, Any]) -> bool:
@@ -193,28 +193,28 @@ class Compared:
 
     def headline(self, text: str, what: str) -> None:
         """How many models of the sweep learned, as a sentence says it."""
-        for told in re.findall(r"(\d+) of (\d+) models learned", text):
+        for numbers in re.findall(r"(\d+) of (\d+) models learned", text):
             true = configuration(self._runs(self.sweep), self.below, self.learned_at)
-            for name, number in zip(("learned", "judged"), told, strict=True):
+            for name, number in zip(("learned", "judged"), numbers, strict=True):
                 self.equal(f"{what}: models {name}", number, true[name])
 
     def _sweep(self, row: Mapping[str, Any], what: str) -> None:
         runs = self._runs(row["name"])
-        said = f"{what}: sweep {row['name']}, "
+        subject = f"{what}: sweep {row['name']}, "
         if "failed" in row:
             failed = sum(run["state"] == "failed" for run in runs)
-            self.equal(said + "failed", row["failed"], failed)
+            self.equal(subject + "failed", row["failed"], failed)
         if "done" in row:
-            self.equal(said + "done", row["done"], len(done(runs)))
+            self.equal(subject + "done", row["done"], len(done(runs)))
 
     def _sweep_of_page(self, row: Mapping[str, Any], what: str) -> None:
         runs = self.facts.sweeps[row["sweep"]]
         self.equal(f"{what}: models of {row['sweep']}", row["models"], len(runs))
         result = row["result"] if "result" in row else row["what_came_of_it"]
-        if told := re.search(r"(\d+) of (\d+) learned", result):
+        if numbers := re.search(r"(\d+) of (\d+) learned", result):
             true = configuration(runs)
-            self.equal(f"{what}: {row['sweep']}, learned", told[1], true["learned"])
-            self.equal(f"{what}: {row['sweep']}, judged", told[2], true["judged"])
+            self.equal(f"{what}: {row['sweep']}, learned", numbers[1], true["learned"])
+            self.equal(f"{what}: {row['sweep']}, judged", numbers[2], true["judged"])
 
     def _wrong_strings(self, rows: list[Mapping[str, Any]], what: str) -> None:
         """All strings that runs get wrong, each with how often it occurs."""

@@ -178,9 +178,9 @@ class Facts:
         configs = {row["id"]: json.loads(row["json"]) for row in self.ask("SELECT * FROM config")}
         for fields in configs.values():
             if text := fields.get("imported"):
-                said = json.loads(text)
-                fields.update({f"config.{name}": x for name, x in said["config"].items()})
-                fields["config.model"] = said["model"]
+                settings = json.loads(text)
+                fields.update({f"config.{name}": x for name, x in settings["config"].items()})
+                fields["config.model"] = settings["model"]
         return configs
 
     @cached_property
@@ -235,13 +235,13 @@ class Facts:
         for row in self.ask("SELECT id, errors FROM run WHERE errors IS NOT NULL"):
             strings = self.test_sets[self.runs[row["id"]]["config_id"]]
             for number, logit, *output in json.loads(row["errors"]):
-                said = strings[number]
+                tested = strings[number]
                 logit = float("nan") if logit is None else logit
-                error = {**said, "run_id": row["id"], "logit": logit}
+                error = {**tested, "run_id": row["id"], "logit": logit}
                 if output:
                     error |= dict(zip(("output", "first_wrong", "error_kind"), output, strict=True))
                     error["log_probability"] = logit
-                found[row["id"]][said["string"]] = error
+                found[row["id"]][tested["string"]] = error
         return found
 
     def scope(
@@ -353,7 +353,7 @@ class Facts:
         self, sides: list[dict[int, Row]], learned_at: float, *, paired: bool
     ) -> dict[int, Row]:
         found: dict[int, list[dict[int, float]]] = {}
-        for place, side in enumerate(sides):
+        for index, side in enumerate(sides):
             for seed, run in side.items():
                 ends = self.trained(run["config_id"])
                 for length, counts in self.lengths[run["run_id"]].items():
@@ -361,7 +361,7 @@ class Facts:
                     if is_longer and outcome(run, learned_at) == "not learned":
                         continue
                     if counts["tested"]:
-                        own = found.setdefault(length, [{}, {}])[place]
+                        own = found.setdefault(length, [{}, {}])[index]
                         own[seed] = 1 - counts["wrong"] / counts["tested"]
         rows = {}
         for length, (first, second) in found.items():
@@ -441,12 +441,12 @@ def outcome(run: Row, learned_at: float = 0.99, below: float = 1.0) -> str | Non
     return "fails beyond" if beyond < below else "generalizes"
 
 
-def is_among(run: Row, asked: str, learned_at: float = 0.99, below: float = 1.0) -> bool:
+def is_among(run: Row, requested: str, learned_at: float = 0.99, below: float = 1.0) -> bool:
     """Whether a run is found where an outcome is asked for: what is right at every length
     generalizes, too.
     """
     came_to = outcome(run, learned_at, below)
-    return came_to == asked or (asked == "generalizes" and came_to == AT_EVERY_LENGTH)
+    return came_to == requested or (requested == "generalizes" and came_to == AT_EVERY_LENGTH)
 
 
 def is_judged(run: Row) -> bool:

@@ -109,8 +109,8 @@ def _is_text_of(text: str, true: float) -> bool:
         return False
     scale = 100 if share else 1
     mantissa, _, exponent = digits.lower().partition("e")
-    places = len(mantissa.partition(".")[2]) - int(exponent or 0)
-    unit = 10.0**-places
+    decimals = len(mantissa.partition(".")[2]) - int(exponent or 0)
+    unit = 10.0**-decimals
     if (
         share
         and abs(float(digits)) in (0, 100)

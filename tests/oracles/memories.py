@@ -14,8 +14,8 @@ def convolved(rows: Tensor, weight: Tensor) -> Tensor:
     padded = torch.cat([rows.new_zeros(3, rows.shape[1]), rows])
     return torch.stack(
         [
-            sum((padded[place + back] * weight[:, back] for back in range(4)), torch.zeros(()))
-            for place in range(len(rows))
+            sum((padded[position + back] * weight[:, back] for back in range(4)), torch.zeros(()))
+            for position in range(len(rows))
         ]
     )
 
@@ -32,23 +32,23 @@ def delta_rule_of(
     width = HEADS * HEAD
     query, key, value = given.split([width, steps * width, steps * width], dim=1)
     strengths = (states @ weights["strength.weight"].T).sigmoid() * (2 if signed else 1)
-    kept = torch.ones(len(states), HEADS, dtype=torch.float64)
+    retention = torch.ones(len(states), HEADS, dtype=torch.float64)
     if "fading.weight" in weights:
         faded = states @ weights["fading.weight"].T + weights["offset"]
-        kept = (-weights["log_rate"].exp() * (1 + faded.exp()).log()).exp()
+        retention = (-weights["log_rate"].exp() * (1 + faded.exp()).log()).exp()
     outputs = []
     for head in range(HEADS):
         memory = torch.zeros(HEAD, HEAD, dtype=torch.float64)
         rows = []
-        for place in range(len(states)):
-            memory = kept[place, head] * memory
+        for position in range(len(states)):
+            memory = retention[position, head] * memory
             for step in range(steps):
                 own = slice(step * width + head * HEAD, step * width + (head + 1) * HEAD)
-                k = key[place, own] / key[place, own].norm()
-                beta = strengths[place, step * HEADS + head]
+                k = key[position, own] / key[position, own].norm()
+                beta = strengths[position, step * HEADS + head]
                 memory = memory @ (torch.eye(HEAD).double() - beta * torch.outer(k, k))
-                memory = memory + beta * torch.outer(value[place, own], k)
-            q = query[place, head * HEAD : (head + 1) * HEAD]
+                memory = memory + beta * torch.outer(value[position, own], k)
+            q = query[position, head * HEAD : (head + 1) * HEAD]
             read = memory @ (q / q.norm())
             read = read / (read.square().mean() + 1e-5).sqrt() * weights["norm.weight"]
             rows.append(read)
@@ -64,11 +64,11 @@ def linear_attention_of(weights: dict[str, Tensor], states: Tensor) -> Tensor:
     query, key, value = (states @ weights[f"{x}.weight"].T for x in ("query", "key", "value"))
     query, key = (torch.where(x > 0, x + 1, x.exp()) for x in (query, key))
     rows = []
-    for place in range(len(states)):
+    for position in range(len(states)):
         row = []
         for head in range(HEADS):
             own = slice(head * HEAD, (head + 1) * HEAD)
-            scores = [float(query[place, own] @ key[s, own]) for s in range(place + 1)]
+            scores = [float(query[position, own] @ key[s, own]) for s in range(position + 1)]
             mixed = sum((x * value[s, own] for s, x in enumerate(scores)), torch.zeros(HEAD))
             row.append(mixed / sum(scores))
         rows.append(torch.cat(row))
@@ -83,8 +83,8 @@ def slstm_of(weights: dict[str, Tensor], states: Tensor) -> Tensor:
     for head in range(HEADS):
         h, c, n = (torch.zeros(HEAD, dtype=torch.float64) for _ in range(3))
         rows = []
-        for place in range(len(states)):
-            own = given[place, head * size : (head + 1) * size]
+        for position in range(len(states)):
+            own = given[position, head * size : (head + 1) * size]
             i, f, z, o = (own + weights[f"recurrent.{head}.weight"] @ h).split(HEAD)
             c = f.sigmoid() * c + i.exp() * z.tanh()
             n = f.sigmoid() * n + i.exp()
@@ -133,10 +133,10 @@ def signed_mamba_of(weights: dict[str, Tensor], states: Tensor, size: int) -> Te
     steps = (1 + raw.exp()).log()
     memory = torch.zeros(inner.shape[1], size, dtype=torch.float64)
     rows = []
-    for place in range(len(states)):
+    for position in range(len(states)):
         rates = -weights["log_rate"].exp()
-        factor = 2 * (steps[place][:, None] * rates).exp() - 1
-        memory = factor * memory + torch.outer(steps[place] * inner[place], write[place])
-        rows.append(memory @ read[place] + weights["skip"] * inner[place])
+        factor = 2 * (steps[position][:, None] * rates).exp() - 1
+        memory = factor * memory + torch.outer(steps[position] * inner[position], write[position])
+        rows.append(memory @ read[position] + weights["skip"] * inner[position])
     mixed = torch.stack(rows) * gate * gate.sigmoid()
     return mixed @ weights["output.weight"].T

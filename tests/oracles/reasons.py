@@ -67,11 +67,13 @@ class Models:
         ) + "{n}"
 
 
-def check_refusal(models: Models, said: str) -> None:
+def check_refusal(models: Models, message: str) -> None:
     """A refusal is right where its reason follows from the kind."""
     nature = natures(models)
     allowed = [pattern for word, pattern in REASONS if word in nature]
-    assert any(re.search(pattern, said) for pattern in allowed), f"of {sorted(nature)}: {said}"
+    assert any(re.search(pattern, message) for pattern in allowed), (
+        f"of {sorted(nature)}: {message}"
+    )
 
 
 def natures(models: Models) -> set[str]:

@@ -48,9 +48,9 @@ def sum_of_losses(
             for _ in range(2):
                 outputs = -outputs / (1 + 1 / (1 + torch.exp(-outputs)))
         return nn.BCEWithLogitsLoss(reduction="sum")(outputs, targets), len(examples)
-    asked = Batch(network, ids, torch.zeros(1, 1).long()).select_asked(outputs)
+    selected = Batch(network, ids, torch.zeros(1, 1).long()).select_predicted(outputs)
     encoded = torch.from_numpy(kind.encoded(task, examples, network))
-    return kind.losses(asked, encoded, "default").sum(), kind.units(encoded)
+    return kind.losses(selected, encoded, "default").sum(), kind.units(encoded)
 
 
 def schedule_of(config: RunConfig, optimizer: torch.optim.Optimizer) -> LRScheduler:
@@ -68,7 +68,7 @@ def schedule_of(config: RunConfig, optimizer: torch.optim.Optimizer) -> LRSchedu
     return SequentialLR(optimizer, [growing, falling], milestones=[warm])
 
 
-PARTS = {"embeddings": "embedding.", "positions": "positions.", "head": "classifier."}
+PARAMETER_PREFIXES = {"embeddings": "embedding.", "positions": "positions.", "head": "classifier."}
 """What the names of a part's parameters begin with."""
 
 
@@ -77,7 +77,7 @@ def is_frozen(config: RunConfig, name: str, done: int, steps: int) -> bool:
     for part, share in json.loads(config.freeze or "[]"):
         number = part.removeprefix("blocks").removeprefix("block ")
         blocks = (f"blocks.{number}", f"layers.{number}")
-        if done < round(share * steps) and name.startswith(PARTS.get(part, blocks)):
+        if done < round(share * steps) and name.startswith(PARAMETER_PREFIXES.get(part, blocks)):
             return True
     return False
 

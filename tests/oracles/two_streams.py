@@ -118,28 +118,28 @@ class PyTorchs(nn.Module):
         return [row[: len(output)] for row, output in zip(logits, outputs, strict=True)]
 
 
-Kept = tuple[Tensor, Tensor]
+StateAndCell = tuple[Tensor, Tensor]
 """What a layer keeps of one string: state and cell."""
 
 
 HIDDEN, LAYERS = 6, 2
 
 
-def unchanged(side: str, layer: int, place: int, kept: Kept) -> Kept:
-    del side, layer, place
-    return kept
+def unchanged(side: str, layer: int, position: int, cached: StateAndCell) -> StateAndCell:
+    del side, layer, position
+    return cached
 
 
 def transcribed(
     weights: Mapping[str, Tensor],
     ids: list[int],
     attends: bool,
-    change: Callable[[str, int, int, Kept], Kept] = unchanged,
+    change: Callable[[str, int, int, StateAndCell], StateAndCell] = unchanged,
 ) -> Tensor:
     """The outputs of one string from `SEP` on, by `torch.nn.LSTMCell` and the paper's equations.
 
-    What a layer of the encoder or decoder keeps after the token at a place is what `change` makes
-    of it.
+    What a layer of the encoder or decoder keeps after the token at a position is what `change`
+    makes of it.
     """
 
     def cell(name: str) -> nn.LSTMCell:
@@ -158,20 +158,20 @@ def transcribed(
     encoder = [cell(f"encoder.{layer}") for layer in range(LAYERS)]
     decoder = [cell(f"decoder.{layer}") for layer in range(LAYERS)]
     embedding = weights["embedding.weight"]
-    kept = [(torch.zeros(1, HIDDEN).double(), torch.zeros(1, HIDDEN).double())] * LAYERS
+    cached = [(torch.zeros(1, HIDDEN).double(), torch.zeros(1, HIDDEN).double())] * LAYERS
     end = ids.index(SEP)
     annotations = []
-    for place, token in enumerate(ids[:end]):
+    for position, token in enumerate(ids[:end]):
         x = embedding[[token]]
         for layer in range(LAYERS):
-            kept[layer] = change("encoder", layer, place, encoder[layer](x, kept[layer]))
-            x = kept[layer][0]
+            cached[layer] = change("encoder", layer, position, encoder[layer](x, cached[layer]))
+            x = cached[layer][0]
         annotations.append(x[0])
     outputs = []
-    for place, token in enumerate(ids[end:], end):
+    for position, token in enumerate(ids[end:], end):
         x = embedding[[token]]
         if attends:
-            query = weights["additive.query.weight"] @ kept[-1][0][0]
+            query = weights["additive.query.weight"] @ cached[-1][0][0]
             scores = torch.stack(
                 [
                     weights["additive.score.weight"][0]
@@ -184,7 +184,7 @@ def transcribed(
             assert isinstance(context, Tensor)
             x = torch.cat([x, context[None]], dim=1)
         for layer in range(LAYERS):
-            kept[layer] = change("decoder", layer, place, decoder[layer](x, kept[layer]))
-            x = kept[layer][0]
+            cached[layer] = change("decoder", layer, position, decoder[layer](x, cached[layer]))
+            x = cached[layer][0]
         outputs.append(weights["classifier.weight"] @ x[0] + weights["classifier.bias"])
     return torch.stack(outputs)

@@ -13,8 +13,8 @@ def check_page(models: Models, page: Shown) -> int:
         models: those that it is about.
         page: what it shows.
     """
-    for said in (*page.errors, *page.notes):
-        check_refusal(models, said)
+    for message in (*page.errors, *page.notes):
+        check_refusal(models, message)
     return check_numbers(models.facts, models.kind.name, page)
 
 

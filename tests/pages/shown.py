@@ -7,8 +7,7 @@ from typing import Any
 import pandas as pd
 from streamlit.testing.v1 import AppTest
 
-from tests.app import markdown_of, rerun
-from tests.app import said as said_on
+from tests.app import markdown_of, page_text, rerun
 from tests.shown import charts_of
 
 CONTENT = ("vega_lite_chart", "arrow_data_frame", "dataframe", "metric", "image")
@@ -31,7 +30,7 @@ class Shown:
     charts: list[list[pd.DataFrame]]
     """The data sets of each chart."""
     pictures: int
-    said: str
+    text: str
     """All that stands as text."""
     codes: list[str]
     """Texts to be copied, as strings are."""
@@ -76,7 +75,7 @@ def shown(app: AppTest) -> Shown:
         tables=[own.value for own in app.dataframe],
         charts=charts_of(app),
         pictures=len(app.image),
-        said=_plain("\n".join([said_on(app), *map(_value, (*app.header, *app.subheader))])),
+        text=_plain("\n".join([page_text(app), *map(_value, (*app.header, *app.subheader))])),
         codes=codes,
         plain=[str(own.value) for own in app.text],
         # What is wrong stands below the error that says so.

@@ -21,9 +21,9 @@ HOSTILE = (
 )
 """A text that means something to a browser, to Markdown and to a terminal."""
 
-LARGE = {"hidden_size": [2, 4, 8, 16, 32], "num_attention_heads": list(range(1, 11))}
+LARGE_GRID = {"hidden_size": [2, 4, 8, 16, 32], "num_attention_heads": list(range(1, 11))}
 LARGE_SEEDS = 6
-MANY = {"hidden_size": [2, 4], "num_attention_heads": [1, 2]}
+SMALL_GRID = {"hidden_size": [2, 4], "num_attention_heads": [1, 2]}
 MANY_SEEDS = 150
 
 
@@ -43,9 +43,9 @@ def make_states(folder: Path) -> None:
     _versioned(Path(shutil.copyfile(older, folder / "oldest.db")), "0003")
     store = open_writer(str(folder / "queued.db"))
     writer.submit(store, spec(name="<b>*new*</b>", model_seeds="0..3"))
-    make_database(str(folder / "large.db"), LARGE, LARGE_SEEDS, errors=20)
-    make_database(str(folder / "many.db"), MANY, MANY_SEEDS, errors=4)
-    _make_hostile(make_database(str(folder / "hostile.db"), MANY, seeds=2, errors=8))
+    make_database(str(folder / "large.db"), LARGE_GRID, LARGE_SEEDS, errors=20)
+    make_database(str(folder / "many.db"), SMALL_GRID, MANY_SEEDS, errors=4)
+    _make_hostile(make_database(str(folder / "hostile.db"), SMALL_GRID, seeds=2, errors=8))
 
 
 def begin(db: Path) -> None:
@@ -65,11 +65,11 @@ def _make_hostile(store: Store) -> None:
     writer.submit(store, spec(name=HOSTILE, description=HOSTILE))
     with store.write(quiet=True) as connection:
         for change in (
-            "UPDATE sweep SET description = :said",
-            "UPDATE sweep SET name = name || :said WHERE id = 1",
-            "UPDATE run SET state = 'failed', error = :said WHERE state = 'queued'",
+            "UPDATE sweep SET description = :hostile",
+            "UPDATE sweep SET name = name || :hostile WHERE id = 1",
+            "UPDATE run SET state = 'failed', error = :hostile WHERE state = 'queued'",
         ):
-            connection.execute(text(change), {"said": HOSTILE})
+            connection.execute(text(change), {"hostile": HOSTILE})
     failed = rows(store, "SELECT id FROM run WHERE state = 'failed'")
     put_failure(store, [run_id for (run_id,) in failed], HOSTILE)
     for sweep_id in (1, 2):

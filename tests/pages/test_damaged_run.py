@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app import open_app, said
+from tests.app import open_app, page_text
 from tests.conftest import ROOT
 from tests.databases import change
 
@@ -19,8 +19,8 @@ def test_a_page_of_a_damaged_run_has_no_traceback(
         db, "PRAGMA ignore_check_constraints = ON", "UPDATE run SET lengths = '[[1' WHERE id = 3"
     )
     app = open_app(monkeypatch, db, page)
-    assert "Traceback" not in said(app)
+    assert "Traceback" not in page_text(app)
     if app.error:
-        assert "restore a copy" in said(app)
+        assert "restore a copy" in page_text(app)
     else:
         assert app.dataframe, "all others are shown"

@@ -31,7 +31,7 @@ from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import explained as stored_causes
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import Selection
-from tests.app import open_app, rerun, said
+from tests.app import open_app, page_text, rerun
 from tests.commands import run_main
 from tests.conftest import ROOT
 from tests.databases import rows
@@ -53,7 +53,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def plain(app: AppTest) -> str:
-    return said(app).replace("\\", "")
+    return page_text(app).replace("\\", "")
 
 
 def table_with(app: AppTest, column: str) -> pd.DataFrame:
@@ -116,14 +116,14 @@ def test_numbers_are_those_of_sql(
         for run in worst
     ]
     columns = ["seed", "outcome", "first_wrong_length", "errors", "cause"]
-    told = table_with(app, "first_wrong_length")[columns].astype(object).to_numpy().tolist()
-    assert [tuple(None if pd.isna(x) else x for x in row) for row in told] == expected
+    table_rows = table_with(app, "first_wrong_length")[columns].astype(object).to_numpy().tolist()
+    assert [tuple(None if pd.isna(x) else x for x in row) for row in table_rows] == expected
     # Causes by configuration.
     counted = Counter((known[x], facts.runs[x]["config_id"]) for x in known)
-    of = Counter(x["config_id"] for x in fail)
+    failing_by_config = Counter(x["config_id"] for x in fail)
     causes = table_with(app, "example")
     assert sorted(zip(causes["cause"], causes["failing"], strict=True) if len(causes) else []) == (
-        sorted((cause, f"{n} of {of[x]}") for (cause, x), n in counted.items())
+        sorted((cause, f"{n} of {failing_by_config[x]}") for (cause, x), n in counted.items())
     )
     if known:
         ((_, most),) = Counter(known.values()).most_common(1)
@@ -145,9 +145,9 @@ def test_every_section_is_said_in_a_terminal_too(trained: Path) -> None:
     db = trained / "mended.db"
     names = [name for (name,) in rows(db, "SELECT name FROM sweep")]
     printed = run_main("report", *names, "--db", str(db)).stdout
-    told = " ".join(printed.split())
-    assert "7 fail by dilution" in told
-    assert "Of 5 seeds that fail by dilution, attention_scale=log_length mends 5." in told
+    report_text = " ".join(printed.split())
+    assert "7 fail by dilution" in report_text
+    assert "Of 5 seeds that fail by dilution, attention_scale=log_length mends 5." in report_text
 
 
 def test_causes_of_another_vocabulary_count_for_nothing_and_are_found_anew(
@@ -224,12 +224,12 @@ def test_causes_are_found_in_the_background_asked_for_models_first(
     app = open_app(monkeypatch, db, "failures")
     assert "No cause is known yet of 16 failing models." in plain(app)
     assert "being looked for" not in plain(app), "no server runs here, and so nobody does"
-    assert not background.want([1])
+    assert not background.request([1])
     monkeypatch.setattr(background, "SECONDS", 0.1)
     monkeypatch.setattr(background, "AT_ONCE", 1)
     background.start()
     try:
-        assert background.want([37])
+        assert background.request([37])
         order: list[int] = []
         until = monotonic() + 120
         while len(order) < 2 and monotonic() < until:
@@ -244,7 +244,7 @@ def test_causes_are_found_in_the_background_asked_for_models_first(
     assert "The causes of" in plain(app)
     monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
     background.start()
-    assert not background.want([1]), "what only reads finds none"
+    assert not background.request([1]), "what only reads finds none"
 
 
 # The loop from failing seeds to what a remedy mended.
@@ -279,7 +279,7 @@ def test_a_remedy_is_tried_on_the_models_page(
     assert [x.key for x in one.configs()] == [x.key for x in suggested[0].spec.configs()]
     assert list(one.model_seeds) == list(every.model_seeds) == list(range(8))
     assert {config.key for config in every.configs()} == {
-        config.key for each in suggested for config in each.spec.configs()
+        config.key for suggestion in suggested for config in suggestion.spec.configs()
     }
 
 
@@ -306,10 +306,10 @@ def test_page_and_command_tell_what_a_remedy_mended(
     assert f"attention_scale=log_length mends {mended}." in plain(app)
     first, *_ = trials(store, tried.run_ids[0], [tried.mechanism])
     assert row["p_of_remedy"] == first.record()["trained"]["p_value"]
-    asked = ("remedies", str(tried.run_ids[0]), "--db", str(db))
-    suggested = json.loads(run_main(*asked, "--json").stdout)["suggestions"]
+    arguments = ("remedies", str(tried.run_ids[0]), "--db", str(db))
+    suggested = json.loads(run_main(*arguments, "--json").stdout)["suggestions"]
     assert suggested[0]["mended"] == {"seeds": mended, "of": seeds}
-    text = run_main(*asked).stdout
+    text = run_main(*arguments).stdout
     assert f"mended dilution in {mended} of {seeds} seeds of this" in text
     assert f"{left_out} with it left out: not learned" in text
 
@@ -325,7 +325,7 @@ def test_a_model_trained_for_too_short_fails_by_that_and_longer_training_mends_i
         assert first["mechanism"] == "not learned"
         assert f"{counts['wrong_within']} of {counts['tested_within']} test" in first["tokens"]
         assert "training loss was still falling" in first["tokens"]
-        assert {each["mechanism"] for each in others} <= BESIDE_NOT_LEARNED
+        assert {cause["mechanism"] for cause in others} <= BESIDE_NOT_LEARNED
         assert found["share"].sum() == pytest.approx(1)
     (tried,) = remedies_tried(store, Selection())
     assert tried.mechanism == "not learned"
@@ -335,8 +335,8 @@ def test_a_model_trained_for_too_short_fails_by_that_and_longer_training_mends_i
     assert sum(tried.best.results.values()) == len(learned)
     assert len(tried.best.results) == 2
     assert learned, "eight epochs are enough for some seed"
-    told = run_main("remedies", "1", "--db", store.location).stdout
-    assert f"trained: {2 - len(learned)} of 2 seeds have not learned, against 2 of 2" in told
+    output = run_main("remedies", "1", "--db", store.location).stdout
+    assert f"trained: {2 - len(learned)} of 2 seeds have not learned, against 2 of 2" in output
     # It is judged by trained lengths alone, whatever becomes of longer strings.
     with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET wrong_within = 0 WHERE id > 2")
@@ -428,8 +428,8 @@ def test_the_table_knows_every_trial_that_a_models_page_knows(looked_at: Store) 
     submit(looked_at, configuration({**BLIND, "hidden_size": 4}), "0..1", "wider")
     set_done(looked_at, "id > 11")
     other = remedy_trials.trials(looked_at, 12, ["simple rule"])
-    said_of_it = {x.suggestion.field: remedy_trials.sentences(x) for x in other}
-    assert said_of_it["architecture"] == [
+    sentences_by_field = {x.suggestion.field: remedy_trials.sentences(x) for x in other}
+    assert sentences_by_field["architecture"] == [
         "not tried on this configuration",
         "elsewhere in this database it mended simple rule in 5 of 5 seeds",
     ]

@@ -34,26 +34,26 @@ def epochs(reference: str, shown: int | None = None) -> Epochs:
     return through_epochs(store, queries.find_run(store, reference), STRINGS, shown)
 
 
-def drawn(of: Epochs, number: int, part: str = "") -> Figure:
-    (found,) = (figure for figure in figures(of, [number]) if figure.part == part)
+def drawn(run_epochs: Epochs, number: int, part: str = "") -> Figure:
+    (found,) = (figure for figure in figures(run_epochs, [number]) if figure.part == part)
     return found
 
 
-def rows(of: Epochs, number: int, part: str = "", column: str = "x") -> pd.DataFrame:
+def rows(run_epochs: Epochs, number: int, part: str = "", column: str = "x") -> pd.DataFrame:
     """The data of a figure that has this column."""
-    every = [pd.DataFrame(x) for x in drawn(of, number, part).spec["datasets"].values()]
+    every = [pd.DataFrame(x) for x in drawn(run_epochs, number, part).spec["datasets"].values()]
     return next(frame for frame in reversed(every) if column in frame)
 
 
 def test_figures_show_the_states_of_the_model() -> None:
-    of = epochs(GOOD)
-    model = of.model
-    embedded = rows(of, 2).set_index("token")
+    run_epochs = epochs(GOOD)
+    model = run_epochs.model
+    embedded = rows(run_epochs, 2).set_index("token")
     assert list(embedded.index) == ["CLS", "a", "b", "c"]
     np.testing.assert_allclose(
         embedded[["x", "y"]], model.weights["embedding.weight"][[0, 2, 3, 4]]
     )
-    found = rows(of, 13, column="logit").set_index("name").loc[list(STRINGS)]
+    found = rows(run_epochs, 13, column="logit").set_index("name").loc[list(STRINGS)]
     np.testing.assert_allclose(found["logit"], model.logits(STRINGS), rtol=1e-5)
     for string in STRINGS:
         # Token by token, each as often as it occurs.
@@ -61,14 +61,14 @@ def test_figures_show_the_states_of_the_model() -> None:
         last = own["blocks.0.after_feed_forward"][0, 0].numpy()
         np.testing.assert_allclose(found.loc[string, ["x", "y"]].astype(float), last)
         for head in (0, 1):
-            weights = rows(of, 8, f"head {head}", "each")
-            each = weights[weights["string"] == string].set_index("token")["each"]
-            assert "CLS" not in each.index, "it may not be attended to"
+            weights = rows(run_epochs, 8, f"head {head}", "each")
+            token_weights = weights[weights["string"] == string].set_index("token")["each"]
+            assert "CLS" not in token_weights.index, "it may not be attended to"
             attended = own["blocks.0.attention.weights"][0, head, 0, 1:].numpy()
             expected = dict(
                 zip(map("abc".__getitem__, model.letters(string)), attended, strict=True)
             )
-            assert each.to_dict() == pytest.approx(expected, abs=1e-12)
+            assert token_weights.to_dict() == pytest.approx(expected, abs=1e-12)
     outcomes = rows(epochs(BAD), 13, column="outcome").set_index("name")["outcome"].to_dict()
     wrong = {"ab{100}c{55}": "false negative", "b{2}c{152}": "false positive"}
     assert outcomes.items() >= {**wrong, "aac": "true negative"}.items()
@@ -79,28 +79,28 @@ def test_the_axes_stand_still_from_epoch_to_epoch() -> None:
         shared = [layer["encoding"].get("x", {}) for layer in figure.spec["layer"]]
         return [x["scale"]["domain"] for x in shared if "scale" in x]
 
-    first, kept = epochs(GOOD, 0), epochs(GOOD)
+    first, best = epochs(GOOD, 0), epochs(GOOD)
     for number in (2, 9, 13):
-        assert limits(drawn(first, number)) == limits(drawn(kept, number))
-    assert not rows(first, 2)["x"].equals(rows(kept, 2)["x"])
+        assert limits(drawn(first, number)) == limits(drawn(best, number))
+    assert not rows(first, 2)["x"].equals(rows(best, 2)["x"])
 
 
 def test_the_steps_of_the_stream_sum_to_the_logit() -> None:
-    of = epochs(WIDE)
-    steps = rows(of, 16, column="adds")
+    run_epochs = epochs(WIDE)
+    steps = rows(run_epochs, 16, column="adds")
     for (_, own), logit in zip(
-        steps.groupby("string", sort=False), of.model.logits(STRINGS), strict=True
+        steps.groupby("string", sort=False), run_epochs.model.logits(STRINGS), strict=True
     ):
         assert own["adds"].iloc[:-1].sum() == pytest.approx(logit)
         assert own["end"].iloc[-1] == pytest.approx(logit)
-    attributed = [step.adds for step in of.model.states(STRINGS[-1]).steps or ()]
+    attributed = [step.adds for step in run_epochs.model.states(STRINGS[-1]).steps or ()]
     assert own["adds"].iloc[:-1].tolist() == pytest.approx(attributed)
 
 
 def test_the_initial_weights_are_epoch_0() -> None:
-    of = epochs(GOOD)
-    (initial,) = draw_initial([(of.model.problem, 5)])
-    weights = of.models[0].weights
+    run_epochs = epochs(GOOD)
+    (initial,) = draw_initial([(run_epochs.model.problem, 5)])
+    weights = run_epochs.models[0].weights
     assert weights["embedding.weight"] == pytest.approx(initial["embedding.weight"])
 
 

@@ -12,11 +12,11 @@ from seqcls.config import default_fields
 from seqcls.errors import SeqclsError
 from sweeps import api
 from sweeps.store.opening import open_reader
-from tests.app import open_app, rerun, said
+from tests.app import open_app, page_text, rerun
 from tests.commands import run_main
 from tests.conftest import ROOT
 from tests.oracles.chosen import Chosen
-from tests.oracles.compared import OF_CONFIGURATIONS
+from tests.oracles.compared import CONFIGURATION_COLUMNS
 from tests.oracles.facts import Facts, Row, by_configuration, configuration, fails, outcome
 
 DB = ROOT / "runs.db"
@@ -31,7 +31,7 @@ FILTERS = {
 
 
 def plain(app: AppTest) -> str:
-    return said(app).replace("\\", "")
+    return page_text(app).replace("\\", "")
 
 
 def picked(chosen: Chosen) -> list[Row]:
@@ -42,7 +42,8 @@ def counts(app: AppTest) -> dict[int, list[int]]:
     """What the table of configurations counts, by their ids."""
     table = app.dataframe[0].value
     return {
-        row["config_id"]: [row[x] for x in OF_CONFIGURATIONS] for row in table.to_dict("records")
+        row["config_id"]: [row[x] for x in CONFIGURATION_COLUMNS]
+        for row in table.to_dict("records")
     }
 
 
@@ -51,7 +52,7 @@ def true_counts(chosen: Chosen) -> dict[int, list[int]]:
     groups = by_configuration(chosen.scope(FACTS))
     true = {x: configuration(runs, chosen.below, chosen.learned_at) for x, runs in groups.items()}
     own = {run["config_id"] for run in picked(chosen)}
-    return {x: [row[name] for name in OF_CONFIGURATIONS] for x, row in true.items() if x in own}
+    return {x: [row[name] for name in CONFIGURATION_COLUMNS] for x, row in true.items() if x in own}
 
 
 @pytest.mark.parametrize(
@@ -82,8 +83,8 @@ def test_every_page_obeys_its_link(
 def test_commands_give_what_sql_says() -> None:
     for name, chosen in FILTERS.items():
         sweeps = [f"--sweep={x}" for x in chosen.sweeps]
-        asked = run_main("runs", "--json", *sweeps, *chosen.options, SEQCLS_DB=str(DB))
-        found = [(run["id"], run["outcome"]) for run in json.loads(asked.stdout)]
+        reply = run_main("runs", "--json", *sweeps, *chosen.options, SEQCLS_DB=str(DB))
+        found = [(run["id"], run["outcome"]) for run in json.loads(reply.stdout)]
         judged = (chosen.learned_at, chosen.below)
         assert found == [(x["run_id"], outcome(x, *judged)) for x in picked(chosen)], name
     chosen = Chosen(("lower_magnitude_initializations",), learned_at=0.85, below=0.97)
@@ -107,22 +108,22 @@ def test_files_give_what_sql_says(tmp_path: Path) -> None:
     assert len((tmp_path / "out" / "runs.csv").read_text().splitlines()) == len(own) + 1
 
 
-ASKED = {
+UNKNOWN_FILTERS = {
     "hidden_size": "999", "weight_decay": "0.5", "outcome": "sideways", "seed": "77",
     "sweep": "nope", "tag": "nowhere", "task": "nothing",
 }  # fmt: skip
-ASKED_OF = {
+UNKNOWN_FILTERS_OF_PAGE = {
     "results": {"rows": "999", "measure": "Beauty", "across": "nothing"},
     "failures": {},
 }
 """What no database has, and what no page offers."""
 
 
-@pytest.mark.parametrize("page", ASKED_OF)
+@pytest.mark.parametrize("page", UNKNOWN_FILTERS_OF_PAGE)
 def test_what_a_link_asks_for_and_nothing_offers_is_said_by_name(
     monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
-    named = {**ASKED_OF[page], **ASKED}
+    named = {**UNKNOWN_FILTERS_OF_PAGE[page], **UNKNOWN_FILTERS}
     shown = {"show": "Map"} if page == "results" else {}
     app = open_app(monkeypatch, DB, page, **shown, **named)
     warned = [warning.value.replace("\\", "") for warning in app.main.warning]

@@ -98,7 +98,7 @@ def test_units_and_gates_are_those_after_every_token(
     values = (units.states if state == "state" else units.gates[state])[-1]
     drawn = page.rows("row", "place", "value").sort_values(["place", "row"])["value"]
     assert drawn.tolist() == pytest.approx(values.ravel().tolist(), abs=1e-4)
-    assert f"The {state.replace('_', ' ')} of layer 0 has {values.shape[1]} units" in page.said
+    assert f"The {state.replace('_', ' ')} of layer 0 has {values.shape[1]} units" in page.text
 
 
 def test_strings_that_cannot_be_looked_at_are_refused_in_a_line(
@@ -108,7 +108,7 @@ def test_strings_that_cannot_be_looked_at_are_refused_in_a_line(
     assert any("unknown letter '2'" in note for note in page.notes)
     assert page.charts == []
     page = page_of(monkeypatch, inside, BLOCKS, "States", string="<01>{50}", every="true")
-    assert "up to 64 tokens" in page.said
+    assert "up to 64 tokens" in page.text
     assert sets_with(page, "prefix", "value")
 
 
@@ -130,7 +130,7 @@ def test_states_are_carried_over_from_the_string_that_is_typed(
     drawn = page.rows("state", "place", "restored")["restored"]
     assert sorted(drawn) == pytest.approx(sorted(patched.restored.ravel().tolist()), abs=1e-5)
     flips = int(patched.flips.sum())
-    assert f"{flips} of {patched.flips.size} states of" in page.said
+    assert f"{flips} of {patched.flips.size} states of" in page.text
     app.text_input(key="source").set_value("111")
     assert any("length" in note or "tokens" in note for note in shown(rerun(app)).notes)
 
@@ -140,7 +140,7 @@ def test_states_of_what_writes_are_carried_over(
     monkeypatch: pytest.MonkeyPatch, inside: Path, run: str
 ) -> None:
     page = page_of(monkeypatch, inside, run, "Patching", string=STRING, source="abda")
-    assert "teacher forced" in page.said
+    assert "teacher forced" in page.text
     cells = page.rows("state", "place", "restored")
     patched = model_of(inside, run).patch(STRING, "abda").patched
     known = patched.restored[patched.is_place]
@@ -180,7 +180,7 @@ def test_circuits_and_orders_are_those_of_the_model(monkeypatch: pytest.MonkeyPa
     assert np.array(scores).ravel() == pytest.approx(np.ravel([x.scores for x in heads]))
     direct = [x["adds"].tolist() for x in sets_with(page, "token", "adds")]
     assert np.array(direct) == pytest.approx(np.array([x.direct_logit for x in heads]))
-    assert "In any order of the letters the logit is the same" in page.said
+    assert "In any order of the letters the logit is the same" in page.text
     (orders,) = (x for x in page.tables if "shuffled" in x)
     assert orders["score"].tolist() == pytest.approx(list(model.orders("abc").logits))
 
@@ -203,7 +203,7 @@ def test_two_models_stand_beside_each_other_on_one_scale(
     assert min(ends[0]) <= min(x.min() for x in logits)
     assert max(ends[0]) >= max(x.max() for x in logits)
     page = page_of(monkeypatch, inside, WRITING, "Writing", string=STRING, beside=f"{WRITING}@0")
-    assert "epoch 0" in page.said
+    assert "epoch 0" in page.text
 
 
 def test_sections_of_two_models_are_told_apart_by_their_names() -> None:

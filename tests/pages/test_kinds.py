@@ -48,7 +48,7 @@ def parts_of(app: AppTest, tab: str) -> list[str]:
 
 def spoken(app: AppTest, string: str) -> str:
     """The sentence of the bar on a string, without the signs of code."""
-    lines = shown(app).said.replace("`", "").splitlines()
+    lines = shown(app).text.replace("`", "").splitlines()
     return next(line for line in lines if line.startswith(f"{string} "))
 
 
@@ -91,17 +91,18 @@ def test_every_section_of_a_model_has_content(
                 looked_at.add((tab, part))
 
 
-def check_section(app: AppTest, models: Models, tab: str, part: str, said: int) -> None:
+def check_section(app: AppTest, models: Models, tab: str, part: str, num_notes: int) -> None:
     """Refuses a section without content, but where it waits or says why, beyond so many notes."""
     page = shown(choose(app, tab, part))
     check_page(models, page)
     of_numbers = models.kind.overflows and tab not in ("Errors", "Why")
     # Proofs take longer, and are asked for.
-    waits = "Prove it" in [own.label for own in app.toggle]
-    is_refused = len(page.notes) > said
+    has_proof_toggle = "Prove it" in [own.label for own in app.toggle]
+    is_refused = len(page.notes) > num_notes
     # Of a string that is right there may be nothing to draw.
-    is_told = tab == "Why" and "Why " in page.said
-    assert page.has_content or page.codes or waits or of_numbers or is_refused or is_told, tab
+    is_explained = tab == "Why" and "Why " in page.text
+    has_reason = of_numbers or is_refused or is_explained
+    assert page.has_content or page.codes or has_proof_toggle or has_reason, tab
     if LONG:
         check_controls(app, models)
 
@@ -122,7 +123,7 @@ def check_answer(app: AppTest, db: Path, models: Models) -> None:
     app.query_params["string"] = string
     if models.kind.overflows:
         assert pd.isna(answer["predicted"])
-        assert f"The model has no answer to `{string}`." in shown(rerun(app)).said
+        assert f"The model has no answer to `{string}`." in shown(rerun(app)).text
         return
     sentence = spoken(rerun(app), answer["string"])
     for name, value in answer.items():
@@ -196,7 +197,7 @@ def test_of_strings_that_are_not_in_the_file_nobody_knows_what_is_right(
         page = shown(choose(app, tab, part))
         assert page.has_content or tab == "Why"
         assert not page.errors
-        assert "is not in the file" not in page.said
+        assert "is not in the file" not in page.text
 
 
 def test_whoever_asks_about_nothing_gets_nothing(db: Path, facts: Facts) -> None:
@@ -210,8 +211,8 @@ def test_whoever_asks_about_nothing_gets_nothing(db: Path, facts: Facts) -> None
         # Code from outside is asked for the targets of no string, which it cannot give here.
         if not kind.imported and kind.task["task"] != "ones_modulo":
             assert len(api.model(store, run).ask_all([]).strings) == 0, kind
-    for asked in (api.errors, api.lengths, api.by_drawn):
-        assert asked(store, []).empty
+    for query in (api.errors, api.lengths, api.by_drawn):
+        assert query(store, []).empty
     assert len(api.runs(store, state="failed")) == 4
 
 

@@ -111,11 +111,11 @@ def test_the_tab_shows_limits_from_its_link(monkeypatch: pytest.MonkeyPatch) -> 
     app = open_app(monkeypatch, ROOT / "runs.db", "model", **link)
     assert app.segmented_control(key="letters").value == "b and c", "errors hold most of them"
     page = shown(app)
-    assert "the first wrong string that was tried has n = 66." in page.said
-    assert "It is wrong on 11,426 of all 1,373,700 multisets of up to 200 letters" in page.said
-    assert "Proved for strings of every length" in page.said
+    assert "the first wrong string that was tried has n = 66." in page.text
+    assert "It is wrong on 11,426 of all 1,373,700 multisets of up to 200 letters" in page.text
+    assert "Proved for strings of every length" in page.text
     page = shown(open_app(monkeypatch, ROOT / "runs.db", "model", **link, family="a{m}b{n}"))
-    assert "the first wrong string that was tried has m = 1 and n = 66." in page.said
+    assert "the first wrong string that was tried has m = 1 and n = 66." in page.text
     page = shown(open_app(monkeypatch, ROOT / "runs.db", "model", **link, family="ab{n"))
     assert any("expected one or two" in x for x in page.errors)
 
@@ -125,11 +125,11 @@ def test_outputs_and_proofs_are_shown_where_they_are_asked_for(
 ) -> None:
     link = {"run": WRITING, "view": "Limits", "family": "a{n}b", "every_input": "true"}
     page = shown(open_app(monkeypatch, inside, "model", **link))
-    assert "Tried:" in page.said
-    assert "inputs of up to" in page.said
+    assert "Tried:" in page.text
+    assert "inputs of up to" in page.text
     assert not page.errors
     link = {"run": LSTM, "view": "Limits", "every_string": "true"}
     page = shown(open_app(monkeypatch, inside, "model", **link))
-    assert any(x in page.said for x in ("Refuted: on", "Proved: the model", "Not decided within"))
-    assert "Every string up to the greatest length" in page.said
+    assert any(x in page.text for x in ("Refuted: on", "Proved: the model", "Not decided within"))
+    assert "Every string up to the greatest length" in page.text
     assert not page.errors

@@ -58,20 +58,20 @@ def test_a_model_begins_with_what_it_came_to(
 ) -> None:
     app = model(monkeypatch, run)
     page = shown(app)
-    assert outcome in page.said
+    assert outcome in page.text
     assert page.tabs == ["Errors", "Why", "Inside", "Limits", "Automaton", "Training"]
     assert app.session_state["view"] == first
-    assert ("It has not learned the trained lengths" in page.said) == (run == "38")
-    assert ("max_num_epochs=120" in page.said) == (run == "38")
+    assert ("It has not learned the trained lengths" in page.text) == (run == "38")
+    assert ("max_num_epochs=120" in page.text) == (run == "38")
     assert not page.errors
 
 
 def test_a_model_is_judged_by_the_thresholds_of_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = shown(model(monkeypatch, "38", learned="80", view="Errors")).said
-    assert "Learned, but fails beyond: it is right on 433 of 508" in said
-    said = shown(model(monkeypatch, "38", learned="80", below="20", view="Errors")).said
-    assert "Learned and generalizes" in said
-    assert "; a model generalizes from 20% on." in said
+    text = shown(model(monkeypatch, "38", learned="80", view="Errors")).text
+    assert "Learned, but fails beyond: it is right on 433 of 508" in text
+    text = shown(model(monkeypatch, "38", learned="80", below="20", view="Errors")).text
+    assert "Learned and generalizes" in text
+    assert "; a model generalizes from 20% on." in text
 
 
 def test_the_bar_says_what_the_model_makes_of_any_string_at_any_epoch(
@@ -79,30 +79,30 @@ def test_the_bar_says_what_the_model_makes_of_any_string_at_any_epoch(
 ) -> None:
     app = model(monkeypatch, SEED_2, view="Training")
     assert app.selectbox(key="string").value == "ab{68}", "its shortest error"
-    assert "ab{68} is positive, predicted negative (logit -0.2131" in shown(app).said.replace(
+    assert "ab{68} is positive, predicted negative (logit -0.2131" in shown(app).text.replace(
         "`", ""
     )
-    said = typed(app, "string", "a{1000000}b").said.replace("`", "")
-    assert "a{1000000}b is positive, predicted negative (logit -1.059" in said
+    text = typed(app, "string", "a{1000000}b").text.replace("`", "")
+    assert "a{1000000}b is positive, predicted negative (logit -1.059" in text
     assert "".join(app.query_params["string"]) == "a{1000000}b"
     slider = app.select_slider(key="epoch")
     assert [int(x) for x in slider.options] == list(range(21))
     slider.set_value(0)
     page = shown(rerun(app))
-    assert "logit -1.059" not in page.said, "0 is before training"
+    assert "logit -1.059" not in page.text, "0 is before training"
     assert "".join(app.query_params["epoch"]) == "0"
     assert "unknown letter 'x' in 'xyz'" in typed(app, "string", "xyz").errors[0]
     # The link alone shows the same.
     again = shown(model(monkeypatch, SEED_2, string="a{1000000}b", epoch="0", view="Training"))
-    assert again.said == page.said
+    assert again.text == page.text
 
 
 def test_what_a_model_writes_stands_beside_what_is_right(
     monkeypatch: pytest.MonkeyPatch, inside: Path
 ) -> None:
     page = shown(open_app(monkeypatch, inside, "model", run=WRITING, view="Training"))
-    assert "should give" in page.said
-    assert "log probability" in page.said
+    assert "should give" in page.text
+    assert "log probability" in page.text
 
 
 # Links, and how models are found.
@@ -153,7 +153,7 @@ def test_a_link_of_nonsense_is_named_in_a_line(
 ) -> None:
     page = shown(open_app(monkeypatch, SHIPPED, "model", **{"run": SEED_2, **query}))
     assert says in page.errors[0]
-    assert ("has no model to show" in page.said) == ("run" in query)
+    assert ("has no model to show" in page.text) == ("run" in query)
 
 
 def test_a_run_without_a_model_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_run_without_a_model_says_why(monkeypatch: pytest.MonkeyPatch, tmp_pat
     page = shown(open_app(monkeypatch, light, "model", run=SEED_2))
     assert "the weights of run 5 are not stored" in page.notes[0]
     assert page.tabs == ["Errors", "Training"]
-    assert "697 of 9,984 test strings are wrong" in page.said, "what is stored is shown"
+    assert "697 of 9,984 test strings are wrong" in page.text, "what is stored is shown"
 
 
 # Errors, Automaton and Training, as sections.
@@ -200,9 +200,9 @@ def test_errors_begin_with_the_confusion_by_length() -> None:
 
 def test_a_click_on_a_wrong_string_asks_why(monkeypatch: pytest.MonkeyPatch) -> None:
     page = shown(model(monkeypatch, SEED_2, view="Errors"))
-    assert "Which test strings are wrong?" in page.said
-    assert "What does a shortcut reach?" in page.said
-    assert "decided by letter counts" in page.said
+    assert "Which test strings are wrong?" in page.text
+    assert "What does a shortcut reach?" in page.text
+    assert "decided by letter counts" in page.text
 
 
 def test_the_automaton_of_a_model_is_told_and_looked_for_inside(inside: Path) -> None:
@@ -211,8 +211,8 @@ def test_the_automaton_of_a_model_is_told_and_looked_for_inside(inside: Path) ->
     found = automaton_sections.learning(opened, learned)
     assert found.says
     made = learned.main_hypothesis
-    told = automaton_sections.hypothesis(opened, learned, made)
-    assert told.startswith(f"{made.states} state")
+    sentence = automaton_sections.hypothesis(opened, learned, made)
+    assert sentence.startswith(f"{made.states} state")
     probes = automaton_sections.inside(opened, learned)
     assert probes.table is not None
     assert probes.table["of_trained"].between(0, 1).all()
@@ -225,8 +225,8 @@ def test_losses_and_what_rounding_does_are_told(tmp_path: Path) -> None:
     assert len(found.panels) == 1
     own = [Confusion(4329, 0, 1333, 4322), Confusion(4329, 0, 0, 5655)]
     writer.record_perturbations(open_writer(db), 41, own)
-    (_, told) = training_sections.losses(open_reader(db), 41).says
-    assert "it gets 0 to 1,333 test strings wrong" in told
+    (_, sentence) = training_sections.losses(open_reader(db), 41).says
+    assert "it gets 0 to 1,333 test strings wrong" in sentence
 
 
 def test_what_a_link_asks_for_in_vain_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,10 +259,10 @@ def test_tasks_are_called_as_people_write_them() -> None:
 
 def test_the_guide_tells_all_steps_of_the_shipped_models(monkeypatch: pytest.MonkeyPatch) -> None:
     page = shown(open_app(monkeypatch, SHIPPED, "guide"))
-    steps = [f"{line[3]}." for line in page.said.splitlines() if line.startswith("## ")]
+    steps = [f"{line[3]}." for line in page.text.splitlines() if line.startswith("## ")]
     assert steps == [f"{number}." for number in range(1, len(steps) + 1)]
     assert len(page.charts) > len(steps), "steps have figures"
-    for told in (
+    for sentence in (
         "The logits are -8.2945 and 10.9587",
         "head 0 scores a higher by 3.74, so that one weighs as much as 42 of the other",
         "Of the report's 43 models 16 fail. 14 of these had learned the trained lengths",
@@ -272,7 +272,7 @@ def test_the_guide_tells_all_steps_of_the_shipped_models(monkeypatch: pytest.Mon
         "With 2 heads 6 of 8 fail, and with 16 none of 8",
         "of the 16 of seed 0, 14 can go",
     ):
-        assert told in page.said.replace("\n", " ")
+        assert sentence in page.text.replace("\n", " ")
     assert len(page.links) >= 6
     assert not page.notes
 
@@ -287,7 +287,7 @@ def test_the_guide_says_which_models_the_database_lacks(
     api.delete(open_writer(str(db)), "lower_magnitude_initializations")
     page = shown(open_app(monkeypatch, db, "guide"))
     absent = "no model of lower_magnitude_initializations is in this database"
-    assert f"Drawn smaller, at the same width, (not known: {absent})" in page.said.replace(
+    assert f"Drawn smaller, at the same width, (not known: {absent})" in page.text.replace(
         "\n", " "
     )
     assert sum("the weights of run 8 are not stored" in note for note in page.notes) == 3

@@ -18,7 +18,7 @@ from sweeps.store.opening import open_reader
 from sweeps.store.reads import queries, sweep_queries
 from sweeps.work import background_worker
 from sweeps.work.estimate import Estimate
-from tests.app import open_app, rerun, said
+from tests.app import open_app, page_text, rerun
 from tests.conftest import ROOT, SHORT
 from tests.databases import file_of, rows
 
@@ -44,7 +44,7 @@ def _untimed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def plain(app: AppTest) -> str:
     # What Markdown would draw as an arrow or a sign is kept apart by a joiner that nobody sees.
-    return said(app).replace("\\", "").replace("\N{WORD JOINER}", "")
+    return page_text(app).replace("\\", "").replace("\N{WORD JOINER}", "")
 
 
 def typed(app: AppTest, tasks: str = "", networks: str = "") -> str:
@@ -79,15 +79,15 @@ def configs(spec: dict[str, Any]) -> list[RunConfig]:
 def test_two_lists_and_nothing_else_make_a_sweep(monkeypatch: pytest.MonkeyPatch, db: Path) -> None:
     app = open_app(monkeypatch, db, "launch")
     text = typed(app, "(ab|ba)*, even pairs, a > b", "transformer rotary, lstm")
-    for told in (
+    for line in (
         "`(ab|ba)*`: regular expression over `ab`", "`even pairs`: over `01`: Strings whose last",
         "`a > b`: formula over `ab`", "`transformer rotary`: Transformer, rotary",
         "**48 models** · ",
     ):  # fmt: skip
-        assert told in text
+        assert line in text
     app.text_input(key=form.SEEDS).set_value("5")
     app.number_input(key=form.TRAINED).set_value(10)
-    assert "**30 models**" in said(rerun(app))
+    assert "**30 models**" in page_text(rerun(app))
     assert not db.exists(), "looking makes no database"
     spec = launched(app, db)
     assert spec["model_seeds"] == "0..4"
@@ -147,8 +147,8 @@ def test_an_automaton_and_strings_are_dropped_as_files(
     content = b"0 1 push\n1 0 pop\n0 0 skip\n0 1 skip\n0\n"
     app.file_uploader(key="uploaded file").set_value(("lang.att", content, "text/plain"))
     text = plain(rerun(app))
-    for told in ("4 states", "3 tokens: pop push skip", "nondeterministic", "star-free"):
-        assert told in text
+    for part in ("4 states", "3 tokens: pop push skip", "nondeterministic", "star-free"):
+        assert part in text
     assert str(app.text_area(key=form.TASKS).value).endswith(", lang.att")
     assert "`lang.att`: over `pop push skip`" in text
     assert "**72 models**" in text
@@ -177,8 +177,8 @@ def test_rows_of_settings_vary_or_hold_for_all(monkeypatch: pytest.MonkeyPatch, 
     assert "**32 models**" in typed(app, "parity, first", "transformer")
     spec = launched(app, db)
     own = configs(spec)
-    told = {(x.hidden_size, x.feed_forward_size, x.max_num_epochs) for x in own}
-    assert told == {(16, 64, 3), (64, 256, 3)}, "what a base makes of other fields follows them"
+    sizes = {(x.hidden_size, x.feed_forward_size, x.max_num_epochs) for x in own}
+    assert sizes == {(16, 64, 3), (64, 256, 3)}, "what a base makes of other fields follows them"
 
 
 SEVERAL: list[dict[str, Any]] = [
@@ -197,7 +197,7 @@ def test_a_new_sweep_starts_from_another_whose_text_can_be_edited(
     box = app.text_area(key="toml mine")
     begun = tomllib.loads(str(box.value))
     assert begun == {**stored, "name": "mine 2"}, "launched as it is called it would replace it"
-    assert "4 are there" not in said(app)
+    assert "4 are there" not in page_text(app)
     box.set_value(str(box.value).replace("hidden_size = 3", "hidden_size = 5"))
     rerun(app)
     spec = launched(app, file_of(store), "mine 2")
@@ -214,7 +214,7 @@ def test_a_shipped_specification_says_what_is_there_before_it_is_launched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = open_app(monkeypatch, ROOT / "runs.db", "launch", start="report")
-    assert "All **43 models** are trained already." in said(app)
+    assert "All **43 models** are trained already." in page_text(app)
     assert app.button("launch page").disabled
     assert app.code[0].value.count("model_seeds") == 9
 
@@ -273,7 +273,7 @@ def test_a_sweep_is_launched_once_and_trained(monkeypatch: pytest.MonkeyPatch, d
         typed(app, f"parity {short}", "transformer width=4")
         app.text_input(key=form.SEEDS).set_value("0, 1, 2")
         app.text_input(key=form.NAME).set_value("mine")
-        assert "**3 models**" in said(rerun(app))
+        assert "**3 models**" in page_text(rerun(app))
     for app in (first, second):
         app.button("launch page").click()
         rerun(app)
@@ -287,7 +287,7 @@ def test_a_sweep_is_launched_once_and_trained(monkeypatch: pytest.MonkeyPatch, d
     assert sweep_queries.runs_by_state(store, [1]) == {"done": 3}
     assert queries.run_config(store, 1).hidden_size == 4
     app = open_app(monkeypatch, db, "launch")
-    assert "· about " in said(app), "the estimate rests on what was measured"
+    assert "· about " in page_text(app), "the estimate rests on what was measured"
     app = open_app(monkeypatch, db, "sweeps", shown="mine")
     assert any("trained 3 runs" in code.value for code in app.code), "the log can be read"
 
@@ -324,7 +324,7 @@ def test_a_page_that_only_reads_offers_no_launch_and_takes_no_file(
     app = open_app(monkeypatch, file_of(store), "launch")
     assert app.button("launch page").disabled
     assert app.file_uploader(key="uploaded file").disabled
-    assert "**48 models**" in said(app)
+    assert "**48 models**" in page_text(app)
     app.text_input(key=form.SEEDS).set_value("0..9999")
     assert "a visitor of a read-only page may look" in plain(rerun(app))
     app = open_app(monkeypatch, file_of(store))
@@ -342,6 +342,6 @@ def test_a_visitors_form_of_very_many_models_is_refused_before_they_are_made(
     monkeypatch.setattr(offer, "_parse", made.append)
     app.text_input(key=form.SEEDS).set_value("9999")
     rerun(app)
-    asked = "models are asked for; a visitor of a read-only page may look"
-    assert asked in plain(app)
+    refusal = "models are asked for; a visitor of a read-only page may look"
+    assert refusal in plain(app)
     assert made == []

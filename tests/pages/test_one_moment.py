@@ -21,7 +21,7 @@ from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import Selection
-from tests.app import open_app, rerun, said
+from tests.app import open_app, page_text, rerun
 from tests.conftest import ROOT
 from tests.databases import rows, spec
 from tests.pages.shown import Shown, shown
@@ -31,7 +31,7 @@ SHIPPED = ROOT / "runs.db"
 
 
 @pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+def empty_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     """The database that pages show, which holds nothing."""
     path = copy_of("made", "made.db", tmp_path)
     monkeypatch.setenv("SEQCLS_DB", str(path))
@@ -70,8 +70,8 @@ def test_a_page_that_is_drawn_while_results_change_agrees_with_itself(
     found = drawn_while(monkeypatch, store, change)
     assert sum(changed) > 1, "results are stored between the questions of a page"
     learned, judged, generalize = found.tables[0][["learned", "judged", "generalize"]].sum()
-    told = f"{learned} of {judged} models learned; of these {generalize} generalize."
-    assert told in found.said
+    sentence = f"{learned} of {judged} models learned; of these {generalize} generalize."
+    assert sentence in found.text
     lines = pd.concat([frame for chart in found.charts for frame in chart if "outcome" in frame])
     came_to = lines.groupby("run")["outcome"].first()
     assert came_to.eq("generalizes").sum() == generalize, "the pictures are of that moment, too"
@@ -89,9 +89,9 @@ def test_a_page_that_is_drawn_while_a_sweep_is_deleted_is_of_the_moment_before(
     before = drawn_while(monkeypatch, store, delete)
     assert deleted[0] > 0
     assert not before.errors
-    assert "41 of 43 models learned" in before.said
+    assert "41 of 43 models learned" in before.text
     after = shown(open_app(monkeypatch, store.location))
-    assert f"of {43 - deleted[0]} models learned" in after.said
+    assert f"of {43 - deleted[0]} models learned" in after.text
 
 
 def shipped(folder: Path) -> Store:
@@ -104,20 +104,20 @@ def shipped(folder: Path) -> Store:
 
 def drawn_while(monkeypatch: pytest.MonkeyPatch, store: Store, change: Callable[[], None]) -> Shown:
     """The page Results, during whose questions somebody else writes."""
-    asked = data.read_settings
+    original = data.read_settings
 
     def ask(config_ids: tuple[int, ...]) -> pd.DataFrame:
         change()
-        return asked(config_ids)
+        return original(config_ids)
 
     monkeypatch.setattr(data, "read_settings", ask)
     try:
         return shown(open_app(monkeypatch, store.location))
     finally:
-        monkeypatch.setattr(data, "read_settings", asked)
+        monkeypatch.setattr(data, "read_settings", original)
 
 
-def test_a_change_makes_an_answer_old_but_not_within_a_page(asked: Store) -> None:
+def test_a_change_makes_an_answer_old_but_not_within_a_page(empty_store: Store) -> None:
     def sweeps_seen(store: Store) -> int:
         with store.read() as connection:
             return int(connection.exec_driver_sql("SELECT count(*) FROM sweep").scalar() or 0)
@@ -127,24 +127,24 @@ def test_a_change_makes_an_answer_old_but_not_within_a_page(asked: Store) -> Non
     for number in range(100):
         others(number)
     assert remembered() == 0
-    writer.submit(asked, spec())
+    writer.submit(empty_store, spec())
     assert remembered() == 1
     with data.at_one_moment():
         assert remembered() == 1
-        writer.submit(asked, spec(name="t"))
+        writer.submit(empty_store, spec(name="t"))
         assert remembered() == 1, "the page is of one state"
     assert remembered() == 2
 
 
 def test_a_change_is_seen_by_every_session_at_once(
-    monkeypatch: pytest.MonkeyPatch, asked: Store
+    monkeypatch: pytest.MonkeyPatch, empty_store: Store
 ) -> None:
-    assert asked.path is not None
-    writer.submit(asked, spec())
-    sessions = [open_app(monkeypatch, asked.path) for _ in range(2)]
-    assert all("0 of 3 models" in said(own) for own in sessions)
-    writer.submit(asked, spec(name="more", model_seeds=[7, 8]))
-    assert all("0 of 2 models" in said(rerun(own)) for own in sessions)
+    assert empty_store.path is not None
+    writer.submit(empty_store, spec())
+    sessions = [open_app(monkeypatch, empty_store.path) for _ in range(2)]
+    assert all("0 of 3 models" in page_text(own) for own in sessions)
+    writer.submit(empty_store, spec(name="more", model_seeds=[7, 8]))
+    assert all("0 of 2 models" in page_text(rerun(own)) for own in sessions)
 
 
 @pytest.mark.parametrize("replaced", [False, True])
@@ -171,7 +171,7 @@ def test_two_databases_of_the_same_revision_are_not_taken_for_one_another(
         assert [(counted,)] == true
 
 
-@pytest.mark.usefixtures("asked")
+@pytest.mark.usefixtures("empty_store")
 def test_an_error_is_not_remembered() -> None:
     problems, calls = [StoreError("busy")], list[int]()
 

@@ -8,7 +8,7 @@ from sweeps.results import Outcome, OutcomeCounts, describe_counts
 
 
 def test_a_clause_says_both_shares() -> None:
-    said = {
+    clauses = {
         (5, 5, 3, 3, 2): "3 of 5 models learned; of these 2 generalize",
         (2, 1, 1, 1, 0): "1 of 1 model learned; it does not generalize",
         (5, 5, 3, 3, 1): "3 of 5 models learned; of these 1 generalizes",
@@ -21,7 +21,7 @@ def test_a_clause_says_both_shares() -> None:
         (0, 0, 0, 0, 0): "no model is tested",
         (9, 7, 5, 3, 2): "5 of 7 models learned; 2 of the 3 that are tested beyond generalize",
     }
-    assert {counts: describe_counts(OutcomeCounts(*counts)) for counts in said} == said
+    assert {counts: describe_counts(OutcomeCounts(*counts)) for counts in clauses} == clauses
 
 
 def row(outcome: str, within: int = 0, beyond: int = 0, **more: object) -> dict[str, object]:
@@ -32,7 +32,7 @@ def row(outcome: str, within: int = 0, beyond: int = 0, **more: object) -> dict[
 
 
 LEARNED, FAILS, NOT = "Learned and generalizes: ", "Learned, but fails beyond: ", "Not learned: "
-TOLD: list[tuple[dict[str, object], dict[str, Any], str, str]] = [
+DESCRIBED_MODELS: list[tuple[dict[str, object], dict[str, Any], str, str]] = [
     (row(Outcome.GENERALIZES), {}, LEARNED, "all 500; all 200"),
     (row(Outcome.GENERALIZES, 1, 10, first_wrong_length=4), {"below": 0.9}, LEARNED,
      "190 of 200; 95%; 90%; length 4"),
@@ -53,7 +53,7 @@ TOLD: list[tuple[dict[str, object], dict[str, Any], str, str]] = [
 
 def test_of_a_model_it_is_said_what_it_came_to_and_at_which_length_it_is_wrong_first() -> None:
     """What it came to, by its numbers: at trained lengths, beyond, and the first wrong length."""
-    for found, named, start, parts in TOLD:
-        said = describe_model(found, range(1, 21), **named)
-        assert said.startswith(start), said
-        assert all(part in said for part in parts.split("; ")), said
+    for found, named, start, parts in DESCRIBED_MODELS:
+        sentence = describe_model(found, range(1, 21), **named)
+        assert sentence.startswith(start), sentence
+        assert all(part in sentence for part in parts.split("; ")), sentence

@@ -13,22 +13,22 @@ from dashboard.model import errors_sections
 from sweeps.api import errors, export, lengths, report
 from sweeps.store.opening import open_reader
 from tests.app import open_app
-from tests.inside import ALL_PLACES, SOME_PLACES, WRITING
+from tests.inside import ALL_POSITIONS, SOME_POSITIONS, WRITING
 from tests.oracles.facts import Facts
 from tests.pages.shown import shown
-from tests.shown import kept_in
+from tests.shown import page_data
 
 COPYING = "copying"
 
 
 @pytest.fixture(scope="module")
-def told(inside: Path) -> Facts:
+def facts(inside: Path) -> Facts:
     """What SQL says of these models."""
     return Facts(inside)
 
 
-def stored(told: Facts, query: str, *given: Any) -> Iterator[Any]:
-    return (tuple(row.values()) for row in told.ask(query, *given))
+def stored(facts: Facts, query: str, *given: Any) -> Iterator[Any]:
+    return (tuple(row.values()) for row in facts.ask(query, *given))
 
 
 def doubled(string: str) -> str:
@@ -36,7 +36,7 @@ def doubled(string: str) -> str:
     return re.sub(r"(\w)\{2\}", r"\1\1", string)
 
 
-def test_wrong_outputs_stand_beside_their_targets(inside: Path, told: Facts) -> None:
+def test_wrong_outputs_stand_beside_their_targets(inside: Path, facts: Facts) -> None:
     store = open_reader(str(inside))
     found = errors_sections.strings(store, int(WRITING))
     assert found is not None
@@ -44,7 +44,7 @@ def test_wrong_outputs_stand_beside_their_targets(inside: Path, told: Facts) -> 
     query = "SELECT string, output, error_kind, first_wrong FROM wrong_output WHERE run_id = ?"
     known = {
         (doubled(string), doubled(output), *others)
-        for string, output, *others in stored(told, query, int(WRITING))
+        for string, output, *others in stored(facts, query, int(WRITING))
     }
     rows = found.table[["string", "model_output", "kind", "first_wrong"]]
     assert set(rows.itertuples(index=False, name=None)) == known
@@ -60,55 +60,55 @@ def test_wrong_outputs_stand_beside_their_targets(inside: Path, told: Facts) -> 
         counted.table.to_dict("records"), ((1, 4), (5, 99), (0, 99)), strict=True
     ):
         for kind in {kind for *_, kind, _ in known}:
-            ((times,),) = stored(told, by_kind, int(WRITING), kind, low, high)
+            ((times,),) = stored(facts, by_kind, int(WRITING), kind, low, high)
             assert row[kind] == (times or 0)
 
 
 def test_exact_match_is_drawn_by_length(
-    monkeypatch: pytest.MonkeyPatch, inside: Path, told: Facts
+    monkeypatch: pytest.MonkeyPatch, inside: Path, facts: Facts
 ) -> None:
     page = shown(open_app(monkeypatch, inside, sweep=COPYING))
     drawn = pd.concat([frame for chart in page.charts for frame in chart if "right" in frame])
     own = drawn[drawn["run"] == int(WRITING)].set_index("lengths")["right"]
     sql = "SELECT length, 1.0 * (tested - wrong) / tested FROM length_score WHERE run_id = ?"
-    true = {str(length): share for length, share in stored(told, sql, int(WRITING))}
+    true = {str(length): share for length, share in stored(facts, sql, int(WRITING))}
     assert own.to_dict() == pytest.approx(true)
 
 
 def test_a_string_that_was_never_tested_is_neither_right_nor_wrong(
-    inside: Path, told: Facts, tmp_path: Path
+    inside: Path, facts: Facts, tmp_path: Path
 ) -> None:
     store = open_reader(str(inside))
-    tested = int(lengths(store, [SOME_PLACES])["tested"].sum())
-    of_set = told.test_set_of(told.runs[int(SOME_PLACES)]["config_id"])
+    tested = int(lengths(store, [SOME_POSITIONS])["tested"].sum())
+    of_set = facts.test_set_of(facts.runs[int(SOME_POSITIONS)]["config_id"])
     sql = "SELECT string, occurrences FROM test_string WHERE test_set_id = ?"
-    times = dict(stored(told, sql, of_set))
+    times = dict(stored(facts, sql, of_set))
     assert 0 < tested < sum(times.values()), "of some lengths not all strings were tested"
     (path,) = export(store, tmp_path / "out", "jsonl")
     answers = [json.loads(line) for line in path.read_text().splitlines()]
-    for run, of in ((SOME_PLACES, tested), (ALL_PLACES, sum(times.values()))):
+    for run, num_tested in ((SOME_POSITIONS, tested), (ALL_POSITIONS, sum(times.values()))):
         own = [row for row in answers if row["run"] == int(run)]
-        assert sum(times[row["input"]] for row in own) == of
+        assert sum(times[row["input"]] for row in own) == num_tested
         wrong = {row["input"] for row in own if not row["correct"]}
         assert wrong == set(errors(store, [run])["string"])
-    said = " ".join(errors_sections.counts(store, int(SOME_PLACES)).says)
-    assert f"of {tested} test inputs" in said
-    assert f"{sum(times.values()) - tested} more were not tested" in said
+    sentences = " ".join(errors_sections.counts(store, int(SOME_POSITIONS)).says)
+    assert f"of {tested} test inputs" in sentences
+    assert f"{sum(times.values()) - tested} more were not tested" in sentences
 
 
 def test_a_report_has_every_wrong_output_beside_its_target(
-    inside: Path, told: Facts, undrawn: None
+    inside: Path, facts: Facts, undrawn: None
 ) -> None:
     del undrawn
     page = report(open_reader(str(inside)), COPYING, "any")
-    listed = {name: table for name, table in kept_in(page).items() if "-strings" in name}
+    listed = {name: table for name, table in page_data(page).items() if "-strings" in name}
     assert {f"run-{run}-strings" for run in (WRITING, "1")} <= set(listed)
     for name, table in listed.items():
         if "Target" not in table["columns"]:
             continue
         query = "SELECT target, output FROM wrong_output WHERE run_id = ?"
-        known = stored(told, query, int(name.split("-")[1]))
-        places = [table["columns"].index(column) for column in ("Target", "Output")]
-        given = [tuple(row[place] for place in places) for row in table["rows"]]
+        known = stored(facts, query, int(name.split("-")[1]))
+        numbers = [table["columns"].index(column) for column in ("Target", "Output")]
+        given = [tuple(row[number] for number in numbers) for row in table["rows"]]
         assert sorted(given) == sorted((doubled(a), doubled(b)) for a, b in known)
     assert all(f"<summary>{name} <small>" in page for name in (COPYING, "any"))

@@ -85,9 +85,9 @@ def test_the_decoders_states_and_parts_are_told(
     for name, part in ((READS, "decoder block 1, cross-attention head 0"), (RECURRENT, "unit 0")):
         query = {"run": runs[name], "view": "Inside", "string": "12/1"}
         page = shown(open_app(monkeypatch, db, "model", **query, part="Writing"))
-        assert "Orange is where the model looks" in page.said
+        assert "Orange is where the model looks" in page.text
         page = shown(open_app(monkeypatch, db, "model", **query, part="States"))
-        assert "The state of decoder" in page.said
+        assert "The state of decoder" in page.text
         page = shown(open_app(monkeypatch, db, "model", **query, part="Ablation"))
         assert any(part in frame.to_string() for frame in page.tables)
         page = shown(open_app(monkeypatch, db, "model", **query, part="Patching", source="12/2"))

@@ -125,7 +125,7 @@ CONTROLS = {
 
 def test_every_button_of_every_page_either_reads_or_asks_whether_it_may_write() -> None:
     """A new one must say which it is."""
-    asked, unknown = 0, []
+    num_guarded, unknown = 0, []
     for path in (ROOT / "dashboard").rglob("*.py"):
         for call in ast.walk(ast.parse(path.read_text())):
             if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
@@ -136,11 +136,11 @@ def test_every_button_of_every_page_either_reads_or_asks_whether_it_may_write() 
             # A button of `actions` is drawn by one that asks.
             asks = ast.unparse(call.func) == "actions.button"
             if asks or any(text.startswith("control(") for text in spread):
-                asked += 1
+                num_guarded += 1
             elif not all(map(reads, labels_of(call.args[0]))):
                 unknown.append(f"{path.name}:{call.lineno}")
     assert unknown == []
-    assert asked > 8
+    assert num_guarded > 8
 
 
 def test_a_file_in_write_ahead_mode_is_read_without_files_beside_it(
@@ -190,16 +190,18 @@ def test_postgresql_refuses_writes_too(postgres_url: str, monkeypatch: pytest.Mo
 
 def test_only_what_cannot_write_listens_beyond_this_machine() -> None:
     for host in ("0.0.0.0", "::"):
-        said = refused("dashboard", "--host", host, "--port", "8599", "--db", str(ROOT / "runs.db"))
-        assert f"--host {host}: others could launch" in said
-        assert "--read-only" in said
+        message = refused(
+            "dashboard", "--host", host, "--port", "8599", "--db", str(ROOT / "runs.db")
+        )
+        assert f"--host {host}: others could launch" in message
+        assert "--read-only" in message
 
 
 def test_a_server_started_by_streamlit_itself_refuses_likewise() -> None:
     app = str(ROOT / "dashboard" / "app.py")
     command = [sys.executable, "-m", "streamlit", "run", app, "--server.address=0.0.0.0"]
-    said = subprocess.run(
+    ended = subprocess.run(
         [*command, "--server.port=0"], capture_output=True, text=True, timeout=300, check=False
     )
-    assert said.returncode == 2
-    assert "set SEQCLS_READ_ONLY=1" in said.stderr
+    assert ended.returncode == 2
+    assert "set SEQCLS_READ_ONLY=1" in ended.stderr

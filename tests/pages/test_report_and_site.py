@@ -16,12 +16,12 @@ from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries
-from tests.app import open_app, said
+from tests.app import open_app, page_text
 from tests.commands import refused, run_main
 from tests.conftest import ROOT
 from tests.databases import put_failure, put_finding, rows
 from tests.oracles.facts import Facts
-from tests.shown import kept_in
+from tests.shown import page_data
 
 SHIPPED = str(ROOT / "runs.db")
 MARKUP = "<img src=x onerror=alert(1)></script><!--"
@@ -31,8 +31,8 @@ TWO = ("all_initializations", "increased_num_attention_heads")
 def written(folder: Path, db: str, *sweeps: str) -> str:
     """The report of sweeps, as the command writes it."""
     out = folder / "report.html"
-    said = run_main("report", *sweeps, "--db", db, "-o", str(out))
-    assert said.returncode == 0, said
+    result = run_main("report", *sweeps, "--db", db, "-o", str(out))
+    assert result.returncode == 0, result
     return out.read_text(encoding="utf-8")
 
 
@@ -58,7 +58,7 @@ def test_it_says_what_the_command_without_a_file_and_the_page_say(
     assert f"{headline}{len(right)} generalize" in two
     printed = run_main("report", *TWO, "--db", SHIPPED)
     assert f"{headline}{len(right)} generalize" in " ".join(printed.stdout.split())
-    page = said(open_app(monkeypatch, SHIPPED, sweep=list(TWO)))
+    page = page_text(open_app(monkeypatch, SHIPPED, sweep=list(TWO)))
     assert f"{headline}{len(right)} generalize" in page.replace("\\", "")
     records = json.loads(run_main("report", *TWO, "--json", "--db", SHIPPED).stdout)
     (table,) = [x["table"] for x in records if x["table"] and "learned_of" in x["table"][0]]
@@ -68,7 +68,7 @@ def test_it_says_what_the_command_without_a_file_and_the_page_say(
 
 
 def test_every_misclassified_string_of_every_failing_seed_is_in_it(two: str) -> None:
-    facts, shown = Facts(SHIPPED), kept_in(two)
+    facts, shown = Facts(SHIPPED), page_data(two)
     ids = {int(x) for x in re.findall(r'<details id="run-(\d+)"', two)}
     assert ids == {3, 4, 5, 6, 7, 9, 10}
     assert {name for name in shown if name.endswith("-strings")} == {
@@ -99,8 +99,10 @@ def test_it_may_ask_nothing_of_the_network(two: str) -> None:
     assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
     assert rules["img-src"] == "data:"
     assert re.fullmatch(r"'sha256-[\w+/]+='", rules["script-src"]), "its own program"
-    asked = re.findall(r"""\b(?:src|href|url)\s*[=(]\s*["']?([^"')\s>]+)""", without_programs(two))
-    assert not [address for address in asked if not address.startswith("#")]
+    addresses = re.findall(
+        r"""\b(?:src|href|url)\s*[=(]\s*["']?([^"')\s>]+)""", without_programs(two)
+    )
+    assert not [address for address in addresses if not address.startswith("#")]
 
 
 def test_stored_causes_stand_in_it_and_none_is_stored_by_it(
@@ -111,11 +113,11 @@ def test_stored_causes_stand_in_it_and_none_is_stored_by_it(
     before = Path(db).read_bytes()
     monkeypatch.setattr(strings, "MOST_STRINGS", 100)
     monkeypatch.setattr(strings, "MOST_OF_ALL", 250)
-    told = written(tmp_path, db, "all_initializations", "default_embeddings_initialization")
+    page = written(tmp_path, db, "all_initializations", "default_embeddings_initialization")
     assert Path(db).read_bytes() == before
-    assert re.search(r"Of \d+ failing models .*dilut", unescape(told))
+    assert re.search(r"Of \d+ failing models .*dilut", unescape(page))
     # Of very many strings the shortest are in it, and the others counted.
-    found = {name: value for name, value in kept_in(told).items() if name.endswith("-strings")}
+    found = {name: value for name, value in page_data(page).items() if name.endswith("-strings")}
     assert sum(len(own["rows"]) for own in found.values()) == 250
     facts = Facts(SHIPPED)
     for name, own in found.items():
@@ -166,9 +168,9 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The files of the site of two of the shipped sweeps, by their names."""
     folder = tmp_path_factory.mktemp("site") / "public"
     sweeps = [f"--sweep={name}" for name in TWO]
-    said = run_main("site", str(folder), *sweeps, "--db", SHIPPED)
-    assert said.returncode == 0, said
-    assert "2 sweeps and index.html" in said.stdout
+    result = run_main("site", str(folder), *sweeps, "--db", SHIPPED)
+    assert result.returncode == 0, result
+    assert "2 sweeps and index.html" in result.stdout
     return {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir()}
 
 

@@ -25,7 +25,7 @@ from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import Selection
-from tests.app import open_app, rerun, said
+from tests.app import open_app, page_text, rerun
 from tests.conftest import ROOT
 from tests.databases import new_database
 from tests.oracles.chosen import Chosen
@@ -49,7 +49,7 @@ THRESHOLDS = ((0.99, 1.0), (0.85, 0.97))
 
 
 def plain(app: AppTest) -> str:
-    return said(app).replace("\\", "")
+    return page_text(app).replace("\\", "")
 
 
 def shown(app: AppTest) -> pd.DataFrame:
@@ -127,9 +127,11 @@ def test_every_number_of_the_table_is_that_of_sql(shipped: str) -> None:
                 assert (None if pd.isna(row[name]) else row[name]) == value, (chosen, name)
             assert row["learned_of"] == f"{true['learned']} of {true['judged']}"
             if true["judged_beyond"]:
-                few, of = true["generalize"], true["judged_beyond"]
-                ends = stats.binomtest(few, of).proportion_ci(method="wilson")
-                assert row["generalize_of"].startswith(f"{few} of {of} ({ends.low:.0%} to ")
+                generalizing, judged_seeds = true["generalize"], true["judged_beyond"]
+                ends = stats.binomtest(generalizing, judged_seeds).proportion_ci(method="wilson")
+                assert row["generalize_of"].startswith(
+                    f"{generalizing} of {judged_seeds} ({ends.low:.0%} to "
+                )
                 shares = (row["generalize_low"], row["generalize_high"])
                 assert shares == pytest.approx((ends.low, ends.high))
         # Those first of whose judged seeds the greatest share generalizes.
@@ -171,8 +173,10 @@ def test_differences_from_the_baseline_are_those_of_the_exact_tests(shipped: str
                 least = max(least, min(1.0, p_values[other] * (len(p_values) - rank)))
                 assert found.loc[other, "p_holm"] == pytest.approx(least)
                 corrected.append(least)
-            told = f"{sum(p <= 0.05 for p in corrected) or 'none'} of {len(corrected)} in the share"
-            assert told in next(x for x in section.says if x.startswith("Against"))
+            sentence = (
+                f"{sum(p <= 0.05 for p in corrected) or 'none'} of {len(corrected)} in the share"
+            )
+            assert sentence in next(x for x in section.says if x.startswith("Against"))
     # The third by the same function that the command calls.
     found = baselines.differences(store, Selection(), BASE, [WIDE])
     answer = compare(store, "increased_dimensionality", "all_initializations").questions["beyond"]
@@ -187,7 +191,9 @@ def test_lines_and_cells_are_those_of_sql(shipped: str) -> None:
     assert "Right by length" in section.caption
     drawn = 0
     for panel in section.panels:
-        rows = [row for of in panel.spec["datasets"].values() for row in of if "seed" in row]
+        rows = [
+            row for dataset in panel.spec["datasets"].values() for row in dataset if "seed" in row
+        ]
         for row in rows:
             first, last = map(int, row["lengths"].split(" to "))
             counts = facts.between(row["run"], first, last)
@@ -245,7 +251,7 @@ def test_the_answer_stands_first_and_the_link_has_the_rest(monkeypatch: pytest.M
     app = open_app(monkeypatch, SHIPPED, sweep="increased_dimensionality")
     assert not [box for box in app.selectbox if box.key == "baseline"]
     app = open_app(monkeypatch, SHIPPED, outcome="not known")
-    assert "No trained model matches the filters" in said(app)
+    assert "No trained model matches the filters" in page_text(app)
 
 
 def test_two_selected_rows_are_compared_as_the_command_does(
@@ -288,10 +294,10 @@ def test_a_map_and_what_matters_are_pictures_of_the_page(monkeypatch: pytest.Mon
     assert "Some cells hold models that differ in other settings." in plain(app)
     assert "worst accuracy on longer strings of those that learned" in plain(app)
     app = open_app(monkeypatch, SHIPPED, show="Settings")
-    assert "chosen from these same models" in said(app)
+    assert "chosen from these same models" in page_text(app)
     assert "moves the share of these that generalizes most" in plain(app)
     app = open_app(monkeypatch, SHIPPED, show="Map", sweep="all_initializations")
-    assert "A map needs two settings" in said(app)
+    assert "A map needs two settings" in page_text(app)
 
 
 def test_rows_are_summed_up_by_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -416,8 +422,8 @@ def test_a_section_is_a_text_a_figure_and_a_record() -> None:
     assert table.record()["table"][0]["generalize"] == 8
     lengths = sections.by_length(store, Selection(), [2, 5])
     drawn = figure(lengths, "contains all, by length: all sweeps").decode()
-    for told in ("contains all, by length", "fails beyond", "7 of 8 learned"):
-        assert told in drawn.replace("&nbsp;", " ") or told == "7 of 8 learned"
+    for part in ("contains all, by length", "fails beyond", "7 of 8 learned"):
+        assert part in drawn.replace("&nbsp;", " ") or part == "7 of 8 learned"
     for section in (
         sections.heat_map(store, Selection(), [2, 5, 6], "hidden_size", "num_attention_heads"),
         sections.settings(store, Selection(), range(1, 8), "learned"),

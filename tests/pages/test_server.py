@@ -26,7 +26,7 @@ from benchmarks.served import Server, running
 from benchmarks.visitors import visitor
 from sweeps.serve import NAMES_VARIABLE, answers_to
 from sweeps.store.opening import open_writer
-from tests.app import PAGES, markdown_of, open_app, said
+from tests.app import PAGES, markdown_of, open_app, page_text
 from tests.commands import refused
 from tests.conftest import ROOT
 
@@ -212,8 +212,8 @@ REFUSED = {
 @pytest.mark.parametrize("option", REFUSED)
 def test_names_and_paths_that_lead_nowhere_are_refused(option: str) -> None:
     for value in REFUSED[option]:
-        told = refused("dashboard", option, value, "--db", str(ROOT / "runs.db"))
-        assert f"{option} {value}: expected " in told
+        message = refused("dashboard", option, value, "--db", str(ROOT / "runs.db"))
+        assert f"{option} {value}: expected " in message
 
 
 BREAKS = """
@@ -273,9 +273,9 @@ def test_it_runs_from_the_repository_where_it_is_not_installed(cloud: Server) ->
 def test_the_community_cloud_is_given_what_the_project_asks_for_at_tested_versions() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     pinned = _versions((ROOT / "constraints.txt").read_text())
-    asked = {_name(line) for line in project["dependencies"]}
+    required = {_name(line) for line in project["dependencies"]}
     given = _versions((ROOT / "dashboard" / "requirements.txt").read_text())
-    assert given == {name: pinned[name] for name in asked}
+    assert given == {name: pinned[name] for name in required}
 
 
 def _name(line: str) -> str:
@@ -318,7 +318,7 @@ def test_what_is_wrong_with_the_database_is_said_without_folders_and_passwords(
     monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
     for page in ("results", "model"):
         app = open_app(monkeypatch, f"postgresql://reader:{PASSWORD}@127.0.0.1:1/results", page)
-        texts = [said(app), *markdown_of(app)]
+        texts = [page_text(app), *markdown_of(app)]
         assert any("127.0.0.1" in text for text in texts) or app.error
         assert [text for text in texts if PASSWORD in text] == []
 

@@ -26,7 +26,7 @@ from sweeps.store.reads import sweep_queries
 from sweeps.store.reads.workers import queued_runs
 from sweeps.store.verification import verify
 from sweeps.work import background_worker
-from tests.app import open_app, rerun, said
+from tests.app import open_app, page_text, rerun
 from tests.conftest import ROOT, SHORT
 from tests.databases import file_of, put_failure, rows
 from tests.oracles.facts import Facts, outcome
@@ -57,7 +57,7 @@ def sweep_of(store: Store, name: str) -> int:
 
 
 def plain(app: AppTest) -> str:
-    return said(app).replace("\\", "").replace("\N{WORD JOINER}", "")
+    return page_text(app).replace("\\", "").replace("\N{WORD JOINER}", "")
 
 
 def press(app: AppTest, key: str) -> AppTest:
@@ -276,8 +276,8 @@ def test_losses_of_models_in_training_grow_though_no_revision_tells_of_it(
     # Of a long training few epochs are drawn.
     claim = writer.claim(store, worker_id, group)
     assert claim is not None
-    told = [EpochLosses(0, epoch, 4.0, 2.0) for epoch in range(1, 1002)]
-    writer.record_losses(store, [(claim, told)])
+    epoch_losses = [EpochLosses(0, epoch, 4.0, 2.0) for epoch in range(1, 1002)]
+    writer.record_losses(store, [(claim, epoch_losses)])
     every = watching.losses(store, sweep_id, 8, 32)
     epochs = every.loc[every["state"] != "finished", "epoch"].tolist()
     assert epochs == [*range(1, 1001, 6), 1001]
@@ -316,15 +316,15 @@ def test_a_sweep_that_nobody_trains_is_said_to_wait_and_is_stopped_and_resumed(
 
 
 def test_a_worker_that_compiles_is_said_to(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
-    said_first = "compiling for this machine (lanes), once: about a minute"
-    told = f"import time; print({said_first!r}, flush=True); time.sleep(600)"
-    monkeypatch.setattr(background_worker, "python", lambda *_: [sys.executable, "-c", told])
+    first_line = "compiling for this machine (lanes), once: about a minute"
+    program = f"import time; print({first_line!r}, flush=True); time.sleep(600)"
+    monkeypatch.setattr(background_worker, "python", lambda *_: [sys.executable, "-c", program])
     before = len(background_worker._started)
     background_worker.start_worker(store, {writer.submit(store, parse_spec(OWN)): "mine"})
     try:
-        wait(lambda: said_first in (watching.read_log(store, 1) or ""))
+        wait(lambda: first_line in (watching.read_log(store, 1) or ""))
         app = open_app(monkeypatch, file_of(store), "sweeps")
-        assert f"0 of 3 models · {said_first}" in lines(app)[0]
+        assert f"0 of 3 models · {first_line}" in lines(app)[0]
         assert list(app.dataframe[0].value) == ["sweep", "result", "models", "submitted"]
     finally:
         for process in list(background_worker._started)[before:]:

@@ -12,7 +12,7 @@ from seqcls.errors import StoreError
 from sweeps.store import database, writer
 from sweeps.store.database import Store, limit_reads
 from sweeps.store.opening import open_writer
-from tests.app import open_app, said
+from tests.app import open_app, page_text
 from tests.databases import spec
 
 ADVICE = "choose one sweep, or fewer model seeds or settings, in the filters of the sidebar"
@@ -35,7 +35,7 @@ def test_a_question_to_a_file_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
     # The clock is looked at once in a hundred thousand steps, more than these few rows take.
     monkeypatch.setattr(database, "STEPS", 1)
     monkeypatch.setattr(data, "PAGE_SECONDS", 0.0)
-    shown = said(open_app(monkeypatch, path))
+    shown = page_text(open_app(monkeypatch, path))
     assert "a page's question took too long, and was ended" in shown
     assert ADVICE in shown
 
@@ -55,7 +55,7 @@ def test_a_question_to_a_server_is_ended(
     # The page opens; then its table of runs is held by somebody, for as long as they please.
     monkeypatch.setattr(data, "PAGE_SECONDS", 0.2)
     with held(postgres_url, "run"):
-        shown = said(open_app(monkeypatch, postgres_url))
+        shown = page_text(open_app(monkeypatch, postgres_url))
     assert "a page's question took too long, and was ended" in shown
     assert ADVICE in shown
 

@@ -5,7 +5,7 @@ from math import comb
 import pytest
 
 from seqcls.strings.tokenizer import Tokenizer
-from tests.app import open_app, said
+from tests.app import open_app, page_text
 from tests.conftest import ROOT
 from tests.databases import rows
 from tests.oracles.facts import Facts
@@ -23,13 +23,13 @@ def test_two_models_are_compared_string_by_string(
         monkeypatch, SHIPPED, "model", run=str(first), beside=str(second), view="Errors"
     )
     ((tested,),) = rows(SHIPPED, "SELECT count(*) FROM test_string WHERE test_set_id = 1")
-    told = said(page).replace("\\", "")
+    text = page_text(page).replace("\\", "")
     both = f"{len(a & b):,} {'is' if len(a & b) == 1 else 'are'} wrong in both models"
-    assert f"Of {tested:,} test strings, {both}, {len(a - b):,} only in model {first}" in told
-    assert f"{len(b - a):,} only in model {second}" in told
+    assert f"Of {tested:,} test strings, {both}, {len(a - b):,} only in model {first}" in text
+    assert f"{len(b - a):,} only in model {second}" in text
     n, least = len(a ^ b), min(len(a - b), len(b - a))
     p = min(1.0, 2 * sum(comb(n, x) for x in range(least + 1)) / 2**n) if n else 1.0
-    assert f"p = {p:.3g}" in told if p else "p < 1e-300" in told
+    assert f"p = {p:.3g}" in text if p else "p < 1e-300" in text
     display = Tokenizer("abc").display
     tables = [x.value for x in page.dataframe if "wrong_in" in x.value]
     shown = {(row["string"], row["wrong_in"]) for x in tables for row in x.to_dict("records")}

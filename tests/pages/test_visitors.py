@@ -23,7 +23,7 @@ from sweeps.grid.spec import parse_spec
 from sweeps.store.database import limit_reads
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads.selection import Selection
-from tests.app import open_app, rerun, said
+from tests.app import open_app, page_text, rerun
 from tests.conftest import ROOT
 from tests.databases import reseal
 
@@ -76,10 +76,10 @@ def test_a_question_that_takes_longer_than_it_may_is_ended_and_the_rest_is_there
     monkeypatch.setattr("dashboard.server.visitors.MODELS", OpenedModels())
     monkeypatch.setenv("SEQCLS_VISITOR_SECONDS", "0.001")
     app = open_app(monkeypatch, public, "model", run="3", view="Automaton")
-    assert "takes more than 0.001 s" in said(app).replace("\\", "")
+    assert "takes more than 0.001 s" in page_text(app).replace("\\", "")
     assert app.get("tab"), "the rest of the page is there"
     monkeypatch.setenv("SEQCLS_VISITOR_SECONDS", "60")
-    assert "takes more than" not in said(rerun(app))
+    assert "takes more than" not in page_text(rerun(app))
 
 
 @pytest.mark.usefixtures("public")
@@ -211,11 +211,11 @@ def test_whatever_takes_long_looks_whether_its_visitor_is_still_there(
 def test_a_question_to_the_database_is_interrupted_when_its_visitor_leaves(public: Path) -> None:
     """One that would take minutes."""
     steps = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT sum(x) FROM n"
-    asked = iter([False, False])
+    checks = iter([False, False])
     limit_reads(data.PAGE_SECONDS)
     store = open_reader(str(public))
     with (
-        cancellation.cancelled_when(lambda: next(asked, True)),
+        cancellation.cancelled_when(lambda: next(checks, True)),
         pytest.raises(cancellation.Cancelled),
         store.read() as connection,
     ):

@@ -20,7 +20,7 @@ from tests.databases import new_database
 from tests.oracles.facts import Facts, outcome
 from tests.pages.read_only import reads
 from tests.pages.shown import Shown, shown
-from tests.pages.stock import HOSTILE, LARGE_SEEDS, MANY, begin
+from tests.pages.stock import HOSTILE, LARGE_SEEDS, SMALL_GRID, begin
 from tests.stock import stock
 
 SHIPPED = ROOT / "runs.db"
@@ -76,10 +76,10 @@ def test_without_models_it_says_what_to_do(
     if page == "launch":
         assert "Launch" in found.pressable
     elif page == "guide" and state == "new":
-        assert GUIDE_ELSEWHERE in found.said
+        assert GUIDE_ELSEWHERE in found.text
     else:
-        assert WAITING[state] in found.said
-        assert (f"seqcls sweep report --db {db}" in found.said) == (state != "new")
+        assert WAITING[state] in found.text
+        assert (f"seqcls sweep report --db {db}" in found.text) == (state != "new")
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_visitors_are_not_told_to_train(
     monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
     db = stock("states") / f"{state}.db" if state == "new" else tmp_path / "none.db"
     found = opened(monkeypatch, db, page)
-    assert WAITING[state].split(".")[0] in found.said
-    assert "New sweep" not in found.said
-    assert "seqcls sweep" not in found.said
+    assert WAITING[state].split(".")[0] in found.text
+    assert "New sweep" not in found.text
+    assert "seqcls sweep" not in found.text
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def test_a_file_that_cannot_be_shown_is_explained(
     monkeypatch: pytest.MonkeyPatch, state: str, page: str
 ) -> None:
     found = opened(monkeypatch, stock("states") / f"{state}.db", page)
-    (said,) = found.errors
-    assert EXPLAINED[state] in said
-    assert f"{state}.db" in said
+    (message,) = found.errors
+    assert EXPLAINED[state] in message
+    assert f"{state}.db" in message
     assert not found.has_content
 
 
@@ -120,12 +120,12 @@ def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
             begin(db)
         found = opened(monkeypatch, db, page)
         assert not found.errors
-        assert "<b>*new*</b>** · 0 of 4 models" in found.said, "its progress is seen on every page"
+        assert "<b>*new*</b>** · 0 of 4 models" in found.text, "its progress is seen on every page"
         if page == "sweeps":
             assert ("Stop" if state == "running" else "Resume") in found.pressable
             assert found.tables[0]["models"].tolist() == [4]
         elif page != "launch":
-            assert WAITING["queued"] in found.said or GUIDE_ELSEWHERE in found.said
+            assert WAITING["queued"] in found.text or GUIDE_ELSEWHERE in found.text
 
 
 def check_content(page: str, found: Shown, *, has_weights: bool) -> None:
@@ -133,12 +133,12 @@ def check_content(page: str, found: Shown, *, has_weights: bool) -> None:
     if page == "launch":
         assert "Launch" in (*found.pressable, *found.refused)
     elif page == "guide" and not has_weights:
-        assert GUIDE_ELSEWHERE in found.said
+        assert GUIDE_ELSEWHERE in found.text
     else:
         assert found.has_content or not has_weights
-    said = [text for text in (*found.errors, *found.notes) if GUIDE_ELSEWHERE not in text]
+    messages = [text for text in (*found.errors, *found.notes) if GUIDE_ELSEWHERE not in text]
     expected = ("but the model predicts",) if has_weights else NO_WEIGHTS
-    for text in said:
+    for text in messages:
         assert page == "model", text
         assert any(reason in text for reason in expected), text
 
@@ -169,14 +169,14 @@ def test_a_large_database_and_one_of_hostile_texts_are_shown(
         check_table(facts, found.tables[0], "large")
         assert len(found.tables[0]) == len(facts.runs) / LARGE_SEEDS == 50
         assert len(found.charts) == 12
-        assert "The first 12 of 50; select rows to see others." in found.said
+        assert "The first 12 of 50; select rows to see others." in found.text
     if (page, state) == ("failures", "large"):
         failing = sum(run["wrong"] > 0 for run in facts.runs.values())
-        assert f"{failing} of {len(facts.runs)} tested models fail" in found.said
+        assert f"{failing} of {len(facts.runs)} tested models fail" in found.text
         assert max(map(len, found.tables)) == 50 < failing, "only a part is read at once"
     if query:
         # Name, description, title and note.
-        assert found.said.count(HOSTILE) >= 4
+        assert found.text.count(HOSTILE) >= 4
 
 
 def test_a_database_of_a_server_is_shown(monkeypatch: pytest.MonkeyPatch, server: str) -> None:
@@ -185,7 +185,7 @@ def test_a_database_of_a_server_is_shown(monkeypatch: pytest.MonkeyPatch, server
     check_table(Facts(server), found.tables[0], "large")
     found = opened(monkeypatch, server, "failures", seed=["1", "2"])
     check_content("failures", found, has_weights=False)
-    assert "of 8 tested models fail" in found.said
+    assert "of 8 tested models fail" in found.text
     check_content("sweeps", opened(monkeypatch, server, "sweeps"), has_weights=False)
 
 
@@ -193,7 +193,7 @@ def test_a_database_of_a_server_is_shown(monkeypatch: pytest.MonkeyPatch, server
 def server(postgres_server: str) -> str:
     """The URL of a server's database with results."""
     url = new_database(postgres_server, "template1")
-    make_database(url, MANY, seeds=4)
+    make_database(url, SMALL_GRID, seeds=4)
     return url
 
 

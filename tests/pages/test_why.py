@@ -23,16 +23,16 @@ def test_the_cause_the_string_and_what_is_left_of_it_stand_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     page = shown(open_app(monkeypatch, SHIPPED, "model", run="5"))
-    assert "Its attention is diluted (head 0: a by b)" in page.said
-    assert "Why `ab{68}`?" in page.said
-    assert "The answer would flip with 65 b's instead of 68" in page.said
-    assert "What is left of it that still fails: `ab{66}` (67 letters)" in page.said
+    assert "Its attention is diluted (head 0: a by b)" in page.text
+    assert "Why `ab{68}`?" in page.text
+    assert "The answer would flip with 65 b's instead of 68" in page.text
+    assert "What is left of it that still fails: `ab{66}` (67 letters)" in page.text
     assert len(page.charts) == 2, "what both heads attend to"
     assert page.tables[0]["string"].tolist() == ["ab{68}", "ab{66}", "aab{67}"]
-    assert "What would help?" in page.said
+    assert "What would help?" in page.text
     assert any(label.startswith("Try it: 8 models") for label in page.pressable)
     page = shown(open_app(monkeypatch, SHIPPED, "model", run="8", view="Why"))
-    assert "It gets no test string wrong." in page.said
+    assert "It gets no test string wrong." in page.text
     assert not page.pressable
 
 
@@ -60,7 +60,7 @@ def test_a_failing_string_is_reduced_in_any_model(inside: Path, run: str) -> Non
 def test_a_handout_explains_one_string_on_one_page(tmp_path: Path) -> None:
     store = open_reader(str(shutil.copy(SHIPPED, tmp_path / "runs.db")))
     text = why_sections.handout(store, model(store, 5), "ab{68}", ["A model."], Selection())
-    for told in (
+    for part in (
         "Why does a small network answer ab{68}",
         "A model.",
         "attention is diluted",
@@ -68,7 +68,7 @@ def test_a_handout_explains_one_string_on_one_page(tmp_path: Path) -> None:
         "attention_scale=log_length",
         "Made by seqcls of run 5",
     ):
-        assert told in text
+        assert part in text
     assert text.count("<svg") >= 3, "what the heads attend to, and the running logit"
     assert "https://" not in text, "it asks nothing of the network"
     long = why_sections.handout(store, model(store, 5), "a{1000000}b", [], Selection())

@@ -7,7 +7,7 @@ import numpy as np
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import configuration, resolve
 
-FEW: dict[str, Any] = {"test_size": 50, "test_min_length": 1, "test_max_length": 30}
+SMALL_TEST: dict[str, Any] = {"test_size": 50, "test_min_length": 1, "test_max_length": 30}
 
 
 def by_hand(sharpness: float, architecture: str = "rnn") -> TrainedModel:
@@ -15,7 +15,7 @@ def by_hand(sharpness: float, architecture: str = "rnn") -> TrainedModel:
     the other that it is above 3/2. Gates are open or shut for good.
     """
     fields = {"hidden_size": 2, "biases": True, "readout": "last", "architecture": architecture}
-    problem = resolve(configuration({"task": "parity", **fields, **FEW}))
+    problem = resolve(configuration({"task": "parity", **fields, **SMALL_TEST}))
     weights: dict[str, list[Any]] = {
         "embedding.weight": [[0, 0], [0, 0], [0, 0], [1, 0]],
         "layers.0.input_weight": [[sharpness, 0], [sharpness, 0]],
@@ -48,7 +48,9 @@ def adder() -> TrainedModel:
         "architecture": "lstm",
     }
     problem = resolve(
-        configuration({"task": "regular", "alphabet": "01", "pattern": "(0|1)*1", **fields, **FEW})
+        configuration(
+            {"task": "regular", "alphabet": "01", "pattern": "(0|1)*1", **fields, **SMALL_TEST}
+        )
     )
     zero = [0.0, 0.0]
     gates = {"take": ([0, 0], [9, 9]), "keep": ([0, -16], [-9, 8]), "give": ([0, 0], [9, 9])}

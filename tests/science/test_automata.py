@@ -26,7 +26,7 @@ from tests.science.test_causes import saying
 from tests.zoo import LSTM, untrained
 
 SMALL = LearningBudget(strings=2**10, states=20)
-FEW: dict[str, Any] = {"test_size": 200, "test_max_length": 40}
+SMALL_TEST: dict[str, Any] = {"test_size": 200, "test_max_length": 40}
 TOMITA_5 = "(00|11|(01|10)(00|11)*(01|10))*"
 SEVEN = minimal_automaton("(00|11|(01|10)(00|11)*(01|10))*(0|1(0|1)(0|1)1)?", "01")
 
@@ -49,9 +49,9 @@ def test_a_model_that_is_an_automaton_is_found(pattern: str) -> None:
     assert found.found
     assert shortest_difference(found.automaton, language) is None
     assert found.states == len(language.table)
-    said = " ".join(learned_text(found))
-    assert "of up to 9 tokens" in said
-    assert f"the same as the minimal automaton of the language ({found.states} states)" in said
+    text = " ".join(learned_text(found))
+    assert "of up to 9 tokens" in text
+    assert f"the same as the minimal automaton of the language ({found.states} states)" in text
 
 
 def test_where_it_differs_from_the_language_the_model_is_wrong() -> None:
@@ -82,7 +82,7 @@ def test_a_difference_beyond_the_short_strings_is_found_in_the_test() -> None:
 
 @pytest.mark.parametrize("fields", [LSTM, {**LSTM, "architecture": "rnn", "num_blocks": 2}])
 def test_stepped_answers_are_those_of_whole_strings(fields: dict[str, Any]) -> None:
-    model = untrained(**fields, **FEW)
+    model = untrained(**fields, **SMALL_TEST)
     stepped, whole = (
         ModelAnswers(model, LearningBudget(strings=500), stepped=x) for x in (True, False)
     )
@@ -91,13 +91,15 @@ def test_stepped_answers_are_those_of_whole_strings(fields: dict[str, Any]) -> N
     rng = np.random.default_rng(0)
     for length in (9, 20, 21):
         letters = tuple(rng.integers(2, size=length).tolist())
-        assert stepped.of(letters) == whole.of(letters) == model.answer(letters).predicted
-    said = [stepped.of(letters[:end]) for end in range(len(letters) + 1)]
-    assert stepped.prefixes(letters).tolist() == said
+        assert stepped.ask_one(letters) == whole.ask_one(letters) == model.answer(letters).predicted
+    prefix_answers = [stepped.ask_one(letters[:end]) for end in range(len(letters) + 1)]
+    assert stepped.prefixes(letters).tolist() == prefix_answers
     # The empty string of a test without one is the language's.
-    without = ModelAnswers(untrained(**fields, **FEW, task="parity", test_min_length=1), SMALL)
+    without = ModelAnswers(
+        untrained(**fields, **SMALL_TEST, task="parity", test_min_length=1), SMALL
+    )
     assert without.empty_given
-    assert not without.of(())
+    assert not without.ask_one(())
 
 
 def test_the_shortest_difference_is_the_first_of_all_strings() -> None:
@@ -128,15 +130,15 @@ def test_what_cannot_be_learned_says_why() -> None:
         with pytest.raises(ConfigError, match=message):
             learn(TrainedModel(resolve(configuration(fields)), {}))
     with pytest.raises(ConfigError, match="seconds are over"):
-        learn(untrained(**FEW), LearningBudget(seconds=1e-9))
+        learn(untrained(**SMALL_TEST), LearningBudget(seconds=1e-9))
 
 
 def test_longer_strings_are_counted_and_end_the_learning() -> None:
-    answers = ModelAnswers(untrained(**LSTM, **FEW), LearningBudget(strings=30, single=2))
+    answers = ModelAnswers(untrained(**LSTM, **SMALL_TEST), LearningBudget(strings=30, single=2))
     for letter in (0, 1):
-        answers.of((letter,) * answers.longest)
+        answers.ask_one((letter,) * answers.longest)
     with pytest.raises(EndedError, match="2 strings have been asked one by one"):
-        answers.of((0, 1) + (0,) * (answers.longest - 2))
+        answers.ask_one((0, 1) + (0,) * (answers.longest - 2))
 
 
 def test_a_model_is_asked_about_no_string_that_it_has_no_places_for() -> None:
@@ -151,7 +153,7 @@ def test_a_model_is_asked_about_no_string_that_it_has_no_places_for() -> None:
 def test_a_state_that_is_there_is_read() -> None:
     """Which token was the last is in every state of a model."""
     last = minimal_automaton("(0|1)*1", "01")
-    model = untrained(**LSTM, hidden_size=8, train_max_length=12, **FEW)
+    model = untrained(**LSTM, hidden_size=8, train_max_length=12, **SMALL_TEST)
     found = look_inside(model, last)
     for probe in found.probes:
         assert probe.trained > 0.9

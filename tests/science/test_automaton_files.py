@@ -80,8 +80,8 @@ def test_a_language_has_one_digest_however_it_is_written(tmp_path: Path) -> None
         again = unpack(read.to_bytes(), "again")
         assert (again.digest, again.name, len(again)) == (read.digest, "again", 3), way
         rows = every_string(task, *range(6))
-        wanted = [re.fullmatch("(ab)*", text) is not None for text in rows]
-        assert task.labels(strings_of(task, rows)).tolist() == wanted, way
+        expected = [re.fullmatch("(ab)*", text) is not None for text in rows]
+        assert task.labels(strings_of(task, rows)).tolist() == expected, way
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -110,19 +110,19 @@ def test_a_nondeterministic_automaton_accepts_what_one_of_its_paths_accepts(
     lines = [f"{x}\t{y}\t{symbol}\t{symbol}" for x, y, symbol in arcs] + [str(x) for x in final]
     task = task_of(written(tmp_path, "lang.att", "\n".join(lines)))
     rows = every_string(task, *range(5))
-    wanted = [accepts(text, arcs[0][0]) for text in rows]
-    assert task.labels(strings_of(task, rows)).tolist() == wanted, lines
+    expected = [accepts(text, arcs[0][0]) for text in rows]
+    assert task.labels(strings_of(task, rows)).tolist() == expected, lines
 
 
 def test_what_is_made_deterministic_is_said(tmp_path: Path) -> None:
     path = written(tmp_path, "lang.att", "0 1 a a\n0 0 a a\n0 0 b b\n1 2 <eps> <eps>\n2\n")
-    said = summary(path)
-    assert said.states == 2
-    assert said.rows == 0
+    read = summary(path)
+    assert read.states == 2
+    assert read.rows == 0
     because = "nondeterministic (ε and several transitions for one symbol)"
     sizes = "determinized from 3 states to 2"
-    assert any(because in each and sizes in each for each in said.sentences)
-    assert any(each.startswith("regular, star-free") for each in said.sentences)
+    assert any(because in sentence and sizes in sentence for sentence in read.sentences)
+    assert any(sentence.startswith("regular, star-free") for sentence in read.sentences)
     made = automaton_of(path)
     stored = unpack(made.to_bytes(), made.name)
     assert stored.digest == made.digest
@@ -168,7 +168,7 @@ def test_a_table_of_symbols_names_them(tmp_path: Path) -> None:
             assert task.alphabet == "abc"
             found = task.labels(strings_of(task, ["abab", "abc", ""])).tolist()
             assert found == [True, False, True], lines
-            assert any(f"table {name}" in each for each in summary(path).sentences)
+            assert any(f"table {name}" in sentence for sentence in summary(path).sentences)
 
 
 def test_a_table_that_lacks_a_symbol_or_has_a_number_twice_is_named(tmp_path: Path) -> None:
@@ -202,9 +202,9 @@ def test_all_that_regular_languages_have_an_automaton_of_a_file_has(tmp_path: Pa
     assert (drawn.targets == same.targets).all()
     for name, values in theirs.language.features(drawn.strings).items():
         assert (ours.language.features(drawn.strings)[name] == values).all()
-    said = theory("automaton", path=str(path))
-    assert said.language == theory("regular", **regular).language
-    assert "'lang.att'" in said.task
+    theory_of_file = theory("automaton", path=str(path))
+    assert theory_of_file.language == theory("regular", **regular).language
+    assert "'lang.att'" in theory_of_file.task
 
 
 def test_rows_and_automata_are_not_taken_for_each_other(tmp_path: Path) -> None:
@@ -398,7 +398,7 @@ def test_the_empty_string_is_none_of_the_letters(name: str, tmp_path: Path) -> N
         task = task_of(path)
         assert task.alphabet == "ab"
         assert task.labels(strings_of(task, ["", "ba"])).tolist() == [True, True]
-        assert any("nondeterministic (ε" in said for said in summary(path).sentences)
+        assert any("nondeterministic (ε" in sentence for sentence in summary(path).sentences)
     # A letter is one in whatever form it is written, in a table of symbols, too.
     path = written(tmp_path, name, EMPTY[name].replace("%s", "e\u0301"))
     assert task_of(path).alphabet == "ab\u00e9"

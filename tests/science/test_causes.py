@@ -129,9 +129,9 @@ def test_length_and_rules_are_no_cause_where_a_short_string_fails() -> None:
     two = found_by(
         lambda own: is_odd(own) ^ (own.lengths > 25) | (ones(own) == 2) & (own.lengths == 2)
     )
-    told = {own.tokens for own in two if own.mechanism == SHORT}
+    named_tokens = {own.tokens for own in two if own.mechanism == SHORT}
     sides = ("false positives", "false negatives")
-    assert told == {f"{side}, the model's shortest error 11" for side in sides}
+    assert named_tokens == {f"{side}, the model's shortest error 11" for side in sides}
     assert {own.mechanism for own in two} == {SHORT}
     # All test strings have more than twelve letters; shorter ones are answered rightly.
     at_once: tuple[Says, ...] = (
@@ -301,9 +301,9 @@ def test_rules_say_what_their_words_say() -> None:
     assert found.best.agreement > 0.99
     assert "positive iff there is a 1" in agreeing
     assert not any(
-        rule.text.endswith(f"the {of} of 1 is {bound} 0")
+        rule.text.endswith(f"the {quantity} of 1 is {bound} 0")
         for rule in found.rules
-        for of in ("number", "share")
+        for quantity in ("number", "share")
         for bound in ("above", "at most")
     ), "said once"
 

@@ -190,8 +190,8 @@ def test_every_regular_task_is_decided() -> None:
 
 
 def test_theory_says_the_counting_in_words_and_as_json() -> None:
-    said = theory("regular", alphabet="ab", pattern="(ab|bbaa)*")
-    lines = list(said.describe())
+    language_theory = theory("regular", alphabet="ab", pattern="(ab|bbaa)*")
+    lines = list(language_theory.describe())
     assert "counting, level 2: the state is a function of counts" in lines
     assert any(
         x.startswith(
@@ -199,7 +199,7 @@ def test_theory_says_the_counting_in_words_and_as_json() -> None:
         )
         for x in lines
     )
-    record = json.loads(json.dumps(said.record()))["counting"]
+    record = json.loads(json.dumps(language_theory.record()))["counting"]
     assert (record["level"], record["witness"]) == (2, None)
     assert [len(x["levels"]) for x in record["program"]["parts"]] == [2, 0]
     outside = theory("parity").record()["counting"]

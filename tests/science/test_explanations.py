@@ -31,11 +31,11 @@ def test_every_claim_of_an_explanation_holds(
 def assert_every_claim_holds(network: TrainedModel, counts: tuple[int, ...]) -> None:
     """What is said of an answer is made to happen in the readable model."""
     found = explain(network, network.tokenizer.text_of_counts(counts))
-    said = answer(network, counts)
+    predicted = answer(network, counts)
     assert found.counts == counts
-    assert (found.logit > 0) == said
+    assert (found.logit > 0) == predicted
     assert found.label == (counts[0] > 0 and counts[1] > 0)
-    assert (found.error is None) == (said == found.label)
+    assert (found.error is None) == (predicted == found.label)
     assert (found.smallest is None) == (found.error is None)
     assert found.error is not None or found.mechanism is None
     for change in (*found.removals, *found.additions):
@@ -128,8 +128,8 @@ def test_several_letters_without_a_part_are_without_one_together() -> None:
         fewer = np.tile(counts, (400, 1))
         fewer[:, letters] = random.integers(0, fewer[:, letters] + 1)
         fewer[0, letters] = 0
-        said = true_logits(network, np.array([counts]))[0] > 0
-        assert ((true_logits(network, fewer) > 0) == said).all()
+        predicted = true_logits(network, np.array([counts]))[0] > 0
+        assert ((true_logits(network, fewer) > 0) == predicted).all()
     assert several > 2
 
 

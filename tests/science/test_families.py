@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.families import BY_COUNTS, answers_along, family_text, parse_family
+from seqcls.interpretability.families import COUNT_RANGE, answers_along, family_text, parse_family
 from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.positions import longest_readable
@@ -69,13 +69,13 @@ def test_the_answer_changes_once_between_neighbors_that_differ_and_where_it_is_t
     every = np.arange(1, 3001)
     answers = true_logits(model, found.family.counts(every[:, None])) > 0
     changes = np.flatnonzero(answers[1:] != answers[:-1]) + 2
-    told = np.array([after.values[0] for _, after in found.changes], dtype=int)
-    assert set(told[told <= 3000]) <= set(changes)
+    reported = np.array([after.values[0] for _, after in found.changes], dtype=int)
+    assert set(reported[reported <= 3000]) <= set(changes)
     tried = np.array(found.grid)
     tried = tried[tried <= 3000]
     for low, high in pairwise(tried):
         differ = answers[low - 1] != answers[high - 1]
-        assert np.count_nonzero((told > low) & (told <= high)) == differ
+        assert np.count_nonzero((reported > low) & (reported <= high)) == differ
 
 
 def flipping_network() -> TrainedModel:
@@ -109,7 +109,7 @@ def test_a_family_has_every_change_among_its_members_and_ends_near_its_limit() -
     network = flipping_network()
     found = answers_along(network, "ab{n}")
     values = [x.values[0] for x in found.members]
-    assert (values[0], values[-1]) == (1, BY_COUNTS.longest)
+    assert (values[0], values[-1]) == (1, COUNT_RANGE.longest)
     assert set(range(1, 17)) <= set(values)
     for _, after in found.changes:
         assert {after.values[0] - 1, after.values[0]} <= set(values)
@@ -140,9 +140,9 @@ def test_letter_counts_say_of_any_depth_what_running_the_strings_says(text: str)
     found = answers_along(model, text)
     assert found.by_counts
     members = [x for x in found.members if sum(x.values) <= 30]
-    asked = model.ask_all([x.input for x in members])
-    np.testing.assert_allclose([x.score for x in members], asked.score, atol=1e-9)
-    assert [x.is_right for x in members] == (~asked.wrong).tolist()
+    answers = model.ask_all([x.input for x in members])
+    np.testing.assert_allclose([x.score for x in members], answers.score, atol=1e-9)
+    assert [x.is_right for x in members] == (~answers.wrong).tolist()
 
 
 def test_every_change_is_between_neighbours() -> None:
@@ -158,8 +158,8 @@ def test_every_change_is_between_neighbours() -> None:
     for before, after in found.changes:
         (n,) = after.values
         assert before.values == (n - 1,)
-        asked = tuple(model.answer((0, 1) * x).predicted for x in (n - 1, n))
-        assert asked == (before.output, after.output) == (not after.output, after.output)
+        model_answers = tuple(model.answer((0, 1) * x).predicted for x in (n - 1, n))
+        assert model_answers == (before.output, after.output) == (not after.output, after.output)
 
 
 def test_two_counts_are_asked_about_together() -> None:
@@ -175,9 +175,9 @@ def test_two_counts_are_asked_about_together() -> None:
     assert found.changes
     for before, after in found.changes:
         (m, n), answers = after.values, (before.output, after.output)
-        asked = (model.answer((0,) * m + (1, 0) * x).predicted for x in (n - 1, n))
+        model_answers = (model.answer((0,) * m + (1, 0) * x).predicted for x in (n - 1, n))
         assert before.values == (m, n - 1)
-        assert tuple(asked) == answers
+        assert tuple(model_answers) == answers
 
 
 def test_what_is_not_tried_is_not_claimed_and_strings_without_a_place_are_counted() -> None:

@@ -58,20 +58,21 @@ def forced(model: TrainedModel, letters: tuple[int, ...], output: Output) -> flo
 @pytest.mark.parametrize("name", ONE_STREAM)
 def test_states_are_those_of_the_input_sep_and_what_is_written(name: str) -> None:
     model = writer(name)
-    said = write_output(model, INPUT)
-    given = [model.tokenizer.alphabet[letter] for letter in said.read]
+    written = write_output(model, INPUT)
+    given = [model.tokenizer.alphabet[letter] for letter in written.read]
     assert token_names(model, INPUT) == ["CLS", "a", "c", "b", "SEP", *given]
     expected = ["CLS", "a", "c", "b", "SEP", "a", "c", "b"]
     assert token_names(model, INPUT, target(model, INPUT)) == expected
     wide = ids_of(model, [INPUT, (1,)], [target(model, INPUT), target(model, (1,))])
     assert (wide != 1).sum(dim=1).tolist() == [8, 4]
-    kept = plain_model(model).activations(ids_of(model, [INPUT], [Output((1, 0))]))
+    activations = plain_model(model).activations(ids_of(model, [INPUT], [Output((1, 0))]))
     if has_attention(model):
         found = attention_patterns(model, INPUT, Output((1, 0)))
-        ours, theirs, tokens = found.weights[0], kept["blocks.0.attention.weights"][0], found.tokens
+        ours, tokens = found.weights[0], found.tokens
+        theirs = activations["blocks.0.attention.weights"][0]
     elif name == "lstm":
         units = recurrent_units(model, INPUT, Output((1, 0)))
-        state = kept[plain_model(model).units()[0]["state"]][0]
+        state = activations[plain_model(model).units()[0]["state"]][0]
         ours, theirs, tokens = units.states[0], state, units.tokens
     else:
         return
@@ -82,8 +83,8 @@ def test_states_are_those_of_the_input_sep_and_what_is_written(name: str) -> Non
 @pytest.mark.parametrize("name", ONE_STREAM)
 def test_outputs_and_patches_have_the_probabilities_that_steps_multiply_to(name: str) -> None:
     model = writer(name)
-    right, said = target(model, INPUT), write_output(model, INPUT)
-    for output in (said, right, Output(())):
+    right, written = target(model, INPUT), write_output(model, INPUT)
+    for output in (written, right, Output(())):
         tokens = output_tokens(model, INPUT, output)
         assert len(tokens) == len(token_ids(model, output))
         together = np.log([token.probability for token in tokens]).sum()
@@ -92,16 +93,18 @@ def test_outputs_and_patches_have_the_probabilities_that_steps_multiply_to(name:
         assert all(x.runner_up not in (x.token, "SEP") for x in tokens)
     greedy = output_tokens(model, INPUT)
     assert all(x.probability >= x.runner_up_probability for x in greedy)
-    assert not said.ended or greedy[-1].token == "END"
+    assert not written.ended or greedy[-1].token == "END"
     assert 1 <= len(likeliest_outputs(model, INPUT, 5)) <= 5
     # What is moved by a patch is the target's, less that of what is written instead.
     found = patch(model, INPUT, SOURCE)
     assert found.base_tokens == ("CLS", "a", "c", "b", "SEP")
     assert found.source_tokens == ("CLS", "a", "b", "b", "SEP")
     for read, number in ((INPUT, found.base_logit), (SOURCE, found.source_logit)):
-        expected = forced(model, read, right) - (forced(model, read, said) if said != right else 0)
+        expected = forced(model, read, right) - (
+            forced(model, read, written) if written != right else 0
+        )
         assert number == pytest.approx(expected, rel=1e-9, abs=1e-9)
-    assert ("minus" in found.number) == (said != right)
+    assert ("minus" in found.number) == (written != right)
     judge = Judge(model, 20)
     strings = judge.tested.strings
     letters = tuple(strings.letters[3, : strings.lengths[3]].tolist())
@@ -111,11 +114,13 @@ def test_outputs_and_patches_have_the_probabilities_that_steps_multiply_to(name:
 
 def test_weights_of_an_encoder_decoder_are_those_of_its_blocks() -> None:
     model = writer("encoder_decoder")
-    kept = plain_model(model).activations(ids_of(model, [INPUT], [Output((1, 0))]))
+    activations = plain_model(model).activations(ids_of(model, [INPUT], [Output((1, 0))]))
     names = {SELF: "attention", "cross-attention": "cross_attention"}
     for kind in attention_kinds(model):
         found = attention_patterns(model, INPUT, Output((1, 0)), kind)
-        expected = [kept[f"decoder.blocks.{block}.{names[kind]}.weights"] for block in (0, 1)]
+        expected = [
+            activations[f"decoder.blocks.{block}.{names[kind]}.weights"] for block in (0, 1)
+        ]
         np.testing.assert_array_equal(found.weights, torch.cat(expected).detach().numpy())
         np.testing.assert_allclose(found.weights.sum(axis=3), 1)
     assert found.tokens == found.rows == ("SEP", "b", "a")

@@ -17,10 +17,10 @@ def cells_of(table: str) -> list[list[str]]:
 
 def compared(width: int, fresh: bool, *models: tuple[int, int, int]) -> list[dict[str, Any]]:
     """Models of a width: their seeds, wrong strings of trained lengths, and wrong longer ones."""
-    told = {"hidden_size": width, "fresh": fresh, "tested_within": 200}
-    told |= dict.fromkeys(("tested_beyond", "tested_21_40"), 400)
+    shared = {"hidden_size": width, "fresh": fresh, "tested_within": 200}
+    shared |= dict.fromkeys(("tested_beyond", "tested_21_40"), 400)
     return [
-        {**told, "model_seed": x, "wrong_within": y, "wrong_beyond": z, "wrong_21_40": z}
+        {**shared, "model_seed": x, "wrong_within": y, "wrong_beyond": z, "wrong_21_40": z}
         for x, y, z in models
     ]
 
@@ -32,9 +32,9 @@ def test_what_is_published_stands_beside_every_configuration() -> None:
         (own,) = (x for x in known.COMPARISONS if x.name == name)
         (spec,) = load_specs(f"known/{name}")
         names = [f"{x}_{known.range_name(y)}" for x in ("tested", "wrong") for y in own.ranges]
-        told = {**dict.fromkeys(names, 400), "predicted": "can"}
+        counts = {**dict.fromkeys(names, 400), "predicted": "can"}
         rows = [
-            {x: dict(config)[x] for x in ("num_blocks", "max_depth", "pattern")} | run | told
+            {x: dict(config)[x] for x in ("num_blocks", "max_depth", "pattern")} | run | counts
             for config in spec.configs()
             for run in compared(8, False, (0, 0, 0), (1, 2, 40))
         ]

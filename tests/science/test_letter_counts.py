@@ -60,8 +60,8 @@ def test_shares_without_the_special_token_are_the_limit_of_long_strings(
 def test_the_circuits_of_a_head_are_its_matrices_multiplied_out() -> None:
     own = scattered_model(hidden_size=6, attention_head_size=2, num_attention_heads=3)
     opened = RunModel(own.problem, own.weights)
-    kept = inside.states(own, inside.from_counts(own, np.ones((1, 3))))
-    states = kept["blocks.0.attention_norm"][0].numpy()
+    activations = inside.states(own, inside.from_counts(own, np.ones((1, 3))))
+    states = activations["blocks.0.attention_norm"][0].numpy()
     for head, found in enumerate(opened.circuits()):
         rows = slice(2 * head, 2 * head + 2)
         query, key, value = (
@@ -108,11 +108,11 @@ def test_circuits_of_any_attention_are_of_the_embeddings_alone(
 
 def test_a_head_of_a_first_block_without_positions_attends_by_its_circuit() -> None:
     own = scattered_model(2, num_blocks=2, num_attention_heads=2, biases=True, hidden_size=4)
-    kept = inside.states(own, inside.read(own, [(0, 1, 2)]))
+    activations = inside.states(own, inside.read(own, [(0, 1, 2)]))
     for x in RunModel(own.problem, own.weights).circuits()[:2]:
-        scores = kept["blocks.0.attention.scores"][0, x.head].numpy()
+        scores = activations["blocks.0.attention.scores"][0, x.head].numpy()
         np.testing.assert_allclose(x.scores, scores, atol=1e-12)
-        value = kept["blocks.0.attention.value"][0, x.head].numpy()
+        value = activations["blocks.0.attention.value"][0, x.head].numpy()
         np.testing.assert_allclose(x.value, value, atol=1e-12)
 
 
@@ -153,10 +153,10 @@ def test_the_order_of_letters_moves_what_reads_places() -> None:
 def test_states_of_strings_without_letters_and_of_absent_letters_are_there_to_be_drawn() -> None:
     for no_attend_cls in (False, True):
         own = scattered_model(no_attend_cls=no_attend_cls)
-        kept = inside.states(own, inside.from_counts(own, np.array([[0, 0, 0], [0, 7, 0]])))
-        assert all(torch.isfinite(state).all() for state in kept.values())
+        activations = inside.states(own, inside.from_counts(own, np.array([[0, 0, 0], [0, 7, 0]])))
+        assert all(torch.isfinite(state).all() for state in activations.values())
         # The empty string has only CLS to attend to, or nothing at all.
-        weights = kept["blocks.0.attention.weights"]
+        weights = activations["blocks.0.attention.weights"]
         np.testing.assert_allclose(weights[0].sum(dim=-1), 0 if no_attend_cls else 1)
         assert not weights[1, :, :, [1, 3]].any()
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from seqcls.interpretability.mechanisms import NOT_LEARNED, OF_OUTPUTS
+from seqcls.interpretability.mechanisms import NOT_LEARNED, OUTPUT_MECHANISMS
 from seqcls.interpretability.states_of_outputs import likeliest_outputs, output_tree
 from seqcls.interpretability.verdicts import OutputVerdict
 from seqcls.strings.tokenizer import FIRST_LETTER
@@ -66,8 +66,8 @@ def test_patches_of_what_writes_are_of_the_input_and_sep(inside: Path, run: str)
     }  # fmt: skip
     assert found["number"].startswith("log-probability of the target")
     given = np.array(found["logits"], dtype=float)
-    told = api.patch(open_reader(str(inside)), run, STRING, "abda").patched
-    np.testing.assert_array_equal(given, told.logits)
+    direct = api.patch(open_reader(str(inside)), run, STRING, "abda").patched
+    np.testing.assert_array_equal(given, direct.logits)
     # An encoder has no state at SEP, and a decoder none before it.
     nowhere = np.zeros(given.shape, dtype=bool)
     for row, site in enumerate(found["sites"]):
@@ -121,33 +121,33 @@ def test_families_with_groups_and_two_counts_are_run(inside: Path) -> None:
 
 def test_a_family_of_inputs_is_asked_with_targets_beside_outputs(inside: Path) -> None:
     outputs = data(inside, "family", WRITING, "ab{n}")["outputs"]
-    assert [each["n"] for each in outputs][:16] == list(range(1, 17))
-    for each in outputs:
-        assert each["target"] == each["input"].replace("{1}", "")
-        assert each["right"] == (each["output"] == each["target"])
-        assert each["right"] == (each["error_kind"] is None)
-        assert each["right_tokens"] <= each["target_tokens"] == each["n"] + 1
-    predicted = data(inside, "predict", WRITING, *[each["input"] for each in outputs[:8]])
-    assert [each["output"] for each in predicted] == [each["output"] for each in outputs[:8]]
-    wrong = sum(not each["right"] for each in outputs)
-    said = invoke(inside, "family", WRITING, "ab{n}").stdout
-    assert f"Tried: {len(outputs)} inputs" in said
-    assert "Every output is" in said or f"Wrong outputs: {wrong}" in said
+    assert [row["n"] for row in outputs][:16] == list(range(1, 17))
+    for row in outputs:
+        assert row["target"] == row["input"].replace("{1}", "")
+        assert row["right"] == (row["output"] == row["target"])
+        assert row["right"] == (row["error_kind"] is None)
+        assert row["right_tokens"] <= row["target_tokens"] == row["n"] + 1
+    predicted = data(inside, "predict", WRITING, *[row["input"] for row in outputs[:8]])
+    assert [row["output"] for row in predicted] == [row["output"] for row in outputs[:8]]
+    wrong = sum(not row["right"] for row in outputs)
+    printed = invoke(inside, "family", WRITING, "ab{n}").stdout
+    assert f"Tried: {len(outputs)} inputs" in printed
+    assert "Every output is" in printed or f"Wrong outputs: {wrong}" in printed
     outputs = data(inside, "family", WRITING_LSTM, "a{m}b{n}")["outputs"]
-    failing = [each["m"] for each in outputs if not each["right"]]
+    failing = [row["m"] for row in outputs if not row["right"]]
     lines = invoke(inside, "family", WRITING_LSTM, "a{m}b{n}").stdout.splitlines()
-    for m in {each["m"] for each in outputs} if 0 < len(failing) < len(outputs) else ():
+    for m in {row["m"] for row in outputs} if 0 < len(failing) < len(outputs) else ():
         assert any(line.startswith(f"m = {m}: {failing.count(m)} of") for line in lines)
 
 
 def test_every_input_up_to_a_length_is_tried(inside: Path) -> None:
     found = data(inside, "verdict", WRITING)
     # Tested on up to 7 tokens: 4 + 16 + ... inputs, and the next length is too long.
-    assert [each["inputs"] for each in found["by_length"]] == [4**n for n in range(1, 8)]
+    assert [row["inputs"] for row in found["by_length"]] == [4**n for n in range(1, 8)]
     assert found["inputs"] == sum(4**n for n in range(1, 8))
-    assert found["wrong"] == sum(sum(each["wrong"].values()) for each in found["by_length"])
+    assert found["wrong"] == sum(sum(row["wrong"].values()) for row in found["by_length"])
     predicted = data(inside, "predict", WRITING, *"abcd")
-    wrong = [each["string"] for each in predicted if each["output"] != each["target"]]
+    wrong = [row["string"] for row in predicted if row["output"] != row["target"]]
     assert sum(found["by_length"][0]["wrong"].values()) == len(wrong)
     assert not wrong or found["shortest"][0]["string"] == wrong[0]
 
@@ -200,7 +200,7 @@ def test_figures_show_what_is_attended_to_and_kept(
 
 
 def test_causes_remedies_and_comparisons_speak_of_outputs(inside: Path) -> None:
-    said = {}
+    outputs = {}
     for arguments in (
         *(("causes", "copying"), ("remedies", WRITING), ("compare", WRITING, WRITING_LSTM)),
         ("ablate", WRITING),
@@ -208,18 +208,18 @@ def test_causes_remedies_and_comparisons_speak_of_outputs(inside: Path) -> None:
         result = invoke(inside, *arguments)
         assert result.exit_code == 0, (arguments, result.output)
         assert "classif" not in result.output
-        said[arguments[0]] = result.output
+        outputs[arguments[0]] = result.output
     causes = data(inside, "causes", "copying")["causes"]
-    known = {*OF_OUTPUTS, NOT_LEARNED}
+    known = {*OUTPUT_MECHANISMS, NOT_LEARNED}
     for run in (int(WRITING), int(WRITING_LSTM)):
         own = [cause for cause in causes if cause["run_id"] == run]
         assert {cause["mechanism"] for cause in own} <= known
         assert math.isclose(sum(cause["share"] for cause in own), 1)
-        assert all(cause["mechanism"] in said["causes"] for cause in own)
+        assert all(cause["mechanism"] in outputs["causes"] for cause in own)
         assert own[0]["mechanism"] == NOT_LEARNED, "neither has copied what it was trained on"
-    assert "has not learned the trained lengths: wrong on" in said["remedies"]
+    assert "has not learned the trained lengths: wrong on" in outputs["remedies"]
     # What helps with longer inputs is not tried on a model that has not learned the short ones.
-    assert "Position Coupling" not in said["remedies"]
+    assert "Position Coupling" not in outputs["remedies"]
 
 
 def test_answers_at_every_place_are_stored_and_asked(inside: Path) -> None:

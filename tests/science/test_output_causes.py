@@ -42,9 +42,9 @@ def model_that_writes(
         found = {row: outputs[text] for row, text in enumerate(spelled) if text in outputs}
         targets = PROBLEM.questions(strings).targets
         every, errors = np.ones(len(strings), dtype=bool), {}
-        for row, (said, _, _) in found.items():
+        for row, (output, _, _) in found.items():
             target = [x for x in targets[row].tolist() if x != 255]
-            errors[row] = WrongOutput(["ab".index(x) for x in said], target, True)
+            errors[row] = WrongOutput(["ab".index(x) for x in output], target, True)
         score = np.zeros(len(strings))
         answers = OutputAnswers(strings, targets, targets, score, every, ~every, every, errors)
         # The places and kinds are those that are given.

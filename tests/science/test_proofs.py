@@ -45,7 +45,7 @@ from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks.regular import minimal_automaton
-from tests.science.proved import FEW, adder, by_hand
+from tests.science.proved import SMALL_TEST, adder, by_hand
 
 
 @cache
@@ -62,15 +62,15 @@ def certificate_of(proof: Proof) -> dict[str, Any]:
 def small(architecture: str = "rnn", **fields: Any) -> Problem:
     """Parity for a network of six units."""
     own = {"hidden_size": 6, "biases": True, "readout": "last", "architecture": architecture}
-    return resolve(configuration({"task": "parity", **own, **FEW, **fields}))
+    return resolve(configuration({"task": "parity", **own, **SMALL_TEST, **fields}))
 
 
 def test_a_model_that_is_right_by_construction_is_proved() -> None:
     proof = proved()
     assert proof.outcome == "proved"
     assert proof.regions < 30
-    (said,) = proof.describe(by_hand(8.0))
-    assert "automaton, of 2 states" in said
+    (sentence,) = proof.describe(by_hand(8.0))
+    assert "automaton, of 2 states" in sentence
     rng = np.random.default_rng(0)
     rows = rng.integers(2, size=(20, 2_000)).tolist()
     rows += [[1] + [0] * n for n in range(0, 2_000, 97)]
@@ -144,7 +144,7 @@ def test_a_form_contains_what_the_program_computes_in_float32(
     network = make_model(problem.network)
     assert isinstance(network, Recurrent)
     network.load_state_dict({name: torch.from_numpy(x) for name, x in model.weights.items()})
-    cells = Cells.of(model)
+    cells = Cells.from_model(model)
     rng = np.random.default_rng(2)
     middle, half = rng.uniform(-1, 1, cells.units), rng.choice([0, 1e-5, 0.3], cells.units)
     forms = boxes((middle - half)[None], (middle + half)[None])
@@ -152,18 +152,18 @@ def test_a_form_contains_what_the_program_computes_in_float32(
     values = np.clip(values, (middle - half).astype(np.float32), (middle + half).astype(np.float32))
     parts = torch.from_numpy(values).split(6, dim=1)
     every = 2 if architecture == "lstm" else 1
-    kept = network.nothing(len(values))._replace(states=list(parts[::every]))
+    memory = network.nothing(len(values))._replace(states=list(parts[::every]))
     if architecture == "lstm":
-        kept = kept._replace(cells=list(parts[1::2]))
+        memory = memory._replace(cells=list(parts[1::2]))
     with torch.no_grad():
         for letter in (1, 0, 0):
             forms = cells.after_letter(forms, letter)
-            _, kept = network.step(torch.full((len(values),), letter + FIRST_LETTER), kept)
+            _, memory = network.step(torch.full((len(values),), letter + FIRST_LETTER), memory)
             low, high = forms.ends
-            reached = flat(kept, architecture)
+            reached = flat(memory, architecture)
             assert (reached >= low).all()
             assert (reached <= high).all()
-        logits, _ = network.step(torch.zeros(len(values), dtype=torch.long), kept)
+        logits, _ = network.step(torch.zeros(len(values), dtype=torch.long), memory)
     low, high = cells.logits(forms)
     assert low[0] <= logits.min()
     assert logits.max() <= high[0]
@@ -173,7 +173,7 @@ def test_a_form_contains_what_the_program_computes_in_float32(
 def test_forms_beside_it_change_no_form(architecture: str) -> None:
     """More forms than are stepped at once, and each of them alone."""
     problem = small(architecture)
-    cells = Cells.of(TrainedModel(problem, untrained(problem)))
+    cells = Cells.from_model(TrainedModel(problem, untrained(problem)))
     middle = np.random.default_rng(4).uniform(-1, 1, (BLOCK + 2, cells.units))
     forms = boxes(middle - 0.1, middle + 0.1)
     together = cells.after_letter(forms, 1)
@@ -229,8 +229,8 @@ def try_moved_weights(certificate: dict[str, Any], changes: int, seed: int = 3) 
         changed = deepcopy(certificate)
         move_weight(changed, rng)
         assert not is_accepted(changed)
-        if is_accepted(told := with_digest(changed)):
-            assert_is_right(told)
+        if is_accepted(forged := with_digest(changed)):
+            assert_is_right(forged)
         else:
             rejected += 1
     return rejected
@@ -250,11 +250,11 @@ def test_weights_that_moved_are_not_those_of_a_certificate() -> None:
         with pytest.raises(checker.RejectedError, match="it is of other weights"):
             checker.check(certificate, moved)
         # Told that they are its own, they are proved or not, and right where they are.
-        told = deepcopy(certificate)
-        told["weights"][name]["values"] = moved[name].ravel().astype(float).tolist()
-        told = with_digest(told)
-        if is_accepted(told):
-            assert leads_on(told)
+        forged = deepcopy(certificate)
+        forged["weights"][name]["values"] = moved[name].ravel().astype(float).tolist()
+        forged = with_digest(forged)
+        if is_accepted(forged):
+            assert leads_on(forged)
             changed = replace(by_hand(8.0), weights=moved)
             assert not changed.ask_all(["10{500}1", "1{99}"]).wrong.any()
 
@@ -310,7 +310,7 @@ def whatever_is_read(rng: np.random.Generator, hidden: int = 3) -> dict[str, Any
     made |= {"classifier.weight": np.zeros((1, hidden)), "classifier.bias": -np.ones(1)}
     box = {"low": [-1.01] * hidden, "high": [1.01] * hidden}
     region = {"state": 0, "suffix": "", "next": [1, 1], **box}
-    kept = {
+    stored_weights = {
         name: {"type": "float32", "shape": [*x.shape], "values": values.tolist()}
         for name, x in made.items()
         for values in [x.ravel().astype(np.float32).astype(float)]
@@ -318,7 +318,7 @@ def whatever_is_read(rng: np.random.Generator, hidden: int = 3) -> dict[str, Any
     certificate = {
         **dict.fromkeys(("weights_sha256", "claim_sha256"), ""),
         "format": FORMAT, "cell": "rnn", "letters": ["0", "1"], "letter_ids": [2, 3],
-        "end_id": None, "empty": False, "weights": kept, "regions": [region, region],
+        "end_id": None, "empty": False, "weights": stored_weights, "regions": [region, region],
         "automaton": {"start": 0, "accepting": [], "transitions": [[0, 0]]},
     }  # fmt: skip
     return with_digest(certificate)
@@ -380,7 +380,9 @@ def test_a_product_that_overflows_is_not_accepted() -> None:
     with pytest.raises(checker.RejectedError, match="and so overflow in float32"):
         checker.check(with_digest(certificate))
     with pytest.raises(checker.RejectedError, match="and so overflow"):
-        Cells.of(replace(by_hand(8.0), weights=weights_of(certificate))).network.bound_tokens()
+        Cells.from_model(
+            replace(by_hand(8.0), weights=weights_of(certificate))
+        ).network.bound_tokens()
 
 
 def change(text: str, *path: str | int, to: Any) -> str:
@@ -440,8 +442,8 @@ def test_the_checker_alone_accepts_what_is_proved_and_refuses_in_one_line(tmp_pa
     odd.write_text(str(ODD["100,000 brackets"]("")))
     given: dict[str, Any] = dict(by_hand(8.0).weights)
     np.savez(weights, **given)
-    for asked, status in (((path, weights), 0), ((path, path), 1), ((odd,), 1)):
-        command: list[str | Path] = [sys.executable, checker.__file__, *asked]
+    for paths, status in (((path, weights), 0), ((path, path), 1), ((odd,), 1)):
+        command: list[str | Path] = [sys.executable, checker.__file__, *paths]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         assert ended.returncode == status, ended.stderr
         assert (ended.stdout + ended.stderr).count("\n") == 1

@@ -49,8 +49,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database into which the command has just trained the whole report."""
     db = tmp_path_factory.mktemp("report") / "trained.db"
     command = [sys.executable, "-m", "sweeps", "sweep", "report", "--db", str(db)]
-    said = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "trained 43 runs" in said.stdout
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "trained 43 runs" in ended.stdout
     # Trained again all is there, and nothing is written.
     before = db.read_bytes()
     again = run_main("sweep", "report", "--db", str(db))
@@ -172,8 +172,8 @@ def test_the_published_numbers_are_met(store: Store) -> None:
             "after_feed_forward": states["blocks.0.after_feed_forward"][0, 0],
         }[state]
         # The fourth digit differs between processors.
-        said = np.asarray(found)[place]
-        np.testing.assert_allclose(said, published, rtol=2e-3, atol=5e-4, err_msg=state)
+        computed = np.asarray(found)[place]
+        np.testing.assert_allclose(computed, published, rtol=2e-3, atol=5e-4, err_msg=state)
 
 
 def test_the_published_errors_of_seed_2_are_made(store: Store) -> None:
@@ -188,9 +188,9 @@ def test_the_published_errors_of_seed_2_are_made(store: Store) -> None:
 
 def test_the_shipped_database_is_small_and_holds_every_epoch() -> None:
     assert SHIPPED.stat().st_size < 6_000_000
-    kept: dict[int, list[int]] = {}
+    epochs_of_run: dict[int, list[int]] = {}
     for run_id, epoch, weights in rows(SHIPPED, "SELECT * FROM checkpoint ORDER BY 1, 2"):
         assert from_bytes(weights)
-        kept.setdefault(run_id, []).append(epoch)
+        epochs_of_run.setdefault(run_id, []).append(epoch)
     for run_id, epochs in rows(SHIPPED, "SELECT id, epochs FROM run"):
-        assert kept[run_id] == [*range(1, epochs + 1)]
+        assert epochs_of_run[run_id] == [*range(1, epochs + 1)]

@@ -72,8 +72,8 @@ def holds(condition: str, string: str) -> bool:
     if found := SUM.fullmatch(condition):
         terms = re.findall(r"(\d*)(\w)", found["terms"])
         total = sum(int(weight or 1) * string.count(letter) for weight, letter in terms)
-        wanted = re.findall(r"\d+", found["remainders"])
-        return total % int(found["modulus"]) in map(int, wanted)
+        remainders = re.findall(r"\d+", found["remainders"])
+        return total % int(found["modulus"]) in map(int, remainders)
     found = PATTERN.fullmatch(condition)
     assert found is not None, condition
     if found["tier"]:
@@ -100,7 +100,7 @@ def says(description: str, string: str) -> bool:
 def test_a_random_language_is_what_it_says_of_its_class_and_of_none_smaller(name: str) -> None:
     for task in languages(name):
         assert_as_described(task)
-        found = {each.name: each for each in smallest_of(task.automaton)}
+        found = {membership.name: membership for membership in smallest_of(task.automaton)}
         if name == "Reg":
             # To MLRegTest all that is neither star-free nor counts modulo a prime.
             assert set(found) <= {"quasi-aperiodic", "solvable", "Reg"}
@@ -125,8 +125,8 @@ def assert_as_described(task: RandomSubregular) -> None:
     for label in (True, False):
         rows += [tuple(task.draw(rng, n, label).tolist()) for n in range(20, 30)]
     labels = task.labels(TokenStrings.of_lists(len(letters), rows)).tolist()
-    told = [says(task.describe(), "".join(letters[x] for x in row)) for row in rows]
-    assert told == labels, task.describe()
+    described = [says(task.describe(), "".join(letters[x] for x in row)) for row in rows]
+    assert described == labels, task.describe()
 
 
 @pytest.mark.parametrize(("name", "least"), [("LT", 24), ("SP", 8)])

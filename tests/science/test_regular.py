@@ -39,10 +39,10 @@ SIGNS = [
 
 def assert_means_what_python_does(task: Regular, pattern: str, longest: int) -> None:
     rows = every_string(task, *range(longest + 1))
-    wanted = [re.fullmatch(pattern, text) is not None for text in rows]
-    assert task.labels(strings_of(task, rows)).tolist() == wanted, pattern
+    expected = [re.fullmatch(pattern, text) is not None for text in rows]
+    assert task.labels(strings_of(task, rows)).tolist() == expected, pattern
     for length in range(longest + 1):
-        own = {label for text, label in zip(rows, wanted, strict=True) if len(text) == length}
+        own = {label for text, label in zip(rows, expected, strict=True) if len(text) == length}
         assert {x for x in (True, False) if task.has(length, x)} == own, pattern
 
 

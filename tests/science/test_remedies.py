@@ -12,7 +12,7 @@ from seqcls.interpretability.mechanisms import (
     FORGETS_WORD,
     LONGER,
     NOT_LEARNED,
-    OF_OUTPUTS,
+    OUTPUT_MECHANISMS,
 )
 from seqcls.interpretability.remedies import REMEDIES, change_fields, suggestions
 from seqcls.problem import configuration, resolve
@@ -21,7 +21,7 @@ from sweeps.api.trials import RemedyTrial, rank, results_of, trial_spec
 from tests.zoo import LSTM
 
 MECHANISMS = sorted(CAUSES.keys() - {FORGETS, FORGETS_WORD})
-BLIND = sorted({*MECHANISMS} - {*OF_OUTPUTS, LONGER, "dilution", "rounding"})
+BLIND = sorted({*MECHANISMS} - {*OUTPUT_MECHANISMS, LONGER, "dilution", "rounding"})
 """Causes of languages that length does not make."""
 ROTARY = {"task": "parity", "positions": "rotary", "attention_head_size": 2, "num_blocks": 2}
 CONFIGS = [
@@ -99,8 +99,8 @@ def test_no_network_is_suggested_that_theory_excludes(task: str) -> None:
         for own in suggestions(resolve(config), [mechanism]):
             # Other strings or steps may still push back where errors begin.
             if own.field in NetworkConfig.model_fields:
-                said = theory_of(change_fields(config, own.fields).changed).first
-                assert said.verdict != "cannot", f"{mechanism}: {network}"
+                prediction = theory_of(change_fields(config, own.fields).changed).first
+                assert prediction.verdict != "cannot", f"{mechanism}: {network}"
     assert fields(configuration({"task": "parity"}), "simple rule") == ["architecture=lstm"]
 
 

@@ -20,7 +20,7 @@ from sweeps.statistics.sequences import (
 )
 
 STUDIES = 3_000
-MOST = 400
+MAX_SEEDS = 400
 ALPHA = 0.05
 
 
@@ -29,17 +29,17 @@ def test_of_many_studies_that_stop_when_they_please_at_least_19_of_20_are_right(
     share: float,
 ) -> None:
     rng = np.random.default_rng(int(100 * share))
-    n = np.arange(1, MOST + 1)
-    counts = (rng.random((STUDIES, MOST)) < share).cumsum(axis=1)
+    n = np.arange(1, MAX_SEEDS + 1)
+    counts = (rng.random((STUDIES, MAX_SEEDS)) < share).cumsum(axis=1)
     # The limits of every count of every number of seeds.
-    every = np.arange(MOST + 1)
+    every = np.arange(MAX_SEEDS + 1)
     limits = share_limits(np.minimum(every[None, :], every[:, None]), every[:, None])
-    low, high = (each[n, counts] for each in limits)
+    low, high = (limit[n, counts] for limit in limits)
     covers = (low <= share) & (share <= high)
     # Whoever stops at the worst of all moments, and whoever stops once it is narrow enough.
     assert covers.all(axis=1).mean() >= 1 - ALPHA
     narrow = high - low <= 0.2
-    stopped = np.where(narrow.any(axis=1), narrow.argmax(axis=1), MOST - 1)
+    stopped = np.where(narrow.any(axis=1), narrow.argmax(axis=1), MAX_SEEDS - 1)
     assert covers[np.arange(STUDIES), stopped].mean() >= 1 - ALPHA
     # An interval for a fixed number of seeds is wrong far more often, if one looks each time.
     z = stats.norm.ppf(1 - ALPHA / 2)
@@ -159,34 +159,34 @@ def test_seeds_are_added_until_the_interval_of_every_share_is_narrow_enough() ->
         while True:
             right = round(share * seeds)
             counts = SeedCounts(seeds, seeds, seeds, seeds, right)
-            (wanted,) = until.seeds_wanted([counts], 500)
+            (needed,) = until.seeds_needed([counts], 500)
             interval = share_sequence(right, seeds)
             reach = max(interval.value - interval.low, interval.high - interval.value)
-            assert (wanted > seeds) == (reach > 0.1)
-            assert wanted <= 2 * seeds + 2
-            if wanted == seeds:
+            assert (needed > seeds) == (reach > 0.1)
+            assert needed <= 2 * seeds + 2
+            if needed == seeds:
                 break
-            seeds = wanted
+            seeds = needed
         assert seeds <= {0.0: 80, 0.5: 450, 1.0: 80}[share]
     # A configuration that is known well enough gets no more, and none gets more than the most.
     known, unknown = SeedCounts(60, 60, 60, 60, 60), SeedCounts(60, 60, 60, 60, 30)
-    assert until.seeds_wanted([known, unknown], 80) == [60, 80]
-    assert until.seeds_wanted([known, unknown], 60) == [60, 60]
-    assert until.seeds_wanted([known, unknown], 10) == [60, 60]
+    assert until.seeds_needed([known, unknown], 80) == [60, 80]
+    assert until.seeds_needed([known, unknown], 60) == [60, 60]
+    assert until.seeds_needed([known, unknown], 10) == [60, 60]
 
 
 def test_what_more_seeds_would_not_tell_ends_it() -> None:
     until = Until.parse("share ± 10 %")
-    assert until.seeds_wanted([SeedCounts(HOPELESS, HOPELESS)], 500) == [HOPELESS]
-    assert until.seeds_wanted([SeedCounts(HOPELESS - 1, HOPELESS - 1)], 500) != [HOPELESS - 1]
+    assert until.seeds_needed([SeedCounts(HOPELESS, HOPELESS)], 500) == [HOPELESS]
+    assert until.seeds_needed([SeedCounts(HOPELESS - 1, HOPELESS - 1)], 500) != [HOPELESS - 1]
     # Most of these failed in training.
-    assert until.seeds_wanted([SeedCounts(10, 4, 4, 4, 4)], 500) == [10]
+    assert until.seeds_needed([SeedCounts(10, 4, 4, 4, 4)], 500) == [10]
 
 
 def test_two_configurations_get_seeds_until_they_are_told_apart() -> None:
     until = Until.parse("learned apart")
-    assert until.seeds_wanted([SeedCounts(5, 5, 5), SeedCounts(5, 5, 5)], 500) == [8, 8]
-    assert until.seeds_wanted([SeedCounts(5, 5, 5), SeedCounts(5, 5, 0)], 500) == [5, 5]
+    assert until.seeds_needed([SeedCounts(5, 5, 5), SeedCounts(5, 5, 5)], 500) == [8, 8]
+    assert until.seeds_needed([SeedCounts(5, 5, 5), SeedCounts(5, 5, 0)], 500) == [5, 5]
 
 
 def test_a_specification_gets_more_seeds_and_keeps_those_that_it_has() -> None:

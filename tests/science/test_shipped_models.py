@@ -62,12 +62,12 @@ REPORTED: list[tuple[str, str, str, tuple[str, int | None, str, str | None], lis
 def test_errors_are_explained_as_in_the_report() -> None:
     for run, string, error, cause, parts in REPORTED:
         found = explain(network_of(run), string)
-        own, said = found.mechanism, " ".join(explanation_text(found))
+        own, text = found.mechanism, " ".join(explanation_text(found))
         assert own is not None
         assert (found.error, own.name, own.letter) == (error, cause[0], cause[2])
         if cause[1] is not None:
             assert (own.head, own.by) == (cause[1], cause[3])
-        assert all(part in said for part in (*parts, error)), said
+        assert all(part in text for part in (*parts, error)), text
     assert (found.smallest.string if found.smallest else "", found.no_part) == ("b", ("c",))
     seed_2 = explain(network_of(SEED_2), REPORTED[0][1])
     assert seed_2.heads[0].order[:2] == ("a", "b")

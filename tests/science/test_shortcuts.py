@@ -38,7 +38,7 @@ SHORT: dict[str, Any] = {
     "test_max_length": 16, "test_size": 400,
 }  # fmt: skip
 REGULAR: dict[str, Any] = {"task": "regular", "alphabet": "ab"}
-WANTED: dict[str, Any] = {"num_letters": 4, "required_letters": "abc"}
+THREE_REQUIRED: dict[str, Any] = {"num_letters": 4, "required_letters": "abc"}
 REWRITE: dict[str, Any] = {"task": "rewrite", "alphabet": "abc"}
 AT_PLACES = "the token at the same place and its neighbors"
 NO_THREE: dict[str, Any] = {**REGULAR, "pattern": "(b|ab|aab)*(a|aa)?"}
@@ -107,20 +107,20 @@ def test_majority_labels_are_those_of_the_training_strings(reader: str, key: Any
         balance[key(text)] += 1 if label else -1
     most = trained.labels.mean() >= 0.5
     tested, labels = drawn_test(problem)
-    wanted = [balance[key(text)] > 0 if balance[key(text)] else most for text in tested]
-    assert (right(problem, reader) == (np.array(wanted) == labels)).all()
+    expected = [balance[key(text)] > 0 if balance[key(text)] else most for text in tested]
+    assert (right(problem, reader) == (np.array(expected) == labels)).all()
 
 
 def test_the_reader_of_pairs_sees_pairs_alone() -> None:
     problem = problem_of(task="dyck", negatives="near", test_max_length=8)
     tested = drawn_test(problem)
-    said: dict[Any, set[bool]] = {}
+    answers_by_pairs: dict[Any, set[bool]] = {}
     rows = zip(*tested, right(problem, "bigrams").tolist(), strict=True)
     for text, label, is_right in rows:
         seen = (len(text), frozenset(pairwise(f"^{text}$")))
-        said.setdefault(seen, set()).add(label == is_right)
-    assert len(said) < len(tested[0])
-    assert all(len(answers) == 1 for answers in said.values())
+        answers_by_pairs.setdefault(seen, set()).add(label == is_right)
+    assert len(answers_by_pairs) < len(tested[0])
+    assert all(len(answers) == 1 for answers in answers_by_pairs.values())
 
 
 def test_copies_are_the_identity_and_reversals_are_where_they_are_palindromes() -> None:
@@ -150,7 +150,9 @@ def test_the_most_frequent_output_is_that_of_training() -> None:
 
 def test_a_reader_that_cannot_be_fitted_says_why() -> None:
     # Three letters are required.
-    one = resolve(configuration({"train_sampler": "fixed_length", "sequence_length": 2, **WANTED}))
+    one = resolve(
+        configuration({"train_sampler": "fixed_length", "sequence_length": 2, **THREE_REQUIRED})
+    )
     found = readers_of(one)
     for reader in ("counts", "counts_trees"):
         assert found[reader].right is None

@@ -61,9 +61,9 @@ def test_causes_of_the_report_are_those_of_the_page_string_by_string() -> None:
 
 def test_the_command_stores_causes_and_says_them_by_configuration(shipped: Store) -> None:
     sweep = ("causes", "lower_magnitude_initializations")
-    said = run(shipped, *sweep, "--sample", "10")
-    assert "6 failing runs of lower_magnitude_initializations" in said
-    assert "83% (44% to 97%)" in said
+    output = run(shipped, *sweep, "--sample", "10")
+    assert "6 failing runs of lower_magnitude_initializations" in output
+    assert "83% (44% to 97%)" in output
     stored = rows(shipped, "SELECT run_id, mechanism, sum(strings) FROM cause GROUP BY run_id")
     assert [number for *_, number in stored] == [10] * 6
     for share, strings in rows(shipped, "SELECT share, strings FROM cause"):
@@ -112,10 +112,10 @@ def test_a_run_that_has_not_learned_fails_by_that_and_by_nothing_about_length(
     assert failures.attribute(shipped, [38, 39], 3) == 1, "of 39 as many were looked at before"
     assert set(explained.causes(shipped)["run_id"]) == {38, 39}
     assert failures.attribute(shipped, [38, 39], 3) == 0
-    said = run(shipped, "remedies", "38")
-    assert "run 38 has not learned the trained lengths: wrong on 75 of 508 test strings" in said
-    assert "run 38 fails by two heads on one letter" in said
-    assert "try max_num_epochs=120 (now 30), and with it patience=12, against not learned" in said
+    output = run(shipped, "remedies", "38")
+    assert "run 38 has not learned the trained lengths: wrong on 75 of 508 test strings" in output
+    assert "run 38 fails by two heads on one letter" in output
+    assert "try max_num_epochs=120 (now 30), and with it patience=12, against not learned" in output
 
 
 def test_by_another_accuracy_it_fails_by_what_is_then_found(shipped: Store) -> None:
@@ -130,15 +130,15 @@ def test_by_another_accuracy_it_fails_by_what_is_then_found(shipped: Store) -> N
         found = failures.causes_of(shipped, run_id, SAMPLE, 0.8)
         assert own["mechanism"].tolist() == [x.mechanism for x in found]
     assert rows(shipped, "SELECT * FROM cause") == before, "nothing of it is stored"
-    said = run(shipped, "remedies", "38", "--learned-at", "0.8")
-    assert "no test string" not in said
-    assert f"run 38 fails by {', '.join(mechanisms_of(lower[lower['run_id'] == 38]))}" in said
+    output = run(shipped, "remedies", "38", "--learned-at", "0.8")
+    assert "no test string" not in output
+    assert f"run 38 fails by {', '.join(mechanisms_of(lower[lower['run_id'] == 38]))}" in output
 
 
 def test_rounding_decides_two_runs_of_the_report(shipped: Store) -> None:
     meant = ("lower_magnitude_initializations/5", "walkthrough", "all_initializations/6")
-    said = json.loads(run(shipped, "sensitive", *meant, "--json"))
-    by_run = {own["run_id"]: own for own in said}
+    records = json.loads(run(shipped, "sensitive", *meant, "--json"))
+    by_run = {own["run_id"]: own for own in records}
     assert by_run[41]["sensitive"]
     assert by_run[41]["most"] > 100 > by_run[41]["least"] == 0
     assert not by_run[8]["sensitive"]

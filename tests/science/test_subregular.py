@@ -68,20 +68,21 @@ def automaton(pattern: str) -> tuple[Automaton, str]:
     return minimal_automaton(pattern, letters), letters
 
 
-def told(found: Membership, letters: str) -> str:
+def described(found: Membership, letters: str) -> str:
     """A class, its width, its number and its tier."""
     tier = None if found.tier is None else " ".join(letters[x] for x in found.tier)
     numbers = {"k": found.k, "t": found.t}
-    said = [f"{name} = {value}" for name, value in numbers.items() if value is not None]
-    said += [] if tier is None else [f"tier {tier}"]
-    return f"{found.name} ({', '.join(said)})" if said else found.name
+    parts = [f"{name} = {value}" for name, value in numbers.items() if value is not None]
+    parts += [] if tier is None else [f"tier {tier}"]
+    return f"{found.name} ({', '.join(parts)})" if parts else found.name
 
 
 def test_a_language_is_in_its_smallest_classes() -> None:
-    for pattern, wanted in EXAMPLES.items():
+    for pattern, expected in EXAMPLES.items():
         made, letters = automaton(pattern)
-        assert ", ".join(told(each, letters) for each in smallest_of(made)) == wanted, pattern
-        words = [each.describe(letters) for each in smallest_of(made)]
+        names = [described(membership, letters) for membership in smallest_of(made)]
+        assert ", ".join(names) == expected, pattern
+        words = [membership.describe(letters) for membership in smallest_of(made)]
         assert len({*words}) == len(words)
 
 
@@ -99,9 +100,9 @@ def test_every_class_that_strings_refute_has_a_witness() -> None:
     for name in ALIKE:
         assert (find_witness(decided, name) is None) == (name in {"SF", "quasi-aperiodic"}), name
     assert find_witness(Subregular(automaton("(aa)*")[0]), "SF") is not None
-    said = find_witness(Subregular(automaton("(b*ab*ab*ab*a)*b*")[0]), "quasi-aperiodic")
-    assert said is not None
-    words = said.describe("ab")
+    witness = find_witness(Subregular(automaton("(b*ab*ab*ab*a)*b*")[0]), "quasi-aperiodic")
+    assert witness is not None
+    words = witness.describe("ab")
     assert words.startswith("not quasi-aperiodic: bb is in it, ba is not")
     assert "modulo" in words
     # Two sums modulo 2, where any one of them tells some strings apart.
@@ -151,14 +152,14 @@ def test_dot_depth_one_is_decided_as_by_the_identity_of_knast() -> None:
 
 
 def test_theory_names_the_class_its_source_and_strings_that_refute_smaller_ones() -> None:
-    said = theory("regular", alphabet="abc", pattern="(c*ac*bc*)*c*")
-    (found,) = said.classes
+    language_theory = theory("regular", alphabet="abc", pattern="(c*ac*bc*)*c*")
+    (found,) = language_theory.classes
     assert (found.name, found.k, found.t, found.tier) == ("TSL", 2, None, ("a", "b"))
-    assert "strictly local (k = 2) on the tier a b" in said.language
+    assert "strictly local (k = 2) on the tier a b" in language_theory.language
     assert "Heinz, Rawal & Tanner 2011" in found.source
-    assert [each.name for each in said.witnesses] == ["SL"]
-    assert said.witnesses[0].inside == ("c", "acb")
-    assert said.witnesses[0].outside == ("ac",)
+    assert [witness.name for witness in language_theory.witnesses] == ["SL"]
+    assert language_theory.witnesses[0].inside == ("c", "acb")
+    assert language_theory.witnesses[0].outside == ("ac",)
     assert theory("majority").classes == () == theory("copy").witnesses
 
 

@@ -334,16 +334,17 @@ def test_no_two_rows_contradict_each_other(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_where_two_theorems_part_both_are_said_with_their_reading() -> None:
     fields = {"positions": "none", "attention_mask": "causal", "readout": "last"}
-    said = theory("regular", alphabet="ab", pattern="(ab)*", **fields)
-    (network,) = said.networks
+    language_theory = theory("regular", alphabet="ab", pattern="(ab)*", **fields)
+    (network,) = language_theory.networks
     assert [x.verdict for x in network.predictions] == ["cannot", "can"]
     assert all(x.source and x.reading and x.condition for x in network.predictions)
-    assert "positions=none, attention_mask=causal, readout=last: cannot · can" in said.describe()
+    sentence = "positions=none, attention_mask=causal, readout=last: cannot · can"
+    assert sentence in language_theory.describe()
 
 
 def test_a_network_that_cannot_read_at_cls_is_answered_for_each_readout() -> None:
-    said = theory("majority", architecture="rnn").networks
-    assert [(x.network["readout"], x.predictions[0].verdict) for x in said] == [
+    networks = theory("majority", architecture="rnn").networks
+    assert [(x.network["readout"], x.predictions[0].verdict) for x in networks] == [
         ("last", "cannot"),
         ("mean", "can"),
     ]
@@ -371,13 +372,14 @@ def test_word_problems_are_products_of_permutations(group: str) -> None:
 
 
 def test_what_is_asked_by_a_user_is_answered_or_refused_by_name() -> None:
-    said = theory("parity", positions="rotary")
-    assert said.language.startswith("regular, solvable groups")
-    assert [each.predictions[0].verdict for each in said.networks] == ["cannot"]
-    assert {each.predictions[0].verdict for each in theory("first").networks} >= {"can", "cannot"}
+    language_theory = theory("parity", positions="rotary")
+    assert language_theory.language.startswith("regular, solvable groups")
+    assert [network.predictions[0].verdict for network in language_theory.networks] == ["cannot"]
+    verdicts = {network.predictions[0].verdict for network in theory("first").networks}
+    assert verdicts >= {"can", "cannot"}
     assert theory("copy").networks == ()
-    asked = theory_of({"task": "marked_copy", "architecture": "rnn", "readout": "mean"}).first
-    assert asked.verdict == "not known"
+    prediction = theory_of({"task": "marked_copy", "architecture": "rnn", "readout": "mean"}).first
+    assert prediction.verdict == "not known"
     for task, fields, word in (
         ("parrity", {}, "'parity'"),
         ("parity", {"hidden_size": 4}, "hidden_size=4"),

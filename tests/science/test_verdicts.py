@@ -43,7 +43,9 @@ def test_a_verdict_is_that_of_trying_every_string(engine: str) -> None:
     for own, verdict in zip(weights, found, strict=True):
         (logits,) = logits_of(resolve(config), [own], strings, engine="torch")
         rows = zip(map(tuple, counts.tolist()), (logits > 0).tolist(), strict=True)
-        wrong = {row: said for row, said in rows if said != (row[0] > 0 and row[1] > 0)}
+        wrong = {
+            row: predicted for row, predicted in rows if predicted != (row[0] > 0 and row[1] > 0)
+        }
         assert wrong, "an untrained model misclassifies something"
         assert verdict.inputs == len(counts)
         assert verdict.false_positives == sum(wrong.values())

@@ -67,5 +67,5 @@ def train(name: str) -> TrainedModel:
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for each in TRAINED:
-        save_file(train(each).weights, FOLDER / f"{each}.safetensors")
+    for name in TRAINED:
+        save_file(train(name).weights, FOLDER / f"{name}.safetensors")

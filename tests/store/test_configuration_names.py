@@ -108,8 +108,8 @@ def test_a_merge_says_how_large_models_are_that_were_waiting_here(
     any_db: str, tmp_path: Path
 ) -> None:
     store, other = open_writer(any_db), open_writer(str(tmp_path / "other.db"))
-    for each in (store, other):
-        writer.submit(each, spec(**CELLS))
+    for opened in (store, other):
+        writer.submit(opened, spec(**CELLS))
     change(other, "UPDATE config SET num_parameters = 36 WHERE name = 'ALiBi'")
     for _ in range(2):
         writer.merge(store, other)

@@ -62,8 +62,8 @@ def test_every_row_is_what_it_was(tmp_path: Path) -> None:
     for opened in (open_reader, open_writer):
         with pytest.raises(StoreVersionError, match="schema '0005'; `seqcls db convert OLD NEW`"):
             opened(str(OLD))
-    said = run_main("db", "convert", str(OLD), str(new))
-    assert (said.returncode, "11 runs" in said.stdout) == (0, True), said
+    completed = run_main("db", "convert", str(OLD), str(new))
+    assert (completed.returncode, "11 runs" in completed.stdout) == (0, True), completed
     assert OLD.read_bytes() == before
     for table, columns in SAME.items():
         assert sorted_rows(new, table, columns) == sorted_rows(OLD, table, columns), table
@@ -111,8 +111,8 @@ def test_what_was_damaged_is_damaged_afterwards(tmp_path: Path) -> None:
         "UPDATE length_score SET edits = edits + 1 WHERE run_id = 8 AND length = 4",
     )
     store, _ = convert(path, tmp_path / "new.db")
-    said = [damage.what for damage in verify(store).damages]
-    assert [x.split()[1] for x in said if x.startswith("run")] == ["1", "2", "3", "4", "8"]
+    damaged = [damage.what for damage in verify(store).damages]
+    assert [x.split()[1] for x in damaged if x.startswith("run")] == ["1", "2", "3", "4", "8"]
     assert len(queries.runs(store)) == 11
 
 
@@ -147,9 +147,9 @@ def test_configurations_get_the_names_that_pages_had_and_remedies_their_parents(
     new = tmp_path / "new.db"
     store, runs = convert(old, new)
     assert (runs, verify(store).damages) == (15, [])
-    for name, kept in tables.items():
+    for name, expected in tables.items():
         columns = "id, key, json, test_set_id" if name == "config" else "*"
-        assert sorted_rows(new, name, columns) == kept, name
+        assert sorted_rows(new, name, columns) == expected, name
     assert [name for (name,) in rows(new, "SELECT name FROM config ORDER BY id")] == [
         "ALiBi, width 4", "ALiBi, width 8", "FIRE, width 4", "FIRE, width 8",
         "ALiBi, width 4, with learning_rate=0.009",

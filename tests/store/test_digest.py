@@ -5,7 +5,7 @@ from typing import Any
 from sweeps.results import RECORDS, SUMMARY, run_digest
 
 VALUES: dict[str, Any] = {
-    **{name: place for place, name in enumerate(SUMMARY)},
+    **{name: index for index, name in enumerate(SUMMARY)},
     "best_validation_loss": 0.5,
     "within_from": "validation",
     "lengths": "[[1,6,0,3,0,0,3],[2,10,1,4,1,0,5]]",

@@ -47,7 +47,7 @@ def edge(shared_db: str, tmp_path_factory: pytest.TempPathFactory) -> Store:
     opened = open_writer(shared_db)
     with api.log_results(opened, sweep="theirs", dataset=path) as log:
         for number, config in enumerate(SETTINGS):
-            labels = [x.count("a") % 2 ^ (place < number) for place, x in enumerate(strings)]
+            labels = [x.count("a") % 2 ^ (index < number) for index, x in enumerate(strings)]
             predictions = {"tokens": strings, "prediction": labels}
             log.run(model="m", seed=LAST_SEED - number, config=config, predictions=predictions)
     api.submit(opened, {"name": "ours", "model_seeds": [0], "fixed": {"max_num_epochs": 1}})
@@ -74,15 +74,15 @@ def _stored(store: Store) -> list[dict[str, Any]]:
     return found
 
 
-def _of_pages(store: Store) -> pd.DataFrame:
+def _page_runs(store: Store) -> pd.DataFrame:
     settings = overview.settings(store)
     return pages.models(store, Selection(sweeps=("theirs",))).join(settings, on="config_id")
 
 
-def _of_the_command(store: Store) -> list[dict[str, Any]]:
-    done = run_main("runs", "--sweep", "theirs", "--json", "--db", store.location)
-    assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)
+def _printed_runs(store: Store) -> list[dict[str, Any]]:
+    completed = run_main("runs", "--sweep", "theirs", "--json", "--db", store.location)
+    assert completed.returncode == 0, completed.stderr
+    found: list[dict[str, Any]] = json.loads(completed.stdout)
     return found
 
 
@@ -92,8 +92,8 @@ def _text(file: Any) -> pd.DataFrame:
 
 READERS: dict[str, Callable[[Store], Any]] = {
     "api.runs": lambda store: api.runs(store, "theirs"),
-    "runs --json": _of_the_command,
-    "a page": _of_pages,
+    "runs --json": _printed_runs,
+    "a page": _page_runs,
 }
 
 
@@ -127,8 +127,8 @@ def test_every_value_is_that_of_the_tables(edge: Store, tmp_path: Path) -> None:
         path = tmp_path / kind / f"runs.{kind}"
         read_file = _text(path) if kind == "csv" else pq.read_table(path).to_pandas()
         assert not _differences(read_file, edge), kind
-    asked = run_main("runs", f"--where=model_seed={LAST_SEED}", "--json", "--db", edge.location)
-    assert [run["model_seed"] for run in json.loads(asked.stdout)] == [LAST_SEED]
+    completed = run_main("runs", f"--where=model_seed={LAST_SEED}", "--json", "--db", edge.location)
+    assert [run["model_seed"] for run in json.loads(completed.stdout)] == [LAST_SEED]
 
 
 def test_pages_are_about_the_greatest_seed(edge: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +149,7 @@ BORDER_SQL = (
     "LEFT JOIN string_error AS wrong ON wrong.run_id = run.id AND wrong.number = own.number "
     "GROUP BY 1, 2, 3"
 )
-OF_CELLS = {
+CELL_COLUMNS = {
     (0, 0): "random_within", (1, 0): "border_within",
     (0, 1): "random_beyond", (1, 1): "border_beyond",
 }  # fmt: skip
@@ -165,7 +165,7 @@ def test_accuracies_on_border_pairs_are_those_of_the_strings_everywhere(
     counted = rows(path, BORDER_SQL)
     assert len(counted) == 16
     for run_id, border, longer, true in counted:
-        assert shares.loc[run_id, OF_CELLS[border, longer]] == pytest.approx(true)
+        assert shares.loc[run_id, CELL_COLUMNS[border, longer]] == pytest.approx(true)
     found = rows(path, "SELECT DISTINCT label FROM test_string WHERE drawn = 'border'")
     assert sorted(found) == [(0,), (1,)]
     assert not verify(store).damages
@@ -232,8 +232,8 @@ def test_where_trained_lengths_are_not_known_no_length_is_called_longer(tmp_path
     path = tmp_path / "theirs.db"
     with api.log_results(path, sweep="theirs", task={**task, "test_size": 100}) as log:
         tokens, labels = log.strings["tokens"], log.strings["label"]
-        told = [y if len(x) <= 8 else 1 - y for x, y in zip(tokens, labels, strict=True)]
-        log.run(model="m", seed=0, predictions={"tokens": tokens, "prediction": told})
+        predicted = [y if len(x) <= 8 else 1 - y for x, y in zip(tokens, labels, strict=True)]
+        log.run(model="m", seed=0, predictions={"tokens": tokens, "prediction": predicted})
     store = open_reader(str(path))
     (found,) = reading.border_accuracies(store, Selection()).to_dict("records")
     (row,) = api.runs(store).to_dict("records")

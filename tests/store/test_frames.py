@@ -165,18 +165,18 @@ def test_the_strings_that_break_most_models_come_first(
             x for x, (_, seed, _, fp, fn, _) in cells(small).items()
             if fp + fn and seed in (view.model_seeds or range(5))
         )  # fmt: skip
-        found, asked = failing.breaking_strings(small, models, limit=10)
+        found, counted = failing.breaking_strings(small, models, limit=10)
         true = broken(small, own)
-        assert asked == len(own)
+        assert counted == len(own)
         assert found["models"].tolist() == [n for _, n in true.most_common(10)]
         for row in found.to_dict("records"):
             assert true[row["string"]] == row["models"]
     # Of too many errors every second run is counted.
     models = failing.failing_models(small, Selection())
     monkeypatch.setattr(failing, "MOST_ERRORS", int(models["errors"].sum()) - 1)
-    found, asked = failing.breaking_strings(small, models, limit=10)
+    found, counted = failing.breaking_strings(small, models, limit=10)
     own = models["run_id"].tolist()[::2]
-    assert asked == len(own)
+    assert counted == len(own)
     assert found["models"].tolist() == [n for _, n in broken(small, own).most_common(10)]
 
 
@@ -255,9 +255,9 @@ def test_a_threshold_itself_is_enough(ranged: Store) -> None:
         assert row["learned"] == 10 - expected.count(LEARNED)
         assert row["judged_beyond"] == expected.count(RIGHT) + expected.count(FAILS)
         assert row["generalize"] == expected.count(RIGHT)
-        for each in Outcome if below == 0.99 else ():
-            only = api.runs(ranged, outcome=each.value, **judged)
-            assert only["id"].tolist() == [n for n, own in enumerate(expected, 1) if own == each]
+        for came_to in Outcome if below == 0.99 else ():
+            only = api.runs(ranged, outcome=came_to.value, **judged)
+            assert only["id"].tolist() == [n for n, own in enumerate(expected, 1) if own == came_to]
         both = api.runs(ranged, outcome=[LEARNED, UNKNOWN], **judged)
         assert len(both) == expected.count(LEARNED) + expected.count(UNKNOWN)
 
@@ -313,9 +313,9 @@ def test_the_shipped_models_have_these_outcomes_and_are_listed_by_them() -> None
         ("--learned-at", "99", "from 0 to 1"),
         ("--below", "-0.1", "from 0 to 1"),
     ):
-        said = refused("runs", option, value, "--db", str(SHIPPED))
-        assert f"{option} {value}" in said
-        assert expected in said
+        message = refused("runs", option, value, "--db", str(SHIPPED))
+        assert f"{option} {value}" in message
+        assert expected in message
 
 
 def test_configurations_say_who_learned_who_generalizes_and_how_sure_that_is() -> None:
@@ -371,9 +371,9 @@ def is_as_read_whole(store: Store) -> bool:
     for selection in (Selection(), Selection(("more",)), Selection(model_seeds=(0, 5))):
         with store.read() as db:
             found = frames.runs(db, selection)
-            kept = frames._kept.pop(db.engine)
+            cached = frames._cache.pop(db.engine)
             pd.testing.assert_frame_equal(found, frames.runs(db, selection))
-            frames._kept[db.engine] = kept
+            frames._cache[db.engine] = cached
     return True
 
 
@@ -382,11 +382,11 @@ def test_of_runs_in_training_those_are_read_that_have_ended(
 ) -> None:
     # However long this test takes.
     monkeypatch.setattr(frames, "CHECKED_SECONDS", math.inf)
-    asked: list[tuple[int, ...] | None] = []
+    read_runs: list[tuple[int, ...] | None] = []
     whole = frames._read
 
     def watched(db: Connection, scope: Selection, also: tuple[str, ...]) -> pd.DataFrame:
-        asked.append(scope.run_ids)
+        read_runs.append(scope.run_ids)
         return whole(db, scope, also)
 
     for statement in CHANGES.values():
@@ -395,9 +395,9 @@ def test_of_runs_in_training_those_are_read_that_have_ended(
         with monkeypatch.context() as patched, training.read() as db:
             patched.setattr(frames, "_read", watched)
             frames.runs(db)
-        assert asked
-        assert all(run_ids and min(run_ids) > 20 for run_ids in asked), statement
-        asked.clear()
+        assert read_runs
+        assert all(run_ids and min(run_ids) > 20 for run_ids in read_runs), statement
+        read_runs.clear()
         assert is_as_read_whole(training), statement
 
 

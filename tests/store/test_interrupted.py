@@ -90,8 +90,8 @@ def half_written(two_runs: Path) -> Path:
 def test_what_a_killed_writer_left_is_rolled_back_by_whoever_comes_next(
     half_written: Path, command: tuple[str, ...]
 ) -> None:
-    said = run_main(*command, "--db", str(half_written))
-    assert said.returncode == 0, said
+    completed = run_main(*command, "--db", str(half_written))
+    assert completed.returncode == 0, completed
     assert rows(half_written, "PRAGMA integrity_check") == [("ok",)]
     assert len(queries.runs(open_reader(str(half_written)))) == 2
     assert run_main("verify", "--db", str(half_written)).returncode == 0
@@ -135,8 +135,8 @@ def test_who_may_not_write_reads_on_or_is_told_why_not(for_all: Path) -> None:
     def check_and_write() -> None:
         assert f"no: {why}" in run_main("db", "check", "--db", name).stdout
         for command in (("pack",), ("stop", "lab"), ("delete", "lab", "--yes")):
-            said = run_main(*command, "--db", name)
-            assert (said.returncode, why in said.stderr) == (3, True)
+            completed = run_main(*command, "--db", name)
+            assert (completed.returncode, why in completed.stderr) == (3, True)
 
     as_nobody(check_and_write)
     with closing(sqlite3.connect(for_all)) as connection:
@@ -177,9 +177,9 @@ def test_an_import_that_is_killed_stores_nothing(
 
 
 def test_a_container_is_known_apart_from_its_machine() -> None:
-    told = "from sweeps.store.reads.workers import this_host; print(this_host())"
+    script = "from sweeps.store.reads.workers import this_host; print(this_host())"
     container = subprocess.run(
-        ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", told],
+        ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", script],
         capture_output=True,
         text=True,
         check=False,
@@ -199,9 +199,9 @@ def test_a_signal_while_a_connection_closes_is_no_news(capsys: pytest.CaptureFix
         log.error("Exception closing connection", exc_info=error)
     for name, handlers in known.items():
         logging.getLogger(name).handlers = handlers
-    told = capsys.readouterr().err
-    assert told.count("Exception closing connection") == 1
-    assert "OSError: gone" in told
+    logged = capsys.readouterr().err
+    assert logged.count("Exception closing connection") == 1
+    assert "OSError: gone" in logged
 
 
 def empty(path: Path) -> None:

@@ -23,7 +23,7 @@ from tests.conftest import SHORT
 from tests.databases import rows, spec
 from tests.results import claimed, outcomes
 
-TOLD = [EpochLosses(member, epoch, 4.0, 2.0 + epoch) for member in (0, 2) for epoch in (1, 2, 3)]
+LOSSES = [EpochLosses(member, epoch, 4.0, 2.0 + epoch) for member in (0, 2) for epoch in (1, 2, 3)]
 STORED = [(member + 1, epoch, 4.0, 2.0 + epoch) for member in (0, 2) for epoch in (1, 2, 3)]
 EPOCHS = "SELECT run_id, epoch.epoch, train_loss, validation_loss FROM epoch ORDER BY 1, 2"
 IN_TRAINING = EPOCHS.replace("ORDER", "JOIN run ON run.id = run_id WHERE state = 'running' ORDER")
@@ -36,26 +36,26 @@ def store(any_db: str) -> Store:
 
 
 @pytest.fixture
-def told(store: Store) -> writer.Claim:
+def claim(store: Store) -> writer.Claim:
     """A claim of three runs, of two of which losses are stored."""
-    _, claim = claimed(store, writer.submit(store, spec()))
-    writer.record_losses(store, [(claim, TOLD[:2])])
+    _, made = claimed(store, writer.submit(store, spec()))
+    writer.record_losses(store, [(made, LOSSES[:2])])
     # Told again, as after a connection that broke when all was stored.
-    writer.record_losses(store, [(claim, TOLD)])
+    writer.record_losses(store, [(made, LOSSES)])
     assert rows(store, EPOCHS) == STORED
-    return claim
+    return made
 
 
 def test_losses_in_training_are_progress_raise_no_revision_and_wait_for_nobody(
-    store: Store, told: writer.Claim
+    store: Store, claim: writer.Claim
 ) -> None:
     before = queries.revision(store)
     new = [EpochLosses(1, 1, 4.0, 2.0)]
     with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET failures = failures")
         with pytest.raises(StoreBusyError):
-            writer.record_losses(store.without_waiting(), [(told, new)])
-    writer.record_losses(store.without_waiting(), [(told, new)])
+            writer.record_losses(store.without_waiting(), [(claim, new)])
+    writer.record_losses(store.without_waiting(), [(claim, new)])
     assert len(rows(store, EPOCHS)) == len(STORED) + 1
     assert queries.revision(store) == before
     assert verify(store).damages == []
@@ -68,41 +68,41 @@ def test_losses_in_training_are_progress_raise_no_revision_and_wait_for_nobody(
 
 
 def test_results_take_the_place_of_losses_in_training(
-    store: Store, told: writer.Claim, tmp_path: Path
+    store: Store, claim: writer.Claim, tmp_path: Path
 ) -> None:
     # They are not merged; where another database has the results, these end the training here.
     other = open_writer(str(tmp_path / "other.db"))
     assert writer.merge(other, store).waiting == 3
     assert rows(other, EPOCHS) == []
-    _, claim = claimed(other, 1)
-    writer.record(other, claim, outcomes(claim))
+    _, others = claimed(other, 1)
+    writer.record(other, others, outcomes(others))
     assert writer.merge(store, other).results == 3
-    writer.record_losses(store, [(told, TOLD)])
+    writer.record_losses(store, [(claim, LOSSES)])
     assert rows(store, EPOCHS) == rows(other, EPOCHS)
     assert [x[:2] for x in rows(store, EPOCHS)] == [(x, y) for x in (1, 2, 3) for y in (1, 2)]
     assert verify(store).damages == verify(other).damages == []
 
 
-def diverged(store: Store, told: writer.Claim) -> None:
+def diverged(store: Store, claim: writer.Claim) -> None:
     failed = RunResult([1.0], [1.0], 0.1, "torch", failure="diverged in epoch 2")
-    writer.record(store, told, [failed] * 3)
+    writer.record(store, claim, [failed] * 3)
 
 
-def died(store: Store, told: writer.Claim) -> None:
+def died(store: Store, claim: writer.Claim) -> None:
     child = os.fork()
     if child == 0:
         os._exit(0)
     os.waitpid(child, 0)
     with store.write(quiet=True) as connection:
         connection.exec_driver_sql(f"UPDATE worker SET pid = {child}")
-    assert writer.release_dead(store) == len(told.runs)
+    assert writer.release_dead(store) == len(claim.runs)
 
 
 ENDS: dict[str, Callable[[Store, writer.Claim], object]] = {
-    "given back": lambda store, told: writer.release(store, told.worker_id),
-    "worker ended": lambda store, told: writer.end_worker(store, told.worker_id),
+    "given back": lambda store, claim: writer.release(store, claim.worker_id),
+    "worker ended": lambda store, claim: writer.end_worker(store, claim.worker_id),
     "worker died": died,
-    "process lost": lambda store, told: writer.record_lost(store, told, "killed"),
+    "process lost": lambda store, claim: writer.record_lost(store, claim, "killed"),
     "diverged": diverged,
     "deleted": lambda store, _: writer.delete(store, 1),
 }
@@ -110,24 +110,24 @@ ENDS: dict[str, Callable[[Store, writer.Claim], object]] = {
 
 @pytest.mark.parametrize("end", ENDS)
 def test_nothing_is_left_of_a_run_that_is_no_longer_trained(
-    store: Store, told: writer.Claim, end: str
+    store: Store, claim: writer.Claim, end: str
 ) -> None:
-    ENDS[end](store, told)
+    ENDS[end](store, claim)
     assert rows(store, EPOCHS) == []
     # Whoever held it stores nothing more.
-    writer.record_losses(store, [(told, TOLD)])
+    writer.record_losses(store, [(claim, LOSSES)])
     assert rows(store, EPOCHS) == []
     assert verify(store).damages == []
 
 
-def test_losses_of_an_attempt_are_not_those_of_another(store: Store, told: writer.Claim) -> None:
+def test_losses_of_an_attempt_are_not_those_of_another(store: Store, claim: writer.Claim) -> None:
     # As a version would give it back that knows nothing of them.
     with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'queued', worker_id = NULL")
     _, again = claimed(store, 1)
-    writer.record_losses(store, [(told, TOLD)])
+    writer.record_losses(store, [(claim, LOSSES)])
     assert rows(store, EPOCHS) == []
-    writer.record_losses(store, [(again, TOLD[3:])])
+    writer.record_losses(store, [(again, LOSSES[3:])])
     assert rows(store, EPOCHS) == STORED[3:]
 
 

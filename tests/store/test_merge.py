@@ -65,8 +65,8 @@ def test_different_results_for_the_same_run_are_said_and_ours_are_kept(
     before = contents(filled(store))
     merged = writer.merge(store, filled(other, first=1))
     assert len(merged.conflicts) == 3
-    told = "run 1 (model seed 0): other best_validation_loss, fn, tested"
-    assert merged.conflicts[0].startswith(told)
+    conflict = "run 1 (model seed 0): other best_validation_loss, fn, tested"
+    assert merged.conflicts[0].startswith(conflict)
     assert contents(store) == before
 
 
@@ -114,14 +114,14 @@ def test_damaged_runs_are_named_and_no_merge_takes_them(store: Store, other: Sto
     filled(store, model_seeds="0..9", fixed={"hidden_size": 4})
     assert named(store) == []
     change(store, *DAMAGED)
-    said = named(store)
+    damages = named(store)
     for run_id in range(1, 9):
-        told = f"run {run_id} (model seed {run_id - 1}): its results do not fit its digest"
-        assert told in said
+        damage = f"run {run_id} (model seed {run_id - 1}): its results do not fit its digest"
+        assert damage in damages
         with pytest.raises(StoreDamagedError, match=f"run {run_id} is damaged: its results do not"):
             queries.find_run(store, str(run_id))
     assert queries.find_run(store, "9") == 9
-    assert {int(x.split()[1]) for x in said if x.startswith("run")} == {*range(1, 9)}
+    assert {int(x.split()[1]) for x in damages if x.startswith("run")} == {*range(1, 9)}
     merged = writer.merge(other, store)
     left = [f"run {number} (model seed {number - 1})" for number in range(1, 9)]
     assert (merged.results, merged.damaged) == (2, left)

@@ -42,7 +42,7 @@ def test_a_writer_uses_wal_and_foreign_keys_and_a_reader_cannot_write(store: Sto
         connection.exec_driver_sql("DELETE FROM sweep")
 
 
-ASKED: dict[str, Callable[[Store], object]] = {
+READS: dict[str, Callable[[Store], object]] = {
     "runs": lambda store: api.runs(store, "all_initializations"),
     "errors": lambda store: api.errors(store, [5]),
     "lengths": lambda store: api.lengths(store, [5]),
@@ -65,7 +65,7 @@ ASKED: dict[str, Callable[[Store], object]] = {
 def test_who_only_asks_leaves_the_file_as_it_is(tmp_path: Path) -> None:
     copy = Path(shutil.copy(ROOT / "runs.db", tmp_path))
     before = copy.read_bytes()
-    for name, ask in ASKED.items():
+    for name, ask in READS.items():
         ask(api.open_store(copy))
         assert copy.read_bytes() == before, name
         assert list(tmp_path.iterdir()) == [copy], name

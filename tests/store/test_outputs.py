@@ -142,8 +142,8 @@ def test_what_is_changed_is_named_and_no_merge_takes_it(
 ) -> None:
     path = Path(shutil.copy(eleven, tmp_path / "changed.db"))
     change(path, *(f"UPDATE run SET {how} WHERE id = {n}" for n, how in CHANGED.items()))
-    said = [damage.what for damage in verify(open_reader(str(path))).damages]
-    assert {x.split()[1] for x in said if x.startswith("run")} == {*map(str, CHANGED)}
+    damages = [damage.what for damage in verify(open_reader(str(path))).damages]
+    assert {x.split()[1] for x in damages if x.startswith("run")} == {*map(str, CHANGED)}
     merged = writer.merge(other, open_reader(str(path)))
     assert merged.results == 11 - len(CHANGED)
     assert [x.split()[1] for x in merged.damaged] == [*map(str, CHANGED)]
@@ -215,13 +215,13 @@ def test_they_are_exported(store: Store, tmp_path: Path) -> None:
 
 def test_commands_say_them(eleven: Path, tmp_path: Path) -> None:
     db = str(shutil.copy(eleven, tmp_path / "asked.db"))
-    told = run_main("errors", "2", "--db", db, "--wide").stdout
+    printed = run_main("errors", "2", "--db", db, "--wide").stdout
     # A kind of package says how sure an answer is by its margin, a transduction by what it writes.
     names = "string kind length target output first_wrong margin occurrences"
-    assert names in " ".join(told.split())
+    assert names in " ".join(printed.split())
     for output, place, kind in GIVEN:
         shown = re.escape(output or '""')
-        assert re.search(rf"{kind} +\d+ +remainder \d +{shown} +{place} +-\d", told)
+        assert re.search(rf"{kind} +\d+ +remainder \d +{shown} +{place} +-\d", printed)
     (first, *_) = json.loads(run_main("errors", "2", "--db", db, "--json").stdout)
     assert (first["output"], first["first_wrong"], first["error_kind"]) in GIVEN
 

@@ -37,7 +37,7 @@ from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import checkpoints, explained
 from sweeps.store.verification import verify
-from tests.app import open_app, rerun, said
+from tests.app import open_app, page_text, rerun
 from tests.commands import refused, run_main
 from tests.databases import change, file_of, reseal, rows
 from tests.stock import copy_of, stock
@@ -70,12 +70,12 @@ def record_of(store: Store, **changes: Any) -> ProofRecord:
     return replace(undecided, **changes)
 
 
-def kept(store: Store) -> ProofRecord | None:
+def stored_record(store: Store) -> ProofRecord | None:
     return explained.proof(store, 1, of_language=True)
 
 
 def result(store: Store) -> str:
-    found = kept(store)
+    found = stored_record(store)
     return "" if found is None else found.result
 
 
@@ -86,12 +86,14 @@ REFUTED = {"result": "refuted", "string": "10", "said": 1}
 def test_a_proof_is_read_as_it_was_stored_and_replaced_by_the_next(store: Store) -> None:
     for changes in ({}, PROVED, REFUTED):
         writer.record_proof(store, 1, record_of(store, **changes))
-        assert kept(store) == record_of(store, **changes)
+        assert stored_record(store) == record_of(store, **changes)
         assert verify(store).damages == []
     learned = record_of(store, of_language=0)
     writer.record_proof(store, 1, learned)
     assert explained.proof(store, 1, of_language=False) == learned
-    assert kept(store) == record_of(store, **REFUTED), "one by a learned automaton is another"
+    assert stored_record(store) == record_of(store, **REFUTED), (
+        "one by a learned automaton is another"
+    )
     with pytest.raises(UnknownRunError, match="run 9 is no finished run"):
         writer.record_proof(store, 9, learned)
 
@@ -111,7 +113,7 @@ def test_a_proof_that_was_changed_is_damage_and_is_not_merged_and_no_test_contra
         assert found() == ["its proof does not fit its digest"]
     empty = open_writer(str(tmp_path / "new.db"))
     assert writer.merge(empty, store).results == 1
-    assert kept(empty) is None
+    assert stored_record(empty) is None
     writer.record_proof(store, 1, record_of(store, **PROVED))
     change(store, "UPDATE run SET wrong = 1")
     frame = api.runs(store)
@@ -141,10 +143,10 @@ def test_merging_takes_over_proofs_and_prefers_those_that_decided(
             writer.record_proof(store, 1, record_of(store, **ours))
         writer.record_proof(source, 1, record_of(source, **theirs))
         writer.merge(store, source)
-        assert kept(store) == record_of(store, **merged), number
+        assert stored_record(store) == record_of(store, **merged), number
         empty = open_writer(str(shutil.copy(made_file, tmp_path / f"empty{number}")))
         writer.merge(empty, source)
-        assert kept(empty) == record_of(source, **theirs), number
+        assert stored_record(empty) == record_of(source, **theirs), number
         assert verify(empty).damages == verify(store).damages == []
 
 
@@ -173,13 +175,13 @@ PROVED_TEXT = "Proved: the model answers as the language's automaton"
 
 
 def plain(page: AppTest) -> str:
-    return said(page).replace("\\", "")
+    return page_text(page).replace("\\", "")
 
 
-def asked(path: Path, *arguments: str) -> str:
-    ended = run_main(*arguments, "--db", str(path))
-    assert ended.returncode == 0, ended
-    return " ".join(ended.stdout.split())
+def command_output(path: Path, *arguments: str) -> str:
+    completed = run_main(*arguments, "--db", str(path))
+    assert completed.returncode == 0, completed
+    return " ".join(completed.stdout.split())
 
 
 NOT_A_NUMBER: dict[str, list[Any]] = {
@@ -193,11 +195,11 @@ def test_a_model_that_overflows_is_refuted_by_what_it_does_not_answer(tmp_path: 
     path = tmp_path / "runs.db"
     load_large(path, **NOT_A_NUMBER)
     found = api.prove(open_reader(str(path)), "large/0")
-    assert (found.outcome, found.string, found.said) == ("refuted", "1{2}", None)
+    assert (found.outcome, found.string, found.predicted) == ("refuted", "1{2}", None)
     assert not trained_model(open_reader(str(path)), 1).answer("11").is_answered
-    told = asked(path, "prove", "large/0")
-    assert "Refuted: on 11 the model has no answer (its logit is NaN), and" in told
-    stored = json.loads(asked(path, "prove", "large/0", "--json"))
+    text = command_output(path, "prove", "large/0")
+    assert "Refuted: on 11 the model has no answer (its logit is NaN), and" in text
+    stored = json.loads(command_output(path, "prove", "large/0", "--json"))
     assert (stored["string"], stored["said"]) == ("1{2}", None)
     assert verify(open_reader(str(path))).damages == []
     assert "its logit is NaN" in run_main("automaton", "large/0", "--db", str(path)).stderr
@@ -227,9 +229,9 @@ def test_a_model_that_may_overflow_is_not_proved(tmp_path: Path) -> None:
     for where, (large, words) in LARGE.items():
         path = tmp_path / f"{where}.db"
         load_large(path, **large)
-        told = asked(path, "prove", "large/0", "--seconds", "20")
-        may = "may be larger than 1.7e+38, and so overflow in float32" in told or "Refuted" in told
-        assert words in told if words else may, (where, told)
+        text = command_output(path, "prove", "large/0", "--seconds", "20")
+        may = "may be larger than 1.7e+38, and so overflow in float32" in text or "Refuted" in text
+        assert words in text if words else may, (where, text)
         assert (
             "at every length" in api.runs(open_reader(str(path)))["outcome"].tolist()
         ) is not may
@@ -237,9 +239,9 @@ def test_a_model_that_may_overflow_is_not_proved(tmp_path: Path) -> None:
 
 def test_seconds_that_are_no_budget_are_refused_before(store: Store) -> None:
     for command, seconds in product(("prove", "automaton"), ("inf", "nan", "0")):
-        said_ = refused(command, "hand/0", "--seconds", seconds, "--db", str(store.path))
-        assert f"seconds={float(seconds)}: expected " in said_
-    assert kept(store) is None
+        message = refused(command, "hand/0", "--seconds", seconds, "--db", str(store.path))
+        assert f"seconds={float(seconds)}: expected " in message
+    assert stored_record(store) is None
 
 
 def undecided(store: Store, regions: int, *attempts: Attempt) -> Proof:
@@ -256,7 +258,7 @@ def test_what_is_not_decided_is_stored_without_numbers_that_json_lacks(
     endless = Attempt(0.5, 24, 3, "they grow without end", "any token in state 0", None)
     monkeypatch.setattr(prover, "prove", lambda *_: undecided(store, 3000, endless))
     assert api.prove(store, 1).attempts == (endless,)
-    again = kept_proof(store)
+    again = proof_of(store)
     assert again.attempts == (endless,)
     assert "the widest, without end, is that after" in " ".join(
         proof_text(trained_model(store, 1), again)
@@ -266,20 +268,20 @@ def test_what_is_not_decided_is_stored_without_numbers_that_json_lacks(
 def test_a_certificate_of_a_former_format_is_proved_anew(
     proved: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record = kept(proved)
+    record = stored_record(proved)
     assert record is not None
     assert record.certificate is not None
     former = zlib.decompress(record.certificate).replace(b"certificate 2", b"certificate 1")
-    decided = kept_proof(proved)
+    decided = proof_of(proved)
     writer.record_proof(proved, 1, replace(record, certificate=zlib.compress(former)))
     assert stored_proof(proved, trained_model(proved, 1)) is None
     monkeypatch.setattr(prover, "prove", lambda *_: decided)
     assert api.prove(proved, 1).outcome == "proved"
-    now = kept_proof(proved)
+    now = proof_of(proved)
     assert checker.check(now.certificate or {}) == now.regions
 
 
-def kept_proof(store: Store) -> Proof:
+def proof_of(store: Store) -> Proof:
     found = stored_proof(store, trained_model(store, 1))
     assert found is not None
     return found
@@ -298,10 +300,12 @@ def test_what_is_proved_is_kept_with_its_certificate(
         assert checker.check(found.certificate or {}) == found.regions > 0
     assert verify(proved).damages == []
     path = tmp_path / "proof.json"
-    asked(file_of(proved), "prove", "hand/0", "--certificate", str(path))
+    command_output(file_of(proved), "prove", "hand/0", "--certificate", str(path))
     assert path.read_text() == to_text(found.certificate or {})
-    told = json.loads(asked(file_of(proved), "verdict", "hand/0", "--every-length", "--json"))
-    assert told["seconds"] == found.seconds
+    verdict = json.loads(
+        command_output(file_of(proved), "verdict", "hand/0", "--every-length", "--json")
+    )
+    assert verdict["seconds"] == found.seconds
     with pytest.raises(AssertionError, match="proved anew"):
         api.prove(proved, 1, again=True)
     with pytest.raises(AssertionError, match="proved anew"):
@@ -312,13 +316,13 @@ def test_what_was_not_decided_is_tried_again_with_a_larger_budget(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vain = undecided(store, 1)
-    decided = kept_proof(open_reader(str(copy_of("proofs", "proved.db", tmp_path))))
+    decided = proof_of(open_reader(str(copy_of("proofs", "proved.db", tmp_path))))
     with monkeypatch.context() as patched:
         patched.setattr(prover, "prove", lambda *_: vain)
         with patched.context() as reading:
             reading.setenv("SEQCLS_READ_ONLY", "1")
             assert api.prove(store, 1, regions=1) == vain
-            assert kept(store) is None, "nothing is stored where nothing may be written"
+            assert stored_record(store) is None, "nothing is stored where nothing may be written"
         assert api.prove(store, 1, regions=1) == vain
         assert result(store) == "not decided"
         patched.setattr(prover, "prove", never)
@@ -342,14 +346,14 @@ def test_a_proof_of_other_weights_counts_for_nothing(
     assert stored_proof(proved, opened) is None
     monkeypatch.setattr(prover, "prove", lambda *_: undecided(proved, 5))
     assert api.prove(proved, 1).outcome == "not decided"
-    now = kept(proved)
+    now = stored_record(proved)
     assert now is not None
     assert now.weights == digest(weights)
 
 
 def test_a_proof_by_a_learned_automaton_is_kept_beside(store: Store) -> None:
     learned = api.prove(store, 1, learned=True)
-    assert kept(store) is None
+    assert stored_record(store) is None
     opened = trained_model(store, 1)
     again = stored_proof(store, opened, learned=True)
     assert again is not None
@@ -386,13 +390,13 @@ def test_what_is_proved_is_right_at_every_length_and_what_is_refuted_is_said_to_
     assert api.runs(store, outcome="at every length")["id"].tolist() == [1]
     assert api.runs(store, outcome="generalizes")["id"].tolist() == [1, 2]
     assert api.runs(store, outcome="not known").empty, "its trained lengths are not known"
-    told = more_training(store, frame["sweeps"][1][0], "4x")
-    (said,) = told.sentences
-    assert said.startswith("hand: 1 of 1 have learned; none is left"), "none is counted twice"
+    suggested = more_training(store, frame["sweeps"][1][0], "4x")
+    (sentence,) = suggested.sentences
+    assert sentence.startswith("hand: 1 of 1 have learned; none is left"), "none is counted twice"
     counted = pages.configurations(store, Selection()).set_index("config_id")
     names = ["seeds", "judged", "learned", "judged_beyond", "generalize", "proved", "refuted"]
     assert counted[names].to_numpy().tolist() == [[1, 1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 1, 0, 1]]
-    listed = asked(both, "runs", "--wide")
+    listed = command_output(both, "runs", "--wide")
     assert "refuted by 10{12}" in listed
     assert "at every length" in listed
     config = api.config(store, 2)
@@ -405,21 +409,21 @@ def test_what_is_proved_is_right_at_every_length_and_what_is_refuted_is_said_to_
 def test_the_page_of_a_refuted_model_says_how_it_forgets(
     both: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = plain(open_app(monkeypatch, both, "model", run="2", view="All strings"))
+    text = plain(open_app(monkeypatch, both, "model", run="2", view="All strings"))
     for part in (
         *("Learned and generalizes", "It is refuted by 10{12}.", "as 0 repeats after 1"),
         *("Refuted: on 10{12} the model says", "from 12 repetitions on it is wrong"),
     ):
-        assert part in told
+        assert part in text
 
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_repetition_that_refutes_a_model_is_told_with_the_causes(
     both: Path, tmp_path: Path
 ) -> None:
-    (found,) = json.loads(asked(both, "causes", "soft", "--json"))["forgetting"]
+    (found,) = json.loads(command_output(both, "causes", "soft", "--json"))["forgetting"]
     assert (found["run_id"], found["word"], found["repetitions"]) == (2, "0", 12)
-    assert "run 2: It forgets while one token repeats" in asked(both, "causes", "soft")
+    assert "run 2: It forgets while one token repeats" in command_output(both, "causes", "soft")
     export(open_reader(str(both)), tmp_path / "out", "csv")
     assert "10{12}" in (tmp_path / "out" / "runs.csv").read_text()
     report = write(open_reader(str(both)), "hand", "soft")

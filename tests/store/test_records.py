@@ -57,8 +57,8 @@ def test_what_is_written_is_read_back_and_read_by_plain_sql(any_db: str, kind: s
             connection.execute(text(statement), values)
     # NaN is no answer.
     expected = [None if np.isnan(x) else x for x in back.tolist()]
-    told = rows(store, "SELECT * FROM misclassified")
-    assert sorted(told, key=lambda row: int(row[1][1:])) == [
+    stored = rows(store, "SELECT * FROM misclassified")
+    assert sorted(stored, key=lambda row: int(row[1][1:])) == [
         (7, f"s{number}", 5, 1, logit, 2, None)
         for number, logit in zip(numbers, expected, strict=True)
     ]

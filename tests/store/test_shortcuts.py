@@ -23,7 +23,7 @@ from sweeps.store.reads.shortcuts import unread_tests
 from sweeps.store.verification import verify
 from sweeps.work import readers, worker
 from sweeps.work.machine import WorkOptions
-from tests.app import open_app, rerun, said
+from tests.app import open_app, page_text, rerun
 from tests.commands import refused, run_main
 from tests.databases import change, file_of, rows
 from tests.stock import copy_of, stock
@@ -84,7 +84,7 @@ def test_shares_of_readers_are_those_of_the_strings_that_they_are_right_on(read:
 
 def test_accuracy_is_known_of_each_way_of_drawing(read: Store) -> None:
     found = reading.accuracy_by_drawn(read, [1, 2])
-    told = {(row.run_id, row.drawn): (row.tested, row.wrong) for row in found.itertuples()}
+    counts_of = {(row.run_id, row.drawn): (row.tested, row.wrong) for row in found.itertuples()}
     expected = rows(
         read,
         "SELECT run.id, own.drawn, sum(own.occurrences), sum(CASE WHEN wrong.number IS NULL "
@@ -93,8 +93,8 @@ def test_accuracy_is_known_of_each_way_of_drawing(read: Store) -> None:
         "LEFT JOIN string_error AS wrong ON wrong.run_id = run.id AND wrong.number = own.number "
         "GROUP BY run.id, own.drawn",
     )
-    assert told == {(run_id, drawn): tuple(counts) for run_id, drawn, *counts in expected}
-    assert {drawn for run_id, drawn in told if run_id == 2} == {
+    assert counts_of == {(run_id, drawn): tuple(counts) for run_id, drawn, *counts in expected}
+    assert {drawn for run_id, drawn in counts_of if run_id == 2} == {
         *("positive", "uniform", "edited", "near")
     }
     of_run = api.by_drawn(read, 2)
@@ -140,8 +140,8 @@ def test_a_damaged_reader_is_named_and_costs_no_run_and_no_other_reader(store: S
         "shortcut SET lengths = '[[1,2,1]]' WHERE reader = 'trigrams'": "trigrams",
     }
     change(store, *(f"UPDATE {update} AND test_set_id = 1" for update in damages))
-    told = [damage.what for damage in verify(store).damages]
-    assert told == [f"test set 1, reader {reader!r}" for reader in damages.values()]
+    damaged_readers = [damage.what for damage in verify(store).damages]
+    assert damaged_readers == [f"test set 1, reader {reader!r}" for reader in damages.values()]
     damaged = open_reader(str(store.path))
     assert len(api.runs(damaged)) == 2
     assert len(api.errors(damaged, [1, 2])) == errors
@@ -161,16 +161,18 @@ def test_workers_fit_readers_once_they_have_trained(
     monkeypatch.delenv("SEQCLS_SHORTCUTS")
     other = {**SPEC, "name": "other", "model_seeds": [1], "axes": {"negatives": ["near"]}}
     api.submit(api.open_store(forms), other)
-    told = run_main("work", "other", "--workers", "0", "--db", str(forms))
-    assert told.returncode == 0
-    assert "trained 1 run in" in told.stderr + told.stdout
+    completed = run_main("work", "other", "--workers", "0", "--db", str(forms))
+    assert completed.returncode == 0
+    assert "trained 1 run in" in completed.stderr + completed.stdout
     # Only those of this sweep.
     assert set(reading.shortcut_scores(open_reader(str(forms)), [1, 2])["config_id"]) == {2}
     with monkeypatch.context() as patched:
         patched.setattr(readers, "fit_shortcuts", interrupt)
-        told = run_main("work", "--workers", "0", "--db", str(forms))
-    assert (told.returncode, told.stderr.count("Traceback")) == (0, 0), "Ctrl-C is harmless"
-    assert "trained 0 runs" in told.stderr + told.stdout
+        completed = run_main("work", "--workers", "0", "--db", str(forms))
+    assert (completed.returncode, completed.stderr.count("Traceback")) == (0, 0), (
+        "Ctrl-C is harmless"
+    )
+    assert "trained 0 runs" in completed.stderr + completed.stdout
     api.work(api.open_store(forms))
     assert not unread_tests(open_reader(str(forms)))
 
@@ -231,8 +233,8 @@ def test_commands_and_exports_say_what_readers_reach(
     scores = reading.shortcut_scores(read, [1, 2])
     best = reading.shortcut_shares(reading.best_shortcut(scores))
     db = ("--db", str(file_of(store)))
-    told = json.loads(run_main("runs", "--json", *db).stdout)
-    for row, own in zip(told, best.itertuples(), strict=True):
+    listed = json.loads(run_main("runs", "--json", *db).stdout)
+    for row, own in zip(listed, best.itertuples(), strict=True):
         assert row["shortcut_within"] == pytest.approx(own.within)
         assert row["shortcut_beyond"] == pytest.approx(own.beyond)
     assert "shortcut_beyond" in run_main("runs", "--wide", *db).stdout
@@ -241,13 +243,13 @@ def test_commands_and_exports_say_what_readers_reach(
     record = json.loads(run_main("compare", "1", "2", "--json", *db).stdout)
     expected = best.drop(columns="config_id").assign(decided_by=None)
     assert record["shortcuts"] == expected.to_dict("records")
-    for kind, of in (("csv", pd.read_csv), ("parquet", pd.read_parquet)):
+    for kind, read_table in (("csv", pd.read_csv), ("parquet", pd.read_parquet)):
         written_files = api.export(store, tmp_path / kind, kind)
         assert written_files[tmp_path / kind / f"shortcuts.{kind}"] == len(scores)
-        exported: Any = of(tmp_path / kind / f"shortcuts.{kind}")
+        exported: Any = read_table(tmp_path / kind / f"shortcuts.{kind}")
         columns = ["config_id", "reader", "length", "tested", "right"]
         assert exported[columns].values.tolist() == scores[columns].values.tolist()
-        errors: Any = of(tmp_path / kind / f"errors.{kind}")
+        errors: Any = read_table(tmp_path / kind / f"errors.{kind}")
         assert errors["drawn"].tolist() == api.errors(store, [1, 2])["drawn"].tolist()
 
 
@@ -258,10 +260,10 @@ def test_of_tests_that_no_reader_was_asked_about_nothing_is_said(
     assert {row["shortcut_within"] for row in json.loads(unread)} == {None}
     assert "shortcut" not in open_app(monkeypatch, forms).dataframe[0].value
     change(forms, "UPDATE test_string SET drawn = NULL")
-    told = said(open_inside(monkeypatch, forms, 1))
-    assert "No shortcut readers have been asked about this test yet" in told
-    assert "Which kinds of strings are hard?" not in told, "how they were drawn is not stored"
-    assert "no better than" not in told
+    text = page_text(open_inside(monkeypatch, forms, 1))
+    assert "No shortcut readers have been asked about this test yet" in text
+    assert "Which kinds of strings are hard?" not in text, "how they were drawn is not stored"
+    assert "no better than" not in text
 
 
 def open_inside(monkeypatch: pytest.MonkeyPatch, path: Path, run: int) -> Any:
@@ -280,13 +282,13 @@ def test_pages_and_reports_say_what_can_be_reached_without_the_language(
     table = open_app(monkeypatch, path).dataframe[0].value.set_index("config_id")
     for part in ("within", "beyond"):
         assert table[f"shortcut_{part}"].to_dict() == best[part].to_dict()
-    told = write(store, "forms")
-    assert "<th>Best shortcut</th>" in told
+    report = write(store, "forms")
+    assert "<th>Best shortcut</th>" in report
     for share in best["beyond"]:
-        assert f"<td>{share:.2%}</td>" in told
+        assert f"<td>{share:.2%}</td>" in report
     app = open_inside(monkeypatch, path, 2)
-    assert "**It is no better than" in said(app)
-    called = said(app).replace("\\", "")
+    assert "**It is no better than" in page_text(app)
+    called = page_text(app).replace("\\", "")
     assert "Commands call it run 2; its" in called, "the sweep has another of this seed"
     kinds, wrong, of_readers = (
         next(table.value for table in app.dataframe if column in table.value)
@@ -317,8 +319,8 @@ def test_what_a_reader_decides_is_no_shortcut_anywhere(
         app = open_app(monkeypatch, path, task=task)
         assert not {"shortcut_within", "shortcut_beyond"} & {*app.dataframe[0].value}
         inside, pages = (
-            said(open_inside(monkeypatch, path, number)),
-            (said(app), write(store, task)),
+            page_text(open_inside(monkeypatch, path, number)),
+            (page_text(app), write(store, task)),
         )
         assert f"This task is decided by {by}" in inside
         for page in pages:

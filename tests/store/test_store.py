@@ -126,16 +126,16 @@ def test_a_diverged_run_is_failed_with_its_reason_and_in_no_average(store: Store
 
 def test_weights_of_one_epoch_are_read_without_those_of_others(store: Store) -> None:
     _, claim = claimed(store, writer.submit(store, spec(model_seeds=[0])))
-    each = 1_000_000
-    weights = {epoch: bytes([epoch]) * each for epoch in range(1, 21)}
+    size = 1_000_000
+    weights = {epoch: bytes([epoch]) * size for epoch in range(1, 21)}
     writer.record(store, claim, [replace(outcome(0, claim.runs[0]), checkpoints=weights)])
     del weights
     tracemalloc.start()
     found = checkpoints.weights(store, 1, 7)
-    _, most = tracemalloc.get_traced_memory()
+    _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert found == bytes([7]) * each
-    assert most < 10 * each
+    assert found == bytes([7]) * size
+    assert peak < 10 * size
     with pytest.raises(
         UnknownRunError, match="no weights of epoch 21; stored are those of epoch 1"
     ):

@@ -47,8 +47,8 @@ def test_of_a_stopped_sweep_nothing_is_begun_until_it_is_resumed(store: Store) -
     assert groups(store, sweep_id) == []
     assert writer.claim(store, worker_id, group[:2]) is None
     # A run goes on where one of its sweeps does.
-    for wanted in (workers.queued_runs(store), workers.queued_runs(store, [going_on])):
-        assert {run.model_seed for run in wanted} == {2, 3}
+    for queued in (workers.queued_runs(store), workers.queued_runs(store, [going_on])):
+        assert {run.model_seed for run in queued} == {2, 3}
     writer.resume(store, [sweep_id])
     assert stored_sweeps(store)["state"].tolist() == ["queued", "queued"]
     claim = writer.claim(store, worker_id, group)

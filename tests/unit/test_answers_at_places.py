@@ -24,13 +24,15 @@ from seqcls.tasks.places import AtEveryPlace
 from seqcls.training import train_group
 from tests.zoo import random_weights, readable_model
 
-FEW = {"train_size": 64, "validation_size": 32, "test_size": 200}
+SMALL_SETS = {"train_size": 64, "validation_size": 32, "test_size": 200}
 SHORT = {"train_max_length": 6, "validation_max_length": 6, "test_max_length": 12}
 ALTERNATING = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"}
 
 
 def problem_of(answers: str, **fields: Any) -> Problem:
-    return resolve(configuration({**FEW, **SHORT, **ALTERNATING, "answers": answers, **fields}))
+    return resolve(
+        configuration({**SMALL_SETS, **SHORT, **ALTERNATING, "answers": answers, **fields})
+    )
 
 
 def targets(problem: Problem, *strings: str) -> list[str]:
@@ -124,11 +126,11 @@ def test_all_strings_of_a_length_are_those_that_match(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("alphabet", "pattern", "string", "said"),
+    ("alphabet", "pattern", "string", "spelled"),
     [("a", "a*", "aaaa", "a$ a${4}"), ("$-", "($-)*", "$-", "$,END - $,END")],
 )
 def test_sets_are_written_so_that_they_are_read(
-    alphabet: str, pattern: str, string: str, said: str
+    alphabet: str, pattern: str, string: str, spelled: str
 ) -> None:
     pattern = pattern.replace("$", r"\$") if "$" in alphabet else pattern
     problem = problem_of("next_symbols", alphabet=alphabet, pattern=pattern)
@@ -138,12 +140,12 @@ def test_sets_are_written_so_that_they_are_read(
     )
     given = problem.kind.targets(problem.task, strings)
     (text,) = problem.kind.texts(problem.task, given) or ()
-    assert text == problem.tokenizer.display(text) == said
+    assert text == problem.tokenizer.display(text) == spelled
     assert isinstance(problem.kind, PlacesKind)
     assert isinstance(problem.task, AtEveryPlace)
-    each = problem.kind.read_texts(problem.task, text)
+    answers = problem.kind.read_texts(problem.task, text)
     names = problem.kind.names(problem.task, np.unique(given).tolist())
-    assert list(each) == [names[code] for code in given[0].tolist()]
+    assert list(answers) == [names[code] for code in given[0].tolist()]
 
 
 @pytest.mark.parametrize("answers", ["prefixes", "next_symbols", "states"])
@@ -155,13 +157,14 @@ def test_answers_beside_named_tokens_have_spaces(answers: str) -> None:
     drawn = stream(problem.test).epoch(0)
     texts = problem.kind.texts(problem.task, drawn.targets)
     for text, length in zip(texts, drawn.strings.lengths.tolist(), strict=True):
-        each = list(problem.kind.read_texts(problem.task, text))
-        assert len(each) == length + 1
-        assert problem.kind.read_texts(problem.task, problem.tokenizer.display(text)) == each
+        answers_read = list(problem.kind.read_texts(problem.task, text))
+        assert len(answers_read) == length + 1
+        displayed = problem.tokenizer.display(text)
+        assert problem.kind.read_texts(problem.task, displayed) == answers_read
 
 
 def test_prefixes_and_states_are_asked_of_the_strings_that_membership_is() -> None:
-    once = resolve(configuration({**FEW, **SHORT, **ALTERNATING}))
+    once = resolve(configuration({**SMALL_SETS, **SHORT, **ALTERNATING}))
     for answers in ("prefixes", "states"):
         strings = stream(problem_of(answers).test).epoch(0).strings
         assert (strings.letters == stream(once.test).epoch(0).strings.letters).all()
@@ -256,7 +259,7 @@ def test_a_small_network_learns_which_symbols_may_follow() -> None:
 
 
 def test_a_key_says_what_is_asked_where_it_is_more_than_one_answer() -> None:
-    fields = {**ALTERNATING, **FEW}
+    fields = {**ALTERNATING, **SMALL_SETS}
     once, again = configuration(fields), configuration({**fields, "answers": "prefixes"})
     assert once.key == configuration({**fields, "answers": "string"}).key != again.key
     assert of_fields.test_set_key(once) != of_fields.test_set_key(again)

@@ -45,16 +45,16 @@ def test_strings_used_longest_ago_make_room(folder: Path, monkeypatch: pytest.Mo
         os.utime(path, (age, age))
     # The oldest was of use again just now.
     Stream(resolve(short_config()).train).epoch(0)
-    (kept,) = cache.cache_entries()
-    cache.trim(kept.size * 3 // 4)
+    (entry,) = cache.cache_entries()
+    cache.trim(entry.size * 3 // 4)
     assert files(folder) == set(names) - {"1.strings"}
     # Written beyond the limit: what is new stays.
-    monkeypatch.setattr(cache, "MAX_STRING_BYTES", kept.size // 2)
+    monkeypatch.setattr(cache, "MAX_STRING_BYTES", entry.size // 2)
     monkeypatch.setattr(cache, "TRIM_BYTES", 1)
     sampler = resolve(short_config(train_seed=1)).train
     Stream(sampler).epoch(0)
-    (kept,) = cache.cache_entries()
-    assert kept.size <= cache.MAX_STRING_BYTES
+    (entry,) = cache.cache_entries()
+    assert entry.size <= cache.MAX_STRING_BYTES
     assert len(list(folder.rglob("0.strings"))) == 2
     read, drawn = Stream(sampler).epoch(0), next(sampler.epochs())
     assert np.array_equal(read.strings.letters, drawn.strings.letters)
@@ -62,12 +62,12 @@ def test_strings_used_longest_ago_make_room(folder: Path, monkeypatch: pytest.Mo
 
 def test_the_cache_is_shown_and_cleared(folder: Path) -> None:
     Stream(resolve(short_config()).test).epoch(0)
-    said = CliRunner().invoke(app, ["cache", "--json"])
-    (shown,) = json.loads(said.stdout)
+    result = CliRunner().invoke(app, ["cache", "--json"])
+    (shown,) = json.loads(result.stdout)
     assert (shown["what"], shown["files"]) == ("strings", 1)
-    said = CliRunner().invoke(app, ["cache", "--clear"])
-    assert said.exit_code == 0
-    assert f"{shown['bytes']:,} bytes removed" in said.stderr
+    result = CliRunner().invoke(app, ["cache", "--clear"])
+    assert result.exit_code == 0
+    assert f"{shown['bytes']:,} bytes removed" in result.stderr
     assert files(folder) == set()
 
 

@@ -43,8 +43,8 @@ def test_every_batch_has_the_lengths_of_its_stage(fields: dict[str, Any]) -> Non
         strings = drawn.strings.take(slice(10 * within, 10 * within + 10))
         most = 4 if batch < 6 else 8 if batch < 14 else 12
         assert strings.lengths.max() <= most
-        kept = problem.kind.targets(problem.task, drawn.strings)
-        assert np.array_equal(kept, drawn.targets)
+        expected = problem.kind.targets(problem.task, drawn.strings)
+        assert np.array_equal(expected, drawn.targets)
     assert problem.trained_lengths == problem_of(**fields, **answered).trained_lengths
     last = stream(problem.train).epoch(3).strings
     assert last.lengths.max() > 8
@@ -110,6 +110,6 @@ def test_the_protocol_says_how_training_changed(tmp_path: Path) -> None:
     store = open_store(tmp_path / "staged.db")
     fields = {**SHORT, "train_lengths": STAGES, "freeze": [["head", 0.3]]}
     submit(store, {"name": "staged", "model_seeds": [0], "fixed": fields})
-    said = " ".join(protocol(store, "staged/0"))
-    assert "up to 4 tokens until 25% of training; up to 8 tokens until 60%" in said
-    assert "head fixed until 30% of training" in said
+    text = " ".join(protocol(store, "staged/0"))
+    assert "up to 4 tokens until 25% of training; up to 8 tokens until 60%" in text
+    assert "head fixed until 30% of training" in text

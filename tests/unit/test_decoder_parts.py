@@ -22,7 +22,7 @@ from seqcls.interpretability.states_by_strings import recurrent_units
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.parts import Part, Site
 from seqcls.problem import configuration, resolve
-from tests.oracles.two_streams import Kept, random_values, transcribed, unchanged
+from tests.oracles.two_streams import StateAndCell, random_values, transcribed, unchanged
 from tests.zoo import PICTURES, RECURRENT_READER, picture_model
 
 COPY: dict[str, Any] = {
@@ -65,7 +65,7 @@ def test_readers_of_pictures_can_do_without_parts_of_their_decoders() -> None:
         assert found.states.shape == (2, len(found.tokens), 8)
 
 
-Change = Callable[[str, int, int, Kept], Kept]
+Change = Callable[[str, int, int, StateAndCell], StateAndCell]
 
 
 def transcription(
@@ -85,11 +85,11 @@ def test_a_units_ablation_is_that_of_the_transcribed_equations(side: str, attent
     judge = Judge(model, 12)
     part = Part(side == "decoder", "unit", 3, of_layer=True, side=side)
 
-    def without(of_side: str, layer: int, place: int, kept: Kept) -> Kept:
+    def without(of_side: str, layer: int, place: int, memory: StateAndCell) -> StateAndCell:
         del place
         if (of_side, layer) == (side, part.block):
-            kept[0][:, part.number] = 0
-        return kept
+            memory[0][:, part.number] = 0
+        return memory
 
     strings = judge.tested.strings
     inputs = [
@@ -106,19 +106,19 @@ def test_what_is_carried_over_is_that_of_the_transcribed_equations(attention: st
     model = copying(**LAYERS, attention=attention)
     outputs = target(model, BASE), write_output(model, BASE)
     assert outputs[0] != outputs[1]
-    of_source: dict[tuple[str, int, int], Kept] = {}
+    of_source: dict[tuple[str, int, int], StateAndCell] = {}
 
-    def keep(side: str, layer: int, place: int, kept: Kept) -> Kept:
-        of_source[side, layer, place] = kept
-        return kept
+    def keep(side: str, layer: int, place: int, memory: StateAndCell) -> StateAndCell:
+        of_source[side, layer, place] = memory
+        return memory
 
     transcription(model, SOURCE, outputs[0], keep)
 
     def number(site: Site, at: int) -> float:
-        def change(side: str, layer: int, place: int, kept: Kept) -> Kept:
+        def change(side: str, layer: int, place: int, memory: StateAndCell) -> StateAndCell:
             if (side, layer, place) != (site.side, site.block, at):
-                return kept
-            state, cell = (value.clone() for value in kept)
+                return memory
+            state, cell = (value.clone() for value in memory)
             units = slice(None) if site.unit is None else site.unit
             if site.name != "cell":
                 state[:, units] = of_source[side, layer, place][0][:, units]
@@ -126,11 +126,11 @@ def test_what_is_carried_over_is_that_of_the_transcribed_equations(attention: st
                 cell[:, units] = of_source[side, layer, place][1][:, units]
             return state, cell
 
-        right, said = (
+        right, written = (
             float(log_probabilities(model, transcription(model, BASE, x, change)[None], 0, x)[0])
             for x in outputs
         )
-        return right - said
+        return right - written
 
     found = patch(model, BASE, SOURCE)
     assert found.base_tokens == ("CLS", "a", "c", "b", "SEP")

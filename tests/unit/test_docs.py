@@ -38,8 +38,8 @@ TABLE = rows(LANGUAGES_PAGE)
 def test_every_task_has_a_row_and_the_languages_with_names_are_counted() -> None:
     assert sorted(TABLE) == LANGUAGES
     assert sorted(rows(TRANSDUCTIONS_PAGE)) == TRANSDUCTIONS
-    (told,) = re.findall(r"(\d+)\s+more have names", (ROOT / "docs" / "asking.md").read_text())
-    assert int(told) == len(set(LANGUAGES) - {"regular", "counting", "subregular"})
+    (number,) = re.findall(r"(\d+)\s+more have names", (ROOT / "docs" / "asking.md").read_text())
+    assert int(number) == len(set(LANGUAGES) - {"regular", "counting", "subregular"})
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
@@ -50,8 +50,10 @@ def test_the_examples_of_a_language_have_their_labels(name: str) -> None:
     assert read == TASKS[name].reads <= set(default_fields())
     alphabet = resolve(config).task.alphabet
     if name not in ("contains_all", *SETTINGS):
-        asked = f"the tokens of {name} begin with its default alphabet in backticks: `{alphabet}`"
-        assert tokens.startswith(f"`{alphabet}`"), asked
+        requirement = (
+            f"the tokens of {name} begin with its default alphabet in backticks: `{alphabet}`"
+        )
+        assert tokens.startswith(f"`{alphabet}`"), requirement
     tokenizer = resolve(config).tokenizer
     texts = [positive.strip("`"), negative.strip("`")]
     letters = [[x - FIRST_LETTER for x in tokenizer.encode(text)[1:]] for text in texts]
@@ -78,8 +80,8 @@ def test_the_tables_of_what_readers_reach_are_those_of_every_task_and_of_the_csv
     found = pd.read_csv(ROOT / "docs" / "shortcuts.csv").fillna({"decided_by": ""})
     assert sorted(set(found["task"])) == sorted([*LANGUAGES, *TRANSDUCTIONS])
     page = (ROOT / "docs" / "shortcuts.md").read_text()
-    told = " ".join(page.split())
-    assert "wherever nothing that readers look at decides the language, but for two" in told
+    text = " ".join(page.split())
+    assert "wherever nothing that readers look at decides the language, but for two" in text
     assert above_aim(found) == ["bucket_sort", "flip_flop"]
     for name, table in readers_tables(found).items():
         assert f"<!-- {name} -->\n\n{table}\n\n<!-- end of {name} -->" in page

@@ -45,32 +45,32 @@ def seconds_of(*specs: SweepSpec, processes: int = 1, timer: Any = always) -> fl
 
 
 def test_what_was_never_trained_here_is_timed_in_a_moment_and_known_from_then_on() -> None:
-    asked = spec(hidden_size=5)
+    requested = spec(hidden_size=5)
     looks = iter([False, False, False])
     with pytest.raises(Cancelled), cancelled_when(lambda: next(looks, True)):
-        estimate(None, [asked], 1, time_group)
-    unknown = estimate(None, [asked], 1, known_times)
+        estimate(None, [requested], 1, time_group)
+    unknown = estimate(None, [requested], 1, known_times)
     assert unknown.seconds is None, "who leaves ends the timing"
     assert "time is unknown" in unknown.basis
-    judged = estimate(None, [asked], 1, time_group)
+    judged = estimate(None, [requested], 1, time_group)
     assert judged.seconds
     assert "by timing a few steps" in judged.basis
-    assert estimate(None, [asked], 1, known_times) == judged
+    assert estimate(None, [requested], 1, known_times) == judged
 
 
 def test_what_this_machine_cannot_train_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "machine_bytes", lambda: 1_000_000)
     timed: list[PlannedRun] = []
 
-    def timer(asked: RunGroup) -> Times:
-        timed.extend(asked)
+    def timer(group: RunGroup) -> Times:
+        timed.extend(group)
         return TIMES
 
     judged = estimate(None, [spec(hidden_size=512)], 1, timer)
     assert judged.seconds == 0.0
     assert "of the rest fail at once" in judged.basis
     judged = estimate(None, [spec({"hidden_size": [4, 512]})], 1, timer)
-    assert {each.config.hidden_size for each in timed} == {4}
+    assert {run.config.hidden_size for run in timed} == {4}
     assert judged.seconds
     assert "of the rest fail at once" in judged.basis
 
@@ -80,8 +80,8 @@ def test_start_drawing_training_and_test_are_all_counted() -> None:
     assert judged == pytest.approx(START_SECONDS + 10 * 0.25 + 3 * (10 * 2.0 + 3.0))
     # A group that was not timed is judged by one like it.
     both = spec(**TEN), spec(**TEN, train_size=1280)
-    asked = iter([TIMES])
-    longer = seconds_of(*both, timer=lambda _: next(asked))
+    times = iter([TIMES])
+    longer = seconds_of(*both, timer=lambda _: next(times))
     assert longer == pytest.approx(START_SECONDS + 1.5 * 3 * (10 * 2.0 + 3.0), abs=10 * 0.5)
 
 

@@ -107,8 +107,8 @@ def test_results_are_those_of_counting_string_by_string() -> None:
     assert (result.tested, result.wrong) == (len(logits), wrong.total())
     test_set = drawn_test_set(resolve(config))
     numbers = result.errors.numbers.tolist()
-    told = [(test_set.texts[number], test_set.occurrences[number]) for number in numbers]
-    assert told == sorted(wrong.items())
+    reported = [(test_set.texts[number], test_set.occurrences[number]) for number in numbers]
+    assert reported == sorted(wrong.items())
     assert wrong, "an untrained model misclassifies something"
     for number, logit in zip(numbers, result.errors.logits, strict=True):
         assert test_set.lengths[number] == sum(tokenizer.counts(test_set.texts[number]))
@@ -161,9 +161,9 @@ def test_validation_judges_where_the_test_has_only_longer_strings() -> None:
     for result, own in zip(evaluate(problem, weights), weights, strict=True):
         (alone,) = evaluate(problem, [own])
         assert (alone.ranges, alone.confusion) == (result.ranges, result.confusion)
-        asked = TrainedModel(problem, own).ask(stream(problem.validation).epoch(0).strings)
+        answers = TrainedModel(problem, own).ask(stream(problem.validation).epoch(0).strings)
         found = result.ranges
-        assert found == RangeCounts(200, int(asked.wrong.sum()), "validation", 640, result.wrong)
+        assert found == RangeCounts(200, int(answers.wrong.sum()), "validation", 640, result.wrong)
         assert judge_validation(problem, [own]) == [(200, found.wrong_within)]
 
 
@@ -230,9 +230,9 @@ def no_numbers(fields: dict[str, Any]) -> TrainedModel:
     }
     weights = dict[str, np.ndarray]()
     for name, value in initial_parameters(problem.network, 0).items():
-        of = [number for end, number in filled.items() if name.endswith(end)]
+        matching = [number for end, number in filled.items() if name.endswith(end)]
         weights[name] = np.zeros(value.shape, np.float32)
-        weights[name] += of[0] if of else 0
+        weights[name] += matching[0] if matching else 0
     return TrainedModel(problem, weights)
 
 
@@ -282,7 +282,7 @@ def test_a_string_without_a_number_is_asked_and_has_no_answer(fields: dict[str, 
 
 def test_a_beam_drops_the_outputs_that_are_no_numbers_and_keeps_the_others() -> None:
     # The first string has numbers, until it is written; the second has none.
-    def step(tokens: torch.Tensor, _kept: None) -> tuple[torch.Tensor, None]:
+    def step(tokens: torch.Tensor, _memory: None) -> tuple[torch.Tensor, None]:
         return torch.tensor([[0.0, 0, 0, 0, 0, 9]]).expand(len(tokens), -1), None
 
     first = torch.tensor([[0.0, 0, 2, 1, 0, 0], [0, 0, math.nan, 1, 0, 0]])

@@ -43,19 +43,19 @@ def test_the_number_of_blocks_follows_from_the_letters() -> None:
 
 
 def test_what_cannot_stand_side_by_side_is_absent_with_the_reason() -> None:
-    def of(layers: str) -> Any:
+    def hybrid(layers: str) -> Any:
         return untrained(**SIZES, task="parity", architecture="hybrid", layers=layers)
 
-    mixed = of("gad")
+    mixed = hybrid("gad")
     assert not has_units(mixed)
     with pytest.raises(ConfigError, match="layers='gad': its blocks keep memories of several"):
         recurrent_units(mixed, [0, 1])
     with pytest.raises(ConfigError, match="architecture='hybrid' has no attention"):
-        attention_patterns(of("gd"), [0, 1])
+        attention_patterns(hybrid("gd"), [0, 1])
     with pytest.raises(ConfigError, match="architecture='hybrid' is not recurrent"):
-        recurrent_units(of("aa"), [0, 1])
-    assert recurrent_units(of("gg"), [0, 1]).states.shape[0] == 2
-    assert len(attention_patterns(of("aa"), [0, 1]).weights) == 2
+        recurrent_units(hybrid("aa"), [0, 1])
+    assert recurrent_units(hybrid("gg"), [0, 1]).states.shape[0] == 2
+    assert len(attention_patterns(hybrid("aa"), [0, 1]).weights) == 2
 
 
 def test_a_hybrids_blocks_show_their_attention_or_their_memory() -> None:
@@ -73,8 +73,8 @@ def test_a_hybrids_blocks_show_their_attention_or_their_memory() -> None:
     assert earlier.tokens[:2] == units.tokens[:2]
     assert np.allclose(units.states[:, :2], earlier.states[:, :2])
     assert not np.allclose(units.states[:, 1], units.states[:, 2])
-    asked = RunModel(model.problem, model.weights)
-    drawn = [figure.part for figure in figures_of_strings(asked, ["011"])]
+    run_model = RunModel(model.problem, model.weights)
+    drawn = [figure.part for figure in figures_of_strings(run_model, ["011"])]
     assert "block 3, head 1, 011" in drawn
     assert "block 2: eigenvalue, 011" in drawn
 

@@ -65,9 +65,9 @@ def test_a_seed_with_two_budgets_is_one_model() -> None:
     once = with_largest_budget(runs, budgets)
     assert len(once) == 20, "no seed counts twice"
     assert once.groupby("config_id")["learned"].sum().to_dict() == {1: 7, 2: 9}
-    each = with_every_budget(runs, budgets)
-    assert each.groupby("config_id").size().to_dict() == dict.fromkeys([1, 2, 3, 4], 10)
-    assert each.groupby("config_id")["learned"].sum().to_dict() == {1: 4, 2: 8, 3: 7, 4: 9}
+    every_budget = with_every_budget(runs, budgets)
+    assert every_budget.groupby("config_id").size().to_dict() == dict.fromkeys([1, 2, 3, 4], 10)
+    assert every_budget.groupby("config_id")["learned"].sum().to_dict() == {1: 4, 2: 8, 3: 7, 4: 9}
     settings = pd.DataFrame(
         {"hidden_size": [2, 4, 2, 4], "max_num_epochs": [10, 10, 40, 40]},
         index=pd.Index([1, 2, 3, 4], name="config_id"),
@@ -78,7 +78,7 @@ def test_a_seed_with_two_budgets_is_one_model() -> None:
         pytest.approx(0.2),
         True,
     )
-    of_budgets = importance(each, settings, "learned").set_index("field")
+    of_budgets = importance(every_budget, settings, "learned").set_index("field")
     assert of_budgets.loc["max_num_epochs", "moves"] == pytest.approx(0.2)
     assert of_budgets.loc["max_num_epochs", "paired"]
 

@@ -113,7 +113,7 @@ def test_seeds_are_pairs_where_a_seed_gives_both_the_same_initial_values(
         if obstacle_of({"readout": "last", **common, **change}) is not None:
             continue
         second = configuration({"readout": "last", **common, **change})
-        own, other = (initial_parameters(resolve(each).network, 7) for each in (first, second))
+        own, other = (initial_parameters(resolve(config).network, 7) for config in (first, second))
         alike = own.keys() == other.keys() and all(
             torch.equal(value.float(), other[name].float()) for name, value in own.items()
         )

@@ -62,13 +62,13 @@ def test_foreign_configurations_have_one_name_each(several: list[dict[str, Any]]
 def _numbers(value: Any) -> list[int]:
     if isinstance(value, dict | list):
         inner = value.values() if isinstance(value, dict) else value
-        return [x for each in inner for x in _numbers(each)]
+        return [x for item in inner for x in _numbers(item)]
     return [value] if isinstance(value, int) else []
 
 
 def test_durations_are_said_in_their_largest_sensible_unit() -> None:
-    said = ["under a second", "1 second", "40 seconds", "2 minutes", "1 hour and 30 minutes"]
-    assert [format_duration(x) for x in (0.2, 1, 40, 120, 5400)] == said
+    expected = ["under a second", "1 second", "40 seconds", "2 minutes", "1 hour and 30 minutes"]
+    assert [format_duration(x) for x in (0.2, 1, 40, 120, 5400)] == expected
     # A damaged database may name any number.
     assert [format_duration(x) for x in (2.0**63, float("inf"))] == ["over a century"] * 2
 

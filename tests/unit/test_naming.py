@@ -103,13 +103,13 @@ def test_configurations_have_one_name_each_and_it_names_the_first_difference(
         assert not known[one].keys() & fields_unread(configs[one])
         apart = (x for x in known[one] if known[one][x] != known[other].get(x))
         first = next(apart, None)
-        said = [
+        is_named = [
             say_setting(first, known[x][first], configs[x].architecture) in named[x].split(", ")
             for x in (one, other)
             if first in known[x]
         ]
         # A long name may leave out a default: the other one has what is none.
-        assert first is None or any(said)
+        assert first is None or any(is_named)
 
 
 def test_the_reports_models_have_short_names_and_a_protocol() -> None:
@@ -118,14 +118,14 @@ def test_the_reports_models_have_short_names_and_a_protocol() -> None:
     assert len({*shipped.values()}) == len(shipped) == 7
     assert max(map(len, shipped.values())) <= 46
     assert (shipped[6], shipped[3]) == ("width 16, 16 heads", "width 2, CLS attended")
-    said = protocol(store, "walkthrough/5")
-    trained, validated = (next(x for x in said if x.startswith(y)) for y in ("Tra", "Val"))
+    sentences = protocol(store, "walkthrough/5")
+    trained, validated = (next(x for x in sentences if x.startswith(y)) for y in ("Tra", "Val"))
     assert "9,984 strings of 1 to 10 tokens, new ones in every epoch" in trained
     # Longer strings chose the epoch.
     assert "960 strings of 1 to 50 tokens" in validated
     assert "(50 tokens against 10)" in validated
-    assert "30 epochs (4,680 steps)" in " ".join(said)
-    assert "epoch 8 was kept" in said[-1]
+    assert "30 epochs (4,680 steps)" in " ".join(sentences)
+    assert "epoch 8 was kept" in sentences[-1]
 
 
 def test_the_protocol_says_that_training_ended_when_all_was_right() -> None:
@@ -136,5 +136,5 @@ def test_the_protocol_says_that_training_ended_when_all_was_right() -> None:
         12: "the first at which all validation strings of trained lengths were right",
         7: "epoch 7 was kept, of the lowest loss on the validation strings",
     }.items():
-        (said,) = of_run(resolve(configuration(fields)), row | {"best_epoch": epoch}, None)
-        assert words in said
+        (sentence,) = of_run(resolve(configuration(fields)), row | {"best_epoch": epoch}, None)
+        assert words in sentence

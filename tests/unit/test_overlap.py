@@ -105,10 +105,10 @@ def test_where_the_first_epochs_alone_are_looked_through_it_is_a_least_share() -
     least = overlap(problem, effort)
     assert least is not None
     assert (least.seen, least.epochs, least.is_exact) == (2, 5, False)
-    told = trained_on([problem.config]) or ""
-    assert told.startswith(f"At least {least.share:.1%} of the")
-    assert "up to 5 epochs" in told
-    assert "first 2 epochs" in told
+    sentence = trained_on([problem.config]) or ""
+    assert sentence.startswith(f"At least {least.share:.1%} of the")
+    assert "up to 5 epochs" in sentence
+    assert "first 2 epochs" in sentence
     # Asking again does not draw more and more.
     again = overlap(problem, Effort(10_000))
     assert again is not None
@@ -125,24 +125,24 @@ def test_none_and_what_takes_too_much_drawing_are_said_and_how_to_know() -> None
     apart = problem_of(task="parity", test_min_length=9)
     assert (trained_on([apart.config]) or "").startswith("No test string")
     problem = problem_of(**{**ADDITION, "train_size": 100_000, "test_seed": 5})
-    told = trained_on([problem.config]) or ""
+    sentence = trained_on([problem.config]) or ""
     for part in ("not known", "500,000", "`seqcls estimate SPEC --overlap`"):
-        assert part in told
+        assert part in sentence
 
 
 def test_the_majority_answer_is_looked_for_in_as_many_tests_as_take_no_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     contains_ab = {"task": "regular", "alphabet": "ab", "pattern": "(a|b)*ab(a|b)*"}
-    asked = [problem_of(**contains_ab, test_seed=seed).config for seed in range(5, 9)]
+    configs = [problem_of(**contains_ab, test_seed=seed).config for seed in range(5, 9)]
     large = problem_of(**contains_ab, test_size=100_000).config
-    test = resolve(asked[0]).test
+    test = resolve(configs[0]).test
     monkeypatch.setattr(overlaps, "MOST_TOKENS", 3 * test.epoch_size * test.lengths[-1])
-    assert majority(asked).endswith(" of longer test strings, in 3 of 4 test sets.")
-    assert majority([large, *asked]).endswith(" of longer test strings, in 3 of 5 test sets.")
-    said = majority(asked[:3])
-    assert said.endswith(" of longer test strings.")
-    assert not re.search(r"(\d+%) to \1", said), "one number where the tests agree"
+    assert majority(configs).endswith(" of longer test strings, in 3 of 4 test sets.")
+    assert majority([large, *configs]).endswith(" of longer test strings, in 3 of 5 test sets.")
+    sentence = majority(configs[:3])
+    assert sentence.endswith(" of longer test strings.")
+    assert not re.search(r"(\d+%) to \1", sentence), "one number where the tests agree"
 
 
 def test_the_majority_answer_by_length_is_said_where_it_is_often_right(tmp_path: Path) -> None:
@@ -151,17 +151,17 @@ def test_the_majority_answer_by_length_is_said_where_it_is_often_right(tmp_path:
     drawn = stream(problem.test).epoch(0)
     longer = [bool(x) for n, x in zip(drawn.strings.lengths, drawn.labels, strict=True) if n > 7]
     negatives = drawn.strings.lengths[~drawn.labels]
-    told = majority([problem.config])
-    assert f"yes is right on {sum(longer) / len(longer):.0%} of longer test strings" in told
-    assert f"{(negatives <= 7).mean():.0%} of negatives have 7 tokens or fewer" in told
-    assert told in (trained_on([problem.config]) or "")
+    sentence = majority([problem.config])
+    assert f"yes is right on {sum(longer) / len(longer):.0%} of longer test strings" in sentence
+    assert f"{(negatives <= 7).mean():.0%} of negatives have 7 tokens or fewer" in sentence
+    assert sentence in (trained_on([problem.config]) or "")
     assert majority([problem_of(**contains_ab, negative_lengths="uniform").config]) == ""
     # Who submits a sweep is told.
     spec, fixed = tmp_path / "ab.toml", {**LENGTHS, **SIZES, **contains_ab}
     settings = "\n".join(f"{name} = {json.dumps(value)}" for name, value in fixed.items())
     spec.write_text(f'name = "ab"\nmodel_seeds = "0..1"\n[fixed]\n{settings}\n')
     submitted = CliRunner().invoke(app, ["submit", str(spec), "--db", str(tmp_path / "x.db")])
-    assert told in " ".join(submitted.output.split())
+    assert sentence in " ".join(submitted.output.split())
 
 
 def test_several_tests_are_told_of_by_their_range() -> None:
@@ -169,8 +169,8 @@ def test_several_tests_are_told_of_by_their_range() -> None:
     least, most = sorted(exact(problem).share or 0 for problem in problems)
     configs = [problem.config for problem in problems]
     same = problem_of(**ADDITION, learning_rate=0.5).config
-    told = trained_on([*configs, same]) or ""
-    assert told.startswith(f"In 2 test sets, {least:.1%} to {most:.1%} of the strings")
+    sentence = trained_on([*configs, same]) or ""
+    assert sentence.startswith(f"In 2 test sets, {least:.1%} to {most:.1%} of the strings")
     unknown = problem_of(**{**ADDITION, "train_size": 100_000}).config
     assert (trained_on([*configs, unknown]) or "").endswith("; of 1 test set more it is not known.")
 

@@ -100,14 +100,14 @@ def test_every_way_to_an_output_agrees(fields: dict[str, Any]) -> None:
     read = example_ids(problem)
     whole: Tensor = model(read)
     batch = Batch(problem.network, read, positions_of(problem.network, read))
-    torch.testing.assert_close(compute(model, batch), whole[batch.is_asked])
+    torch.testing.assert_close(compute(model, batch), whole[batch.is_predicted])
     torch.testing.assert_close(model(read[1:, :8])[:, 4:], whole[1:, 4:8])
     begun = read[:, :6].clone()
-    kept, first = start(model, begun, 4)
+    memory, first = start(model, begun, 4)
     again, expected = start_anew(model, begun, 4)
     torch.testing.assert_close(first, expected)
     tokens = torch.tensor([3, 4])
-    torch.testing.assert_close(kept.step(tokens), again.step(tokens))
+    torch.testing.assert_close(memory.step(tokens), again.step(tokens))
     compare_gradients("strings", problem, scattered_weights(problem.network))
 
 
@@ -117,12 +117,13 @@ def test_what_is_seen_depends_on_the_picture() -> None:
     other = read.clone()
     other[0, 1] = 9
     assert (model(read) - model(other))[0, 5:].abs().max() > 1e-6
-    kept = model.activations(read)
+    activations = model.activations(read)
     rows, columns = memory_shape(problem.network)
     assert (rows, columns) == (6, 3)
     for name in model.attention():
-        assert name in kept
-    assert kept["decoder.blocks.1.cross_attention.weights"].shape == (2, 2, 5, rows * columns)
+        assert name in activations
+    weights = activations["decoder.blocks.1.cross_attention.weights"]
+    assert weights.shape == (2, 2, 5, rows * columns)
 
 
 def test_the_published_sizes_are_those_of_the_shipped_specification() -> None:

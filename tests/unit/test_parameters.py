@@ -38,8 +38,8 @@ def test_weights_that_fit_are_taken_and_others_are_refused() -> None:
         assert all((found[parameter] == weights[parameter]).all() for parameter in weights)
     for blocks in (1, 2):
         config = RunConfig(num_blocks=blocks)
-        for said, change in CHANGES.items():
-            refused = f"not of this configuration.*{said}.*train the run again"
+        for reason, change in CHANGES.items():
+            refused = f"not of this configuration.*{reason}.*train the run again"
             with pytest.raises(StoreError, match=refused):
                 weights_of(resolve(config), to_bytes(change(drawn(config))))
     with pytest.raises(StoreError, match="damaged weights"):

@@ -118,8 +118,8 @@ def test_of_two_languages_of_one_name_ours_is_used_and_the_other_one_named(
     install: Install,
 ) -> None:
     install(points="[seqcls.tasks]\nparity = odd_languages:Odd\n")
-    told = r"odd-languages==1\.0: its seqcls\.tasks entry point 'parity' is not used"
-    with pytest.warns(UserWarning, match=told):
+    warning = r"odd-languages==1\.0: its seqcls\.tasks entry point 'parity' is not used"
+    with pytest.warns(UserWarning, match=warning):
         names = TASKS.usable()
     assert names.count("parity") == 1
     assert TASKS.package("parity") is None
@@ -207,11 +207,11 @@ CONTRADICTIONS = {
 
 
 def test_a_language_that_contradicts_itself_is_refused_by_name(install: Install) -> None:
-    for answer, said in CONTRADICTIONS.items():
+    for answer, reason in CONTRADICTIONS.items():
         install(module=f"{BEGINS}\n    {answer}\n")
         message = refused()
         assert "odd-languages==1.0 cannot be used: its seqcls.tasks entry point 'odd'" in message
-        assert said in message, answer
+        assert reason in message, answer
 
 
 NO_LANGUAGE = {
@@ -225,9 +225,9 @@ NO_LANGUAGE = {
 
 
 def test_what_is_no_language_is_one_line_and_spoils_no_other(install: Install) -> None:
-    for module, said in NO_LANGUAGE.items():
+    for module, reason in NO_LANGUAGE.items():
         install(module=module)
-        assert said in refused(), module
+        assert reason in refused(), module
     # What is asked of all parts there are leaves it out.
     assert configuration({"task": "parity"}).task == "parity"
     assert "bracket_types" in fields_read.fields_unread(configuration({"task": "parity"}))
@@ -238,9 +238,9 @@ def test_what_is_no_language_is_one_line_and_spoils_no_other(install: Install) -
 def test_of_two_packages_with_one_name_neither_is_taken(install: Install) -> None:
     install()
     install("2.0", package="even_languages")
-    assert "odd-languages==1.0" in (said := refused())
-    assert "even-languages==2.0" in said
-    assert "uninstall one" in said
+    assert "odd-languages==1.0" in (message := refused())
+    assert "even-languages==2.0" in message
+    assert "uninstall one" in message
 
 
 ARCHITECTURES = """

@@ -33,13 +33,13 @@ def test_a_notebook_is_offered_these_names_alone() -> None:
 
 
 def test_the_science_is_there_by_one_light_import() -> None:
-    asked = (
+    program = (
         "import sys; known = set(sys.modules); import seqcls; print(*set(sys.modules) - known);"
         "print(seqcls.resolve(seqcls.RunConfig()).task.alphabet)"
     )
-    command = [sys.executable, "-c", asked]
-    said = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout
-    loaded, alphabet = said.splitlines()
+    command = [sys.executable, "-c", program]
+    printed = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout
+    loaded, alphabet = printed.splitlines()
     assert {x.partition(".")[0] for x in loaded.split()} <= {"seqcls", *sys.stdlib_module_names}
     assert alphabet == "abc"
 

@@ -30,11 +30,11 @@ def test_the_study_of_counting_asks_as_many_languages_of_each_class() -> None:
     languages = {}
     for name in ("counting", "counting_fresh"):
         (spec,) = load_specs(f"known/{name}")
-        asked = {(config.alphabet, config.pattern) for config in spec.configs()}
-        levels = [class_of(Regular(*language)).counting for language in asked]
+        patterns = {(config.alphabet, config.pattern) for config in spec.configs()}
+        levels = [class_of(Regular(*language)).counting for language in patterns]
         names = [x and ("level 1" if x.level else x.name) for x in levels]
         assert Counter(names) == {"level 0": 12, "level 1": 12, "outside": 12}
-        languages[name] = asked
+        languages[name] = patterns
     assert not languages["counting"] & languages["counting_fresh"]
     (controls,) = load_specs("known/counting_controls")
     models = [next(iter(load_specs(f"known/{x}"))).num_runs() for x in languages]

@@ -105,10 +105,12 @@ def trained(name: str, engine: str) -> TrainedMember:
 
 def all_trained_lengths_are_right(problem: Problem, member: TrainedMember) -> bool:
     """Whether a kept model gets them right, as it is judged."""
-    asked = stream(problem.validation).epoch(0)
-    asked = asked.take(np.flatnonzero(np.isin(asked.strings.lengths, problem.trained_lengths)))
-    assert len(asked) > 0
-    (answers,) = ask(problem, [member.kept_weights], Questions.about(asked), engine="strings")
+    examples = stream(problem.validation).epoch(0)
+    examples = examples.take(
+        np.flatnonzero(np.isin(examples.strings.lengths, problem.trained_lengths))
+    )
+    assert len(examples) > 0
+    (answers,) = ask(problem, [member.kept_weights], Questions.about(examples), engine="strings")
     return bool(answers.right.all())
 
 
@@ -247,7 +249,7 @@ def test_a_files_validation_strings_are_looked_at(tmp_path: Path) -> None:
         (tmp_path / "rows.csv").write_text("\n".join(["tokens,label,split", *rows]))
         dataset = remember(read_dataset(tmp_path / "rows.csv"))
         fields = {"task": "file", "dataset": dataset, "train_batch_size": 2}
-        said = obstacle_of({**fields, "stop_when_right": True}) or ""
-        assert ("no validation string has" in said) == refused, lengths
+        obstacle = obstacle_of({**fields, "stop_when_right": True}) or ""
+        assert ("no validation string has" in obstacle) == refused, lengths
     assert "check_every=10: not read by" in (obstacle_of({"check_every": 10}) or "")
     assert obstacle_of({"check_every": 10, "stop_when_right": True}) is None

@@ -58,14 +58,14 @@ def test_threads_read_and_keep_the_epochs_of_one_stream(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("seqcls.sampling.streams.MEMORY", Memory(1))
-    wanted = drawn(TRAIN, 6)
+    expected = drawn(TRAIN, 6)
     for _ in range(2):
         shutil.rmtree(cache, ignore_errors=True)
         shared = Stream(TRAIN)
 
         def read(thread: int, shared: Stream = shared) -> None:
             for index in np.random.default_rng(thread).permutation(6).tolist():
-                assert np.array_equal(shared.epoch(index).strings.letters, wanted[index])
+                assert np.array_equal(shared.epoch(index).strings.letters, expected[index])
 
         in_threads(read)
         # What is on disk now is what every later process reads.

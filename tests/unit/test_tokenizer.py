@@ -75,10 +75,10 @@ def test_what_is_no_string_is_refused_in_one_line_that_says_why() -> None:
         for read in (tokenizer.counts, tokenizer.encode):
             with pytest.raises(InvalidStringError) as refused:
                 read(text)
-            said = str(refused.value)
-            assert word in said or (read == tokenizer.encode and "spelled out" in said), text
-            assert "\n" not in said
-            assert len(said) < 300
+            message = str(refused.value)
+            assert word in message or (read == tokenizer.encode and "spelled out" in message), text
+            assert "\n" not in message
+            assert len(message) < 300
 
 
 def test_a_string_too_long_to_spell_out_still_has_counts() -> None:
@@ -248,5 +248,7 @@ def test_what_is_shown_of_any_tokens_is_read_back(case: tuple[Tokenizer, str]) -
     assert tokenizer.encode(shown) == ids
     assert tokenizer.display(shown) == shown
     # A text box has several of them in one line.
-    several = [each for each in (shown, text, tokenizer.display(tokenizer.decode(ids))) if each]
+    several = [
+        string for string in (shown, text, tokenizer.display(tokenizer.decode(ids))) if string
+    ]
     assert tokenizer.strings_of(tokenizer.line_of(several)) == several

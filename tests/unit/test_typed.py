@@ -35,8 +35,8 @@ def made(
 
 def test_two_tasks_and_three_networks_are_six_configurations_of_a_small_transformer() -> None:
     configs = made("(ab|ba)*, even pairs", "transformer none, transformer rotary, lstm")
-    told = {(x.task, x.pattern, x.architecture, x.positions, x.readout) for x in configs}
-    assert told == {
+    settings = {(x.task, x.pattern, x.architecture, x.positions, x.readout) for x in configs}
+    assert settings == {
         (task, pattern, architecture, positions, readout)
         for task, pattern in (("regular", "(ab|ba)*"), ("even_pairs", ""))
         for architecture, positions, readout in (
@@ -110,8 +110,8 @@ def test_a_network_is_said_in_the_words_in_which_tables_name_it() -> None:
     named = name_configurations(dict(enumerate(configs)))
     for number, name in named.items():
         (entry,) = typed.networks_of(name.replace(",", ""))
-        said = {x: y for x, y in entry.fields.items() if getattr(configs[number], x) != y}
-        assert not said, name
+        differing = {x: y for x, y in entry.fields.items() if getattr(configs[number], x) != y}
+        assert not differing, name
 
 
 def test_what_means_nothing_is_refused_in_one_line_with_the_nearest_that_is_known() -> None:
@@ -141,8 +141,8 @@ def test_what_means_nothing_is_refused_in_one_line_with_the_nearest_that_is_know
 def test_settings_that_all_share_vary_or_stay_and_a_network_has_its_own() -> None:
     varied: dict[str, list[Any]] = {"hidden_size": [16], "learning_rate": [0.01, 0.02]}
     configs = made("parity", "transformer, lstm width=64", varied)
-    told = {(x.architecture, x.hidden_size, x.learning_rate) for x in configs}
-    assert told == {
+    settings = {(x.architecture, x.hidden_size, x.learning_rate) for x in configs}
+    assert settings == {
         *(("transformer", 16, x) for x in (0.01, 0.02)), *(("lstm", 64, x) for x in (0.01, 0.02))
     }  # fmt: skip
 

@@ -48,7 +48,7 @@ class EndedError(Exception):
 
 
 @pytest.fixture(autouse=True)
-def kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The folder of what is unfinished, in a cache of its own; all is kept after every epoch."""
     monkeypatch.setattr(member, "SECONDS", 0.0)
     monkeypatch.setattr(member, "cache_folder", lambda: tmp_path)
@@ -60,15 +60,15 @@ def trained(
 ) -> tuple[list[TrainedMember], list[list[EpochLosses]]]:
     """Two members, and what progress said; ended after so many epochs."""
     problem = resolve(configuration({**SMALL, **fields}))
-    said: list[list[EpochLosses]] = []
+    reported: list[list[EpochLosses]] = []
 
     def progress(_done: float, epochs: Sequence[EpochLosses]) -> None:
-        if len(said) == ends_after:
+        if len(reported) == ends_after:
             raise EndedError
-        said.append(list(epochs))
+        reported.append(list(epochs))
 
     members = [(problem, 1), (problem, 2)]
-    return train_group(members, engine=engine, device="cpu", progress=progress), said
+    return train_group(members, engine=engine, device="cpu", progress=progress), reported
 
 
 def assert_same(found: list[TrainedMember], expected: list[TrainedMember]) -> None:
@@ -84,81 +84,81 @@ def assert_same(found: list[TrainedMember], expected: list[TrainedMember]) -> No
 
 @pytest.mark.parametrize(("engine", "fields"), CASES)
 def test_it_goes_on_to_the_same_last_bit(
-    engine: str, fields: dict[str, object], kept: Path
+    engine: str, fields: dict[str, object], folder: Path
 ) -> None:
-    whole, all_said = trained(engine, fields)
-    assert not any(kept.iterdir())
+    whole, all_reported = trained(engine, fields)
+    assert not any(folder.iterdir())
 
     # The second time it is ended after it has gone on.
-    for ends_after in (2, len(all_said) - 3):
+    for ends_after in (2, len(all_reported) - 3):
         with pytest.raises(EndedError):
             trained(engine, fields, ends_after)
-    assert len(list(kept.iterdir())) == 1
-    found, said = trained(engine, fields)
+    assert len(list(folder.iterdir())) == 1
+    found, reported = trained(engine, fields)
 
     assert_same(found, whole)
     # It first says again what was before, and went on from the last epoch that was kept.
-    assert len(said) == 3
-    assert sorted(chain(*said)) == sorted(chain(*all_said))
-    assert not any(kept.iterdir())
+    assert len(reported) == 3
+    assert sorted(chain(*reported)) == sorted(chain(*all_reported))
+    assert not any(folder.iterdir())
 
 
 @pytest.mark.parametrize("engine", ["lanes", "strings"])
-def test_it_ends_within_the_same_epoch(engine: str, kept: Path) -> None:
+def test_it_ends_within_the_same_epoch(engine: str, folder: Path) -> None:
     learned = {"task": "parity", "train_max_length": 3, "learning_rate": 0.02, "train_size": 160}
     more = {"max_num_epochs": 60, "patience": 60, "min_validation_loss": 0.0}
     fields: dict[str, object] = {**LSTM, **UNTIL_RIGHT, **learned, **more}
-    whole, all_said = trained(engine, fields)
+    whole, all_reported = trained(engine, fields)
     first, second = sorted(member.epochs for member in whole)
     assert first > 2
     assert second < 60
     with pytest.raises(EndedError):
-        trained(engine, fields, len(all_said) - 2)
-    assert len(list(kept.iterdir())) == 1
+        trained(engine, fields, len(all_reported) - 2)
+    assert len(list(folder.iterdir())) == 1
     assert_same(trained(engine, fields)[0], whole)
 
 
-def test_what_is_damaged_is_trained_from_the_beginning(kept: Path) -> None:
-    whole, all_said = trained("lanes", WRITES)
+def test_what_is_damaged_is_trained_from_the_beginning(folder: Path) -> None:
+    whole, all_reported = trained("lanes", WRITES)
     with pytest.raises(EndedError):
         trained("lanes", WRITES, 3)
-    (file,) = kept.iterdir()
+    (file,) = folder.iterdir()
     content = file.read_bytes()
     middle = len(content) // 2
     flipped = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
     for damaged in (b"", content[:-1], flipped):
         file.write_bytes(damaged)
-        found, said = trained("lanes", WRITES)
+        found, reported = trained("lanes", WRITES)
         assert_same(found, whole)
-        assert said == all_said
+        assert reported == all_reported
     file.write_bytes(content)
-    assert len(trained("lanes", WRITES)[1]) < len(all_said)
+    assert len(trained("lanes", WRITES)[1]) < len(all_reported)
 
 
-def test_other_runs_never_go_on_from_it(kept: Path) -> None:
+def test_other_runs_never_go_on_from_it(folder: Path) -> None:
     with pytest.raises(EndedError):
         trained("lanes", WRITES, 3)
     for change in ({"learning_rate": 0.02}, {"train_seed": 7}, {"task": "reverse"}):
         # A run that went on would first say again what was trained before.
         assert all(len(epochs) == 1 for epochs in trained("lanes", WRITES | change)[1]), change
-        assert len(list(kept.iterdir())) == 1
+        assert len(list(folder.iterdir())) == 1
 
 
-def test_what_nobody_goes_on_with_is_removed(kept: Path) -> None:
-    kept.mkdir()
-    old, new = kept / "old", kept / "new"
+def test_what_nobody_goes_on_with_is_removed(folder: Path) -> None:
+    folder.mkdir()
+    old, new = folder / "old", folder / "new"
     for file in (old, new):
         file.touch()
     os.utime(old, (1e9, 1e9))
     trained("lanes", WRITES)
-    assert list(kept.iterdir()) == [new]
+    assert list(folder.iterdir()) == [new]
 
 
-def test_short_training_is_not_kept(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_training_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(member, "SECONDS", 60.0)
     with pytest.raises(EndedError):
         trained("lanes", WRITES, 3)
-    assert not kept.exists()
+    assert not folder.exists()
 
 
 KILLED = """
@@ -183,19 +183,19 @@ trained("lanes", WRITES)
 """
 
 
-def test_what_is_killed_goes_on(kept: Path) -> None:
-    whole, all_said = trained("lanes", WRITES)
-    process = subprocess.Popen([sys.executable, "-c", KILLED, kept.parent], cwd=ROOT)
+def test_what_is_killed_goes_on(folder: Path) -> None:
+    whole, all_reported = trained("lanes", WRITES)
+    process = subprocess.Popen([sys.executable, "-c", KILLED, folder.parent], cwd=ROOT)
     try:
         until = time.monotonic() + 60
-        while not any(len(path.name) == 32 for path in kept.iterdir()):
+        while not any(len(path.name) == 32 for path in folder.iterdir()):
             assert process.poll() is None
             assert time.monotonic() < until
             time.sleep(0.01)
     finally:
         process.kill()
         process.wait()
-    found, said = trained("lanes", WRITES)
+    found, reported = trained("lanes", WRITES)
     assert_same(found, whole)
-    assert len(said[0]) == 4
-    assert len(said) == 1 + len(all_said) - 4
+    assert len(reported[0]) == 4
+    assert len(reported) == 1 + len(all_reported) - 4

@@ -47,7 +47,15 @@ from seqcls.training import train_group
 from seqcls.weights import to_bytes
 from tests import zoo
 
-ASKED = ("rotary", "alibi", "gpt2", "encoder_decoder", "recurrent_attention", "lstm", "mamba")
+WRITING_NETWORKS = (
+    "rotary",
+    "alibi",
+    "gpt2",
+    "encoder_decoder",
+    "recurrent_attention",
+    "lstm",
+    "mamba",
+)
 """Networks that are asked to write; that each keeps what it needs is said of all elsewhere."""
 
 
@@ -77,20 +85,20 @@ def compare_written(some: list[Written], others: list[Written]) -> None:
             assert one[:2] == other[:2] or row == len(some) - 1 > 0
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", WRITING_NETWORKS)
 @torch.no_grad()
 def test_what_is_kept_changes_nothing(name: str) -> None:
     problem = problem_of(name)
     model, inputs = model_of(problem), drawn_examples(problem, 40).strings
     ids, end = beginnings(problem, inputs), end_id(problem.network)
     limits = torch.from_numpy(output_limits(problem, inputs))
-    kept, kept_beams = (beam(model, ids, limits, end, width) for width in (1, 4))
+    cached, cached_beams = (beam(model, ids, limits, end, width) for width in (1, 4))
     again: dict[str, Any] = {"begin": start_anew}
     plain, plain_beams = (beam(model, ids, limits, end, width, **again) for width in (1, 4))
-    for some, others in zip([*kept, *kept_beams], [*plain, *plain_beams], strict=True):
+    for some, others in zip([*cached, *cached_beams], [*plain, *plain_beams], strict=True):
         compare_written(some, others)
-    assert len({tuple(x.tokens) for some in kept_beams for x in some}) > 2
-    for (one,), row, limit in zip(kept, ids, limits.tolist(), strict=True):
+    assert len({tuple(x.tokens) for some in cached_beams for x in some}) > 2
+    for (one,), row, limit in zip(cached, ids, limits.tolist(), strict=True):
         assert one[:2] == likeliest_tokens(model, row[row != PAD], limit, end)
 
 
@@ -117,10 +125,10 @@ def test_a_beam_of_all_outputs_has_the_likeliest(network: str, seed: int) -> Non
     scores: dict[tuple[int, ...], float] = {}
     for length in range(limit + 1):
         for letters in itertools.product((2, 3, 4), repeat=length):
-            said = [*letters, end] if length < limit else list(letters)
-            row = torch.tensor([[*ids[0].tolist(), *said[:-1]]])
+            written = [*letters, end] if length < limit else list(letters)
+            row = torch.tensor([[*ids[0].tolist(), *written[:-1]]])
             steps = model(row)[0, ids.shape[1] - 1 :].log_softmax(dim=1)
-            scores[letters] = float(steps[torch.arange(len(said)), said].sum())
+            scores[letters] = float(steps[torch.arange(len(written)), written].sum())
     (found,) = beam(model, ids, torch.tensor([limit]), end, len(scores))
     best = max(scores, key=lambda letters: scores[letters])
     assert tuple(found[0].tokens) == best
@@ -159,12 +167,12 @@ def test_an_evaluation_says_what_is_written() -> None:
     texts = problem.kind.texts(problem.task, examples.targets)
     assert texts is not None
     inputs = [problem.tokenizer.decode(row[row != 1].tolist()) for row in examples.strings.ids]
-    said = predict(problem, to_bytes(weights), inputs)
-    wrong = [x.answer != text for x, text in zip(said, texts, strict=True)]
+    predictions = predict(problem, to_bytes(weights), inputs)
+    wrong = [x.answer != text for x, text in zip(predictions, texts, strict=True)]
     assert found.tested == len(examples)
     assert found.wrong == sum(wrong) > 0
     assert found.outputs is not None
-    written = {x.answer for x, is_wrong in zip(said, wrong, strict=True) if is_wrong}
+    written = {x.answer for x, is_wrong in zip(predictions, wrong, strict=True) if is_wrong}
     assert set(found.outputs.texts) == written
     # One each at least.
     assert found.outputs.edits.sum() >= found.wrong
@@ -191,8 +199,8 @@ def test_losses_are_cross_entropies_of_target_and_end(name: str, loss_on: str) -
         if loss_on == "all":
             target, start = [*string[:length], separator, *target], 0
         outputs = everything[row, start : start + len(target)]
-        wanted = functional.cross_entropy(outputs, torch.tensor(target), reduction="sum")
-        torch.testing.assert_close(losses[row], wanted, rtol=1e-10, atol=1e-10)
+        expected = functional.cross_entropy(outputs, torch.tensor(target), reduction="sum")
+        torch.testing.assert_close(losses[row], expected, rtol=1e-10, atol=1e-10)
         assert targets[row].tolist()[: len(target) + 1][-1:] in ([NO_TARGET], [end])
         tokens += len(target)
     assert kind.units(targets) == tokens

@@ -51,14 +51,14 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / ".streamlit").mkdir(parents=True)
     (folder / ".streamlit" / "config.toml").write_text(OPEN_TO_ALL)
     for name in NAMES:
-        said = f"open({str(folder / 'was_run')!r}, 'a').write({name!r})\nraise SystemExit(9)\n"
-        (folder / f"{name}.py").write_text(said)
+        source = f"open({str(folder / 'was_run')!r}, 'a').write({name!r})\nraise SystemExit(9)\n"
+        (folder / f"{name}.py").write_text(source)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("SEQCLS_DB", str(tmp_path / "x.db"))
     return folder
 
 
-def asked(port: int, method: str, path: str, **headers: str) -> tuple[int, dict[str, str]]:
+def request(port: int, method: str, path: str, **headers: str) -> tuple[int, dict[str, str]]:
     with closing(HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
         connection.request(method, path, headers=headers)
         answer = connection.getresponse()
@@ -69,7 +69,7 @@ def websocket(port: int, **headers: str) -> int:
     """What the server says to a page that wants to talk to it; 101 is a yes."""
     upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
     key = {"Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
-    return asked(port, "GET", "/_stcore/stream", **upgrade, **key, **headers)[0]
+    return request(port, "GET", "/_stcore/stream", **upgrade, **key, **headers)[0]
 
 
 def test_what_a_dashboard_and_its_worker_find_runs_nothing_and_opens_neither(
@@ -85,17 +85,17 @@ def test_what_a_dashboard_and_its_worker_find_runs_nothing_and_opens_neither(
         assert background_worker.start_worker(store, {1: "short"})
         listening = psutil.Process(server.process.pid).net_connections("inet")
         assert {one.laddr.ip for one in listening if one.status == "LISTEN"} == {"127.0.0.1"}
-        assert asked(port, "PUT", "/_stcore/upload_file/none/none")[0] == 403
+        assert request(port, "PUT", "/_stcore/upload_file/none/none")[0] == 403
         # Its own pages, by either name of this machine, and those of nobody else.
         own, here = f"127.0.0.1:{port}", f"localhost:{port}"
         assert websocket(port) == 101
         assert websocket(port, Origin=f"http://{own}") == 101
         assert websocket(port, Host=here, Origin=f"http://{here}") == 101
-        assert asked(port, "GET", "/", Origin=f"http://{own}")[0] == 200
+        assert request(port, "GET", "/", Origin=f"http://{own}")[0] == 200
         for origin in (f"http://localhost:{port + 1}", f"http://{here}", "http://[", "null", ""):
             assert websocket(port, Origin=origin) == 403, origin
             for path in ("/_stcore/host-config", "/_stcore/health"):
-                status, headers = asked(port, "GET", path, Origin=origin)
+                status, headers = request(port, "GET", path, Origin=origin)
                 assert status == 403 or path.endswith("health"), origin
                 assert "access-control-allow-origin" not in headers
         # A second one says so, at once, and leaves the first alone.
@@ -108,5 +108,5 @@ def test_what_a_dashboard_and_its_worker_find_runs_nothing_and_opens_neither(
             time.sleep(0.1)
         log = read_log(store, 1)
         assert sweep_queries.runs_by_state(store, [1]) == {"done": 2}, log
-        assert asked(port, "GET", "/_stcore/health")[0] == 200
+        assert request(port, "GET", "/_stcore/health")[0] == 200
     assert not (hostile / "was_run").exists()

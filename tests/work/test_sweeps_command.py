@@ -63,33 +63,33 @@ def test_a_sweep_is_stopped_resumed_retried_where_it_failed_and_deleted(
     def broken(_job: Job, _report: Progress) -> list[RunResult]:
         raise MemoryError("no more")
 
-    status, said = seqcls("estimate", str(short_spec), *db)
-    assert (status, "6 runs, 0 there already" in said) == (0, True)
-    assert "by timing" in said
-    status, said = seqcls("submit", str(short_spec), *db)
-    assert (status, "short: 6 runs queued" in said) == (0, True)
+    status, printed = seqcls("estimate", str(short_spec), *db)
+    assert (status, "6 runs, 0 there already" in printed) == (0, True)
+    assert "by timing" in printed
+    status, printed = seqcls("submit", str(short_spec), *db)
+    assert (status, "short: 6 runs queued" in printed) == (0, True)
     (shown,) = json.loads(seqcls("status", "--json", *db)[1])
     assert (shown["state"], shown["queued"], shown["done"]) == ("queued", 6, 0)
-    status, said = seqcls("stop", "short", *db)
-    assert (status, "short is stopped: 0 of 6 runs done" in said) == (0, True)
-    status, said = seqcls("work", "short", *db, "--workers", "0")
-    assert (status, "6 runs left" in said) == (RUNS_LEFT, True)
+    status, printed = seqcls("stop", "short", *db)
+    assert (status, "short is stopped: 0 of 6 runs done" in printed) == (0, True)
+    status, printed = seqcls("work", "short", *db, "--workers", "0")
+    assert (status, "6 runs left" in printed) == (RUNS_LEFT, True)
     assert "6 runs queued" in seqcls("resume", "short", *db)[1]
     with monkeypatch.context() as patched:
         patched.setattr(jobs, "run_job", broken)
-        status, said = seqcls("sweep", str(short_spec), *db, "--workers", "0")
-    assert (status, "6 runs failed" in said) == (RUNS_FAILED, True)
+        status, printed = seqcls("sweep", str(short_spec), *db, "--workers", "0")
+    assert (status, "6 runs failed" in printed) == (RUNS_FAILED, True)
     assert seqcls("status", *db)[0] == RUNS_FAILED
     assert "6 failed runs queued again" in seqcls("retry", "short", *db)[1]
-    status, said = seqcls("work", *db, "--workers", "0")
-    assert (status, "all sweeps: trained 6 runs" in said) == (0, True)
+    status, printed = seqcls("work", *db, "--workers", "0")
+    assert (status, "all sweeps: trained 6 runs" in printed) == (0, True)
     assert seqcls("status", "--watch", *db)[0] == 0
     assert "short   done" in seqcls("status", "short", *db)[1]
     assert "6 there already" in seqcls("estimate", str(short_spec), *db)[1]
     assert "short was done already" in seqcls("stop", "short", *db)[1]
-    status, said = seqcls("delete", "short", *db, typed="n\n")
+    status, printed = seqcls("delete", "short", *db, typed="n\n")
     assert status == 1
-    assert "the 6 runs that no other sweep has" in said
+    assert "the 6 runs that no other sweep has" in printed
     assert "short" in seqcls("status", *db)[1]
     assert "short: deleted, and 6 runs." in seqcls("delete", "short", *db, typed="y\n")[1]
     assert rows(Path(db[1]), "SELECT count(*) FROM run") == [(0,)]
@@ -132,11 +132,11 @@ def test_a_worker_that_watches_trains_what_is_submitted_later_and_what_is_stoppe
             assert process.poll() is None
             time.sleep(0.1)
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate()
+        _, message = process.communicate()
     assert process.returncode == 128 + signal.SIGTERM
-    assert "Traceback" not in said
+    assert "Traceback" not in message
     assert states(db) == {"done": 1, "queued": 1}
-    assert "1 run left" in said or "1 of 2 runs" in said, said
+    assert "1 run left" in message or "1 of 2 runs" in message, message
 
 
 def test_the_first_ctrl_c_leaves_what_is_in_training_and_the_second_ends_at_once(
@@ -156,7 +156,7 @@ def test_the_first_ctrl_c_leaves_what_is_in_training_and_the_second_ends_at_once
     assert (worked.recorded, worked.abandoned, worked.signal) == (0, 1, signal.SIGINT)
     assert sweep_queries.runs_by_state(store) == {"queued": 1}
     presses = 2
-    ended = run_main("work", "one", "--workers", "0", "--db", str(store.path))
-    assert ended.returncode == 128 + signal.SIGINT
-    assert "Traceback" not in ended.stderr
+    completed = run_main("work", "one", "--workers", "0", "--db", str(store.path))
+    assert completed.returncode == 128 + signal.SIGINT
+    assert "Traceback" not in completed.stderr
     assert sweep_queries.runs_by_state(store) == {"queued": 1}

@@ -86,7 +86,7 @@ def test_a_process_that_is_killed_costs_an_attempt_and_no_run(store: Store) -> N
     sweep_id = writer.submit(store, parse_spec(ENDLESS))
     killed: list[int] = []
 
-    def kill_the_first(done: float, _of: int) -> None:
+    def kill_the_first(done: float, _total: int) -> None:
         if done > 0 and not killed:
             (process,) = training_processes(psutil.Process())
             process.kill()
@@ -130,7 +130,7 @@ def test_machine_code_is_made_beside_the_training_of_others(
 def test_a_progress_report_that_fails_is_no_fault_of_the_runs(store: Store) -> None:
     sweep_id = writer.submit(store, parse_spec(ENDLESS | {"fixed": SHORT}))
 
-    def gone(done: float, _of: int) -> None:
+    def gone(done: float, _total: int) -> None:
         if done > 0:
             raise StoreUnavailableError("the disk is full")
 
@@ -203,11 +203,11 @@ def test_runs_are_listed_while_others_are_submitted(store: Store) -> None:
 def test_a_sweep_stopped_from_elsewhere_ends_its_worker_and_goes_on_later(any_db: str) -> None:
     store = open_writer(any_db)
     sweep_id = writer.submit(store, parse_spec(ENDLESS))
-    told: list[float] = []
+    progress: list[float] = []
 
     def stop_when_going(done: float, _total: int) -> None:
-        if done > 0 and not told:
-            told.append(done)
+        if done > 0 and not progress:
+            progress.append(done)
             writer.stop(open_writer(any_db), [sweep_id])
 
     worked = work(store, [sweep_id], WorkOptions(0), stop_when_going)
@@ -220,12 +220,12 @@ def test_a_sweep_stopped_from_elsewhere_ends_its_worker_and_goes_on_later(any_db
 def test_workers_train_the_same_wherever_they_are(postgres_url: str, tmp_path: Path) -> None:
     found = []
     for db, workers in ((str(tmp_path / "here.db"), 0), (postgres_url, 2)):
-        store, told = open_writer(db), list[tuple[float, int]]()
+        store, progress = open_writer(db), list[tuple[float, int]]()
         sweep_id = writer.submit(store, parse_spec(GRID))
-        worked = work(store, [sweep_id], WorkOptions(workers), lambda *now: told.append(now))  # noqa: B023
+        worked = work(store, [sweep_id], WorkOptions(workers), lambda *now: progress.append(now))  # noqa: B023
         assert worked.recorded == 6
-        assert (told[0], told[-1]) == ((0, 6), (6, 6))
-        shares = [round(done, 9) for done, _ in told]
+        assert (progress[0], progress[-1]) == ((0, 6), (6, 6))
+        shares = [round(done, 9) for done, _ in progress]
         assert shares == sorted(shares)
         found.append(rows(store, "SELECT digest FROM run ORDER BY id"))
     assert found[0] == found[1]
@@ -235,17 +235,17 @@ def test_workers_train_the_same_wherever_they_are(postgres_url: str, tmp_path: P
 def test_the_second_try_of_a_group_that_was_left_is_no_trouble(store: Store) -> None:
     quick = parse_spec({"name": "quick", "model_seeds": [1], "fixed": SHORT})
     sweep_id = writer.submit(store, parse_spec(ENDLESS))
-    told: list[str] = []
+    actions: list[str] = []
 
     def stop_then_resume(done: float, _total: int) -> None:
-        if done > 0 and not told:
+        if done > 0 and not actions:
             writer.stop(store, [sweep_id])
             writer.submit(store, quick)
-            told.append("stopped")
-        elif done == 0 and told == ["stopped"]:
+            actions.append("stopped")
+        elif done == 0 and actions == ["stopped"]:
             writer.resume(store, [sweep_id])
-            told.append("resumed")
-        elif done > 0.001 and told == ["stopped", "resumed"]:
+            actions.append("resumed")
+        elif done > 0.001 and actions == ["stopped", "resumed"]:
             writer.stop(store, [sweep_id])
 
     worked = work(store, None, WorkOptions(0), stop_then_resume)

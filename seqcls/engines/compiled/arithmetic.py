@@ -222,7 +222,7 @@ def clip(gradient, limit):
 
 
 @inlined
-def _move_those_that_wait_no_more(flat, gradient, moments, step, rate, update):
+def _move_unfrozen(flat, gradient, moments, step, rate, update):
     """The same step of parameters held fixed at first, whose steps are counted from then on."""
     number = flat.dtype.type
     beta_1, beta_2, eps = number(BETA_1), number(BETA_2), number(ADAM_EPS)
@@ -231,7 +231,7 @@ def _move_those_that_wait_no_more(flat, gradient, moments, step, rate, update):
     mean, square = moments[0], moments[1]
     size, correction, counted = number(0), number(0), -1
     for i in range(flat.size):
-        own = step - update.waits[i]
+        own = step - update.frozen_steps[i]
         g = gradient[i]
         gradient[i] = number(0)
         if own < 1:
@@ -253,27 +253,27 @@ def adamw(flat, gradient, moments, step, rate, update):
     number = flat.dtype.type
     beta_1, beta_2, eps = number(BETA_1), number(BETA_2), number(ADAM_EPS)
     rest_1, rest_2 = number(1 - BETA_1), number(1 - BETA_2)
-    kept = number(1 - rate * update.weight_decay)
+    decayed = number(1 - rate * update.weight_decay)
     size = number(rate / (1 - BETA_1**step))
     correction = number(1 / math.sqrt(1 - BETA_2**step))
     mean, square = moments[0], moments[1]
-    waiting = update.waits.size > 0
-    if waiting:
+    has_frozen = update.frozen_steps.size > 0
+    if has_frozen:
         for i in range(flat.size):
-            if step <= update.waits[i]:
+            if step <= update.frozen_steps[i]:
                 gradient[i] = number(0)
     if update.gradient_clip > 0:
         clip(gradient, update.gradient_clip)
-    if waiting:
-        _move_those_that_wait_no_more(flat, gradient, moments, step, rate, update)
+    if has_frozen:
+        _move_unfrozen(flat, gradient, moments, step, rate, update)
         return
     if update.decays.size > 0:
         for i in range(flat.size):
-            flat[i] *= kept if update.decays[i] else number(1)
-        kept = number(1)
+            flat[i] *= decayed if update.decays[i] else number(1)
+        decayed = number(1)
     for i in range(flat.size):
         g = gradient[i]
         mean[i] = beta_1 * mean[i] + rest_1 * g
         square[i] = beta_2 * square[i] + rest_2 * g * g
-        flat[i] = flat[i] * kept - size * mean[i] / (math.sqrt(square[i]) * correction + eps)
+        flat[i] = flat[i] * decayed - size * mean[i] / (math.sqrt(square[i]) * correction + eps)
         gradient[i] = number(0)

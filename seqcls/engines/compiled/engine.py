@@ -42,7 +42,7 @@ Flat = Float[np.ndarray, " parameter"]
 
 
 ALL_DECAY = np.zeros(0, bool)
-NONE_WAITS = np.zeros(0, np.int64)
+NONE_FROZEN = np.zeros(0, np.int64)
 
 
 class Update(NamedTuple):
@@ -55,7 +55,7 @@ class Update(NamedTuple):
     """The largest norm of the gradient; 0 means no limit."""
     decays: np.ndarray = ALL_DECAY
     """Which parameters decay, as truth values; none are there where all do."""
-    waits: np.ndarray = NONE_WAITS
+    frozen_steps: np.ndarray = NONE_FROZEN
     """For how many steps of training each parameter is held fixed; none are there where none is."""
 
 
@@ -208,6 +208,7 @@ def train_one_by_one(
             program.rng = begun[number].rng
         for ended in _train(begun[number], programs):
             progress(number + begun[number].done, ended)
+            # After the last member's last epoch there is nothing left to go on from.
             if begun[number].goes_on or number + 1 < len(members):
                 unfinished.keep(lambda: pickle.dumps(begun))
     unfinished.forget()
@@ -232,11 +233,11 @@ def _train(member: _Underway, programs: _Programs) -> Iterator[list[EpochLosses]
     training, flat, program = member.training, member.flat, programs.whole
     result = training.result
     config = training.problem.config
-    decays = ALL_DECAY if config.decay == "all" else _of_matrices(program, flat)
-    waits = _waits(program, flat, training.problem) if config.freeze else NONE_WAITS
+    decays = ALL_DECAY if config.decay == "all" else _are_matrices(program, flat)
+    frozen_steps = _frozen_steps(program, flat, training.problem) if config.freeze else NONE_FROZEN
     while member.goes_on:
         started = time.perf_counter()
-        train_loss, is_right = _train_epoch(member, programs, decays, waits)
+        train_loss, is_right = _train_epoch(member, programs, decays, frozen_steps)
         validation_loss, all_right = program.validation(flat)
         member.goes_on = training.goes_on_after(
             train_loss,
@@ -252,7 +253,7 @@ def _train_epoch(
     member: _Underway,
     programs: _Programs,
     decays: Bool[np.ndarray, " parameter"],
-    waits: Int64[np.ndarray, " waiting"],
+    frozen_steps: Int64[np.ndarray, " frozen"],
 ) -> tuple[float, bool]:
     """Trains a member for an epoch, or until a check within it ends training; the sum of the
     losses over a whole epoch's strings, and whether it has ended early.
@@ -262,11 +263,13 @@ def _train_epoch(
     rates = learning_rates(problem, epoch + 1)
     loss, first = 0.0, 0
     for last in (*checks_within_epoch(problem, epoch + 1), None):
-        update = Update(rates[first:last], config.weight_decay, config.gradient_clip, decays, waits)
+        update = Update(
+            rates[first:last], config.weight_decay, config.gradient_clip, decays, frozen_steps
+        )
         before = Steps(member.moments, member.steps, update)
-        of_batches, steps = programs.whole.epoch(flat, before, EpochPart(epoch, first, last))
+        batches_loss, steps = programs.whole.epoch(flat, before, EpochPart(epoch, first, last))
         member.steps += steps
-        loss += of_batches
+        loss += batches_loss
         if last is None:
             break
         if training.ends_right(programs.trained_lengths.validation(flat)[1], member.steps):
@@ -275,7 +278,9 @@ def _train_epoch(
     return loss, False
 
 
-def _waits(program: Program, flat: Flat, problem: Problem) -> Int64[np.ndarray, " parameter"]:
+def _frozen_steps(
+    program: Program, flat: Flat, problem: Problem
+) -> Int64[np.ndarray, " parameter"]:
     """For how many steps of training each of the flat parameters is held fixed."""
     weights = program.unpack(flat)
     steps = problem.config.max_num_epochs * steps_of_epoch(problem)
@@ -287,9 +292,10 @@ def _waits(program: Program, flat: Flat, problem: Problem) -> Int64[np.ndarray, 
     return known[program.pack(marked).astype(np.int64)]
 
 
-def _of_matrices(program: Program, flat: Flat) -> Bool[np.ndarray, " parameter"]:
+def _are_matrices(program: Program, flat: Flat) -> Bool[np.ndarray, " parameter"]:
     """Which of the flat parameters are of matrices."""
     weights = program.unpack(flat)
+    # Packed like the parameters, each mark stands where its parameter does.
     marked = {name: np.full(x.shape, is_matrix(x), float) for name, x in weights.items()}
     return program.pack(marked) > 0
 
@@ -334,6 +340,7 @@ class CompiledEngine(ABC):
 
     def compile_ahead(self, precision: str, part: str) -> None:
         """Compiles what training and testing need, so that no other process has to."""
+        # As little work as still calls every function of the part.
         few = {"train_size": 64, "validation_size": 64, "max_num_epochs": 1}
         problem = resolve(configuration({**self.least[part], **few, "precision": precision}))
         (trained,) = self.train(

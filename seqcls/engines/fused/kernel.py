@@ -99,6 +99,7 @@ def losses(targets, weights, shape, tile):
     total = 0.0
     for s in range(TILE):
         if weights[s] > zero:
+            # In double precision: an epoch's sum is large beside a string's loss.
             total += np.float64(tile.loss[s])
     for s in range(TILE):
         tile.slope[s] = (tile.row[s] - targets[s]) * weights[s]
@@ -262,6 +263,7 @@ def train_epoch(
     total = 0.0
     first = 0
     for batch in range(ends.size):
+        # Sums over the strings of one batch; `adamw` clears the parameters' gradient itself.
         types.d_score[:] = 0
         types.d_value[:] = 0
         types.d_effect[:] = 0
@@ -272,6 +274,7 @@ def train_epoch(
             total += losses(targets[number], weights[number], shape, tile)
             backward(factors[number], p, d, shape, types, tile)
         types_backward(p, d, shape, types)
+        # AdamW counts its steps from 1: its correction would divide by 0 at step 0.
         adamw(flat, gradient, moments, step + batch + 1, update.rates[batch], update)
         first = ends[batch]
     return total

@@ -57,7 +57,7 @@ MASKED = np.float32(-1e30)
 """Added to scores of keys that are not attended to: their weights become 0."""
 NOTHING = np.float32(-5e29)
 """Below that a token's highest score is one of those."""
-LEAST = np.float32(np.finfo(np.float32).tiny)
+SMALLEST_SUM = np.float32(np.finfo(np.float32).tiny)
 
 
 @kernel
@@ -103,7 +103,7 @@ def divide_by_sums(queries, first, keys, causal, a, scores0, row, shares0):
         sum_of = spread(ZERO)
         for key in range(end):
             sum_of = sum_of + load(a, at + key)
-        share = ONE / larger(sum_of, spread(LEAST))
+        share = ONE / larger(sum_of, spread(SMALLEST_SUM))
         store(a, shares0 + query, share)
         for key in range(end):
             store(a, at + key, load(a, at + key) * share)
@@ -146,6 +146,7 @@ def attend(
         value = Matrix(key.first + heads.joined, 1, key_value.apart)
         for begin in range(first, first + queries, QUERIES):
             some = min(QUERIES, first + queries - begin)
+            # Up to a whole block of columns; the softmax clears what lies beyond each query.
             keys = (begin + some + 3) // 4 * 4 if how.causal else known
             moved_to = head * how.keep + begin if how.keep > 0 else 0
             at = Rows(scores.first + moved_to * scores.apart, scores.apart)

@@ -10,7 +10,7 @@ from seqcls.cache import remembered
 from seqcls.config import NetworkConfig
 from seqcls.counts import read_counts
 from seqcls.engines.compiled.engine import some_batches, tiles_between
-from seqcls.engines.lanes.loss import KEPT, OutputBuffers
+from seqcls.engines.lanes.loss import SCRATCH_VECTORS, OutputBuffers
 from seqcls.engines.lanes.packing import head_rows, output_rows, padded_size
 from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds import KINDS, Examples, Kind, kind_name
@@ -93,7 +93,7 @@ def make_groups(
     ids[places, : ids_read.shape[-1]] = ids_read[..., :tokens]
     often = np.zeros((groups * width, tokens * by_counts), np.float32)
     often[places, : times.shape[1]] = times
-    read_of_each = LaneStrings(
+    lane_strings = LaneStrings(
         _by_lane(ids, groups),
         _by_lane(often, groups),
         _place_in_lanes(lengths, places, groups, np.int64),
@@ -102,7 +102,7 @@ def make_groups(
         _place_in_lanes(shares, places, groups, np.float32),
         ends,
     )
-    return Groups(read_of_each, places)
+    return Groups(lane_strings, places)
 
 
 def _by_lane(values: np.ndarray, groups: int) -> np.ndarray:
@@ -171,16 +171,15 @@ def _group(
     return make_groups(readout, strings, targets, rows, by_counts=by_counts)
 
 
-# Strings as models that write, or answer at every token, are taught them: in groups, with what is
-# to be predicted.
+# Strings for models that write, or answer at every token: in groups, with what is to be predicted.
 
 
-class TaughtStrings(NamedTuple):
+class LaneExamples(NamedTuple):
     """Strings in groups, and what is to be predicted at each of their tokens."""
 
     strings: LaneStrings
-    wanted: Int16[np.ndarray, "group position lane"]
-    """The `wanted` of `seqcls.engines.lanes.loss.Taught`."""
+    token_targets: Int16[np.ndarray, "group position lane"]
+    """The `targets` of `seqcls.engines.lanes.loss.RowTargets`, of every token."""
     begins: Int64[np.ndarray, "group lane"]
     """The first token at which one is."""
     shares: Float[np.ndarray, " batch"]
@@ -189,10 +188,10 @@ class TaughtStrings(NamedTuple):
     """The `sets` of the same."""
 
 
-class Lesson(NamedTuple):
+class LaneBatch(NamedTuple):
     """Strings as compiled code takes them, and where each is."""
 
-    taught: TaughtStrings
+    examples: LaneExamples
     groups: Groups
     coupled: Int64[np.ndarray, "string position"] | None
     """The places of tokens that share them, before training moves them."""
@@ -200,14 +199,16 @@ class Lesson(NamedTuple):
     @property
     def lanes_of_strings(self) -> tuple[np.ndarray, int]:
         """Each string's group's number times the lanes, and its lane; how many groups."""
-        return self.groups.places, len(self.taught.wanted)
+        return self.groups.places, len(self.examples.token_targets)
 
-    def taught_in(self, first: int, last: int | None) -> TaughtStrings:
-        """What is taught in the batches from the first on and before the last; None for all."""
-        strings, wanted, begins, shares, sets = self.taught
+    def examples_in(self, first: int, last: int | None) -> LaneExamples:
+        """The examples of the batches from the first on and before the last; None for all."""
+        strings, token_targets, begins, shares, sets = self.examples
         groups = tiles_between(strings.ends, first, last)
         strings = some_batches(strings, first, last)
-        return TaughtStrings(strings, wanted[groups], begins[groups], shares[first:last], sets)
+        return LaneExamples(
+            strings, token_targets[groups], begins[groups], shares[first:last], sets
+        )
 
 
 def make_batch(
@@ -215,7 +216,7 @@ def make_batch(
     task: Task,
     examples: Examples,
     batches: Sequence[Int64[np.ndarray, " _"]],
-) -> Lesson:
+) -> LaneBatch:
     """Inputs with their targets, in groups.
 
     Args:
@@ -243,18 +244,18 @@ def make_batch(
         is_written = np.pad(after, ((0, 0), (1, 0)))[rows, places]
         numbers = numbers + np.where(is_written, 0, network.num_outputs)
     count, tokens, width = groups.strings.ids.shape
-    wanted = np.full((count * width, tokens), -1, np.int16)
-    wanted[groups.places[rows], begins[rows] + places] = numbers
+    token_targets = np.full((count * width, tokens), -1, np.int16)
+    token_targets[groups.places[rows], begins[rows] + places] = numbers
     first = np.zeros(count * width, np.int64)
     first[groups.places] = begins
     shares = [1 / max(int(is_predicted[rows_of].sum()), 1) for rows_of in batches]
-    by_lane = wanted.reshape(count, width, tokens).transpose(0, 2, 1)
+    by_lane = token_targets.reshape(count, width, tokens).transpose(0, 2, 1)
     coupled = None
     if network.coupling:
-        its = groups.strings.ids.transpose(0, 2, 1).reshape(count * width, tokens)
-        coupled = coupled_of(network, its[groups.places])
-    return Lesson(
-        TaughtStrings(
+        ids_by_string = groups.strings.ids.transpose(0, 2, 1).reshape(count * width, tokens)
+        coupled = coupled_of(network, ids_by_string[groups.places])
+    return LaneBatch(
+        LaneExamples(
             groups.strings,
             np.ascontiguousarray(by_lane),
             first.reshape(count, width),
@@ -284,15 +285,15 @@ def coupled_of(
 
 
 @remembered
-def epoch_batch(network: NetworkConfig, sampler: Sampler, epoch: int) -> Lesson:
-    """An epoch's strings, made once for all members that are taught them."""
+def epoch_batch(network: NetworkConfig, sampler: Sampler, epoch: int) -> LaneBatch:
+    """An epoch's strings, made once for all members that train on them."""
     drawn = stream(sampler).epoch(epoch)
     rows, size = np.arange(len(drawn)), sampler.batch_size
     batches = [rows[start : start + size] for start in range(0, len(rows), size)]
     return make_batch(network, sampler.task, drawn, batches)
 
 
-def scored_batch(network: NetworkConfig, task: Task, examples: Examples, most: int) -> Lesson:
+def scored_batch(network: NetworkConfig, task: Task, examples: Examples, most: int) -> LaneBatch:
     """Strings that are only scored, in batches of so many groups at most."""
     longest_first = np.argsort(-_kind(task).reading(task, examples).lengths, kind="stable")
     size = most * lanes()
@@ -301,7 +302,7 @@ def scored_batch(network: NetworkConfig, task: Task, examples: Examples, most: i
 
 
 @remembered
-def validation_batch(network: NetworkConfig, sampler: Sampler, most: int) -> Lesson:
+def validation_batch(network: NetworkConfig, sampler: Sampler, most: int) -> LaneBatch:
     """The strings of a validation, made once for all members."""
     return scored_batch(network, sampler.task, stream(sampler).epoch(0), most)
 
@@ -336,6 +337,7 @@ def make_blank(
     """Inputs with `CLS` before and `SEP` behind them, in groups of like length."""
     width, count = lanes(), -(-len(inputs) // lanes())
     begins = inputs.lengths + 2
+    # A group is written until its longest output ends, so like lengths go together.
     order = np.argsort(-(begins + limits), kind="stable")
     places = np.empty(len(inputs), np.int64)
     places[order] = np.arange(len(inputs))
@@ -361,12 +363,13 @@ def empty_outputs(blank: Blank) -> OutputBuffers:
         counts=np.zeros(shape, np.int64),
         is_ended=np.zeros(shape, np.bool_),
         scores=np.zeros(shape),
-        kept=np.zeros(KEPT * lanes(), np.float32),
+        scratch=np.zeros(SCRATCH_VECTORS * lanes(), np.float32),
     )
 
 
 def written_of(network: NetworkConfig, blank: Blank, outputs: OutputBuffers) -> WrittenOutputs:
     """Outputs in the order of the strings."""
+    # From the head's rows back to token ids; the appended -1 is what -1 looks up.
     ids, at = np.append(np.argsort(head_rows(network)), -1), blank.places
     written = outputs.written.transpose(0, 2, 1)
     tokens = written.reshape(-1, written.shape[2])[at]

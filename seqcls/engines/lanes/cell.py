@@ -11,9 +11,9 @@ from seqcls.counts import counts_suffice
 from seqcls.engines.compiled.engine import Flat, Steps, Update
 from seqcls.engines.lanes.batches import (
     Blank,
+    LaneBatch,
+    LaneExamples,
     LaneStrings,
-    Lesson,
-    TaughtStrings,
     WrittenOutputs,
     answering_groups,
     empty_outputs,
@@ -26,7 +26,7 @@ from seqcls.engines.lanes.layers import READOUTS
 from seqcls.engines.lanes.loss import OutputBuffers
 from seqcls.engines.lanes.packing import output_rows, pack, padded_size, unpack, vectors
 from seqcls.engines.lanes.parts import score_factor
-from seqcls.engines.lanes.places import positions_of, positions_of_lesson, written_positions
+from seqcls.engines.lanes.places import positions_of, positions_of_batch, written_positions
 from seqcls.engines.lanes.positions import PositionArrays
 from seqcls.engines.lanes.programs import program_of
 from seqcls.engines.lanes.run import Found, Model, Network, Strings, run, write
@@ -61,7 +61,7 @@ class Results(NamedTuple):
     trained."""
     missed_inside: Int64[np.ndarray, "group lane"]
     """The wrong ones before the end and among letters."""
-    said: Float[np.ndarray, "group position lane output"]
+    token_logits: Float[np.ndarray, "group position lane output"]
     """The head's numbers where something is to be predicted; nothing where nobody asks."""
 
 
@@ -74,6 +74,7 @@ class LaneCell:
 
     def __init__(self, network: NetworkConfig) -> None:
         self.network = network
+        # Any size will do: where parameters stand depends on the network alone.
         program, self.parameters = program_of(network, 4, 4, 1, ANSWERING)
         self.slots, self.together = self.parameters.slots, program.together
         self.groups = TOGETHER if self.together else ONE_BY_ONE
@@ -120,25 +121,27 @@ class LaneCell:
         )
         return self._play(flat, read, positions, found, steps, scaled=scaled), found.logits
 
-    def teach(
+    def train_or_score(
         self,
         flat: Flat,
-        taught: TaughtStrings,
+        examples: LaneExamples,
         positions: PositionArrays,
         steps: Steps | None = None,
         *,
-        asked: bool = False,
+        with_logits: bool = False,
     ) -> Results:
-        """Trains on strings, in place, or scores them where no steps are given, and says the head's
-        numbers where they are asked for.
+        """Trains on strings, in place, or scores them where no steps are given, and returns the
+        head's numbers too where `with_logits` says so.
         """
-        strings, wanted, ids = taught.strings, taught.wanted, taught.strings.ids
+        strings, token_targets, ids = examples.strings, examples.token_targets, examples.strings.ids
         lengths = strings.lengths
         inputs, input_lengths = np.zeros((0, 0, ids.shape[2]), np.uint8), lengths[:0]
         if self.network.architecture == "encoder_decoder":
-            ids, lengths, inputs, input_lengths, wanted = self._streams(strings, wanted)
-        said = np.zeros((*wanted.shape, self.network.num_outputs * asked), np.float32)
-        found = _nothing_found(lengths.shape)._replace(said=said)
+            streams = self._streams(strings, token_targets)
+            ids, lengths, inputs, input_lengths, token_targets = streams
+        outputs = self.network.num_outputs * with_logits
+        token_logits = np.zeros((*token_targets.shape, outputs), np.float32)
+        found = _nothing_found(lengths.shape)._replace(token_logits=token_logits)
         read = Strings(
             ids,
             strings.times,
@@ -149,9 +152,9 @@ class LaneCell:
             strings.ends,
             strings.targets,
             strings.weights,
-            wanted,
-            taught.shares,
-            taught.sets,
+            token_targets,
+            examples.shares,
+            examples.sets,
         )
         return Results(self._play(flat, read, positions, found, steps), *found[1:])
 
@@ -199,7 +202,7 @@ class LaneCell:
         )
 
     def _streams(
-        self, strings: LaneStrings, wanted: Int16[np.ndarray, "group position lane"]
+        self, strings: LaneStrings, token_targets: Int16[np.ndarray, "group position lane"]
     ) -> tuple[Ids, Lengths, Ids, Lengths, Int16[np.ndarray, "group position lane"]]:
         """The output and the input of `CLS x SEP y`, each from its first token on, and what is to
         be predicted in the output.
@@ -212,7 +215,7 @@ class LaneCell:
         def by_lane(x: np.ndarray, size: int) -> np.ndarray:
             return np.ascontiguousarray(x[:, :size].reshape(count, width, size).transpose(0, 2, 1))
 
-        ids, wanted = by_string(strings.ids), by_string(wanted)
+        ids, token_targets = by_string(strings.ids), by_string(token_targets)
         is_output = np.cumsum(ids == separator_id(self.network), axis=1) > 0
         begins = (~is_output & (ids != PAD)).sum(axis=1)
         lengths = (is_output & (ids != PAD)).sum(axis=1)
@@ -220,7 +223,7 @@ class LaneCell:
         inside = columns < tokens
         columns = np.minimum(columns, tokens - 1)
         outputs = np.where(inside, np.take_along_axis(ids, columns, 1), PAD).astype(np.uint8)
-        moved = np.where(inside, np.take_along_axis(wanted, columns, 1), -1).astype(np.int16)
+        moved = np.where(inside, np.take_along_axis(token_targets, columns, 1), -1).astype(np.int16)
         size = padded_size(int(lengths.max(initial=1)))
         inputs = by_lane(
             np.where(is_output, PAD, ids).astype(np.uint8), padded_size(int(begins.max(initial=1)))
@@ -256,22 +259,26 @@ class LaneCell:
             rows = longest_first[first : first + size]
             there = places <= strings.lengths[rows, None]
             # Any answer may be right: nothing is made of it.
-            asked = Examples(strings.take(rows), np.where(there, 0, NO_TARGET))
-            lesson = make_batch(self.network, task, asked, [np.arange(len(rows))])
-            of_tokens = positions_of_lesson(self.network, lesson)
-            for member, its in enumerate(weights):
-                said = self.teach(self.pack(its), lesson.taught, of_tokens, asked=True).said
-                by_string = said.transpose(0, 2, 1, 3).reshape(-1, *said.shape[1::2])
-                own = by_string[lesson.groups.places][:, : len(places), output_rows(self.network)]
+            examples = Examples(strings.take(rows), np.where(there, 0, NO_TARGET))
+            batch = make_batch(self.network, task, examples, [np.arange(len(rows))])
+            positions = positions_of_batch(self.network, batch)
+            for member, member_weights in enumerate(weights):
+                flat = self.pack(member_weights)
+                results = self.train_or_score(flat, batch.examples, positions, with_logits=True)
+                token_logits = results.token_logits
+                by_string = token_logits.transpose(0, 2, 1, 3).reshape(
+                    -1, *token_logits.shape[1::2]
+                )
+                own = by_string[batch.groups.places][:, : len(places), output_rows(self.network)]
                 width = own.shape[1]
                 outputs[member, rows, :width] = np.where(there[:, :width, None], own, np.nan)
         return outputs
 
-    def scores(self, weights: Weights, task: Task, examples: Examples) -> tuple[Results, Lesson]:
+    def scores(self, weights: Weights, task: Task, examples: Examples) -> tuple[Results, LaneBatch]:
         """What a model makes of inputs with their targets, and where each stands."""
-        lesson = scored_batch(self.network, task, examples, self.groups)
-        positions = positions_of_lesson(self.network, lesson)
-        return self.teach(self.pack(weights), lesson.taught, positions), lesson
+        batch = scored_batch(self.network, task, examples, self.groups)
+        positions = positions_of_batch(self.network, batch)
+        return self.train_or_score(self.pack(weights), batch.examples, positions), batch
 
     def outputs(
         self, weights: Weights, inputs: TokenStrings, limits: Int64[np.ndarray, " string"]

@@ -61,6 +61,7 @@ def gru(rows, width, a, g0, u0, gates_row, before0, h0, row):
             store(a, g, reset)
             store(a, g + width, update)
             store(a, g + 2 * width, candidate)
+            # (1 - z) n + z h' = n + z (h' - n): one multiply-add.
             store(a, h0 + r * row + i, fma(update, before - candidate, candidate))
 
 
@@ -137,6 +138,7 @@ def slstm(rows, heads, width, size, a, g0, gates_row, before0, c0, h0, row, is_f
                 g, at = g0 + r * gates_row + head * 4 * width + i, r * row + head * width + i
                 given, forget = load(a, g), load(a, g + width)
                 before = spread(LOWEST) if is_first else load(a, before0 + m + at)
+                # log sigmoid(f) = -softplus(-f), which does not overflow.
                 keep = before - softplus(ZERO - forget)
                 stabilizer = larger(keep, given)
                 take, keep = exp(given - stabilizer), exp(keep - stabilizer)

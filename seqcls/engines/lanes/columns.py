@@ -59,6 +59,7 @@ def write_row(
                 yield int(x)
 
     row = [number, span, *flatten(instruction)]
+    # All rows of a list are as wide as the widest instruction, so that it is one array.
     return row + [0] * (width - len(row))
 
 

@@ -92,199 +92,205 @@ def convolve_gradient(tokens, channels, start, a, given, dto, dgiven, w, gradien
 
 
 @kernel
-def norm_of(its):
+def norm_of(memory):
     """The norm of what each head recalls."""
-    return Norm(RMS, its.sizes.head_size, NORM_EPS, its.norm, -1)
+    return Norm(RMS, memory.sizes.head_size, NORM_EPS, memory.norm, -1)
 
 
 @kernel
-def shape_heads(first, rows, a, its):
+def shape_heads(first, rows, a, memory):
     """Queries and keys of length 1, and values, of what is convolved."""
     for token in range(first, first + rows):
-        x0 = its.given.first + token * its.given.apart
-        y0 = its.heads.first + token * its.heads.apart
-        for i in range(3 * its.sizes.joined):
+        x0 = memory.given.first + token * memory.given.apart
+        y0 = memory.heads.first + token * memory.heads.apart
+        for i in range(3 * memory.sizes.joined):
             value = load(a, x0 + i)
             store(a, y0 + i, silu(value))
-        for head in range(2 * its.sizes.heads):
-            part, squares = y0 + head * its.sizes.head_width, spread(ZERO)
-            for i in range(part, part + its.sizes.head_size):
+        for head in range(2 * memory.sizes.heads):
+            part, squares = y0 + head * memory.sizes.head_width, spread(ZERO)
+            for i in range(part, part + memory.sizes.head_size):
                 squares = fma(load(a, i), load(a, i), squares)
             length = root(squares)
             share = if_less(length, spread(SHORTEST), spread(ONE / SHORTEST), ONE / length)
-            store(a, its.lengths.first + token * its.lengths.apart + head, share)
-            for i in range(part, part + its.sizes.head_size):
+            store(a, memory.lengths.first + token * memory.lengths.apart + head, share)
+            for i in range(part, part + memory.sizes.head_size):
                 store(a, i, load(a, i) * share)
 
 
 @kernel
-def shape_heads_gradient(tokens, a, its, dheads):
+def shape_heads_gradient(tokens, a, memory, dheads):
     """Replaces D of queries, keys and values by D of what is convolved."""
     for token in range(tokens):
-        x0 = its.given.first + token * its.given.apart
-        y0 = its.heads.first + token * its.heads.apart
+        x0 = memory.given.first + token * memory.given.apart
+        y0 = memory.heads.first + token * memory.heads.apart
         d0 = dheads.first + token * dheads.apart
-        for head in range(2 * its.sizes.heads):
-            moved, along = head * its.sizes.head_width, spread(ZERO)
-            for i in range(moved, moved + its.sizes.head_size):
+        for head in range(2 * memory.sizes.heads):
+            moved, along = head * memory.sizes.head_width, spread(ZERO)
+            for i in range(moved, moved + memory.sizes.head_size):
                 along = fma(load(a, y0 + i), load(a, d0 + i), along)
-            share = load(a, its.lengths.first + token * its.lengths.apart + head)
+            share = load(a, memory.lengths.first + token * memory.lengths.apart + head)
             # Below the shortest length, by which they are divided then, it is no part of it.
             along = if_less(share, spread(ONE / SHORTEST), along, spread(ZERO))
-            for i in range(moved, moved + its.sizes.head_size):
+            for i in range(moved, moved + memory.sizes.head_size):
                 store(a, d0 + i, (load(a, d0 + i) - load(a, y0 + i) * along) * share)
-        for i in range(3 * its.sizes.joined):
+        for i in range(3 * memory.sizes.joined):
             store(a, d0 + i, load(a, d0 + i) * silu_slope(load(a, x0 + i)))
 
 
 @kernel
-def fade(first, rows, a, its, w):
+def fade(first, rows, a, memory, w):
     """Replaces w x by log a, and writes its slopes and sums."""
-    for head in range(its.sizes.heads):
-        rate, offset = np.float32(math.exp(w[its.log_rate + head])), w[its.offset + head]
+    for head in range(memory.sizes.heads):
+        rate, offset = np.float32(math.exp(w[memory.log_rate + head])), w[memory.offset + head]
         for token in range(first, first + rows):
-            index = its.log_kept.first + token * its.log_kept.apart + head
+            index = memory.log_decay.first + token * memory.log_decay.apart + head
             given = load(a, index) + offset
-            slope = its.slopes.first + token * its.slopes.apart + head
+            slope = memory.slopes.first + token * memory.slopes.apart + head
             store(a, slope, sigmoid(given) * (-rate))
             store(a, index, softplus(given) * (-rate))
-            here = its.sums.first + token * its.sums.apart + head
-            before = load(a, here - its.sums.apart) if token > 0 else spread(ZERO)
+            here = memory.sums.first + token * memory.sums.apart + head
+            before = load(a, here - memory.sums.apart) if token > 0 else spread(ZERO)
             store(a, here, before + load(a, index))
 
 
 @kernel
-def remember(first, rows, a, its, w):
+def remember(first, rows, a, memory, w):
     """Writes what is mixed of some tokens, given what is projected of them and of all before.
 
     Args:
-        its: a `Remember`, with the rows of one group.
+        memory: a `Remember`, with the rows of one group.
     """
-    count = rows if its.keep else 0
-    scales = its.scales if its.keep else its.scales - first
-    shape_heads(first, rows, a, its)
-    most = TWO if its.signed else ONE
+    # Only training keeps every head's rows; else all heads use the same ones in turn.
+    count = rows if memory.keep else 0
+    scales = memory.scales if memory.keep else memory.scales - first
+    shape_heads(first, rows, a, memory)
+    most = TWO if memory.signed else ONE
     for token in range(first, first + rows):
-        for head in range(its.sizes.heads):
-            index = its.strengths.first + token * its.strengths.apart + head
+        for head in range(memory.sizes.heads):
+            index = memory.strengths.first + token * memory.strengths.apart + head
             store(a, index, sigmoid(load(a, index)) * most)
-    if its.fades:
-        fade(first, rows, a, its, w)
-    for head in range(its.sizes.heads):
-        moved = head * its.sizes.head_width
+    if memory.fades:
+        fade(first, rows, a, memory, w)
+    for head in range(memory.sizes.heads):
+        moved = head * memory.sizes.head_width
         for begin in range(first, first + rows, QUERIES):
             some = min(QUERIES, first + rows - begin)
-            recall(begin, some, head, count, a, its)
-        x = Rows(its.recalled.first + first * its.recalled.apart + moved, its.recalled.apart)
-        units = its.units.first + first * its.recalled.apart + moved
-        norm(rows, norm_of(its), a, x, x, NormStates(units, scales + head * count + first), w)
+            recall(begin, some, head, count, a, memory)
+        row = memory.recalled.apart
+        x = Rows(memory.recalled.first + first * row + moved, row)
+        units = memory.units.first + first * row + moved
+        norm(rows, norm_of(memory), a, x, x, NormStates(units, scales + head * count + first), w)
     for token in range(first, first + rows):
-        for i in range(its.sizes.joined):
-            value = load(a, its.recalled.first + token * its.recalled.apart + i)
-            if its.fades:
-                gate = load(a, its.gate.first + token * its.gate.apart + i)
+        for i in range(memory.sizes.joined):
+            value = load(a, memory.recalled.first + token * memory.recalled.apart + i)
+            if memory.fades:
+                gate = load(a, memory.gate.first + token * memory.gate.apart + i)
                 value = value * silu(gate)
-            store(a, its.mixed.first + token * its.mixed.apart + i, value)
+            store(a, memory.mixed.first + token * memory.mixed.apart + i, value)
 
 
 @kernel
-def recall(first, some, head, count, a, its):
+def recall(first, some, head, count, a, memory):
     """Writes what one head recalls at some tokens, and what it writes there to its memory.
 
     Args:
         count: of tokens whose rows are kept.
     """
-    query, row = its.heads.first + head * its.sizes.head_width, its.heads.apart
-    key, value = query + its.sizes.joined, query + 2 * its.sizes.joined
-    written = Rows(its.written.first + head * its.sizes.head_width, its.written.apart)
-    o = its.recalled.first + head * its.sizes.head_width
-    at = (head * count + first) * its.pairs.apart if its.keep else 0
-    pairs, reads = its.pairs.first + at, its.reads.first + at
-    since, apart = its.since.first + at, its.pairs.apart
+    query, row = memory.heads.first + head * memory.sizes.head_width, memory.heads.apart
+    key, value = query + memory.sizes.joined, query + 2 * memory.sizes.joined
+    written = Rows(memory.written.first + head * memory.sizes.head_width, memory.written.apart)
+    o = memory.recalled.first + head * memory.sizes.head_width
+    at = (head * count + first) * memory.pairs.apart if memory.keep else 0
+    pairs, reads = memory.pairs.first + at, memory.reads.first + at
+    since, apart = memory.since.first + at, memory.pairs.apart
+    # Up to a whole block of columns.
     known = (first + some + 3) // 4 * 4
-    end = count if its.keep else known
+    end = count if memory.keep else known
     keys = Matrix(key, row, 1)
     before = Matrix(key + first * row, row, 1)
-    product(some, known, its.sizes.head_size, a, before, keys, Rows(pairs, apart), False)
+    product(some, known, memory.sizes.head_size, a, before, keys, Rows(pairs, apart), False)
     before = Matrix(query + first * row, row, 1)
-    product(some, known, its.sizes.head_size, a, before, keys, Rows(reads, apart), False)
+    product(some, known, memory.sizes.head_size, a, before, keys, Rows(reads, apart), False)
     for number in range(some):
         token, moved = first + number, number * apart
-        if its.fades:
-            now = load(a, its.sums.first + token * its.sums.apart + head)
+        if memory.fades:
+            now = load(a, memory.sums.first + token * memory.sums.apart + head)
             for other in range(token):
-                then = load(a, its.sums.first + other * its.sums.apart + head)
-                kept = exp(now - then)
-                store(a, since + moved + other, kept)
-                store(a, pairs + moved + other, load(a, pairs + moved + other) * kept)
-                store(a, reads + moved + other, load(a, reads + moved + other) * kept)
+                then = load(a, memory.sums.first + other * memory.sums.apart + head)
+                decay = exp(now - then)
+                store(a, since + moved + other, decay)
+                store(a, pairs + moved + other, load(a, pairs + moved + other) * decay)
+                store(a, reads + moved + other, load(a, reads + moved + other) * decay)
+        # N lies strictly below the diagonal, P includes it.
         clear(a, pairs + moved + token, end - token)
         clear(a, reads + moved + token + 1, end - token - 1)
         u = written.first + token * written.apart
         left, right = Matrix(pairs + moved, apart, 1), Matrix(written.first, 1, written.apart)
-        product(1, its.sizes.head_width, token, a, left, right, Rows(u, 0), False)
-        strength = load(a, its.strengths.first + token * its.strengths.apart + head)
-        for i in range(its.sizes.head_width):
+        product(1, memory.sizes.head_width, token, a, left, right, Rows(u, 0), False)
+        strength = load(a, memory.strengths.first + token * memory.strengths.apart + head)
+        for i in range(memory.sizes.head_width):
             rest = load(a, value + token * row + i) - load(a, u + i)
             store(a, value + token * row + i, rest)
             store(a, u + i, rest * strength)
     left, right = Matrix(reads, apart, 1), Matrix(written.first, 1, written.apart)
-    to = Rows(o + first * its.recalled.apart, its.recalled.apart)
-    product(some, its.sizes.head_width, first + some, a, left, right, to, False)
+    to = Rows(o + first * memory.recalled.apart, memory.recalled.apart)
+    product(some, memory.sizes.head_width, first + some, a, left, right, to, False)
 
 
 @kernel
 def remember_gradient(tokens, a, to, w, gradient):
     """From D of what is mixed to D of what is projected, in rows of `to`, a `RememberGradient`."""
-    its = to.forward
-    for token in range(tokens if its.fades else 0):
-        for i in range(its.sizes.joined):
+    memory = to.forward
+    for token in range(tokens if memory.fades else 0):
+        for i in range(memory.sizes.joined):
             index = to.mixed.first + token * to.mixed.apart + i
-            gate = load(a, its.gate.first + token * its.gate.apart + i)
-            normed, d = load(a, its.recalled.first + token * its.recalled.apart + i), load(a, index)
+            gate = load(a, memory.gate.first + token * memory.gate.apart + i)
+            normed = load(a, memory.recalled.first + token * memory.recalled.apart + i)
+            d = load(a, index)
             store(a, to.gate.first + token * to.gate.apart + i, d * normed * silu_slope(gate))
             store(a, index, d * silu(gate))
-    for head in range(its.sizes.heads):
-        moved = head * its.sizes.head_width
+    for head in range(memory.sizes.heads):
+        moved = head * memory.sizes.head_width
         d = Rows(to.mixed.first + moved, to.mixed.apart)
-        kept = NormStates(its.units.first + moved, its.scales + head * tokens)
-        norm_gradient(tokens, norm_of(its), a, d, d, kept, to.sums, w, gradient, False)
-        recall_gradient(tokens, head, a, its, to)
-    shape_heads_gradient(tokens, a, its, to.given)
-    most = HALF if its.signed else ONE
-    for head in range(its.sizes.heads):
+        norm_states = NormStates(memory.units.first + moved, memory.scales + head * tokens)
+        norm_gradient(tokens, norm_of(memory), a, d, d, norm_states, to.sums, w, gradient, False)
+        recall_gradient(tokens, head, a, memory, to)
+    shape_heads_gradient(tokens, a, memory, to.given)
+    # The slope of b = c sigmoid(x) is b (1 - b / c), with c = 2 where factors are signed.
+    most = HALF if memory.signed else ONE
+    for head in range(memory.sizes.heads):
         rate, offset = spread(ZERO), spread(ZERO)
         for token in range(tokens):
             index = to.strengths.first + token * to.strengths.apart + head
-            strength = load(a, its.strengths.first + token * its.strengths.apart + head)
+            strength = load(a, memory.strengths.first + token * memory.strengths.apart + head)
             store(a, index, load(a, index) * strength * (ONE - strength * most))
-            if its.fades:
-                index = to.log_kept.first + token * to.log_kept.apart + head
-                moved = token * its.log_kept.apart + head
+            if memory.fades:
+                index = to.log_decay.first + token * to.log_decay.apart + head
+                moved = token * memory.log_decay.apart + head
                 d = load(a, index)
-                rate = fma(d, load(a, its.log_kept.first + moved), rate)
-                d = d * load(a, its.slopes.first + moved)
+                rate = fma(d, load(a, memory.log_decay.first + moved), rate)
+                d = d * load(a, memory.slopes.first + moved)
                 offset = offset + d
                 store(a, index, d)
-        if its.fades:
-            gradient[its.log_rate + head] += total(rate)
-            gradient[its.offset + head] += total(offset)
+        if memory.fades:
+            gradient[memory.log_rate + head] += total(rate)
+            gradient[memory.offset + head] += total(offset)
 
 
 @kernel
-def recall_gradient(tokens, head, a, its, to):
+def recall_gradient(tokens, head, a, memory, to):
     """From D of what one head recalls to D of its queries, keys and values, of strengths and of the
-    logarithm of what is kept.
+    logarithm of the decay.
     """
-    moved, row, apart = head * its.sizes.head_width, its.heads.apart, its.pairs.apart
-    query, dquery = its.heads.first + moved, to.given.first + moved
-    key, dkey = query + its.sizes.joined, dquery + its.sizes.joined
-    rest, dvalue = query + 2 * its.sizes.joined, dquery + 2 * its.sizes.joined
-    o, u = to.mixed.first + moved, its.written.first + moved
+    moved, row, apart = head * memory.sizes.head_width, memory.heads.apart, memory.pairs.apart
+    query, dquery = memory.heads.first + moved, to.given.first + moved
+    key, dkey = query + memory.sizes.joined, dquery + memory.sizes.joined
+    rest, dvalue = query + 2 * memory.sizes.joined, dquery + 2 * memory.sizes.joined
+    o, u = to.mixed.first + moved, memory.written.first + moved
     at = head * tokens * apart
-    pairs, reads, since = its.pairs.first + at, its.reads.first + at, its.since.first + at
+    pairs, reads, since = memory.pairs.first + at, memory.reads.first + at, memory.since.first + at
     dpairs, dreads = to.pairs.first, to.reads.first
-    width = its.sizes.head_width
+    width = memory.sizes.head_width
     left, right = Matrix(reads, 1, apart), Matrix(o, 1, to.mixed.apart)
     product(tokens, width, tokens, a, left, right, Rows(dvalue, row), False)
     for token in range(tokens - 1, -1, -1):
@@ -292,7 +298,7 @@ def recall_gradient(tokens, head, a, its, to):
         left = Matrix(pairs + later * apart + token, 0, apart)
         right = Matrix(dvalue + later * row, 1, row)
         product(1, width, tokens - later, a, left, right, Rows(scratch, 0), False)
-        strength = load(a, its.strengths.first + token * its.strengths.apart + head)
+        strength = load(a, memory.strengths.first + token * memory.strengths.apart + head)
         along = spread(ZERO)
         for i in range(width):
             du = load(a, dvalue + token * row + i) - load(a, scratch + i)
@@ -300,7 +306,7 @@ def recall_gradient(tokens, head, a, its, to):
             store(a, dvalue + token * row + i, du * strength)
         store(a, to.strengths.first + token * to.strengths.apart + head, along)
 
-    given, right = Matrix(o, to.mixed.apart, 1), Matrix(u, its.written.apart, 1)
+    given, right = Matrix(o, to.mixed.apart, 1), Matrix(u, memory.written.apart, 1)
     product(tokens, tokens, width, a, given, right, Rows(dreads, apart), False)
     given = Matrix(dvalue, row, 1)
     product(tokens, tokens, width, a, given, right, Rows(dpairs, apart), False)
@@ -310,23 +316,23 @@ def recall_gradient(tokens, head, a, its, to):
         for other in range(token):
             index = moved + other
             dread, dpair = load(a, dreads + index), ZERO - load(a, dpairs + index)
-            if its.fades:
-                of_log = fma(dread, load(a, reads + index), dpair * load(a, pairs + index))
-                sums = sums + of_log
-                there = to.log_kept.first + other * to.log_kept.apart + head
-                store(a, there, load(a, there) - of_log)
-                kept = load(a, since + index)
-                dread, dpair = dread * kept, dpair * kept
+            if memory.fades:
+                log_term = fma(dread, load(a, reads + index), dpair * load(a, pairs + index))
+                sums = sums + log_term
+                there = to.log_decay.first + other * to.log_decay.apart + head
+                store(a, there, load(a, there) - log_term)
+                decay = load(a, since + index)
+                dread, dpair = dread * decay, dpair * decay
             store(a, dreads + index, dread)
             store(a, dpairs + index, dpair)
         # What stands here so far is of later tokens, which come later; of itself it is nothing.
-        store(a, to.log_kept.first + token * to.log_kept.apart + head, sums)
+        store(a, to.log_decay.first + token * to.log_decay.apart + head, sums)
         clear(a, dpairs + moved + token, tokens - token)
         clear(a, dreads + moved + token + 1, tokens - token - 1)
-    if its.fades:
+    if memory.fades:
         for token in range(tokens - 2, -1, -1):
-            here = to.log_kept.first + token * to.log_kept.apart + head
-            store(a, here, load(a, here) + load(a, here + to.log_kept.apart))
+            here = to.log_decay.first + token * to.log_decay.apart + head
+            store(a, here, load(a, here) + load(a, here + to.log_decay.apart))
 
     by_key = Matrix(key, 1, row)
     left = Matrix(dreads, apart, 1)

@@ -44,7 +44,7 @@ from seqcls.engines.lanes.vector import (
 number = np.float32
 TWO = number(2)
 # Where 2^k is 0.
-LEAST = number(-88.1)
+LOWEST_EXPONENT = number(-88.1)
 PER_LOG_2 = number(1 / math.log(2))
 # Log 2 in two parts, so that k log 2 loses nothing.
 LOG_2_HIGH, LOG_2_LOW = number(-0.693359375), number(2.1219444005469057e-4)
@@ -79,7 +79,7 @@ def polynomial(coefficients, x):
 @inlined
 def exp(x):
     """The exponential of x <= 0; 0 below the least normal number."""
-    x = larger(spread(LEAST), x)
+    x = larger(spread(LOWEST_EXPONENT), x)
     k = rounded(x * PER_LOG_2)
     rest = fma(k, spread(LOG_2_LOW), fma(k, spread(LOG_2_HIGH), x))
     return polynomial(TAYLOR, rest) * power_of_two(k)
@@ -206,11 +206,11 @@ class NormStates(NamedTuple):
 
 
 @kernel
-def norm(rows, layer, a, x, y, kept, w):
-    """Writes y, and what is kept; x and y are `Rows` of `a`, and may be the same."""
+def norm(rows, layer, a, x, y, states, w):
+    """Writes y, and the states for the gradient; x and y are `Rows` of `a`, and may be the same."""
     share = np.float32(1 / layer.size)
     for r in range(rows):
-        x0, unit0, y0 = x.first + r * x.apart, kept.units + r * x.apart, y.first + r * y.apart
+        x0, unit0, y0 = x.first + r * x.apart, states.units + r * x.apart, y.first + r * y.apart
         mean = spread(ZERO)
         if layer.kind == LAYER:
             for i in range(layer.size):
@@ -221,7 +221,7 @@ def norm(rows, layer, a, x, y, kept, w):
             centered = load(a, x0 + i) - mean
             squares = fma(centered, centered, squares)
         scale = ONE / root(squares * share + np.float32(layer.eps))
-        store(a, kept.scales + r, scale)
+        store(a, states.scales + r, scale)
         for i in range(layer.size):
             unit = (load(a, x0 + i) - mean) * scale
             store(a, unit0 + i, unit)
@@ -232,7 +232,7 @@ def norm(rows, layer, a, x, y, kept, w):
 
 
 @kernel
-def norm_gradient(rows, layer, a, dy, dx, kept, sums, w, gradient, add):
+def norm_gradient(rows, layer, a, dy, dx, states, sums, w, gradient, add):
     """Writes D x, or adds to it, and adds to the gradients of weights and biases.
 
     dx may be dy, unless it is added to; `sums` begins two vectors of scratch for each feature.
@@ -245,7 +245,7 @@ def norm_gradient(rows, layer, a, dy, dx, kept, sums, w, gradient, add):
         dy0, dx0, unit0 = (
             dy.first + r * dy.apart,
             dx.first + r * dx.apart,
-            kept.units + r * dy.apart,
+            states.units + r * dy.apart,
         )
         parallel = spread(ZERO)
         mean = spread(ZERO)
@@ -258,7 +258,7 @@ def norm_gradient(rows, layer, a, dy, dx, kept, sums, w, gradient, add):
             parallel = fma(du, unit, parallel)
             if layer.kind == LAYER:
                 mean = mean + du
-        parallel, mean, scale = parallel * share, mean * share, load(a, kept.scales + r)
+        parallel, mean, scale = parallel * share, mean * share, load(a, states.scales + r)
         for i in range(size):
             du = load(a, dy0 + i) * spread_at(w, layer.weight + i)
             value = scale * (du - load(a, unit0 + i) * parallel - mean)

@@ -50,6 +50,7 @@ def lane_logits(
     return cell_of(config).logits(weights, strings)
 
 
+# Compiling ahead also trains: on short strings that takes no time beside the compiler.
 _SHORT = {"train_max_length": 4, "validation_max_length": 4}
 
 
@@ -122,9 +123,9 @@ class Lanes(CompiledEngine):
         if not len(examples):
             nothing = np.zeros(0, np.bool_)
             return Scored(nothing, nothing, np.zeros(0))
-        results, lesson = cell_of(network).scores(weights, problem.task, examples)
+        results, batch = cell_of(network).scores(weights, problem.task, examples)
         losses, missed, inside = (
-            values.reshape(-1)[lesson.groups.places]
+            values.reshape(-1)[batch.groups.places]
             for values in (results.losses, results.missed, results.missed_inside)
         )
         return Scored(missed == 0, inside == 0, -losses).without_nan()

@@ -139,6 +139,7 @@ def fire_gradient(o, sums, count, known, lengths, a, w, gradient):
                 d_scale += d_whole * longest / (1 + scale * longest)
                 if threshold > read:
                     d_threshold += d_whole * scale / (1 + scale * threshold)
+    # Both are learned as logarithms: D log x = x D x.
     gradient[o.log_scale] += np.float32(d_scale * scale)
     gradient[o.log_threshold] += np.float32(d_threshold * threshold)
     for unit in range(units):

@@ -33,7 +33,7 @@ class Linear(NamedTuple):
 
 
 class LinearGradient(NamedTuple):
-    """D of its parameters, and of x where that is wanted."""
+    """D of its parameters, and of x where that is needed."""
 
     x: Here
     dy: Here

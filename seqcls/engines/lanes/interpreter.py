@@ -167,11 +167,13 @@ def play(rows_of_list, it, a, w, gradient):
             continue
         token, tokens = first // groups, rows // groups
         if number == LINEAR:
+            # Here and below `0, 1` takes all rows as one group's: these kernels know of no groups.
             o = read_linear(row, first, 0, 1)
             apply(rows, o.layer, a, o.x, o.y, w, o.add)
         elif number == LINEAR_GRADIENT:
             o = read_linear_gradient(row, first, 0, 1)
             parameter_gradient(rows, o.layer, a, o.x, o.dy, gradient)
+            # Where D x is not needed, its rows are written as (0, 0).
             if o.dx.apart > 0:
                 input_gradient(rows, o.layer, a, o.dy, o.dx, w, o.add)
         elif number == CLASSIFY_GRADIENT:

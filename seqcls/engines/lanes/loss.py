@@ -45,6 +45,7 @@ def mark_tokens(tokens, ids, a, types, types0, row, is_token0):
         given = load(a, is_token0 + token)
         for kind in range(types):
             number = np.float32(CLS if kind == 0 else kind - 1 + FIRST_LETTER)
+            # Ids are whole numbers: closer than 1/2 means equal.
             apart = absolute(given - number)
             here = if_less(apart, spread(HALF), spread(ONE), spread(ZERO))
             store(a, types0 + token * row + kind, here)
@@ -117,10 +118,10 @@ class Head(NamedTuple):
     """Whether it answers, so that any number may be the one that is right."""
 
 
-class Taught(NamedTuple):
+class RowTargets(NamedTuple):
     """What is to be predicted of some rows of states, and where it is told how that went."""
 
-    wanted: np.ndarray
+    targets: np.ndarray
     """(row, lane): the number of the token to be predicted, or of the right answer; that of one
     which is predicted and not written, plus how many there are; -1 where there is none."""
     sets: np.ndarray
@@ -135,20 +136,21 @@ class Taught(NamedTuple):
     """(group, lane): tokens of its output that are not the likeliest."""
     missed_inside: np.ndarray
     """(group, lane): those of them before the end that are not the likeliest letter."""
-    said: np.ndarray
-    """(group, position, lane, output): filled in with the head's numbers; empty where not asked."""
-    kept: np.ndarray
-    """Scratch of `KEPT` vectors."""
+    token_logits: np.ndarray
+    """(group, position, lane, output): filled in with the head's numbers; empty where nobody needs
+    them."""
+    scratch: np.ndarray
+    """Scratch of `SCRATCH_VECTORS` vectors."""
 
 
-KEPT = 4
+SCRATCH_VECTORS = 4
 
 
 @kernel
-def likeliest(head, a, first, kept):
+def likeliest(head, a, first, scratch):
     """Writes which letter has the highest output, and which of those and END, the first of equals.
 
-    CLS, SEP and PAD are never written; of a head that answers, all are asked.
+    CLS, SEP and PAD are never written; of a head that answers, any may be likeliest.
     """
     begin, stop = (0, head.outputs) if head.at_places else (1, head.outputs - 3)
     best, number = load(a, first + begin), spread(np.float32(begin))
@@ -156,110 +158,113 @@ def likeliest(head, a, first, kept):
         value = load(a, first + token)
         number = if_less(best, value, spread(np.float32(token)), number)
         best = larger(best, value)
-    store(kept, 0, number)
+    store(scratch, 0, number)
     end = head.outputs - 1 if head.at_places else head.outputs - 2
-    store(kept, 1, if_less(best, load(a, first + end), spread(np.float32(end)), number))
+    store(scratch, 1, if_less(best, load(a, first + end), spread(np.float32(end)), number))
 
 
 @kernel
-def token_losses(rows, first, head, a, outputs, taught, share, training):
+def token_losses(rows, first, head, a, outputs, row_targets, share, training):
     """Adds up the losses of what is to be predicted at rows; their sum in nats.
 
     Args:
-        first: the first one's number in `taught`.
+        first: the first one's number in `row_targets`.
         outputs: `Rows` of the head's numbers; D of these is left in them.
-        taught: a `Taught`.
+        row_targets: a `RowTargets`.
         share: what each loss counts for in the gradient.
-        training: whether gradients are wanted, or which tokens are missed.
+        training: whether gradients are needed, or which tokens are missed.
     """
-    kept, loss = taught.kept, 0.0
+    scratch, loss = row_targets.scratch, 0.0
     for r in range(rows):
         number, row = outputs.first + r * outputs.apart, first + r
-        group = taught.strings[row]
-        is_taught = False
+        group = row_targets.strings[row]
+        has_target = False
         for lane in range(LANES):
-            is_taught = is_taught or taught.wanted[row, lane] >= 0
-        if not is_taught:
+            has_target = has_target or row_targets.targets[row, lane] >= 0
+        if not has_target:
             clear(a, number, outputs.apart)
             continue
-        if taught.said.size > 0:
+        if row_targets.token_logits.size > 0:
             for token in range(head.outputs):
                 for lane in range(LANES):
-                    said = a[(number + token) * LANES + lane]
-                    taught.said[group, taught.tokens[row], lane, token] = said
-        if taught.sets.size > 0:
-            loss += set_losses(row, number, head, a, taught, share, training)
+                    logit = a[(number + token) * LANES + lane]
+                    row_targets.token_logits[group, row_targets.tokens[row], lane, token] = logit
+        if row_targets.sets.size > 0:
+            loss += set_losses(row, number, head, a, row_targets, share, training)
             continue
         if not training:
-            likeliest(head, a, number, kept)
+            likeliest(head, a, number, scratch)
             for lane in range(LANES):
-                wanted = taught.wanted[row, lane]
-                if 0 <= wanted < head.outputs:
-                    taught.missed[group, lane] += kept[LANES + lane] != wanted
-                    is_inside = wanted != head.outputs - 2
-                    taught.missed_inside[group, lane] += is_inside and kept[lane] != wanted
+                target = row_targets.targets[row, lane]
+                if 0 <= target < head.outputs:
+                    row_targets.missed[group, lane] += scratch[LANES + lane] != target
+                    is_inside = target != head.outputs - 2
+                    row_targets.missed_inside[group, lane] += is_inside and scratch[lane] != target
         highest = load(a, number)
         for token in range(1, head.outputs):
             highest = larger(highest, load(a, number + token))
-        store(kept, 2, highest)
+        store(scratch, 2, highest)
         for lane in range(LANES):
-            wanted = max(taught.wanted[row, lane], 0) % head.outputs
-            kept[2 * LANES + lane] -= a[(number + wanted) * LANES + lane]
+            target = max(row_targets.targets[row, lane], 0) % head.outputs
+            scratch[2 * LANES + lane] -= a[(number + target) * LANES + lane]
         sum_of = spread(ZERO)
         for token in range(head.outputs):
             weight = exp(load(a, number + token) - highest)
             store(a, number + token, weight)
             sum_of = sum_of + weight
-        store(kept, 3, sum_of)
+        store(scratch, 3, sum_of)
         for lane in range(LANES):
-            here = taught.wanted[row, lane] >= 0
+            here = row_targets.targets[row, lane] >= 0
             if here:
-                its = math.log(np.float64(kept[3 * LANES + lane])) + kept[2 * LANES + lane]
-                taught.losses[group, lane] += its
-                loss += its
-            kept[lane] = share / kept[3 * LANES + lane] if here else ZERO
+                log_sum = math.log(np.float64(scratch[3 * LANES + lane]))
+                token_loss = log_sum + scratch[2 * LANES + lane]
+                row_targets.losses[group, lane] += token_loss
+                loss += token_loss
+            scratch[lane] = share / scratch[3 * LANES + lane] if here else ZERO
         if not training:
             continue
-        factor = load(kept, 0)
+        factor = load(scratch, 0)
         for token in range(head.outputs):
             store(a, number + token, load(a, number + token) * factor)
         for lane in range(LANES):
-            wanted = taught.wanted[row, lane]
-            if wanted >= 0:
-                a[(number + wanted % head.outputs) * LANES + lane] -= share
+            target = row_targets.targets[row, lane]
+            if target >= 0:
+                # D of a softmax's cross entropy: its weights, minus one at the target.
+                a[(number + target % head.outputs) * LANES + lane] -= share
     return loss
 
 
 @kernel
-def set_losses(row, number, head, a, taught, share, training):
+def set_losses(row, number, head, a, row_targets, share, training):
     """The same of one row where sets of bits are right: the mean over the bits of each set. The
     head's numbers stand from `number` on, and D of them is left there.
     """
-    group, kept, loss = taught.strings[row], taught.kept, 0.0
+    group, scratch, loss = row_targets.strings[row], row_targets.scratch, 0.0
     for lane in range(LANES):
-        here = taught.wanted[row, lane] >= 0
-        kept[2 * LANES + lane] = share / np.float32(head.outputs) if here else ZERO
-        kept[3 * LANES + lane] = ZERO
+        here = row_targets.targets[row, lane] >= 0
+        scratch[2 * LANES + lane] = share / np.float32(head.outputs) if here else ZERO
+        scratch[3 * LANES + lane] = ZERO
     for token in range(head.outputs):
         for lane in range(LANES):
-            kept[lane] = taught.sets[max(taught.wanted[row, lane], 0), token]
-        value, bit = load(a, number + token), load(kept, 0)
+            scratch[lane] = row_targets.sets[max(row_targets.targets[row, lane], 0), token]
+        value, bit = load(a, number + token), load(scratch, 0)
         small = exp(ZERO - absolute(value))
         likely = if_less(value, spread(ZERO), small, spread(ONE)) / (ONE + small)
-        says = if_less(spread(ZERO), value, spread(ONE), spread(ZERO))
-        store(a, number + token, (likely - bit) * load(kept, 2))
-        store(kept, 0, small)
-        store(kept, 1, larger(value, spread(ZERO)) - value * bit)
-        store(kept, 3, load(kept, 3) + absolute(says - bit))
+        predicted = if_less(spread(ZERO), value, spread(ONE), spread(ZERO))
+        store(a, number + token, (likely - bit) * load(scratch, 2))
+        store(scratch, 0, small)
+        store(scratch, 1, larger(value, spread(ZERO)) - value * bit)
+        store(scratch, 3, load(scratch, 3) + absolute(predicted - bit))
         for lane in range(LANES):
-            if taught.wanted[row, lane] >= 0:
-                its = np.float64(kept[LANES + lane]) + math.log1p(np.float64(kept[lane]))
-                taught.losses[group, lane] += its / head.outputs
-                loss += its / head.outputs
+            if row_targets.targets[row, lane] >= 0:
+                log_rest = math.log1p(np.float64(scratch[lane]))
+                token_loss = np.float64(scratch[LANES + lane]) + log_rest
+                row_targets.losses[group, lane] += token_loss / head.outputs
+                loss += token_loss / head.outputs
     if not training:
         for lane in range(LANES):
-            is_wrong = taught.wanted[row, lane] >= 0 and kept[3 * LANES + lane] > ZERO
-            taught.missed[group, lane] += is_wrong
+            is_wrong = row_targets.targets[row, lane] >= 0 and scratch[3 * LANES + lane] > ZERO
+            row_targets.missed[group, lane] += is_wrong
     return loss
 
 
@@ -283,7 +288,7 @@ class OutputBuffers(NamedTuple):
     """(group, lane): whether END came."""
     scores: np.ndarray
     """(group, lane): the log-probability of each output, in nats, added up from 0."""
-    kept: np.ndarray
+    scratch: np.ndarray
     """Scratch of vectors."""
 
 
@@ -320,24 +325,24 @@ def any_goes_on(outputs, first, end):
 @kernel
 def write_likeliest(outputs, head, a, number, group, place):
     """The same for one group, given the numbers of the head."""
-    kept = outputs.kept
-    likeliest(head, a, number, kept)
+    scratch = outputs.scratch
+    likeliest(head, a, number, scratch)
     highest = load(a, number)
     for token in range(1, head.outputs):
         highest = larger(highest, load(a, number + token))
     sum_of = spread(ZERO)
     for token in range(head.outputs):
         sum_of = sum_of + exp(load(a, number + token) - highest)
-    store(kept, 2, highest)
-    store(kept, 3, sum_of)
+    store(scratch, 2, highest)
+    store(scratch, 3, sum_of)
     for lane in range(LANES):
         if place + 1 < outputs.begins[group, lane] or not goes_on(outputs, group, lane):
             continue
-        best = int(kept[LANES + lane])
+        best = int(scratch[LANES + lane])
         outputs.scores[group, lane] += (
             a[(number + best) * LANES + lane]
-            - kept[2 * LANES + lane]
-            - math.log(np.float64(kept[3 * LANES + lane]))
+            - scratch[2 * LANES + lane]
+            - math.log(np.float64(scratch[3 * LANES + lane]))
         )
         if best == head.outputs - 2:
             outputs.is_ended[group, lane] = True

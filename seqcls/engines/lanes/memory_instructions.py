@@ -16,7 +16,7 @@ class Remember(NamedTuple):
     lengths: Grouped
     """One over the length of each head's query, then those of its keys."""
     strengths: Grouped
-    log_kept: Grouped
+    log_decay: Grouped
     slopes: Grouped
     """Those of log a by w x + c."""
     sums: Grouped
@@ -49,7 +49,7 @@ class RememberGradient(NamedTuple):
     given: Whole
     gate: Whole
     strengths: Whole
-    log_kept: Whole
+    log_decay: Whole
     pairs: Whole
     reads: Whole
     sums: Place
@@ -126,7 +126,7 @@ class Recur(NamedTuple):
     state: Whole
     previous: Grouped
     """The state before, row by row."""
-    kept: Place
+    cells: Place
     """Cells; then their tanh, or the normalizers; then what else a cell keeps."""
     size: int
     """How far each of these is from the next."""

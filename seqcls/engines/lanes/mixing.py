@@ -47,8 +47,10 @@ def attend(
         bias: what distances add, `table` where the numbers for that begin, and `distances`
             where D of these.
     """
+    # Later queries read these keys and values too, group by group.
     tape.together, key_value.root.is_kept = False, True
     queries, keys = tape.tokens(query.span), tape.tokens(key_value.span)
+    # Only gradients need the weights of all queries; else one block's rows are used again.
     keep = queries if tape.use == TRAINING else 0
     rows = heads.heads * queries if keep else min(queries, QUERIES)
     scores, mixed = tape.square(rows, keys), tape.value(heads.joined, query.span)
@@ -117,10 +119,12 @@ def recur(
 ) -> Value:
     """The states of a cell; the layer is what the input gives to its gates, token by token."""
     rows, groups, joined = tape.rows[TOKENS], tape.rows[READ], heads * width
+    # Cells and zeros stand in rows as far apart as those of `state`.
     size, row = rows * (joined + 1), joined + 1
     gates, previous = tape.value(layer.outputs, TOKENS), tape.value(joined, TOKENS)
     state = tape.value(joined, TOKENS, is_kept=True)
-    cells = {RNN: 1, GRU: 1, SLSTM: 4 * size}.get(cell, 2 * size)
+    # An LSTM: cells and their tanh. An sLSTM: cells, normalizers, stabilizers and slopes.
+    vectors = {RNN: 1, GRU: 1, SLSTM: 4 * size}.get(cell, 2 * size)
     forward = memory.Recur(
         cell=cell,
         heads=heads,
@@ -128,10 +132,11 @@ def recur(
         weight=weight,
         bias=bias,
         gates=gates,
+        # In a GRU, r comes between the two shares of the candidate; other cells just add them up.
         from_state=tape.value(layer.outputs, TOKENS) if cell == GRU else gates,
         state=state,
         previous=previous,
-        kept=tape.scratch(cells, is_kept=True),
+        cells=tape.scratch(vectors, is_kept=True),
         size=size,
         zero=tape.scratch(groups * row, is_kept=True),
         input=x,
@@ -215,7 +220,7 @@ def remember(
         heads=new(given.width, True),
         lengths=new(2 * heads.heads - 1),
         strengths=strength,
-        log_kept=fading or strength,
+        log_decay=fading or strength,
         slopes=new(strength.width) if fading else strength,
         sums=new(strength.width, True) if fading else strength,
         written=new(joined, True),
@@ -242,6 +247,7 @@ def remember(
         d_fading, d_gate = new(strength.width), d_given
         if fading and gate:
             d_fading, d_gate = tape.write_gradient(fading), tape.write_gradient(gate)
+        # The kernel writes one number a head, and what widths are filled up with has to be zero.
         if strength.width > heads.heads:
             for x in dict.fromkeys((d_strength, d_fading)):
                 tape.emit_back(span, code.Clear(x))
@@ -251,7 +257,7 @@ def remember(
             given=d_given,
             gate=d_gate,
             strengths=d_strength,
-            log_kept=d_fading,
+            log_decay=d_fading,
             pairs=tape.square(tokens, tokens),
             reads=tape.square(tokens, tokens),
             sums=tape.scratch(2 * heads.head_width),
@@ -284,6 +290,7 @@ def select(tape: Tape, given: Value, sizes: Channels, layers: Mapping[str, Any])
         slopes=new(channels),
         answered=new(channels),
         mixed=new(channels),
+        # The gradient needs h of every token; without it one h for each group is enough.
         memory=tape.scratch(
             (tape.tokens(TOKENS) if keep else tape.rows[READ]) * size, is_kept=True
         ),

@@ -63,34 +63,35 @@ def scatter(width, a, dy, read, dx):
 
 
 @kernel
-def average(a, its, groups, tokens, starts):
+def average(a, mean, groups, tokens, starts):
     """Writes each group's mean over the tokens of each string.
 
     Args:
-        its: a `Mean`.
+        mean: a `Mean`.
         starts: (token): its first row, and the end of the last.
     """
-    x, y = its.x, its.y
+    x, y = mean.x, mean.y
     for group in range(groups):
-        for i in range(its.columns):
+        for i in range(mean.columns):
             value = spread(ZERO)
             for token in range(tokens):
                 row = starts[token] + group
+                # A group whose strings have ended has no more rows.
                 if row < starts[token + 1]:
-                    is_token = load(a, its.is_token + row)
+                    is_token = load(a, mean.is_token + row)
                     value = fma(load(a, x.first + row * x.apart + i), is_token, value)
-            store(a, y.first + group * y.apart + i, value * load(a, its.share + group))
+            store(a, y.first + group * y.apart + i, value * load(a, mean.share + group))
 
 
 @kernel
-def average_gradient(a, its, tokens, starts):
+def average_gradient(a, mean, tokens, starts):
     """Writes D of all tokens."""
-    dx, dy = its.x, its.y
+    dx, dy = mean.x, mean.y
     for token in range(tokens):
         for row in range(starts[token], starts[token + 1]):
             group = row - starts[token]
-            here = load(a, its.is_token + row) * load(a, its.share + group)
-            for i in range(its.columns):
+            here = load(a, mean.is_token + row) * load(a, mean.share + group)
+            for i in range(mean.columns):
                 given = load(a, dy.first + group * dy.apart + i)
                 store(a, dx.first + row * dx.apart + i, given * here)
 
@@ -182,50 +183,50 @@ def elu(rows, columns, width, size, a, x, slopes):
 
 
 @kernel
-def unfold(first, rows, groups, a, its):
+def unfold(first, rows, groups, a, unfolding):
     """Copies columns to a row for each step, or of D of these rows back to D of a token's.
 
     Args:
-        its: an `Unfold`.
+        unfolding: an `Unfold`.
     """
-    x, y = its.x, rows_from(its.y.first, its.y.apart, first * its.steps)
+    x, y = unfolding.x, rows_from(unfolding.y.first, unfolding.y.apart, first * unfolding.steps)
     for number in range(first, first + rows):
         token, group, one = number // groups, number % groups, x.first + (number - first) * x.apart
-        for step in range(its.steps):
-            row = ((token - first // groups) * its.steps + step) * groups + group
+        for step in range(unfolding.steps):
+            row = ((token - first // groups) * unfolding.steps + step) * groups + group
             other = y.first + row * y.apart
-            for i in range(its.shared):
-                if not its.back:
+            for i in range(unfolding.shared):
+                if not unfolding.back:
                     store(a, other + i, load(a, one + i))
                 elif step == 0:
                     store(a, one + i, load(a, other + i))
                 else:
                     store(a, one + i, load(a, one + i) + load(a, other + i))
-            for part in range(its.parts):
-                here = one + its.shared + (part * its.steps + step) * its.width
-                there = other + its.shared + part * its.width
-                for i in range(its.width):
-                    if its.back:
+            for part in range(unfolding.parts):
+                here = one + unfolding.shared + (part * unfolding.steps + step) * unfolding.width
+                there = other + unfolding.shared + part * unfolding.width
+                for i in range(unfolding.width):
+                    if unfolding.back:
                         store(a, here + i, load(a, there + i))
                     else:
                         store(a, there + i, load(a, here + i))
 
 
 @kernel
-def fold(first, rows, groups, a, its):
+def fold(first, rows, groups, a, folding):
     """Copies the row of each token's last step, or D of it back, with zeros for the other steps.
 
     Args:
-        its: a `Fold`.
+        folding: a `Fold`.
     """
-    x, y = rows_from(its.x.first, its.x.apart, first * its.steps), its.y
+    x, y = rows_from(folding.x.first, folding.x.apart, first * folding.steps), folding.y
     for number in range(rows):
         token, group = number // groups, number % groups
-        for step in range(its.steps):
-            here = x.first + ((token * its.steps + step) * groups + group) * x.apart
-            there, is_last = y.first + number * y.apart, step == its.steps - 1
-            for i in range(its.columns):
-                if its.back:
+        for step in range(folding.steps):
+            here = x.first + ((token * folding.steps + step) * groups + group) * x.apart
+            there, is_last = y.first + number * y.apart, step == folding.steps - 1
+            for i in range(folding.columns):
+                if folding.back:
                     store(a, here + i, load(a, there + i) if is_last else spread(ZERO))
                 elif is_last:
                     store(a, there + i, load(a, here + i))

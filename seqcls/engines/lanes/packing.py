@@ -39,6 +39,7 @@ def head_rows(config: NetworkConfig) -> Int64[np.ndarray, " row"]:
     if config.head == "string":
         return rows
     ids = np.concatenate([[CLS], np.arange(FIRST_LETTER, len(rows)), [PAD]])
+    # `ids` says which token each row is of; this is its inverse, the row of each token.
     return np.argsort(ids)
 
 
@@ -52,6 +53,7 @@ def output_rows(config: NetworkConfig) -> Int64[np.ndarray, " output"]:
 def vectors(count: int, lanes: int) -> Float[np.ndarray, " number"]:
     """So many vectors of zeros, each within one line of the cache."""
     size, line = count * lanes, 64
+    # One line more, of 4 bytes a number, so that the first vector can begin at a line.
     numbers = np.zeros(size + line // 4, np.float32)
     first = -numbers.ctypes.data % line // 4
     return numbers[first : first + size]

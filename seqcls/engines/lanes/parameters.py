@@ -17,7 +17,7 @@ class Axis(NamedTuple):
     size: int
 
     @classmethod
-    def of(cls, size: int) -> Self:
+    def of_size(cls, size: int) -> Self:
         """So many numbers, one after another."""
         return cls(np.arange(size), padded_size(size))
 
@@ -39,6 +39,7 @@ class Parameters:
     def take(self, name: str | None, *axes: Axis) -> int:
         """Where a parameter begins that has these axes; what has no name is no parameter."""
         start, places, step = self.size, np.zeros((), np.int64), 1
+        # The numbers of the last axis stand side by side, as in PyTorch's arrays.
         for axis in reversed(axes):
             places = np.asarray(np.add.outer(axis.places * step, places))
             step *= axis.size
@@ -51,6 +52,7 @@ class Parameters:
         self, names: Sequence[str], outputs: Axis, inputs: Axis, has_bias: bool
     ) -> LinearLayer:
         """One layer of some of the same sizes, one below another."""
+        # Taken one right after another, the weights are one matrix, and the biases one vector.
         weights = [self.take(name.format("weight"), outputs, inputs) for name in names]
         biases = [self.take(name.format("bias"), outputs) for name in names if has_bias]
         size = len(names) * outputs.size

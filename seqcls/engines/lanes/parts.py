@@ -52,7 +52,7 @@ class Model:
 
     def __init__(self, config: NetworkConfig, rows: Mapping[int, int], use: int) -> None:
         self.config, self.tape, self.parameters = config, Tape(rows, use), Parameters()
-        self.hidden = Axis.of(config.hidden_size)
+        self.hidden = Axis.of_size(config.hidden_size)
         heads, size = config.num_attention_heads, config.attention_head_size
         self.heads = Heads(heads, size, padded_size(size), heads * padded_size(size))
         self.by_head = Axis.parts(heads, size)
@@ -91,8 +91,8 @@ class Model:
 
     def _fire(self, causal: bool) -> tuple[int, int]:
         """Where what FIRE adds to scores begins, and D of it."""
-        units, one = Axis.of(FIRE_UNITS), Axis(np.zeros(1, np.int64), 1)
-        heads, take = Axis.of(self.heads.heads), self.parameters.take
+        units, one = Axis.of_size(FIRE_UNITS), Axis(np.zeros(1, np.int64), 1)
+        heads, take = Axis.of_size(self.heads.heads), self.parameters.take
         layers = {
             "input": take("positions.input.weight", units, one),
             "input_bias": take("positions.input.bias", units),
@@ -163,7 +163,7 @@ class Model:
             y = mix(tape.norm(x, layer) if before else x, read)
             x = y if before else tape.norm(y, layer)
         layer = self.norm(name + "feed_forward_norm")
-        inner, biases = Axis.of(config.feed_forward_size), config.biases
+        inner, biases = Axis.of_size(config.feed_forward_size), config.biases
         up = parameters.linear([name + "feed_forward.input.{}"], inner, self.hidden, biases)
         down = parameters.linear([name + "feed_forward.output.{}"], self.hidden, inner, biases)
         within = tape.linear(tape.norm(x, layer) if before else x, up)
@@ -184,14 +184,14 @@ class Model:
         """Attention to the same tokens, or to others with their stream."""
         tape, joined = self.tape, self.heads.joined
         biases = self.config.biases if biases is None else biases
-        keys_of, of_keys = others or (None, stream)
+        key_source, key_stream = others or (None, stream)
         # One query, of the token that is read: of which FIRE and linear attention know nothing.
         alone = single and shares == SOFTMAX and self.config.positions != "fire"
 
         def mix(n: Value, onto: Read) -> Value:
             names = [f"{name}.{x}.{{}}" for x in ("query", "key", "value")]
             whole = self.parameters.linear(names, self.by_head, self.hidden, biases)
-            if alone or keys_of is not None:
+            if alone or key_source is not None:
                 rest = LinearLayer(
                     whole.inputs,
                     2 * joined,
@@ -199,7 +199,7 @@ class Model:
                     whole.bias + joined if biases else -1,
                 )
                 query = tape.linear(tape.gather(n) if alone else n, whole._replace(outputs=joined))
-                key_value = tape.linear(n if keys_of is None else keys_of, rest)
+                key_value = tape.linear(n if key_source is None else key_source, rest)
             else:
                 both = tape.linear(n, whole)
                 query, key_value = both.part(0, joined), both.part(joined, 2 * joined)
@@ -207,15 +207,15 @@ class Model:
                 query = tape.activate(ELU, query, self.heads)
                 tape.activate(ELU, key_value.part(0, joined), self.heads)
             else:
-                if self.pairs and keys_of is None:
+                if self.pairs and key_source is None:
                     turns = self.read_turns if alone else stream.turns
                     query = tape.rotate(query, self.heads, turns)
                     tape.rotate(key_value.part(0, joined), self.heads, stream.turns)
                 factor = self.read_factor if alone else stream.factor
-                factor = factor if keys_of is None else self.crossing
+                factor = factor if key_source is None else self.crossing
                 if self.config.attention_scale == "learned_log_length":
                     learned = (
-                        self.parameters.take(f"{name}.length_{x}", Axis.of(self.heads.heads))
+                        self.parameters.take(f"{name}.length_{x}", Axis.of_size(self.heads.heads))
                         for x in ("scale", "bias")
                     )
                     query = tape.scale_heads(query, self.heads, factor, *learned)
@@ -226,10 +226,10 @@ class Model:
                 query,
                 key_value,
                 self.heads,
-                of_keys.mask,
+                key_stream.mask,
                 shares=shares,
                 causal=causal and not alone,
-                bias=UNBIASED if shares == SUM or keys_of is not None else self.bias,
+                bias=UNBIASED if shares == SUM or key_source is not None else self.bias,
                 table=self.table,
                 distances=self.distances,
             )
@@ -245,7 +245,7 @@ class Model:
     def memory(self, name: str, *, single: bool, fades: bool, steps: int = 1) -> Mixer:
         """The memory of DeltaNet, Gated DeltaNet, or DeltaProduct of some steps."""
         config, tape, parameters = self.config, self.tape, self.parameters
-        heads, joined = Axis.of(self.heads.heads), self.heads.joined
+        heads, joined = Axis.of_size(self.heads.heads), self.heads.joined
 
         def layer(part: str, outputs: Axis) -> LinearLayer:
             return parameters.linear([f"{name}.{part}.{{}}"], outputs, self.hidden, False)
@@ -262,17 +262,18 @@ class Model:
                 offset = parameters.take(f"{name}.offset", heads)
             strength = tape.linear(n, layer("strength", Axis.parts(steps, self.heads.heads)))
             own = Axis.parts(steps * self.heads.heads, self.heads.head_size)
+            # These stand one after another, so that one product makes all three.
             query, _, _ = layer("query", self.by_head), layer("key", own), layer("value", own)
             given = tape.linear(n, query._replace(outputs=(1 + 2 * steps) * joined))
             if config.short_convolution:
                 channels = Axis.parts((1 + 2 * steps) * self.heads.heads, self.heads.head_size)
-                window = Axis.of(WINDOW)
+                window = Axis.of_size(WINDOW)
                 weight = parameters.take(f"{name}.convolution.weight", channels, window)
                 given = mixing.convolve(tape, given, weight)
             if steps > 1:
                 given = mixing.unfold(tape, given, joined, 2, steps)
                 strength = mixing.unfold(tape, strength, 0, 1, steps)
-            norm = parameters.take(f"{name}.norm.weight", Axis.of(self.heads.head_size))
+            norm = parameters.take(f"{name}.norm.weight", Axis.of_size(self.heads.head_size))
             signed = config.eigenvalue_range == "signed"
             mixed = mixing.remember(
                 tape, given, strength, self.heads, norm, signed, fading, gate, rate, offset
@@ -289,7 +290,7 @@ class Model:
         """The memory of Mamba."""
         config, tape, parameters = self.config, self.tape, self.parameters
         sizes = config.expand * config.hidden_size, config.state_size, rank_of(config)
-        channels, numbers, ranks = (Axis.of(x) for x in sizes)
+        channels, numbers, ranks = (Axis.of_size(x) for x in sizes)
 
         def side_by_side(*axes: Axis) -> Axis:
             ends = np.cumsum([0, *(x.size for x in axes)])
@@ -302,7 +303,7 @@ class Model:
         def mix(n: Value, onto: Read) -> Value:
             both = side_by_side(channels, channels)
             given = tape.linear(n, layer("input", both, self.hidden))
-            window = Axis.of(WINDOW)
+            window = Axis.of_size(WINDOW)
             layers = {
                 "convolution": parameters.take(f"{name}.convolution.weight", channels, window),
                 "convolution_bias": parameters.take(f"{name}.convolution.bias", channels),
@@ -328,7 +329,9 @@ class Model:
             gates, biases = Axis.parts(4 * heads, size), self.config.biases
             layer = parameters.linear([f"{name}.input.{{}}"], gates, self.hidden, biases)
             weights = [
-                parameters.take(f"{name}.recurrent.{x}.weight", Axis.parts(4, size), Axis.of(size))
+                parameters.take(
+                    f"{name}.recurrent.{x}.weight", Axis.parts(4, size), Axis.of_size(size)
+                )
                 for x in range(heads)
             ]
             state = mixing.recur(tape, n, layer, SLSTM, heads, width, weights[0], -1)

@@ -10,7 +10,7 @@ from jaxtyping import Int32, Int64
 
 from seqcls.cache import remembered
 from seqcls.config import NetworkConfig
-from seqcls.engines.lanes.batches import Blank, Groups, Lesson, coupled_of
+from seqcls.engines.lanes.batches import Blank, Groups, LaneBatch, coupled_of
 from seqcls.engines.lanes.packing import padded_size
 from seqcls.engines.lanes.parts import has_table
 from seqcls.engines.lanes.positions import PositionArrays
@@ -106,24 +106,24 @@ def positions_of(
     return make_positions(network, rows.astype(np.int64), drawn, tokens)
 
 
-def positions_of_lesson(
+def positions_of_batch(
     network: NetworkConfig,
-    lesson: Lesson,
+    batch: LaneBatch,
     batch_size: int = 0,
     rng: np.random.Generator | None = None,
 ) -> PositionArrays:
     """The places of strings at whose tokens something is predicted; with a generator, those of
     training in batches of this size.
     """
-    count, tokens, _ = lesson.taught.strings.ids.shape
+    count, tokens, _ = batch.examples.strings.ids.shape
     if not has_table(network):
         return fixed_positions(network, count, tokens)
-    places = _without_draws(network, lesson, is_drawn=rng is not None)
+    places = _without_draws(network, batch, is_drawn=rng is not None)
     if rng is not None:
-        lengths = lesson.taught.strings.lengths.reshape(-1)[lesson.groups.places]
+        lengths = batch.examples.strings.lengths.reshape(-1)[batch.groups.places]
         offsets = _offsets(network, rng, places, lengths, batch_size)
         places = shift_positions(network, places, offsets)
-    return in_lanes(network, places, *lesson.lanes_of_strings)
+    return in_lanes(network, places, *batch.lanes_of_strings)
 
 
 def written_positions(
@@ -145,14 +145,14 @@ def written_positions(
 StringPlaces = Int64[np.ndarray, "string position"]
 
 
-def _without_draws(network: NetworkConfig, lesson: Lesson, *, is_drawn: bool) -> StringPlaces:
+def _without_draws(network: NetworkConfig, batch: LaneBatch, *, is_drawn: bool) -> StringPlaces:
     """The places of each string's tokens when nothing is learned, 0 after its end; where they are
     drawn, those from which training moves them.
     """
-    if lesson.coupled is not None:
-        return lesson.coupled if is_drawn else _in_test(network, lesson.coupled)
-    tokens = lesson.taught.strings.ids.shape[1]
-    return np.broadcast_to(np.arange(tokens), (len(lesson.groups.places), tokens))
+    if batch.coupled is not None:
+        return batch.coupled if is_drawn else _in_test(network, batch.coupled)
+    tokens = batch.examples.strings.ids.shape[1]
+    return np.broadcast_to(np.arange(tokens), (len(batch.groups.places), tokens))
 
 
 def _offsets(

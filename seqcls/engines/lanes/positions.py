@@ -116,6 +116,7 @@ def fill_read_turns(a, turns0, cosines, sines, read):
     for pair in range(cosines.shape[1]):
         for lane in range(LANES):
             index = (turns0 + pair * 2) * LANES + lane
+            # A lane without a string reads -1, and whatever row it takes counts for nothing.
             a[index] = cosines[max(read[lane], 0), pair]
             a[index + LANES] = sines[max(read[lane], 0), pair]
 

@@ -14,14 +14,14 @@ from seqcls.engines.compiled.engine import (
     tiles_between,
 )
 from seqcls.engines.lanes.batches import (
-    Lesson,
+    LaneBatch,
     epoch_batch,
     epoch_groups,
     validation_batch,
     validation_groups,
 )
 from seqcls.engines.lanes.cell import LaneCell, Results
-from seqcls.engines.lanes.places import positions_of, positions_of_lesson
+from seqcls.engines.lanes.places import positions_of, positions_of_batch
 from seqcls.engines.lanes.positions import PositionArrays
 from seqcls.models.positions.numbers import training_generator
 from seqcls.problem import Problem
@@ -65,6 +65,7 @@ class AnswerProgram(LaneProgram):
         by_counts = self._cell.by_counts
         groups = epoch_groups(self._readout, self._train, number, by_counts=by_counts)
         if first == 0:
+            # Once an epoch: a check within it must not change what is drawn.
             self._drawn = positions_of(self._cell.network, groups, self._train.batch_size, self.rng)
         strings = some_batches(groups.strings, first, last)
         chosen = tiles_between(groups.strings.ends, first, last)
@@ -85,26 +86,27 @@ class OutputProgram(LaneProgram):
         super().__init__(problem, cell)
         self._validation = validation_batch(problem.network, problem.validation, cell.groups)
 
-    def teach(
-        self, flat: Flat, lesson: Lesson, steps: Steps, first: int = 0, last: int | None = None
+    def train(
+        self, flat: Flat, batch: LaneBatch, steps: Steps, first: int = 0, last: int | None = None
     ) -> Results:
         """Trains on strings, or on some batches of them, in place."""
         if first == 0:
-            self._drawn = positions_of_lesson(
-                self._cell.network, lesson, self._train.batch_size, self.rng
+            # Once an epoch: a check within it must not change what is drawn.
+            self._drawn = positions_of_batch(
+                self._cell.network, batch, self._train.batch_size, self.rng
             )
-        chosen = tiles_between(lesson.taught.strings.ends, first, last)
+        chosen = tiles_between(batch.examples.strings.ends, first, last)
         places = _some_groups(self._drawn, chosen)
-        return self._cell.teach(flat, lesson.taught_in(first, last), places, steps)
+        return self._cell.train_or_score(flat, batch.examples_in(first, last), places, steps)
 
     def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
-        lesson = epoch_batch(self._cell.network, self._train, part.number)
-        results = self.teach(flat, lesson, steps, part.first, part.last)
-        return results.loss, len(lesson.taught.shares[part.first : part.last])
+        batch = epoch_batch(self._cell.network, self._train, part.number)
+        results = self.train(flat, batch, steps, part.first, part.last)
+        return results.loss, len(batch.examples.shares[part.first : part.last])
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
-        places = positions_of_lesson(self._cell.network, self._validation)
-        results = self._cell.teach(flat, self._validation.taught, places)
+        places = positions_of_batch(self._cell.network, self._validation)
+        results = self._cell.train_or_score(flat, self._validation.examples, places)
         missed = results.missed.reshape(-1)[self._validation.groups.places]
         return results.loss, all_right(self._problem, missed == 0)
 

@@ -47,7 +47,7 @@ def recur(begin, end, starts, loop, a, w):
         before, cell_before = loop.zero, loop.zero
         if token > 0:
             before = loop.state.first + starts[token - 1] * row
-            cell_before = loop.kept + starts[token - 1] * row
+            cell_before = loop.cells + starts[token - 1] * row
         g, u = loop.gates.first + first * gates_row, loop.from_state.first + first * gates_row
         given = Rows(loop.input.first + first * loop.input.apart, loop.input.apart)
         apply(rows, loop.input_layer, a, given, Rows(g, gates_row), w, False)
@@ -58,7 +58,7 @@ def recur(begin, end, starts, loop, a, w):
             apply(rows, layer, a, from_head, to, w, loop.cell != GRU)
         for index in range(rows * row):
             store(a, loop.previous.first + first * row + index, load(a, before + index))
-        h, c = loop.state.first + first * row, loop.kept + first * row
+        h, c = loop.state.first + first * row, loop.cells + first * row
         if loop.cell == LSTM:
             lstm(rows, joined, a, g, gates_row, cell_before, c, c + loop.size, h, row)
         elif loop.cell == GRU:
@@ -81,6 +81,7 @@ def recur_gradient(tokens, starts, to, a, w, gradient):
     """
     loop, dh = to.forward, to.scratch
     row, gates_row, joined = loop.state.apart, loop.gates.apart, loop.heads * loop.width
+    # At the first token every group still has a row.
     groups = starts[1]
     dc, dn = dh + groups * row, dh + 2 * groups * row
     clear(a, dh, 3 * groups * row)
@@ -93,9 +94,9 @@ def recur_gradient(tokens, starts, to, a, w, gradient):
             )
         g, dg = loop.gates.first + first * gates_row, to.gates.first + first * gates_row
         u, du = loop.from_state.first + first * gates_row, to.from_state.first + first * gates_row
-        before, c = loop.zero, loop.kept + first * row
+        before, c = loop.zero, loop.cells + first * row
         if token > 0:
-            before = loop.kept + starts[token - 1] * row
+            before = loop.cells + starts[token - 1] * row
         if loop.cell == LSTM:
             lstm_gradient(rows, joined, a, g, dg, gates_row, before, c + loop.size, dh, dc, row)
         elif loop.cell == GRU:

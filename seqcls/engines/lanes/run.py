@@ -18,7 +18,7 @@ from seqcls.engines.lanes.interpreter import Reading, play
 from seqcls.engines.lanes.layers import FIRST, INPUT, READ, START, STEPS, TARGETS, TOKENS, Rows
 from seqcls.engines.lanes.loss import (
     Head,
-    Taught,
+    RowTargets,
     any_goes_on,
     group_loss,
     mark_numbers,
@@ -83,7 +83,7 @@ class Strings(NamedTuple):
     ends: np.ndarray
     targets: np.ndarray
     weights: np.ndarray
-    wanted: np.ndarray
+    token_targets: np.ndarray
     shares: np.ndarray
     sets: np.ndarray
 
@@ -102,13 +102,13 @@ class Tokens(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What came out, in the places of the groups; the last four as in `Taught`."""
+    """What came out, in the places of the groups; the last four as in `RowTargets`."""
 
     logits: np.ndarray
     losses: np.ndarray
     missed: np.ndarray
     missed_inside: np.ndarray
-    said: np.ndarray
+    token_logits: np.ndarray
 
 
 @kernel
@@ -159,14 +159,14 @@ def read_stream(s, network, positions, number, read, ragged, starts, a):
                 clear(a, s.is_token + row, 1)
             if not ragged:
                 place = positions.rows[number + group]
-                tell_attention(s, network, positions, place, token, group, row, sizes[group], a)
+                fill_attention(s, network, positions, place, token, group, row, sizes[group], a)
             row += 1
     starts[tokens] = row
     return tokens
 
 
 @kernel
-def tell_attention(s, network, positions, place, token, group, row, lengths, a):
+def fill_attention(s, network, positions, place, token, group, row, lengths, a):
     """Writes what is added to scores of a token's key, and what its query is multiplied by.
 
     Args:
@@ -193,7 +193,7 @@ def tell_attention(s, network, positions, place, token, group, row, lengths, a):
 
 
 @kernel
-def tell_crossing(program, network, lengths, first, rows, a):
+def fill_crossing(program, network, lengths, first, rows, a):
     """Writes what the queries of some rows are multiplied with that attend to the other stream.
 
     Args:
@@ -209,7 +209,7 @@ def tell_crossing(program, network, lengths, first, rows, a):
 
 
 @kernel
-def tell_readout(program, network, positions, number, lengths, sizes, starts, read, a):
+def fill_readout(program, network, positions, number, lengths, sizes, starts, read, a):
     """Writes which row of each string is read, and what its query is told; its share of a mean.
 
     Args:
@@ -234,7 +234,7 @@ def tell_readout(program, network, positions, number, lengths, sizes, starts, re
 
 
 @kernel
-def tell_targets(strings, first, tokens, starts, wanted, owners, places):
+def fill_targets(strings, first, tokens, starts, targets, owners, places):
     """Writes what is to be predicted at each row; the first row at which anything is."""
     begin = starts[tokens]
     for token in range(tokens):
@@ -242,9 +242,9 @@ def tell_targets(strings, first, tokens, starts, wanted, owners, places):
             group = first + row - starts[token]
             owners[row], places[row] = group, token
             for lane in range(LANES):
-                is_there = token < strings.wanted.shape[1]
-                wanted[row, lane] = strings.wanted[group, token, lane] if is_there else -1
-                if wanted[row, lane] >= 0:
+                is_there = token < strings.token_targets.shape[1]
+                targets[row, lane] = strings.token_targets[group, token, lane] if is_there else -1
+                if targets[row, lane] >= 0:
                     begin = min(begin, row)
     return begin
 
@@ -277,17 +277,18 @@ def run(model, program, strings, positions, found):
         found: a `Found`, written.
     """
     training, w, gradient, moments, step, update, network, a = model
+    # Tokens may be filled up to a multiple of 4, and one number more ends the last one's rows.
     most = max(strings.ids.shape[1], strings.inputs.shape[1]) + 5
     starts, input_starts = np.zeros(most, np.int64), np.zeros(most, np.int64)
     spans, known = np.zeros((6, 2), np.int64), np.zeros(6, np.int64)
     read, slopes = np.zeros((strings.ids.shape[0], LANES), np.int64), np.zeros(LANES, np.float32)
     rows_most, scratch = program.rows + 4, np.zeros(4 * LANES, np.float32)
-    wanted = np.zeros((rows_most, LANES), np.int16)
+    targets = np.zeros((rows_most, LANES), np.int16)
     owners, places = np.zeros(rows_most, np.int64), np.zeros(rows_most, np.int64)
     head = Head(network.outputs, network.at_places)
-    lesson = Taught(
-        wanted, strings.sets, owners, places, found.losses, found.missed, found.missed_inside,
-        found.said, scratch,
+    row_targets = RowTargets(
+        targets, strings.sets, owners, places, found.losses, found.missed, found.missed_inside,
+        found.token_logits, scratch,
     )  # fmt: skip
     uncounted = np.zeros((0, 0, LANES), np.float32)
     spans[START, 1] = 1
@@ -313,13 +314,13 @@ def run(model, program, strings, positions, found):
                     False, input_starts, a,
                 )  # fmt: skip
                 spans[INPUT, 1] = input_starts[known[INPUT]]
-                tell_crossing(program, network, strings.input_lengths[first:last], 0, rows, a)
+                fill_crossing(program, network, strings.input_lengths[first:last], 0, rows, a)
             begin = rows
             if network.at_tokens:
-                begin = tell_targets(strings, first, tokens, starts, wanted, owners, places)
+                begin = fill_targets(strings, first, tokens, starts, targets, owners, places)
                 begin = begin if program.together else begin // 4 * 4
             else:
-                tell_readout(program, network, positions, first, lengths, sizes, starts, read, a)
+                fill_readout(program, network, positions, first, lengths, sizes, starts, read, a)
             spans[TARGETS, 0], spans[TARGETS, 1] = begin, rows
             it = Reading(spans, known, starts, groups, first, lengths, read, positions, network.eps)
             play(program.forward, it, a, w, gradient)
@@ -330,7 +331,7 @@ def run(model, program, strings, positions, found):
                     at = program.outputs + row * program.outputs_apart
                     total += token_losses(
                         min(some, rows - row), row, head, a, Rows(at, program.outputs_apart),
-                        lesson, strings.shares[batch], training,
+                        row_targets, strings.shares[batch], training,
                     )  # fmt: skip
             else:
                 total += string_losses(program, network, first, groups, strings, found, slopes, a)
@@ -390,13 +391,13 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
                 if not program.together:
                     store(a, own.is_token + row, spread(np.float32(1)))
                     here = positions.rows[first + group]
-                    tell_attention(own, network, positions, here, place, group, row, lengths, a)
+                    fill_attention(own, network, positions, here, place, group, row, lengths, a)
                     if own.log_length:  # Rounded once here, and twice where strings are read.
                         factor = network.exact_factor * math.log(place + 1)
                         store(a, own.factor + row, spread(np.float32(factor)))
             if network.two_streams:
-                lengths_of_inputs = input_lengths[first : first + groups]
-                tell_crossing(program, network, lengths_of_inputs, starts[place], groups, a)
+                lengths_read = input_lengths[first : first + groups]
+                fill_crossing(program, network, lengths_read, starts[place], groups, a)
             for span in (TOKENS, TARGETS):
                 spans[span, 0], spans[span, 1] = starts[place], starts[place + 1]
             steps = program.steps

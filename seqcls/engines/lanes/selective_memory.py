@@ -40,62 +40,62 @@ from seqcls.engines.lanes.vector import (
 
 
 @kernel
-def fill_rates(a, its, w):
+def fill_rates(a, mamba, w):
     """Writes A of a `Rates`."""
-    for index in range(its.sizes.channels * its.sizes.numbers):
-        store(a, its.rates + index, spread(np.float32(math.exp(w[its.log_rate + index]))))
+    for index in range(mamba.sizes.channels * mamba.sizes.numbers):
+        store(a, mamba.rates + index, spread(np.float32(math.exp(w[mamba.log_rate + index]))))
 
 
 @kernel
-def memory_of(its, group):
+def memory_of(mamba, group):
     """Where h stands of a group; where it is not kept, the rows of all its tokens are one."""
-    size = its.sizes.channels * its.sizes.numbers
-    return Rows(its.memory, size) if its.keep else Rows(its.memory + group * size, 0)
+    size = mamba.sizes.channels * mamba.sizes.numbers
+    return Rows(mamba.memory, size) if mamba.keep else Rows(mamba.memory + group * size, 0)
 
 
 @kernel
-def select(first, rows, group, a, its, w):
+def select(first, rows, group, a, mamba, w):
     """Writes what is mixed of some tokens, given what is projected of them and of all before.
 
     Args:
-        its: a `Select`, with the rows of that group.
+        mamba: a `Select`, with the rows of that group.
     """
-    memories = memory_of(its, group)
-    channels, numbers = its.sizes.channels, its.sizes.numbers
-    convolve(first, rows, channels, its.convolution, a, its.given, its.convolved, w)
+    memories = memory_of(mamba, group)
+    channels, numbers = mamba.sizes.channels, mamba.sizes.numbers
+    convolve(first, rows, channels, mamba.convolution, a, mamba.given, mamba.convolved, w)
     for token in range(first, first + rows):
         for c in range(channels):
-            index = its.convolved.first + token * its.convolved.apart + c
-            value = load(a, index) + spread_at(w, its.convolution_bias + c)
+            index = mamba.convolved.first + token * mamba.convolved.apart + c
+            value = load(a, index) + spread_at(w, mamba.convolution_bias + c)
             store(a, index, value)
-            store(a, its.channels.first + token * its.channels.apart + c, silu(value))
-    here = rows_on(its.channels, first)
-    selected, steps = rows_on(its.selected, first), rows_on(its.steps, first)
-    apply(rows, its.selection, a, here, selected, w, False)
-    apply(rows, its.step_size, a, selected, steps, w, False)
+            store(a, mamba.channels.first + token * mamba.channels.apart + c, silu(value))
+    here = rows_on(mamba.channels, first)
+    selected, steps = rows_on(mamba.selected, first), rows_on(mamba.steps, first)
+    apply(rows, mamba.selection, a, here, selected, w, False)
+    apply(rows, mamba.step_size, a, selected, steps, w, False)
     for token in range(first, first + rows):
-        write = its.selected.first + token * its.selected.apart + its.sizes.ranks
+        write = mamba.selected.first + token * mamba.selected.apart + mamba.sizes.ranks
         read = write + numbers
         for c in range(channels):
-            index = its.steps.first + token * its.steps.apart + c
+            index = mamba.steps.first + token * mamba.steps.apart + c
             raw = load(a, index)
             step = softplus(raw)
             store(a, index, step)
-            store(a, its.slopes.first + token * its.slopes.apart + c, sigmoid(raw))
-            u = load(a, its.channels.first + token * its.channels.apart + c)
-            y, written = u * spread_at(w, its.skip + c), step * u
+            store(a, mamba.slopes.first + token * mamba.slopes.apart + c, sigmoid(raw))
+            u = load(a, mamba.channels.first + token * mamba.channels.apart + c)
+            y, written = u * spread_at(w, mamba.skip + c), step * u
             for s in range(numbers):
                 memory = memories.first + token * memories.apart + c * numbers + s
-                factor = exp(ZERO - step * load(a, its.rates + c * numbers + s))
-                if its.signed:
+                factor = exp(ZERO - step * load(a, mamba.rates + c * numbers + s))
+                if mamba.signed:
                     factor = factor * TWO - ONE
                 before = load(a, memory - memories.apart) if token > 0 else spread(ZERO)
                 h = fma(factor, before, written * load(a, write + s))
                 store(a, memory, h)
                 y = fma(load(a, read + s), h, y)
-            store(a, its.answered.first + token * its.answered.apart + c, y)
-            z = load(a, its.given.first + token * its.given.apart + channels + c)
-            store(a, its.mixed.first + token * its.mixed.apart + c, y * silu(z))
+            store(a, mamba.answered.first + token * mamba.answered.apart + c, y)
+            z = load(a, mamba.given.first + token * mamba.given.apart + channels + c)
+            store(a, mamba.mixed.first + token * mamba.mixed.apart + c, y * silu(z))
 
 
 @kernel
@@ -107,30 +107,31 @@ def rows_on(rows, first):
 @kernel
 def select_gradient(tokens, a, to, w, gradient):
     """From D of what is mixed to D of what is projected, of a `SelectGradient`."""
-    its = to.forward
-    memories = memory_of(its, 0)
-    channels, numbers = its.sizes.channels, its.sizes.numbers
+    mamba = to.forward
+    memories = memory_of(mamba, 0)
+    channels, numbers = mamba.sizes.channels, mamba.sizes.numbers
     clear(a, to.memory, channels * numbers)
     clear(a, to.rates, channels * numbers)
     for token in range(tokens - 1, -1, -1):
-        write = its.selected.first + token * its.selected.apart + its.sizes.ranks
-        dwrite = to.selected.first + token * to.selected.apart + its.sizes.ranks
+        write = mamba.selected.first + token * mamba.selected.apart + mamba.sizes.ranks
+        dwrite = to.selected.first + token * to.selected.apart + mamba.sizes.ranks
         read, dread = write + numbers, dwrite + numbers
+        # All channels share a token's B and C, so D of these is a sum over channels.
         clear(a, dwrite, 2 * numbers)
         for c in range(channels):
-            z = load(a, its.given.first + token * its.given.apart + channels + c)
+            z = load(a, mamba.given.first + token * mamba.given.apart + channels + c)
             d = load(a, to.mixed.first + token * to.mixed.apart + c)
-            y = load(a, its.answered.first + token * its.answered.apart + c)
+            y = load(a, mamba.answered.first + token * mamba.answered.apart + c)
             store(a, to.given.first + token * to.given.apart + channels + c, d * y * silu_slope(z))
             dy = d * silu(z)
-            u = load(a, its.channels.first + token * its.channels.apart + c)
-            step = load(a, its.steps.first + token * its.steps.apart + c)
-            gradient[its.skip + c] += total(dy * u)
+            u = load(a, mamba.channels.first + token * mamba.channels.apart + c)
+            step = load(a, mamba.steps.first + token * mamba.steps.apart + c)
+            gradient[mamba.skip + c] += total(dy * u)
             dwritten, dstep, written = spread(ZERO), spread(ZERO), step * u
             for s in range(numbers):
                 index = c * numbers + s
                 memory = memories.first + token * memories.apart + index
-                h, rate = load(a, memory), load(a, its.rates + index)
+                h, rate = load(a, memory), load(a, mamba.rates + index)
                 before = load(a, memory - memories.apart) if token > 0 else spread(ZERO)
                 dh = fma(dy, load(a, read + s), load(a, to.memory + index))
                 store(a, dread + s, fma(dy, h, load(a, dread + s)))
@@ -139,34 +140,34 @@ def select_gradient(tokens, a, to, w, gradient):
                 e = exp(ZERO - step * rate)
                 de = dh * before
                 factor = e
-                if its.signed:
+                if mamba.signed:
                     factor, de = e * TWO - ONE, de * TWO
                 along = de * e * rate
                 dstep = dstep - along
                 store(a, to.rates + index, load(a, to.rates + index) - along * step)
                 store(a, to.memory + index, factor * dh)
-            slope = load(a, its.slopes.first + token * its.slopes.apart + c)
+            slope = load(a, mamba.slopes.first + token * mamba.slopes.apart + c)
             dstep = fma(dwritten, u, dstep) * slope
             store(a, to.steps.first + token * to.steps.apart + c, dstep)
-            du = fma(dwritten, step, dy * spread_at(w, its.skip + c))
+            du = fma(dwritten, step, dy * spread_at(w, mamba.skip + c))
             store(a, to.channels.first + token * to.channels.apart + c, du)
     for index in range(channels * numbers):
-        gradient[its.log_rate + index] += total(load(a, to.rates + index))
+        gradient[mamba.log_rate + index] += total(load(a, to.rates + index))
     apply_gradient(
-        tokens, its.step_size, a, its.selected, to.steps, to.selected, w, gradient, False
+        tokens, mamba.step_size, a, mamba.selected, to.steps, to.selected, w, gradient, False
     )
     apply_gradient(
-        tokens, its.selection, a, its.channels, to.selected, to.channels, w, gradient, True
+        tokens, mamba.selection, a, mamba.channels, to.selected, to.channels, w, gradient, True
     )
     for c in range(channels):
         bias = spread(ZERO)
         for token in range(tokens):
-            value = load(a, its.convolved.first + token * its.convolved.apart + c)
+            value = load(a, mamba.convolved.first + token * mamba.convolved.apart + c)
             index = to.channels.first + token * to.channels.apart + c
             d = load(a, index) * silu_slope(value)
             store(a, index, d)
             bias = bias + d
-        gradient[its.convolution_bias + c] += total(bias)
+        gradient[mamba.convolution_bias + c] += total(bias)
     convolve_gradient(
-        tokens, channels, its.convolution, a, its.given, to.channels, to.given, w, gradient
+        tokens, channels, mamba.convolution, a, mamba.given, to.channels, to.given, w, gradient
     )

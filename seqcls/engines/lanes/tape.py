@@ -112,6 +112,7 @@ class Tape:
     def input(self, width: int, span: int) -> Value:
         """What is written before the instructions are run."""
         x = self.value(width, span)
+        # Room at once and for good: it is filled before any instruction runs.
         x.first = self.vectors(self.num_rows(x) * x.apart)
         return x
 
@@ -145,6 +146,7 @@ class Tape:
             for x in roots:
                 size = self.num_rows(x) * x.apart
                 if x.first is None:
+                    # Room passes only between values of one size, so it never breaks into pieces.
                     reused = free.get(size) if not x.is_kept else None
                     x.first = reused.pop() if reused else self.vectors(size)
             # What the last instruction leaves is read after it.
@@ -375,7 +377,7 @@ class Tape:
         self, types: Value, parameters: Parameters, layer: LinearLayer, embedding: int
     ) -> LinearLayer:
         """A layer of embeddings as one of token types: what each gives is computed once."""
-        table = parameters.take(None, Axis.of(layer.outputs), Axis.of(types.width))
+        table = parameters.take(None, Axis.of_size(layer.outputs), Axis.of_size(types.width))
         own = layer.outputs, layer.inputs, types.width, layer.weight, embedding, table
         self.emit(START, code.Table(*own, False), lambda: code.Table(*own, True))
         types.has_gradient = False

@@ -125,6 +125,7 @@ def load(typing: Any, array: Any, index: Any) -> Any:
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         place = vector_pointer(context, builder, sig.args[0], *args)
+        # Arrays from NumPy may begin at any number, so no vector's alignment is promised.
         return builder.load(place, align=4)
 
     return vector(array, types.int64), code

@@ -73,6 +73,7 @@ class PyTorchStrings:
         from seqcls.engines.pytorch.training import GroupTraining, choose_device
 
         weights = draw_initial(members) if initial is None else initial
+        # A GPU adds in another order than the CPU, so training goes on only where it began.
         where = f"{self.name} {choose_device(device)}"
         unfinished = Unfinished(where, members, weights, every_epoch=every_epoch)
         if content := unfinished.read():

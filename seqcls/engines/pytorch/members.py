@@ -71,6 +71,7 @@ def testing_pieces(
     config: NetworkConfig, strings: TokenStrings, device: torch.device
 ) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
     """Pieces of strings that fit in memory, and their rows among the strings, shortest first."""
+    # Strings of like length share a piece, which wastes little on padding.
     order = np.argsort(strings.lengths, kind="stable")
     widths = strings.lengths[order] + special_tokens(config)
     start = 0
@@ -111,12 +112,12 @@ def _fits(config: NetworkConfig, strings: int, width: int) -> bool:
 class Losses(NamedTuple):
     """The loss of every string of one batch, from what the head gives of each."""
 
-    of: Callable[[Float[Tensor, "..."]], Float[Tensor, "*member string"]]
+    per_string: Callable[[Float[Tensor, "..."]], Float[Tensor, "*member string"]]
     units: int
     """By what their sum is divided, to be trained on."""
 
     def __call__(self, outputs: Float[Tensor, "..."]) -> Float[Tensor, "*member string"]:
-        return self.of(outputs)
+        return self.per_string(outputs)
 
 
 ALIGNED = 64
@@ -179,6 +180,7 @@ class Members:
             gradient.zero_()
         if self.at_once:
             means = losses(self._compute_at_once(batch)).sum(dim=1) / losses.units
+            # Members share no parameter, so D of the sum is each one's own gradient.
             means.sum().backward()
             return means.detach()
         found = []
@@ -268,7 +270,7 @@ class Members:
 
         def compute_one(weights: Mapping[str, Tensor]) -> Outputs:
             outputs: Tensor = functional_call(model, dict(weights), batch.arguments)
-            return batch.select_asked(outputs)
+            return batch.select_predicted(outputs)
 
         outputs: Tensor = vmap(compute_one)(self.parameters)
         return outputs
@@ -280,11 +282,11 @@ def _by_string(
     width: int,
 ) -> Float[np.ndarray, "member string place output"]:
     """Outputs of all tokens, string after string, with NaN after each string's."""
-    of_strings = np.full(
+    by_string = np.full(
         (len(outputs), len(tokens), width, outputs.shape[-1]), np.nan, dtype=outputs.dtype
     )
-    of_strings[:, np.arange(width) < tokens[:, None]] = outputs
-    return of_strings
+    by_string[:, np.arange(width) < tokens[:, None]] = outputs
+    return by_string
 
 
 # How they are moved.

@@ -110,8 +110,8 @@ class GroupTraining:
         return len(self.members) - len(self.rows) + trained / self.config.max_num_epochs
 
     def _losses(self, targets: Num[Tensor, "string ..."]) -> Losses:
-        of = partial(self.kind.losses, targets=targets, train_loss=self.config.train_loss)
-        return Losses(of, self.kind.units(targets))
+        per_string = partial(self.kind.losses, targets=targets, train_loss=self.config.train_loss)
+        return Losses(per_string, self.kind.units(targets))
 
     def _targets(self, examples: Examples) -> Num[Tensor, "string ..."]:
         encoded = self.kind.encoded(self.problem.task, examples, self.problem.network)
@@ -136,11 +136,12 @@ class GroupTraining:
         steps = zip(batches, targets, rates, strict=True)
         for number, (batch, batch_targets, rate) in enumerate(steps, start=1):
             losses = self._losses(batch_targets)
+            # The last batch may be smaller, so means are turned back into sums.
             sums += self.models.backward(batch, losses) * losses.units
             self.optimizer.step(self.models, rate, before + number - 1)
             if number in checks:
-                going_on, its = self._end_right(sums, before, number)
-                sums, ended = sums[going_on], ended + its
+                going_on, newly_ended = self._end_right(sums, before, number)
+                sums, ended = sums[going_on], ended + newly_ended
                 if not self.rows:
                     break
         return sums.tolist(), ended
@@ -167,7 +168,7 @@ class GroupTraining:
             return going_on, []
         validation_losses, _ = self._validate(self.problem)
         trained = [whole_epochs_loss(self.problem, loss, batches) for loss in sums.tolist()]
-        return going_on, self._end_epoch(trained, validation_losses, ends, of=ends)
+        return going_on, self._end_epoch(trained, validation_losses, ends, ends=ends)
 
     def _validate(self, problem: Problem) -> tuple[list[float], list[bool]]:
         """Each member's loss of the validation strings, and whether it gets those of trained
@@ -194,19 +195,20 @@ class GroupTraining:
         train_losses: list[float],
         validation_losses: list[float],
         all_right: list[bool],
-        of: list[bool] | None = None,
+        ends: list[bool] | None = None,
     ) -> list[EpochLosses]:
         """Ends the epoch of all members, or of some, and drops those that do not go on."""
         values = {
             name: value.detach().cpu().numpy() for name, value in self.models.parameters.items()
         }
         now = time.perf_counter()
+        # Members train side by side, so each is charged an equal share of the time.
         seconds, self._started = (now - self._started) / len(self.rows), now
         going_on = []
         ended: list[EpochLosses] = []
         for row, member in enumerate(self.rows):
             member.result.train_seconds += seconds
-            if of is not None and not of[row]:
+            if ends is not None and not ends[row]:
                 going_on.append(row)
                 continue
             # An array of no dimension stays one.

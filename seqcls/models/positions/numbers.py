@@ -31,6 +31,7 @@ def draw_positions(
 
 def tested_positions(position_range: int, seed: int, tokens: int) -> Int64[np.ndarray, " token"]:
     """The places of every string of so many tokens when nothing is learned."""
+    # The first n of one fixed order: a uniform sample, and a longer string's contains a shorter's.
     return np.sort(_order(position_range, seed)[:tokens])
 
 
@@ -65,6 +66,7 @@ def slopes(heads: int) -> list[float]:
         return []
     below = 2 ** int(math.log2(heads))
     first = [2 ** (-8 * (head + 1) / below) for head in range(below)]
+    # Every other one, since the rest are those that `first` has already.
     between = [2 ** (-8 * (head + 1) / (2 * below)) for head in range(0, 2 * below, 2)]
     return first + between[: heads - below]
 
@@ -83,6 +85,7 @@ def buckets(distances: np.ndarray, *, both_directions: bool) -> np.ndarray:
     else:
         distances = np.maximum(-distances, 0)
     single = size // 2
+    # Without the bound, distances that `np.where` drops below would have the logarithm of 0.
     share = np.log(np.maximum(distances, single) / single) / math.log(FARTHEST / single)
     far = np.minimum(single + (share * (size - single)).astype(np.int64), size - 1)
     buckets: np.ndarray = after + np.where(distances < single, distances, far)

@@ -68,12 +68,12 @@ def coupled_positions(
         (separators,) = np.nonzero(tokens == separator)
         middle, end = int(separators[0]), int((tokens != PAD).sum())
         letters = (tokens - FIRST_LETTER).astype(np.uint8)
-        of_input, of_output = task.couples(letters[1:middle], letters[middle + 1 : end])
+        input_places, output_places = task.couples(letters[1:middle], letters[middle + 1 : end])
         if moves_marks:
             # Places from 1 on are those of marks too; output beyond any target still has none.
             row[middle] = _separator_position(task, letters[1:middle]) + 1
-            of_input, of_output = of_input + 1, of_output + (of_output > 0)
-        row[1:middle], row[middle + 1 : end] = of_input, of_output
+            input_places, output_places = input_places + 1, output_places + (output_places > 0)
+        row[1:middle], row[middle + 1 : end] = input_places, output_places
     return torch.from_numpy(places).to(ids.device)
 
 
@@ -110,12 +110,14 @@ class TrainingPlaces:
         """The places of the next batch, no wider than the longest of its strings as it is read."""
         config = self._config
         if config.position_range:
+            # One sample for a batch: shorter strings take the first places of it.
             drawn = draw_positions(self._rng, config.position_range, ids.shape[1])
             return torch.from_numpy(drawn).unsqueeze(0)
         size = table_size(config)
         if config.coupling:
             assert size is not None
             places = coupled_positions(config.coupling, ids)
+            # The farthest offset puts the string's last place into the table's last row.
             left = size - 1 - places.max(dim=1).values.numpy()
             offsets = self._rng.integers(0, left, endpoint=True)
             return move_positions(places, torch.from_numpy(offsets))
@@ -138,9 +140,10 @@ def positions_of(
     if not config.position_range:
         counted = torch.arange(ids.shape[1], device=ids.device).unsqueeze(0)
         # The largest place of a string says how long it is.
-        is_asked = config.positions == "fire" and config.attention_mask == "full"
-        return counted * (ids != PAD) if is_asked else counted
+        needs_lengths = config.positions == "fire" and config.attention_mask == "full"
+        return counted * (ids != PAD) if needs_lengths else counted
     lengths = (ids != PAD).sum(dim=1)
+    # Places depend on the length alone, so each length is drawn once.
     known, rows = lengths.unique(return_inverse=True)
     places = np.zeros((len(known), ids.shape[1]), dtype=np.int64)
     for row, length in zip(places, known.tolist(), strict=True):

@@ -93,7 +93,7 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
     status = check_done(store, run_id, "has no weights")
     if (absent := why_no_weights(run_config(store, run_id))) is not None:
         raise UnknownRunError(f"run {run_id}: {absent}")
-    wanted = status.best_epoch if epoch is None else epoch
+    chosen = status.best_epoch if epoch is None else epoch
     of_run = Checkpoint.run_id == run_id
     with store.read() as connection:
         stored = connection.scalars(
@@ -101,10 +101,10 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
         ).all()
         if not stored:
             raise UnknownRunError(_not_stored(run_id))
-        if wanted is None or wanted not in stored:
+        if chosen is None or chosen not in stored:
             raise UnknownRunError(
-                f"run {run_id} has no weights of epoch {wanted}; stored are those of epoch "
+                f"run {run_id} has no weights of epoch {chosen}; stored are those of epoch "
                 f"{', '.join(map(str, stored))}"
             )
-        of_epoch = select(Checkpoint.weights).where(of_run, Checkpoint.epoch == wanted)
+        of_epoch = select(Checkpoint.weights).where(of_run, Checkpoint.epoch == chosen)
         return connection.scalars(of_epoch).one()

@@ -49,16 +49,19 @@ def causes(
 
 def _judge(store: Store, causes: "pd.DataFrame", learned_at: float) -> "pd.DataFrame":
     counts = not_learned(store, set(causes["run_id"]), learned_at).set_index("run_id")
-    unlearned, told = causes["run_id"].isin(counts.index), causes["mechanism"] == NOT_LEARNED
-    kept = causes[unlearned | ~told].copy()
-    silent = unlearned & ~causes["run_id"].isin(causes.loc[told, "run_id"])
+    unlearned, stored_unlearned = (
+        causes["run_id"].isin(counts.index),
+        causes["mechanism"] == NOT_LEARNED,
+    )
+    judged = causes[unlearned | ~stored_unlearned].copy()
+    silent = unlearned & ~causes["run_id"].isin(causes.loc[stored_unlearned, "run_id"])
     # The first stands for the errors of trained lengths, as where causes are found.
     new = silent & ((causes["number"] == 0) | ~causes["mechanism"].isin(BESIDE_NOT_LEARNED))
-    wrong = counts.reindex(kept.loc[new, "run_id"])
+    wrong = counts.reindex(judged.loc[new, "run_id"])
     shares = zip(wrong["wrong_within"], wrong["tested_within"], strict=True)
-    kept.loc[new, ["mechanism", "head", "agreement"]] = [NOT_LEARNED, None, None]
-    kept.loc[new, "tokens"] = [f"wrong on {x:,} of {n:,} of trained lengths" for x, n in shares]
-    return kept.reset_index(drop=True)
+    judged.loc[new, ["mechanism", "head", "agreement"]] = [NOT_LEARNED, None, None]
+    judged.loc[new, "tokens"] = [f"wrong on {x:,} of {n:,} of trained lengths" for x, n in shares]
+    return judged.reset_index(drop=True)
 
 
 def not_learned(

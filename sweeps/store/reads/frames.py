@@ -43,10 +43,10 @@ _COLUMNS = ("config_id", "model_seed", "state", *NUMBERS, "within_from")
 
 _SHARES = {"accuracy": "", "accuracy_within": "_within", "accuracy_beyond": "_beyond"}
 
-FEW = 1000
+MOST_BY_ID = 1000
 """Runs whose proofs are asked for by their ids; of more all proofs are read."""
 
-KEPT = 8
+MOST_CACHED = 8
 """Frames that are kept of a database: a page asks for a few scopes."""
 
 
@@ -70,11 +70,13 @@ def runs(db: Connection, selection: Selection = EVERY, also: Sequence[str] = ())
         known), failing and picked, as truth values.
     """
     scope = replace(selection, below=1.0, learned_at=0.0, failing=False, outcomes=(), kind=None)
-    kept, key = _keep_table(db, scope, tuple(also)), (selection, tuple(also))
-    if (judged := kept.judged.get(key)) is None:
-        judged = _judge(kept.tables[scope, tuple(also)], selection)
-        latest = list(kept.judged.items())[1 - KEPT :]
-        _kept[db.engine] = replace(kept, judged={**dict(latest), key: judged})
+    cached, key = _cached_with(db, scope, tuple(also)), (selection, tuple(also))
+    if (judged := cached.judged.get(key)) is None:
+        judged = _judge(cached.tables[scope, tuple(also)], selection)
+        # With the new one these are MOST_CACHED again.
+        latest = list(cached.judged.items())[1 - MOST_CACHED :]
+        _cache[db.engine] = replace(cached, judged={**dict(latest), key: judged})
+    # Callers add columns, which must not reach what is cached.
     return judged.copy(deep=False)
 
 
@@ -83,7 +85,7 @@ Scope = tuple[Selection, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class Kept:
+class CachedFrames:
     """What was read of a database in one state. Never changed, but replaced: pages of several
     visitors ask at the same time.
     """
@@ -100,7 +102,8 @@ class Kept:
     """The same, judged as selections say."""
 
 
-_kept: WeakKeyDictionary[Engine, Kept] = WeakKeyDictionary()
+# Weak keys: frames go with the engine of a database that nobody uses any longer.
+_cache: WeakKeyDictionary[Engine, CachedFrames] = WeakKeyDictionary()
 
 CHECKED_SECONDS = 60.0
 """So old rows are read anew that nobody should have changed: results that are edited by hand are
@@ -108,36 +111,36 @@ shown within a minute, also while a sweep is in training.
 """
 
 
-def _keep_table(db: Connection, scope: Selection, also: tuple[str, ...]) -> Kept:
+def _cached_with(db: Connection, scope: Selection, also: tuple[str, ...]) -> CachedFrames:
     """What is kept of the database, with the runs in scope."""
-    kept = _bring_up_to_date(db, of_all=not scope.sweeps and scope.run_ids is None)
+    cached = _bring_up_to_date(db, of_all=not scope.sweeps and scope.run_ids is None)
     key = (scope, also)
-    if key not in kept.tables:
+    if key not in cached.tables:
         # A page asks for the runs of one task, and of some of its configurations, of all it has.
-        every = kept.tables.get((replace(scope, config_ids=None), also))
+        every = cached.tables.get((replace(scope, config_ids=None), also))
         if every is None:
             table = _with_proofs(db, _read(db, scope, also))
         else:
             ours = every["config_id"].isin(scope.config_ids or ())
             table = every[ours].reset_index(drop=True)
-        latest = list(kept.tables.items())[1 - KEPT :]
-        kept = replace(kept, tables={**dict(latest), key: table})
-        _kept[db.engine] = kept
-    return kept
+        latest = list(cached.tables.items())[1 - MOST_CACHED :]
+        cached = replace(cached, tables={**dict(latest), key: table})
+        _cache[db.engine] = cached
+    return cached
 
 
 NOT_COUNTED = -1
 """How many runs are done, where that was not asked."""
 
 
-def _bring_up_to_date(db: Connection, *, of_all: bool) -> Kept:
+def _bring_up_to_date(db: Connection, *, of_all: bool) -> CachedFrames:
     """What is kept of the database, as it is now.
 
     Args:
         of_all: whether all runs are asked about; a question about a few does not read which of all
             runs are not done.
     """
-    state, before = _state_of(db), _kept.get(db.engine)
+    state, before = _state_of(db), _cache.get(db.engine)
     if before is not None and before.state == state:
         return before
     unfinished: dict[int, str] = {}
@@ -146,19 +149,20 @@ def _bring_up_to_date(db: Connection, *, of_all: bool) -> Kept:
         query = select(Run.id, Run.state).where(Run.state != RunState.DONE)
         unfinished = dict(db.execute(query).all())
         done = db.scalar(select(func.count()).where(Run.state == RunState.DONE)) or 0
-    now = Kept(state, time.monotonic(), unfinished, done, {}, {})
+    now = CachedFrames(state, time.monotonic(), unfinished, done, {}, {})
     if before is not None and (changed := _find_changed(before, now)):
         tables = {
             (scope, also): _read_changed(db, scope, table, changed)
             for (scope, also), table in before.tables.items()
+            # Tables with more columns are read as a whole when they are asked for again.
             if not also
         }
         now = replace(now, whole_at=before.whole_at, tables=tables)
-    _kept[db.engine] = now
+    _cache[db.engine] = now
     return now
 
 
-def _find_changed(before: Kept, now: Kept) -> set[int]:
+def _find_changed(before: CachedFrames, now: CachedFrames) -> set[int]:
     """The runs that training has changed; none where something else may have changed others.
 
     Training changes runs that are not done. Where just as many are done as these come to, and
@@ -167,6 +171,7 @@ def _find_changed(before: Kept, now: Kept) -> set[int]:
     others = {x for x, state in now.unfinished.items() if before.unfinished.get(x) != state}
     ended = before.unfinished.keys() - now.unfinished.keys()
     explained = now.done == before.done + len(ended) and others <= before.unfinished.keys()
+    # The state: revisions of configurations, members and runs; then inode, size and time.
     same_file = before.state[:2] == now.state[:2] and before.state[3:4] == now.state[3:4]
     is_checked = now.whole_at - before.whole_at < CHECKED_SECONDS
     return others | ended if explained and same_file and is_checked else set()
@@ -213,8 +218,8 @@ def _read(db: Connection, scope: Selection, also: Sequence[str]) -> pd.DataFrame
     columns = [getattr(Run, name) for name in dict.fromkeys((*_COLUMNS, *also))]
     query = select(Run.id.label("run_id"), *columns).where(in_scope(scope)).order_by(Run.id)
     table = read(db, query).astype(dict.fromkeys(NUMBERS, "Int64"))
-    for name, of in _SHARES.items():
-        tested, wrong = (table[f"{x}{of}"].astype("Float64") for x in ("tested", "wrong"))
+    for name, suffix in _SHARES.items():
+        tested, wrong = (table[f"{x}{suffix}"].astype("Float64") for x in ("tested", "wrong"))
         # A quotient, which is compared with thresholds as they are: 99 of 100 is 0.99, while as
         # floats 0.07 times 100 is more than 7.
         table[name] = ((tested - wrong) / tested.where(tested > 0)).astype("float64")
@@ -224,7 +229,7 @@ def _read(db: Connection, scope: Selection, also: Sequence[str]) -> pd.DataFrame
 def _with_proofs(db: Connection, table: pd.DataFrame) -> pd.DataFrame:
     query = select(Finding.run_id, Finding.json)
     query = query.where(Finding.kind == FindingKind.PROOF, Finding.number == 1)
-    if len(table) <= FEW:
+    if len(table) <= MOST_BY_ID:
         query = query.where(one_of(Finding.run_id, table["run_id"].tolist()))
     proofs = {run_id: json.loads(text) for run_id, text in db.execute(query)}
     result, string = (
@@ -241,6 +246,7 @@ def _judge(table: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     done = table["state"] == RunState.DONE
     proved = table["every_length"].eq(ProofResult.PROVED).fillna(False).astype(bool)
     within, beyond = table["accuracy_within"], table["accuracy_beyond"]
+    # The first condition that holds decides: trained lengths come before longer ones.
     found = np.select(
         [
             proved,
@@ -358,7 +364,7 @@ def of_configurations(selection: Selection, config_ids: Collection[int]) -> Sele
 def sweeps_of(db: Connection, run_ids: "pd.Series[int]") -> dict[int, tuple[str, ...]]:
     """The names of the sweeps that each of these runs belongs to, in the order of their making."""
     query = select(SweepRun.run_id, Sweep.name).join(Sweep, Sweep.id == SweepRun.sweep_id)
-    if len(run_ids) <= FEW:
+    if len(run_ids) <= MOST_BY_ID:
         query = query.where(one_of(SweepRun.run_id, run_ids.tolist()))
     names: dict[int, tuple[str, ...]] = {}
     for run_id, name in db.execute(query.order_by(Sweep.id)):

@@ -55,7 +55,7 @@ class TestStrings:
     def __init__(self) -> None:
         self._known: dict[int, tuple[Int64[np.ndarray, " string"], pa.Table]] = {}
 
-    def of(
+    def by_number(
         self, connection: Connection, test_set_id: int, numbers: Sequence[int] | np.ndarray
     ) -> pa.Table:
         """The strings of these numbers: string, length, label, occurrences, target and drawn.
@@ -66,13 +66,16 @@ class TestStrings:
         if test_set_id not in self._known:
             self._known[test_set_id] = _read_strings(connection, test_set_id)
         known, table = self._known[test_set_id]
-        places = np.searchsorted(known, numbers)
-        if len(numbers) and (places.max() >= len(known) or (known[places] != numbers).any()):
+        # Numbers are sorted; in a damaged database some may be missing.
+        rows_of_numbers = np.searchsorted(known, numbers)
+        if len(numbers) and (
+            rows_of_numbers.max() >= len(known) or (known[rows_of_numbers] != numbers).any()
+        ):
             raise StoreDamagedError(
                 f"test set {test_set_id} lacks strings that runs misclassified: the database is "
                 "damaged; `seqcls db verify` says what is"
             )
-        return table.take(pa.array(places))
+        return table.take(pa.array(rows_of_numbers))
 
 
 def _read_strings(
@@ -146,7 +149,7 @@ def errors_table(connection: Connection, run_ids: Sequence[int], strings: TestSt
         if rows:
             # Only transductions have an output, and so their targets a probability.
             columns |= {"log_probability": columns["logit"]} if "output" in columns else {}
-            named = strings.of(connection, test_set_id or 0, columns["number"])
+            named = strings.by_number(connection, test_set_id or 0, columns["number"])
             own = {x: named[x] if x in named.column_names else columns.get(x) for x in names}
             none = {
                 x: pa.nulls(len(rows), _NUMBERED.field(x).type) for x in names if own[x] is None
@@ -173,7 +176,7 @@ class DrawnStrings(NamedTuple):
         """Ways in which any of the first of these were drawn: how many were, and of the second."""
         counts = [
             np.bincount(self.ways[some], self.occurrences[some], len(DRAWN)).astype(int).tolist()
-            for some in (each & (self.ways >= 0) for each in chosen)
+            for some in (mask & (self.ways >= 0) for mask in chosen)
         ]
         return [row for row in zip(DRAWN, *counts, strict=True) if row[1]]
 
@@ -202,8 +205,10 @@ def border_accuracies(
     """
     rows: list[tuple[Any, ...]] = []
     # Other tests have none, and need not be looked at; of files a few have.
-    asked = or_(*(Config.json.contains(x) for x in ('"random_and_border"', '"task":"file"')))
-    for row, test, is_read, wrong in _tested_runs(store, in_scope(selection), asked):
+    may_have_border = or_(
+        *(Config.json.contains(x) for x in ('"random_and_border"', '"task":"file"'))
+    )
+    for row, test, is_read, wrong in _tested_runs(store, in_scope(selection), may_have_border):
         problem, border = problem_of(row.json), test.ways == _BORDER
         if problem is None or not (is_read & border).any():
             continue
@@ -215,9 +220,9 @@ def border_accuracies(
             sides = (trained, ends if beyond is None else beyond)
             kinds = ((test.ways >= 0) & ~border, border)
             chosen = [is_read & kind & np.isin(test.lengths, x) for x in sides for kind in kinds]
-            tested = [test.occurrences[of].sum() for of in chosen]
-            right = [test.occurrences[of & ~wrong].sum() for of in chosen]
-            shares = [x / of if of else None for x, of in zip(right, tested, strict=True)]
+            tested = [test.occurrences[mask].sum() for mask in chosen]
+            right = [test.occurrences[mask & ~wrong].sum() for mask in chosen]
+            shares = [x / total if total else None for x, total in zip(right, tested, strict=True)]
         rows.append((row.id, row.config_id, *shares))
     frame = pd.DataFrame(rows, columns=["run_id", "config_id", *BORDER_SHARES])
     return frame.astype(dict.fromkeys(BORDER_SHARES, float))

@@ -28,6 +28,7 @@ def settings(store: Store) -> pd.DataFrame:
     """
     names = dataset_names(store)
     texts = tuple(config_texts(store).items())
+    # Callers add columns, which must not reach the frame that is remembered.
     return _settings_of(texts, tuple(names.items())).copy(deep=False)
 
 
@@ -132,8 +133,8 @@ def judge_on(
         return models
     with store.read() as connection:
         scores = length_frame(connection, models["run_id"])
-    of = scores[(scores["length"] >= longer.start) & (scores["length"] < longer.stop)]
-    sums = of.groupby("run_id")[["tested", "wrong"]].sum()
+    on_longer = scores[(scores["length"] >= longer.start) & (scores["length"] < longer.stop)]
+    sums = on_longer.groupby("run_id")[["tested", "wrong"]].sum()
     right = (sums["tested"] - sums["wrong"]) / sums["tested"].where(sums["tested"] > 0)
     beyond = models["run_id"].map(right).astype(float).where(models["accuracy_beyond"].notna())
     came_to = np.select(

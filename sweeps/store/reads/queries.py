@@ -73,8 +73,8 @@ def runs(store: Store, selection: Selection | None = None) -> "pd.DataFrame":
     with store.read() as connection:
         found = frames.runs(connection, chosen, _OF_RUNS)
         found = found[found["picked"]]
-        asked = None if chosen == Selection() else found["config_id"].unique().tolist()
-        known = configs(store, asked)
+        config_ids = None if chosen == Selection() else found["config_id"].unique().tolist()
+        known = configs(store, config_ids)
         names = frames.sweeps_of(connection, found["run_id"])
     runs = found.rename(columns={"run_id": "id"}).reset_index(drop=True)
     runs["errors"] = runs["wrong"]
@@ -156,6 +156,7 @@ def runs_named(store: Store, reference: str) -> list[int]:
 
 def _is_reference(text: str) -> bool:
     sweep, slash, seed = text.rpartition("/")
+    # Digits of other scripts are digits to Python, but nobody writes a seed in them.
     is_number = seed.isascii() and seed.isdigit() and len(seed) < 20
     return is_number and int(seed) <= MAX_MODEL_SEED and bool(sweep or not slash)
 
@@ -366,13 +367,13 @@ def verdict(store: Store, run_id: int) -> results.Verdict | None:
 
 
 def with_values(
-    configs: Mapping[int, RunConfig], wanted: Iterable[tuple[str, Any]]
+    configs: Mapping[int, RunConfig], required: Iterable[tuple[str, Any]]
 ) -> dict[int, Mapping[str, Any]]:
     """Those of these configurations that read these fields and have these values of them."""
-    alike: dict[int, Mapping[str, Any]] = {x: fields_known(each) for x, each in configs.items()}
-    for name, value in wanted:
+    alike: dict[int, Mapping[str, Any]] = {x: fields_known(config) for x, config in configs.items()}
+    for name, value in required:
         found = with_value(alike, name, value)
-        alike = {x: each for x, each in found.items() if name not in unread_fields(configs[x])}
+        alike = {x: fields for x, fields in found.items() if name not in unread_fields(configs[x])}
     return alike
 
 
@@ -380,13 +381,13 @@ def with_value(
     configs: Mapping[int, Mapping[str, Any]], name: str, value: Any
 ) -> dict[int, Mapping[str, Any]]:
     """Those of these configurations, given by their fields, of which a field has this value."""
-    wanted = [value]
+    candidates = [value]
     if isinstance(value, WrittenValue):
-        wanted = value.matching(stored.get(name) for stored in configs.values())
+        candidates = value.matching(stored.get(name) for stored in configs.values())
     return {
         config_id: stored
         for config_id, stored in configs.items()
-        if any(is_value(stored.get(name), each) for each in wanted)
+        if any(is_value(stored.get(name), candidate) for candidate in candidates)
     }
 
 

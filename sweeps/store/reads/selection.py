@@ -99,9 +99,9 @@ def in_scope(selection: Selection) -> ColumnElement[bool]:
         conditions.append(Run.id.in_(members.where(Sweep.name.in_(selection.sweeps))))
     if selection.without:
         left_out = members.where(Sweep.name.in_(selection.without))
-        kept = members.where(Sweep.name.not_in(selection.without))
+        in_others = members.where(Sweep.name.not_in(selection.without))
         # A run of no sweep at all stays.
-        conditions.append(or_(Run.id.not_in(left_out), Run.id.in_(kept)))
+        conditions.append(or_(Run.id.not_in(left_out), Run.id.in_(in_others)))
     if selection.model_seeds:
         conditions.append(one_of(Run.model_seed, selection.model_seeds))
     if selection.config_ids is not None:

@@ -81,10 +81,10 @@ def shortcut_scores(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
         (strings, each as often as it occurs); a reader that cannot be fitted has one row without a
         length. Of tests that no readers were asked about there are no rows.
     """
-    asked = _readers(store, config_ids, "reason", "lengths")
+    readings = _readers(store, config_ids, "reason", "lengths")
     found = [
         (row.config_id, row.reader, row.reason, x, None if x is None else x in row.trained, *counts)
-        for row in asked
+        for row in readings
         for x, *counts in read_rows(row.lengths) or [[None, 0, 0]]
     ]
     columns = ["config_id", "reader", "reason", "length", "within", "tested", "right"]
@@ -159,10 +159,10 @@ def shortcuts_by_drawn(store: Store, config_ids: Collection[int]) -> pd.DataFram
         often as it occurs); no row of tests of whose strings that is not known.
     """
     found: list[tuple[Any, ...]] = []
-    asked = _readers(store, config_ids, "correct")
+    readings = _readers(store, config_ids, "correct")
     with store.read() as connection:
         drawn = cache(partial(read_drawn, connection))
-        for row in asked:
+        for row in readings:
             test = drawn(row.test_set_id)
             bits = np.unpackbits(np.frombuffer(row.correct or b"", dtype=np.uint8)).astype(bool)
             right = bits[: len(test.ways)]
@@ -181,6 +181,7 @@ def best_shortcuts(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
         a test that no readers were asked about.
     """
     tests = tests_of(store, config_ids)
+    # One test and training has one set of scores, whichever configuration asks.
     best = best_shortcut(shortcut_scores(store, set(tests["first"])))
     strings = best.groupby("config_id", as_index=False)["tested"].sum()
     shares = shortcut_shares(best).merge(strings, on="config_id").rename(columns={"config_id": "x"})
@@ -236,10 +237,12 @@ def _readers(store: Store, config_ids: Collection[int], *columns: str) -> list[A
     query = select(*(getattr(ShortcutRow, name) for name in names))
     with store.read() as connection:
         of_tests = query.where(one_of(ShortcutRow.test_set_id, set(tests["test_set_id"])))
-        asked = pd.DataFrame(fetch(connection, of_tests)[1], columns=names, dtype=object)
-    asked = asked.astype({"test_set_id": int})
-    asked = asked.sort_values("reader", key=lambda readers: readers.map(_place), kind="stable")
-    return list(tests.merge(asked, on=["test_set_id", "training"]).itertuples())
+        readings = pd.DataFrame(fetch(connection, of_tests)[1], columns=names, dtype=object)
+    readings = readings.astype({"test_set_id": int})
+    readings = readings.sort_values(
+        "reader", key=lambda readers: readers.map(_place), kind="stable"
+    )
+    return list(tests.merge(readings, on=["test_set_id", "training"]).itertuples())
 
 
 @lru_cache(maxsize=2**15)
@@ -261,6 +264,7 @@ def _of_our_network(text: str) -> Problem | None:
     with suppress(SeqclsError, ValueError):
         config = read_config(text)
         if TASKS.is_own(config.task):
+            # Any network of our own does, since only its strings are asked about.
             ours = {"plugins": "", "architecture": "rnn", "positions": "none", "layers": ""}
             return replace(resolve(config.model_copy(update=ours)), config=config)
     return None

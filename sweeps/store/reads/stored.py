@@ -105,6 +105,7 @@ def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[Stored
             Config.key.label("config_key"),
             TestSetRow.digest.label("test_set"),
         )
+        # Outer joins, since a damaged file may lack the configuration or the test set.
         .outerjoin(Config, Config.id == Run.config_id)
         .outerjoin(TestSetRow, TestSetRow.id == Config.test_set_id)
         .where(one_of(Run.id, run_ids))

@@ -71,13 +71,13 @@ def sweep_ids(store: Store, sweeps: Sweeps) -> list[int]:
         UnknownRunError: there is no sweep of such a name or id.
     """
     names, found = sweep_names(store), []
-    for each in as_list(sweeps):
-        if not isinstance(each, numbers.Integral) or isinstance(each, bool):
-            found.append(find_sweep(store, each))
-        elif each in names:
-            found.append(int(each))
+    for sweep in as_list(sweeps):
+        if not isinstance(sweep, numbers.Integral) or isinstance(sweep, bool):
+            found.append(find_sweep(store, sweep))
+        elif sweep in names:
+            found.append(int(sweep))
         else:
-            raise UnknownRunError(f"no sweep with the id {each} in {store.name!r}")
+            raise UnknownRunError(f"no sweep with the id {sweep} in {store.name!r}")
     return found
 
 
@@ -103,9 +103,10 @@ def leaving_runs(store: Store, spec: SweepSpec) -> dict[int, bool]:
         rows = connection.execute(members).all()
     if not rows:
         return {}
-    asked = [(config.key, seeds) for config, seeds in spec.members()]
-    sets = {seeds: frozenset(seeds) for _, seeds in asked}
-    seeds_of = {key: sets[seeds] for key, seeds in asked}
+    requested = [(config.key, seeds) for config, seeds in spec.members()]
+    # One set for all configurations with the same seeds, however many these are.
+    sets = {seeds: frozenset(seeds) for _, seeds in requested}
+    seeds_of = {key: sets[seeds] for key, seeds in requested}
     return {x: bool(new) for x, key, seed, new in rows if seed not in seeds_of.get(key, ())}
 
 

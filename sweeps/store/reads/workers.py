@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Select, exists, func, select
 from sweeps.grid.grouping import PlannedRun
 from sweeps.store.database import Store
 from sweeps.store.reads.stored import config_of
-from sweeps.store.statements import chunks, frame, wanted_of
+from sweeps.store.statements import chunks, frame, requirements_of
 from sweeps.store.tables import Config, Run, RunState, Sweep, SweepRun, Worker, now
 
 if TYPE_CHECKING:
@@ -29,24 +29,25 @@ START_SECONDS = 1.0
 
 def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[PlannedRun]:
     """The runs of these sweeps, or of all, that no worker trains yet and no stop holds back."""
-    wanted = _members_that_go_on()
+    members = _members_that_go_on()
     if sweep_ids is not None:
-        wanted = wanted.where(SweepRun.sweep_id.in_(sweep_ids))
+        members = members.where(SweepRun.sweep_id.in_(sweep_ids))
     query = (
         select(Run.id, Run.model_seed, Run.failures, Run.config_id, Config.key, Config.json)
         .join(Config, Config.id == Run.config_id)
-        .where(Run.state == RunState.QUEUED, Run.id.in_(wanted))
+        .where(Run.state == RunState.QUEUED, Run.id.in_(members))
         .order_by(Run.id)
     )
-    wants: dict[int, tuple[bool, bool]] = {}
+    required: dict[int, tuple[bool, bool]] = {}
     with store.read() as connection:
         rows = connection.execute(query).all()
         for ids in chunks(row.id for row in rows):
-            wants |= wanted_of(connection, ids)
+            required |= requirements_of(connection, ids)
+    # Each configuration is read once, however many of its seeds wait.
     stored = {(row.config_id, row.json, row.key) for row in rows}
     configs = {config_id: config_of(config_id, *rest) for config_id, *rest in stored}
     return [
-        PlannedRun(row.id, configs[row.config_id], row.model_seed, *wants[row.id], row.failures)
+        PlannedRun(row.id, configs[row.config_id], row.model_seed, *required[row.id], row.failures)
         for row in rows
     ]
 
@@ -96,9 +97,11 @@ def timings(store: Store) -> "pd.DataFrame":
     runs = frame(store, query.order_by(Run.id.desc()).limit(10_000))
     began, ended = (pd.to_datetime(runs[f"{x}_at"], utc=True) for x in ("started", "finished"))
     members = runs.groupby(["worker_id", "started_at"])["id"].transform("size")
+    # The members of a group were trained together, and share its time.
     took = ((ended - began).dt.total_seconds() - START_SECONDS) / members
     stored = set(runs[["id", "json"]].itertuples(index=False, name=None))
     configs = {config_id: config_of(config_id, text) for config_id, text in stored}
+    # Clocks may be set back: no run took less than its own training.
     seconds = took.where(took > runs["train_seconds"], runs["train_seconds"])
     return runs.assign(config=runs["id"].map(configs), seconds=seconds)[
         ["config", "epochs", "seconds"]
@@ -118,10 +121,10 @@ def this_host() -> str:
         # Linux begins with this name space. A container may have a copy of any file, but the
         # kernel's.
         known_by = "etc/machine-id" if space == 0xEFFFFFFC else "proc/sys/kernel/random/boot_id"
-        told = f"{Path('/', known_by).read_text().strip()} {space}"
+        identity = f"{Path('/', known_by).read_text().strip()} {space}"
     except OSError:
         return socket.gethostname()
-    return f"{socket.gethostname()} {hashlib.sha256(told.encode()).hexdigest()[:8]}"
+    return f"{socket.gethostname()} {hashlib.sha256(identity.encode()).hexdigest()[:8]}"
 
 
 def pids_here(store: Store) -> list[int]:

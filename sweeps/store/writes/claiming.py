@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, exists, insert, select, update
 from sweeps.grid.grouping import RunGroup
 from sweeps.store.database import Store
 from sweeps.store.reads.workers import dead_workers, this_host, time_of
-from sweeps.store.statements import wanted_of
+from sweeps.store.statements import requirements_of
 from sweeps.store.tables import Run, RunState, Sweep, SweepRun, Worker, now
 
 
@@ -94,10 +94,10 @@ def claim(store: Store, worker_id: int, group: RunGroup) -> Claim | None:
     )
     with store.write() as connection:
         # A sweep that was submitted since the group was planned may want more of a run.
-        wants = wanted_of(connection, ids)
-        wanted = (group[0].every_epoch, group[0].verdict)
+        required = requirements_of(connection, ids)
+        planned = (group[0].every_epoch, group[0].verdict)
         rows = connection.execute(free)
-        attempts = {run_id: x + 1 for run_id, x in rows if wants[run_id] == wanted}
+        attempts = {run_id: x + 1 for run_id, x in rows if required[run_id] == planned}
         if not attempts:
             return None
         taken = {"state": RunState.RUNNING, "worker_id": worker_id, "started_at": now()}
@@ -109,6 +109,7 @@ def claim(store: Store, worker_id: int, group: RunGroup) -> Claim | None:
 def _queue_again(store: Store, whose: ColumnElement[bool]) -> int:
     lost = select(Run.id).where(whose, Run.state == RunState.RUNNING)
     with store.write() as connection:
+        # Locked in the order of ids, so that no two workers deadlock.
         connection.execute(lost.order_by(Run.id).with_for_update(key_share=True))
         return connection.execute(
             update(Run)

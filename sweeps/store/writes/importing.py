@@ -87,6 +87,7 @@ def _record(
                 ", or another name: ",
                 Parameter("model", "NAME"),
             )
+        # What replaces a run belongs to every sweep that had it.
         sweep_ids |= {*connection.scalars(select(SweepRun.sweep_id).filter_by(run_id=known))}
         connection.execute(delete(SweepRun).where(SweepRun.run_id == known))
         delete_runs(connection, [known])

@@ -17,17 +17,18 @@ from sweeps.store.statements import one_of
 from sweeps.store.tables import Config
 
 
-def free_names(db: Connection, wanted: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+def free_names(db: Connection, proposed: Mapping[str, tuple[str, str]]) -> dict[str, str]:
     """The names of configurations, by their keys: those that they have, and for new ones names that
     no other has.
 
     Args:
-        wanted: of each the name that it is to be given, and the name of its sweep.
+        proposed: of each the name that it is to be given, and the name of its sweep.
     """
-    names = _names_here(db, wanted)
-    new = {key: both for key, both in wanted.items() if key not in names}
+    names = _names_here(db, proposed)
+    new = {key: both for key, both in proposed.items() if key not in names}
     alike = one_of(Config.name, {name for name, _ in new.values()})
     taken = set(db.scalars(select(Config.name).where(alike)))
+    # All names are read only where one is taken, since longer forms of it may be, too.
     if taken:
         taken |= set(db.scalars(select(Config.name)))
     for key, both in new.items():
@@ -37,26 +38,26 @@ def free_names(db: Connection, wanted: Mapping[str, tuple[str, str]]) -> dict[st
 
 
 def names_of_sweep(
-    db: Connection, spec: SweepSpec, wanted: Mapping[str, str] | None = None
+    db: Connection, spec: SweepSpec, proposed: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """The names of a sweep's configurations, by their keys; those of new ones tell them apart.
 
     Args:
-        wanted: names that tell them from others, too, that are submitted along.
+        proposed: names that tell them from others, too, that are submitted along.
     """
     configs = {config.key: config for config in spec.configs()}
     names = _names_here(db, configs)
     if len(names) == len(configs):
         return names
-    wanted = dict(wanted or names_by_key(configs.values()))
+    proposed = dict(proposed or names_by_key(configs.values()))
     parents = select(Config.key, Config.name, Config.id, Config.json)
     parents = parents.where(one_of(Config.key, set(spec.parents.values())))
     known = {row.key: row for row in db.execute(parents)}
     for key, config in configs.items():
         if (parent := known.get(spec.parents.get(key, ""))) is not None:
             before = config_of(parent.id, parent.json)
-            wanted[key] = name_with_change(parent.name, before, config)
-    return free_names(db, {key: (wanted[key], spec.name) for key in configs})
+            proposed[key] = name_with_change(parent.name, before, config)
+    return free_names(db, {key: (proposed[key], spec.name) for key in configs})
 
 
 def names_of_imported(db: Connection, configs: Sequence[RunConfig], sweep: str) -> dict[str, str]:
@@ -64,17 +65,18 @@ def names_of_imported(db: Connection, configs: Sequence[RunConfig], sweep: str) 
     were given, with what tells them from others of one name.
     """
     first = (db.scalar(select(func.max(Config.id))) or 0) + 1
-    wanted, here = names_by_key(configs, first), _names_here(db, {x.key for x in configs})
+    proposed, here = names_by_key(configs, first), _names_here(db, {x.key for x in configs})
     for number, config in enumerate(configs, first):
         beside = {number: config}
+        # Each round finds one more configuration of that name, which this one is told from.
         while config.key not in here:
-            alike = select(Config.id, Config.json).where(Config.name == wanted[config.key])
+            alike = select(Config.id, Config.json).where(Config.name == proposed[config.key])
             other = db.execute(alike.where(Config.id.not_in(list(beside)))).first()
             if other is None:
                 break
             beside[other.id] = config_of(*other)
-            wanted[config.key] = name_configurations(beside, names_of_datasets(db))[number]
-    return free_names(db, {key: (name, sweep) for key, name in wanted.items()})
+            proposed[config.key] = name_configurations(beside, names_of_datasets(db))[number]
+    return free_names(db, {key: (name, sweep) for key, name in proposed.items()})
 
 
 def _names_here(db: Connection, keys: Collection[str]) -> dict[str, str]:

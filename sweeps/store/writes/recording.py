@@ -84,13 +84,14 @@ def record_losses(store: Store, losses: Sequence[ClaimLosses]) -> None:
         for run_id, text in connection.execute(known).all():
             # Some may be there: after a broken connection, stored losses are sent again.
             every = {epoch: both for epoch, *both in read_rows(text)} | new[run_id]
-            told = rows_text((epoch, *both) for epoch, both in sorted(every.items()))
-            connection.execute(update(Run).where(Run.id == run_id).values(losses=told))
+            written = rows_text((epoch, *both) for epoch, both in sorted(every.items()))
+            connection.execute(update(Run).where(Run.id == run_id).values(losses=written))
 
 
 def _held_runs(connection: Connection, *claims: Claim) -> dict[int, int]:
     """Those runs of a worker's claims that are still its own, with the failures of each."""
     attempts = {run_id: x for claimed in claims for run_id, x in claimed.attempts.items()}
+    # Locked in the order of ids, as everywhere, so that no two workers deadlock.
     mine = (
         select(Run.id, Run.attempt, Run.failures)
         .where(Run.id.in_(attempts), Run.state == RunState.RUNNING)
@@ -121,6 +122,7 @@ def insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, RunR
     ]
     if changes:
         connection.execute(_update_of(tuple(changes[0])), changes)
+    # One run of each configuration tells how many parameters all have.
     of_configs = {run.config: (run.id, outcome.checkpoints) for run, outcome in done}
     for run_id, checkpoints in of_configs.values():
         if checkpoints:

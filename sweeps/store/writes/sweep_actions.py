@@ -105,10 +105,12 @@ def submit(
     Raises:
         ConfigError: a sweep of that name holds imported results.
     """
+    # Expanded before the transaction, which would hold up others meanwhile.
     members = list(spec.members())
     with store.write("configs", "members") as connection:
         take_turns(connection)
         if launch_token is not None:
+            # A sweep taken from an agent has the person's token behind the agent's grant.
             taken = Sweep.launch_token.endswith(f":{launch_token}", autoescape=True)
             launched = select(Sweep.id).where((Sweep.launch_token == launch_token) | taken)
             if (known := connection.scalar(launched)) is not None:
@@ -169,9 +171,12 @@ def launch_for_agent(store: Store, specs: Sequence[SweepSpec], most: int) -> tup
             counted |= _all_of(spec_as_written(json.loads(here[name].spec)))
         new: dict[str, int] = {}
         for spec in specs:
-            asked = _all_of(spec) - counted
-            new[spec.name] = len(asked - _trained_or_granted(connection, {x for x, _ in asked}))
-            counted |= asked
+            requested = _all_of(spec) - counted
+            new[spec.name] = len(
+                requested - _trained_or_granted(connection, {x for x, _ in requested})
+            )
+            # A model that several of these sweeps ask for counts once.
+            counted |= requested
         if (total := sum(new.values())) > left:
             grows = "up to " if any(spec.until for spec in specs) else ""
             raise ConfigError(
@@ -182,6 +187,7 @@ def launch_for_agent(store: Store, specs: Sequence[SweepSpec], most: int) -> tup
         for spec in specs:
             match = grants.get(spec.name)
             number = new[spec.name] + (int(match[2]) if match else 0)
+            # The token remembers how many models were granted, which later launches count.
             token = f"agent:{number}:{uuid.uuid4().hex}"
             if (gone := _put_sweep(connection, spec, list(spec.members()), token)[1]) > 0:
                 raise ConfigError(

@@ -88,6 +88,7 @@ def put_test_strings(connection: Connection, key: str, drawn: TestSet) -> None:
         none if drawn.drawn is None else drawn.drawn,
         strict=True,
     )
+    # Their numbers, by which errors name them, sort them as text.
     numbered = [(test_set_id, number, *row) for number, row in enumerate(rows)]
     insert_rows(connection, tables.TestString, numbered)
 

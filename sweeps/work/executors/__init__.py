@@ -67,6 +67,7 @@ class Executor:
 
     def abandon(self, job: Job) -> None:
         """Trains a group no further."""
+        # Training hears of it at its next report, which then ends it.
         self._abandoned = job
 
     def close(self) -> None:

@@ -39,6 +39,7 @@ class DaskCluster(Executor):
         # pure=False: equal jobs are jobs of their own, never answered from the cluster's memory.
         self._executor = self._client.get_executor(pure=False)
         self._running: dict[int, Results] = {}
+        # So long ago that the first look counts them.
         self._threads, self._counted = 1, -COUNT_SECONDS
 
     @property
@@ -108,8 +109,8 @@ def _connect(address: str) -> "Client":
             f"no Dask scheduler answers at {address!r}; is it started? ({describe_error(error)})"
         ) from None
     # Another version of the program might train other models.
-    told: Any = client.get_versions(packages=["seqcls"])
-    for worker, found in told["workers"].items():
+    versions: Any = client.get_versions(packages=["seqcls"])
+    for worker, found in versions["workers"].items():
         if (version := found["packages"]["seqcls"]) != __version__:
             client.close()
             raise ClusterError(

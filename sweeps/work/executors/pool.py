@@ -56,6 +56,7 @@ class ProcessPool(Executor):
         self._idle += [_Process(engine) for engine in more]
 
     def begin(self, job: Job) -> Results:
+        # One may have been killed while it had nothing to do.
         self._idle = [process for process in self._idle if process.status is None]
         process = self._idle.pop() if self._idle else _Process(job.engine.name)
         self._busy[job.number] = process
@@ -118,6 +119,7 @@ class _Process:
                 report(*answer)
         except (EOFError, OSError):
             reason = self.kill(DEATH_SECONDS)
+            # A negative status is a signal, which says nothing of the machine.
             if not self._is_ready and self.status is not None and self.status >= 0:
                 raise _startup_error(reason) from None
             raise GroupLostError(reason) from None
@@ -133,6 +135,7 @@ class _Process:
 
     def kill(self, after: float = 0.0) -> str:
         """Ends it, whatever it is at, where it has not ended after so many seconds; how it did."""
+        # First whether it ends by itself, then whether it is dead.
         for seconds in (after, DEATH_SECONDS):
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(seconds)
@@ -164,6 +167,7 @@ def _answer(pipe: Connection, engine: str) -> None:
     # Where nobody takes an answer any longer, the process that would is gone.
     with suppress(OSError):
         pipe.send(trouble)
+        # A thread of its own notices that the parent is gone, even during training.
         Thread(target=_receive, args=(pipe, jobs), daemon=True).start()
         while True:
             try:
@@ -177,6 +181,7 @@ def _receive(pipe: Connection, jobs: "SimpleQueue[Job]") -> None:
         while True:
             jobs.put(pipe.recv())
     finally:
+        # The pipe is closed, so its reader is gone: what is trained is for nobody.
         os._exit(1)
 
 

@@ -36,9 +36,9 @@ class Minimal(BodyAndHead):
             inside, after = record.within(f"layers.{number}"), [torch.zeros_like(states[:, 0])]
             gate, candidate = layer(states).chunk(2, dim=2)
             gate = inside("update_gate", gate.sigmoid())
-            for place in range(states.shape[1]):
-                state = torch.lerp(after[-1], candidate[:, place], gate[:, place])
-                after.append(inside.step("state", place, state))
+            for position in range(states.shape[1]):
+                state = torch.lerp(after[-1], candidate[:, position], gate[:, position])
+                after.append(inside.step("state", position, state))
             states = self.dropout(inside("state", torch.stack(after[1:], dim=1)))
         return states
 
@@ -53,11 +53,11 @@ class Minimal(BodyAndHead):
         return read_on(self.step, self.nothing(len(ids)), ids, ids != PAD)
 
     def step(
-        self, tokens: Int64[Tensor, " string"], kept: list[Tensor]
+        self, tokens: Int64[Tensor, " string"], cached: list[Tensor]
     ) -> tuple[Scores, list[Tensor]]:
         """Implements `Stepping.step`."""
         states, after = self.embedding(tokens), list[Tensor]()
-        for layer, before in zip(self.layers, kept, strict=True):
+        for layer, before in zip(self.layers, cached, strict=True):
             gate, candidate = layer(states).chunk(2, dim=1)
             states = torch.lerp(before, candidate, gate.sigmoid())
             after.append(states)

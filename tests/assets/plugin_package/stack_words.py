@@ -29,9 +29,9 @@ class SafePops(Language):
 
     def positive(self, rng, length):
         letters, held = np.zeros(length, dtype=np.uint8), 0
-        for place in range(length):
-            letters[place] = rng.choice([0, 1, 2] if held else [0, 2])
-            held += {0: 1, 1: -1}.get(int(letters[place]), 0)
+        for position in range(length):
+            letters[position] = rng.choice([0, 1, 2] if held else [0, 2])
+            held += {0: 1, 1: -1}.get(int(letters[position]), 0)
         return letters
 
     def describe(self):
