@@ -119,13 +119,14 @@ def _table(models: pd.DataFrame) -> str:
     shares = language_shares(models, ["model", "class_name"], least=1)
     shares = shares.set_index(["model", "class_name"])
     rows = []
-    for model, own in models.groupby("model", sort=False):
+    for key, own in models.groupby("model", sort=False):
+        model = str(key)
         cells = [
             _cell(shares.loc[(model, name)]) if (model, name) in shares.index else "—"
             for name in CLASSES
         ]
         seeds = own.groupby("language")["model_seed"].nunique()
-        rows.append([str(model), " to ".join(map(str, sorted({seeds.min(), seeds.max()}))), *cells])
+        rows.append([model, " to ".join(map(str, sorted({seeds.min(), seeds.max()}))), *cells])
     return markdown([["learned · of these generalize", "seeds", *CLASSES], *rows])
 
 
@@ -173,7 +174,7 @@ def _line(models: pd.DataFrame, part: str, line: str) -> str:
 
 
 def language_values(models: pd.DataFrame, part: str) -> npt.NDArray[np.float64]:
-    """Of each language, the share of its seeds; of those that learned, where length is asked."""
+    """The share of seeds of each language; of those that learned, where length is asked."""
     if part == "generalize":
         models = models[models["learned"]]
     column = "learned" if part == "learned" else "generalizes"
