@@ -130,7 +130,7 @@ def _table(models: pd.DataFrame) -> str:
     return markdown([["learned · of these generalize", "seeds", *CLASSES], *rows])
 
 
-def _cell(row: "pd.Series[Any]") -> str:
+def _cell(row: Any) -> str:
     parts = []
     for part in OUTCOMES:
         if row[f"{part}_languages"]:
