@@ -174,6 +174,33 @@ def test_compiled_code_scores_and_writes_as_the_readable_model_does(name: str) -
     assert len(engines.score("lanes", problem, weights, none).right) == 0
 
 
+@pytest.mark.parametrize("name", ["lstm", "rnn"])
+@pytest.mark.parametrize("kind", ["judges", "answers", "writes"])
+def test_a_letter_that_overflows_takes_no_answer_from_strings_without_it(
+    name: str, kind: str
+) -> None:
+    problem = zoo.problem(name, **KINDS[kind], precision="float32")
+    examples = stream(problem.test).epoch(0)
+    weights = weights_that_end(problem)
+    (embedding,) = (x for x in weights if x.endswith("embedding.weight"))
+    # Products with it are greater than any number of single precision.
+    weights[embedding][-1] = 3e38
+    if kind == "writes":
+        found, plain = (engines.score(x, problem, weights, examples) for x in ("lanes", "strings"))
+        assert np.array_equal(found.right, plain.right)
+        scores = found.log_probability, plain.log_probability
+        written, expected = (
+            engines.write(x, problem, weights, examples.strings) for x in ("lanes", "strings")
+        )
+        assert [x[:2] for x in written] == [x[:2] for x in expected]
+    else:
+        scores = tuple(
+            engines.logits(x, problem, [weights], examples.strings) for x in ("lanes", "strings")
+        )
+    np.testing.assert_allclose(*scores, rtol=1e-3, atol=1e-3)
+    assert np.isfinite(scores[1]).any()
+
+
 def weights_that_end(problem: Problem) -> Weights:
     """Some that make outputs end early, late and not at all."""
     # Numbers that go through a memory would grow to millions, and single precision end.

@@ -55,7 +55,11 @@ _SHORT = {"train_max_length": 4, "validation_max_length": 4}
 
 
 class Lanes(CompiledEngine):
-    """One member after another in compiled code, with a string in each lane of a vector."""
+    """One member after another in compiled code, with a string in each lane of a vector.
+
+    What letters give to a first layer is a product with all letters, so that the infinity of one
+    makes a NaN of the others. Whether an answer is one, the readable model decides.
+    """
 
     name = "lanes"
     precisions = ("float32",)
@@ -103,18 +107,22 @@ class Lanes(CompiledEngine):
         device: str,
     ) -> Float[np.ndarray, "member string *output"]:
         if problem.at_places:
-            return cell_of(problem.network).answers(weights, problem.task, strings)
-        logits = lane_logits(problem.network, weights, strings)
-        # What letters give to a first layer is a product with all letters, so that the infinity of
-        # one makes a NaN of the others: whether it is one, the readable model decides.
-        unknown = np.flatnonzero(np.isnan(logits).any(axis=0))
+            logits = cell_of(problem.network).answers(weights, problem.task, strings)
+            there = np.arange(logits.shape[2]) <= strings.lengths[:, None]
+            is_unknown = (np.isnan(logits).any(axis=(0, 3)) & there).any(axis=1)
+        else:
+            logits = lane_logits(problem.network, weights, strings)
+            is_unknown = np.isnan(logits).any(axis=0)
+        unknown = np.flatnonzero(is_unknown)
         if len(unknown):
             from seqcls.engines.pytorch.engine import PyTorchStrings
 
-            readable = PyTorchStrings()
-            logits[:, unknown] = readable.logits(
-                problem, weights, strings.take(unknown), device=device
-            )
+            some = strings.take(unknown)
+            answers = PyTorchStrings().logits(problem, weights, some, device=device)
+            if problem.at_places:
+                logits[:, unknown, : answers.shape[2]] = answers
+            else:
+                logits[:, unknown] = answers
         return logits
 
     def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
@@ -128,7 +136,15 @@ class Lanes(CompiledEngine):
             values.reshape(-1)[batch.groups.places]
             for values in (results.losses, results.missed, results.missed_inside)
         )
-        return Scored(missed == 0, inside == 0, -losses).without_nan()
+        scored = Scored(missed == 0, inside == 0, -losses)
+        unknown = np.flatnonzero(np.isnan(losses))
+        if len(unknown):
+            from seqcls import decode
+
+            readable = decode.score(problem, weights, examples.take(unknown))
+            for name in ("right", "right_length_given", "log_probability"):
+                getattr(scored, name)[unknown] = getattr(readable, name)
+        return scored.without_nan()
 
     def write(
         self,
@@ -140,14 +156,20 @@ class Lanes(CompiledEngine):
         if not len(inputs):
             return []
         written = cell_of(problem.network).outputs(weights, inputs, limits)
-        # A number that is none cannot be the greatest: nothing is written.
-        unknown = np.isnan(written.log_probability)
-        counts = np.where(unknown, 0, (written.tokens >= 0).sum(axis=1)).tolist()
+        counts = (written.tokens >= 0).sum(axis=1).tolist()
         rows = zip(
             written.tokens.tolist(),
             counts,
-            (written.is_ended & ~unknown).tolist(),
+            written.is_ended.tolist(),
             written.log_probability.tolist(),
             strict=True,
         )
-        return [Written(tokens[:count], ended, score) for tokens, count, ended, score in rows]
+        outputs = [Written(tokens[:count], ended, score) for tokens, count, ended, score in rows]
+        unknown = np.flatnonzero(np.isnan(written.log_probability))
+        if len(unknown):
+            from seqcls import decode
+
+            readable = decode.best_written(problem, weights, inputs.take(unknown))
+            for row, output in zip(unknown.tolist(), readable, strict=True):
+                outputs[row] = output
+        return outputs
