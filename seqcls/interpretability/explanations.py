@@ -225,9 +225,12 @@ def explanation_text(
     sentences += [*_near(explanation), _flips(explanation), *_no_part(explanation)]
     smallest = explanation.smallest
     if smallest is not None and smallest.string != explanation.string:
+        logit = f"(logit {number(smallest.logit)})"
         sentences.append(
-            f"The smallest part that still fails is {display(smallest.string)} (logit "
-            f"{number(smallest.logit)}): with fewer of any one letter it is right."
+            f"The smallest part that still fails is {display(smallest.string)} {logit}: with fewer "
+            "of any one letter it is right."
+            if smallest.string
+            else f"The empty string fails too {logit}."
         )
     return tuple(sentences)
 
