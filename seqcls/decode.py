@@ -191,9 +191,28 @@ NUMBERS_AT_ONCE = 2**24
 """Numbers in the cache of the strings that are written at once."""
 
 
+def score(
+    problem: Problem, weights: Weights, examples: Examples, writer: Writer | None = None
+) -> Scored:
+    """Has a model read inputs with their targets.
+
+    Args:
+        writer: scores them; None for PyTorch, which is also asked about what is NaN to a writer:
+            sums that are added up otherwise may overflow where its do not.
+    """
+    if writer is None:
+        return _score(problem, weights, examples).without_nan()
+    scored = writer.score(problem, weights, examples)
+    unknown = np.flatnonzero(np.isnan(scored.log_probability))
+    if len(unknown):
+        readable = _score(problem, weights, examples.take(unknown))
+        for name in ("right", "right_length_given", "log_probability"):
+            getattr(scored, name)[unknown] = getattr(readable, name)
+    return scored.without_nan()
+
+
 @torch.no_grad()
-def score(problem: Problem, weights: Weights, examples: Examples) -> Scored:
-    """Has a model read inputs with their targets."""
+def _score(problem: Problem, weights: Weights, examples: Examples) -> Scored:
     kind = problem.kind
     assert isinstance(kind, TransductionKind)
     # A head that was trained on inputs, too, is asked for its outputs alone.
@@ -208,7 +227,7 @@ def score(problem: Problem, weights: Weights, examples: Examples) -> Scored:
         right[rows] = kind.are_right(outputs, piece_targets).numpy()
         length_given[rows] = kind.are_right_length_given(outputs, piece_targets).numpy()
         log_probability[rows] = -kind.losses(outputs, piece_targets, "default").numpy()
-    return Scored(right, length_given, log_probability).without_nan()
+    return Scored(right, length_given, log_probability)
 
 
 def best_written(
@@ -217,13 +236,22 @@ def best_written(
     """The output for each input, by the decoding of the configuration.
 
     Args:
-        writer: writes them where decoding is greedy; None for PyTorch.
+        writer: writes them where decoding is greedy; None for PyTorch, which is also asked about
+            what is NaN to a writer, as by `score`.
     """
     is_greedy = problem.config.decoding == "greedy"
-    if writer is not None and is_greedy:
-        return writer.write(problem, weights, inputs, output_limits(problem, inputs))
-    width = 1 if is_greedy else problem.config.beam_width
-    return [outputs[0] for outputs in written_beams(problem, weights, inputs, width)]
+    if writer is None or not is_greedy:
+        width = 1 if is_greedy else problem.config.beam_width
+        return [outputs[0] for outputs in written_beams(problem, weights, inputs, width)]
+    written = writer.write(problem, weights, inputs, output_limits(problem, inputs))
+    unknown = [row for row, output in enumerate(written) if math.isnan(output.log_probability)]
+    if unknown:
+        rows = np.array(unknown)
+        for row, output in zip(
+            unknown, best_written(problem, weights, inputs.take(rows)), strict=True
+        ):
+            written[row] = output
+    return written
 
 
 def written_beams(

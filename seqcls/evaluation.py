@@ -196,9 +196,8 @@ class TrainedGroup:
         # PyTorch, which takes a second or two to load.
         from seqcls.decode import score
 
-        compute = score if self._writer is None else self._writer.score
         for weights in self.weights:
-            yield compute(self.problem, weights, examples)
+            yield score(self.problem, weights, examples, self._writer)
 
     def write(self, member: int, inputs: TokenStrings) -> list[Written]:
         from seqcls.decode import best_written

@@ -3,8 +3,7 @@
 Here a configuration's names are looked up once: what is made of them is passed on.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any
@@ -14,47 +13,35 @@ from jaxtyping import Bool
 
 from seqcls.config import (
     ANY_SAMPLER,
-    AS_OTHERS,
-    AS_TRAINED,
-    COUPLED,
     IMPORTED,
     REPORT_TASK,
     STRING_PARTS,
     NetworkConfig,
     RunConfig,
 )
-from seqcls.curricula import stages_of
 from seqcls.errors import ConfigError, InvalidStringError, PluginError, PluginMissingError
 from seqcls.fields import (
-    WITHOUT_PARAMETERS,
     check_read,
     fields_unread,
-    part_named,
-    settings_read,
 )
 from seqcls.kinds import KINDS, Kind, kind_name
 from seqcls.kinds.base import Ability, Questions, Targets, pad_to_one_width
+from seqcls.lookup import language, make_kind, make_network, make_sampler, task_of_test
 from seqcls.models import MODELS, architectures_by_letter, check_network
-from seqcls.models.positions import POSITIONS, longest_readable, special_tokens
+from seqcls.models.positions import POSITIONS, longest_readable
 from seqcls.plugin_checks import (
     check_architecture,
-    check_draws,
-    check_inputs,
-    check_kind,
-    check_language,
 )
 from seqcls.plugins import check_packages, packages_of
-from seqcls.sampling import SAMPLERS, Sampler
-from seqcls.sampling.distinct import Training
-from seqcls.sampling.streams import AnsweredAgain, LengthSubset, Staged, have_lengths
+from seqcls.sampling import Sampler
+from seqcls.sampling.streams import LengthSubset, have_lengths
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
-from seqcls.tasks import TASKS, CountTask, InputTask, LanguageTask, Task
+from seqcls.tasks import TASKS, CountTask, LanguageTask, Task
 from seqcls.tasks.base import PartlyKnown
 from seqcls.tasks.files import RowsTask
 from seqcls.tasks.letter_counts import ContainsAll
-from seqcls.tasks.places import AtEveryPlace, at_every_place, samplers_of
-from seqcls.text import canonical_json
+from seqcls.tasks.places import AtEveryPlace, at_every_place
 
 
 def configuration(fields: Mapping[str, Any]) -> RunConfig:
@@ -174,41 +161,6 @@ def unread_fields(config: RunConfig) -> frozenset[str]:
     if obstacle_of(config) is None:
         return fields_unread(config)
     return frozenset(RunConfig.model_fields) - {*config.changed}
-
-
-_DRAWS_NOTHING = frozenset(
-    {
-        *("no_attend_cls", "dropout_rate", "precision", "attention_mask", "readout", "activation"),
-        *("attention_scale", "norm_placement", "eigenvalue_range", "place_seed"),
-    }
-)
-"""Settings of a network that change neither its parameters' shapes nor their initial values."""
-
-_ONLY_PLACES = frozenset(
-    {"positions", "position_draw", "position_range", "trained_length", "tested_length"}
-)
-"""Those that change them where a position scheme has parameters."""
-
-
-def differing_starts(a: RunConfig, b: RunConfig) -> list[str]:
-    """What makes models of the same seed of two configurations start as strangers.
-
-    Empty where a seed gives both the same initial values, and training strings of one seed.
-
-    Raises:
-        ConfigError: a configuration cannot be resolved here.
-    """
-    networks = [resolve(config).network for config in (a, b)]
-    # What neither of them reads makes no difference.
-    nothing = _DRAWS_NOTHING | (fields_unread(a) & fields_unread(b))
-    if any(network.attention_scale == "learned_log_length" for network in networks):
-        # It has parameters.
-        nothing -= {"attention_scale"}
-    if all(network.positions in WITHOUT_PARAMETERS for network in networks):
-        nothing |= _ONLY_PLACES
-    first, second = (network.model_dump() for network in networks)
-    apart = [name for name in first if name not in nothing and first[name] != second[name]]
-    return apart + ["train_seed"] * (a.train_seed != b.train_seed)
 
 
 @dataclass(frozen=True)
@@ -478,14 +430,14 @@ def _resolve(config: RunConfig) -> Problem:
     check_packages(config.plugins, plugins_of(config), _parts(config))
     read = language(config.task, dict(config))
     task = at_every_place(read, config.answers, config.task)
-    kind = _kind(task)
+    kind = make_kind(task)
     if not config.knows_trained_lengths and (config.is_loaded or isinstance(task, RowsTask)):
         # What a model was trained on need not be in the file, nor known at all.
-        train = validation = test = _sampler(config, task, "test", None)
+        train = validation = test = make_sampler(config, task, "test", None)
     else:
-        train = _sampler(config, task, "train", None)
-        validation = _sampler(config, task, "validation", train)
-        test = _sampler(config, _task_of_test(config, task), "test", train)
+        train = make_sampler(config, task, "train", None)
+        validation = make_sampler(config, task, "validation", train)
+        test = make_sampler(config, task_of_test(config, task), "test", train)
     return Problem(
         config=config,
         task=task,
@@ -493,27 +445,8 @@ def _resolve(config: RunConfig) -> Problem:
         train=train,
         validation=validation,
         test=test,
-        network=_network(config, task, kind, train, test),
+        network=make_network(config, task, kind, train, test),
     )
-
-
-def _task_of_test(config: RunConfig, task: Task) -> Task:
-    """The task as test strings are drawn of it; what is right of a string is the same."""
-    if config.test_ignore_share == AS_OTHERS:
-        return task
-    own = {**dict(config), "ignore_share": config.test_ignore_share}
-    return at_every_place(language(config.task, own), config.answers, config.task)
-
-
-def _kind(task: Task) -> Kind:
-    """The kind of a task's answers, held against what it says of itself."""
-    name = kind_name(task)
-    kind: type[Kind] = part_named("kind", name, KINDS)
-    with KINDS.wrap_errors(name):
-        made = kind()
-        if not KINDS.is_own(name):
-            check_kind(made, task)
-    return made
 
 
 def tokenizer_of(config: RunConfig) -> Tokenizer | None:
@@ -525,151 +458,3 @@ def tokenizer_of(config: RunConfig) -> Tokenizer | None:
         return resolve(config).tokenizer
     except ConfigError:
         return None
-
-
-def language(name: str, settings: Mapping[str, Any]) -> Task:
-    """The language of a name with its settings, which may stand among others.
-
-    Raises:
-        ConfigError: there is no such task, or its settings are no language.
-    """
-    task: type[Task] = part_named("task", name, TASKS)
-    with TASKS.wrap_errors(name):
-        made = task(**{setting: settings[setting] for setting in task.reads})
-        if not TASKS.is_own(name):
-            check_language(made)
-    return made
-
-
-def language_or_reason(name: str, settings: Mapping[str, Any]) -> Task | str:
-    """Looks a `language` up; the reason where there is no such language."""
-    try:
-        return language(name, settings)
-    except ConfigError as error:
-        return str(error)
-
-
-def _sampler(config: RunConfig, task: Task, part: str, train: Sampler | None) -> Sampler:
-    """How the strings of a part are drawn; `train` draws those that others may have to keep out."""
-    field = f"{part}_sampler"
-    name = getattr(config, field)
-    sampler: type[Sampler] = part_named(field, name, SAMPLERS)
-    if isinstance(task, AtEveryPlace):
-        if name not in (draw := samplers_of(task.kind)):
-            named = f"{field}={name!r} with answers={config.answers!r}"
-            raise ConfigError(f"{named}: expected {' or '.join(draw)}")
-        if task.kind != "next_symbols":
-            return AnsweredAgain(_sampler(config, task.language, part, train), task)
-    obstacle = sampler.obstacle(task)
-    if obstacle is not None:
-        raise ConfigError(f"{field}={name!r} cannot serve task {config.task!r}: {obstacle}")
-    names = settings_read(sampler, part)
-    settings = {x: getattr(config, setting) for x, setting in names.items()}
-    if settings.get("negatives") == AS_TRAINED:
-        settings["negatives"] = config.negatives
-    if settings.get("test_strings", "random") != "random":
-        # Not asked for: tests that are the same are equal.
-        settings |= {"negatives": "uniform", "negative_lengths": "uniform"}
-    if "part" in sampler.reads:
-        settings["part"] = part
-    if "disjoint" in settings:
-        keep_out = train if settings.pop("disjoint") else None
-        settings["trained"] = Training(keep_out, config.max_num_epochs) if keep_out else None
-    make: Any = sampler
-    try:
-        with TASKS.wrap_errors(config.task):
-            stages = stages_of(settings.pop("lengths", ""))
-            drawn_by: Sampler = make(task=task, **settings)
-            if stages:
-                drawn_by = _add_stages(drawn_by, stages, config.max_num_epochs)
-            if not TASKS.is_own(config.task):
-                _check_drawn(name, task, drawn_by.lengths)
-    # It is a ConfigError, too, and names the part already.
-    except PluginError:
-        raise
-    except ConfigError as error:
-        task_too = f"task={config.task!r}, " if name == ANY_SAMPLER else ""
-        raise ConfigError(task_too + _name_settings(str(error), names)) from None
-    return drawn_by
-
-
-def _add_stages(
-    longest: Sampler, stages: Sequence[tuple[int, float]], max_num_epochs: int
-) -> Sampler:
-    """Draws shorter strings before those that it would draw, stage by stage."""
-    batches = max_num_epochs * -(-longest.epoch_size // longest.batch_size)
-    made: Any = longest
-    # The last stage ends with training: it is the sampler itself.
-    earlier = [
-        (replace(made, max_length=length), round(share * batches)) for length, share in stages[:-1]
-    ]
-    return Staged(longest, tuple(earlier)) if earlier else longest
-
-
-def _check_drawn(sampler: str, task: Task, lengths: range) -> None:
-    """Holds a task from outside against what it says of itself."""
-    if sampler == ANY_SAMPLER and isinstance(task, LanguageTask):
-        check_draws(task, lengths)
-    elif sampler == "uniform_inputs" and isinstance(task, InputTask):
-        check_inputs(task, lengths)
-
-
-def _network(
-    config: RunConfig, task: Task, kind: Kind, train: Sampler, test: Sampler
-) -> NetworkConfig:
-    settings = {x: getattr(config, x) for x in NetworkConfig.model_fields if x in _SHARED}
-    tested = kind.longest_reading(task, test.lengths[-1])
-    shifted = config.position_draw == "shifted" or config.positions in COUPLED
-    network = NetworkConfig(
-        **{
-            **settings,
-            **kind.network(task, dict(config)),
-            # `layers` has a letter for each block.
-            "num_blocks": len(config.layers) or config.num_blocks,
-            "trained_length": kind.longest_reading(task, train.lengths[-1]),
-            "tested_length": tested if shifted else 0,
-            "coupling": _coupling(config, task, kind, max(train.lengths[-1], test.lengths[-1])),
-            "picture": _task_as_json(config) if hasattr(task, "page") else "",
-            "place_seed": config.test_seed if config.position_range else 0,
-        }
-    )
-    if config.loaded_places is None:
-        return network
-    # A table that was learned elsewhere ends where it ends, and not with these strings.
-    longest = max(config.loaded_places - special_tokens(network), 0)
-    return network.model_copy(update={"trained_length": longest, "tested_length": longest})
-
-
-def _coupling(config: RunConfig, task: Any, kind: Kind, longest: int) -> str:
-    """Which task says which tokens belong together, where positions ask, and how tests move them.
-
-    Raises:
-        ConfigError: it does not say.
-    """
-    if config.positions not in COUPLED or kind_name(task) != "transduction":
-        return ""
-    obstacle = getattr(task, "coupling_obstacle", lambda: "the task does not say which do")()
-    if obstacle is not None:
-        raise ConfigError(f"positions={config.positions!r} with task={config.task!r}: {obstacle}")
-    if config.positions == "coupled":
-        return _task_as_json(config)
-    # A table has room for input and output, one after the other. The places that the longest of
-    # either takes, and one before and behind it, stand in its middle.
-    read = kind.longest_reading(task, longest)
-    free = read - (max(longest, read - longest - 1) + 2)
-    return _task_as_json(config, marks=True, tested_offset=max(0, free // 2))
-
-
-def _task_as_json(config: RunConfig, **more: Any) -> str:
-    names = ("task", *sorted(TASKS[config.task].reads))
-    return canonical_json({**{name: getattr(config, name) for name in names}, **more})
-
-
-_SHARED = set(RunConfig.model_fields)
-
-
-def _name_settings(message: str, names: Mapping[str, str]) -> str:
-    """A sampler's message with its settings called what the configuration calls them."""
-    for name, setting in sorted(names.items(), key=lambda item: -len(item[0])):
-        message = re.sub(rf"(?<![a-z_]){name}\b", setting, message)
-    return message

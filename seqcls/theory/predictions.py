@@ -11,7 +11,7 @@ import numpy as np
 from seqcls.config import NetworkConfig, are_imported, default_fields
 from seqcls.counts import counts_suffice
 from seqcls.errors import ConfigError
-from seqcls.problem import language
+from seqcls.lookup import language
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks import TASKS, LanguageTask, Task

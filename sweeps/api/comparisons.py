@@ -11,7 +11,8 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, UnknownRunError
 from seqcls.imported import PREFIX
 from seqcls.interpretability.wording import percent
-from seqcls.problem import differing_starts, obstacle_of, resolve
+from seqcls.pairing import differing_starts
+from seqcls.problem import obstacle_of, resolve
 from seqcls.shortcuts import READERS
 from seqcls.text import with_nulls
 from sweeps.api.comparison_text import QUESTIONS, SHARES, selection_text, sentence_of

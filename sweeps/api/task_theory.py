@@ -6,9 +6,9 @@ from typing import Any
 
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.errors import ConfigError
+from seqcls.lookup import language
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
-from seqcls.problem import language
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.subregular.classes import CLASSES
 from seqcls.tasks import TASKS

@@ -17,9 +17,9 @@ from typing import Any, get_args
 
 from seqcls.config import ABOUT, LanguageClass, RunConfig, default_fields
 from seqcls.errors import ConfigError, SpecError
+from seqcls.lookup import language
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
-from seqcls.problem import language
 from seqcls.strings.datasets import dataset_of
 from seqcls.tasks import TASKS
 from seqcls.text import OTHER_NAMES, nearest

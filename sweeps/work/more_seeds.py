@@ -8,7 +8,7 @@ from dataclasses import astuple
 import numpy as np
 
 from seqcls.errors import ConfigError
-from seqcls.problem import differing_starts
+from seqcls.pairing import differing_starts
 from sweeps.grid.seeds import SeedCounts, Until
 from sweeps.grid.spec import SweepSpec, spec_as_written
 from sweeps.statistics.intervals import PairTable

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from seqcls.decode import best_written, output_limits
-from seqcls.decode import score as score_plainly
+from seqcls.decode import best_written
+from seqcls.decode import score as decoded_score
 from seqcls.engines.base import Member, Progress, Writer
 from seqcls.engines.choice import ENGINES, engine_named
 from seqcls.engines.compiled.arithmetic import BETA_1
@@ -86,17 +86,14 @@ def logits(
 def score(engine: str, problem: Problem, weights: Weights, examples: Examples) -> Scored:
     """What a model makes of inputs with their targets."""
     own = engine_named(engine)
-    if isinstance(own, Writer):
-        return own.score(problem, weights, examples)
-    return score_plainly(problem, weights, examples)
+    return decoded_score(problem, weights, examples, own if isinstance(own, Writer) else None)
 
 
 def write(engine: str, problem: Problem, weights: Weights, inputs: TokenStrings) -> list[Written]:
     """What a model writes, the likeliest token at every place."""
+    assert problem.config.decoding == "greedy"
     own = engine_named(engine)
-    if isinstance(own, Writer):
-        return own.write(problem, weights, inputs, output_limits(problem, inputs))
-    return best_written(problem, weights, inputs)
+    return best_written(problem, weights, inputs, own if isinstance(own, Writer) else None)
 
 
 def train(

@@ -18,7 +18,8 @@ from seqcls.interpretability.states_by_strings import (
     recurrent_units,
 )
 from seqcls.models import MODELS
-from seqcls.problem import check, configuration, differing_starts, obstacle_of, resolve
+from seqcls.pairing import differing_starts
+from seqcls.problem import check, configuration, obstacle_of, resolve
 from seqcls.questions import RunModel
 from seqcls.theory.predictions import theory_of
 from tests.zoo import HEADS, untrained

@@ -9,7 +9,8 @@ from torch import nn
 
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.models.initialization import initial_parameters
-from seqcls.problem import configuration, differing_starts, obstacle_of, resolve
+from seqcls.pairing import differing_starts
+from seqcls.problem import configuration, obstacle_of, resolve
 from seqcls.strings.tokenizer import PAD
 from tests.conftest import asset
 

@@ -136,15 +136,7 @@ class Lanes(CompiledEngine):
             values.reshape(-1)[batch.groups.places]
             for values in (results.losses, results.missed, results.missed_inside)
         )
-        scored = Scored(missed == 0, inside == 0, -losses)
-        unknown = np.flatnonzero(np.isnan(losses))
-        if len(unknown):
-            from seqcls import decode
-
-            readable = decode.score(problem, weights, examples.take(unknown))
-            for name in ("right", "right_length_given", "log_probability"):
-                getattr(scored, name)[unknown] = getattr(readable, name)
-        return scored.without_nan()
+        return Scored(missed == 0, inside == 0, -losses)
 
     def write(
         self,
@@ -164,12 +156,4 @@ class Lanes(CompiledEngine):
             written.log_probability.tolist(),
             strict=True,
         )
-        outputs = [Written(tokens[:count], ended, score) for tokens, count, ended, score in rows]
-        unknown = np.flatnonzero(np.isnan(written.log_probability))
-        if len(unknown):
-            from seqcls import decode
-
-            readable = decode.best_written(problem, weights, inputs.take(unknown))
-            for row, output in zip(unknown.tolist(), readable, strict=True):
-                outputs[row] = output
-        return outputs
+        return [Written(tokens[:count], ended, score) for tokens, count, ended, score in rows]
