@@ -17,12 +17,13 @@ import pandas as pd
 
 from benchmarks.known import name_model, put
 from seqcls.config import STRING_PARTS
+from seqcls.deciding import decided_by
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.mechanisms import FORM
 from seqcls.kinds import kind_name
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.results import DRAWN
-from seqcls.shortcuts import decided_by, read_test
+from seqcls.shortcuts import read_test
 from seqcls.tasks import TASKS
 from seqcls.tasks.base import texts
 from seqcls.theory.classes import class_of

@@ -31,9 +31,10 @@ from seqcls.sampling.parts import ANY_SAMPLER, REPORT_SAMPLER, PartFields
 from seqcls.tasks.counting import FormulaFields
 from seqcls.tasks.dyck import Brackets
 from seqcls.tasks.files import FileFields
+from seqcls.tasks.flip_flop import AS_OTHERS, IgnoredInTests
 from seqcls.tasks.groups import Elements
 from seqcls.tasks.letter_counts import RequiredLetters
-from seqcls.tasks.memory import AS_OTHERS, AmongNoise, IgnoredInTests, Neighbors
+from seqcls.tasks.memory import AmongNoise, Neighbors
 from seqcls.tasks.numbers import Operands
 from seqcls.tasks.paragraph import PageFields
 from seqcls.tasks.places import AnswersFields

@@ -9,7 +9,8 @@ import pandas as pd
 from dashboard import marks
 from dashboard.section import Panel, Section
 from seqcls.evaluation import distinct_test_strings
-from seqcls.kinds.transduction import edits, target_lengths
+from seqcls.kinds.output_errors import edits
+from seqcls.kinds.transduction import target_lengths
 from seqcls.models.positions import longest_readable
 from seqcls.problem import Problem, obstacle_of, resolve
 from seqcls.strings.token_strings import TokenStrings

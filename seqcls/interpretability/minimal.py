@@ -11,7 +11,7 @@ from seqcls.cancellation import check
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.domains import MAX_STRINGS, affordable_length, inputs_by_length
 from seqcls.interpretability.trained_model import Answer, Letters, TrainedModel
-from seqcls.kinds.transduction import edits as edit_distance
+from seqcls.kinds.output_errors import edits as edit_distance
 from seqcls.problem import Problem
 from seqcls.strings.token_strings import TokenStrings
 

@@ -16,67 +16,11 @@ from seqcls.errors import ConfigError
 from seqcls.kinds.base import DRAWN, Examples
 from seqcls.sampling import border, near
 from seqcls.sampling.distinct import DrawnByLength, DrawnFields, Letters, Rows, Training
+from seqcls.sampling.edits import edit, growth
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import LanguageTask, Task
 from seqcls.tasks.drawing import draw_many
 from seqcls.tasks.files import rows_only
-
-_INSERT, _REPLACE, _DELETE = range(3)
-
-
-def edit(
-    rng: np.random.Generator,
-    strings: TokenStrings,
-    edits: Int64[np.ndarray, " string"],
-    kinds: Int64[np.ndarray, " edit"] | None = None,
-) -> TokenStrings:
-    """The strings after so many random edits each, one after another.
-
-    Each edit is an insertion, a replacement by another letter, or a deletion, all alike likely, at
-    a uniform place. There is nothing to replace or delete in the empty string: it stays. Kinds
-    that were drawn before, uniform below 3, are taken as they are.
-    """
-    total = int(edits.sum())
-    # All numbers are drawn at once: a call for each edit would take most of the time.
-    operations = iter((rng.integers(3, size=total) if kinds is None else kinds).tolist())
-    places = iter(rng.random(total).tolist())
-    letters = iter(rng.integers(strings.num_letters, size=total).tolist())
-    # An alphabet of one letter has no other, and a shift by 1 leaves that one in its place.
-    shifts = iter(rng.integers(1, max(strings.num_letters, 2), size=total).tolist())
-    rows = []
-    # Letters are bytes: a slice of a byte string is copied faster than anything can be indexed.
-    for row, length, number in zip(
-        strings.letters, strings.lengths.tolist(), edits.tolist(), strict=True
-    ):
-        string = row[:length].tobytes()
-        for _ in range(number):
-            kind, share, letter, shift = next(operations), next(places), next(letters), next(shifts)
-            # There is one more place to insert at than there are tokens.
-            place = int(share * (len(string) + (kind == _INSERT)))
-            before, after = string[:place], string[place + (kind != _INSERT) :]
-            if kind == _INSERT:
-                string = before + bytes([letter]) + after
-            elif string and kind == _REPLACE:
-                other = (string[place] + shift) % strings.num_letters
-                string = before + bytes([other]) + after
-            elif string:
-                string = before + after
-        rows.append(string)
-    return _from_bytes(strings.num_letters, rows)
-
-
-def growth(kinds: Int64[np.ndarray, " edit"]) -> Int64[np.ndarray, " edit"]:
-    """By how many tokens edits of these kinds make a string longer."""
-    return np.asarray((kinds == _INSERT).astype(np.int64) - (kinds == _DELETE))
-
-
-def _from_bytes(num_letters: int, rows: list[bytes]) -> TokenStrings:
-    lengths = np.array([len(row) for row in rows], dtype=np.int64)
-    width = int(lengths.max(initial=0))
-    filled = b"".join([row.ljust(width, bytes([NO_LETTER])) for row in rows])
-    letters = np.frombuffer(filled, dtype=np.uint8).reshape(len(rows), width)
-    return TokenStrings(num_letters, lengths, letters)
-
 
 Lengths = Int64[np.ndarray, " string"]
 Ways = UInt8[np.ndarray, " string"]

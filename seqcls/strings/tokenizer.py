@@ -12,19 +12,32 @@ Those are written with one space between, `<push pop>{50} a`, and read with any 
 
 import re
 import string
-import unicodedata
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Int64, UInt8
+from jaxtyping import Int64, UInt8
 
 from seqcls.errors import InvalidStringError
 from seqcls.strings.alphabets import MAX_TOKEN, NOTATION, compose, has_names, listed_tokens
+from seqcls.strings.notation import (
+    FIRST_RUN,
+    MAX_COUNT,
+    MAX_SPELLED_LENGTH,
+    SIGNS,
+    add_counts,
+    characters_of,
+    group_runs,
+    length_of,
+    may_repeat,
+    parse,
+    shorten,
+    write_out,
+    written_signs,
+)
 
 CLS = 0
 PAD = 1
@@ -33,49 +46,17 @@ FIRST_LETTER = 2
 
 LETTERS = string.ascii_lowercase
 MAX_LETTERS = len(LETTERS)
-MAX_COUNT = 2**63 - 1
-"""The largest count that fits the integers of every database and array."""
-
-MAX_SPELLED_LENGTH = 1_000_000
-"""Letters that are spelled out at most; longer strings exist only as counts."""
-
-MAX_NESTING = 8
-"""Groups inside groups at most."""
 
 MIN_REPEATED = 8
 """No fewer pieces hold a repetition that is shorter as a group."""
 
-_COUNT = re.compile(r"[1-9][0-9]*")
 _COUNTED = re.compile(r"\{[1-9][0-9]*\}")
-
-_IN_BRACES = re.compile(r"\{([<>{}])\}")
-
-_REPEATED = re.compile(r"(..)\1{3,}|(.{3,5}?)\2{2,}|(.{6,16}?)\3+", re.DOTALL)
-"""Runs that repeat often enough to be shorter as a group, one character a run."""
-
-LONGEST_REPEATED = 16
-"""Runs of a group, at most."""
-
-_SIGNS = re.compile(r"([^\w\s<>{}])\{(\d+)\}")
-
-MOST_SIGNS = 10
-"""Signs that are written one by one; more are a group, `<(>{40}`."""
-
-_FIRST_RUN = 0xF0000
-"""Characters that no alphabet needs stand for runs while repetitions are looked for."""
 
 MOST_KINDS = 0xFFFF
 """Runs that are told apart by such characters."""
 
 PLACES_AT_ONCE = 2**19
 """Keeps what is known of strings' places, while they are written, within tens of megabytes."""
-
-
-def _written_signs(run: re.Match[str]) -> str:
-    sign, count = run[1], run[2]
-    # What has more digits is larger; it need not be read.
-    few = len(count) <= len(str(MOST_SIGNS)) and int(count) <= MOST_SIGNS
-    return sign * int(count) if few else f"<{sign}>{{{count}}}"
 
 
 def unpack_array(value: Any) -> Any:
@@ -142,7 +123,7 @@ class Tokenizer:
             if " " in text:
                 # Names that are no tokens of this alphabet: of what is answered at places.
                 return text
-            text = _SIGNS.sub(_written_signs, text)
+            text = SIGNS.sub(written_signs, text)
         return self._two.sub(lambda run: f"{run[1]}{self.separator}{run[1]}", text)
 
     @cached_property
@@ -165,7 +146,7 @@ class Tokenizer:
             InvalidStringError: the text is not written in this notation, or not in this alphabet,
                 or its groups are too many pieces to be written out.
         """
-        return _written_out(_parse(self, text), text)
+        return write_out(parse(self, text), text)
 
     def notation(self, string: object) -> str:
         """A string in the notation, as it was given: text without blanks around it, its letters as
@@ -205,10 +186,10 @@ class Tokenizer:
             InvalidStringError: as `pieces`, and where one letter's count exceeds `MAX_COUNT`.
         """
         counts = [0] * self.num_letters
-        _add(counts, _parse(self, text), 1)
+        add_counts(counts, parse(self, text), 1)
         if max(counts) > MAX_COUNT:
             raise InvalidStringError(
-                f"{_shorten(text)} repeats a letter more than {MAX_COUNT:,} times"
+                f"{shorten(text)} repeats a letter more than {MAX_COUNT:,} times"
             )
         return tuple(counts)
 
@@ -218,15 +199,15 @@ class Tokenizer:
         Raises:
             InvalidStringError: as `pieces`, and where the string is too long to be spelled out.
         """
-        parsed = _parse(self, text)
-        length = _length(parsed)
+        parsed = parse(self, text)
+        length = length_of(parsed)
         if length > MAX_SPELLED_LENGTH:
             raise InvalidStringError(
-                f"{_shorten(text)} has {length:,} {self.unit}s, more than the "
+                f"{shorten(text)} has {length:,} {self.unit}s, more than the "
                 f"{MAX_SPELLED_LENGTH:,} that can be spelled out; shorten it, or work with counts"
             )
         ids = [CLS]
-        for letter, count in _written_out(parsed, text):
+        for letter, count in write_out(parsed, text):
             ids.extend([FIRST_LETTER + letter] * count)
         return ids
 
@@ -240,7 +221,7 @@ class Tokenizer:
         Raises:
             InvalidStringError: as `pieces`.
         """
-        return _characters(_parse(self, text), most)
+        return characters_of(parse(self, text), most)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of token ids; `CLS` and `PAD` have none.
@@ -266,8 +247,8 @@ class Tokenizer:
             return self.separator.join(texts)
         numbers: dict[tuple[int, int], int] = {}
         # With a character for each run, repetitions are found by a regular expression.
-        row = "".join([chr(_FIRST_RUN + numbers.setdefault(run, len(numbers))) for run in runs])
-        return _group_runs(row, texts, self.separator)
+        row = "".join([chr(FIRST_RUN + numbers.setdefault(run, len(numbers))) for run in runs])
+        return group_runs(row, texts, self.separator)
 
     def decode_all(
         self, letters: UInt8[np.ndarray, "string position"], lengths: Int64[np.ndarray, " string"]
@@ -301,13 +282,13 @@ class Tokenizer:
         by_string[rows, begins.cumsum(axis=1)[rows, places] - 1] = run
         names = [self._piece(*divmod(kind, width + 1)) for kind in kinds.tolist()]
         texts = [names[number] for number in run.tolist()]
-        characters = (run + _FIRST_RUN).astype("<u4").tobytes().decode("utf-32-le")
+        characters = (run + FIRST_RUN).astype("<u4").tobytes().decode("utf-32-le")
         found, stop = [], 0
-        for number, repeats in zip(numbers.tolist(), _may_repeat(by_string).tolist(), strict=True):
+        for number, repeats in zip(numbers.tolist(), may_repeat(by_string).tolist(), strict=True):
             start, stop = stop, stop + number
             own = texts[start:stop]
             found.append(
-                _group_runs(characters[start:stop], own, self.separator)
+                group_runs(characters[start:stop], own, self.separator)
                 if repeats
                 else self.separator.join(own)
             )
@@ -336,184 +317,6 @@ class Tokenizer:
         """
         number = self._numbers.get(letter)
         if number is None:
-            shown, listed = _shorten(letter, MAX_TOKEN), listed_tokens(self.alphabet, letter)
-            raise InvalidStringError(f"unknown {self.unit} {shown} in {_shorten(text)}: {listed}")
+            shown, listed = shorten(letter, MAX_TOKEN), listed_tokens(self.alphabet, letter)
+            raise InvalidStringError(f"unknown {self.unit} {shown} in {shorten(text)}: {listed}")
         return number
-
-
-@dataclass(frozen=True)
-class _Group:
-    pieces: "list[_Piece]"
-
-
-_Piece = tuple[int | _Group, int]
-"""A letter's number or a group, and how often it is repeated."""
-
-
-def _parse(tokenizer: Tokenizer, text: str) -> list[_Piece]:
-    """The pieces of a text; groups are kept as groups.
-
-    A letter in another form than the alphabet has it, é as e and a mark, is that letter.
-    """
-    try:
-        return _pieces(tokenizer, text)
-    except InvalidStringError as error:
-        # ASCII has one form alone, so that nothing else can have been meant.
-        for form in ("NFC", "NFD") * (not text.isascii()):
-            with suppress(InvalidStringError):
-                return _pieces(tokenizer, unicodedata.normalize(form, text))
-        if not tokenizer.has_notation:
-            raise
-        hint = "these characters of tokens are written in braces: {<}, {>}, {{} and {}}"
-        raise InvalidStringError(f"{error}; {hint}") from None
-
-
-def _pieces(tokenizer: Tokenizer, text: str) -> list[_Piece]:
-    word = re.compile(tokenizer.pattern, re.DOTALL)
-    open_groups: list[tuple[int, list[_Piece]]] = [(0, [])]
-    place = 0
-    while place < len(text):
-        character = text[place]
-        token = word.match(text, place)
-        if character in "{}" and token is None:
-            raise InvalidStringError(_bad_brace(text, place))
-        place = token.end() if token else place + 1
-        if tokenizer.separator and character.isspace():
-            continue
-        if character == "<":
-            if len(open_groups) > MAX_NESTING:
-                raise InvalidStringError(
-                    f"cannot read {_shorten(text)} at character {place}: groups inside groups are "
-                    f"more than {MAX_NESTING} deep"
-                )
-            open_groups.append((place, []))
-            continue
-        what: int | _Group
-        if character == ">":
-            start, pieces = open_groups.pop()
-            # Whoever writes the tokens as they are would have a group without knowing.
-            is_one = tokenizer.has_notation and text[place : place + 1] != "{"
-            if not open_groups or not pieces or is_one:
-                raise InvalidStringError(_bad_group(text, place))
-            what = _Group(pieces)
-        else:
-            what = tokenizer.letter(text, _IN_BRACES.sub(r"\1", token[0] if token else character))
-        count, place = _count_at(text, place)
-        open_groups[-1][1].append((what, count))
-    start, pieces = open_groups.pop()
-    if open_groups:
-        raise InvalidStringError(_bad_group(text, start))
-    return pieces
-
-
-def _count_at(text: str, place: int) -> tuple[int, int]:
-    """The count that stands at a place, 1 where none does, and what place follows it."""
-    if text[place : place + 1] != "{" or _IN_BRACES.match(text, place):
-        return 1, place
-    # If the next brace opens, this one is not closed.
-    end = min((x for x in (text.find(y, place + 1) for y in "{}") if x >= 0), default=-1)
-    if end < 0 or text[end] == "{":
-        raise InvalidStringError(_bad_brace(text, place))
-    return _count(text, text[place + 1 : end]), end + 1
-
-
-def _length(pieces: list[_Piece]) -> int:
-    return sum(
-        count * (_length(what.pieces) if isinstance(what, _Group) else 1) for what, count in pieces
-    )
-
-
-def _characters(pieces: list[_Piece], most: int) -> str:
-    return "".join(
-        (_characters(what.pieces, most) if isinstance(what, _Group) else chr(_FIRST_RUN + what))
-        * min(count, most)
-        for what, count in pieces
-    )
-
-
-def _add(counts: list[int], pieces: list[_Piece], times: int) -> None:
-    for what, count in pieces:
-        if isinstance(what, _Group):
-            # Counts multiply through groups: `<ab>{1000000}` is never written out.
-            _add(counts, what.pieces, times * count)
-        else:
-            counts[what] += times * count
-
-
-def _written_out(pieces: list[_Piece], text: str) -> list[tuple[int, int]]:
-    written: list[tuple[int, int]] = []
-    for what, count in pieces:
-        if isinstance(what, _Group):
-            inner = _written_out(what.pieces, text)
-            # Looked at before the list is multiplied, which could fill memory.
-            if len(written) + len(inner) * count > MAX_SPELLED_LENGTH:
-                raise InvalidStringError(
-                    f"{_shorten(text)} has more than the {MAX_SPELLED_LENGTH:,} pieces that can be "
-                    "spelled out; shorten it, or work with its counts"
-                )
-            written += inner * count
-        else:
-            written.append((what, count))
-    return written
-
-
-def _may_repeat(runs: Int64[np.ndarray, "string run"]) -> Bool[np.ndarray, " string"]:
-    """Which strings `_REPEATED` may match in: six runs in a row are as those some places before.
-
-    Args:
-        runs: their numbers, -1 after each string's end.
-    """
-    found = np.zeros(len(runs), dtype=bool)
-    for back in range(2, min(LONGEST_REPEATED, runs.shape[1] - 6) + 1):
-        same = (runs[:, back:] == runs[:, :-back]) & (runs[:, back:] >= 0)
-        two = same[:, 1:] & same[:, :-1]
-        # Three pairs side by side are six, by fewer comparisons than one by one.
-        six = two[:, :-4] & two[:, 2:-2] & two[:, 4:]
-        found |= six.any(axis=1)
-    return found
-
-
-def _group_runs(row: str, texts: list[str], separator: str) -> str:
-    """A text of runs with their repetitions as groups; in the row a character is a run."""
-    parts: list[str] = []
-    done = 0
-    for repeated in _REPEATED.finditer(row):
-        size = len(repeated[repeated.lastindex or 0])
-        parts += texts[done : repeated.start()]
-        unit = separator.join(texts[repeated.start() : repeated.start() + size])
-        parts.append(f"<{unit}>{{{len(repeated[0]) // size}}}")
-        done = repeated.end()
-    return separator.join(parts + texts[done:])
-
-
-def _bad_brace(text: str, place: int) -> str:
-    following = "a count must follow a letter or a group, as in a{3} or <ab>{3}"
-    before = text[place - 1 : place]
-    if text[place] == "{" and before and before != "}" and not before.isspace():
-        following = "'{' is not closed: write a count as in a{3}"
-    return f"cannot read {_shorten(text)} at character {place + 1}: {following}"
-
-
-def _bad_group(text: str, place: int) -> str:
-    return (
-        f"cannot read {_shorten(text)} at character {place}: a group has a '<', one or more "
-        "letters and a '>', as in <ab>{3}"
-    )
-
-
-def _count(text: str, count: str) -> int:
-    # A count longer than MAX_COUNT is refused before int() would have to read it.
-    if _COUNT.fullmatch(count) is None:
-        raise InvalidStringError(
-            f"cannot read the count {_shorten(count)} in {_shorten(text)}: expected a whole number "
-            "of at least 1 in plain digits, as in a{3}"
-        )
-    if len(count) > len(str(MAX_COUNT)) or int(count) > MAX_COUNT:
-        raise InvalidStringError(
-            f"the count {_shorten(count)} in {_shorten(text)} is larger than {MAX_COUNT:,}"
-        )
-    return int(count)
-
-
-def _shorten(text: str, limit: int = 60) -> str:
-    return repr(text if len(text) <= limit else text[:limit] + "…")

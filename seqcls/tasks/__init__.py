@@ -7,17 +7,11 @@ from seqcls.tasks.counting import Counting
 from seqcls.tasks.dyck import Dyck
 from seqcls.tasks.files import File, FromAutomaton, Pairs
 from seqcls.tasks.finite_state import EvenPairs, First, Repeat01
+from seqcls.tasks.flip_flop import FlipFlop, WriteFlipFlop
 from seqcls.tasks.frequency import BinaryMajority, InterleavedMajority, MostFrequent, ParityWord
 from seqcls.tasks.groups import WordProblem, WriteProducts
 from seqcls.tasks.letter_counts import ContainsAll, Majority, Parity
-from seqcls.tasks.memory import (
-    AssociativeRecall,
-    ConsistentPairs,
-    FlipFlop,
-    Retrieval,
-    SelectiveCopy,
-    WriteFlipFlop,
-)
+from seqcls.tasks.memory import AssociativeRecall, ConsistentPairs, Retrieval, SelectiveCopy
 from seqcls.tasks.modular import CycleNavigation, ModularArithmetic, WritePlace, WriteValue
 from seqcls.tasks.numbers import Addition, ModularSum, Multiplication, SquareRoot
 from seqcls.tasks.paragraph import Paragraph

@@ -1,8 +1,7 @@
-"""Memory: the bit written last, the value of a key, tokens among noise, a token beside another.
+"""Memory: the value of a key, tokens among noise, a token beside another.
 
-What is asked of them: Liu et al. 2023, Exposing Attention Glitches with Flip-Flop Language
-Modeling; Arora et al. 2023, Zoology; Gu & Dao 2023, Mamba; Veitsman et al. 2025, Born a
-Transformer - Always a Transformer?
+What is asked of them: Arora et al. 2023, Zoology; Gu & Dao 2023, Mamba; Veitsman et al. 2025, Born
+a Transformer - Always a Transformer?
 """
 
 from abc import abstractmethod
@@ -15,10 +14,10 @@ from jaxtyping import Float64, Int64, UInt8
 from pydantic import Field
 
 from seqcls.cache import remembered
-from seqcls.declarations import About, Fields
+from seqcls.declarations import About
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.strings.automata import MAX_STATES
-from seqcls.tasks.automaton import Automaton, RegularLanguage, explore, minimize
+from seqcls.tasks.automaton import Automaton, explore, minimize
 from seqcls.tasks.base import Language, LetterRow
 from seqcls.tasks.transductions import (
     DistinctTokens,
@@ -28,10 +27,6 @@ from seqcls.tasks.transductions import (
     numbered_tokens,
 )
 
-WRITE, READ, IGNORE = range(3)
-BITS = 3
-"""The letter of bit 0, after those of the instructions."""
-
 # With as many values these are 250 tokens, whose ids fit a byte beside four of the models' own.
 MOST_KEYS = 125
 """Keys, and as many values, that an alphabet has room for."""
@@ -40,93 +35,6 @@ LETTERS = 10
 """Keys at most that are letters, with digits as values; of more, tokens have names."""
 
 NOISE = "_"
-
-AS_OTHERS = 1.0
-"""A share said of tests: that of other strings."""
-
-
-@dataclass(frozen=True)
-class Ignored(Fields):
-    """ignore_share: The share of instructions between the first and the last of `flip_flop` and
-    `write_flip_flop` that are `i`: 0.98 is sparse, 0.1 dense.
-    """
-
-    ignore_share: Annotated[float, Field(ge=0, lt=1), About("Task", 30)] = 0.8
-
-
-@dataclass(frozen=True)
-class IgnoredInTests(Ignored):
-    """test_ignore_share: That share in test strings; 1: the same as in others."""
-
-    test_ignore_share: Annotated[float, Field(ge=0, le=1), About("Task", 34)] = AS_OTHERS
-
-
-@dataclass(frozen=True)
-class FlipFlop(Ignored, RegularLanguage):
-    """Instructions to write (`w`), read (`r`) or ignore (`i`), a bit after each: the first writes,
-    and every bit that is read is the one that was written last.
-
-    Strings are drawn with a read at their end, `ignore_share` of the instructions before it `i`,
-    and as many of the others `w` as `r`.
-
-    `w1i0r1`, `w0` and the empty string are positive; `w1r0`, `r1` and `w` are negative.
-    """
-
-    alphabet = "wri01"
-
-    @property
-    def automaton(self) -> Automaton:
-        """The minimal automaton: the bit written last, and the instruction that waits for one."""
-        return _flip_flop()
-
-    def draw_many(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
-    ) -> UInt8[np.ndarray, "string position"]:
-        """Strings in the language as instructions are drawn; others uniform."""
-        if not positive:
-            return super().draw_many(rng, lengths, positive)
-        numbers = lengths // 2
-        shape = len(lengths), int(numbers.max(initial=0))
-        chance = rng.random(shape)
-        # One number for each: below the share it is ignored, and what is above is halved.
-        instructions = np.where(chance < (1 + self.ignore_share) / 2, WRITE, READ)
-        instructions[chance < self.ignore_share] = IGNORE
-        instructions[np.arange(shape[1]) == numbers[:, None] - 1] = READ
-        # Set last, so that a string of a single instruction writes.
-        instructions[:, :1] = WRITE
-        bits = rng.integers(2, size=shape)
-        # The running maximum of the places of writes is that of the latest one.
-        written = np.where(instructions == WRITE, np.arange(shape[1]), 0)
-        latest = np.take_along_axis(bits, np.maximum.accumulate(written, axis=1), axis=1)
-        bits = np.where(instructions == READ, latest, bits)
-        letters = np.stack([instructions, BITS + bits], axis=2).astype(np.uint8)
-        return letters.reshape(shape[0], 2 * shape[1])
-
-    def describe(self) -> str:
-        return (
-            "Instructions to write (w), read (r) or ignore (i), a bit after each: those that begin "
-            "with w, and in which every bit that is read is the one that was written last, are "
-            "positive."
-        )
-
-
-@remembered
-def _flip_flop() -> Automaton:
-    def step(state: tuple[int, int] | None, letter: int) -> tuple[int, int] | None:
-        if state is None:
-            return None
-        bit, instruction = state
-        if instruction < 0:
-            # Nothing but a bit that was written is read or kept.
-            allowed = letter == WRITE or (letter in (READ, IGNORE) and bit >= 0)
-            return (-1 if letter == WRITE else bit, letter) if allowed else None
-        given = letter - BITS
-        if given < 0 or (instruction == READ and given != bit):
-            return None
-        return (given if instruction == WRITE else bit), -1
-
-    start: tuple[int, int] | None = (-1, -1)
-    return explore(5, start, step, lambda state: state is not None and state[1] < 0)
 
 
 class MemoryTransduction(Transduction):
@@ -161,49 +69,6 @@ class MemoryTransduction(Transduction):
 
     def longest_target(self, length: int) -> int:
         return int(length >= 3)
-
-
-@dataclass(frozen=True)
-class WriteFlipFlop(Ignored, MemoryTransduction):
-    """`w1i0r` becomes `1`: the last instruction reads, and the bit is missing."""
-
-    alphabet = FlipFlop.alphabet
-
-    @property
-    def expected(self) -> str:
-        return (
-            "instructions w, r and i with a bit each, every bit read the one written last, and an "
-            "r at the end"
-        )
-
-    def answer(self, letters: list[int]) -> list[int] | None:
-        if len(letters) % 2 == 0 or letters[-1] != READ:
-            return None
-        written = None
-        for instruction, bit in zip(letters[:-1:2], letters[1::2], strict=True):
-            if instruction == WRITE:
-                written = bit
-            is_wrong = written is None or (instruction == READ and bit != written)
-            if is_wrong or instruction > IGNORE or bit < BITS:
-                return None
-        return None if written is None else [written]
-
-    def has_input(self, length: int) -> bool:
-        return length >= 3 and length % 2 == 1
-
-    def draw_inputs(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
-    ) -> UInt8[np.ndarray, "string position"]:
-        """Instructions are drawn as those of strings in `flip_flop`."""
-        # The bit after the last instruction is the answer; what follows an input's end means
-        # nothing.
-        return FlipFlop(self.ignore_share).draw_many(rng, lengths + 1, True)
-
-    def describe(self) -> str:
-        return (
-            "Instructions to write (w), read (r) or ignore (i), a bit after each but the r at the "
-            "end: the output is the bit that was written last, as w1i0r becomes 1."
-        )
 
 
 def _refuse_keys(num_tokens: int) -> None:

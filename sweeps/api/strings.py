@@ -9,6 +9,7 @@ import pandas as pd
 
 from seqcls.cancellation import check_each
 from seqcls.config import AS_TRAINED, STRING_PARTS, RunConfig
+from seqcls.deciding import decided_by
 from seqcls.errors import ConfigError, Parameter
 from seqcls.evaluation import distinct_test_strings, texts_of
 from seqcls.fields import strings_read
@@ -19,7 +20,7 @@ from seqcls.problem import Problem, resolve
 from seqcls.results import DRAWN
 from seqcls.sampling.balanced import BalancedStrings
 from seqcls.sampling.streams import stream
-from seqcls.shortcuts import READERS, decided_by, read_test
+from seqcls.shortcuts import READERS, read_test
 from seqcls.strings.token_strings import NO_LETTER
 from seqcls.tasks.base import LanguageTask
 from sweeps.api.selecting import condition

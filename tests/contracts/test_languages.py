@@ -19,7 +19,7 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks import CountTask, LanguageTask
 from seqcls.tasks.base import texts
 from seqcls.tasks.drawing import draw_many
-from seqcls.tasks.memory import IGNORE
+from seqcls.tasks.flip_flop import IGNORE
 from tests.conftest import ASSETS
 from tests.tasks import LANGUAGES, every_string, language, positives, small, strings_of
 from tests.world import parts_from_outside

@@ -14,7 +14,8 @@ from seqcls.kinds import Examples, examples_of
 from seqcls.problem import configuration, resolve
 from seqcls.results import DRAWN
 from seqcls.sampling import SAMPLERS, Sampler, balanced, near
-from seqcls.sampling.balanced import BalancedStrings, edit
+from seqcls.sampling.balanced import BalancedStrings
+from seqcls.sampling.edits import edit
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import LanguageTask, texts
 from tests.tasks import LANGUAGES, SMALL, positives, strings_of

@@ -17,7 +17,7 @@ from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks import TASKS, LanguageTask
 from seqcls.tasks.base import BulkInputs
-from seqcls.tasks.memory import WriteFlipFlop
+from seqcls.tasks.flip_flop import WriteFlipFlop
 from seqcls.tasks.transductions import Transduction
 from tests.tasks import TRANSDUCTIONS
 

@@ -24,7 +24,7 @@ from seqcls.interpretability.minimal import (
 )
 from seqcls.interpretability.readable_model import check_length
 from seqcls.interpretability.trained_model import Letters, TrainedModel
-from seqcls.kinds.transduction import edits
+from seqcls.kinds.output_errors import edits
 from seqcls.strings.datasets import remember
 from sweeps.datasets import read_dataset
 from tests.zoo import LSTM, TWO_BLOCKS, untrained

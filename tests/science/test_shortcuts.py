@@ -12,6 +12,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from benchmarks.shortcuts import LANGUAGES
 from seqcls import shortcuts
+from seqcls.deciding import decided_by
 from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.problem import Problem, configuration, resolve
@@ -21,7 +22,6 @@ from seqcls.shortcuts import (
     Agreement,
     Shortcut,
     agreement_of,
-    decided_by,
     read_test,
     training_key,
 )

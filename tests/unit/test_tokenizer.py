@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
 from seqcls.strings.alphabets import alphabet_obstacle
+from seqcls.strings.notation import MAX_COUNT, MAX_SPELLED_LENGTH
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import (
     CLS,
     LETTERS,
-    MAX_COUNT,
-    MAX_SPELLED_LENGTH,
     PAD,
     Tokenizer,
 )

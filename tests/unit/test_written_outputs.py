@@ -24,13 +24,11 @@ from seqcls.evaluation import ask, evaluate
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds import Examples
 from seqcls.kinds.base import Questions, Written
+from seqcls.kinds.output_errors import edits, error_kind, first_wrong
 from seqcls.kinds.transduction import (
     NO_TARGET,
     OutputAnswers,
-    edits,
     end_id,
-    error_kind,
-    first_wrong,
     separator_id,
     writable,
 )

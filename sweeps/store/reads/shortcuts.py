@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import exists, func, select
 
+from seqcls.deciding import decided_by
 from seqcls.errors import SeqclsError
 from seqcls.problem import Problem, resolve
-from seqcls.shortcuts import READERS, decided_by, training_key
+from seqcls.shortcuts import READERS, training_key
 from seqcls.tasks import TASKS
 from sweeps.records import read_rows
 from sweeps.store.database import Store

@@ -1,0 +1,85 @@
+"""Which shortcut decides a language: where it does, to read nothing else is no shortcut."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import lru_cache
+
+import numpy as np
+
+from seqcls.errors import ConfigError
+from seqcls.problem import Problem
+from seqcls.subregular.decisions import Subregular
+from seqcls.tasks.automaton import language_automaton
+from seqcls.tasks.base import LanguageTask, Task
+
+
+def decided_by(problem: Problem) -> str | None:
+    """What decides the label, or the output, of every string, of all that shortcut readers look at.
+
+    What readers reach is no shortcut then: whoever looks at nothing else may know all that there is
+    to know. Of a language the minimal automaton says it, or the task, if it is decided by letter
+    counts; of a transduction its attribute `decided_by`.
+
+    Returns:
+        Such as `first and last letters`, the first of `_DECIDES` that does; None where none does,
+        or it is not known.
+    """
+    return _decided_by(problem.task)
+
+
+@lru_cache(maxsize=1024)
+def _decided_by(task: Task) -> str | None:
+    if not isinstance(task, LanguageTask):
+        stated: str | None = getattr(task, "decided_by", None)
+        return stated
+    if (automaton := language_automaton(task)) is None:
+        return None if task.order_sensitive else COUNTS
+    try:
+        language = Subregular(automaton)
+    except ConfigError:
+        return None
+    return next((by for by, decides in _DECIDES.items() if decides(language)), None)
+
+
+def _decided_by_ends(language: Subregular) -> bool:
+    """Whether strings with the same first and last letters have the same label."""
+    columns, accepting = language.columns, language.accepting
+    for first, state in enumerate(columns[:, language.start]):
+        reached = np.arange(len(accepting)) == state
+        while not reached[columns[:, reached]].all():
+            reached[columns[:, reached]] = True
+        labels = accepting[columns[:, reached]]
+        # Of two letters and more, and of the one letter alone.
+        if (labels != labels[:, :1]).any() or labels[first, 0] != accepting[state]:
+            return False
+    return True
+
+
+def _decided_by_counts(language: Subregular) -> bool:
+    """Whether strings of the same letter counts have the same label: its monoid is commutative."""
+    return all((a[b] == b[a]).all() for a in language.columns for b in language.columns)
+
+
+def _decided_by_runs(language: Subregular, width: int) -> bool:
+    """Whether strings in which the same runs of so many tokens occur, ends included, have the same
+    label: the language is locally testable (McNaughton & Papert 1971).
+    """
+    # The first two are smaller classes, which are decided of larger automata, too.
+    for name in ("SL", "coSL", "LT"):
+        with suppress(ConfigError):
+            found = language.find(name)
+            if found is not None and found.k is not None and found.k <= width:
+                return True
+    return False
+
+
+COUNTS = "letter counts"
+
+_DECIDES: Mapping[str, Callable[[Subregular], bool]] = {
+    "the length": lambda language: len(language.columns) == 1,
+    "first and last letters": _decided_by_ends,
+    COUNTS: _decided_by_counts,
+    "pairs of neighboring tokens": lambda language: _decided_by_runs(language, 2),
+    "runs of three tokens": lambda language: _decided_by_runs(language, 3),
+}
+"""What readers of languages look at, and whether it decides one, by its minimal automaton."""

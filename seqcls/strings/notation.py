@@ -1,0 +1,247 @@
+"""How strings are written: `ab{100}c{55}` and `<ab>{3}`, read as pieces and grouped again."""
+
+import re
+import unicodedata
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Bool, Int64
+
+from seqcls.errors import InvalidStringError
+
+MAX_COUNT = 2**63 - 1
+"""The largest count that fits the integers of every database and array."""
+
+MAX_SPELLED_LENGTH = 1_000_000
+"""Letters that are spelled out at most; longer strings exist only as counts."""
+
+MAX_NESTING = 8
+"""Groups inside groups at most."""
+
+_COUNT = re.compile(r"[1-9][0-9]*")
+IN_BRACES = re.compile(r"\{([<>{}])\}")
+
+_REPEATED = re.compile(r"(..)\1{3,}|(.{3,5}?)\2{2,}|(.{6,16}?)\3+", re.DOTALL)
+"""Runs that repeat often enough to be shorter as a group, one character a run."""
+
+LONGEST_REPEATED = 16
+"""Runs of a group, at most."""
+
+SIGNS = re.compile(r"([^\w\s<>{}])\{(\d+)\}")
+
+MOST_SIGNS = 10
+"""Signs that are written one by one; more are a group, `<(>{40}`."""
+
+FIRST_RUN = 0xF0000
+"""Characters that no alphabet needs stand for runs while repetitions are looked for."""
+
+
+class TokenReader(Protocol):
+    """What knows an alphabet's tokens in a text."""
+
+    @property
+    def pattern(self) -> str:
+        """A regular expression of what may be one token in a text, without groups."""
+        ...
+
+    @property
+    def separator(self) -> str:
+        """What stands between tokens in a text."""
+        ...
+
+    @property
+    def has_notation(self) -> bool:
+        """Whether tokens have characters of the notation."""
+        ...
+
+    def letter(self, text: str, letter: str) -> int:
+        """The number of a letter that stands in a text."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Group:
+    pieces: "list[Piece]"
+
+
+Piece = tuple[int | _Group, int]
+"""A letter's number or a group, and how often it is repeated."""
+
+
+def parse(tokenizer: TokenReader, text: str) -> list[Piece]:
+    """The pieces of a text; groups are kept as groups.
+
+    A letter in another form than the alphabet has it, é as e and a mark, is that letter.
+    """
+    try:
+        return _pieces(tokenizer, text)
+    except InvalidStringError as error:
+        # ASCII has one form alone, so that nothing else can have been meant.
+        for form in ("NFC", "NFD") * (not text.isascii()):
+            with suppress(InvalidStringError):
+                return _pieces(tokenizer, unicodedata.normalize(form, text))
+        if not tokenizer.has_notation:
+            raise
+        hint = "these characters of tokens are written in braces: {<}, {>}, {{} and {}}"
+        raise InvalidStringError(f"{error}; {hint}") from None
+
+
+def _pieces(tokenizer: TokenReader, text: str) -> list[Piece]:
+    word = re.compile(tokenizer.pattern, re.DOTALL)
+    open_groups: list[tuple[int, list[Piece]]] = [(0, [])]
+    place = 0
+    while place < len(text):
+        character = text[place]
+        token = word.match(text, place)
+        if character in "{}" and token is None:
+            raise InvalidStringError(_bad_brace(text, place))
+        place = token.end() if token else place + 1
+        if tokenizer.separator and character.isspace():
+            continue
+        if character == "<":
+            if len(open_groups) > MAX_NESTING:
+                raise InvalidStringError(
+                    f"cannot read {shorten(text)} at character {place}: groups inside groups are "
+                    f"more than {MAX_NESTING} deep"
+                )
+            open_groups.append((place, []))
+            continue
+        what: int | _Group
+        if character == ">":
+            start, pieces = open_groups.pop()
+            # Whoever writes the tokens as they are would have a group without knowing.
+            is_one = tokenizer.has_notation and text[place : place + 1] != "{"
+            if not open_groups or not pieces or is_one:
+                raise InvalidStringError(_bad_group(text, place))
+            what = _Group(pieces)
+        else:
+            what = tokenizer.letter(text, IN_BRACES.sub(r"\1", token[0] if token else character))
+        count, place = _count_at(text, place)
+        open_groups[-1][1].append((what, count))
+    start, pieces = open_groups.pop()
+    if open_groups:
+        raise InvalidStringError(_bad_group(text, start))
+    return pieces
+
+
+def _count_at(text: str, place: int) -> tuple[int, int]:
+    """The count that stands at a place, 1 where none does, and what place follows it."""
+    if text[place : place + 1] != "{" or IN_BRACES.match(text, place):
+        return 1, place
+    # If the next brace opens, this one is not closed.
+    end = min((x for x in (text.find(y, place + 1) for y in "{}") if x >= 0), default=-1)
+    if end < 0 or text[end] == "{":
+        raise InvalidStringError(_bad_brace(text, place))
+    return _count(text, text[place + 1 : end]), end + 1
+
+
+def length_of(pieces: list[Piece]) -> int:
+    return sum(
+        count * (length_of(what.pieces) if isinstance(what, _Group) else 1)
+        for what, count in pieces
+    )
+
+
+def characters_of(pieces: list[Piece], most: int) -> str:
+    return "".join(
+        (characters_of(what.pieces, most) if isinstance(what, _Group) else chr(FIRST_RUN + what))
+        * min(count, most)
+        for what, count in pieces
+    )
+
+
+def add_counts(counts: list[int], pieces: list[Piece], times: int) -> None:
+    for what, count in pieces:
+        if isinstance(what, _Group):
+            # Counts multiply through groups: `<ab>{1000000}` is never written out.
+            add_counts(counts, what.pieces, times * count)
+        else:
+            counts[what] += times * count
+
+
+def write_out(pieces: list[Piece], text: str) -> list[tuple[int, int]]:
+    written: list[tuple[int, int]] = []
+    for what, count in pieces:
+        if isinstance(what, _Group):
+            inner = write_out(what.pieces, text)
+            # Looked at before the list is multiplied, which could fill memory.
+            if len(written) + len(inner) * count > MAX_SPELLED_LENGTH:
+                raise InvalidStringError(
+                    f"{shorten(text)} has more than the {MAX_SPELLED_LENGTH:,} pieces that can be "
+                    "spelled out; shorten it, or work with its counts"
+                )
+            written += inner * count
+        else:
+            written.append((what, count))
+    return written
+
+
+def may_repeat(runs: Int64[np.ndarray, "string run"]) -> Bool[np.ndarray, " string"]:
+    """Which strings `_REPEATED` may match in: six runs in a row are as those some places before.
+
+    Args:
+        runs: their numbers, -1 after each string's end.
+    """
+    found = np.zeros(len(runs), dtype=bool)
+    for back in range(2, min(LONGEST_REPEATED, runs.shape[1] - 6) + 1):
+        same = (runs[:, back:] == runs[:, :-back]) & (runs[:, back:] >= 0)
+        two = same[:, 1:] & same[:, :-1]
+        # Three pairs side by side are six, by fewer comparisons than one by one.
+        six = two[:, :-4] & two[:, 2:-2] & two[:, 4:]
+        found |= six.any(axis=1)
+    return found
+
+
+def group_runs(row: str, texts: list[str], separator: str) -> str:
+    """A text of runs with their repetitions as groups; in the row a character is a run."""
+    parts: list[str] = []
+    done = 0
+    for repeated in _REPEATED.finditer(row):
+        size = len(repeated[repeated.lastindex or 0])
+        parts += texts[done : repeated.start()]
+        unit = separator.join(texts[repeated.start() : repeated.start() + size])
+        parts.append(f"<{unit}>{{{len(repeated[0]) // size}}}")
+        done = repeated.end()
+    return separator.join(parts + texts[done:])
+
+
+def _bad_brace(text: str, place: int) -> str:
+    following = "a count must follow a letter or a group, as in a{3} or <ab>{3}"
+    before = text[place - 1 : place]
+    if text[place] == "{" and before and before != "}" and not before.isspace():
+        following = "'{' is not closed: write a count as in a{3}"
+    return f"cannot read {shorten(text)} at character {place + 1}: {following}"
+
+
+def _bad_group(text: str, place: int) -> str:
+    return (
+        f"cannot read {shorten(text)} at character {place}: a group has a '<', one or more "
+        "letters and a '>', as in <ab>{3}"
+    )
+
+
+def _count(text: str, count: str) -> int:
+    # A count longer than MAX_COUNT is refused before int() would have to read it.
+    if _COUNT.fullmatch(count) is None:
+        raise InvalidStringError(
+            f"cannot read the count {shorten(count)} in {shorten(text)}: expected a whole number "
+            "of at least 1 in plain digits, as in a{3}"
+        )
+    if len(count) > len(str(MAX_COUNT)) or int(count) > MAX_COUNT:
+        raise InvalidStringError(
+            f"the count {shorten(count)} in {shorten(text)} is larger than {MAX_COUNT:,}"
+        )
+    return int(count)
+
+
+def shorten(text: str, limit: int = 60) -> str:
+    return repr(text if len(text) <= limit else text[:limit] + "…")
+
+
+def written_signs(run: re.Match[str]) -> str:
+    sign, count = run[1], run[2]
+    # What has more digits is larger; it need not be read.
+    few = len(count) <= len(str(MOST_SIGNS)) and int(count) <= MOST_SIGNS
+    return sign * int(count) if few else f"<{sign}>{{{count}}}"
