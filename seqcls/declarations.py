@@ -147,9 +147,8 @@ def about_of(field: FieldInfo) -> About:
 class Fields:
     """What declares fields of a configuration, or is made of classes that do.
 
-    Args:
-        alone: whether its own may differ from their defaults where nothing reads them, as those of
-            the first version may: such configurations are stored.
+    A class is made with `alone=True` where its own may differ from their defaults though nothing
+    reads them, as those of the first version may: such configurations are stored.
 
     Raises:
         TypeError: its docstring does not say what one of its fields is.

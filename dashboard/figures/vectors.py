@@ -42,7 +42,7 @@ TOKENS = {
         "string",
     ),
     4: TokenFigure(
-        "Normalised embeddings",
+        "Normalized embeddings",
         "The embeddings after the norm before attention: what queries, keys and values read.",
         lambda states, *_: states["attention_norm"][:1],
     ),
@@ -148,7 +148,7 @@ STRINGS = {
         "after_attention",
     ),
     11: (
-        "CLS normalised again",
+        "CLS normalized again",
         "The same after the norm before the feed-forward.",
         "feed_forward_norm",
     ),

@@ -234,7 +234,7 @@ class Measure:
     name: str
     """As a column is called."""
     title: str
-    """As a chart is labelled."""
+    """As a chart is labeled."""
     meaning: str
     """In a sentence."""
     is_error: bool = False

@@ -66,7 +66,7 @@ def unpack_array(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """Letters <-> ids <-> counts for an alphabet, which is normalised here: a tuple of tokens."""
+    """Letters <-> ids <-> counts for an alphabet, which is normalized here: a tuple of tokens."""
 
     alphabet: Sequence[str]
 

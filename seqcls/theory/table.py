@@ -369,7 +369,7 @@ STATEMENTS = (
         "one token repeated has to be counted modulo some number, which a linear recurrence whose "
         "eigenvalues are not negative does not do",
         FIXED_BITS,
-        "Grazzi et al. 2025, Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
+        "Grazzi et al. 2024, Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
         of_mean=_SIGN_SETTLES,
     ),
     Statement(
@@ -379,7 +379,7 @@ STATEMENTS = (
         "one token repeated has to be counted modulo a number that is no power of two, which a "
         "diagonal linear recurrence with real eigenvalues does not do",
         FIXED_BITS,
-        "Grazzi et al. 2025, Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
+        "Grazzi et al. 2024, Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
         of_mean=_SIGN_SETTLES,
     ),
     Statement(
@@ -388,7 +388,7 @@ STATEMENTS = (
         _signed_parity,
         "it is counted modulo 2, and one eigenvalue of -1 does that",
         "with enough width",
-        "Grazzi et al. 2025, Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
+        "Grazzi et al. 2024, Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
     ),
     Statement(
         "signed_counting",
