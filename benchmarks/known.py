@@ -579,13 +579,9 @@ def sample_tables(sample: Sample, found: pd.DataFrame) -> dict[str, str]:
     named = models[~models["fresh"]]
     by = ["language_class", "model"]
     shares = language_shares(named, by).set_index(by)
-    medians = language_medians(named, by)
     texts = {
         "learned": [_share(row, "learned") for row in shares.to_dict("records")],
         "generalizing": [_share(row, "generalize") for row in shares.to_dict("records")],
-        "accuracies": [
-            " / ".join(percent(x, 0) for x in row) for row in medians.loc[shares.index].to_numpy()
-        ],
     }
     made = {
         name: class_table(pd.Series(own, index=shares.index), named) for name, own in texts.items()
