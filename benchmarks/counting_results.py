@@ -112,7 +112,11 @@ def study_tables(models: pd.DataFrame) -> dict[str, str]:
     """By mark, a Markdown table of each sweep: of the languages of each class the share of seeds
     that learned, and of these the share that generalizes, with 95% intervals over languages.
     """
-    return {f"counting: {name}": _table(own) for name, own in models.groupby("sweep", sort=False)}
+    parts = {name: models[models["sweep"] == name] for name in SWEEPS}
+    return {
+        f"counting: {name}": _table(own) if len(own) else "Not trained yet."
+        for name, own in parts.items()
+    }
 
 
 def _table(models: pd.DataFrame) -> str:
