@@ -388,6 +388,10 @@ def _refuse_unanswered(model: TrainedModel, found: FamilyAnswers) -> None:
     raise InvalidStringError(f"{found.family.text[:60]!r}: {reason}")
 
 
+SETTLED = 10
+"""Members at the end of a family whose targets are the same where the language no longer changes."""
+
+
 def family_text(found: FamilyAnswers) -> Iterator[str]:
     """What was tried, what is wrong, and where it changes: of two free counts along some rows."""
     (*first, name), longest, wrong = found.family.names, found.grid[-1], found.wrong
@@ -421,18 +425,34 @@ def family_text(found: FamilyAnswers) -> Iterator[str]:
         (low,), (high,) = before.values, after.values
         numbers = f" (logit {number(before.score)} before, {number(after.score)} then)"
         yield (
-            f"From {name} = {high:,} on it {after}{'' if found.of_outputs else numbers}."
+            f"From {name} = {high:,} on it {_stretch_text(found, after)}"
+            f"{'' if found.of_outputs else numbers}."
             if high == low + 1
             else f"With {name} = {low:,} it {before}, with {name} = {high:,} it {after}."
         )
     if not found.changes:
         yield f"No change shows up to {name} = {longest:,}."
     if found.limit is not None:
-        right = "correct" if (found.limit > 0) == found.members[-1].target else "wrong"
-        yield (
-            f"As {name} grows without bound, the logit tends to {number(found.limit)}: "
-            f"{sign(found.limit > 0)} ({right})."
-        )
+        answer = f"{sign(found.limit > 0)}"
+        # What a language says may go on changing with n: then no answer is right for good.
+        if len({member.target for member in found.members[-SETTLED:]}) == 1:
+            is_right = (found.limit > 0) == found.members[-1].target
+            answer += f" ({'correct' if is_right else 'wrong'})"
+        yield f"As {name} grows without bound, the logit tends to {number(found.limit)}: {answer}."
+
+
+def _stretch_text(found: FamilyAnswers, first: Member) -> str:
+    """What a model does from a string on until it next changes; the language may change earlier."""
+    ends = [after.values for _, after in found.changes if after.values > first.values]
+    stretch = [
+        member
+        for member in found.members
+        if first.values <= member.values and (not ends or member.values < ends[0])
+    ]
+    right = sum(member.is_right for member in stretch)
+    if found.of_outputs or right in (0, len(stretch)):
+        return str(first)
+    return f"predicts {sign(bool(first.output))} (correct for {right} of the {len(stretch)} tried)"
 
 
 def _row_text(row: FamilyAnswers) -> str:

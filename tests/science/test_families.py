@@ -18,7 +18,7 @@ from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.positions import longest_readable
 from seqcls.strings.tokenizer import Tokenizer
 from tests.unit.explained import FIELDS, random_network, true_logits
-from tests.zoo import LSTM, TWO_BLOCKS, untrained
+from tests.zoo import LSTM, TWO_BLOCKS, scattered_model, untrained
 
 ABC = Tokenizer("abc")
 
@@ -115,6 +115,17 @@ def test_a_family_has_every_change_among_its_members_and_ends_near_its_limit() -
         assert {after.values[0] - 1, after.values[0]} <= set(values)
     (far,) = true_logits(network, np.array([[1, 10**15, 0]]))
     assert found.limit == pytest.approx(far, abs=1e-9)
+
+
+def test_an_answer_is_called_correct_only_where_the_language_stays_as_it_is() -> None:
+    found = answers_along(scattered_model(0, task="parity"), "0{20}1{n}")
+    ((_, change),) = found.changes
+    after = [x for x in found.members if x.values >= change.values]
+    right = sum(x.is_right for x in after)
+    assert 0 < right < len(after)
+    *_, turn, limit = family_text(found)
+    assert f"predicts negative (correct for {right} of the {len(after)} tried)" in turn
+    assert limit.endswith(": negative.")
 
 
 def test_two_counts_have_a_boundary_that_is_that_of_each_alone() -> None:
