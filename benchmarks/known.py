@@ -162,16 +162,6 @@ def tell_depth(row: Mapping[Hashable, Any]) -> dict[str, str]:
     }
 
 
-def tell_stop(row: Mapping[Hashable, Any]) -> dict[str, str]:
-    """What the table of `known/memory_stops` says of a network and of when its training ended."""
-    fields = {str(name): "" if pd.isna(value) else value for name, value in row.items()}
-    steps = row["train_more_steps"]
-    return {
-        "network": name_model(fields),
-        "training ended": f"{steps:,} steps later" if steps else "as soon as it was learned",
-    }
-
-
 COMPARISONS = (
     Comparison("majority", ((41, 80), (81, 120))),
     Comparison("parity_one_block", ((41, 200),)),
@@ -209,7 +199,6 @@ COMPARISONS = (
     Comparison("addition", ((23, 32), (33, 42))),
     Comparison("next_symbols", ((51, 100), (101, 150)), row_beginning=tell_language),
     Comparison("depth_hierarchy", ((51, 100), (101, 150)), row_beginning=tell_depth),
-    Comparison("memory_stops", ((17, 32), (33, 48)), page="memory.md", row_beginning=tell_stop),
 )
 
 

@@ -389,7 +389,7 @@ def _refuse_unanswered(model: TrainedModel, found: FamilyAnswers) -> None:
 
 
 SETTLED = 10
-"""Members at the end of a family whose targets are the same where the language no longer changes."""
+"""Members at the end of a family; with one target for all the language no longer changes there."""
 
 
 def family_text(found: FamilyAnswers) -> Iterator[str]:
