@@ -303,8 +303,7 @@ class Recurrent(Architecture):
 
     @classmethod
     def count_parameters(cls, config: NetworkConfig) -> int:
-        # Those of four gates that read input and state, the most that there are.
-        return 8 * config.num_blocks * config.hidden_size**2
+        return 2 * cls.gates * config.num_blocks * config.hidden_size**2
 
     @classmethod
     def count_products(cls, config: NetworkConfig, tokens: float) -> float:
