@@ -165,7 +165,7 @@ def _language_causes(
             causes[string] = AttributedError(string, LONGER, None, kind)
         else:
             named = model.display(shortest) or "the empty string"
-            about = f"{kind}, the model's shortest error {named}"
+            about = f"{kind}; the model's shortest error of all is {named}"
             causes[string] = AttributedError(string, NOT_FOUND, None, about)
     return tuple(causes[string] for string in picked)
 

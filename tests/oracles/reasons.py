@@ -32,7 +32,7 @@ REASONS = (
     ("language", "No finite machine was found within the budget"),
     ("language", "but the model predicts"),
     ("no memory", "cannot be proved: only states of rnn, gru, lstm have bounds here"),
-    ("counts", "has no finite automaton"),
+    ("counts", "no automaton of this language is known"),
     ("any", "no automaton of the model was found: "),
     ("structured", "none of the \\d+ strings tried is an input of task="),
 )  # fmt: skip

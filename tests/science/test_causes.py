@@ -131,7 +131,7 @@ def test_length_and_rules_are_no_cause_where_a_short_string_fails() -> None:
     )
     named_tokens = {own.tokens for own in two if own.mechanism == SHORT}
     sides = ("false positives", "false negatives")
-    assert named_tokens == {f"{side}, the model's shortest error 11" for side in sides}
+    assert named_tokens == {f"{side}; the model's shortest error of all is 11" for side in sides}
     assert {own.mechanism for own in two} == {SHORT}
     # All test strings have more than twelve letters; shorter ones are answered rightly.
     at_once: tuple[Says, ...] = (
