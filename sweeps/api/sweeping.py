@@ -160,8 +160,8 @@ def missing_runs(store: Store, spec: Spec) -> int | None:
 def growth_sentence(spec: SweepSpec) -> str:
     """What is said of the runs of a specification beyond those that it lists."""
     return (
-        f"{spec.name}: more seeds follow these, until {spec.until!r}, and at most "
-        f"{spec.most_seeds:,} of each configuration."
+        f"{spec.name}: will add seeds until {spec.until!r}, up to {spec.most_seeds:,} per "
+        "configuration."
     )
 
 

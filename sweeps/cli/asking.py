@@ -196,10 +196,12 @@ def estimate(
             (x for sweep_spec in specs for x in sweep_spec.configs()), exact=overlap
         )
     runs = f"{count(judged.runs, 'run')}, {judged.there:,} already in the database"
+    if judged.there == judged.runs:
+        runs = f"all {count(judged.runs, 'run')} are already in the database"
     if judged.seconds:
         left = format_duration(judged.seconds)
         runs += f", about {left} for the rest with {processes} at a time"
-    lines = [f"{name_sweeps(specs)}: {runs}. {judged.basis}"]
+    lines = [f"{name_sweeps(specs)}: {runs}. {judged.basis}".strip()]
     lines += [growth_sentence(sweep_spec) for sweep_spec in specs if sweep_spec.until]
     lines += [sentence] if sentence else []
     return Answer([{**asdict(judged), "trained_on": sentence}], lines)

@@ -165,10 +165,10 @@ def load_specs(reference: str) -> list[SweepSpec]:
                 return [read_spec(file) for file in files]
         elif path.is_file():
             return [read_spec(path)]
-    raise SpecError(
-        f"no sweep specification {reference!r}: {nearest(reference, shipped_names())}; expected a "
-        "TOML file, a folder with TOML files, or the name of one that is shipped"
-    )
+    hint = nearest(reference, shipped_names())
+    if not hint.endswith("?"):
+        hint += "; expected a TOML file, a folder of them, or the name of a shipped one"
+    raise SpecError(f"no sweep specification {reference!r}: {hint}")
 
 
 def at_precision(spec: SweepSpec, precision: str) -> SweepSpec:

@@ -149,8 +149,8 @@ def check_keys(data: Mapping[str, Any]) -> None:
         meant = field if field in (name, OTHER_NAMES.get(name.lower())) else None
         if meant and OTHER_NAMES.get(name.lower()) not in WrittenSpec.model_fields:
             raise SpecError(
-                f"unknown key {name!r}: fields stand in a table, {meant} = … in [fixed] or "
-                f"{meant} = [ … ] in [axes]"
+                f"unknown key {name!r}: put it under [fixed], as {meant} = …, or under [axes], as "
+                f"{meant} = [ … ]"
             )
         hint = nearest(name, list(WrittenSpec.model_fields))
         seeds = " write model_seeds = [0, 1] or model_seeds = '0..7'" * ("model_seeds" in hint)

@@ -52,9 +52,9 @@ def test_three_named_configurations_are_three_pairs() -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("compare",), "expected two configurations or more, or --all"),
-        (("compare", "all_initializations"), "expected two configurations or more, or --all"),
-        (("compare", "a", "b", "--all"), "expected two configurations or more, or --all"),
+        (("compare",), "expected two or more configurations, or --all"),
+        (("compare", "all_initializations"), "expected two or more configurations, or --all"),
+        (("compare", "a", "b", "--all"), "expected two or more configurations, or --all"),
         (("compare", "--all", "--sweep", "all_initializations"), "1 configuration with finished"),
         (("compare", "--all", "--sweep", "all_inits"), "all_initializations"),
     ],

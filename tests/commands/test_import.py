@@ -175,7 +175,7 @@ def test_runs_are_refused_or_replaced_and_merged(both: Store, tmp_path: Path) ->
     log = api.log_results(store, sweep="theirs", dataset=path)
     settings = {"d_model": 32, "hidden_size": 7, "optimizer": {"name": "adam"}}
     log.run(model="mamba-2l", seed=0, config=settings, predictions=_predictions())
-    with pytest.raises(ConfigError, match="there already, as run 1"):
+    with pytest.raises(ConfigError, match="already in the database, as run 1"):
         log.run(model="mamba-2l", seed=0, config=settings, predictions=_predictions())
     again = api.log_results(store, sweep="theirs", dataset=path, replace=True)
     again.run(model="mamba-2l", seed=0, config=settings, predictions=_predictions(wrong=5))
@@ -282,7 +282,7 @@ def test_a_file_is_imported_by_the_command(tmp_path: Path) -> None:
     settings = ["--sweep", "theirs", "--dataset", str(data), "--db", str(tmp_path / "runs.db")]
     for path in (csv, parquet):
         assert "2 runs imported" in printed("import", str(path), *settings)
-    assert "there already" in refused("import", str(csv), *settings)
+    assert "already in the database" in refused("import", str(csv), *settings)
     printed("import", str(csv), *settings, "--replace")
     store = api.open_store(tmp_path / "runs.db")
     frame = api.runs(store)
@@ -639,7 +639,7 @@ def test_numbers_of_one_value_are_one_configuration(log: ResultLog, tmp_path: Pa
     api.import_predictions(log.opened, path, sweep="theirs", dataset=data)
     assert api.runs(log.opened)["config_id"].tolist() == [1] * 5
     written(tmp_path, "p.csv", given.assign(seed=0))
-    with pytest.raises(ConfigError, match="there already, as run 1"):
+    with pytest.raises(ConfigError, match="already in the database, as run 1"):
         api.import_predictions(log.opened, path, sweep="theirs", dataset=data)
 
 

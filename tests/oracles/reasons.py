@@ -31,7 +31,7 @@ REASONS = (
     ("any", "none of the report's models"),
     ("language", "No finite machine was found within the budget"),
     ("language", "but the model predicts"),
-    ("no memory", "cannot be proved: only states of rnn, gru, lstm have bounds here"),
+    ("no memory", "cannot be proved, only rnn, gru, lstm"),
     ("counts", "has no finite automaton"),
     ("any", "no automaton of the model was found: "),
     ("structured", "none of the \\d+ strings tried is an input of task="),
