@@ -70,8 +70,8 @@ def read_specs(spec: Spec, precision: str | None = None) -> list[SweepSpec]:
         specs = [sweep_spec for sweep_spec in as_list(spec) if isinstance(sweep_spec, SweepSpec)]
         if len(specs) < len(as_list(spec)):
             raise SpecError(
-                f"{spec!r:.60} is no specification: expected a TOML file, a folder of them, the "
-                "name of one that is shipped, or a table with the same keys"
+                f"{spec!r:.60} is not a specification: expected a TOML file, a folder of them, the "
+                "name of a shipped one, or a table with the same keys"
             )
     return (
         specs

@@ -246,7 +246,7 @@ def summary_parts(summary: "Summary") -> Iterator[str | Table]:
     import pandas as pd
 
     for problem in summary.refused:
-        say(f"refused: {problem}", err=True)
+        say(f"seqcls: {problem}", err=True)
     if summary.refused:
         return
     heading = f"{summary.path}: {summary.heading}"

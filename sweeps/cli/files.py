@@ -78,7 +78,7 @@ def import_(
     for text in settings or ():
         setting, equals, value = text.partition("=")
         if not equals:
-            raise ConfigError(f"--set {text!r:.60}: expected name=value, as heads=2")
+            raise ConfigError(f"--set {text!r:.60}: expected name=value, such as heads=2")
         # Python's spelling of truth values is accepted besides that of JSON.
         given[setting] = _read_json(value.lower() if value in ("True", "False") else value)
     how: dict[str, Any] = {"adapter": adapter, "tokens": tokens, "settings": given, "model": name}

@@ -26,7 +26,7 @@ FITTED = 80
 SPACE = 3
 """Characters between two columns of a table."""
 
-MOST_LISTED = 20
+MOST_LISTED = 12
 """Columns that are named where one that does not exist was asked for."""
 
 STRINGS = ["string", "target", "output"]
@@ -253,6 +253,6 @@ def named_columns(frame: "pd.DataFrame", names: str) -> list[str]:
             hint = f"did you mean {near!r}? " if near else ""
             first = ", ".join(map(str, frame.columns[:MOST_LISTED]))
             more = len(known) - MOST_LISTED
-            rest = f" and {more} more, which --wide shows" if more > 0 else ""
+            rest = f" and {more} more" if more > 0 else ""
             raise ConfigError(f"no column {name!r}: {hint}There are {first}{rest}")
     return chosen or list(map(str, frame.columns))

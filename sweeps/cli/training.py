@@ -133,7 +133,7 @@ def stop(store: "Store", sweeps: list[str]) -> None:
     api.stop(store, sweeps)
     for sweep in retry_lost(partial(api.status, store, sweeps)):
         if sweep.state == "done":
-            say(f"{sweep.name} was done already.")
+            say(f"{sweep.name} was already done.")
         else:
             say(
                 f"{sweep.name} is stopped: {sweep.done} of {count(sweep.total, 'run')} done; "
@@ -306,7 +306,7 @@ def _work(store: "Store", ids: list[int] | None, training: "WorkOptions", what: 
                 store, ids, progress_bar=True, shortcuts=training.watch, **asdict(training)
             )
         except KeyboardInterrupt:
-            say(f"{what}: ended at once; {what_is_left()}", err=True)
+            say(f"{what}: interrupted; {what_is_left()}", err=True)
             raise typer.Exit(INTERRUPTED) from None
         trained = f"trained {count(worked.recorded, 'run')} in "
         trained += format_duration(time.perf_counter() - started)

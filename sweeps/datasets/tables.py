@@ -81,8 +81,9 @@ def rows_of(path: Path) -> Iterator[Row]:
 def check_file(path: Path, most: int = MAX_BYTES) -> None:
     """Refuses what is no file, or one of more bytes than these."""
     if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
-        raise DatasetError(f"{str(path)!r:.200} {what}; expected a file of {EXPECTED}")
+        is_folder = f"is a folder; expected a file of {EXPECTED}"
+        what = is_folder if path.is_dir() else "does not exist"
+        raise DatasetError(f"{str(path)!r:.200} {what}")
     if path.stat().st_size > most:
         raise DatasetError(f"more than {most:,} bytes; take fewer rows")
 

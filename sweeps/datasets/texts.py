@@ -53,7 +53,7 @@ class Texts:
         # What is a list beside other lists may be a text too, unless it is no text at all.
         if kind not in (None, self.kind) or (kind is None and self.kind == "list"):
             raise DatasetError(
-                f"texts and lists of tokens stand in one column, but {value!r:.60} is "
+                f"texts and lists of tokens are mixed in one column: {value!r:.60} is "
                 f"{'none' if items is None else 'a list'}; write all alike, and where brackets are "
                 "tokens a space around every token"
             )

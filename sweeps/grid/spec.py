@@ -137,7 +137,7 @@ class SweepSpec(WrittenSpec):
                 if config.key in seen:
                     raise SpecError(
                         f"sweep {self.name!r}: the configuration {canonical_json(config.changed)} "
-                        "stands in it twice; remove one"
+                        "is in it twice; remove one"
                     )
                 seen.add(config.key)
                 yield config, self.seeds_of(entry)
@@ -314,4 +314,4 @@ def _refuse_twice_given(spec: SweepSpec) -> None:
     }
     for (table, names), (other, others) in itertools.combinations(tables.items(), 2):
         if twice := sorted(names & others):
-            raise SpecError(f"{twice[0]!r} stands both in {table} and in {other}; remove one")
+            raise SpecError(f"{twice[0]!r} is both in {table} and in {other}; remove one")

@@ -65,7 +65,7 @@ def _check_names(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     for name in fields:
         if name == "model_seeds" or OTHER_NAMES.get(name) == "model_seeds":
             raise SpecError(
-                f"{name!r} is no field: write model_seeds = [0, 1] or '0..7' at the top of the "
+                f"{name!r} is not a field: write model_seeds = [0, 1] or '0..7' at the top of the "
                 "file, before all tables"
             )
         if name not in RunConfig.model_fields:

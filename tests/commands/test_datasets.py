@@ -193,7 +193,7 @@ def test_pairs_are_words_and_a_language_is_all_its_parts(tmp_path: Path) -> None
     others: dict[str, Content] = {"test.xlsx": "", "more.csv": "", "test/x": ""}
     tables = folder_of(tmp_path / "tables", {"train.csv": LABELS, **others})
     assert summary(tables).unread == ["more.csv", "test", "test.xlsx"]
-    assert "files of no split, not read: more.csv, test, test.xlsx" in summary(tables).sentences
+    assert "files ignored, of no split: more.csv, test, test.xlsx" in summary(tables).sentences
 
 
 MALFORMED: list[tuple[str, Content, str]] = [
@@ -235,7 +235,7 @@ MALFORMED: list[tuple[str, Content, str]] = [
     ("digits.jsonl", '{"tokens": ' + "9" * 5000 + "}", "line 1 is not JSON"),
     ("nan.jsonl", '{"tokens": "ab", "label": NaN}', "label is nan"),
     ("absent.jsonl", '{"tokens": "ab", "label": 1}\n{"label": 1}', "line 2 has no 'tokens'"),
-    ("inner.jsonl", '{"tokens": ["a b"], "label": 1}', "has a token that is not UTF-8 text"),
+    ("inner.jsonl", '{"tokens": ["a b"], "label": 1}', "has a token that is no text"),
     ("nested.jsonl", '{"tokens": [["a"]], "label": 1}', "no text without spaces: ['a']"),
     ("keys.jsonl", '{"tokens": "ab", "tokens": "ba", "label": 1}', "line 1 has 'tokens' twice"),
     (
@@ -528,8 +528,8 @@ def test_data_says_what_is_in_a_file(tmp_path: Path) -> None:
     ]
     result = CliRunner().invoke(app, ["data", str(path)])
     assert result.exit_code == 0
-    assert "1 string stands in train and in test" in result.output
-    assert "1 of the 2 test rows are trained on too" in result.output
+    assert "1 string in both train and test" in result.output
+    assert "1 of the 2 test rows are also trained on" in result.output
     written(tmp_path, "a.csv", "tokens,label\nab,1\nb,2\nab,\n")
     result = CliRunner().invoke(app, ["data", str(path)])
     assert result.exit_code == 2

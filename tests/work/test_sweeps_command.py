@@ -86,7 +86,7 @@ def test_a_sweep_is_stopped_resumed_retried_where_it_failed_and_deleted(
     assert seqcls("status", "--watch", *db)[0] == 0
     assert "short   done" in seqcls("status", "short", *db)[1]
     assert "all 6 runs are already in the database" in seqcls("estimate", str(short_spec), *db)[1]
-    assert "short was done already" in seqcls("stop", "short", *db)[1]
+    assert "short was already done" in seqcls("stop", "short", *db)[1]
     status, printed = seqcls("delete", "short", *db, typed="n\n")
     assert status == 1
     assert "the 6 runs that no other sweep has" in printed
