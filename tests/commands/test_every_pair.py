@@ -66,3 +66,7 @@ def test_what_makes_no_pair_is_refused(arguments: tuple[str, ...], reason: str) 
 def test_help_shows_both_forms() -> None:
     shown = run_main("compare", "--help").stdout
     assert "--all" in shown
+    # Neither that a flag is one, nor a range of numbers, tells a reader anything.
+    assert "<bool>" not in shown
+    assert "<float>" in shown
+    assert "x<=" not in run_main("runs", "--help").stdout
