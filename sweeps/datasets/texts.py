@@ -126,7 +126,7 @@ def _text_of(value: Any, items: Sequence[Any]) -> str:
         is_text = isinstance(token, str) and token and not any(map(str.isspace, token))
         if not is_text and type(token) is not int:
             raise DatasetError(
-                f"{value!r:.60} has a token that is no text without spaces: {token!r:.40}"
+                f"{value!r:.60} has a token that is not text without spaces: {token!r:.40}"
             )
     text = " ".join(tokens := [str(token) for token in items])
     if not text.isascii():

@@ -235,7 +235,7 @@ MALFORMED: list[tuple[str, Content, str]] = [
     ("digits.jsonl", '{"tokens": ' + "9" * 5000 + "}", "line 1 is not JSON"),
     ("nan.jsonl", '{"tokens": "ab", "label": NaN}', "label is nan"),
     ("absent.jsonl", '{"tokens": "ab", "label": 1}\n{"label": 1}', "line 2 has no 'tokens'"),
-    ("inner.jsonl", '{"tokens": ["a b"], "label": 1}', "has a token that is no text"),
+    ("inner.jsonl", '{"tokens": ["a b"], "label": 1}', "has a token that is not text"),
     ("nested.jsonl", '{"tokens": [["a"]], "label": 1}', "no text without spaces: ['a']"),
     ("keys.jsonl", '{"tokens": "ab", "tokens": "ba", "label": 1}', "line 1 has 'tokens' twice"),
     (

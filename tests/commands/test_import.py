@@ -344,7 +344,7 @@ NO_LOSSES: tuple[Any, ...] = (
     [1.0], [(1.0,)], [(1, 1.0, 1.0)], pd.DataFrame([(1.0, 1.0)]), 3, "12",
 )  # fmt: skip
 NO_SETTINGS: list[tuple[dict[str, Any], str]] = [
-    ({"d": float("inf")}, "'d' is inf, which is no JSON number"),
+    ({"d": float("inf")}, "'d' is inf, which is not a JSON number"),
     ({"d": float("nan")}, "no JSON"),
     ({"a": {"d": {1, 2}}}, "'a.d' is {1, 2}, of type set"),
     ({"d": torch.float32}, "'d' is torch.float32, of type dtype"),

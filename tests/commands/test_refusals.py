@@ -160,7 +160,7 @@ CALLS: list[tuple[Callable[[api.Store], object], *tuple[str, ...]]] = [
     *((lambda x, own=own: api.more(x, "walkthrough", own), f"{own}") for own in NO_BUDGETS),
     *((lambda x, own=own: api.stop(x, own), "") for own in NOTHING),
     *((lambda x, own=own: estimate(x, own), a, b) for own, a, b in NO_ALPHABETS),
-    *((lambda x, own=own: api.submit(x, own), "no specification") for own in NO_SPECS),
+    *((lambda x, own=own: api.submit(x, own), "is not a specification") for own in NO_SPECS),
     *((lambda x, own=own: api.model(x, RUN).answer(own), "") for own in NO_STRINGS),
 ]  # fmt: skip
 """Calls from Python."""

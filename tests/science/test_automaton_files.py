@@ -253,9 +253,9 @@ REFUSED: list[tuple[str | bytes, str]] = [
         (f"0 1 a a\n1 0 {x} {x}\n0\n", f"symbol '{x}' may stand for")
         for x in ("@_IDENTITY_SYMBOL_@", "@P.X.Y@", "eps", "Epsilon", "\u03bb", "<sigma>")
     ),
-    ("0 1 a a\n\0\n", "line 2 is no text in UTF-8"),
-    (AB.encode("utf-16"), "line 1 is no text in UTF-8"),
-    ("0 0 ä ä\n0\n".encode("latin-1"), "line 1 is no text in UTF-8"),
+    ("0 1 a a\n\0\n", "line 2 is not UTF-8 text"),
+    (AB.encode("utf-16"), "line 1 is not UTF-8 text"),
+    ("0 0 ä ä\n0\n".encode("latin-1"), "line 1 is not UTF-8 text"),
     (b"\x1f\x8b\x08\0", "unpack what is packed"),
     ("".join(f"0 0 s{x} s{x}\n" for x in range(256)) + "0\n", "256 symbols"),
     ("".join(f"{x} {x + 1} a a\n" for x in range(10_001)), "line 10000: more than 10,000 states"),

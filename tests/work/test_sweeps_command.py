@@ -89,7 +89,7 @@ def test_a_sweep_is_stopped_resumed_retried_where_it_failed_and_deleted(
     assert "short was already done" in seqcls("stop", "short", *db)[1]
     status, printed = seqcls("delete", "short", *db, typed="n\n")
     assert status == 1
-    assert "the 6 runs that no other sweep has" in printed
+    assert "with 6 runs that no other sweep has" in printed
     assert "short" in seqcls("status", *db)[1]
     assert "short: deleted, with 6 runs." in seqcls("delete", "short", *db, typed="y\n")[1]
     assert rows(Path(db[1]), "SELECT count(*) FROM run") == [(0,)]
