@@ -345,7 +345,7 @@ NO_LOSSES: tuple[Any, ...] = (
 )  # fmt: skip
 NO_SETTINGS: list[tuple[dict[str, Any], str]] = [
     ({"d": float("inf")}, "'d' is inf, which is not a JSON number"),
-    ({"d": float("nan")}, "no JSON"),
+    ({"d": float("nan")}, "not a JSON number"),
     ({"a": {"d": {1, 2}}}, "'a.d' is {1, 2}, of type set"),
     ({"d": torch.float32}, "'d' is torch.float32, of type dtype"),
     ({"d": object}, "give it as text"),

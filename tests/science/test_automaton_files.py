@@ -285,10 +285,10 @@ AS_DOT = dot(Regular("ab", "(ab)*").automaton, "ab")
 CHANGED: list[tuple[str, str, str]] = [
     ("a.json", json.dumps({**AS_JSON, "start": 3}), "state 3 is not one of the"),
     ("a.json", json.dumps({**AS_JSON, "accepting": [7]}), "state 7 is not one of the"),
-    ("a.json", json.dumps({**AS_JSON, "transitions": [{"c": 0}]}), "token 'c' is none"),
+    ("a.json", json.dumps({**AS_JSON, "transitions": [{"c": 0}]}), "token 'c' is not in"),
     ("a.json", json.dumps({**AS_JSON, "transitions": [{"a": 1}]}), "state 1 is not one of the 1"),
     ("a.json", json.dumps({**AS_JSON, "alphabet": ["a", "a"]}), "alphabet is ['a', 'a']"),
-    ("a.json", json.dumps(AS_JSON)[:-3], "no JSON"),
+    ("a.json", json.dumps(AS_JSON)[:-3], "is not JSON"),
     ("a.dot", AS_DOT.replace("start -> 0", "start -> 9"), "state '9'"),
     ("a.dot", AS_DOT.replace("  start -> 0;\n", ""), "0 arrows from start"),
     (
