@@ -168,7 +168,7 @@ def test_what_errs_with_an_unknown_outcome_stands_below_with_its_errors(
     assert set(table["outcome"]) == {"not known"}
     assert (table["errors"] > 0).all()
     assert f"{len(table)} models make errors; their outcome is unknown" in plain(app)
-    assert "no cause can be found: it was trained elsewhere" in plain(app)
+    assert "No cause can be found for 4 models: it was trained elsewhere" in plain(app)
 
 
 def test_of_outputs_the_first_wrong_token_is_told(
