@@ -50,13 +50,14 @@ def report(
     db: Db = None,
     force: bool = False,
 ) -> Answer:
-    """Say what the pages say of sweeps; or write it, with charts and strings, to an HTML file.
+    """Summarize sweeps, or write an HTML report with charts and strings.
+
+    In strings, b{3} is bbb, <ab>{2} is abab, and "" is the empty string.
 
     Args:
-        names: names of sweeps.
-        out: the file to email, such as heads.html; without one, the answers are printed.
-        site: instead of a file, a folder: an index page that compares sweeps, and a report for
-            each.
+        names: Names of sweeps.
+        out: write the report to this file, such as heads.html; by default, print a summary.
+        site: write a folder instead: an index page that compares sweeps, and a report for each.
     """
     from dashboard.report.command import answer, write_report, write_site
 

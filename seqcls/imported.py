@@ -127,15 +127,15 @@ def _plain(value: Any, path: str) -> Any:
     if isinstance(value, str):
         # Surrogates without a partner are no UTF-8, so no database holds them.
         if any(category(x) == "Cs" for x in value):
-            raise ValueError(f"{path!r:.100} is {_shorten(value)}, which is no text in Unicode")
+            raise ValueError(f"{path!r:.100} is {_shorten(value)}, which is not text in Unicode")
         return str(value)
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ValueError(
-                f"{path!r:.100} is {value}, which is no JSON number; leave it out, or give it as "
-                f"text, '{value}'"
+                f"{path!r:.100} is {value}, which is not a JSON number; leave it out, or give it "
+                f"as text, '{value}'"
             )
         # Also NumPy's own 64-bit numbers come here, which are floats of Python's by inheritance.
         return float(value)
@@ -152,7 +152,7 @@ def _plain(value: Any, path: str) -> Any:
     if callable(as_list := getattr(value, "tolist", None)) and not is_time:
         return _plain(as_list(), path)
     raise ValueError(
-        f"{path!r:.100} is {_shorten(value)}, of type {type(value).__name__}, which is no JSON: "
+        f"{path!r:.100} is {_shorten(value)}, of type {type(value).__name__}, which is not JSON: "
         "expected a number, text, true or false, None, or a list or mapping of these; give it as "
         "text"
     )

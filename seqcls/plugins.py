@@ -176,7 +176,7 @@ class Registry(Mapping[str, Part], Generic[Part]):
         with self.wrap_errors(point.name):
             part: Any = point.load()
             if not isinstance(part, type):
-                raise UnfitError(f"is no class but {part!r:.100}")
+                raise UnfitError(f"is not a class but {part!r:.100}")
             if not issubclass(part, self._base):
                 raise UnfitError(f"is no {self._base.__name__}, as its base classes say")
             reads = getattr(part, "reads", None)

@@ -132,8 +132,18 @@ def in_one_line(cls: "type[BaseModel]", error: "ValidationError") -> str:
 def expectation(problem: "ErrorDetails") -> str:
     """What Pydantic expected in place of a value: `expected greater than or equal to 1`."""
     message = re.sub(r"^String should match pattern", "text that matches", problem["msg"])
+    message = re.sub(r", (unable to|got a number with) .*", "", _PREFIX.sub("", message))
     # What Python calls a dictionary, the files that people write call a table.
-    return f"expected {_PREFIX.sub('', message).replace('valid dictionary', 'table')}"
+    for theirs, ours in _PLAIN.items():
+        message = message.replace(theirs, ours)
+    return f"expected {message}"
+
+
+_PLAIN = {
+    "a valid dictionary": "a table", "a valid integer": "a whole number", "a valid string": "text",
+    "a valid boolean": "true or false", "a valid ": "a ",
+}  # fmt: skip
+"""What Pydantic calls kinds of values, and what they are called here."""
 
 
 _PREFIX = re.compile(r"^(Value error, )?(expected )?([A-Z][a-z]+ should (be|have) )?")

@@ -64,7 +64,7 @@ def shape_mismatch(problem: Problem, weights: Mapping[str, np.ndarray]) -> str |
     if missing := sorted(expected.keys() - weights.keys()):
         return f"{missing[0]!r} is missing"
     if unknown := sorted(weights.keys() - expected.keys()):
-        return f"{unknown[0][:60]!r} is no parameter of it"
+        return f"{unknown[0][:60]!r} is not a parameter of it"
     for name, shape in expected.items():
         value = weights[name]
         if value.shape != shape:

@@ -37,7 +37,7 @@ def refuse_taken(paths: Collection[Path], *, force: bool = False) -> None:
     """
     taken = [path for path in paths if _is_taken(path)]
     for path in taken[:1] if not force else ():
-        message = f"{str(path)!r} is there; move it or name another, or replace it with "
+        message = f"{str(path)!r} already exists; move it or name another, or replace it with "
         raise ConfigError(message, Parameter("force", True))
     if taken and len(paths) > 1:
         names, folder = {path.name for path in paths}, taken[0].parent
@@ -65,7 +65,7 @@ def _is_taken(path: Path) -> bool:
         raise _refusal(path, error) from None
     if is_plain is False or path.name.endswith(COMPANIONS):
         raise ConfigError(
-            f"{str(path)!r} is there; move it or name another: databases, what SQLite names files "
+            f"{str(path)!r} already exists; move it or name another: databases, SQLite's files "
             "beside a database, folders, links and devices are not replaced"
         )
     return bool(is_plain)

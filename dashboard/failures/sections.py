@@ -35,7 +35,7 @@ def _failing(models: pd.DataFrame) -> str:
     """How many fail, as the sentences name them."""
     unknown = int((models["outcome"] == Outcome.NOT_KNOWN).sum())
     fail = count(len(models) - unknown, "failing model")
-    err = f"{unknown:,} of unknown outcome that {'errs' if unknown == 1 else 'err'}"
+    err = f"{count(unknown, 'model')} with errors and unknown outcome"
     return " and ".join([fail] * (unknown < len(models)) + [err] * (unknown > 0))
 
 

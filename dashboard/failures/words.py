@@ -65,10 +65,10 @@ add_sentences(
     {
         "none_fails": "None of {tested:,} tested {tested:model|models} fails.",
         "causes": "Of {failing} {listed}.",
-        "no_causes": "No cause is known yet of {failing}.",
+        "no_causes": "Cause not known yet for {failing}.",
         "causes_to_come": "The causes of {number:,} more are not known yet.",
-        "without_causes": "Of {number:,} {number:model|models} no cause can be found: {reason}.",
-        "no_remedies": "No setting is known whose change may help against these causes.",
+        "without_causes": "No cause can be found for {number:,} {number:model|models}: {reason}.",
+        "no_remedies": "No change of a setting is known to help against these causes.",
         "mended": "Of {seeds:,} {seeds:seed that fails|seeds that fail} by {cause}, {change} "
         "mends {mended:,}.",
         "untried": "No remedy was tried yet; select one to try it on a model's page.",
@@ -83,7 +83,8 @@ add_sentences(
         "{unlearned:has|have} not learned these",
         "all_learned": "having learned the trained lengths, beyond these",
         "none_learned": "none of them has learned the trained lengths",
-        "unknown_models": "{number:,} {number:model errs|models err} whose outcome is not known, "
-        "for want of test strings of trained or of longer lengths.",
+        "unknown_models": "{number:,} {number:model makes|models make} errors; "
+        "{number:its|their} outcome is unknown because there are no test strings of trained or of "
+        "longer lengths.",
     }
 )

@@ -195,7 +195,7 @@ def outcome(trial: RemedyTrial) -> tuple[str, bool | None]:
     sentence = say(
         "came_of_pairs" if pairs else "came_of",
         **pairs, after=after, n=n, alone=alone, m=m, lacks=lacks, p=found.p_value or 0.0,
-        chance="more than chance explains" if found.is_decided else "chance may explain it",
+        chance="significant" if found.is_decided else "chance may explain it",
     )  # fmt: skip
     helped = after / n < alone / m if found.is_decided else None
     return " ".join(filter(None, [sentence, left_out])), helped

@@ -14,6 +14,9 @@ from sweeps.cli.printing import Answer, Table
 from sweeps.files import refuse_taken, whole_files
 from sweeps.results import LEARNED_AT
 
+MOST_ROWS = 20
+"""Rows of a table that a terminal shows of a summary."""
+
 
 def write_report(
     db: str | None,
@@ -67,8 +70,10 @@ def answer(store: Store, sweeps: Sequence[str], chosen: Mapping[str, Any]) -> An
         for section in sections:
             title = section.title or task
             parts += [sentence.replace("`", "") for sentence in section.says]
-            if section.table is not None and len(section.table):
-                parts.append(Table(as_text(section.table, section.shown), title))
+            if section.table is not None and (rows := len(section.table)):
+                if rows > MOST_ROWS:
+                    title += f" The first {MOST_ROWS} of {rows:,}; --json prints all."
+                parts.append(Table(as_text(section.table.head(MOST_ROWS), section.shown), title))
     return Answer(records, parts)
 
 

@@ -29,7 +29,7 @@ def two_models(store: Store, first: int, second: int) -> Section:
     """
     found = compare_models(store, first, second)
     own = [run_config(store, run_id) for run_id in (first, second)]
-    chance = "More than chance explains" if found.p_value <= 0.05 else "Chance may explain it"
+    chance = "Significant" if found.p_value <= 0.05 else "Chance may explain it"
     test = "Fisher's test" if found.table is None else "McNemar's test"
     # No p-value is zero: this one is below the smallest double.
     p_value = f"= {found.p_value:.3g}" if found.p_value else "< 1e-300"

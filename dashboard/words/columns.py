@@ -61,6 +61,7 @@ def add_columns(columns: dict[str, Column]) -> dict[str, Column]:
 
 
 _FORMATS: dict[str, Callable[[Any], str]] = {
+    "string": lambda x: str(x) or '""',
     "percent": lambda x: f"{x:.2%}",
     "share": lambda x: f"{x:.0%}",
     "p": lambda x: f"{x:.3g}",

@@ -377,7 +377,7 @@ def read_own(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Lo
             "as `seqcls give` writes them"
         )
     if other := [x for x in network if x not in ABOUT or ABOUT[x].group != "Network"]:
-        raise ConfigError(f"config.json: network has {short(other[0])}, which is no setting of one")
+        raise ConfigError(f"config.json: network has {short(other[0])}, no setting of one")
     # The names are ours, so that none is left without a place.
     weights, tensors.left = {**tensors.left}, {}
     return Loaded(dict(network), weights)

@@ -293,10 +293,10 @@ Ability = Literal["labels", "outputs", "prefixes", "causes"]
 to all prefixes of a string, and errors that are known to have causes."""
 
 
-NO_LANGUAGE = " is no language: its answers are not yes or no"
+NO_LANGUAGE = " is not a language: its answers are not yes or no"
 """Said of a task of another kind where a question is about languages."""
 
-NO_TRANSDUCTION = " is no transduction: its models write no outputs"
+NO_TRANSDUCTION = " is not a transduction: its models write no outputs"
 
 
 class Kind(Fields, ABC):

@@ -92,7 +92,7 @@ class PlacesKind(Kind):
     )
     absent: ClassVar[Mapping[Ability, str]] = {
         "labels": f"{_AT_EVERY_PLACE} answers more than yes or no",
-        "outputs": f"{_AT_EVERY_PLACE} is no transduction: its models write no outputs",
+        "outputs": f"{_AT_EVERY_PLACE} is not a transduction: its models write no outputs",
     }
 
     def num_outputs(self, task: Any) -> int:

@@ -49,7 +49,8 @@ class Hybrid(MixingArchitecture):
             )
         if unknown := [x for x in config.layers if x not in letters]:
             return (
-                f"layers={config.layers!r}: {unknown[0]!r} is no mixer; expected letters of {known}"
+                f"layers={config.layers!r}: {unknown[0]!r} is not a mixer; expected letters of "
+                f"{known}"
             )
         for part, alone in cls._blocks(config):
             if (reason := part.obstacle(alone)) is not None:

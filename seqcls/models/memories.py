@@ -37,8 +37,8 @@ class MixingArchitecture(Architecture):
         if config.embeddings_init_strategy == "gpt2":
             return (
                 f"embeddings_init_strategy='gpt2' with architecture={config.architecture!r}: it "
-                "draws all weights, and what a memory begins with is no weight; use 'default' or "
-                "'linear_like'"
+                "draws all weights, and what a memory begins with is not a weight; use 'default' "
+                "or 'linear_like'"
             )
         return no_blocks(config)
 

@@ -28,13 +28,13 @@ def why_not_proved(problem: Problem) -> str | None:
         return reason
     if config.architecture not in GATES:
         return (
-            f"architecture={config.architecture!r} cannot be proved: only states of "
-            f"{', '.join(GATES)} have bounds here"
+            f"architecture={config.architecture!r} cannot be proved, only {', '.join(GATES)}; "
+            "`seqcls model verdict` checks it up to a length"
         )
     if network.readout not in ("last", "last_letter"):
         return (
-            f"readout={network.readout!r} cannot be proved: the answer is no function of the last "
-            "state"
+            f"readout={network.readout!r} cannot be proved: the answer does not depend on the last "
+            "state alone"
         )
     if network.tied_embeddings or network.head != "string":
         return "tied_embeddings and heads of several outputs have no single logit"

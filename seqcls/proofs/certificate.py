@@ -95,10 +95,12 @@ def check_file(path: Path, weights: Path | None = None) -> tuple[str, int]:
     except StoreError as error:
         raise ConfigError(f"{weights}: {error}; expected a safetensors file") from None
     except OSError as error:
-        raise ConfigError(f"{error.filename}: {error.strerror}; expected a file") from None
+        if isinstance(error, FileNotFoundError):
+            raise ConfigError(f"{error.filename!r} does not exist") from None
+        raise ConfigError(f"{error.filename!r} cannot be read: {error.strerror}") from None
     except checker.MALFORMED as error:
         raise ConfigError(
-            f"{path.name}: rejected: it is no certificate ({type(error).__name__}); expected a "
+            f"{path.name!r} is not a certificate ({type(error).__name__}); expected a "
             "file that `seqcls model prove` wrote"
         ) from None
     empty = "" if certificate["empty"] else " but the empty one"

@@ -123,7 +123,7 @@ def unseen_character(text: str, allowed: str = "") -> str | None:
             return f"a control character ({code}) at character {place}; remove it"
         name = f"{unicodedata.name(character, 'a character without a name')} ({code})"
         if kind[0] == "Z":
-            return f"{name} at character {place}, which is no plain space; write one, or none"
+            return f"{name} at character {place}, which is not a plain space; write one, or none"
         return f"{name} at character {place}, which cannot be seen; remove it"
     return None
 

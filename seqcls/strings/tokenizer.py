@@ -165,7 +165,7 @@ class Tokenizer:
         tokens = list(string) if isinstance(string, Iterable) else [string]
         if not isinstance(string, Iterable) or isinstance(string, set | frozenset | dict | bytes):
             raise InvalidStringError(
-                f"{string!r:.60} is no string: expected text such as 'ab{{100}}', or a list of "
+                f"{string!r:.60} is not a string: expected text such as 'ab{{100}}', or a list of "
                 "tokens"
             )
         names = [token if token in self._numbers else compose(token) for token in map(str, tokens)]

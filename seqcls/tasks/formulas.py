@@ -120,7 +120,7 @@ class Formula:
 
     def _parse(self) -> ast.expr:
         if re.search("['\"]", self._source):
-            raise self._refusal("a text is no whole number or letter")
+            raise self._refusal("a text is not a whole number or letter")
         try:
             return ast.parse(self._source, mode="eval").body
         # Python's parser raises any of these, by what a text holds and how deep it goes.
@@ -144,7 +144,7 @@ class Formula:
                 signs = [_COMPARISONS[type(op)] for op in ops]
                 parts = [self._number(value, depth + 1) for value in (left, *others)]
                 return _read(parts, partial(_compare, signs))
-        raise self._refusal(f"{self._source_of(node)} is no comparison")
+        raise self._refusal(f"{self._source_of(node)} is not a comparison")
 
     def _number(self, node: ast.expr, depth: int) -> _Read:
         self._check_depth(depth)
@@ -171,8 +171,8 @@ class Formula:
                 bound = _most_of_product if isinstance(op, ast.Mult) else operator.add
                 return _read(parts, _ARITHMETIC[type(op)], bound)
         raise self._refusal(
-            f"{self._source_of(node)} is no whole number, letter, or sum, difference, product or "
-            "remainder of such"
+            f"{self._source_of(node)} is not a whole number, letter, or sum, difference, product "
+            "or remainder of such"
         )
 
     def _check_depth(self, depth: int) -> None:

@@ -31,7 +31,7 @@ _WORDS = [
     ("unbalanced parenthesis", "a parenthesis is closed that was not opened"),
     ("nothing to repeat", "nothing stands before a *, +, ? or {{2,5}} that it could repeat"),
     ("multiple repeat", "a repetition is repeated; put parentheses around it, as in (a*)*"),
-    ("bad character range (.+)", "{} is no range from a token to a later one"),
+    ("bad character range (.+)", "{} is not a range from a token to a later one"),
     ("min repeat greater", "a repetition asks for at least more than at most"),
     ("too large|string conversion", "a number of repetitions is too large"),
     ("bad escape \\(end", "it ends in a backslash; a token \\ is written \\\\"),

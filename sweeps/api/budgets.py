@@ -237,7 +237,7 @@ def _known_of_share(
         seed_counts.seeds for seed_counts in counts
     ]:
         most = f"{spec.name}: at most {count(spec.most_seeds, 'seed')}"
-        yield f"{most}, which is not enough for {spec.until!r}"
+        yield f"{most}, which is too few for {spec.until!r}"
 
 
 def _parse_budget(budget: Budget) -> tuple[Fraction, int | None]:

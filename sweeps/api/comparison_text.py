@@ -64,7 +64,7 @@ def seeds_text(found: Difference) -> str:
 def chance_of(found: Difference) -> str:
     """What a question's test says of chance, what so few seeds can show, and how many would do."""
     if found.is_decided:
-        return "more than chance explains"
+        return "significant"
     if found.is_nothing:
         return "no difference"
     sentence = "chance alone may explain it"
@@ -82,5 +82,5 @@ def selection_text(seeds: int, effect: ConfidenceInterval) -> str:
     ends = f" (95%: {percents(effect.low, effect.high)})" if known else ""
     return (
         f"on longer strings the best of {seeds:,} seeds exceeds their mean by "
-        f"{percent(effect.value)}{ends}, which is what choosing it gains"
+        f"{percent(effect.value)}{ends}, the gain from picking the best seed"
     )

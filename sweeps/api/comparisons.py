@@ -125,7 +125,7 @@ class Compared:
             if found.is_decided
         ]
         if more:
-            return f"More than chance explains: {'; '.join(more)}."
+            return f"Significant differences: {'; '.join(more)}."
         if tested and all(found.is_nothing for found in tested.values()):
             return "No difference: all that is compared is the same."
         if any(found.can_decide for found in tested.values()):

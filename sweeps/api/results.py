@@ -110,7 +110,7 @@ def _has_value(
         with suppress(ValueError):
             number = int(value.text)
     except ValueError:
-        raise ConfigError(source, f": expected a number, as in {name}=0") from None
+        raise ConfigError(source, f": expected a number, such as {name}=0") from None
     if value.text.endswith("%"):
         # As tables round it, with zeros at its end or without.
         return frame[name].map(

@@ -231,7 +231,9 @@ def checked_threshold(name: str, value: float) -> float:
     """
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ConfigError(Parameter(name, value), ": expected an accuracy from 0 to 1, as 0.99")
+        raise ConfigError(
+            Parameter(name, value), ": expected an accuracy from 0 to 1, such as 0.99"
+        )
     return float(value)
 
 
@@ -271,7 +273,7 @@ def condition(text: str, source: str | Parameter, foreign: Collection[str] = ())
     elif name not in RunConfig.model_fields:
         raise ConfigError(source, f": {nearest(name, list(default_fields()))}")
     if not equals:
-        raise ConfigError(source, ": expected FIELD=VALUE, as in hidden_size=16")
+        raise ConfigError(source, ": expected FIELD=VALUE, such as hidden_size=16")
     return name, read_setting(name, value, source)
 
 

@@ -70,8 +70,8 @@ def read_specs(spec: Spec, precision: str | None = None) -> list[SweepSpec]:
         specs = [sweep_spec for sweep_spec in as_list(spec) if isinstance(sweep_spec, SweepSpec)]
         if len(specs) < len(as_list(spec)):
             raise SpecError(
-                f"{spec!r:.60} is no specification: expected a TOML file, a folder of them, the "
-                "name of one that is shipped, or a table with the same keys"
+                f"{spec!r:.60} is not a specification: expected a TOML file, a folder of them, the "
+                "name of a shipped one, or a table with the same keys"
             )
     return (
         specs
@@ -160,8 +160,8 @@ def missing_runs(store: Store, spec: Spec) -> int | None:
 def growth_sentence(spec: SweepSpec) -> str:
     """What is said of the runs of a specification beyond those that it lists."""
     return (
-        f"{spec.name}: more seeds follow these, until {spec.until!r}, and at most "
-        f"{spec.most_seeds:,} of each configuration."
+        f"{spec.name}: will add seeds until {spec.until!r}, up to {spec.most_seeds:,} per "
+        "configuration."
     )
 
 

@@ -184,7 +184,7 @@ def _network(part: str) -> Entry:
                 break
         else:
             hint = nearest(words[0].lower(), [*MODELS, *POSITIONS])
-            raise ConfigError(f"network {part!r}: {words[0]!r}: {hint} (settings: width=16)")
+            raise ConfigError(f"network {words[0]!r}: {hint}")
     network = str(fields.get("architecture", "transformer"))
     return Entry(part, fields, ", ".join(say_setting(*x, network) for x in fields.items()))
 

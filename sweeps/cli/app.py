@@ -13,7 +13,6 @@ from functools import partial
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
 from seqcls import __version__, cancellation
 from seqcls.errors import (
@@ -26,7 +25,7 @@ from seqcls.errors import (
 from sweeps.cli.asking import ask
 from sweeps.cli.files import db_app, files
 from sweeps.cli.model import model
-from sweeps.cli.parameters import BAD_INPUT, UNAVAILABLE, NewDb, Panel, option
+from sweeps.cli.parameters import BAD_INPUT, UNAVAILABLE, Group, NewDb, Panel, option
 from sweeps.cli.results import results
 from sweeps.cli.training import train
 from sweeps.processes import end_without_collecting, ending_signals, retry_lost
@@ -75,7 +74,7 @@ def in_new_words(given: Sequence[str]) -> list[str]:
     return [*OLD_WORDS.get(old, old).split(), *rest]
 
 
-class Root(TyperGroup):
+class Root(Group):
     """All commands, by their old names too; one that lost its connection to a server is tried
     again, if nothing of it is kept or printed.
     """
@@ -101,8 +100,8 @@ class Root(TyperGroup):
 
 EXIT_CODES = (
     "Exit status: 0 success; 1 runs failed, or data is damaged or in conflict; 2 invalid request, "
-    "nothing written; 3 the database, the cluster or this machine is unavailable; 4 runs remain, "
-    "stopped or claimed by another worker; 128 + N ended by signal N."
+    "nothing was written; 3 the database, the cluster or this machine is unavailable; 4 runs are "
+    "left, stopped or claimed by another worker; 128 + N ended by signal N."
 )
 
 app = typer.Typer(
@@ -215,12 +214,12 @@ def dashboard(
 
     Args:
         port: the port to serve on.
-        host: the address to serve on. There is no login: any but this machine's own needs
+        host: the address to serve on. There is no login: any address but this machine's own needs
             --read-only.
         read_only: write nothing and start no training, so that others may use the page.
-        base_path: the path below which a reverse proxy serves it, such as /models.
-        names: another name by which browsers reach it, such as that of a reverse proxy; repeatable.
-            Other names than this machine's are refused.
+        base_path: the path under which a reverse proxy serves it, such as /models.
+        names: another host name by which browsers reach it, such as a reverse proxy's; repeatable.
+            Names other than this machine's are refused.
     """
     from sweeps.serve import show_dashboard
 
@@ -231,10 +230,10 @@ def dashboard(
 def mcp(
     db: NewDb = None, allow_launch: Annotated[int, typer.Option(min=0, max=1000000)] = 0
 ) -> None:
-    """Answer an agent's questions about the database, by the Model Context Protocol.
+    """Answer an agent's questions about the database, through the Model Context Protocol.
 
     Args:
-        allow_launch: how many models agents may launch in this database in all; by default none.
+        allow_launch: how many models agents may train in this database, in all; by default, none.
     """
     from sweeps.mcp_server import serve
 

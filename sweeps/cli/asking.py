@@ -54,15 +54,15 @@ def try_task(
     name: str | None = None,
     db: NewDb = None,
 ) -> None:
-    """Ask a first question: train small networks on a task, and see how many generalize.
+    """Train small networks on a task, and see how many generalize.
 
     Args:
-        task: A task, such as parity, '(ab|ba)*' or 'a > b'; several with commas.
-        network: networks with commas between, such as 'transformer, lstm'.
-        positions: position schemes with commas between, such as none,rotary.
-        seeds: how many of each, or a range such as 0..4.
-        settings: another field, as hidden_size=16,32 or negatives=near; repeatable.
-        name: the name of the sweep and its file; by default, made of the task.
+        task: A task, such as parity, '(ab|ba)*' or 'a > b'; several, separated by commas.
+        network: networks, separated by commas, such as 'transformer, lstm'.
+        positions: position schemes, separated by commas, such as none,rotary.
+        seeds: how many seeds of each configuration, or a range such as 0..4.
+        settings: another setting, such as hidden_size=16,32 or negatives=near; repeatable.
+        name: the name of the sweep and of its file; by default, made from the task.
     """
     from seqcls.problem import resolve
     from sweeps.api.first_question import specify, write_specification
@@ -108,11 +108,13 @@ def draw(
 ) -> None:
     """Show strings that models are trained or tested on, and how each was drawn.
 
+    In strings, b{3} is bbb, <ab>{2} is abab, and "" is the empty string.
+
     Args:
-        part: of which strings: train, validation or test.
-        number: how many strings.
+        part: which strings: train, validation or test.
+        number: how many strings to show.
         label: only positive or negative strings; by default, both.
-        form: how they are printed.
+        form: how to print them.
     """
     from seqcls.problem import resolve
     from seqcls.sampling.streams import stream
@@ -140,7 +142,7 @@ def draw(
 
 @ask.add("shortcuts heads.toml")
 def shortcuts(spec: str, where: list[str] | None = None) -> Answer:
-    """Show how far one gets on each test with little of each string, such as its letter counts."""
+    """Show how much of each test can be solved from simple features, such as letter counts."""
     import pandas as pd
 
     from seqcls.shortcuts import READERS
@@ -173,8 +175,8 @@ def estimate(
     """Say how many runs a specification has and how long they will take on this machine.
 
     Args:
-        overlap: draw all training strings to say how many test strings are among them.
-        engines: say which engine trains each configuration, and why.
+        overlap: draw all training strings, to count the test strings among them.
+        engines: show which engine trains each configuration, and why.
     """
     from sweeps.api.overlaps import trained_on
     from sweeps.api.sweeping import growth_sentence
@@ -193,11 +195,13 @@ def estimate(
         sentence = trained_on(
             (x for sweep_spec in specs for x in sweep_spec.configs()), exact=overlap
         )
-    runs = f"{count(judged.runs, 'run')}, {judged.there:,} there already"
+    runs = f"{count(judged.runs, 'run')}, {judged.there:,} already in the database"
+    if judged.there == judged.runs:
+        runs = f"all {count(judged.runs, 'run')} are already in the database"
     if judged.seconds:
         left = format_duration(judged.seconds)
         runs += f", about {left} for the rest with {processes} at a time"
-    lines = [f"{name_sweeps(specs)}: {runs}. {judged.basis}"]
+    lines = [f"{name_sweeps(specs)}: {runs}. {judged.basis}".strip()]
     lines += [growth_sentence(sweep_spec) for sweep_spec in specs if sweep_spec.until]
     lines += [sentence] if sentence else []
     return Answer([{**asdict(judged), "trained_on": sentence}], lines)
@@ -209,7 +213,7 @@ def theory(task: str, settings: list[str] | None = None) -> Answer:
 
     Args:
         task: A task, such as parity or regular.
-        settings: A field of the task or the network, as pattern='(ab)*', path=lang.att or
+        settings: A setting of the task or the network, such as pattern='(ab)*', path=lang.att or
             positions=rotary; repeatable.
     """
     from sweeps.api.selecting import condition
@@ -227,7 +231,7 @@ def theory(task: str, settings: list[str] | None = None) -> Answer:
 
 @ask.add("data words.csv")
 def data(file: str) -> Answer:
-    """Say what is in a file of strings or of an automaton, and which lines are refused.
+    """Describe a file of strings or an automaton, and list the lines that can't be read.
 
     Args:
         file: CSV, TSV, JSONL or Parquet with the columns tokens and label or target; a folder of
@@ -242,7 +246,7 @@ def summary_parts(summary: "Summary") -> Iterator[str | Table]:
     import pandas as pd
 
     for problem in summary.refused:
-        say(f"refused: {problem}", err=True)
+        say(f"seqcls: {problem}", err=True)
     if summary.refused:
         return
     heading = f"{summary.path}: {summary.heading}"

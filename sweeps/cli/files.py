@@ -34,26 +34,26 @@ def import_(
     what: str | None = None,
     db: NewDb = None,
 ) -> Answer:
-    """Import predictions or weights of models trained elsewhere, as runs, or strings.
+    """Import predictions or weights of models trained elsewhere, or strings as a dataset.
 
     Args:
         file: predictions: CSV, TSV, JSONL or Parquet with the columns model, seed, id or tokens,
             and prediction; score, split, config and config.NAME may be there. Weights: a
             safetensors file, or a folder with one, config.json and its vocabulary. Strings: what
             `seqcls data` takes.
-        sweep: the name of the sweep that these runs become; by default, of weights, loaded.
-        dataset: the file of the strings that models are tested on.
+        sweep: the sweep that these runs are stored in; default for weights: loaded.
+        dataset: the file of the strings that the models are tested on.
         task: instead of a file, a task: parity, or '{"task": "parity", "test_max_length": 40,
             "train_max_length": 20}'.
-        name: the model's name, or that of the strings; by default, as in the file.
-        replace: replace runs that are already there.
+        name: the name of the model, or of the strings; by default, as in the file.
+        replace: replace runs that are already in the database.
         adapter: what wrote the weights: gpt2, recurrent, transformer_encoder or seqcls; by default,
-            by the names of its tensors.
-        tokens: of weights a JSON file: ids by token, or tokens in the order of their ids; by
-            default, the task's tokens in their order.
-        seed: tells weights from others of this name.
-        settings: what tensors do not say, as heads=2 or readout=mean; repeatable.
-        what: that it is predictions, weights or strings; by default, by what the file is.
+            detected from the names of the tensors.
+        tokens: for weights: a JSON file mapping tokens to ids, or listing tokens in the order of
+            their ids; by default, the task's tokens in their order.
+        seed: for weights: a number that tells several models of one name apart.
+        settings: settings the tensors don't reveal, such as heads=2 or readout=mean; repeatable.
+        what: what the file holds: predictions, weights or strings; by default, detected.
     """
     tested: dict[str, Any] = {
         "dataset": dataset,
@@ -69,7 +69,7 @@ def import_(
         return Answer(summary.record(), parts, BAD_INPUT if summary.refused else 0)
     if kind == "predictions":
         if sweep is None:
-            raise ConfigError("expected --sweep NAME: the sweep that these runs become")
+            raise ConfigError("expected --sweep NAME: the sweep that these runs are stored in")
         ids = api.import_predictions(db, file, sweep=sweep, model=name, replace=replace, **tested)
         into = f"{api.open_reader(db).name}, sweep {sweep!r}"
         lines = [f"{file}: {count(len(ids), 'run')} imported into {into}"]
@@ -78,7 +78,7 @@ def import_(
     for text in settings or ():
         setting, equals, value = text.partition("=")
         if not equals:
-            raise ConfigError(f"--set {text!r:.60}: expected name=value, as heads=2")
+            raise ConfigError(f"--set {text!r:.60}: expected name=value, such as heads=2")
         # Python's spelling of truth values is accepted besides that of JSON.
         given[setting] = _read_json(value.lower() if value in ("True", "False") else value)
     how: dict[str, Any] = {"adapter": adapter, "tokens": tokens, "settings": given, "model": name}
@@ -94,7 +94,7 @@ def _read_json(text: str, is_json: bool = False) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         if is_json:
-            raise ConfigError(f"--task is no JSON: {str(error)[:100]}") from None
+            raise ConfigError(f"--task is not valid JSON: {str(error)[:100]}") from None
         return text
 
 
@@ -110,8 +110,8 @@ def export(
     """Write runs, accuracy by length and misclassified strings to files.
 
     Args:
-        kind: as csv, parquet or jsonl (one line for each answer).
-        spreadsheet: write ' before texts that a spreadsheet would compute as formulas (csv).
+        kind: csv, parquet or jsonl (one line for each answer).
+        spreadsheet: write ' before text that a spreadsheet would run as a formula (csv).
     """
     sweeps, how = chosen.pop("sweeps", ()), {"spreadsheet": spreadsheet, "force": force}
     with progress_bar("exporting") as on_progress:
@@ -122,11 +122,11 @@ def export(
 
 @files.add("give all_initializations/2 model")
 def give(opened: OpenedModel, folder: Path, form: str = "torch", force: bool = False) -> None:
-    """Write a model as one file of PyTorch, its weights, and what trained it.
+    """Write a model as one PyTorch file, with its weights and how it was trained.
 
     Args:
-        form: as torch, one file of PyTorch; or, where it is such a model, as gpt2 (of Hugging
-            Face), transformer_encoder or recurrent (of PyTorch).
+        form: torch, one PyTorch file; or, for such a model, gpt2 (Hugging Face),
+            transformer_encoder or recurrent (both PyTorch).
     """
     from sweeps.api.giving import describe_file
 
@@ -152,7 +152,7 @@ def merge(others: list[str], db: NewDb = None) -> None:
     """Import sweeps, with their runs and results, from other databases.
 
     Args:
-        others: databases to import from.
+        others: Databases to import from.
     """
     sources = list(map(api.open_reader, others))
     store, trouble = api.open_store(db), False
@@ -160,15 +160,15 @@ def merge(others: list[str], db: NewDb = None) -> None:
         with progress_bar(f"merging {source.name}") as on_progress:
             merged = api.merge(store, source, on_progress)
         say(
-            f"{source.name}: results of {count(merged.results, 'run')} taken over, {merged.same:,} "
-            f"were here already, {merged.waiting:,} unfinished; into {store.name}"
+            f"{source.name}: {count(merged.results, 'run')} added to {store.name}, {merged.same:,} "
+            f"already present, {merged.waiting:,} unfinished"
         )
         for before, after in merged.renamed.items():
-            say(f"its sweep {before!r} asks for other runs than the one here: now {after!r}")
+            say(f"{before!r} differs from the sweep of that name here; imported as {after!r}")
         for conflict in merged.conflicts:
-            say(f"kept as it was here: {conflict}", err=True)
+            say(f"not replaced: {conflict}", err=True)
         for damaged in merged.damaged:
-            say(f"damaged in {source.name} and not taken over: {damaged}", err=True)
+            say(f"damaged in {source.name}, not added: {damaged}", err=True)
         trouble = trouble or bool(merged.conflicts or merged.damaged)
     raise typer.Exit(RUNS_FAILED if trouble else 0)
 
@@ -178,13 +178,13 @@ def verify(store: "api.Store") -> Answer:
     """Check that the database still holds what was written to it, and name what is damaged."""
     with progress_bar("verifying") as on_progress:
         checked = api.verify(store, on_progress)
-    verdict = "nothing is damaged" if not checked.damages else "damaged as said above"
+    verdict = "no damage found" if not checked.damages else "damaged as listed above"
     lines = [*map(str, checked.damages)]
     lines += [f"{store.name}: {count(checked.runs, 'run')} checked, {verdict}"]
     if checked.imported:
         lines.append(
-            f"of {count(checked.imported, 'imported run')}, digests and counts are recomputed "
-            "from what is stored; none can be trained again"
+            f"{count(checked.imported, 'imported run')} can't be trained again; their digests and "
+            "counts were checked against what is stored"
         )
     rows = [{"what": damage.what, "how": damage.how} for damage in checked.damages]
     return Answer(rows, lines, RUNS_FAILED if checked.damages else 0)
@@ -192,7 +192,7 @@ def verify(store: "api.Store") -> Answer:
 
 @db_app.add("db cache --clear")
 def cache(clear: bool = False) -> Answer:
-    """Show the cache of this machine: sampled strings and compiled code.
+    """Show this machine's cache of sampled strings and compiled code.
 
     Args:
         clear: delete everything in the cache.
@@ -220,11 +220,11 @@ def check(db: Db = None) -> None:
 
 @db_app.add("db convert old.db new.db")
 def convert(old: str, new: str) -> None:
-    """Read a database of the version before into a new one; the old one stays as it is.
+    """Convert a database of the previous version into a new one; the old one is not changed.
 
     Args:
-        old: a database of the version before.
-        new: the database to make of it.
+        old: A database of the previous version.
+        new: The new database.
     """
     with progress_bar("converting") as on_progress:
         store, runs = api.convert(old, new, on_progress)
@@ -233,9 +233,9 @@ def convert(old: str, new: str) -> None:
 
 @db_app.add("db readers --db runs.db")
 def readers(store: "api.Store", sweeps: Texts = None) -> None:
-    """Fit shortcut readers to tests that none were asked about, as workers do after training."""
+    """Fit shortcut readers, which use only simple features, to tests that have none yet."""
     with progress_bar("fitting shortcut readers", "tests") as on_progress:
         fitted = api.fit_shortcuts(store, sweeps or None, on_progress)
     for test_set_id, reason in fitted.skipped.items():
-        say(f"test set {test_set_id} is left out: {reason}", err=True)
-    say(f"{store.name}: readers were fitted to {count(fitted.tests, 'test')}")
+        say(f"test set {test_set_id} skipped: {reason}", err=True)
+    say(f"{store.name}: readers fitted to {count(fitted.tests, 'test')}")

@@ -25,11 +25,11 @@ model = Panel(None, no_args_is_help=True, help="Ask one model, and look inside i
 
 @model.add("model predict all_initializations/2 baac 'ab{100}c{55}'")
 def predict(opened: OpenedModel, strings: list[str], beam: int | None = None) -> Answer:
-    """Give a model's probability that each string is in its language, or its output for it.
+    """Print the probability a model gives each string of being in the language, or its output.
 
     Args:
-        beam: for a transduction: the outputs of each input that a beam of this width finds, the
-            likeliest first; by default, one, as it is tested.
+        beam: for a transduction: list the outputs that a beam of this width finds, the likeliest
+            first; by default, one, as in the test.
     """
     from sweeps.api.presentation import display_strings
 
@@ -56,7 +56,7 @@ def minimal(opened: OpenedModel, string: Text = None) -> Answer:
     """Shrink a string that a model gets wrong to a minimal one, and find the nearest right one.
 
     Args:
-        string: A string that it gets wrong; by default, search for the shortest failing strings.
+        string: A string that the model gets wrong; by default, the shortest ones are searched for.
     """
     return opened.ask("shortest") if string is None else opened.ask("minimal", string)
 
@@ -65,10 +65,10 @@ def minimal(opened: OpenedModel, string: Text = None) -> Answer:
 def family(opened: OpenedModel, strings: str) -> Answer:
     """Say where a model's answer changes as the free counts of a family of strings grow.
 
-    Of a transduction: which outputs are right, and up to which token.
+    For a transduction: which outputs are right, and up to which token.
 
     Args:
-        strings: such as ab{n}, a{m}b{n} or <ab>{n}.
+        strings: A family, such as ab{n}, a{m}b{n} or <ab>{n}.
     """
     return opened.ask("family", strings)
 
@@ -81,17 +81,17 @@ def rules(opened: OpenedModel) -> Answer:
 
 @model.add("model states all_initializations/2 'ab{10}'")
 def states(opened: OpenedModel, string: str) -> Answer:
-    """Show what each part adds to a string's logit, and where in the string the answer is made."""
+    """Show what each part adds to a string's logit, and where in the string the answer emerges."""
     return opened.ask("states", string)
 
 
 @model.add("model patch all_initializations/2 'ab{100}c{55}'")
 def patch(opened: OpenedModel, string: str, source: str | None = None) -> Answer:
-    """Copy states over from another string, and say which of them flip the answer.
+    """Copy states from another string, and say which of them flip the answer.
 
     Args:
-        source: the source string, of the same length, whose states are patched in; by default, the
-            nearest correctly classified string with the other prediction.
+        source: the string, of the same length, to copy states from; by default, the nearest
+            correctly classified string with the other prediction.
     """
     return opened.ask("patch", string, source)
 
@@ -107,11 +107,11 @@ def ablate(
     """Test a model without some of its heads, feed-forwards, units or dimensions.
 
     Args:
-        part: a head, feed-forward, unit or dimension (of a residual stream); repeatable; by
-            default, heads and feed-forwards; of a recurrent network, units.
-        how: with zero, the part adds nothing; with mean, its mean over all tokens.
-        sample: distinct test strings to run and evaluate on; by default, all, by letter counts,
-            where these decide; else 400.
+        part: head, feed-forward, unit or dimension (of the residual stream); repeatable; by
+            default, heads and feed-forwards; for a recurrent network, units.
+        how: what the part adds instead: zero (nothing) or mean (its mean over all tokens).
+        sample: how many distinct test strings to evaluate on; by default, all where letter counts
+            decide the answer, else 400.
         prune: remove one part after another, the least useful first.
     """
     return opened.ask("ablate", part or (), how, sample=sample, prune=prune)
@@ -131,12 +131,12 @@ def automaton(
     """Learn the minimal automaton of a model's answers, and where the language differs.
 
     Args:
-        states: at most this many states in a hypothesis.
-        rounds: at most this many hypotheses.
-        strings: at most this many short strings, all of which are tried.
-        length: tokens of the longest string asked; by default, twice the longest tested.
+        states: the most states that a hypothesis may have.
+        rounds: the most hypotheses to try.
+        strings: the most short strings to try, all of each length.
+        length: the most tokens of a string to try; by default, twice the longest tested.
         seconds: stop learning after this many seconds.
-        inside: also look for its states in the model's own states.
+        inside: also look for the automaton's states in the model's own states.
         dot: print the automaton as a graph in the language DOT.
     """
     from rich.console import Console
@@ -161,13 +161,13 @@ def automaton(
 
 @model.add("model verdict all_initializations/2")
 def verdict(store: "Store", run: str, beyond: bool = False, every_length: bool = False) -> Answer:
-    """Check a model on every string up to a length: by default, its longest test length.
+    """Check a model on every string up to its longest test length.
 
-    What is found of a language is kept.
+    Results for languages are stored.
 
     Args:
         beyond: show proofs for strings of every length instead.
-        every_length: prove a recurrent network, as `prove` does.
+        every_length: try to prove a recurrent network right on every string, as `prove` does.
     """
     opened = OpenedModel(store, api.find_run(store, run), None)
     if every_length:
@@ -192,15 +192,15 @@ def prove(
 ) -> Answer:
     """Prove that a recurrent network is right on every string, or find one on which it is not.
 
-    What is found is kept.
+    Results are stored.
 
     Args:
-        certificate: write what proves it to this file; by default, none.
-        learned: hold the model against the automaton that is learned of it.
+        certificate: write the proof to this file; by default, none.
+        learned: check the model against the automaton learned from it.
         seconds: give up after this many seconds.
-        regions: at most this many regions of states.
-        again: prove it anew, whatever is stored.
-        force: replace a certificate.
+        regions: the most regions of states to use.
+        again: prove again, ignoring stored results.
+        force: overwrite an existing certificate.
     """
     from rich.console import Console
 
@@ -250,7 +250,7 @@ def sensitive(
     """Find the runs whose outcome depends on rounding.
 
     Args:
-        references: runs or sweeps to retrain from initial values perturbed by one unit in the last
+        references: Runs or sweeps to retrain from initial values perturbed by one unit in the last
             place, and in double precision; by default, list what is stored.
         times: how many times to retrain each run from perturbed values.
     """
@@ -267,7 +267,7 @@ def sensitive(
             shown.insert(1, "sweeps", [", ".join(names) for names in runs["sweeps"]])
             shown.insert(2, "model_seed", runs["model_seed"].tolist())
             changing = f"{len(shown)} of {count(len(again), 'run')}"
-            title = f"{changing} trained again with other rounding come to another confusion matrix"
+            title = f"{changing} retrained with other rounding get another confusion matrix"
             yield Table(shown, title)
         elif pairs.empty:
             yield (

@@ -16,7 +16,7 @@ from inspect import Signature, cleandoc, signature
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
 import typer
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.models import OptionInfo
 
 from seqcls.errors import ConfigError, Parameter
@@ -66,31 +66,31 @@ NAMES: dict[str, tuple[str, ...]] = {
 
 HELP = {
     "as_json": "Print JSON instead of a table.",
-    "below": "The accuracy below which a run fails, on longer strings or on the whole test.",
-    "columns": "These columns, separated by commas; by default, as many as fit.",
-    "conditions": "Only where a field has this value, as hidden_size=16; repeatable.",
+    "below": "A run fails below this accuracy, on longer strings or on the whole test.",
+    "columns": "Show these columns, separated by commas; by default, as many as fit.",
+    "conditions": "Only where a field has this value, such as hidden_size=16; repeatable.",
     "dask": "Train on the Dask cluster with this scheduler address, such as tcp://host:8786.",
-    "db": "The database: a file or a URL; by default SEQCLS_DB, else runs.db in this folder.",
-    "device": "auto, cpu or cuda; compiled engines need no GPU.",
+    "db": "Database file or URL; by default, SEQCLS_DB, else runs.db in this folder.",
+    "device": "auto, cpu or cuda; compiled engines do not use a GPU.",
     "engine": "auto, fused, lanes or torch.",
-    "epoch": "The epoch whose weights to use; by default, the best one.",
-    "failing": "Only runs that get a test string wrong, or whose accuracy is less than --below.",
+    "epoch": "Use the weights of this epoch; by default, of the best one.",
+    "failing": "Only runs that get a test string wrong, or whose accuracy is below --below.",
     "folder": "The folder to write to.",
-    "force": "Replace files: no database; several, only in a folder of their own.",
-    "learned_at": "The accuracy on strings of trained lengths from which on a run has learned.",
+    "force": "Overwrite existing files (never a database).",
+    "learned_at": "A run counts as learned from this accuracy on strings of trained lengths.",
     "model_seeds": "Only this model seed; repeatable.",
-    "outcome": "Only runs of this outcome: generalizes, 'at every length', 'fails beyond', 'not "
+    "outcome": "Only runs with this outcome: generalizes, 'at every length', 'fails beyond', 'not "
     "learned' or 'not known'; repeatable.",
     "precision": "Train the same runs at this precision, float32 or float64, as a separate sweep.",
     "queue": "Only queue the runs; `seqcls work` trains them.",
     "run": "A run's id, or SWEEP/SEED.",
     "spec": "A TOML file, a folder of them, or the name of a shipped one, such as `report`.",
-    "string": "Such as (){30}, 0110 or ab{100}c{55}.",
-    "strings": "Strings such as baac or ab{100}c{55}.",
+    "string": "A string, such as 0110 or ab{100}c{55}; b{3} is bbb, and <ab>{2} is abab.",
+    "strings": "Strings, such as baac or ab{100}c{55}; b{3} is bbb, and <ab>{2} is abab.",
     "sweep": "The name of a sweep.",
     "sweeps": "Names of sweeps; by default, all.",
     "where": "Only configurations with this value, such as task=dyck.",
-    "wide": "All columns, however wide the terminal is.",
+    "wide": "Show all columns, however wide the terminal is.",
     "workers": "Training processes, by default one per core; 0 trains in this process.",
 }
 """What parameters of several commands mean."""
@@ -206,7 +206,31 @@ SHARED: dict[str, Callable[..., Any]] = {
 # How a function becomes a command.
 
 
-class Command(TyperCommand):
+class PlainHelp:
+    """A command or group whose help leaves out that a flag is a `<bool>`, and ranges of numbers."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters."""
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for flag in (x for x in parameters if getattr(x, "is_flag", False)):
+            flag.metavar = ""
+        return parameters
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Prints the help."""
+        # Imported where it is used: Rich takes long to load.
+        from typer import rich_utils
+
+        # A number out of range is told what was expected.
+        rich_utils.RANGE_STRING = ""
+        super().format_help(ctx, formatter)  # type: ignore[misc]
+
+
+class Group(PlainHelp, TyperGroup):
+    """A group of commands."""
+
+
+class Command(PlainHelp, TyperCommand):
     """A command that refuses an option of one value that is given twice: one would be lost."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -227,7 +251,7 @@ class Panel(typer.Typer):
     """Commands that help shows together."""
 
     def __init__(self, title: str | None, **how: Any) -> None:
-        super().__init__(**how)
+        super().__init__(cls=Group, **how)
         self.title = title
 
     def add(self, example: str, name: str | None = None) -> Callable[[Function], Function]:

@@ -26,6 +26,12 @@ FITTED = 80
 SPACE = 3
 """Characters between two columns of a table."""
 
+MOST_LISTED = 12
+"""Columns that are named where one that does not exist was asked for."""
+
+STRINGS = ["string", "target", "output"]
+"""Columns in which an empty text is a string, and has to be seen."""
+
 
 @dataclass(frozen=True)
 class TableOptions:
@@ -141,14 +147,14 @@ def toml_values(frame: "pd.DataFrame", except_for: Sequence[str] = ()) -> "pd.Da
 
 
 def readable(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Strings and numbers as a table shows them: an empty string is seen, a number is short."""
+    """Strings and numbers as a table shows them: what is not known says so, numbers are short."""
     import pandas as pd
 
     from seqcls.interpretability.wording import score_text
 
     frame = frame.copy()
-    for name in frame.columns.intersection(["string", "target", "output"]):
-        frame[name] = frame[name].replace("", '""').fillna("not known")
+    for name in frame.columns.intersection(STRINGS):
+        frame[name] = frame[name].fillna("not known")
     # Models that were trained elsewhere may have given no scores.
     for name in frame.columns.intersection(["logit", "margin", "log_probability"]):
         frame[name] = ["" if pd.isna(x) else score_text(x) for x in frame[name]]
@@ -178,6 +184,8 @@ def print_table(frame: "pd.DataFrame", title: str, look: TableOptions | None = N
     from rich.cells import cell_len
     from rich.console import Console
 
+    strings = frame.columns.intersection(STRINGS)
+    frame = frame.assign(**{name: frame[name].replace("", '""') for name in strings})
     terminal, columns = Console(file=output()), {str(x): frame[x] for x in frame.columns}
     texts = {name: cell_texts(column) for name, column in columns.items()}
     widths = {x: max(map(cell_len, [visible(x), *column])) for x, column in texts.items()}
@@ -232,7 +240,7 @@ def named_columns(frame: "pd.DataFrame", names: str) -> list[str]:
     Raises:
         ConfigError: there is no such column.
     """
-    from seqcls.text import nearest
+    from seqcls.text import closest
 
     # The longest first: a setting of a model trained elsewhere may have a comma in its name.
     known = sorted(map(str, frame.columns), key=len, reverse=True)
@@ -241,5 +249,10 @@ def named_columns(frame: "pd.DataFrame", names: str) -> list[str]:
     chosen = [name for name in given if name]
     for name in chosen:
         if name not in known:
-            raise ConfigError(f"--columns {names}: no column {name!r}: {nearest(name, known)}")
+            near = closest(name, known)
+            hint = f"did you mean {near!r}? " if near else ""
+            first = ", ".join(map(str, frame.columns[:MOST_LISTED]))
+            more = len(known) - MOST_LISTED
+            rest = f" and {more} more" if more > 0 else ""
+            raise ConfigError(f"no column {name!r}: {hint}There are {first}{rest}")
     return chosen or list(map(str, frame.columns))

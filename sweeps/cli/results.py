@@ -45,12 +45,12 @@ MOST_NAMED = 10
 def runs(
     store: "Store", chosen: dict[str, Any], look: TableOptions, by: list[str] | None = None
 ) -> Answer:
-    """List runs with their results and outcomes, or sum them up by their class of languages.
+    """List runs with their results and outcomes, or summarize them by class of languages.
 
     Args:
-        by: with class, sum up configurations that differ only by the language, as shares of
-            languages learned, with intervals over languages; a setting tells such populations
-            apart, by default the fewest that do; repeatable.
+        by: 'class' summarizes configurations that differ only in the language: how many languages
+            are learned, by class; add settings, such as hidden_size, to split further (default: as
+            few as needed); repeatable.
     """
     from sweeps.api.results import stored_runs
     from sweeps.results import describe_longer
@@ -167,8 +167,10 @@ def errors(
 ) -> Answer:
     """List the test strings that a run gets wrong, the shortest first.
 
+    In strings, b{3} is bbb, <ab>{2} is abab, and "" is the empty string.
+
     Args:
-        sort: by length, string, logit or occurrences, smallest first.
+        sort: length, string, logit or occurrences, smallest first.
         limit: list at most this many; by default, all.
     """
     from seqcls.problem import resolve
@@ -215,14 +217,14 @@ def compare(
     learned_at: float = LEARNED_AT,
     below: float = 1.0,
 ) -> Answer:
-    """Say whether configurations differ by more than chance, in what, and on which strings.
+    """Say whether configurations differ significantly, in what, and on which strings.
 
     Args:
-        names: Two configurations, or more, of which every pair is compared. Each is named by its
-            name, a sweep, SWEEP:FIELD=VALUE,…, or a run, which stands for its configuration. If 2
-            is both a sweep and a run, write 2: for the sweep and SWEEP/SEED for the run.
-        every_pair: compare every pair of the configurations of these sweeps, or of all, with
-            p-values corrected for the number of pairs.
+        names: Two or more configurations; every pair is compared. Give each by its name, a sweep,
+            SWEEP:FIELD=VALUE,…, or a run, which stands for its configuration. If 2 is both a sweep
+            and a run, write 2: for the sweep and SWEEP/SEED for the run.
+        every_pair: compare every pair of configurations, of these sweeps or of all, with p-values
+            corrected for the number of pairs.
     """
     from seqcls.interpretability.wording import percent, percents
     from sweeps.api.comparison_text import QUESTIONS
@@ -234,7 +236,7 @@ def compare(
         configs = api.configs(store, compared.config_ids).values()
         return Answer(compared.record(), compared.describe(*configs))
     if every_pair == bool(references) or len(references) == 1:
-        raise ConfigError("expected two configurations or more, or --all")
+        raise ConfigError("expected two or more configurations, or --all")
     found = api.compare_all(store, references, sweeps=sweeps or (), **thresholds)
     shown = found[["a", "b", "question"]].copy()
     shown["difference"] = [percent(x) for x in found["value"]]
@@ -243,7 +245,7 @@ def compare(
     for name in ("p_value", "holm"):
         shown[name] = found[name].map("{:.3g}".format)
     meanings = "; ".join(f"{x}: {QUESTIONS[x]}" for x in dict.fromkeys(found["question"]))
-    legend = "a less b; holm is p corrected for all pairs of the same question (Holm 1979)"
+    legend = "a minus b; holm is p corrected for all pairs of the same question (Holm 1979)"
     title = f"{count(len(found), 'comparison')} in {store.name}"
     return Answer(found, [Table(shown, title, look), f"{legend}. {meanings}."])
 
@@ -255,10 +257,10 @@ def causes(
     sweep: str,
     sample: Annotated[int, typer.Option(min=1, max=100000)] = SAMPLE,
 ) -> Answer:
-    """Say why the failing runs of a sweep fail, and store the causes.
+    """Find out why the failing runs of a sweep fail, and store the causes.
 
     Args:
-        sample: errors to examine per run.
+        sample: how many errors to examine per run.
     """
     from seqcls.interpretability.wording import percent, percents
     from sweeps.api.failures import causes_by_configuration
@@ -297,7 +299,7 @@ def causes(
             shown["share"] = shown["share"].mask(shown["mechanism"] == NOT_LEARNED)
             shown["share"] = [share_text(x, 1) for x in shown["share"]]
             shown["agreement"] = [share_text(x, 1) for x in shown["agreement"]]
-            yield Table(shown, "by run, of the errors that were looked at")
+            yield Table(shown, "by run, of the errors that were examined")
         for run, found in forgets.items():
             yield f"run {run}: {forgetting_text(found, display_of(configs[config_ids[run]]))}"
 
@@ -308,10 +310,10 @@ def causes(
 def remedies(
     store: "Store", chosen: dict[str, Any], run: str, save: Path | None = None, force: bool = False
 ) -> Answer:
-    """Suggest which field to change so that a failing run may work, best record first.
+    """Suggest settings to change so that a failing run may succeed, the most promising first.
 
     Args:
-        save: A folder for a specification of each suggestion, with the same seeds.
+        save: write a specification of each suggestion, with the same seeds, to this folder.
     """
     from sweeps.api.failures import why_not_learned
     from sweeps.api.presentation import words_of

@@ -43,7 +43,7 @@ def work(
     """Train queued runs until none are left; any number of workers can do so at once.
 
     Args:
-        watch: when all runs are done, wait for more.
+        watch: wait for more runs when all are done.
     """
     from sweeps.api.sweeping import check_training, sweep_ids
 
@@ -133,7 +133,7 @@ def stop(store: "Store", sweeps: list[str]) -> None:
     api.stop(store, sweeps)
     for sweep in retry_lost(partial(api.status, store, sweeps)):
         if sweep.state == "done":
-            say(f"{sweep.name} was done already.")
+            say(f"{sweep.name} was already done.")
         else:
             say(
                 f"{sweep.name} is stopped: {sweep.done} of {count(sweep.total, 'run')} done; "
@@ -143,10 +143,10 @@ def stop(store: "Store", sweeps: list[str]) -> None:
 
 @train.add("resume heads --failed")
 def resume(store: "Store", sweeps: list[str], failed: bool = False) -> None:
-    """Resume stopped sweeps, or try the runs again that failed.
+    """Resume stopped sweeps, or retry failed runs.
 
     Args:
-        failed: queue failed runs again, and lift no stop.
+        failed: only queue failed runs again; stopped sweeps stay stopped.
     """
     if failed:
         again = api.retry(store, sweeps)
@@ -172,13 +172,12 @@ def more(
     """Train a sweep's seeds for longer where they have not learned, or more of them.
 
     Args:
-        budget: train those seeds that have not learned with a larger budget, as a new sweep: so
-            many times the epochs that they had, as 4x, or so many epochs, as 192.
-        until: train more seeds until the share that generalizes, of seeds that learned, is known
-            well enough of each configuration, as 'share ± 10 %', to either side; 'learned ± 10 %'
-            for the share that learned; 'share apart' until those of two configurations differ, by
-            pairs where the same seed starts both from the same weights.
-        most: with --until: no more seeds of a configuration; by default, 500.
+        budget: train the seeds that have not learned for more epochs, as a new sweep: a multiple
+            of the original epochs (4x) or a number (192).
+        until: train more seeds until a share is known this precisely for each configuration:
+            'generalizes ± 10 %' (or 'share ± 10 %') of the seeds that learned, 'learned ± 10 %' of
+            all; or 'generalizes apart', until the shares of two configurations differ.
+        most: with --until: at most this many seeds per configuration, in all; by default, 500.
         name: the new sweep's name; by default, SWEEP-BUDGET.
     """
     from sweeps.api.budgets import more_training, seeds
@@ -190,7 +189,7 @@ def more(
     if until is not None:
         store = api.open_writer(db)
         spec = seeds(store, sweep, until, most=most)
-        say(f"{sweep}: gets seeds until {spec.until!r}, and at most {spec.most_seeds:,}.")
+        say(f"{sweep}: will add seeds until {spec.until!r}, up to {spec.most_seeds:,} in all.")
         if queue:
             say(f"`seqcls work {as_argument(sweep)}` trains them.")
         else:
@@ -208,7 +207,7 @@ def more(
 
 @train.add("delete heads --yes")
 def delete(store: "Store", sweep: str, yes: bool = False) -> None:
-    """Delete a sweep and those of its runs that no other sweep has.
+    """Delete a sweep, with the runs that no other sweep has.
 
     Args:
         yes: don't ask for confirmation.
@@ -218,11 +217,11 @@ def delete(store: "Store", sweep: str, yes: bool = False) -> None:
     runs = runs_of_one_sweep_only(store, sweep)
     if not yes:
         typer.confirm(
-            f"Delete the sweep {sweep!r} and the {count(runs, 'run')} that no other sweep has, "
-            f"with all results, from {store.name}?",
+            f"Delete the sweep {sweep!r}, with {count(runs, 'run')} that no other sweep has and "
+            f"all their results, from {store.name}?",
             abort=True,
         )
-    say(f"{sweep}: deleted, and {count(api.delete(store, sweep), 'run')}.")
+    say(f"{sweep}: deleted, with {count(api.delete(store, sweep), 'run')}.")
 
 
 # How specifications are trained, or only queued, and what is said of it.
@@ -307,7 +306,7 @@ def _work(store: "Store", ids: list[int] | None, training: "WorkOptions", what: 
                 store, ids, progress_bar=True, shortcuts=training.watch, **asdict(training)
             )
         except KeyboardInterrupt:
-            say(f"{what}: ended at once; {what_is_left()}", err=True)
+            say(f"{what}: interrupted; {what_is_left()}", err=True)
             raise typer.Exit(INTERRUPTED) from None
         trained = f"trained {count(worked.recorded, 'run')} in "
         trained += format_duration(time.perf_counter() - started)

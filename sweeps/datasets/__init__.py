@@ -185,7 +185,7 @@ def _sound(row: RawRow, names: Sequence[str], columns: dict[str, Texts], ids: se
         if not 1 <= len(row_id) <= MAX_ID or not row_id.isprintable():
             raise DatasetError(f"id is {row.id!r:.60}, expected text of 1 to {MAX_ID} characters")
         if row_id in ids:
-            raise DatasetError(f"id {row_id!r:.60} stands before it already")
+            raise DatasetError(f"id {row_id!r:.60} occurs twice; give each row its own")
     texts = [columns["tokens"].read(row.tokens)]
     if "target" in columns:
         with refused_in("target: "):

@@ -301,11 +301,11 @@ def _read_json(path: Path) -> _Arcs:
     arcs = [(x, token, target) for x, row in enumerate(rows) for token, target in row.items()]
     states = {learned.start, *learned.accepting, *(target for *_, target in arcs)}
     if unknown := states - {*range(len(rows))}:
-        raise DatasetError(f"state {min(unknown)} is none of the {len(rows):,} of 'transitions'")
+        raise DatasetError(f"state {min(unknown)} is not one of the {len(rows):,} in 'transitions'")
     if len({*alphabet}) < len(alphabet):
         raise DatasetError(f"alphabet is {alphabet!r:.60}, expected a list of distinct texts")
     if new := {token for _, token, _ in arcs} - {*alphabet}:
-        raise DatasetError(f"token {min(new)!r:.40} is none of 'alphabet'")
+        raise DatasetError(f"token {min(new)!r:.40} is not in 'alphabet'")
     found = _Arcs(learned.start, {*learned.accepting}, arcs, more_symbols=alphabet)
     for number in range(len(rows)):
         found.state(str(number))
@@ -318,7 +318,7 @@ def _read_dot(path: Path) -> _Arcs:
         found.arcs.append((found.state(source), symbol, found.state(target)))
     for state in [drawn.start, *drawn.accepting]:
         if state not in found.states:
-            raise DatasetError(f"state {state!r:.40} has no transition, so nobody knows it")
+            raise DatasetError(f"state {state!r:.40} is unknown: it has no transition")
     found.start = found.states[drawn.start]
     found.accepting = {found.states[state] for state in drawn.accepting}
     return found

@@ -189,7 +189,9 @@ def _texts(path: Path, answers: Path, column: str) -> RawRows:
     def rows() -> Iterator[RawRow]:
         for line, answer in zip_longest(_number_lines(path), read_answers()):
             if line is None or answer is None:
-                raise DatasetError(f"{path.name} and {answers.name} have not as many lines")
+                raise DatasetError(
+                    f"{path.name} and {answers.name} differ in their number of lines"
+                )
             answered_in: dict[str, Any] = {column: answer[1]}
             yield RawRow(*line, **answered_in)
 
@@ -323,7 +325,7 @@ def _join(folder: Path, parts: Sequence[_Part], files: Sequence[Path]) -> RawRow
             raws.append(_file(part.file) if part.border is None else _labeled_lines(part.file))
     for (one, has), (other, lacks) in product(zip(parts, raws, strict=True), repeat=2):
         if more := sorted({*has.columns} - {*lacks.columns} - {"split"}):
-            raise DatasetError(f"{other.file.name} has no {more[0]!r}, which {one.file.name} has")
+            raise DatasetError(f"{one.file.name} has {more[0]!r}, but {other.file.name} does not")
     left_out = list[str]()
 
     def rows() -> Iterator[RawRow]:

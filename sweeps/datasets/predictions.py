@@ -134,7 +134,7 @@ def _settings(cells: Mapping[str, Any]) -> str:
         }
         if twice := settings.keys() & columns.keys():
             both = f"'config' and in {PREFIX + min(twice)!r:.60}; keep one"
-            raise DatasetError(f"setting {min(twice)!r:.60} stands in {both}")
+            raise DatasetError(f"setting {min(twice)!r:.60} is in {both}")
         # Rows of one model have one text, whether its numbers are 64 or 64.0.
         return canonical_json(normalize_numbers(plain_settings(settings | columns)))
     except (TwiceError, ValueError, RecursionError) as error:

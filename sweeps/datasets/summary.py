@@ -75,15 +75,14 @@ class Summary(FileNotes):
         sentences += [f"{count(self.duplicates, 'row')} {repeat} the string of another"]
         sentences += self.contradictions
         for split, other, number in self.overlaps:
-            stand = "stands" if number == 1 else "stand"
-            sentences.append(f"{count(number, 'string')} {stand} in {split} and in {other}")
+            sentences.append(f"{count(number, 'string')} in both {split} and {other}")
         if (known := self.test_rows_trained_on) is not None:
             tested = sum(part.rows for part in self.parts if part.split == "test")
-            sentences.append(f"{known:,} of the {tested:,} test rows are trained on too")
+            sentences.append(f"{known:,} of the {tested:,} test rows are also trained on")
         left_out = ", ".join(name or "one without a name" for name in self.left_out)
         for what, names in (
-            ("columns left out", left_out),
-            ("files of no split, not read", ", ".join(self.unread)),
+            ("columns ignored", left_out),
+            ("files ignored, of no split", ", ".join(self.unread)),
         ):
             sentences += [f"{what}: {names[:200]}"] if names else []
         return sentences

@@ -72,8 +72,8 @@ def rows_of(path: Path) -> Iterator[Row]:
     check_file(path)
     if (reader := READERS.get(kind_of(path))) is None:
         raise DatasetError(
-            f"a name that ends in {ending_of(path.name)!r}, expected one of {EXPECTED}, and .gz, "
-            ".bz2 or .xz behind it; unpack archives, and save sheets as CSV"
+            f"can't read {ending_of(path.name) or 'unnamed'} files; expected one of {EXPECTED}, "
+            "optionally with .gz, .bz2 or .xz; unpack archives, and save sheets as CSV"
         )
     return reader(path)
 
@@ -81,8 +81,9 @@ def rows_of(path: Path) -> Iterator[Row]:
 def check_file(path: Path, most: int = MAX_BYTES) -> None:
     """Refuses what is no file, or one of more bytes than these."""
     if not path.is_file():
-        what = "a folder" if path.is_dir() else "no file"
-        raise DatasetError(f"{str(path)!r:.200} is {what}, expected a file of {EXPECTED}")
+        is_folder = f"is a folder; expected a file of {EXPECTED}"
+        what = is_folder if path.is_dir() else "does not exist"
+        raise DatasetError(f"{str(path)!r:.200} {what}")
     if path.stat().st_size > most:
         raise DatasetError(f"more than {most:,} bytes; take fewer rows")
 
@@ -119,7 +120,7 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
             yield file
     except (EOFError, lzma.LZMAError, zlib.error, OSError) as error:
         why = getattr(error, "strerror", None) or str(error)[:80]
-        hint = f"; it is damaged, or no file that ends in {path.suffix.lower()!r}"
+        hint = f"; it is damaged, or not a {path.suffix.lower()} file"
         raise DatasetError(f"cannot be read: {why}{hint}") from None
 
 
@@ -135,7 +136,7 @@ def lines_of(path: Path) -> Iterator[str]:
         for number, line in enumerate(text, 1):
             if ("\0" in line or not line.isascii()) and (wrong := no_text.search(line)):
                 raise DatasetError(
-                    f"line {number} is no text in UTF-8 (character {wrong.start() + 1}); save it "
+                    f"line {number} is not UTF-8 text (character {wrong.start() + 1}); save it "
                     "as such, without zero bytes, and unpack what is packed"
                 )
             yield line
@@ -191,8 +192,8 @@ def _read_separated(separator: str, path: Path) -> Iterator[Row]:
                 yield place, {name: cells[number] for number, name in columns}
     except csv.Error as error:
         raise DatasetError(
-            f"line {start + skipped} is no CSV ({str(error).partition(' - ')[0]}); close quotation "
-            "marks, write those inside a quoted cell twice, and end all lines with LF"
+            f"line {start + skipped} is not CSV ({str(error).partition(' - ')[0]}); close "
+            "quotation marks, write those inside a quoted cell twice, and end all lines with LF"
         ) from None
 
 
@@ -211,7 +212,7 @@ def load_json(what: str, text: str | bytes) -> Any:
     except TwiceError as error:
         raise DatasetError(f"{what} has {error}") from None
     except (ValueError, RecursionError) as error:
-        raise DatasetError(f"{what} is no JSON: {str(error)[:100]}") from None
+        raise DatasetError(f"{what} is not JSON: {str(error)[:100]}") from None
 
 
 def _read_json(path: Path) -> Iterator[Row]:
@@ -228,7 +229,7 @@ def _read_json(path: Path) -> Iterator[Row]:
     for place, record in objects:
         if not isinstance(record, dict):
             raise DatasetError(
-                f'{place} is no JSON object, such as {{"tokens": "ab"}}, but {record!r:.60}; '
+                f'{place} is not a JSON object, such as {{"tokens": "ab"}}, but {record!r:.60}; '
                 "end the name of a file that is one array in .json"
             )
         cells = list(record.values())
@@ -254,7 +255,7 @@ def _read_parquet(path: Path) -> Iterator[Row]:
                 yield f"row {start + number}", {name: column[number] for name, column in cells}
             start += batch.num_rows
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise DatasetError(f"no Parquet file: {str(error).splitlines()[0][:100]}") from None
+        raise DatasetError(f"not a Parquet file: {str(error).splitlines()[0][:100]}") from None
 
 
 READERS: Mapping[str, Callable[[Path], Iterator[Row]]] = {

@@ -53,7 +53,7 @@ class Texts:
         # What is a list beside other lists may be a text too, unless it is no text at all.
         if kind not in (None, self.kind) or (kind is None and self.kind == "list"):
             raise DatasetError(
-                f"texts and lists of tokens stand in one column, but {value!r:.60} is "
+                f"texts and lists of tokens are mixed in one column: {value!r:.60} is "
                 f"{'none' if items is None else 'a list'}; write all alike, and where brackets are "
                 "tokens a space around every token"
             )
@@ -126,7 +126,7 @@ def _text_of(value: Any, items: Sequence[Any]) -> str:
         is_text = isinstance(token, str) and token and not any(map(str.isspace, token))
         if not is_text and type(token) is not int:
             raise DatasetError(
-                f"{value!r:.60} has a token that is no text without spaces: {token!r:.40}"
+                f"{value!r:.60} has a token that is not text without spaces: {token!r:.40}"
             )
     text = " ".join(tokens := [str(token) for token in items])
     if not text.isascii():

@@ -61,7 +61,7 @@ class Until:
             return cls(share, None)
         within = float(match["within"])
         if not 0 < within < 50:
-            raise ValueError("expected more than ± 0 % and less than ± 50 %, as 'share ± 10 %'")
+            raise ValueError("expected more than ± 0 % and less than ± 50 %, such as ± 10 %")
         return cls(share, within / 100)
 
     def fraction(self, counts: SeedCounts) -> tuple[int, int]:

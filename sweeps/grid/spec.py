@@ -137,7 +137,7 @@ class SweepSpec(WrittenSpec):
                 if config.key in seen:
                     raise SpecError(
                         f"sweep {self.name!r}: the configuration {canonical_json(config.changed)} "
-                        "stands in it twice; remove one"
+                        "is in it twice; remove one"
                     )
                 seen.add(config.key)
                 yield config, self.seeds_of(entry)
@@ -165,10 +165,10 @@ def load_specs(reference: str) -> list[SweepSpec]:
                 return [read_spec(file) for file in files]
         elif path.is_file():
             return [read_spec(path)]
-    raise SpecError(
-        f"no sweep specification {reference!r}: {nearest(reference, shipped_names())}; expected a "
-        "TOML file, a folder with TOML files, or the name of one that is shipped"
-    )
+    hint = nearest(reference, shipped_names())
+    if not hint.endswith("?"):
+        hint += "; expected a TOML file, a folder of them, or the name of a shipped one"
+    raise SpecError(f"no sweep specification {reference!r}: {hint}")
 
 
 def at_precision(spec: SweepSpec, precision: str) -> SweepSpec:
@@ -314,4 +314,4 @@ def _refuse_twice_given(spec: SweepSpec) -> None:
     }
     for (table, names), (other, others) in itertools.combinations(tables.items(), 2):
         if twice := sorted(names & others):
-            raise SpecError(f"{twice[0]!r} stands both in {table} and in {other}; remove one")
+            raise SpecError(f"{twice[0]!r} is both in {table} and in {other}; remove one")

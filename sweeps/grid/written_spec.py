@@ -65,7 +65,7 @@ def _check_names(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     for name in fields:
         if name == "model_seeds" or OTHER_NAMES.get(name) == "model_seeds":
             raise SpecError(
-                f"{name!r} is no field: write model_seeds = [0, 1] or '0..7' at the top of the "
+                f"{name!r} is not a field: write model_seeds = [0, 1] or '0..7' at the top of the "
                 "file, before all tables"
             )
         if name not in RunConfig.model_fields:
@@ -149,8 +149,8 @@ def check_keys(data: Mapping[str, Any]) -> None:
         meant = field if field in (name, OTHER_NAMES.get(name.lower())) else None
         if meant and OTHER_NAMES.get(name.lower()) not in WrittenSpec.model_fields:
             raise SpecError(
-                f"unknown key {name!r}: fields stand in a table, {meant} = … in [fixed] or "
-                f"{meant} = [ … ] in [axes]"
+                f"unknown key {name!r}: put it under [fixed], as {meant} = …, or under [axes], as "
+                f"{meant} = [ … ]"
             )
         hint = nearest(name, list(WrittenSpec.model_fields))
         seeds = " write model_seeds = [0, 1] or model_seeds = '0..7'" * ("model_seeds" in hint)

@@ -112,7 +112,7 @@ def _read_version(name: str, theirs: Connection) -> str:
     try:
         version = theirs.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
     except Exception as error:
-        raise StoreVersionError(f"{name!r} is no database of seqcls; name another") from error
+        raise StoreVersionError(f"{name!r} is not a seqcls database; name another") from error
     if version not in OLDER:
         known = " or ".join(map(repr, OLDER))
         raise StoreVersionError(

@@ -74,7 +74,7 @@ KEEPALIVE = {
 }
 """How the driver of PostgreSQL connects, where the URL says nothing else."""
 
-DAMAGED = "it is damaged; restore a copy (`seqcls db verify` names the runs that do not fit)"
+DAMAGED = "is damaged; restore a copy (`seqcls db verify` names the runs that do not fit)"
 
 EMPTIED = (
     "it was emptied or replaced while it was open, and has no tables; put a copy of it back, or "
@@ -102,12 +102,12 @@ ERRORS: tuple[tuple[str, type[StoreError], str], ...] = (
     ),
     ("SQLITE_BUSY", StoreBusyError, "another process holds it locked; try again later"),
     ("SQLITE_INTERRUPT", StoreError, TOO_LONG),
-    ("SQLITE_NOTADB", StoreError, "it is no SQLite database; name another file"),
+    ("SQLITE_NOTADB", StoreError, "is not a SQLite database; name another file"),
     ("SQLITE_CORRUPT", StoreError, DAMAGED),
     # What this program makes fits its tables; what it copies is as good as where it is from.
     ("SQLITE_CONSTRAINT", StoreDamagedError, "{cause}"),
     ("no such table", StoreUnavailableError, EMPTIED),
-    ("decode", StoreDamagedError, f"a text in it is no UTF-8; {DAMAGED}"),
+    ("decode", StoreDamagedError, f"{DAMAGED}: a text in it is not UTF-8"),
     (
         "(lock|statement) timeout",
         StoreBusyError,
@@ -380,7 +380,8 @@ def explain_error(name: str, error: Exception, *, may_be_kept: bool = False) -> 
     kind, sentence = next(meanings, (StoreError, "{cause}"))
     if "statement timeout" in words and read_seconds is not None:
         kind, sentence = StoreError, TOO_LONG
-    message = f"{name!r}: {sentence.format(name=shlex.quote(name), cause=cause)}"
+    colon = "" if sentence.startswith("is ") else ":"
+    message = f"{name!r}{colon} {sentence.format(name=shlex.quote(name), cause=cause)}"
     if not getattr(error, "connection_invalidated", False):
         return kind(message)
     if not may_be_kept:

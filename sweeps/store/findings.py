@@ -134,7 +134,9 @@ def _record(
     state = select(Run.state).where(Run.id == run_id).with_for_update(key_share=True)
     with store.write() as connection:
         if connection.scalar(state) != RunState.DONE:
-            raise UnknownRunError(f"run {run_id} is no finished run; `seqcls runs` lists those")
+            raise UnknownRunError(
+                f"run {run_id} is not finished; `seqcls runs` lists those that are"
+            )
         put_findings(connection, run_id, kind, found, certificate)
 
 

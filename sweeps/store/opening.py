@@ -282,7 +282,9 @@ def pack(db: Store | str | Path | None = None) -> Path:
     """
     path = open_reader(db).path
     if path is None:
-        raise StoreError("a PostgreSQL database is no file; `seqcls db merge` copies it into one")
+        raise StoreError(
+            "a PostgreSQL database is not a file; `seqcls db merge` copies it into one"
+        )
     store = open_writer(path)
     try:
         with (

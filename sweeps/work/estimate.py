@@ -113,7 +113,7 @@ def estimate(
             epochs = assumed_epochs(problem.config)
             if epochs < most:
                 assumed = f"{round(epochs, 2 if epochs < 1 else None)} of {count(most, 'epoch')}"
-                sentences.setdefault("early", f"Training may stop early: assumed are {assumed}.")
+                sentences.setdefault("early", f"Assumes training stops early, after {assumed}.")
         cost = cost_of_training(problem) / most
         may_time = timer and pace is None and time.thread_time() - began < TRIED_SECONDS
         if timer and may_time and (times := timer(group)):
@@ -136,7 +136,7 @@ def estimate(
         if engine.name in COMPILED and not engine.is_ready(problem):
             once[engine.name] = COMPILED[engine.name][0]
             sentences[engine.name] = f"About {once[engine.name]} seconds go to compiling, once."
-    basis = " ".join(filter(None, sentences.values())) or "All runs are there."
+    basis = " ".join(filter(None, sentences.values()))
     return Estimate(len(planned), len(there), max(loads) + sum(once.values()), basis)
 
 

@@ -153,7 +153,7 @@ def test_two_selected_rows_are_compared_and_the_link_has_them(
         page.wait_for_url(re.compile("rows=" if row == 0 else "rows=.*rows="))
     rests(page, r"\?rows=\d+&rows=2$")
     expect(main.get_by_text("The two that are selected")).to_be_visible()
-    verdict = main.get_by_text(re.compile("^More than chance explains: share that generalizes"))
+    verdict = main.get_by_text(re.compile("^Significant differences: share that generalizes"))
     expect(verdict).to_be_visible()
     sentence = verdict.inner_text()
     expect(main.get_by_text("Strings that more seeds of one get wrong")).to_be_visible()

@@ -193,7 +193,7 @@ def test_pairs_are_words_and_a_language_is_all_its_parts(tmp_path: Path) -> None
     others: dict[str, Content] = {"test.xlsx": "", "more.csv": "", "test/x": ""}
     tables = folder_of(tmp_path / "tables", {"train.csv": LABELS, **others})
     assert summary(tables).unread == ["more.csv", "test", "test.xlsx"]
-    assert "files of no split, not read: more.csv, test, test.xlsx" in summary(tables).sentences
+    assert "files ignored, of no split: more.csv, test, test.xlsx" in summary(tables).sentences
 
 
 MALFORMED: list[tuple[str, Content, str]] = [
@@ -205,23 +205,23 @@ MALFORMED: list[tuple[str, Content, str]] = [
     ("twice.csv", "tokens,tokens,label\nab,ab,1\n", "two columns are 'tokens'"),
     ("text.txt", "22+1=23\n1+1=2\n", "columns '22+1=23', expected one named"),
     ("cells.csv", f"{HEAD}ab,1\nab\n", "line 3 has 1 cell, not 2"),
-    ("latin.csv", f"{HEAD}é,1\n".encode("latin-1"), "line 2 is no text in UTF-8"),
-    ("zero.csv", f"{HEAD}a\0b,1\n", "line 2 is no text"),
+    ("latin.csv", f"{HEAD}é,1\n".encode("latin-1"), "line 2 is not UTF-8 text"),
+    ("zero.csv", f"{HEAD}a\0b,1\n", "line 2 is not UTF-8 text"),
     ("tokens.csv", f"{HEAD}{'a' * 10_001},1\n", "10,001 tokens"),
     ("label.csv", f"{HEAD}ab,2\n", "line 2: label is '2'"),
     ("nan.csv", f"{HEAD}ab,NaN\n", "line 2: label is 'NaN'"),
     ("input.csv", "tokens,target\n,1\n", "line 2: tokens is empty"),
     ("split.csv", "tokens,label,split\nab,1,exam\n", "split is 'exam', expected train"),
-    ("id.csv", "tokens,label,id\nab,1,x\nba,1,x\n", "line 3: id 'x' stands before"),
+    ("id.csv", "tokens,label,id\nab,1,x\nba,1,x\n", "line 3: id 'x' occurs twice"),
     ("cls.csv", f"{HEAD}CLS x,1\n", "line 2: tokens: expected no token 'CLS'"),
     ("control.csv", f"{HEAD}a\x07b,1\n", "line 2: 'a\\x07b' has a control character"),
-    ("quote.csv", f'{HEAD}"ab,1\n', "line 2 is no CSV (unexpected end of data); close quotation"),
-    ("inside.csv", f'{HEAD}"a"b,1\n', "line 2 is no CSV"),
+    ("quote.csv", f'{HEAD}"ab,1\n', "line 2 is not CSV (unexpected end of data); close quotation"),
+    ("inside.csv", f'{HEAD}"a"b,1\n', "line 2 is not CSV"),
     ("quoted.tsv", 'tokens\tlabel\n"a b"\t1\n', "line 2: '\"a b\"' stands in quotation marks"),
     (
         "returns.csv",
         f"{HEAD}ab,1\rba,0\n",
-        "line 2 is no CSV (new-line character seen in unquoted field); ",
+        "line 2 is not CSV (new-line character seen in unquoted field); ",
     ),
     ("all_empty.csv", f"{HEAD},1\n", "every string is empty"),
     (
@@ -229,13 +229,13 @@ MALFORMED: list[tuple[str, Content, str]] = [
         HEAD + "".join(f"{chr(0x4E00 + i)},1\n" for i in range(300)),
         "at most 250 differ",
     ),
-    ("json.jsonl", "{", "line 1 is no JSON"),
-    ("array.jsonl", "[1]", "line 1 is no JSON object"),
-    ("deep.jsonl", "[" * 100_000, "line 1 is no JSON"),
-    ("digits.jsonl", '{"tokens": ' + "9" * 5000 + "}", "line 1 is no JSON"),
+    ("json.jsonl", "{", "line 1 is not JSON"),
+    ("array.jsonl", "[1]", "line 1 is not a JSON object"),
+    ("deep.jsonl", "[" * 100_000, "line 1 is not JSON"),
+    ("digits.jsonl", '{"tokens": ' + "9" * 5000 + "}", "line 1 is not JSON"),
     ("nan.jsonl", '{"tokens": "ab", "label": NaN}', "label is nan"),
     ("absent.jsonl", '{"tokens": "ab", "label": 1}\n{"label": 1}', "line 2 has no 'tokens'"),
-    ("inner.jsonl", '{"tokens": ["a b"], "label": 1}', "has a token that is no text"),
+    ("inner.jsonl", '{"tokens": ["a b"], "label": 1}', "has a token that is not text"),
     ("nested.jsonl", '{"tokens": [["a"]], "label": 1}', "no text without spaces: ['a']"),
     ("keys.jsonl", '{"tokens": "ab", "tokens": "ba", "label": 1}', "line 1 has 'tokens' twice"),
     (
@@ -258,13 +258,13 @@ MALFORMED: list[tuple[str, Content, str]] = [
     ("heart.csv", f"{HEAD}\u2764\ufe0f,1\n", "VARIATION SELECTOR-16 (U+FE0F)"),
     ("space.csv", f"{HEAD}\xa0ab,1\n", "NO-BREAK SPACE (U+00A0) at character 1"),
     ("joiner.csv", f"{HEAD}a\u200db,1\n", "ZERO WIDTH JOINER (U+200D) at character 2"),
-    ("plain.csv.gz", LABELED, "damaged, or no file that ends in '.gz'"),
-    ("cut.csv.gz", gzip.compress(f"{HEAD}{'ab,1' * 99}".encode())[:-9], "'.gz'"),
-    ("packed.csv", gzip.compress(LABELED.encode()), "line 1 is no text in UTF-8"),
+    ("plain.csv.gz", LABELED, "damaged, or not a .gz file"),
+    ("cut.csv.gz", gzip.compress(f"{HEAD}{'ab,1' * 99}".encode())[:-9], ".gz"),
+    ("packed.csv", gzip.compress(LABELED.encode()), "line 1 is not UTF-8 text"),
     ("sheet.csv", b"PK\x03\x04\xff", "unpack what is packed"),
     ("sheet.xlsx", b"PK", "save sheets as CSV"),
-    ("file.zip", b"PK", "a name that ends in '.zip'"),
-    ("none.parquet", b"PAR1 nothing", "no Parquet file"),
+    ("file.zip", b"PK", "can't read .zip files"),
+    ("none.parquet", b"PAR1 nothing", "not a Parquet file"),
     (
         "records.parquet",
         pa.table({"tokens": [{"a": 1}], "label": [1]}),
@@ -292,7 +292,7 @@ SHARD = "train-00000-of-00002"
 AMBIGUOUS: list[tuple[dict[str, Content], str]] = [
     (TABLE | {"train.tsv": LABELS}, "2 files of the split 'train'"),
     ({"a.csv": LABELS}, "a folder of a.csv; expected a file for each split"),
-    (TABLE | {"test.csv": "tokens,label,id\nb,1,7\n"}, "train.csv has no 'id', which test.csv has"),
+    (TABLE | {"test.csv": "tokens,label,id\nb,1,7\n"}, "test.csv has 'id', but train.csv does not"),
     (TABLE | {"test.csv": "ab,1\n"}, "test.csv, no rows"),
     (TABLE | {"test.csv": f"{HEAD}ab,1,\n"}, "test.csv, line 2 has 3 cells"),
     ({"train.csv": "tokens,label,split\nab,1,test\n"}, "split is 'test', but the file is of 'tr"),
@@ -307,11 +307,14 @@ AMBIGUOUS: list[tuple[dict[str, Content], str]] = [
     ),
     (PAIRS | {"test_tgt.txt": "b\n"}, "no 'test_src.txt', which has"),
     (PAIRS | {"dev_src.txt": "", "dev_tgt.txt": ""}, "dev_src.txt, no rows"),
-    (PAIRS | {"test.csv": LABELS}, "train_src.txt has no 'label', which test.csv has"),
+    (PAIRS | {"test.csv": LABELS}, "test.csv has 'label', but train_src.txt does not"),
     (dict(FLARE) | {"main.tok.gz": ""}, "main.tok and main.tok.gz are for the same rows"),
     (dict(FLARE) | {"labels.txt.bz2": ""}, "labels.txt and labels.txt.bz2 are for the same rows"),
     (dict(FLARE) | {"test/main.tok": "", "test/labels.txt": ""}, "test/main.tok, no rows"),
-    (dict(FLARE) | {f"test/{x}": b"\xff\n" for x, _ in FLARE}, "test/main.tok, line 1 is no text"),
+    (
+        dict(FLARE) | {f"test/{x}": b"\xff\n" for x, _ in FLARE},
+        "test/main.tok, line 1 is not UTF-8 text",
+    ),
     (_language("a") | {"a_Dev.txt.gz": ""}, "a_Dev.txt and a_Dev.txt.gz are for the same rows"),
     (_language("a", Test1="b\tTRUE\n"), "a_Test1.txt and a_TestSR.txt are for the same rows"),
     (_language("a", Dev=""), "a_Dev.txt, no rows"),
@@ -525,8 +528,8 @@ def test_data_says_what_is_in_a_file(tmp_path: Path) -> None:
     ]
     result = CliRunner().invoke(app, ["data", str(path)])
     assert result.exit_code == 0
-    assert "1 string stands in train and in test" in result.output
-    assert "1 of the 2 test rows are trained on too" in result.output
+    assert "1 string in both train and test" in result.output
+    assert "1 of the 2 test rows are also trained on" in result.output
     written(tmp_path, "a.csv", "tokens,label\nab,1\nb,2\nab,\n")
     result = CliRunner().invoke(app, ["data", str(path)])
     assert result.exit_code == 2

@@ -4,6 +4,7 @@ import csv
 import io
 import itertools
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,13 @@ def test_ten_strings_of_each_kind_are_looked_at() -> None:
         assert of_kind.first["string"].tolist() == rows["string"].head(10).tolist()
         lengths = rows["length"].value_counts()
         assert of_kind.by_length == [int(lengths.get(length, 0)) for length in looked.lengths]
+
+
+def test_an_empty_string_is_seen_in_a_table(tmp_path: Path) -> None:
+    rows = "tokens,label,split\n,1,train\na,0,train\na,0,validation\nb,1,test\n"
+    path = written(tmp_path, "strings.csv", rows)
+    shown = run_main("draw", spec_file(tmp_path, {"task": "file", "path": str(path)})).stdout
+    assert re.search('^ "" +1 +0 ', shown, re.MULTILINE), shown
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,9 @@ def test_three_named_configurations_are_three_pairs() -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("compare",), "expected two configurations or more, or --all"),
-        (("compare", "all_initializations"), "expected two configurations or more, or --all"),
-        (("compare", "a", "b", "--all"), "expected two configurations or more, or --all"),
+        (("compare",), "expected two or more configurations, or --all"),
+        (("compare", "all_initializations"), "expected two or more configurations, or --all"),
+        (("compare", "a", "b", "--all"), "expected two or more configurations, or --all"),
         (("compare", "--all", "--sweep", "all_initializations"), "1 configuration with finished"),
         (("compare", "--all", "--sweep", "all_inits"), "all_initializations"),
     ],
@@ -66,3 +66,7 @@ def test_what_makes_no_pair_is_refused(arguments: tuple[str, ...], reason: str) 
 def test_help_shows_both_forms() -> None:
     shown = run_main("compare", "--help").stdout
     assert "--all" in shown
+    # Neither that a flag is one, nor a range of numbers, tells a reader anything.
+    assert "<bool>" not in shown
+    assert "<float>" in shown
+    assert "x<=" not in run_main("runs", "--help").stdout

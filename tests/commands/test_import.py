@@ -132,7 +132,7 @@ def test_what_needs_weights_says_why_it_is_absent_and_all_else_works(
     for line in NEED_NONE:
         assert "nan" not in printed(*line.split(), "--db", str(both.path)).split()
     theirs = Path("report.html").read_text()
-    assert "Of 4 models no cause can be found: it was trained elsewhere" in theirs
+    assert "No cause can be found for 4 models: it was trained elsewhere" in theirs
     assert "seqcls causes" not in theirs
     assert "<th>Generalize</th>" not in theirs, "no column without content"
     assert ">None<" not in re.sub(r"\s", "", theirs)
@@ -175,7 +175,7 @@ def test_runs_are_refused_or_replaced_and_merged(both: Store, tmp_path: Path) ->
     log = api.log_results(store, sweep="theirs", dataset=path)
     settings = {"d_model": 32, "hidden_size": 7, "optimizer": {"name": "adam"}}
     log.run(model="mamba-2l", seed=0, config=settings, predictions=_predictions())
-    with pytest.raises(ConfigError, match="there already, as run 1"):
+    with pytest.raises(ConfigError, match="already in the database, as run 1"):
         log.run(model="mamba-2l", seed=0, config=settings, predictions=_predictions())
     again = api.log_results(store, sweep="theirs", dataset=path, replace=True)
     again.run(model="mamba-2l", seed=0, config=settings, predictions=_predictions(wrong=5))
@@ -282,7 +282,7 @@ def test_a_file_is_imported_by_the_command(tmp_path: Path) -> None:
     settings = ["--sweep", "theirs", "--dataset", str(data), "--db", str(tmp_path / "runs.db")]
     for path in (csv, parquet):
         assert "2 runs imported" in printed("import", str(path), *settings)
-    assert "there already" in refused("import", str(csv), *settings)
+    assert "already in the database" in refused("import", str(csv), *settings)
     printed("import", str(csv), *settings, "--replace")
     store = api.open_store(tmp_path / "runs.db")
     frame = api.runs(store)
@@ -344,8 +344,8 @@ NO_LOSSES: tuple[Any, ...] = (
     [1.0], [(1.0,)], [(1, 1.0, 1.0)], pd.DataFrame([(1.0, 1.0)]), 3, "12",
 )  # fmt: skip
 NO_SETTINGS: list[tuple[dict[str, Any], str]] = [
-    ({"d": float("inf")}, "'d' is inf, which is no JSON number"),
-    ({"d": float("nan")}, "no JSON"),
+    ({"d": float("inf")}, "'d' is inf, which is not a JSON number"),
+    ({"d": float("nan")}, "not a JSON number"),
     ({"a": {"d": {1, 2}}}, "'a.d' is {1, 2}, of type set"),
     ({"d": torch.float32}, "'d' is torch.float32, of type dtype"),
     ({"d": object}, "give it as text"),
@@ -639,7 +639,7 @@ def test_numbers_of_one_value_are_one_configuration(log: ResultLog, tmp_path: Pa
     api.import_predictions(log.opened, path, sweep="theirs", dataset=data)
     assert api.runs(log.opened)["config_id"].tolist() == [1] * 5
     written(tmp_path, "p.csv", given.assign(seed=0))
-    with pytest.raises(ConfigError, match="there already, as run 1"):
+    with pytest.raises(ConfigError, match="already in the database, as run 1"):
         api.import_predictions(log.opened, path, sweep="theirs", dataset=data)
 
 

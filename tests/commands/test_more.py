@@ -230,7 +230,7 @@ def test_a_sweep_gets_as_many_seeds_as_it_takes_from_whatever_worker(
     path = Path(shutil.copy(further, tmp_path / "grown.db"))
     db = ("--db", str(path))
     command = ("seeds", "tiny-20x", "--until", "share +- 25 %", "--most", "30", *db)
-    assert "gets seeds until 'share +- 25 %', and at most 30" in printed(*command, "--submit")
+    assert "will add seeds until 'share +- 25 %', up to 30 in all" in printed(*command, "--submit")
     store = open_writer(str(path))
 
     def seeds() -> list[int]:

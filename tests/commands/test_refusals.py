@@ -57,13 +57,13 @@ COMMANDS: list[tuple[str | list[str], *tuple[str, ...]]] = [
     ("submit never.toml", "positive"),
     ("runs --where hidden_size", "FIELD=VALUE"),
     ("runs --where hiden_size=2", "did you mean 'hidden_size'?"),
-    ("runs --where hidden_size=two", "hidden_size", "integer"),
+    ("runs --where hidden_size=two", "hidden_size", "whole number"),
     ("runs --where accuracy=nan", "accuracy=nan"),
     ("runs --where state=", "state="),
     ("runs --where learning_rate=nan", "learning_rate=nan", "finite"),
     ("runs --where config.nix=1", "'config.nix'"),
     ("runs --sweep al_initializations", "did you mean 'all_initializations'?"),
-    ("runs --columns acuracy", "did you mean 'accuracy'?"),
+    ("runs --columns acuracy", "did you mean 'accuracy'? There are configuration, id"),
     ("runs --columns id --columns accuracy", "--columns is given twice"),
     ("runs --below 0.5 --below 1", "--below is given twice"),
     ("compare walkthrough walkthrough --below 1 --below 1", "--below is given twice"),
@@ -122,7 +122,7 @@ COMMANDS: list[tuple[str | list[str], *tuple[str, ...]]] = [
         for path in ("x" * 260, "no/out.html", "loop/out.html", "loop", "/dev/null", "/dev/full")
     ),
     *(
-        (f"report walkthrough -o {path} {force}", f"'{path}' is there")
+        (f"report walkthrough -o {path} {force}", f"'{path}' already exists")
         for path in ("runs.db", "link.db")
         for force in ("", "--force")
     ),
@@ -160,7 +160,7 @@ CALLS: list[tuple[Callable[[api.Store], object], *tuple[str, ...]]] = [
     *((lambda x, own=own: api.more(x, "walkthrough", own), f"{own}") for own in NO_BUDGETS),
     *((lambda x, own=own: api.stop(x, own), "") for own in NOTHING),
     *((lambda x, own=own: estimate(x, own), a, b) for own, a, b in NO_ALPHABETS),
-    *((lambda x, own=own: api.submit(x, own), "no specification") for own in NO_SPECS),
+    *((lambda x, own=own: api.submit(x, own), "is not a specification") for own in NO_SPECS),
     *((lambda x, own=own: api.model(x, RUN).answer(own), "") for own in NO_STRINGS),
 ]  # fmt: skip
 """Calls from Python."""

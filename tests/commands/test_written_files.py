@@ -62,12 +62,12 @@ def test_a_command_replaces_files_by_force_and_no_database(
     if command == "prove":
         load_parity(folder.parent / "runs.db")
     printed(*arguments)
-    assert "is there; move it or name another, or replace it with --force" in refused(*arguments)
+    assert "already exists; move it or name another, or" in refused(*arguments)
     printed(*arguments, "--force")
     # What else is not replaced stands in `test_files`.
     path, *others = sorted(folder.iterdir())
     before = {own: own.read_bytes() for own in others}
     shutil.copy(ROOT / "runs.db", path)
-    assert f"{path.name}' is there; " in refused(*arguments, "--force")
+    assert f"{path.name}' already exists; " in refused(*arguments, "--force")
     database = (ROOT / "runs.db").read_bytes()
     assert {own: own.read_bytes() for own in (path, *others)} == {path: database, **before}

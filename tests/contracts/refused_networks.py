@@ -25,7 +25,7 @@ MEMORIES: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("deltanet", {"num_attention_heads": 0}, "num_attention_heads=0 with architecture="),
     ("slstm", {"embeddings_init_strategy": "gpt2"}, "embeddings_init_strategy='gpt2' with"),
     ("hybrid", {}, "layers='' with architecture='hybrid'"),
-    ("hybrid", {"layers": "gxa"}, "layers='gxa': 'x' is no mixer; expected letters of a "),
+    ("hybrid", {"layers": "gxa"}, "layers='gxa': 'x' is not a mixer; expected letters of a "),
     ("hybrid", {"layers": "ga", "num_blocks": 3}, "num_blocks=3 with layers='ga'"),
     ("lstm", {"layers": "ga"}, "layers='ga': not read by architecture 'lstm'"),
     ("hybrid", {"layers": "gd", "positions": "rotary"}, "positions='rotary': not read by"),

@@ -38,7 +38,7 @@ from tests.world import kinds
 __all__ = ["kinds"]
 
 SWEEPS = ("from_outside", "blocks_from_outside")
-NO_LANGUAGE = "task='ones_modulo' is no language: its answers are not yes or no"
+NO_LANGUAGE = "task='ones_modulo' is not a language: its answers are not yes or no"
 
 
 @pytest.fixture(scope="module")

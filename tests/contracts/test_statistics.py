@@ -410,7 +410,7 @@ def test_a_verdict_on_planted_seeds_is_true_and_no_interval_contradicts_it(
     found = compared((first, second), paired)
     verdict = found.verdict()
     more = {} if isinstance(truth, str) else truth
-    assert verdict.startswith(truth if isinstance(truth, str) else "More than chance explains")
+    assert verdict.startswith(truth if isinstance(truth, str) else "Significant differences")
     for name, side in more.items():
         assert re.search(f"{name}[^;]* \\({'ab'[side]} has more\\)", verdict)
     assert verdict.count("has more") == len(more)
@@ -418,7 +418,7 @@ def test_a_verdict_on_planted_seeds_is_true_and_no_interval_contradicts_it(
         is_more = any(QUESTIONS[name].startswith(x) for x in more)
         interval = question.interval
         assert is_more == (interval.low > 0 or interval.high < 0)
-        assert is_more == ("more than chance explains" in sentence_of(name, question))
+        assert is_more == ("significant" in sentence_of(name, question))
         assert is_more == (question.p_value is not None and question.p_value <= 0.05)
     # The other way around it is the same, with the sides exchanged.
     other = compared((second, first), paired).verdict(("b", "a"))

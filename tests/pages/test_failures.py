@@ -157,7 +157,7 @@ def test_causes_of_another_vocabulary_count_for_nothing_and_are_found_anew(
     explain(looked_at, [1, 2, 3], "another language")
     assert failing.waiting(looked_at, found) == (found["run_id"].tolist(), {})
     (first, *_) = sections.causes(looked_at, Selection()).says
-    assert first == "No cause is known yet of 6 failing models."
+    assert first == "Cause not known yet for 6 failing models."
 
 
 def test_what_errs_with_an_unknown_outcome_stands_below_with_its_errors(
@@ -167,8 +167,8 @@ def test_what_errs_with_an_unknown_outcome_stands_below_with_its_errors(
     table = table_with(app, "first_wrong_length")
     assert set(table["outcome"]) == {"not known"}
     assert (table["errors"] > 0).all()
-    assert f"{len(table)} models err whose outcome is not known" in plain(app)
-    assert "no cause can be found: it was trained elsewhere" in plain(app)
+    assert f"{len(table)} models make errors; their outcome is unknown" in plain(app)
+    assert "No cause can be found for 4 models: it was trained elsewhere" in plain(app)
 
 
 def test_of_outputs_the_first_wrong_token_is_told(
@@ -222,7 +222,7 @@ def test_causes_are_found_in_the_background_asked_for_models_first(
     with store.write(quiet=True) as connection:
         connection.exec_driver_sql("DELETE FROM finding WHERE kind = 'cause'")
     app = open_app(monkeypatch, db, "failures")
-    assert "No cause is known yet of 16 failing models." in plain(app)
+    assert "Cause not known yet for 16 failing models." in plain(app)
     assert "being looked for" not in plain(app), "no server runs here, and so nobody does"
     assert not background.request([1])
     monkeypatch.setattr(background, "SECONDS", 0.1)

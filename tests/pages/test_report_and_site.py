@@ -204,5 +204,5 @@ def test_what_cannot_be_written_is_said_and_nothing_is_left(tmp_path: Path) -> N
     assert not folder.exists()
     folder.mkdir()
     (folder / "index.html").write_text("mine")
-    assert "is there; move it" in refused("site", str(folder), "--db", SHIPPED)
+    assert "already exists; move it" in refused("site", str(folder), "--db", SHIPPED)
     assert [file.name for file in folder.iterdir()] == ["index.html"]

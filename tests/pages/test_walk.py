@@ -28,7 +28,7 @@ ALL = PAGES
 OF_ONE_SWEEP = "all_initializations"
 
 EXPLAINED = {
-    "damaged": "no SQLite database",
+    "damaged": "not a SQLite database",
     "foreign": "of another program",
     "torn": "damaged",
     "newer": "upgrade seqcls",

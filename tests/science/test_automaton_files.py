@@ -253,9 +253,9 @@ REFUSED: list[tuple[str | bytes, str]] = [
         (f"0 1 a a\n1 0 {x} {x}\n0\n", f"symbol '{x}' may stand for")
         for x in ("@_IDENTITY_SYMBOL_@", "@P.X.Y@", "eps", "Epsilon", "\u03bb", "<sigma>")
     ),
-    ("0 1 a a\n\0\n", "line 2 is no text in UTF-8"),
-    (AB.encode("utf-16"), "line 1 is no text in UTF-8"),
-    ("0 0 ä ä\n0\n".encode("latin-1"), "line 1 is no text in UTF-8"),
+    ("0 1 a a\n\0\n", "line 2 is not UTF-8 text"),
+    (AB.encode("utf-16"), "line 1 is not UTF-8 text"),
+    ("0 0 ä ä\n0\n".encode("latin-1"), "line 1 is not UTF-8 text"),
     (b"\x1f\x8b\x08\0", "unpack what is packed"),
     ("".join(f"0 0 s{x} s{x}\n" for x in range(256)) + "0\n", "256 symbols"),
     ("".join(f"{x} {x + 1} a a\n" for x in range(10_001)), "line 10000: more than 10,000 states"),
@@ -283,12 +283,12 @@ AS_DOT = dot(Regular("ab", "(ab)*").automaton, "ab")
 
 
 CHANGED: list[tuple[str, str, str]] = [
-    ("a.json", json.dumps({**AS_JSON, "start": 3}), "state 3 is none of the"),
-    ("a.json", json.dumps({**AS_JSON, "accepting": [7]}), "state 7 is none of the"),
-    ("a.json", json.dumps({**AS_JSON, "transitions": [{"c": 0}]}), "token 'c' is none"),
-    ("a.json", json.dumps({**AS_JSON, "transitions": [{"a": 1}]}), "state 1 is none of the 1"),
+    ("a.json", json.dumps({**AS_JSON, "start": 3}), "state 3 is not one of the"),
+    ("a.json", json.dumps({**AS_JSON, "accepting": [7]}), "state 7 is not one of the"),
+    ("a.json", json.dumps({**AS_JSON, "transitions": [{"c": 0}]}), "token 'c' is not in"),
+    ("a.json", json.dumps({**AS_JSON, "transitions": [{"a": 1}]}), "state 1 is not one of the 1"),
     ("a.json", json.dumps({**AS_JSON, "alphabet": ["a", "a"]}), "alphabet is ['a', 'a']"),
-    ("a.json", json.dumps(AS_JSON)[:-3], "no JSON"),
+    ("a.json", json.dumps(AS_JSON)[:-3], "is not JSON"),
     ("a.dot", AS_DOT.replace("start -> 0", "start -> 9"), "state '9'"),
     ("a.dot", AS_DOT.replace("  start -> 0;\n", ""), "0 arrows from start"),
     (

@@ -93,14 +93,14 @@ REFUSED: dict[tuple[str, ...], str] = {
     ("states", BLOCKS, "012"): "unknown letter '2'",
     ("family", LSTM, "01"): "expected one or two",
     ("family", WRITING, "x{n}"): "unknown letter",
-    ("rules", WRITING): "task='copy' is no language",
+    ("rules", WRITING): "task='copy' is not a language",
     ("sensitive", WRITING): "--precision float64",
     ("explain", PREFIXES, "ab"): "asked at every place, answers more than yes or no",
     ("rules", PREFIXES): "asked at every place, answers more than yes or no",
     ("predict", NEXT_SYMBOLS, "aa"): "expected a string of the language",
     ("predict", WRITING, "ab", "--beam", "0"): "beam 0: expected 1 to 1,000 outputs",
     ("predict", WRITING, "ab", "--beam", "1000000"): "expected 1 to 1,000 outputs",
-    ("predict", BLOCKS, "01", "--beam", "2"): "is no transduction",
+    ("predict", BLOCKS, "01", "--beam", "2"): "is not a transduction",
 }
 
 

@@ -288,9 +288,9 @@ def test_a_certificate_in_a_file_is_checked_against_a_file_of_weights(tmp_path: 
     with pytest.raises(ConfigError, match="rejected: it is of other weights"):
         check_file(path, weights)
     path.write_text("{}")
-    with pytest.raises(ConfigError, match="it is no certificate"):
+    with pytest.raises(ConfigError, match="is not a certificate"):
         check_file(path)
-    with pytest.raises(ConfigError, match="expected a file"):
+    with pytest.raises(ConfigError, match="does not exist"):
         check_file(tmp_path / "none.json")
 
 

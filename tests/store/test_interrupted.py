@@ -171,7 +171,7 @@ def test_an_import_that_is_killed_stores_nothing(
     # Nor does one store anything of which one run is there.
     more = tmp_path / "more.csv"
     more.write_text(files[0].read_text().replace("m,0,", "m,7,"))
-    with pytest.raises(ConfigError, match="with seed 1 is there already"):
+    with pytest.raises(ConfigError, match="with seed 1 is already in the database"):
         import_predictions(new, more, sweep="lab", dataset=files[1])
     assert rows(new, "SELECT model_seed FROM run ORDER BY 1") == [(0,), (1,)]
 

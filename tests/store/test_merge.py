@@ -166,7 +166,7 @@ def test_exported_files_hold_what_the_database_does(tmp_path: Path, kind: str) -
         assert list(frame)[:-more] == list(own)
         assert frame.iloc[:, -more:].isna().all(axis=None)
     assert frames["runs"]["accuracy"].tolist() == queries.runs(shipped)["accuracy"].tolist()
-    with pytest.raises(ConfigError, match="is there; move it"):
+    with pytest.raises(ConfigError, match="already exists; move it"):
         export(shipped, tmp_path / "out", kind)
 
 

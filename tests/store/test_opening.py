@@ -100,7 +100,7 @@ def test_what_is_no_database_of_ours_is_refused_and_left_alone(tmp_path: Path) -
     change(other, "CREATE TABLE mine (x)")
     before = [path.read_bytes() for path in (text, other)]
     for opened in (open_reader, open_writer):
-        with pytest.raises(StoreError, match=r"notes\.txt': it is no SQLite database"):
+        with pytest.raises(StoreError, match=r"notes\.txt' is not a SQLite database"):
             opened(str(text))
         with pytest.raises(StoreError, match="a database of another program"):
             opened(str(other))

@@ -260,7 +260,7 @@ def test_what_is_not_decided_is_stored_without_numbers_that_json_lacks(
     assert api.prove(store, 1).attempts == (endless,)
     again = proof_of(store)
     assert again.attempts == (endless,)
-    assert "the widest, without end, is that after" in " ".join(
+    assert "the widest region (without end) is the one after" in " ".join(
         proof_text(trained_model(store, 1), again)
     )
 

@@ -215,8 +215,8 @@ def test_a_language_that_contradicts_itself_is_refused_by_name(install: Install)
 
 
 NO_LANGUAGE = {
-    "Odd = None": "is no class but None",
-    "def Odd(): pass": "is no class but <function Odd",
+    "Odd = None": "is not a class but None",
+    "def Odd(): pass": "is not a class but <function Odd",
     "raise SystemExit(0)": "ended in SystemExit: 0",
     "raise RuntimeError('x' * 1_000_000)": "ended in RuntimeError: xxx",
     "raise RuntimeError(chr(0xD800))": r"RuntimeError: \ud800",

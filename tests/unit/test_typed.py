@@ -118,7 +118,7 @@ def test_what_means_nothing_is_refused_in_one_line_with_the_nearest_that_is_know
     refused = {
         "even pears": "did you mean 'even_pairs'?",
         "dyck max_dept=3": "did you mean 'max_depth'?",
-        "dyck max_depth=x": "expected a valid integer",
+        "dyck max_depth=x": "expected a whole number",
         "(ab": "a parenthesis is not closed",
         "a >= = b": "formula='a >= = b'",
         "regular": "alphabet=''",

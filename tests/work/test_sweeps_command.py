@@ -64,7 +64,7 @@ def test_a_sweep_is_stopped_resumed_retried_where_it_failed_and_deleted(
         raise MemoryError("no more")
 
     status, printed = seqcls("estimate", str(short_spec), *db)
-    assert (status, "6 runs, 0 there already" in printed) == (0, True)
+    assert (status, "6 runs, 0 already in the database" in printed) == (0, True)
     assert "by timing" in printed
     status, printed = seqcls("submit", str(short_spec), *db)
     assert (status, "short: 6 runs queued" in printed) == (0, True)
@@ -85,13 +85,13 @@ def test_a_sweep_is_stopped_resumed_retried_where_it_failed_and_deleted(
     assert (status, "all sweeps: trained 6 runs" in printed) == (0, True)
     assert seqcls("status", "--watch", *db)[0] == 0
     assert "short   done" in seqcls("status", "short", *db)[1]
-    assert "6 there already" in seqcls("estimate", str(short_spec), *db)[1]
-    assert "short was done already" in seqcls("stop", "short", *db)[1]
+    assert "all 6 runs are already in the database" in seqcls("estimate", str(short_spec), *db)[1]
+    assert "short was already done" in seqcls("stop", "short", *db)[1]
     status, printed = seqcls("delete", "short", *db, typed="n\n")
     assert status == 1
-    assert "the 6 runs that no other sweep has" in printed
+    assert "with 6 runs that no other sweep has" in printed
     assert "short" in seqcls("status", *db)[1]
-    assert "short: deleted, and 6 runs." in seqcls("delete", "short", *db, typed="y\n")[1]
+    assert "short: deleted, with 6 runs." in seqcls("delete", "short", *db, typed="y\n")[1]
     assert rows(Path(db[1]), "SELECT count(*) FROM run") == [(0,)]
 
 

@@ -102,9 +102,11 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
         if not stored:
             raise UnknownRunError(_not_stored(run_id))
         if chosen is None or chosen not in stored:
+            first, last = stored[0], stored[-1]
+            is_range = last - first == len(stored) - 1 > 1
+            listed = f"{first} to {last}" if is_range else ", ".join(map(str, stored))
             raise UnknownRunError(
-                f"run {run_id} has no weights of epoch {chosen}; stored are those of epoch "
-                f"{', '.join(map(str, stored))}"
+                f"run {run_id} has no weights of epoch {chosen}; stored epochs: {listed}"
             )
         of_epoch = select(Checkpoint.weights).where(of_run, Checkpoint.epoch == chosen)
         return connection.scalars(of_epoch).one()

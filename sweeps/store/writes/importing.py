@@ -82,7 +82,7 @@ def _record(
         if not replace:
             raise ConfigError(
                 f"model {json.loads(run.config.imported)['model']!r:.60} with seed {run.seed} is "
-                f"there already, as run {known}; use ",
+                f"already in the database, as run {known}; use ",
                 Parameter("replace", True),
                 ", or another name: ",
                 Parameter("model", "NAME"),
