@@ -53,7 +53,7 @@ def report(
     """Say what the pages say of sweeps; or write it, with charts and strings, to an HTML file.
 
     Args:
-        names: names of sweeps.
+        names: names of sweeps; by default, all.
         out: the file to email, such as heads.html; without one, the answers are printed.
         site: instead of a file, a folder: an index page that compares sweeps, and a report for
             each.
@@ -65,8 +65,8 @@ def report(
     if site is not None and out is None:
         message = write_site(db, site, sweeps, chosen, force=force)
         return Answer({"folder": str(site)}, [message])
-    if site is not None or not sweeps:
-        raise ConfigError("expected sweeps, perhaps with --out heads.html; or --site FOLDER")
+    if site is not None:
+        raise ConfigError("expected either --out heads.html or --site FOLDER")
     if out is None:
         return answer(open_reader(db), sweeps, chosen)
     return Answer({"file": str(out)}, [write_report(db, sweeps, out, chosen, force=force)])

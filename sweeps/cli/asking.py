@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from seqcls.errors import ConfigError
-from seqcls.text import count
+from seqcls.text import as_argument, count
 from sweeps import api
 from sweeps.cli.parameters import BAD_INPUT, NewDb, Panel, processes_of
 from sweeps.cli.printing import Answer, Table, TableOptions, print_table, share_text, toml_values
@@ -251,4 +251,9 @@ def summary_parts(summary: "Summary") -> Iterator[str | Table]:
         yield Table(frame.assign(mean=frame["mean"].map("{:.1f}".format)), heading)
     else:
         yield heading
-    yield from [*summary.sentences, f"digest {summary.digest}"]
+    yield from summary.sentences
+    file = f"task = {summary.task!r} and path = {summary.path!r}"
+    yield (
+        f"`seqcls try {as_argument(summary.path)}` trains small networks on it; a specification "
+        f"has {file} in [fixed]"
+    )
