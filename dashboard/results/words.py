@@ -47,10 +47,10 @@ add_columns(
         ),
         "share": Column("Share", "share", "Of the seeds that learned, how many generalize.", 58),
         "accuracy_beyond": Column(
-            "Beyond",
+            "Median beyond",
             "percent",
             "Accuracy on strings longer than in training: the median over the seeds that learned.",
-            78,
+            112,
         ),
         "fails": Column(
             "Wrong from",
@@ -93,7 +93,10 @@ OTHERS = add_columns(
     {
         "seeds": Column("Seeds", "whole", "Trained and tested.", 60),
         "accuracy_within": Column(
-            "Within", "percent", "Accuracy on trained lengths: the median over all seeds.", 78
+            "Median within",
+            "percent",
+            "Accuracy on trained lengths: the median over all seeds.",
+            110,
         ),
         "selection": Column(
             "Best less mean",

@@ -48,7 +48,8 @@ DESCRIBED_MODELS: list[tuple[dict[str, object], dict[str, Any], str, str]] = [
      "Whether it learned is not known", "trained elsewhere"),
     (row(Outcome.NOT_KNOWN, tested_within=0), {}, "Whether it learned is not known", "validation"),
     (row(Outcome.NOT_KNOWN, 2, tested_beyond=0, first_wrong_length=18), {},
-     "Learned; whether it generalizes is not known", "498 of 500; no test string is longer; length 18"),
+     "Learned; whether it generalizes is not known",
+     "498 of 500; no test string is longer; length 18"),
 ]  # fmt: skip
 
 
