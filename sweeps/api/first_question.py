@@ -27,7 +27,7 @@ LENGTHS = {"train_max_length": [20], "test_max_length": [100]}
 LONGEST_NAME = 40
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet", ".att", ".dot")
-"""Of files whose names have no other meaning, so that a slip in one is no regular expression."""
+"""How names of files end: with a slip in it, such a name is no regular expression either."""
 
 
 def specify(

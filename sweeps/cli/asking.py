@@ -37,7 +37,10 @@ def sweep(
     precision: str | None = None,
     db: NewDb = None,
 ) -> None:
-    """Train the runs of a specification that the database doesn't have yet."""
+    """Train the runs of a specification that the database doesn't have yet.
+
+    `seqcls try` writes a specification to begin with.
+    """
     # Once it is open, it has the strings that a specification names by their digests.
     api.existing(db)
     train_specs(read_specs(spec, precision), db, None if queue else training)
@@ -57,7 +60,8 @@ def try_task(
     """Ask a first question: train small networks on a task, and see how many generalize.
 
     Args:
-        task: A task, such as parity, '(ab|ba)*' or 'a > b'; several with commas.
+        task: A task, such as parity, '(ab|ba)*', 'a > b' or the file words.csv; several with
+            commas.
         network: networks with commas between, such as 'transformer, lstm'.
         positions: position schemes with commas between, such as none,rotary.
         seeds: how many of each, or a range such as 0..4.

@@ -62,11 +62,11 @@ def import_(
     kind = api.kind_of_file(file, what, tested=bool(sweep or dataset or task))
     if kind == "strings":
         summary = api.import_strings(db, file, name=name)
-        stored = ()
+        stored = ""
         if not summary.refused:
             name = f"a specification names it as dataset = {summary.digest!r}"
-            stored = (f"stored in {api.open_reader(db).name}; {name}",)
-        parts = chain(summary_parts(summary), stored)
+            stored = f"stored in {api.open_reader(db).name}; {name}"
+        parts = chain(summary_parts(summary), filter(None, [stored]))
         return Answer(summary.record(), parts, BAD_INPUT if summary.refused else 0)
     if kind == "predictions":
         if sweep is None:

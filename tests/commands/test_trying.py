@@ -54,10 +54,10 @@ def test_a_question_in_a_line_is_answered_and_leaves_the_file_to_go_on_with(fold
 
 def test_a_file_is_read_as_strings_and_in_quotes_as_an_expression(folder: Path) -> None:
     (folder / "my words.csv").write_text("tokens,label\nab,yes\nba,no\n")
-    said = run_main("data", "my words.csv").stdout
-    assert "no is read as 0, yes is read as 1" in said
-    assert "no column split" in said
-    assert "`seqcls try 'my words.csv'`" in said
+    summary = run_main("data", "my words.csv").stdout
+    assert "no is read as 0, yes is read as 1" in summary
+    assert "no column split" in summary
+    assert "`seqcls try 'my words.csv'`" in summary
     fields = specify("my words.csv")["fixed"]
     assert (fields["task"], len(fields["dataset"])) == ("file", 64)
     assert specify("'a.csv'")["fixed"]["task"] == "regular"
