@@ -55,7 +55,7 @@ def report(
     In strings, b{3} is bbb, <ab>{2} is abab, and "" is the empty string.
 
     Args:
-        names: Names of sweeps.
+        names: Names of sweeps; by default, all.
         out: write the report to this file, such as heads.html; by default, print a summary.
         site: write a folder instead: an index page that compares sweeps, and a report for each.
     """
@@ -66,8 +66,8 @@ def report(
     if site is not None and out is None:
         message = write_site(db, site, sweeps, chosen, force=force)
         return Answer({"folder": str(site)}, [message])
-    if site is not None or not sweeps:
-        raise ConfigError("expected sweeps, perhaps with --out heads.html; or --site FOLDER")
+    if site is not None:
+        raise ConfigError("expected either --out heads.html or --site FOLDER")
     if out is None:
         return answer(open_reader(db), sweeps, chosen)
     return Answer({"file": str(out)}, [write_report(db, sweeps, out, chosen, force=force)])

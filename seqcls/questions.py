@@ -166,14 +166,17 @@ class RunModel(TrainedModel):
         if reason is None:
             return
         from seqcls.interpretability.patching import can_be_patched
+        from seqcls.proofs.cells import why_not_proved
 
+        proves = what == "proofs" and why_not_proved(self.problem) is None
         others = ["`states`"]
         others += ["`patch`"] * can_be_patched(self.problem)
         others += ["`family`"] * (self.problem.unknown_labels is None)
         run = "RUN" if self.run is None else self.run
+        first = f"`seqcls model prove {run}`, " * proves
         raise ConfigError(
-            f"{self.name}: {what} do not hold for this model: {reason}; try `seqcls model rules "
-            f"{run}`, `seqcls model minimal {run}`, or, with a string, {' or '.join(others)}"
+            f"{self.name}: {what} do not hold for this model: {reason}; try {first}`seqcls model "
+            f"rules {run}`, `seqcls model minimal {run}`, or, with a string, {' or '.join(others)}"
         )
 
     def family(self, strings: str) -> "FamilyAnswers":

@@ -241,6 +241,9 @@ LEARNED_AT = 0.99
 """The accuracy on strings of trained lengths from which on a run has learned."""
 
 
+NONE_LONGER = "no test string is longer than those of training"
+
+
 def why_not_known(tested_within: int | None, *, knows_trained_lengths: bool) -> str:
     """Why it is not known what a tested run has come to, as a clause.
 
@@ -253,7 +256,7 @@ def why_not_known(tested_within: int | None, *, knows_trained_lengths: bool) -> 
         return "its test holds too few strings of trained lengths, and validation was not asked"
     if not tested_within:
         return "neither test nor validation holds a string of trained lengths"
-    return "its test holds no string longer than those of training"
+    return NONE_LONGER
 
 
 def describe_longer(lengths: Iterable[range | None]) -> str:
@@ -327,7 +330,7 @@ def describe_counts(counts: OutcomeCounts, which: str = " models") -> str:
     if not counts.learned:
         return clause
     if not counts.judged_beyond:
-        return f"{clause}; whether they generalize is not known"
+        return f"{clause}; whether they generalize is not known: {NONE_LONGER}"
     return f"{clause}; {of_these(counts, 'beyond')}"
 
 
@@ -337,7 +340,7 @@ def _describe_one(counts: OutcomeCounts) -> str:
     if not counts.learned:
         return "the only model has not learned"
     if not counts.judged_beyond:
-        return "the only model learned; whether it generalizes is not known"
+        return f"the only model learned; whether it generalizes is not known: {NONE_LONGER}"
     return f"the only model learned and {'generalizes' if counts.generalize else 'fails beyond'}"
 
 

@@ -169,4 +169,5 @@ def progress_bar(doing: str, unit: str = "runs", *, stays: bool = False) -> Iter
     ) as bar:
         # An unknown total shows a moving bar until the first report.
         task = bar.add_task(doing, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        # Of nothing there is no bar.
+        yield lambda done, total: bar.update(task, completed=done, total=total, visible=total > 0)

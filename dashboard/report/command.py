@@ -100,14 +100,12 @@ def write(store: Store, *sweeps: str, **chosen: Any) -> str:
 
 
 def _nothing_to_report(sweeps: Sequence[str], chosen: Mapping[str, Any]) -> UnknownRunError:
-    named = ", ".join(map(repr, sweeps))
+    named = ", ".join(map(repr, sweeps)) or "of this database"
     what = f"sweep {named} has" if len(sweeps) == 1 else f"sweeps {named} have"
     if _describe(chosen):
         return UnknownRunError(f"{what} no finished run that is chosen; leave out an option")
-    return UnknownRunError(
-        f"{what} no finished run to report on; `seqcls status {as_argument(sweeps[0])}` says how "
-        "far it is"
-    )
+    status = " ".join(["seqcls status", *map(as_argument, sweeps[:1])])
+    return UnknownRunError(f"{what} no finished run to report on; `{status}` says how far it is")
 
 
 def _describe(chosen: Mapping[str, Any]) -> str:

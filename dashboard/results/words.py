@@ -50,7 +50,7 @@ add_columns(
             "Median beyond",
             "percent",
             "Accuracy on strings longer than in training: the median over the seeds that learned.",
-            104,
+            112,
         ),
         "fails": Column(
             "Wrong from",
@@ -96,7 +96,7 @@ OTHERS = add_columns(
             "Median within",
             "percent",
             "Accuracy on trained lengths: the median over all seeds.",
-            104,
+            110,
         ),
         "selection": Column(
             "Best less mean",

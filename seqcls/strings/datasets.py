@@ -439,7 +439,8 @@ def dataset_of(digest: str) -> Content:
         return dataset
     if not digest:
         raise ConfigError(
-            "dataset='': expected strings; name a file as path='data.csv' in a specification"
+            "dataset='': expected strings; name a file as path='data.csv' in a specification, or "
+            "as the task: `seqcls try data.csv`"
         )
     reason = "no file that was read and no database that is open has it"
     with _lock:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -170,12 +170,7 @@ def seeds(store: Store, sweep: str, until: str, *, most: int | None = None) -> S
         SpecError: there is nothing that one could wait for like this.
     """
     sweep_id = sweep_queries.find_sweep(store, sweep)
-    submitted = json.loads(sweep_queries.sweep_record(store, sweep_id).spec)
-    if are_imported(submitted.get("fixed", {})) or "model_seeds" not in submitted:
-        raise ConfigError(
-            f"sweep {sweep!r} has no seeds to train: its results are imported; expected a sweep "
-            "that was trained here"
-        )
+    submitted = _specification(store, sweep)
     if not until.strip():
         # Of a specification it says that there is nothing to wait for.
         raise SpecError(f"sweep {sweep!r}: until={until!r}: expected {EXPECTED}")
@@ -189,15 +184,27 @@ def seeds(store: Store, sweep: str, until: str, *, most: int | None = None) -> S
     return spec
 
 
+def _specification(store: Store, sweep: str) -> dict[str, Any]:
+    """The table of a sweep that was trained here."""
+    record = sweep_queries.sweep_record(store, sweep_queries.find_sweep(store, sweep))
+    submitted: dict[str, Any] = json.loads(record.spec)
+    if are_imported(submitted.get("fixed", {})) or "model_seeds" not in submitted:
+        raise ConfigError(
+            f"sweep {sweep!r} has no seeds to train: its results are imported; expected a sweep "
+            "that was trained here"
+        )
+    return submitted
+
+
 def more_seeds(store: Store, sweep: str, number: int) -> SweepSpec:
     """The specification of a sweep with so many more seeds of each configuration.
 
     Raises:
         UnknownRunError: there is no such sweep.
-        SpecError: it has no seeds to train, or more than there may be.
+        ConfigError: it has no seeds to train.
+        SpecError: it has more than there may be.
     """
-    record = sweep_queries.sweep_record(store, sweep_queries.find_sweep(store, sweep))
-    spec = spec_as_written(json.loads(record.spec))
+    spec = spec_as_written(_specification(store, sweep))
     combinations = math.prod(map(len, spec.axes.values()))
     own = [len(spec.seeds_of(entry)) for entry in spec.configurations for _ in range(combinations)]
     return spec.with_seeds([seeds + number for seeds in own])

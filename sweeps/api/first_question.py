@@ -1,18 +1,21 @@
 """A first question in a line: networks on a task, as a specification, trained and summed up."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seqcls.errors import ConfigError, Parameter
+from seqcls.tasks import TASKS
+from seqcls.text import as_argument
 from sweeps.api import typed
 from sweeps.api.outcomes import configurations
 from sweeps.api.selecting import condition
 from sweeps.api.sweeping import submit, work
 from sweeps.files import whole_files
 from sweeps.grid.spec import spec_as_written
-from sweeps.grid.written_spec import toml_of
+from sweeps.grid.written_spec import toml_of, with_digests
 from sweeps.store.database import Store
 
 if TYPE_CHECKING:
@@ -22,6 +25,9 @@ LENGTHS = {"train_max_length": [20], "test_max_length": [100]}
 """What a question says of lengths where its settings do not: those of a new sweep's form."""
 
 LONGEST_NAME = 40
+
+ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet", ".att", ".dot")
+"""How names of files end: with a slip in it, such a name is no regular expression either."""
 
 
 def specify(
@@ -36,7 +42,8 @@ def specify(
     """The table that specifies a first question.
 
     Args:
-        task: a list of tasks as they are typed: names, expressions, formulas; `(ab|ba)*, parity`.
+        task: a list of tasks as they are typed: names, expressions, formulas; `(ab|ba)*, parity`;
+            or files of strings or automata, such as `words.csv`.
         networks: a list of networks as they are typed, such as `transformer, lstm`.
         positions: position schemes, each of which every network gets.
         seeds: how many model seeds; or a range such as `0..4`.
@@ -56,12 +63,26 @@ def specify(
     else:
         for text in settings:
             field, _, written = text.partition("=")
+            if field in ("path", "dataset"):
+                file = f": name the file as the task: `seqcls try {as_argument(written)}`"
+                raise ConfigError(Parameter("settings", text), file)
             # It says which fields there are, and whether a value follows.
             condition(text.split(",")[0], Parameter("settings", text))
             values[field] = typed.values_of(field, written)
-    tasks, nets = typed.tasks_of(task), typed.networks_of(networks)
+    # Only here, and for no form of a page: whoever reads a page may not read this machine's files.
+    files = {x: _digest(x) for x in typed.phrases_of(task) if _is_file(x)}
+    tasks, nets = typed.tasks_of(task, files), typed.networks_of(networks)
     name = name or _name_of(task)
     return typed.specification(name, tasks, nets, typed.seeds_of(str(seeds)), values)
+
+
+def _is_file(phrase: str) -> bool:
+    """Whether a task is the name of a file, be it there or not; in quotes it is an expression."""
+    return phrase not in TASKS and (os.path.exists(phrase) or phrase.endswith(ENDINGS))
+
+
+def _digest(path: str) -> str:
+    return str(with_digests({"fixed": {"path": path}})["fixed"]["dataset"])
 
 
 def _name_of(text: str) -> str:

@@ -91,6 +91,12 @@ def tasks_of(text: str, files: Mapping[str, str] | None = None) -> list[Entry]:
     return [_task(part, files or {}) for part in parts_of(text)]
 
 
+def phrases_of(text: str) -> list[str]:
+    """What each of a list is called, without its settings."""
+    parts = [parts_of(part, " \t") for part in parts_of(text)]
+    return [" ".join(x for x in part if not _SETTING.fullmatch(x)) for part in parts]
+
+
 def networks_of(text: str) -> list[Entry]:
     """The networks of a list.
 

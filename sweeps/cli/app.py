@@ -99,9 +99,10 @@ class Root(Group):
 
 
 EXIT_CODES = (
-    "Exit status: 0 success; 1 runs failed, or data is damaged or in conflict; 2 invalid request, "
-    "nothing was written; 3 the database, the cluster or this machine is unavailable; 4 runs are "
-    "left, stopped or claimed by another worker; 128 + N ended by signal N."
+    "Exit status: 0 success; 1 runs failed, a proof is undecided, or data is damaged or in "
+    "conflict; 2 invalid request, nothing was written; 3 the database, the cluster or this machine "
+    "is unavailable; 4 runs are left, stopped or claimed by another worker; 128 + N ended by "
+    "signal N."
 )
 
 app = typer.Typer(

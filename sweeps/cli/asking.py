@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from seqcls.errors import ConfigError
-from seqcls.text import count
+from seqcls.text import as_argument, count
 from sweeps import api
 from sweeps.cli.parameters import BAD_INPUT, NewDb, Panel, processes_of
 from sweeps.cli.printing import Answer, Table, TableOptions, print_table, share_text, toml_values
@@ -37,7 +37,10 @@ def sweep(
     precision: str | None = None,
     db: NewDb = None,
 ) -> None:
-    """Train the runs of a specification that the database doesn't have yet."""
+    """Train the runs of a specification that the database doesn't have yet.
+
+    `seqcls try` writes a specification to begin with.
+    """
     # Once it is open, it has the strings that a specification names by their digests.
     api.existing(db)
     train_specs(read_specs(spec, precision), db, None if queue else training)
@@ -57,7 +60,8 @@ def try_task(
     """Train small networks on a task, and see how many generalize.
 
     Args:
-        task: A task, such as parity, '(ab|ba)*' or 'a > b'; several, separated by commas.
+        task: A task, such as parity, '(ab|ba)*', 'a > b' or the file words.csv; several, separated
+            by commas.
         network: networks, separated by commas, such as 'transformer, lstm'.
         positions: position schemes, separated by commas, such as none,rotary.
         seeds: how many seeds of each configuration, or a range such as 0..4.
@@ -255,4 +259,9 @@ def summary_parts(summary: "Summary") -> Iterator[str | Table]:
         yield Table(frame.assign(mean=frame["mean"].map("{:.1f}".format)), heading)
     else:
         yield heading
-    yield from [*summary.sentences, f"digest {summary.digest}"]
+    yield from summary.sentences
+    file = f"task = {summary.task!r} and path = {summary.path!r}"
+    yield (
+        f"`seqcls try {as_argument(summary.path)}` trains small networks on it; a specification "
+        f"has {file} in [fixed]"
+    )

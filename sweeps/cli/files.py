@@ -64,7 +64,8 @@ def import_(
         summary = api.import_strings(db, file, name=name)
         stored = ""
         if not summary.refused:
-            stored = f"stored in {api.open_reader(db).name}; a specification names it by `dataset`"
+            name = f"a specification names it as dataset = {summary.digest!r}"
+            stored = f"stored in {api.open_reader(db).name}; {name}"
         parts = chain(summary_parts(summary), filter(None, [stored]))
         return Answer(summary.record(), parts, BAD_INPUT if summary.refused else 0)
     if kind == "predictions":

@@ -12,12 +12,13 @@ import typer
 
 from seqcls.text import count
 from sweeps import api
-from sweeps.cli.parameters import OpenedModel, Panel, Text, Texts
+from sweeps.cli.parameters import RUNS_FAILED, OpenedModel, Panel, Text, Texts
 from sweeps.cli.printing import Answer, Table, readable
 from sweeps.terminal import say
 
 if TYPE_CHECKING:
     from seqcls.interpretability.automaton import Round
+    from seqcls.proofs.prover import Proof
     from sweeps.api import Store
 
 model = Panel(None, no_args_is_help=True, help="Ask one model, and look inside it.")
@@ -171,13 +172,18 @@ def verdict(store: "Store", run: str, beyond: bool = False, every_length: bool =
     """
     opened = OpenedModel(store, api.find_run(store, run), None)
     if every_length:
-        return opened.tell(api.prove(store, opened.run))
+        return _tell_proof(opened, api.prove(store, opened.run))
     if beyond:
         return opened.ask("proofs")
     checked = api.verdict(store, opened.run)
     answer = opened.tell(checked)
     # Of a language it is the row of a table, as it is stored.
     return replace(answer, record=[asdict(checked)]) if is_dataclass(checked) else answer
+
+
+def _tell_proof(opened: OpenedModel, proof: "Proof") -> Answer:
+    undecided = proof.outcome == "not decided"
+    return replace(opened.tell(proof), status=RUNS_FAILED if undecided else 0)
 
 
 @model.add("model prove 1 --certificate proof.json")
@@ -197,7 +203,7 @@ def prove(
     Args:
         certificate: write the proof to this file; by default, none.
         learned: check the model against the automaton learned from it.
-        seconds: give up after this many seconds.
+        seconds: give up after this many seconds of processor time; a busy machine takes longer.
         regions: the most regions of states to use.
         again: prove again, ignoring stored results.
         force: overwrite an existing certificate.
@@ -215,7 +221,7 @@ def prove(
     with Console(stderr=True).status("proving") as status:
         how |= {"again": again, "on_progress": status.update}
         proof = api.prove(opened.store, opened.run, opened.epoch, **how)
-    answer = opened.tell(proof)
+    answer = _tell_proof(opened, proof)
     lines = [f"run {opened.run}", *answer.parts]
     if certificate is not None and proof.certificate is not None:
         with whole_files(certificate.parent, force=force) as folder:
@@ -223,7 +229,9 @@ def prove(
             (folder / certificate.name).write_text(text, encoding="utf-8")
         checks = f"`seqcls model check {certificate}` checks it"
         lines.append(f"Its certificate is {certificate}; {checks}.")
-    return Answer(answer.record, lines)
+    elif certificate is not None:
+        lines.append(f"Nothing is proved, so {certificate} is not written.")
+    return replace(answer, parts=lines)
 
 
 @model.add("model check proof.json")

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from sweeps.work.machine import WorkOptions
 
 RUNS_FAILED = 1
-"""Everything was tried, and some runs failed; or what was checked is damaged or in conflict."""
+"""Everything was tried, and some runs failed, or a proof is not decided; or what was checked is
+damaged or in conflict."""
 
 BAD_INPUT = 2
 """A mistake of the user's; nothing was written."""

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -129,7 +129,11 @@ def _frame(progress: "list[SweepProgress]") -> "pd.DataFrame":
 
 @train.add("stop heads")
 def stop(store: "Store", sweeps: list[str]) -> None:
-    """Stop sweeps wherever they are being trained; what is in training stays queued."""
+    """Stop sweeps wherever they are being trained; what is in training is queued to start over.
+
+    Args:
+        sweeps: names of sweeps, as `seqcls status` lists them.
+    """
     api.stop(store, sweeps)
     for sweep in retry_lost(partial(api.status, store, sweeps)):
         if sweep.state == "done":
@@ -146,6 +150,7 @@ def resume(store: "Store", sweeps: list[str], failed: bool = False) -> None:
     """Resume stopped sweeps, or retry failed runs.
 
     Args:
+        sweeps: names of sweeps, as `seqcls status` lists them.
         failed: only queue failed runs again; stopped sweeps stay stopped.
     """
     if failed:
@@ -163,6 +168,7 @@ def more(
     sweep: str,
     budget: str | None = None,
     until: str | None = None,
+    seeds: Annotated[int | None, typer.Option(min=1)] = None,
     most: int | None = None,
     learned_at: float = LEARNED_AT,
     name: str | None = None,
@@ -177,25 +183,32 @@ def more(
         until: train more seeds until a share is known this precisely for each configuration:
             'generalizes ± 10 %' (or 'share ± 10 %') of the seeds that learned, 'learned ± 10 %' of
             all; or 'generalizes apart', until the shares of two configurations differ.
+        seeds: train this many more seeds of each configuration.
         most: with --until: at most this many seeds per configuration, in all; by default, 500.
         name: the new sweep's name; by default, SWEEP-BUDGET.
     """
-    from sweeps.api.budgets import more_training, seeds
+    from sweeps.api import budgets
     from sweeps.api.sweeping import sweep_ids
+    from sweeps.work.more_seeds import grow
 
-    if (budget is None) == (until is None):
-        raise ConfigError("expected either --budget 4x or --until 'share ± 10 %'")
+    if sum(x is not None for x in (budget, until, seeds)) != 1:
+        raise ConfigError("expected one of --budget 4x, --seeds 16 and --until 'share ± 10 %'")
     store = api.open_reader(db)
+    if seeds is not None:
+        train_specs([budgets.more_seeds(store, sweep, seeds)], db, None if queue else training)
+        return
     if until is not None:
         store = api.open_writer(db)
-        spec = seeds(store, sweep, until, most=most)
+        spec = budgets.seeds(store, sweep, until, most=most)
         say(f"{sweep}: will add seeds until {spec.until!r}, up to {spec.most_seeds:,} in all.")
         if queue:
+            # What a worker would do first: so `status` shows what is queued before one comes.
+            grow(store, sweep_ids(store, sweep))
             say(f"`seqcls work {as_argument(sweep)}` trains them.")
         else:
             _work(store, sweep_ids(store, sweep), training, sweep)
         return
-    planned = more_training(store, sweep, budget or "", learned_at=learned_at, name=name)
+    planned = budgets.more_training(store, sweep, budget or "", learned_at=learned_at, name=name)
     if planned.spec is not None:
         # What may not be written is said before what would be done.
         api.open_writer(db)
@@ -331,7 +344,8 @@ def _work(store: "Store", ids: list[int] | None, training: "WorkOptions", what: 
 
 LEFT = {
     "running": "being trained by another worker",
-    "queued": "left: stopped elsewhere, or in need of a package that is not installed here",
+    "queued": "left: stopped (`seqcls resume` lifts that; what was in training starts over), or in "
+    "need of a package that is not installed here",
     "failed": "failed; `seqcls runs --json` gives each one's reason, `seqcls resume SWEEP "
     "--failed` queues them again",
 }

@@ -145,7 +145,8 @@ def _read_rows(raw: RawRows, name: str, most: int) -> FileContent:
     found.left_out = tuple(raw.left_out)
     if not found.problems:
         alphabet = sorted(known)
-        found.read_as = [*found.read_as, *filter(None, [easily_confused(alphabet)])]
+        notes = [easily_confused(alphabet), _labels_read_as(rows) if "label" in raw.columns else ""]
+        found.read_as = [*found.read_as, *filter(None, notes)]
         letters = {name: _letters(x, alphabet) for name, x in columns.items()}
         lengths = np.asarray((letters["tokens"] != NO_LETTER).sum(axis=1), dtype=np.int64)
         strings = TokenStrings(len(alphabet), lengths, letters["tokens"])
@@ -266,6 +267,12 @@ def _contradictions(places: Sequence[str], wrong: float, what: str) -> Sequence[
         f"what most rows of a string say is right; rows that say another {what}, or of which "
         "as many say each, are trained on and not tested",
     )
+
+
+def _labels_read_as(rows: Sequence[RawRow]) -> str:
+    """Which labels are words, and what each is read as; empty where all are 0 or 1."""
+    words = sorted({str(row.label).strip() for row in rows} - {"0", "1"})
+    return "label: " * bool(words) + ", ".join(f"{x} is read as {label_of(x):d}" for x in words)
 
 
 def label_of(value: Any, column: str = "label") -> bool:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from seqcls.interpretability.wording import percent
+from seqcls.sampling.dataset_rows import ShareFields
 from seqcls.strings.automata import StoredAutomaton
 from seqcls.strings.datasets import SPLITS, remember
 from seqcls.strings.tokenizer import unpack_array
@@ -74,6 +76,13 @@ class Summary(FileNotes):
         repeat = "repeats" if self.duplicates == 1 else "repeat"
         sentences += [f"{count(self.duplicates, 'row')} {repeat} the string of another"]
         sentences += self.contradictions
+        if self.parts[0].split == "all":
+            test, validation = ShareFields.test_share, ShareFields.validation_share
+            sentences.append(
+                f"no column split: {percent(test)} of the strings are drawn for the test, and "
+                f"{percent(validation)} for validation; to see whether models generalize, say "
+                "split = test of longer strings"
+            )
         for split, other, number in self.overlaps:
             sentences.append(f"{count(number, 'string')} in both {split} and {other}")
         if (known := self.test_rows_trained_on) is not None:

@@ -28,6 +28,7 @@ from typing import Literal
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, func, select
+from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import SQLAlchemyError
 
 from seqcls import cancellation
@@ -74,7 +75,7 @@ KEEPALIVE = {
 }
 """How the driver of PostgreSQL connects, where the URL says nothing else."""
 
-DAMAGED = "is damaged; restore a copy (`seqcls db verify` names the runs that do not fit)"
+DAMAGED = "is damaged; restore a copy of it"
 
 EMPTIED = (
     "it was emptied or replaced while it was open, and has no tables; put a copy of it back, or "
@@ -191,6 +192,7 @@ class Store:
                     driver.set_progress_handler(
                         lambda: time.monotonic() > end or cancellation.is_cancelled(), STEPS
                     )
+                db.info["name"] = self.name
                 # Blocks within this one read by its connection, and so of the same moment.
                 moments.set({**before, self.location: db})
                 yield db
@@ -224,6 +226,7 @@ class Store:
         may_be_kept = False
         try:
             with self._engine(writes=True).begin() as db:
+                db.info["name"] = self.name
                 yield db
                 if not quiet:
                     # Last, so that other writers wait for this row only briefly.
@@ -362,6 +365,14 @@ def take_turns(db: Connection) -> None:
         db.execute(select(func.pg_advisory_xact_lock(TAKING_TURNS)))
 
 
+@event.listens_for(Engine, "handle_error")
+def _note_database(context: ExceptionContext) -> None:
+    """Notes in an error of which database it is: a block may read one while it writes another."""
+    if context.connection is not None:
+        error = context.sqlalchemy_exception or context.original_exception
+        error.add_note(str(context.connection.info.get("name", "")))
+
+
 def explain_error(name: str, error: Exception, *, may_be_kept: bool = False) -> StoreError:
     """What an error of a database means for the one who uses it, in one line.
 
@@ -370,6 +381,8 @@ def explain_error(name: str, error: Exception, *, may_be_kept: bool = False) -> 
     """
     # It was interrupted because nobody waits for it.
     cancellation.check()
+    # As `_note_database` has it.
+    name = next(filter(None, getattr(error, "__notes__", ())), name)
     original = getattr(error, "orig", None) or error
     cause = (str(original).strip().splitlines() or [type(original).__name__])[0]
     driver = type(original).__module__.partition(".")[0]

@@ -189,7 +189,8 @@ def _missing(message: str, name: str) -> StoreMissingError:
     """The error of a database that is missing; a server's is named without its password."""
     named = "" if name == DEFAULT_DB or "://" in name else f" --db {shlex.quote(name)}"
     command = f"seqcls sweep report{named}"
-    message = f"{message}; `{command}` trains the report's models into it"
+    message = f"{message}; name one that is there, or have it made: `{command}` trains the report's"
+    message += " models into it"
     return StoreMissingError(message, command=command)
 
 

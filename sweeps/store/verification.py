@@ -66,7 +66,8 @@ def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
             raise
         except Exception as error:
             # Damaged bytes make the libraries between here and the disk raise anything.
-            damages.append(Damage(what, f"cannot be read ({type(error).__name__}: {error})"))
+            cause = error.__cause__ if isinstance(error, StoreError) else error
+            damages.append(Damage(what, f"cannot be read ({getattr(cause, 'orig', cause)})"))
 
     def list_runs(db: Connection) -> Iterable[tuple[str, str]]:
         query = select(Run.id, Config.json.contains(IMPORTED_JSON)).outerjoin(Config)

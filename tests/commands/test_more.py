@@ -86,6 +86,18 @@ def test_again_nothing_is_left_to_train(further: Path) -> None:
     assert further.read_bytes() == before
 
 
+def test_so_many_more_seeds_are_trained_of_each(trained: Path, tmp_path: Path) -> None:
+    path = shutil.copy(trained, tmp_path / "seeds.db")
+    db = ("--db", str(path), "--workers", "0")
+    printed("more", "tiny", "--seeds", "2", *db, "--queue")
+    store = open_reader(str(path))
+    (progress,) = api.status(store)
+    assert (progress.state, progress.queued, progress.done) == ("queued", 4, 6)
+    assert "trained 4 runs" in printed("work", *db)
+    printed("more", "tiny", "--until", "learned ± 30 %", *db, "--queue")
+    assert api.status(store)[0].queued > 0, "what is queued is seen before a worker comes"
+
+
 # What seeds have come to is set by hand, to have every case.
 
 

@@ -52,6 +52,17 @@ def test_a_question_in_a_line_is_answered_and_leaves_the_file_to_go_on_with(fold
     assert run_main("sweep", "ab-ba.toml", "--db", "first.db").returncode == 0
 
 
+def test_a_file_is_read_as_strings_and_in_quotes_as_an_expression(folder: Path) -> None:
+    (folder / "my words.csv").write_text("tokens,label\nab,yes\nba,no\n")
+    summary = run_main("data", "my words.csv").stdout
+    assert "no is read as 0, yes is read as 1" in summary
+    assert "no column split" in summary
+    assert "`seqcls try 'my words.csv'`" in summary
+    fields = specify("my words.csv")["fixed"]
+    assert (fields["task"], len(fields["dataset"])) == ("file", 64)
+    assert specify("'a.csv'")["fixed"]["task"] == "regular"
+
+
 def test_another_question_takes_no_file_of_the_first(folder: Path) -> None:
     (folder / "parity.toml").write_text("name = 'parity'\n")
     line = refused("try", "parity", "--seeds", "2", *SMALL, "--db", "first.db")
@@ -72,6 +83,9 @@ def test_another_question_takes_no_file_of_the_first(folder: Path) -> None:
         (["try", "parity", "--set", "hidden=16"], "hidden_size"),
         (["try", "parity", "--set", "hidden_size"], "hidden_size"),
         (["try", "parity", "--name", " "], "name"),
+        (["try", "nothere.csv"], "path='nothere.csv'"),
+        (["try", "file", "--set", "dataset=a.csv"], "as the task: `seqcls try a.csv"),
+        (["try", "parity", "--set", "path=a.csv"], "as the task: `seqcls try a.csv"),
     ],
     ids=lambda x: " ".join(x[1:]) if isinstance(x, list) else "",
 )

@@ -13,7 +13,8 @@ def test_a_clause_says_both_shares() -> None:
         (2, 1, 1, 1, 0): "1 of 1 model learned; it does not generalize",
         (5, 5, 3, 3, 1): "3 of 5 models learned; of these 1 generalizes",
         (5, 5, 0, 0, 0): "0 of 5 models learned",
-        (5, 5, 4, 0, 0): "4 of 5 models learned; whether they generalize is not known",
+        (5, 5, 4, 0, 0): "4 of 5 models learned; whether they generalize is not known: no test "
+        "string is longer than those of training",
         (1, 1, 1, 1, 1): "the only model learned and generalizes",
         (1, 1, 1, 1, 0): "the only model learned and fails beyond",
         (1, 1, 0, 0, 0): "the only model has not learned",
@@ -47,7 +48,8 @@ DESCRIBED_MODELS: list[tuple[dict[str, object], dict[str, Any], str, str]] = [
      "Whether it learned is not known", "trained elsewhere"),
     (row(Outcome.NOT_KNOWN, tested_within=0), {}, "Whether it learned is not known", "validation"),
     (row(Outcome.NOT_KNOWN, 2, tested_beyond=0, first_wrong_length=18), {},
-     "Learned; whether it generalizes is not known", "498 of 500; no string longer; length 18"),
+     "Learned; whether it generalizes is not known",
+     "498 of 500; no test string is longer; length 18"),
 ]  # fmt: skip
 
 

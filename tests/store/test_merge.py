@@ -97,6 +97,13 @@ def test_a_sweep_of_the_same_name_and_other_runs_gets_another_name(
     assert named(store) == []
 
 
+def test_of_two_databases_the_damaged_one_is_named(store: Store, other: Store) -> None:
+    filled(other)
+    change(other, "UPDATE sweep SET title = CAST(x'ff' AS TEXT)")
+    with pytest.raises(StoreDamagedError, match=r"other\.db'.*restore a copy"):
+        writer.merge(store, other)
+
+
 DAMAGED = (
     "UPDATE run SET tested = tested + 1 WHERE id = 1",
     "UPDATE run SET losses = '[]' WHERE id = 2",

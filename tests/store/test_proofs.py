@@ -229,7 +229,9 @@ def test_a_model_that_may_overflow_is_not_proved(tmp_path: Path) -> None:
     for where, (large, words) in LARGE.items():
         path = tmp_path / f"{where}.db"
         load_large(path, **large)
-        text = command_output(path, "prove", "large/0", "--seconds", "20")
+        completed = run_main("prove", "large/0", "--seconds", "20", "--db", str(path))
+        text = " ".join(completed.stdout.split())
+        assert completed.returncode == ("Refuted" not in text and "Proved" not in text)
         may = "may be larger than 1.7e+38, and so overflow in float32" in text or "Refuted" in text
         assert words in text if words else may, (where, text)
         assert (
@@ -252,7 +254,7 @@ def undecided(store: Store, regions: int, *attempts: Attempt) -> Proof:
 
 
 def test_what_is_not_decided_is_stored_without_numbers_that_json_lacks(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A box that grows without end, and what a former version stored."""
     endless = Attempt(0.5, 24, 3, "they grow without end", "any token in state 0", None)
@@ -263,6 +265,12 @@ def test_what_is_not_decided_is_stored_without_numbers_that_json_lacks(
     assert "the widest region (without end) is the one after" in " ".join(
         proof_text(trained_model(store, 1), again)
     )
+    path, db = tmp_path / "none.json", ("--db", str(file_of(store)))
+    completed = run_main("prove", "hand/0", "--certificate", str(path), *db)
+    assert completed.returncode == 1
+    assert "Not decided within 60 seconds of processor time" in completed.stdout
+    assert f"Nothing is proved, so {path} is not written." in completed.stdout
+    assert "try `seqcls model prove 1" in refused("verdict", "hand/0", "--beyond", *db)
 
 
 def test_a_certificate_of_a_former_format_is_proved_anew(
