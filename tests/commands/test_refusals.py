@@ -94,7 +94,7 @@ COMMANDS: list[tuple[str | list[str], *tuple[str, ...]]] = [
     (f"{BUDGET} 4x --name walkthrough", "'walkthrough' already"),
     ([*f"{BUDGET} 4x --name".split(), " "], "name=' '"),
     ("more walkthrough", "--budget 4x", "--until 'share"),
-    (f"{BUDGET} 4x --until many", "either --budget 4x"),
+    (f"{BUDGET} 4x --until many", "--budget 4x"),
     ("report walkthrough --out x.html --site x", "--out heads.html", "--site FOLDER"),
     ("report", "--site FOLDER"),
     ("import rows.csv --what rows", "--what rows", "predictions, weights, strings"),
