@@ -96,7 +96,6 @@ COMMANDS: list[tuple[str | list[str], *tuple[str, ...]]] = [
     ("more walkthrough", "--budget 4x", "--until 'share"),
     (f"{BUDGET} 4x --until many", "--budget 4x"),
     ("report walkthrough --out x.html --site x", "--out heads.html", "--site FOLDER"),
-    ("report", "--site FOLDER"),
     ("import rows.csv --what rows", "--what rows", "predictions, weights, strings"),
     ("more walktrough --budget 4x", "'walktrough'", "did you mean 'walkthrough'"),
     ([*SEEDS.split(), "share ± 0 %"], "± 0 %", "± 50 %"),
