@@ -223,8 +223,8 @@ def compare(
         names: Two or more configurations; every pair is compared. Give each by its name, a sweep,
             SWEEP:FIELD=VALUE,…, or a run, which stands for its configuration. If 2 is both a sweep
             and a run, write 2: for the sweep and SWEEP/SEED for the run.
-        every_pair: compare every pair of configurations, of these sweeps or of all, with p-values
-            corrected for the number of pairs.
+        every_pair: compare every pair of configurations, of the sweeps named or of all, with
+            p-values corrected for the number of pairs.
     """
     from seqcls.interpretability.wording import percent, percents
     from sweeps.api.comparison_text import QUESTIONS
@@ -235,8 +235,10 @@ def compare(
         compared = api.compare(store, references[0], references[1], **thresholds)
         configs = api.configs(store, compared.config_ids).values()
         return Answer(compared.record(), compared.describe(*configs))
-    if every_pair == bool(references) or len(references) == 1:
-        raise ConfigError("expected two or more configurations, or --all")
+    if every_pair:
+        references, sweeps = [], [*(sweeps or ()), *references]
+    elif len(references) < 2:
+        raise ConfigError("expected two or more configurations, or --all and names of sweeps")
     found = api.compare_all(store, references, sweeps=sweeps or (), **thresholds)
     shown = found[["a", "b", "question"]].copy()
     shown["difference"] = [percent(x) for x in found["value"]]

@@ -24,6 +24,8 @@ def bonferroni_holm(p_values: list[float]) -> list[float]:
 
 def test_every_pair_says_what_the_pair_alone_says_and_is_corrected_for_all() -> None:
     found = json.loads(printed("compare", "--all", *SWEEPS, "--json", *DB))
+    named = printed("compare", *SWEEPS[1::2], "--all", "--json", *DB)
+    assert json.loads(named) == found
     store = api.open_reader(str(ROOT / "runs.db"))
     names = {row[x] for row in found for x in "ab"}
     assert len({(row["a"], row["b"]) for row in found}) == len(names) * (len(names) - 1) // 2
@@ -54,7 +56,7 @@ def test_three_named_configurations_are_three_pairs() -> None:
     [
         (("compare",), "expected two or more configurations, or --all"),
         (("compare", "all_initializations"), "expected two or more configurations, or --all"),
-        (("compare", "a", "b", "--all"), "expected two or more configurations, or --all"),
+        (("compare", "all_inits", "--all"), "all_initializations"),
         (("compare", "--all", "--sweep", "all_initializations"), "1 configuration with finished"),
         (("compare", "--all", "--sweep", "all_inits"), "all_initializations"),
     ],
