@@ -19,6 +19,7 @@ from sweeps.results import LEARNED_AT, Outcome
 from sweeps.statistics.populations import CLASS
 
 EVERY = "every task"
+EVERY_SHOWN = "Every task, one below the other"
 MOST_TASKS = 4
 """Tasks that may be shown one below the other."""
 
@@ -143,7 +144,7 @@ def _choose_task(container: Any, known: Sequence[str], *, is_any: bool) -> str:
     several = 1 < len(known) <= MOST_TASKS
     usual = EVERY if several and is_any else next(iter(known), "")
     names = task_names(known)
-    names |= {EVERY: "Every task, one below the other"} if several else {}
+    names |= {EVERY: EVERY_SHOWN} if several else {}
     offered = [*([EVERY] if several else []), *known]
     chosen = container.selectbox(
         "Task",
@@ -239,17 +240,24 @@ def _with_tags(chosen: Sequence[str], tags: Iterable[str]) -> tuple[str, ...] | 
     return tuple(x for x in names if chosen_tags & {*written.get(x, Note()).tags}) or None
 
 
+def _shown_names(tasks: Iterable[str]) -> set[str]:
+    """What tasks may be called in the sidebar, whichever others are in scope."""
+    return {task_name(task, usual_too=usual_too) for task in tasks for usual_too in (False, True)}
+
+
 def unknown_in_link() -> list[str]:
     """What the link asks for and the database does not have, as sentences: it restricts nothing.
 
     To be asked before the filters are drawn, which take out of the link what they do not know.
     """
+    names = {*data.languages().values()}
     known: dict[str, set[str]] = {
         "sweep": {*data.sweep_names().values()},
         "seed": {str(x) for x in data.model_seeds()},
         "outcome": {x.value for x in Outcome},
         "tag": {tag for note in _notes().values() for tag in note.tags},
-        "task": {EVERY, *data.languages().values()},
+        # A choice stands in the link as it is shown.
+        "task": {EVERY, EVERY_SHOWN, *names, *_shown_names(names)},
     }
     settings = data.settings()
     known |= {str(x): {str(y) for y in settings[x].dropna().unique()} for x in settings}

@@ -132,6 +132,13 @@ def test_what_a_link_asks_for_and_nothing_offers_is_said_by_name(
     assert "of 43" in plain(app), "it restricts nothing"
 
 
+def test_a_task_stands_in_the_link_as_the_sidebar_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    (shown,) = open_app(monkeypatch, DB).selectbox(key="task").options
+    app = open_app(monkeypatch, DB, task=shown)
+    assert not app.main.warning, "the browser writes what was chosen so"
+    assert "of 43" in plain(app)
+
+
 def test_of_a_link_that_is_half_known_the_known_half_is_obeyed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
