@@ -236,7 +236,7 @@ MALFORMED: list[tuple[str, Content, str]] = [
     ("nan.jsonl", '{"tokens": "ab", "label": NaN}', "label is nan"),
     ("absent.jsonl", '{"tokens": "ab", "label": 1}\n{"label": 1}', "line 2 has no 'tokens'"),
     ("inner.jsonl", '{"tokens": ["a b"], "label": 1}', "has a token that is not text"),
-    ("nested.jsonl", '{"tokens": [["a"]], "label": 1}', "no text without spaces: ['a']"),
+    ("nested.jsonl", '{"tokens": [["a"]], "label": 1}', "not text without spaces: ['a']"),
     ("keys.jsonl", '{"tokens": "ab", "tokens": "ba", "label": 1}', "line 1 has 'tokens' twice"),
     (
         "case.jsonl",
@@ -250,7 +250,7 @@ MALFORMED: list[tuple[str, Content, str]] = [
         '{"data": [{"tokens": "ab", "label": 1}]}',
         "line 1: columns 'data', expected one named",
     ),
-    ("nested.csv", f'{HEAD}"[[0, 1], [1]]",1\n', "no text without spaces: [0, 1]"),
+    ("nested.csv", f'{HEAD}"[[0, 1], [1]]",1\n', "not text without spaces: [0, 1]"),
     ("set.csv", f"{HEAD}\"{{'a', 'b'}}\",1\n", "is a set, whose items have no order"),
     ("shortened.csv", f"{HEAD}[0 1 ... 1],1\n", "was shortened to '...'"),
     ("lists.csv", f'{HEAD}"[0, 1]",1\nab,0\n', "line 3: texts and lists"),

@@ -352,7 +352,7 @@ NO_SETTINGS: list[tuple[dict[str, Any], str]] = [
     ({"a.b": 1, "a": {"b": 1}}, "two settings are called 'a.b'"),
     ({"d": {1: 1, "1": 2}}, "two settings are called 'd.1'"),
     ({"a": {"b\n": 1}}, "a setting is called"),
-    ({"d": "\ud800"}, "no text in Unicode"),
+    ({"d": "\ud800"}, "not text in Unicode"),
     ({"d": "x" * 100_000}, "expected at most 100,000"),
 ]
 MISSPELLED: dict[str, Callable[[str], Any]] = {

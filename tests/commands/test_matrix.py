@@ -46,7 +46,7 @@ ALWAYS = {
 """Options that are always given: they keep a command short, or say what it is about."""
 
 INSTEAD = {
-    "more until": "budget", "report site": "out", "report as_json": "out", "report failing": "out",
+    "more until": "budget", "more seeds": "budget", "report site": "out", "report as_json": "out", "report failing": "out",
 }  # fmt: skip
 """Options that stand instead of one that is always given."""
 
@@ -157,6 +157,7 @@ class Cell(Models):
             "more budget": lambda: "2x",
             "more name": lambda: "longer",
             "more until": lambda: "learned ± 49 %",
+            "more seeds": lambda: "1",
             "more most": lambda: "3",
             "prove certificate": lambda: str(self.folder / "proof.json"),
             "prove regions": lambda: "20",

@@ -78,7 +78,7 @@ def test_rows_of_a_long_table_stand_as_rich_lays_them_out_and_take_seconds(
     )
     print_table(few, "four rows")
     printed = capsys.readouterr().out
-    Console(width=200).print(table_of(few, "four rows"))
+    Console(width=200).print(table_of(few.replace("", '""'), "four rows"))
     assert printed == capsys.readouterr().out
     for nothing in (few[:0], pd.DataFrame()):
         print_table(nothing, "no rows")

@@ -29,6 +29,7 @@ REASONS = (
     ("no states", "names no (states that could be carried over|parts that it could do without)"),
     ("any", "within two substitutions"),
     ("any", "none of the report's models"),
+    ("imported", "has no finished run that is chosen"),
     ("language", "No finite machine was found within the budget"),
     ("language", "but the model predicts"),
     ("no memory", "cannot be proved, only rnn, gru, lstm"),

@@ -94,7 +94,7 @@ def test_a_proof_is_read_as_it_was_stored_and_replaced_by_the_next(store: Store)
     assert stored_record(store) == record_of(store, **REFUTED), (
         "one by a learned automaton is another"
     )
-    with pytest.raises(UnknownRunError, match="run 9 is no finished run"):
+    with pytest.raises(UnknownRunError, match="run 9 is not finished"):
         writer.record_proof(store, 9, learned)
 
 

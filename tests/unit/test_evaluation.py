@@ -70,7 +70,7 @@ def test_a_kind_says_why_it_has_not_what_a_question_needs(task: str, lacked: Abi
     problem = resolve(configuration({"task": task}))
     needs: tuple[Ability, ...] = ("labels", "outputs", "causes")
     assert [x for x in needs if problem.lacks(x)] == [lacked]
-    assert f"task={task!r} is no " in str(problem.lacks(lacked))
+    assert f"task={task!r} is not a " in str(problem.lacks(lacked))
 
 
 def test_results_are_those_of_counting_string_by_string() -> None:

@@ -23,7 +23,7 @@ def drawn(config: RunConfig) -> Weights:
 
 CHANGES: dict[str, Callable[[Weights], Weights]] = {
     "is missing": lambda own: {name: own[name] for name in own if name != NAME},
-    "'extra' is no parameter": lambda own: {**own, "extra": np.zeros(1, np.float32)},
+    "'extra' is not a parameter": lambda own: {**own, "extra": np.zeros(1, np.float32)},
     "has the shape": lambda own: {**own, NAME: own[NAME][:, :1].copy()},
     "is of float64, expected float32": lambda own: {**own, NAME: own[NAME].astype(np.float64)},
     "is not finite": lambda own: {**own, NAME: np.full_like(own[NAME], np.inf)},
