@@ -46,7 +46,8 @@ ALWAYS = {
 """Options that are always given: they keep a command short, or say what it is about."""
 
 INSTEAD = {
-    "more until": "budget", "more seeds": "budget", "report site": "out", "report as_json": "out", "report failing": "out",
+    "more until": "budget", "more seeds": "budget",
+    "report site": "out", "report as_json": "out", "report failing": "out",
 }  # fmt: skip
 """Options that stand instead of one that is always given."""
 

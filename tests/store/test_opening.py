@@ -109,7 +109,7 @@ def test_what_is_no_database_of_ours_is_refused_and_left_alone(tmp_path: Path) -
 
 def test_a_database_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
     with pytest.raises(
-        StoreMissingError, match="does not exist; name one .*`seqcls sweep report --db "
+        StoreMissingError, match=r"does not exist; name one .*`seqcls sweep report --db "
     ):
         open_reader(str(tmp_path / "none.db"))
     assert list(tmp_path.iterdir()) == []
