@@ -9,7 +9,7 @@ the study may be trained in parts, on several machines.
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -19,7 +19,7 @@ import pandas as pd
 import vl_convert
 from scipy import stats
 
-from benchmarks.counting import CLASSES, FIXED
+from benchmarks.counting import CLASSES, FIXED, specifications
 from benchmarks.known import (
     DOCS,
     LENGTH_PARTS,
@@ -150,7 +150,8 @@ def _cell(row: Any) -> str:
 
 def read_lines(models: pd.DataFrame) -> list[str]:
     """What separates what is learned, and what generalizes: a sentence a sweep and network."""
-    sentences = []
+    number = sum(map(_count_asked, specifications().values()))
+    sentences = [f"- {len(models):,} of {number:,} models are trained so far."]
     for (sweep, model), own in models.groupby(["sweep", "model"], sort=False):
         if sweep == "counting_controls":
             continue
@@ -160,6 +161,11 @@ def read_lines(models: pd.DataFrame) -> list[str]:
         ]
         sentences.append(f"- **{model}, {SWEEPS[str(sweep)]}**: {'; '.join(parts)}.")
     return sentences
+
+
+def _count_asked(spec: Mapping[str, Any]) -> int:
+    """The models that a specification asks for."""
+    return sum(int(x["model_seeds"].split("..")[1]) + 1 for x in spec["configurations"])
 
 
 def _line(models: pd.DataFrame, part: str, line: str) -> str:
@@ -173,7 +179,7 @@ def _line(models: pd.DataFrame, part: str, line: str) -> str:
         sides, lambda x, y, axis: x.mean(axis) - y.mean(axis), vectorized=True, rng=0
     )
     shares = " against ".join(percent(float(side.mean()), 0) for side in sides)
-    verdict = "separates" if result.pvalue < 0.05 else "does not separate"
+    verdict = "separates" if result.pvalue < 0.05 else "is not shown to separate"
     return f"{line} {verdict} ({shares}, p = {result.pvalue:.2g})"
 
 
