@@ -12,9 +12,10 @@ from seqcls.models.positions import POSITIONS
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.subregular.classes import CLASSES
 from seqcls.tasks import TASKS
-from seqcls.text import nearest
+from seqcls.text import count, nearest
 from seqcls.theory.classes import RegularClass, Undecided
 from seqcls.theory.predictions import NETWORK_FIELDS, TheoryPrediction, theory_of
+from sweeps.api import typed
 from sweeps.grid.written_spec import with_digests
 
 READOUTS = ("first", "last", "mean")
@@ -103,7 +104,7 @@ def theory(task: str, **fields: Any) -> TheoryOfTask:
     """The class of a task's language, and whether networks can recognize it at all.
 
     Args:
-        task: its name.
+        task: one as it is typed, such as `parity`, `(ab|ba)*` or `a > b`.
         **fields: of the task, and of the network; where none of a network's is named, of several.
             A file is named as in specifications, by `path`.
 
@@ -111,9 +112,13 @@ def theory(task: str, **fields: Any) -> TheoryOfTask:
         ConfigError: there is no such task, field or value, or the field changes nothing here.
     """
     fields = dict(with_digests({"fixed": fields})["fixed"])
-    settings = {"task": task, **fields}
     if task not in TASKS:
-        raise ConfigError(f"task={task!r:.60}: {nearest(str(task), list(TASKS))}")
+        entries = typed.tasks_of(str(task))
+        if len(entries) != 1:
+            raise ConfigError(f"task={task!r:.60}: {count(len(entries), 'task')}; name one")
+        fields = {**entries[0].fields, **fields}
+        task = fields.pop("task")
+    settings = {"task": task, **fields}
     reads = TASKS[task].reads
     for name in fields:
         if name not in reads and name not in NETWORK_FIELDS:

@@ -211,13 +211,13 @@ def estimate(
     return Answer([{**asdict(judged), "trained_on": sentence}], lines)
 
 
-@ask.add("theory regular --set alphabet=ab --set pattern='(ab)*'")
+@ask.add("theory '(ab|ba)*' --set positions=rotary")
 def theory(task: str, settings: list[str] | None = None) -> Answer:
     """Say which class a language is in, and whether networks can recognize it at every length.
 
     Args:
-        task: A task, such as parity or regular.
-        settings: A setting of the task or the network, such as pattern='(ab)*', path=lang.att or
+        task: A task, such as parity, '(ab|ba)*' or 'a > b'.
+        settings: A setting of the task or the network, such as alphabet=abc, path=lang.att or
             positions=rotary; repeatable.
     """
     from sweeps.api.selecting import condition

@@ -378,10 +378,12 @@ def test_what_is_asked_by_a_user_is_answered_or_refused_by_name() -> None:
     verdicts = {network.predictions[0].verdict for network in theory("first").networks}
     assert verdicts >= {"can", "cannot"}
     assert theory("copy").networks == ()
+    assert theory("(ab)*", alphabet="abc") == theory("regular", pattern="(ab)*", alphabet="abc")
     prediction = theory_of({"task": "marked_copy", "architecture": "rnn", "readout": "mean"}).first
     assert prediction.verdict == "not known"
     for task, fields, word in (
         ("parrity", {}, "'parity'"),
+        ("parity, (ab)*", {}, "2 tasks; name one"),
         ("parity", {"hidden_size": 4}, "hidden_size=4"),
         ("parity", {"architecture": "lstn"}, "'lstm'"),
     ):
