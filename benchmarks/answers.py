@@ -80,7 +80,7 @@ def _answers(browser: Browser, db: Path, link: str) -> list[Shown]:
 
 
 def _typed(shown: Window, string: str) -> Shown:
-    box = shown.page.get_by_role("combobox", name="String to look at")
+    box = shown.page.get_by_role("combobox", name="String")
     box.click()
     box.fill(string)
 
