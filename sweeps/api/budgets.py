@@ -308,8 +308,7 @@ def _judge(
     """The runs in scope, which are judged on trained lengths, and which are known to have
     learned.
     """
-    with store.read() as connection:
-        runs = frames.runs(connection, selection)
+    runs = frames.runs(store, selection)
     judged = (runs["state"] == RunState.DONE) & (runs["tested_within"].fillna(0) > 0)
     return runs, judged.astype(bool), runs["learned"].fillna(False).astype(bool)
 

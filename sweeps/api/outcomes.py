@@ -66,8 +66,7 @@ def configurations(
         ConfigError: there is no such field, or a seed is no seed.
     """
     selection = selection_of(store, [] if sweep is None else as_list(sweep), **chosen)
-    with store.read() as connection:
-        runs = frames.runs(connection, selection)
+    runs = frames.runs(store, selection)
     table = _sum_up(runs[runs["picked"]])
     ids = table["config_id"].tolist()
     table["name"] = table["config_id"].map(names_of(store, ids))
@@ -125,8 +124,7 @@ def counts_of(store: Store, selection: Selection) -> pd.DataFrame:
     """The configurations with a finished model that the selection picks, in the order of ids: name,
     and what `frames.configurations` counts of all seeds in scope.
     """
-    with store.read() as connection:
-        table = frames.configurations(frames.runs(connection, selection))
+    table = frames.configurations(frames.runs(store, selection))
     return _with_names(store, table)
 
 
@@ -148,8 +146,7 @@ def configurations_of(store: Store, selection: Selection) -> pd.DataFrame:
         the language, or outside); num_parameters; selection (by how much the best seed exceeds the
         mean on longer strings, in words).
     """
-    with store.read() as connection:
-        runs = frames.runs(connection, selection)
+    runs = frames.runs(store, selection)
     table = _with_names(store, _sum_up(runs, MOST_RESAMPLED))
     ids = table["config_id"].tolist()
     first = (runs["solved_length"] + 1).where(runs["outcome"] == Outcome.FAILS_BEYOND)

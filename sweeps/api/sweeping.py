@@ -259,10 +259,7 @@ def describe_outcomes(
         selection = selection_of(
             store, [names[x] for x in sweep_ids(store, trained or ())], **chosen
         )
-    with store.read() as connection:
-        counts = OutcomeCounts.from_configurations(
-            frames.configurations(frames.runs(connection, selection))
-        )
+    counts = OutcomeCounts.from_configurations(frames.configurations(frames.runs(store, selection)))
     return describe_counts(counts, which) if counts.models else ""
 
 

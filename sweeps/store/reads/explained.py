@@ -68,8 +68,7 @@ def not_learned(
     store: Store, run_ids: Collection[int], learned_at: float = LEARNED_AT
 ) -> "pd.DataFrame":
     """Those of these runs that have not learned: run_id, best_epoch and `RANGE_COLUMNS`."""
-    with store.read() as connection:
-        runs = frames.runs(connection, Selection(run_ids=tuple(run_ids), learned_at=learned_at))
+    runs = frames.runs(store, Selection(run_ids=tuple(run_ids), learned_at=learned_at))
     found = runs[runs["outcome"] == Outcome.NOT_LEARNED]
     return frames.whole(found)[["run_id", "best_epoch", *RANGE_COLUMNS]].reset_index(drop=True)
 
@@ -88,8 +87,7 @@ def runs_with_causes(store: Store) -> set[int]:
 
 def most_explained(store: Store, selection: Selection, most: int) -> list[int]:
     """The selected configurations with most runs that fail and have causes, at most so many."""
-    with store.read() as connection:
-        runs = frames.runs(connection, selection)
+    runs = frames.runs(store, selection)
     explained = runs["run_id"].isin(runs_with_causes(store))
     found = runs[runs["picked"] & runs["failing"] & explained]
     counted = found.groupby("config_id").size().sort_values(ascending=False, kind="stable")

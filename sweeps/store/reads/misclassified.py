@@ -323,7 +323,7 @@ def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
 def tested_strings(store: Store, config_id: int) -> set[str]:
     """The different strings that a configuration's models are tested on: those they can read."""
     config = queries.configs(store, (config_id,))[config_id]
-    query = select(Config.test_set_id).where(Config.id == config_id)
+    test_set_id = store.value(select(Config.test_set_id).where(Config.id == config_id))
     with store.read() as connection:
-        test = stored_test_set(connection, connection.scalars(query).one() or 0)
+        test = stored_test_set(connection, test_set_id or 0)
     return set(compress(test.texts, are_tested(config, test)))
