@@ -10,7 +10,6 @@ from sqlalchemy import and_, case, func, select
 
 from seqcls.errors import UnknownRunError
 from seqcls.text import nearest
-from sweeps.grid.seeds import SeedCounts
 from sweeps.grid.spec import SweepSpec
 from sweeps.records import read_rows
 from sweeps.results import FINDINGS, OutcomeCounts
@@ -127,16 +126,16 @@ def sweeps_to_grow(store: Store, sweep_ids: Sequence[int] | None = None) -> dict
     return dict(store.rows(query.order_by(Sweep.id)))
 
 
-def seed_counts(store: Store, sweep_id: int) -> dict[str, dict[int, SeedCounts]]:
+def seed_counts(store: Store, sweep_id: int) -> dict[str, dict[int, OutcomeCounts]]:
     """What each seed of each configuration of a sweep has come to, by key and model seed."""
     with store.read():
         runs = frames.runs(store, Selection((sweep_names(store)[sweep_id],)))
         keys = dict(store.rows(select(Config.id, Config.key)))
     counted = frames.configurations(runs, "config_id", "model_seed")
-    found: dict[str, dict[int, SeedCounts]] = {}
+    found: dict[str, dict[int, OutcomeCounts]] = {}
     rows = counted[["config_id", "model_seed", *JUDGED]].itertuples(index=False)
     for config_id, seed, *counts in rows:
-        found.setdefault(keys[config_id], {})[seed] = SeedCounts(1, *counts)
+        found.setdefault(keys[config_id], {})[seed] = OutcomeCounts(1, *counts)
     return found
 
 
