@@ -29,7 +29,7 @@ from sweeps.results import LEARNED_AT, OutcomeCounts
 from sweeps.statistics.intervals import PairTable
 from sweeps.store.database import Store
 from sweeps.store.reads import frames, queries, sweep_queries
-from sweeps.store.reads.budgets import budget_models
+from sweeps.store.reads.overview import budget_models
 from sweeps.store.reads.selection import Selection
 from sweeps.store.tables import RunState
 from sweeps.work.more_seeds import known_of

@@ -22,9 +22,8 @@ from sweeps.statistics.intervals import median_intervals, selection_effect, wils
 from sweeps.statistics.populations import CLASS, COUNTING, SIZE, language_shares, without_unread
 from sweeps.store.database import Store
 from sweeps.store.reads import frames, queries
-from sweeps.store.reads.budgets import budget_models
 from sweeps.store.reads.misclassified import accuracy_by_drawn, border_accuracies
-from sweeps.store.reads.overview import language_names, settings
+from sweeps.store.reads.overview import budget_models, language_names, settings
 from sweeps.store.reads.queries import config_texts, names_of
 from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.shortcuts import best_shortcuts as best_shortcuts

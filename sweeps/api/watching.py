@@ -28,7 +28,7 @@ from sweeps.store.reads.workers import dead_workers
 from sweeps.store.statements import frame, read
 from sweeps.store.tables import Run, RunState, Sweep, SweepRun
 from sweeps.store.tables import SweepState as SweepState
-from sweeps.work.logs import read_log as read_log
+from sweeps.work.background_worker import read_log as read_log
 from sweeps.work.progress import counts
 
 

@@ -12,6 +12,7 @@ from jaxtyping import Int64
 from seqcls.config import default_fields
 from seqcls.fields import language_of
 from seqcls.imported import PREFIX, fields_known, in_columns
+from sweeps.grid.budgets import models_by_budget
 from sweeps.naming import settings_read
 from sweeps.results import Outcome, differing_fields, exact_type
 from sweeps.store.database import Store
@@ -56,6 +57,11 @@ def _settings_of(
         if not varying[name].hasnans and exact_type(varying[name]) != "object"
     ]
     return varying.astype({name: varying[name].infer_objects().dtype for name in whole})
+
+
+def budget_models(store: Store) -> list[dict[int, int]]:
+    """The models with several budgets: as `sweeps.grid.budgets.models_by_budget`."""
+    return models_by_budget({key: json.loads(x) for key, x in config_texts(store).items()})
 
 
 def language_names(store: Store) -> dict[int, str]:

@@ -15,14 +15,14 @@ from seqcls.problem import unread_fields
 from sweeps.records import LOSS_FIELDS, OUTPUT_COUNTS, read_rows
 from sweeps.results import RECORDS, exact_type
 from sweeps.store.database import Store
-from sweeps.store.findings import read_findings
+from sweeps.store.findings import sound_findings
 from sweeps.store.reads import frames
 from sweeps.store.reads.selection import (
     Selection,
     WrittenValue,
     is_value,
 )
-from sweeps.store.reads.stored import IMPORTED_JSON, config_of, length_frame, read_runs
+from sweeps.store.reads.stored import IMPORTED_JSON, StoredRun, config_of, length_frame, read_runs
 from sweeps.store.reads.sweep_queries import find_sweep
 from sweeps.store.statements import one_of
 from sweeps.store.tables import (
@@ -181,24 +181,23 @@ def find_run(store: Store, reference: int | str) -> int:
         if slash:
             _find_sweep_of(store, reference, sweep)
         raise UnknownRunError(f"no run {reference!r} in {store.name!r}; `seqcls runs` lists them")
-    refuse_misfit(store, ids[0])
+    with store.read() as connection:
+        for stored in read_runs(connection, ids):
+            refuse_misfit(store, stored)
     return ids[0]
 
 
-def refuse_misfit(store: Store, run_id: int) -> None:
+def refuse_misfit(store: Store, stored: StoredRun) -> None:
     """Refuses a finished run whose results do not fit their digest.
 
     Raises:
         StoreDamagedError: they are not as they were written.
     """
-    with store.read() as connection:
-        for stored in read_runs(connection, [run_id]):
-            done = stored.run["state"] == RunState.DONE
-            if done and (misfit := stored.misfit()) is not None:
-                raise StoreDamagedError(
-                    f"{store.name!r}: run {run_id} is damaged: {misfit}; restore a copy, or train "
-                    "it again in another database"
-                )
+    if stored.run["state"] == RunState.DONE and (misfit := stored.misfit()) is not None:
+        raise StoreDamagedError(
+            f"{store.name!r}: run {stored.run['id']} is damaged: {misfit}; restore a copy, or "
+            "train it again in another database"
+        )
 
 
 def _find_sweep_of(store: Store, reference: str, sweep: str) -> None:
@@ -225,12 +224,6 @@ def run_status(store: Store, run_id: int) -> RunStatus:
     """The status of a run that exists."""
     query = select(Run.state, Run.best_epoch, Run.error, Run.engine_reason)
     return RunStatus(*store.one(query.where(Run.id == run_id)))
-
-
-def test_digest(store: Store, config_id: int) -> str | None:
-    """The digest of the strings that a configuration is tested on; None before any result."""
-    query = select(TestSetRow.digest).join(Config, Config.test_set_id == TestSetRow.id)
-    return store.value(query.where(Config.id == config_id))
 
 
 def check_done(store: Store, run_id: int, lacks: str) -> RunStatus:
@@ -282,9 +275,8 @@ def config_called(store: Store, name: str) -> int | None:
 
 def foreign_settings(store: Store) -> set[str]:
     """The names of all settings of models trained elsewhere, as `config.d_model`."""
-    query = select(Config.id, Config.json).where(Config.json.contains(IMPORTED_JSON))
-    configs = [config_of(*row) for row in store.rows(query)]
-    return {name for config in configs for name in fields_known(config) if name.startswith(PREFIX)}
+    known = {x for config in configs_since(store, 0).values() for x in fields_known(config)}
+    return {name for name in known if name.startswith(PREFIX)}
 
 
 def configs_since(store: Store, config_id: int) -> dict[int, RunConfig]:
@@ -336,7 +328,9 @@ def why_no_weights(config: RunConfig) -> str | None:
 
 
 def test_set_digests(store: Store, config_ids: Sequence[int]) -> set[str | None]:
-    """The digests of the strings that configurations are tested on: one where they are the same."""
+    """The digests of the strings that configurations are tested on: one where they are the same;
+    None before any result.
+    """
     query = select(TestSetRow.digest).join(Config, Config.test_set_id == TestSetRow.id)
     return set(store.column(query.where(one_of(Config.id, config_ids))))
 
@@ -344,10 +338,8 @@ def test_set_digests(store: Store, config_ids: Sequence[int]) -> set[str | None]
 def verdict(store: Store, run_id: int) -> results.Verdict | None:
     """The result of a run's exhaustive check; None if none is stored."""
     is_verdict = Finding.kind == FindingKind.VERDICT
-    with store.read() as connection:
-        for found in read_findings(connection, Finding.run_id == run_id, is_verdict):
-            return results.Verdict(**found.fields)
-    return None
+    stored = sound_findings(store, Finding.run_id == run_id, is_verdict)
+    return results.Verdict(**stored[0].fields) if stored else None
 
 
 def with_values(
