@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, astuple, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self, get_args, get_type_hints
 
@@ -289,13 +289,13 @@ class OutcomeCounts:
     """How many models learned, and how many of those generalize."""
 
     models: int
-    """That are tested."""
-    judged: int
+    """That are tested; of a sweep that gets as many seeds as it takes, all that it has."""
+    judged: int = 0
     """Those of them of which it is known whether they learned."""
-    learned: int
-    judged_beyond: int
+    learned: int = 0
+    judged_beyond: int = 0
     """Those that learned and are tested on longer strings."""
-    generalize: int
+    generalize: int = 0
 
     @classmethod
     def from_configurations(cls, configurations: "pd.DataFrame") -> Self:
@@ -306,11 +306,6 @@ class OutcomeCounts:
         """
         names = ("seeds", "judged", "learned", "judged_beyond", "generalize")
         return cls(*(int(configurations[name].sum()) for name in names))
-
-    def without(self, others: Self) -> Self:
-        """The counts of the models that are not among these others."""
-        pairs = zip(astuple(self), astuple(others), strict=True)
-        return type(self)(*(count - left_out for count, left_out in pairs))
 
 
 def describe_counts(counts: OutcomeCounts, which: str = " models") -> str:

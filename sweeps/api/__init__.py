@@ -81,9 +81,9 @@ if TYPE_CHECKING:
     from sweeps.store.opening import open_writer as open_writer
     from sweeps.store.opening import pack
     from sweeps.store.reads.explained import forgettings as forgettings
+    from sweeps.store.reads.frames import shortest_tested as shortest_tested
     from sweeps.store.reads.misclassified import border_accuracies as border_accuracies
     from sweeps.store.reads.overview import language_names as language_names
-    from sweeps.store.reads.overview import shortest_tested as shortest_tested
     from sweeps.store.reads.queries import configs as configs
     from sweeps.store.reads.queries import find_run as find_run
     from sweeps.store.reads.queries import names_of as names_of

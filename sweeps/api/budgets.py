@@ -22,14 +22,14 @@ from sweeps.api.selecting import checked_threshold
 from sweeps.api.sweeping import submit
 from sweeps.api.trials import tables_of
 from sweeps.grid.budgets import budget_fields
-from sweeps.grid.seeds import EXPECTED, SeedCounts, Until
+from sweeps.grid.seeds import EXPECTED, Until
 from sweeps.grid.spec import SweepSpec, parse_spec, spec_as_written
 from sweeps.grid.written_spec import MAX_RUNS
-from sweeps.results import LEARNED_AT
+from sweeps.results import LEARNED_AT, OutcomeCounts
 from sweeps.statistics.intervals import PairTable
 from sweeps.store.database import Store
 from sweeps.store.reads import frames, queries, sweep_queries
-from sweeps.store.reads.budgets import budget_models
+from sweeps.store.reads.overview import budget_models
 from sweeps.store.reads.selection import Selection
 from sweeps.store.tables import RunState
 from sweeps.work.more_seeds import known_of
@@ -224,7 +224,10 @@ def seed_sentences(store: Store, sweep_ids: Sequence[int] | None = None) -> list
 
 
 def _known_of_share(
-    spec: SweepSpec, names: Mapping[str, str], counts: Sequence[SeedCounts], pairs: PairTable | None
+    spec: SweepSpec,
+    names: Mapping[str, str],
+    counts: Sequence[OutcomeCounts],
+    pairs: PairTable | None,
 ) -> Iterator[str]:
     until = Until.parse(spec.until)
     verb = "learned" if until.share == "learned" else "of those that learned generalize"
@@ -233,7 +236,7 @@ def _known_of_share(
         share, n = until.fraction(seed_counts)
         span = "" if until.within is None else f" ({LOOKS}: {spans[place]})"
         subject = f"{spec.name}, {names[config.key]}" if len(names) > 1 else spec.name
-        yield f"{subject}: {count(seed_counts.seeds, 'seed')}, {share:,} of {n:,} {verb}{span}"
+        yield f"{subject}: {count(seed_counts.models, 'seed')}, {share:,} of {n:,} {verb}{span}"
     if until.within is None:
         what = "seeds are not paired"
         if pairs is not None:
@@ -241,7 +244,7 @@ def _known_of_share(
             what = f"seeds{learned} are paired: {count(int(pairs.pairs), 'pair')}"
         yield f"{spec.name}: difference of both shares ({what}; {LOOKS}): {spans[0]}"
     if list(until.seeds_needed(counts, MAX_RUNS, pairs)) != [
-        seed_counts.seeds for seed_counts in counts
+        seed_counts.models for seed_counts in counts
     ]:
         most = f"{spec.name}: at most {count(spec.most_seeds, 'seed')}"
         yield f"{most}, which is too few for {spec.until!r}"
@@ -308,8 +311,7 @@ def _judge(
     """The runs in scope, which are judged on trained lengths, and which are known to have
     learned.
     """
-    with store.read() as connection:
-        runs = frames.runs(connection, selection)
+    runs = frames.runs(store, selection)
     judged = (runs["state"] == RunState.DONE) & (runs["tested_within"].fillna(0) > 0)
     return runs, judged.astype(bool), runs["learned"].fillna(False).astype(bool)
 

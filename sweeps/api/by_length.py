@@ -53,7 +53,7 @@ def curves(store: Store, selection: Selection, config_ids: Collection[int]) -> C
         selection: which seeds have a line: those that it picks. The medians are of all in scope.
     """
     with store.read() as connection:
-        found = frames.runs(connection, selection)
+        found = frames.runs(store, selection)
         found = found[found["config_id"].isin(config_ids) & (found["state"] == RunState.DONE)]
         tested = tested_lengths(connection, set(found["config_id"].tolist()))
         longest = max((int(x[-1, 0]) for x in tested.values() if len(x)), default=1)

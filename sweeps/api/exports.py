@@ -161,7 +161,7 @@ def _results(
     # A part at a time, since the errors of all runs may not fit into memory.
     for some in chunks(ids):
         with store.read() as connection:
-            counts = length_frame(connection, some)
+            counts = length_frame(store, some)
             errors = errors_table(connection, some, strings).select(ERRORS.names)
         yield {
             "lengths": pa.Table.from_pandas(counts, LENGTHS, preserve_index=False),

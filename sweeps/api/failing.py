@@ -33,8 +33,7 @@ def failing_models(store: Store, selection: Selection) -> pd.DataFrame:
         accuracy in [0, 1], first_wrong_length (of the shortest test string that it gets wrong;
         missing where it has not learned, since then nothing is said of length).
     """
-    with store.read() as connection:
-        runs = frames.worst_first(frames.runs(connection, selection), selection)
+    runs = frames.worst_first(frames.runs(store, selection), selection)
     errs = (runs["outcome"] == Outcome.NOT_KNOWN) & (runs["wrong"] > 0).fillna(False)
     found = runs[runs["picked"] & (runs["outcome"].isin(FAILING) | errs)]
     # The length that is stored is one less than that of the shortest errors.

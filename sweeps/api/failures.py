@@ -25,7 +25,7 @@ from sweeps.results import LEARNED_AT, RANGE_COLUMNS
 from sweeps.statistics.intervals import wilson
 from sweeps.store import writer
 from sweeps.store.database import Store
-from sweeps.store.opening import to_write, try_to_store
+from sweeps.store.opening import open_writer, try_to_store
 from sweeps.store.reads import checkpoints, explained, misclassified, queries
 from sweeps.store.reads.selection import Selection
 from sweeps.store.tables import RunState
@@ -190,7 +190,7 @@ def causes_of_run(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> 
         return causes_judged(store, [run_id], learned_at)
     if not is_read_only():
         with try_to_store("causes"):
-            attribute(to_write(store), [run_id])
+            attribute(open_writer(store), [run_id])
             return causes_judged(store, [run_id], learned_at)
     found = [row for x in _with_causes(store, [run_id]) for row in _find(store, x, learned_at)]
     return pd.DataFrame(found, columns=stored.columns)

@@ -23,7 +23,7 @@ from seqcls.weights import weights_of
 from sweeps.access import is_read_only
 from sweeps.store import writer
 from sweeps.store.database import Store
-from sweeps.store.opening import to_write, try_to_store
+from sweeps.store.opening import open_writer, try_to_store
 from sweeps.store.reads import checkpoints, queries
 from sweeps.store.reads.export import answers_of
 from sweeps.store.reads.selection import as_list
@@ -203,5 +203,5 @@ def verdict(store: Store, run: int | str) -> Verdict | OutputVerdict:
     # Verdicts are stored of languages alone.
     if isinstance(tried, Verdict) and not is_read_only():
         with try_to_store("the verdict"):
-            writer.record_verdict(to_write(store), run_id, tried)
+            writer.record_verdict(open_writer(store), run_id, tried)
     return tried

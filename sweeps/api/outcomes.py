@@ -22,9 +22,8 @@ from sweeps.statistics.intervals import median_intervals, selection_effect, wils
 from sweeps.statistics.populations import CLASS, COUNTING, SIZE, language_shares, without_unread
 from sweeps.store.database import Store
 from sweeps.store.reads import frames, queries
-from sweeps.store.reads.budgets import budget_models
 from sweeps.store.reads.misclassified import accuracy_by_drawn, border_accuracies
-from sweeps.store.reads.overview import language_names, settings
+from sweeps.store.reads.overview import budget_models, language_names, settings
 from sweeps.store.reads.queries import config_texts, names_of
 from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.shortcuts import best_shortcuts as best_shortcuts
@@ -66,8 +65,7 @@ def configurations(
         ConfigError: there is no such field, or a seed is no seed.
     """
     selection = selection_of(store, [] if sweep is None else as_list(sweep), **chosen)
-    with store.read() as connection:
-        runs = frames.runs(connection, selection)
+    runs = frames.runs(store, selection)
     table = _sum_up(runs[runs["picked"]])
     ids = table["config_id"].tolist()
     table["name"] = table["config_id"].map(names_of(store, ids))
@@ -125,8 +123,7 @@ def counts_of(store: Store, selection: Selection) -> pd.DataFrame:
     """The configurations with a finished model that the selection picks, in the order of ids: name,
     and what `frames.configurations` counts of all seeds in scope.
     """
-    with store.read() as connection:
-        table = frames.configurations(frames.runs(connection, selection))
+    table = frames.configurations(frames.runs(store, selection))
     return _with_names(store, table)
 
 
@@ -148,8 +145,7 @@ def configurations_of(store: Store, selection: Selection) -> pd.DataFrame:
         the language, or outside); num_parameters; selection (by how much the best seed exceeds the
         mean on longer strings, in words).
     """
-    with store.read() as connection:
-        runs = frames.runs(connection, selection)
+    runs = frames.runs(store, selection)
     table = _with_names(store, _sum_up(runs, MOST_RESAMPLED))
     ids = table["config_id"].tolist()
     first = (runs["solved_length"] + 1).where(runs["outcome"] == Outcome.FAILS_BEYOND)

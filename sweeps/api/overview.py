@@ -24,27 +24,23 @@ _COLUMNS = {"wrong": "errors", "fp": "false_positives", "fn": "false_negatives"}
 
 def configs_revision(store: Store) -> int:
     """A number that is raised whenever configurations are added or deleted."""
-    with store.read() as connection:
-        return connection.scalars(select(Revision.configs)).one()
+    return int(store.value(select(Revision.configs)))
 
 
 def model_seeds(store: Store) -> list[int]:
     """The model seeds that there are, in order."""
     query = select(Run.model_seed).distinct().order_by(Run.model_seed)
-    with store.read() as connection:
-        return list(connection.scalars(query))
+    return store.column(query)
 
 
 def count_runs(store: Store, selection: Selection) -> int:
     """How many runs a selection leaves."""
-    with store.read() as connection:
-        return int(frames.runs(connection, selection)["picked"].sum())
+    return int(frames.runs(store, selection)["picked"].sum())
 
 
 def configurations(store: Store, selection: Selection) -> pd.DataFrame:
     """One row a configuration, as `frames.configurations`."""
-    with store.read() as connection:
-        return frames.configurations(frames.runs(connection, selection))
+    return frames.configurations(frames.runs(store, selection))
 
 
 def models(store: Store, selection: Selection) -> pd.DataFrame:
@@ -59,16 +55,14 @@ def models(store: Store, selection: Selection) -> pd.DataFrame:
         not known on trained lengths), accuracy_within and accuracy_beyond in [0, 1], on trained
         and on longer lengths; every_length and refuted_by, where a proof is stored.
     """
-    with store.read() as connection:
-        found = frames.runs(connection, selection)
+    found = frames.runs(store, selection)
     done = found[found["state"] == RunState.DONE]
     return _for_pages(store, done.sort_values(["config_id", "model_seed"]))
 
 
 def worst_models(store: Store, selection: Selection, limit: int) -> pd.DataFrame:
     """Finished runs that the selection picks, as `models`, the least accurate first."""
-    with store.read() as connection:
-        found = frames.worst_first(frames.runs(connection, selection), selection)
+    found = frames.worst_first(frames.runs(store, selection), selection)
     return _for_pages(store, found[found["picked"]].head(limit))
 
 
@@ -85,8 +79,7 @@ def model(store: Store, run_id: int, selection: Selection | None = None) -> pd.D
     of_run = replace(
         chosen, sweeps=(), without=(), model_seeds=(), config_ids=None, run_ids=(run_id,)
     )
-    with store.read() as connection:
-        found = frames.runs(connection, of_run)
+    found = frames.runs(store, of_run)
     return _for_pages(store, found[found["state"] == RunState.DONE], RANGE_COLUMNS)
 
 
@@ -96,8 +89,7 @@ def _for_pages(store: Store, found: pd.DataFrame, also: Sequence[str] = ()) -> p
 
     Up to the length that is stored then there is no test string at all.
     """
-    with store.read() as connection:
-        shortest = frames.shortest_tested(connection, set(found["config_id"].tolist()))
+    shortest = frames.shortest_tested(store, set(found["config_id"].tolist()))
     least = found["config_id"].map(shortest).fillna(-1)
     solved = found["solved_length"]
     errs = (found["wrong"] > 0) & (found["outcome"] != Outcome.NOT_LEARNED)
@@ -130,8 +122,7 @@ def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.Dat
         right_length_given (strings), edits and target_tokens, where any of the runs is of a
         transduction.
     """
-    with store.read() as connection:
-        scores = length_frame(connection, run_ids)
+    scores = length_frame(store, run_ids)
     scores["first_length"] = first_lengths(scores["length"].to_numpy(), width)
     groups = scores.groupby(["run_id", "first_length"])[list(LENGTH_COUNTS)]
     # With min_count, counts that are missing stay missing and do not become 0.
@@ -148,8 +139,7 @@ def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:
     """
     stored = select(Checkpoint.epoch, Run.best_epoch).join(Run, Run.id == Checkpoint.run_id)
     query = stored.where(Checkpoint.run_id == run_id).order_by(Checkpoint.epoch)
-    with store.read() as connection:
-        rows = connection.execute(query).all()
+    rows = store.rows(query)
     best = rows[0].best_epoch if rows else None
     if best is None and (reason := why_no_weights(run_config(store, run_id))) is not None:
         raise UnknownRunError(f"run {run_id}: {reason}")
@@ -160,8 +150,7 @@ def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:
 
 def members_revision(store: Store) -> int:
     """A number that is raised whenever a sweep, or what runs it has, changes."""
-    with store.read() as connection:
-        return connection.scalars(select(Revision.members)).one()
+    return int(store.value(select(Revision.members)))
 
 
 def memberships(store: Store) -> "pd.DataFrame":
@@ -188,8 +177,7 @@ def sweeps_of_run(store: Store, run_id: int) -> list[str]:
         .where(SweepRun.run_id == run_id)
         .order_by(Sweep.id)
     )
-    with store.read() as connection:
-        return list(connection.scalars(query))
+    return store.column(query)
 
 
 @contextmanager

@@ -50,7 +50,8 @@ def protocol(store: Store, run: int | str) -> list[str]:
 def protocols(store: Store, config_id: int, run_ids: Sequence[int]) -> list[str]:
     """Says of several runs of one configuration what `protocol` says of one, an item for each."""
     (config,) = queries.configs(store, [config_id]).values()
-    problem, digest = resolve(config), queries.test_digest(store, config_id)
+    problem = resolve(config)
+    (digest,) = queries.test_set_digests(store, [config_id]) or {None}
     rows: list[dict[str, Any]] = rows_of(queries.runs(store, Selection(run_ids=tuple(run_ids))))
     of_runs = [" ".join(of_run(problem, row, digest)) for row in rows]
     file = dataset_names(store).get(config.dataset, config.dataset[:DIGEST_DIGITS])

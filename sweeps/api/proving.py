@@ -20,7 +20,7 @@ from sweeps.api.models import trained_model
 from sweeps.results import ProofRecord
 from sweeps.store import writer
 from sweeps.store.database import Store
-from sweeps.store.opening import to_write, try_to_store
+from sweeps.store.opening import open_writer, try_to_store
 from sweeps.store.reads import explained, queries
 
 if TYPE_CHECKING:
@@ -74,7 +74,9 @@ def prove(
     is_news = not stays or proof.outcome != "not decided"
     if is_news and _is_kept(store, opened, epoch) and not is_read_only():
         with try_to_store("the proof"):
-            writer.record_proof(to_write(store), cast(int, opened.run), _record_of(proof, opened))
+            writer.record_proof(
+                open_writer(store), cast(int, opened.run), _record_of(proof, opened)
+            )
     return proof
 
 

@@ -26,7 +26,7 @@ from sweeps.api.selecting import (
 from sweeps.api.trials import RemedyTrial, mechanisms_of, trials
 from sweeps.results import LEARNED_AT, differing_fields
 from sweeps.store.database import Store
-from sweeps.store.opening import to_write
+from sweeps.store.opening import open_writer
 from sweeps.store.reads import explained, misclassified, queries, sweep_queries
 from sweeps.store.reads.misclassified import accuracy_by_drawn, with_border
 from sweeps.store.reads.selection import Selection, WrittenValue, as_list, is_value
@@ -267,7 +267,7 @@ def causes(store: Store, sweep: str, sample: int = SAMPLE, **chosen: Any) -> pd.
     selection = selection_of(store, (sweep,), **{**chosen, "failing": True})
     ids = [int(run_id) for run_id in queries.runs(store, selection)["id"]]
     if ids:
-        attribute(to_write(store), ids, sample)
+        attribute(open_writer(store), ids, sample)
     return causes_judged(store, ids, selection.learned_at, sample)
 
 
@@ -334,7 +334,7 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
         if known.get(run_id, 0) != times + (precision[run_id] != failures.DOUBLE)
     ]
     if waiting:
-        failures.perturb(to_write(store), waiting, times)
+        failures.perturb(open_writer(store), waiting, times)
     return explained.sensitivity(store, ids)
 
 

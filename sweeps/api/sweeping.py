@@ -19,7 +19,7 @@ from sweeps.processes import OnProgress
 from sweeps.results import OutcomeCounts, describe_counts
 from sweeps.store import writer
 from sweeps.store.database import Store
-from sweeps.store.opening import to_write
+from sweeps.store.opening import open_writer
 from sweeps.store.reads import frames, sweep_queries
 from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.sweep_queries import Sweeps, ids_or_all
@@ -29,8 +29,8 @@ from sweeps.store.reads.sweep_queries import sweep_ids as sweep_ids
 from sweeps.store.statements import frame
 from sweeps.store.tables import Run, RunState
 from sweeps.terminal import progress_bar as bar_of
+from sweeps.work import background_worker, machine
 from sweeps.work import estimate as estimating
-from sweeps.work import logs, machine
 from sweeps.work.executors.dask_cluster import check_address
 from sweeps.work.machine import WorkOptions, WorkSummary, check_device
 from sweeps.work.more_seeds import as_grown
@@ -259,10 +259,7 @@ def describe_outcomes(
         selection = selection_of(
             store, [names[x] for x in sweep_ids(store, trained or ())], **chosen
         )
-    with store.read() as connection:
-        counts = OutcomeCounts.from_configurations(
-            frames.configurations(frames.runs(connection, selection))
-        )
+    counts = OutcomeCounts.from_configurations(frames.configurations(frames.runs(store, selection)))
     return describe_counts(counts, which) if counts.models else ""
 
 
@@ -307,7 +304,7 @@ def fit_shortcuts(
     Raises:
         UnknownRunError: there is no such sweep.
     """
-    return fit_readers(to_write(store), ids_or_all(store, sweeps), on_progress)
+    return fit_readers(open_writer(store), ids_or_all(store, sweeps), on_progress)
 
 
 def status(store: Store, sweeps: Sweeps | None = None) -> list[SweepProgress]:
@@ -328,9 +325,9 @@ def delete(store: Store, sweep: str | int) -> int:
     if isinstance(sweep, Iterable) and not isinstance(sweep, str):
         raise UnknownRunError(f"{sweep!r:.60}: expected the name of one sweep to delete")
     (sweep_id,) = sweep_ids(store, sweep)
-    runs = writer.delete(to_write(store), sweep_id)
+    runs = writer.delete(open_writer(store), sweep_id)
     # Another sweep may get its id.
-    logs.forget(store, sweep_id)
+    background_worker.forget(store, sweep_id)
     return runs
 
 

@@ -33,8 +33,7 @@ from sweeps.statistics.chance import Difference, compare_shares
 from sweeps.statistics.differences import Outcomes
 from sweeps.store.database import Store
 from sweeps.store.reads import explained, queries
-from sweeps.store.reads.budgets import budget_models
-from sweeps.store.reads.overview import judge_on, longer_lengths
+from sweeps.store.reads.overview import budget_models, judge_on, longer_lengths
 from sweeps.store.reads.selection import Selection
 from sweeps.store.tables import RunState
 

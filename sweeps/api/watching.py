@@ -28,7 +28,7 @@ from sweeps.store.reads.workers import dead_workers
 from sweeps.store.statements import frame, read
 from sweeps.store.tables import Run, RunState, Sweep, SweepRun
 from sweeps.store.tables import SweepState as SweepState
-from sweeps.work.logs import read_log as read_log
+from sweeps.work.background_worker import read_log as read_log
 from sweeps.work.progress import counts
 
 
@@ -46,8 +46,7 @@ class Note:
 def notes(store: Store) -> dict[int, Note]:
     """The note of each sweep that has one, by its id."""
     columns = (Sweep.id, Sweep.title, Sweep.note, Sweep.tags, Sweep.archived_at)
-    with store.read() as connection:
-        rows = connection.execute(select(*columns).order_by(Sweep.id)).all()
+    rows = store.rows(select(*columns).order_by(Sweep.id))
     every = {row.id: Note(row.title, row.note, tuple(json.loads(row.tags)), row[4]) for row in rows}
     return {sweep_id: note for sweep_id, note in every.items() if note != Note()}
 
@@ -61,8 +60,7 @@ def sweeps(store: Store) -> pd.DataFrame:
         state, done and failed (models), archived, sweep_id.
     """
     outcomes, written = sweep_queries.sweep_outcomes(store), notes(store)
-    with store.read() as connection:
-        days = dict(connection.execute(select(Sweep.id, Sweep.created_at)).all())
+    days = dict(store.rows(select(Sweep.id, Sweep.created_at)))
     rows = []
     for sweep in reversed(counts(store)):
         note, result = written.get(sweep.id, Note()), "no model is finished yet"

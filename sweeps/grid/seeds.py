@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sweeps.results import OutcomeCounts
+
 if TYPE_CHECKING:
     from sweeps.statistics.intervals import ConfidenceInterval, PairTable
     from sweeps.statistics.sequences import Floats
@@ -21,20 +23,6 @@ EXPECTED = "'share ± 10 %', 'learned ± 10 %', 'generalizes ± 10 %' or one of 
 
 HOPELESS = 30
 """So many seeds of which none has learned: of those that generalize there will be none to count."""
-
-
-@dataclass(frozen=True)
-class SeedCounts:
-    """What a configuration's seeds have come to."""
-
-    seeds: int
-    """All that the sweep has."""
-    judged: int = 0
-    """Finished ones of which it is known whether they learned."""
-    learned: int = 0
-    judged_beyond: int = 0
-    """Those that learned and are tested on longer strings."""
-    generalize: int = 0
 
 
 @dataclass(frozen=True)
@@ -64,14 +52,14 @@ class Until:
             raise ValueError("expected more than ± 0 % and less than ± 50 %, such as ± 10 %")
         return cls(share, within / 100)
 
-    def fraction(self, counts: SeedCounts) -> tuple[int, int]:
+    def fraction(self, counts: OutcomeCounts) -> tuple[int, int]:
         """How many seeds the share is, and of how many."""
         if self.share == "learned":
             return counts.learned, counts.judged
         return counts.generalize, counts.judged_beyond
 
     def intervals(
-        self, counts: Sequence[SeedCounts], pairs: "PairTable | None" = None
+        self, counts: Sequence[OutcomeCounts], pairs: "PairTable | None" = None
     ) -> "list[ConfidenceInterval]":
         """The confidence sequence of each configuration's share; of two to be told apart, that of
         their difference.
@@ -91,7 +79,7 @@ class Until:
         return [sequences.difference_sequence(shares[0], shares[1])]
 
     def seeds_needed(
-        self, counts: Sequence[SeedCounts], most: int, pairs: "PairTable | None" = None
+        self, counts: Sequence[OutcomeCounts], most: int, pairs: "PairTable | None" = None
     ) -> list[int]:
         """How many seeds each configuration is to have next: as it has, where those are enough.
 
@@ -102,21 +90,21 @@ class Until:
         if self.within is None:
             apart = self.intervals(counts, pairs)[0]
             enough = apart.low > 0 or apart.high < 0
-            return [x.seeds if enough else _next(x, 0, most) for x in counts]
+            return [x.models if enough else _next(x, 0, most) for x in counts]
         return [self._estimate_seeds(seed_counts, self.within, most) for seed_counts in counts]
 
-    def _estimate_seeds(self, counts: SeedCounts, within: float, most: int) -> int:
+    def _estimate_seeds(self, counts: OutcomeCounts, within: float, most: int) -> int:
         count, n = self.fraction(counts)
         is_known = bool(n) and float(_reach(count / n, np.asarray(float(n)))) <= within
         if is_known or (not n and counts.judged >= HOPELESS):
-            return counts.seeds
+            return counts.models
         # If the share stays as it is; at first little is known of it.
         further = np.arange(n + 1, most + 1, dtype=np.float64)
         # Without any observation a share of 1 is assumed, whose interval is the narrowest.
         narrow = np.flatnonzero(_reach(count / n if n else 1.0, further) <= within)
         needed = int(further[narrow[0]]) if len(narrow) else most
         # Scaled up, since only some of a configuration's seeds count for the share.
-        return _next(counts, math.ceil(needed * counts.seeds / max(n, 1)), most)
+        return _next(counts, math.ceil(needed * counts.models / max(n, 1)), most)
 
 
 def _reach(share: float, n: "Floats") -> "Floats":
@@ -127,11 +115,11 @@ def _reach(share: float, n: "Floats") -> "Floats":
     return np.maximum(share - low, high - share)
 
 
-def _next(counts: SeedCounts, needed: int, most: int) -> int:
+def _next(counts: OutcomeCounts, needed: int, most: int) -> int:
     """Some seeds more, and at most twice as many: what is expected of a few may be far off."""
-    if counts.judged * 2 < counts.seeds:
+    if counts.judged * 2 < counts.models:
         # Where most fail in training, or are not judged, more seeds would not help.
-        return counts.seeds
-    seeds = counts.seeds
+        return counts.models
+    seeds = counts.models
     proposed = min(max(needed, seeds + math.ceil(seeds / 2)), 2 * seeds + 2)
     return max(seeds, min(proposed, most))

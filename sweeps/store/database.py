@@ -24,10 +24,20 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, func, select
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    Executable,
+    NullPool,
+    create_engine,
+    event,
+    func,
+    select,
+)
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -202,6 +212,26 @@ class Store:
             raise explain_error(self.name, error) from error
         finally:
             moments.set(before)
+
+    def rows(self, query: Executable) -> list[Any]:
+        """The rows of a query."""
+        with self.read() as db:
+            return list(db.execute(query))
+
+    def column(self, query: Executable) -> list[Any]:
+        """The values of a query's first column."""
+        with self.read() as db:
+            return list(db.scalars(query))
+
+    def one(self, query: Executable) -> Any:
+        """A query's only row, which is there."""
+        with self.read() as db:
+            return db.execute(query).one()
+
+    def value(self, query: Executable) -> Any:
+        """The first value of a query's first row; None where there is no row."""
+        with self.read() as db:
+            return db.scalar(query)
 
     @contextmanager
     def write(

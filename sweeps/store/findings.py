@@ -68,6 +68,12 @@ def read_findings(connection: Connection, *conditions: ColumnElement[bool]) -> I
         yield Found(*row)
 
 
+def sound_findings(store: Store, *conditions: ColumnElement[bool]) -> list[Found]:
+    """Those of `read_findings` that are as they were stored."""
+    with store.read() as connection:
+        return [found for found in read_findings(connection, *conditions) if found.fits]
+
+
 def is_proof_with(result: ProofResult) -> ColumnElement[bool]:
     """Whether a finding is a proof by the language's own automaton that came to this result."""
     # Quotes within texts of JSON have a backslash.

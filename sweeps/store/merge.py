@@ -16,7 +16,7 @@ from sweeps.processes import OnProgress
 from sweeps.results import RECORDS, SUMMARY
 from sweeps.store.database import Store, take_turns
 from sweeps.store.findings import copy_findings
-from sweeps.store.opening import open_reader, to_write
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads.stored import StoredRun, read_config, read_runs
 from sweeps.store.reads.test_sets import stored_test_set
 from sweeps.store.statements import (
@@ -72,7 +72,7 @@ def merge(store: Store, other: Store | str | Path, on_progress: OnProgress | Non
     Raises:
         StoreError: one cannot be read, or the other not be written; nothing is taken over.
     """
-    store, other, merged = to_write(store), open_reader(other), Merged()
+    store, other, merged = open_writer(store), open_reader(other), Merged()
     label = Path(other.name).stem if other.path is None else other.path.stem
     with other.read() as source, store.write("configs", "members") as target:
         take_turns(target)

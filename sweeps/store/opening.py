@@ -252,15 +252,6 @@ def existing(db: str | None = None) -> Store | None:
         return None
 
 
-def to_write(store: Store) -> Store:
-    """The same database, known to be one that may be written.
-
-    Raises:
-        StoreError: it may not be written.
-    """
-    return open_writer(store)
-
-
 @contextmanager
 def try_to_store(what: str) -> Iterator[None]:
     """Says that what was found is not stored, where the database may not be written: it is told

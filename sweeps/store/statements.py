@@ -185,7 +185,7 @@ def requirements_of(connection: Connection, run_ids: Sequence[int]) -> dict[int,
     members = (
         select(SweepRun.run_id, Sweep.spec)
         .join(Sweep, Sweep.id == SweepRun.sweep_id)
-        .where(SweepRun.run_id.in_(run_ids))
+        .where(one_of(SweepRun.run_id, run_ids))
     )
     rows = connection.execute(members).all()
     # Each specification is parsed once, however many runs it has.

@@ -9,8 +9,9 @@ import numpy as np
 
 from seqcls.errors import ConfigError
 from seqcls.pairing import differing_starts
-from sweeps.grid.seeds import SeedCounts, Until
+from sweeps.grid.seeds import Until
 from sweeps.grid.spec import SweepSpec, spec_as_written
+from sweeps.results import OutcomeCounts
 from sweeps.statistics.intervals import PairTable
 from sweeps.store import writer
 from sweeps.store.database import Store
@@ -37,7 +38,7 @@ def grow(store: Store, sweep_ids: Sequence[int] | None = None) -> bool:
             # What a seed starts is not known on a machine that lacks a package; others know it.
             continue
         needed = Until.parse(spec.until).seeds_needed(counts, spec.most_seeds, pairs)
-        if needed != [seed_counts.seeds for seed_counts in counts]:
+        if needed != [seed_counts.models for seed_counts in counts]:
             writer.submit(store, spec.with_seeds(needed), instead_of=submitted)
             has_grown = True
     return has_grown
@@ -62,7 +63,7 @@ def as_grown(store: Store, spec: SweepSpec) -> SweepSpec:
 
 def known_of(
     store: Store, sweep_id: int, spec: SweepSpec
-) -> tuple[list[SeedCounts], PairTable | None]:
+) -> tuple[list[OutcomeCounts], PairTable | None]:
     """What the seeds of each configuration have come to, in the order of the specification; and of
     two configurations that are to be told apart, the pairs of their seeds.
 
@@ -75,9 +76,9 @@ def known_of(
     known, until = sweep_queries.seed_counts(store, sweep_id), Until.parse(spec.until)
     members = list(spec.members())
     counts = [
-        SeedCounts(*np.sum([astuple(x) for x in known[config.key].values()], axis=0).tolist())
+        OutcomeCounts(*np.sum([astuple(x) for x in known[config.key].values()], axis=0).tolist())
         if config.key in known
-        else SeedCounts(len(seeds))
+        else OutcomeCounts(len(seeds))
         for config, seeds in members
     ]
     if until.within is not None:

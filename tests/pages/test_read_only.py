@@ -18,7 +18,7 @@ from sweeps.api.cause_search import start_cause_search
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.database import Store
-from sweeps.store.opening import open_reader, open_writer, pack, to_write
+from sweeps.store.opening import open_reader, open_writer, pack
 from sweeps.store.reads import queries
 from sweeps.work import background_worker
 from tests.commands import refused
@@ -53,7 +53,7 @@ def test_nothing_opens_the_database_for_writing(db: Path, before: bytes, tmp_pat
     attempts: tuple[Callable[[], object], ...] = (
         open_writer,
         lambda: open_writer(str(tmp_path / "new.db")),
-        lambda: to_write(store),
+        lambda: open_writer(store),
         pack,
         lambda: api.delete(store, "all_initializations"),
         lambda: api.stop(store, ["all_initializations"]),

@@ -9,8 +9,9 @@ import pytest
 from scipy import integrate, stats
 
 from seqcls.errors import SpecError
-from sweeps.grid.seeds import HOPELESS, SeedCounts, Until
+from sweeps.grid.seeds import HOPELESS, Until
 from sweeps.grid.spec import SweepSpec, parse_spec
+from sweeps.results import OutcomeCounts
 from sweeps.statistics.intervals import PairTable
 from sweeps.statistics.sequences import (
     difference_sequence,
@@ -158,7 +159,7 @@ def test_seeds_are_added_until_the_interval_of_every_share_is_narrow_enough() ->
         seeds = 5
         while True:
             right = round(share * seeds)
-            counts = SeedCounts(seeds, seeds, seeds, seeds, right)
+            counts = OutcomeCounts(seeds, seeds, seeds, seeds, right)
             (needed,) = until.seeds_needed([counts], 500)
             interval = share_sequence(right, seeds)
             reach = max(interval.value - interval.low, interval.high - interval.value)
@@ -169,7 +170,7 @@ def test_seeds_are_added_until_the_interval_of_every_share_is_narrow_enough() ->
             seeds = needed
         assert seeds <= {0.0: 80, 0.5: 450, 1.0: 80}[share]
     # A configuration that is known well enough gets no more, and none gets more than the most.
-    known, unknown = SeedCounts(60, 60, 60, 60, 60), SeedCounts(60, 60, 60, 60, 30)
+    known, unknown = OutcomeCounts(60, 60, 60, 60, 60), OutcomeCounts(60, 60, 60, 60, 30)
     assert until.seeds_needed([known, unknown], 80) == [60, 80]
     assert until.seeds_needed([known, unknown], 60) == [60, 60]
     assert until.seeds_needed([known, unknown], 10) == [60, 60]
@@ -177,16 +178,16 @@ def test_seeds_are_added_until_the_interval_of_every_share_is_narrow_enough() ->
 
 def test_what_more_seeds_would_not_tell_ends_it() -> None:
     until = Until.parse("share ± 10 %")
-    assert until.seeds_needed([SeedCounts(HOPELESS, HOPELESS)], 500) == [HOPELESS]
-    assert until.seeds_needed([SeedCounts(HOPELESS - 1, HOPELESS - 1)], 500) != [HOPELESS - 1]
+    assert until.seeds_needed([OutcomeCounts(HOPELESS, HOPELESS)], 500) == [HOPELESS]
+    assert until.seeds_needed([OutcomeCounts(HOPELESS - 1, HOPELESS - 1)], 500) != [HOPELESS - 1]
     # Most of these failed in training.
-    assert until.seeds_needed([SeedCounts(10, 4, 4, 4, 4)], 500) == [10]
+    assert until.seeds_needed([OutcomeCounts(10, 4, 4, 4, 4)], 500) == [10]
 
 
 def test_two_configurations_get_seeds_until_they_are_told_apart() -> None:
     until = Until.parse("learned apart")
-    assert until.seeds_needed([SeedCounts(5, 5, 5), SeedCounts(5, 5, 5)], 500) == [8, 8]
-    assert until.seeds_needed([SeedCounts(5, 5, 5), SeedCounts(5, 5, 0)], 500) == [5, 5]
+    assert until.seeds_needed([OutcomeCounts(5, 5, 5), OutcomeCounts(5, 5, 5)], 500) == [8, 8]
+    assert until.seeds_needed([OutcomeCounts(5, 5, 5), OutcomeCounts(5, 5, 0)], 500) == [5, 5]
 
 
 def test_a_specification_gets_more_seeds_and_keeps_those_that_it_has() -> None:

@@ -369,11 +369,10 @@ def training(any_db: str) -> Store:
 def is_as_read_whole(store: Store) -> bool:
     """Whether runs are those of a process that reads them for the first time."""
     for selection in (Selection(), Selection(("more",)), Selection(model_seeds=(0, 5))):
-        with store.read() as db:
-            found = frames.runs(db, selection)
-            cached = frames._cache.pop(db.engine)
-            pd.testing.assert_frame_equal(found, frames.runs(db, selection))
-            frames._cache[db.engine] = cached
+        found = frames.runs(store, selection)
+        cached = frames._cache.pop(store._engine(writes=False))
+        pd.testing.assert_frame_equal(found, frames.runs(store, selection))
+        frames._cache[store._engine(writes=False)] = cached
     return True
 
 
@@ -392,9 +391,9 @@ def test_of_runs_in_training_those_are_read_that_have_ended(
     for statement in CHANGES.values():
         with training.write() as connection:
             connection.exec_driver_sql(statement)
-        with monkeypatch.context() as patched, training.read() as db:
+        with monkeypatch.context() as patched:
             patched.setattr(frames, "_read", watched)
-            frames.runs(db)
+            frames.runs(training)
         assert read_runs
         assert all(run_ids and min(run_ids) > 20 for run_ids in read_runs), statement
         read_runs.clear()

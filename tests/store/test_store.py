@@ -17,7 +17,7 @@ from sweeps.processes import environment_of
 from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.database import Store
-from sweeps.store.opening import open_reader, open_writer, to_write
+from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import checkpoints, misclassified, queries, sweep_queries, workers
 from sweeps.store.reads.stored import read_runs
 from tests.conftest import ROOT
@@ -232,7 +232,7 @@ def test_a_configuration_comes_back_as_it_was(store: Store) -> None:
 def test_what_is_open_for_reading_can_be_opened_for_writing_and_by_another_process(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writer.submit(to_write(store), spec(name="again"))
+    writer.submit(open_writer(store), spec(name="again"))
     assert sweep_queries.find_sweep(store, "again")
     # As for a process that is started: the environment names it, its password too.
     monkeypatch.setenv("SEQCLS_DB", environment_of(store.address)["SEQCLS_DB"])

@@ -19,7 +19,7 @@ from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries
 from sweeps.work import background_worker
-from sweeps.work.logs import forget, read_log
+from sweeps.work.background_worker import forget, read_log
 from tests.databases import file_of
 
 

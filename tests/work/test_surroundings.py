@@ -17,7 +17,7 @@ from sweeps.store import writer
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries
 from sweeps.work import background_worker
-from sweeps.work.logs import read_log
+from sweeps.work.background_worker import read_log
 from tests.commands import run_main
 
 SEQCLS = Path(sys.executable).with_name("seqcls")

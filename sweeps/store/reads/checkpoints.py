@@ -17,8 +17,8 @@ from sweeps.store.reads.queries import (
     run_config,
     why_no_weights,
 )
-from sweeps.store.reads.stored import config_of
-from sweeps.store.tables import Checkpoint, Config, Run
+from sweeps.store.reads.stored import read_runs
+from sweeps.store.tables import Checkpoint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,25 +56,19 @@ def stored_model(store: Store, run_id: int) -> StoredModel:
         UnknownRunError: there is no such run, it is not done, or its weights are not stored.
         StoreDamagedError: its results do not fit their digest.
     """
-    of_run = select(Run.model_seed, Run.best_epoch)
-    of_config = of_run.add_columns(Config.id.label("config_id"), Config.json)
-    query = of_config.join(Config, Config.id == Run.config_id).where(Run.id == run_id)
-    stored = select(Checkpoint.epoch, Checkpoint.weights).where(Checkpoint.run_id == run_id)
     with store.read() as connection:
-        row = connection.execute(query).one_or_none()
-        weights = dict(connection.execute(stored.order_by(Checkpoint.epoch)).all())
-        config = None if row is None else config_of(row.config_id, row.json)
-    if row is None or config is None:
-        raise UnknownRunError(f"no run {run_id}; `seqcls runs` lists those there are")
-    check_done(store, run_id, "has no model to look into")
+        stored = next(read_runs(connection, [run_id]), None)
+        if stored is None:
+            raise UnknownRunError(f"no run {run_id}; `seqcls runs` lists those there are")
+        check_done(store, run_id, "has no model to look into")
+        config, losses = run_config(store, run_id), epochs(store, run_id)
     if (absent := why_no_weights(config)) is not None:
         raise UnknownRunError(f"run {run_id}: {absent}")
-    if row.best_epoch not in weights:
+    seed, kept_epoch = stored.run["model_seed"], stored.run["best_epoch"]
+    if kept_epoch not in stored.checkpoints:
         raise UnknownRunError(_not_stored(run_id))
-    refuse_misfit(store, run_id)
-    return StoredModel(
-        run_id, config, row.model_seed, row.best_epoch, weights, epochs(store, run_id)
-    )
+    refuse_misfit(store, stored)
+    return StoredModel(run_id, config, seed, kept_epoch, stored.checkpoints, losses)
 
 
 def _not_stored(run_id: int) -> str:
@@ -95,10 +89,8 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
         raise UnknownRunError(f"run {run_id}: {absent}")
     chosen = status.best_epoch if epoch is None else epoch
     of_run = Checkpoint.run_id == run_id
-    with store.read() as connection:
-        stored = connection.scalars(
-            select(Checkpoint.epoch).where(of_run).order_by(Checkpoint.epoch)
-        ).all()
+    with store.read():
+        stored = store.column(select(Checkpoint.epoch).where(of_run).order_by(Checkpoint.epoch))
         if not stored:
             raise UnknownRunError(_not_stored(run_id))
         if chosen is None or chosen not in stored:
@@ -109,4 +101,4 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
                 f"run {run_id} has no weights of epoch {chosen}; stored epochs: {listed}"
             )
         of_epoch = select(Checkpoint.weights).where(of_run, Checkpoint.epoch == chosen)
-        return connection.scalars(of_epoch).one()
+        return bytes(store.one(of_epoch)[0])

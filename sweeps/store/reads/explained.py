@@ -17,7 +17,7 @@ from sweeps.results import (
     ProofResult,
 )
 from sweeps.store.database import Store
-from sweeps.store.findings import is_proof_with, read_findings
+from sweeps.store.findings import is_proof_with, sound_findings
 from sweeps.store.reads import frames
 from sweeps.store.reads.selection import Selection
 from sweeps.store.statements import fetch, frame, one_of
@@ -68,8 +68,7 @@ def not_learned(
     store: Store, run_ids: Collection[int], learned_at: float = LEARNED_AT
 ) -> "pd.DataFrame":
     """Those of these runs that have not learned: run_id, best_epoch and `RANGE_COLUMNS`."""
-    with store.read() as connection:
-        runs = frames.runs(connection, Selection(run_ids=tuple(run_ids), learned_at=learned_at))
+    runs = frames.runs(store, Selection(run_ids=tuple(run_ids), learned_at=learned_at))
     found = runs[runs["outcome"] == Outcome.NOT_LEARNED]
     return frames.whole(found)[["run_id", "best_epoch", *RANGE_COLUMNS]].reset_index(drop=True)
 
@@ -88,8 +87,7 @@ def runs_with_causes(store: Store) -> set[int]:
 
 def most_explained(store: Store, selection: Selection, most: int) -> list[int]:
     """The selected configurations with most runs that fail and have causes, at most so many."""
-    with store.read() as connection:
-        runs = frames.runs(connection, selection)
+    runs = frames.runs(store, selection)
     explained = runs["run_id"].isin(runs_with_causes(store))
     found = runs[runs["picked"] & runs["failing"] & explained]
     counted = found.groupby("config_id").size().sort_values(ascending=False, kind="stable")
@@ -136,22 +134,17 @@ def proof(store: Store, run_id: int, *, of_language: bool) -> ProofRecord | None
     nothing is, or nothing that fits.
     """
     kind, number = Finding.kind == FindingKind.PROOF, Finding.number == int(of_language)
-    with store.read() as connection:
-        for found in read_findings(connection, Finding.run_id == run_id, kind, number):
-            if found.fits:
-                return ProofRecord(found.number, certificate=found.certificate, **found.fields)
-    return None
+    stored = sound_findings(store, Finding.run_id == run_id, kind, number)
+    made = (ProofRecord(x.number, certificate=x.certificate, **x.fields) for x in stored)
+    return next(made, None)
 
 
 def forgettings(store: Store) -> dict[int, dict[str, Any]]:
     """What runs forget while a word repeats, as `seqcls.proofs.forgetting` found it when a string
     of that form refuted them, by their ids.
     """
-    with store.read() as connection:
-        refuted = list(read_findings(connection, is_proof_with(ProofResult.REFUTED)))
-    forgets = {
-        x.run_id: json.loads(x.fields["details"]).get("forgetting") for x in refuted if x.fits
-    }
+    refuted = sound_findings(store, is_proof_with(ProofResult.REFUTED))
+    forgets = {x.run_id: json.loads(x.fields["details"]).get("forgetting") for x in refuted}
     return {run_id: record for run_id, record in forgets.items() if record}
 
 

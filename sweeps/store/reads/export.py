@@ -28,7 +28,7 @@ def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
         select(tables.TestSetRow.id).join(Config, of_config).join(Run, Run.config_id == Config.id)
     )
     with store.read() as connection:
-        test = stored_test_set(connection, connection.scalars(query.where(Run.id == run_id)).one())
+        test = stored_test_set(connection, store.one(query.where(Run.id == run_id))[0])
         (run,) = read_runs(connection, [run_id])
     wrong = {number: error for number, *error in read_rows(run.run["errors"])}
     # Those who import answers need not know how sure of them the model was.

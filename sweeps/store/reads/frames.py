@@ -8,8 +8,8 @@ with every group that ends, and only the runs that ended are read: see `_read_ch
 
 import json
 import time
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -49,14 +49,17 @@ MOST_BY_ID = 1000
 MOST_CACHED = 8
 """Frames that are kept of a database: a page asks for a few scopes."""
 
+MOST_JUDGED = 4
+"""Selections of one scope whose frames are kept."""
 
 EVERY = Selection()
 
 
-def runs(db: Connection, selection: Selection = EVERY, also: Sequence[str] = ()) -> pd.DataFrame:
+def runs(store: Store, selection: Selection = EVERY, also: Sequence[str] = ()) -> pd.DataFrame:
     """One row a run in scope, in the order of ids.
 
     Args:
+        store: the database; within a block of `Store.read`, as it is in that moment.
         selection: which runs; those that it does not pick are there, too.
         also: more columns of the table.
 
@@ -70,40 +73,34 @@ def runs(db: Connection, selection: Selection = EVERY, also: Sequence[str] = ())
         known), failing and picked, as truth values.
     """
     scope = replace(selection, below=1.0, learned_at=0.0, failing=False, outcomes=(), kind=None)
-    cached, key = _cached_with(db, scope, tuple(also)), (selection, tuple(also))
-    if (judged := cached.judged.get(key)) is None:
-        judged = _judge(cached.tables[scope, tuple(also)], selection)
-        # With the new one these are MOST_CACHED again.
-        latest = list(cached.judged.items())[1 - MOST_CACHED :]
-        _cache[db.engine] = replace(cached, judged={**dict(latest), key: judged})
+    with store.read() as db:
+        cached = _bring_up_to_date(db, scope, tuple(also))
+    if (judged := cached.judged.get(selection)) is None:
+        judged = cached.judged[selection] = _judge(cached.table, selection)
+        for old in list(cached.judged)[:-MOST_JUDGED]:
+            cached.judged.pop(old, None)
     # Callers add columns, which must not reach what is cached.
     return judged.copy(deep=False)
 
 
-Scope = tuple[Selection, tuple[str, ...]]
-"""Which runs were read, and which columns besides."""
-
-
-@dataclass(frozen=True)
-class CachedFrames:
-    """What was read of a database in one state. Never changed, but replaced: pages of several
-    visitors ask at the same time.
-    """
+@dataclass(frozen=True, eq=False)
+class CachedRuns:
+    """Runs in scope as they were read in one state of the database."""
 
     state: tuple[object, ...]
     whole_at: float
     """When all rows were read last, by the clock of `time.monotonic`."""
-    unfinished: Mapping[int, str]
-    """Runs that are not done, with their states."""
-    done: int
-    """How many are done."""
-    tables: Mapping[Scope, pd.DataFrame]
-    judged: Mapping[Scope, pd.DataFrame]
+    table: pd.DataFrame
+    judged: dict[Selection, pd.DataFrame] = field(default_factory=dict)
     """The same, judged as selections say."""
 
 
+Frames = dict[tuple[Selection, tuple[str, ...]], CachedRuns]
+"""By the scope, and the columns besides. Never changed, but replaced: pages of several visitors ask
+at the same time."""
+
 # Weak keys: frames go with the engine of a database that nobody uses any longer.
-_cache: WeakKeyDictionary[Engine, CachedFrames] = WeakKeyDictionary()
+_cache: WeakKeyDictionary[Engine, Frames] = WeakKeyDictionary()
 
 CHECKED_SECONDS = 60.0
 """So old rows are read anew that nobody should have changed: results that are edited by hand are
@@ -111,70 +108,52 @@ shown within a minute, also while a sweep is in training.
 """
 
 
-def _cached_with(db: Connection, scope: Selection, also: tuple[str, ...]) -> CachedFrames:
-    """What is kept of the database, with the runs in scope."""
-    cached = _bring_up_to_date(db, of_all=not scope.sweeps and scope.run_ids is None)
-    key = (scope, also)
-    if key not in cached.tables:
-        # A page asks for the runs of one task, and of some of its configurations, of all it has.
-        every = cached.tables.get((replace(scope, config_ids=None), also))
-        if every is None:
-            table = _with_proofs(db, _read(db, scope, also))
-        else:
-            ours = every["config_id"].isin(scope.config_ids or ())
-            table = every[ours].reset_index(drop=True)
-        latest = list(cached.tables.items())[1 - MOST_CACHED :]
-        cached = replace(cached, tables={**dict(latest), key: table})
-        _cache[db.engine] = cached
-    return cached
-
-
-NOT_COUNTED = -1
-"""How many runs are done, where that was not asked."""
-
-
-def _bring_up_to_date(db: Connection, *, of_all: bool) -> CachedFrames:
-    """What is kept of the database, as it is now.
-
-    Args:
-        of_all: whether all runs are asked about; a question about a few does not read which of all
-            runs are not done.
-    """
-    state, before = _state_of(db), _cache.get(db.engine)
+def _bring_up_to_date(db: Connection, scope: Selection, also: tuple[str, ...]) -> CachedRuns:
+    """The runs in scope as they are now."""
+    state, cached = _state_of(db), _cache.get(db.engine, {})
+    before = cached.get((scope, also))
     if before is not None and before.state == state:
         return before
-    unfinished: dict[int, str] = {}
-    done = NOT_COUNTED
-    if of_all or (before is not None and before.done != NOT_COUNTED):
-        query = select(Run.id, Run.state).where(Run.state != RunState.DONE)
-        unfinished = dict(db.execute(query).all())
-        done = db.scalar(select(func.count()).where(Run.state == RunState.DONE)) or 0
-    now = CachedFrames(state, time.monotonic(), unfinished, done, {}, {})
-    if before is not None and (changed := _find_changed(before, now)):
-        tables = {
-            (scope, also): _read_changed(db, scope, table, changed)
-            for (scope, also), table in before.tables.items()
-            # Tables with more columns are read as a whole when they are asked for again.
-            if not also
-        }
-        now = replace(now, whole_at=before.whole_at, tables=tables)
-    _cache[db.engine] = now
+    # A page asks for the runs of one task, and of some of its configurations, of all it has.
+    every = cached.get((replace(scope, config_ids=None), also))
+    if every is not None and every.state == state:
+        ours = every.table["config_id"].isin(scope.config_ids or ())
+        now = CachedRuns(state, every.whole_at, every.table[ours].reset_index(drop=True))
+    # Tables with more columns are read as a whole.
+    elif before and not also and (changed := _find_changed(db, scope, before, state)):
+        table = _read_changed(db, scope, before.table, changed)
+        now = CachedRuns(state, before.whole_at, table)
+    else:
+        now = CachedRuns(state, time.monotonic(), _with_proofs(db, _read(db, scope, also)))
+    others = {key: own for key, own in cached.items() if key != (scope, also)}
+    # With the new one these are MOST_CACHED again.
+    latest = list(others.items())[1 - MOST_CACHED :]
+    _cache[db.engine] = {**dict(latest), (scope, also): now}
     return now
 
 
-def _find_changed(before: CachedFrames, now: CachedFrames) -> set[int]:
+def _find_changed(
+    db: Connection, scope: Selection, before: CachedRuns, state: tuple[object, ...]
+) -> set[int]:
     """The runs that training has changed; none where something else may have changed others.
 
     Training changes runs that are not done. Where just as many are done as these come to, and
     neither sweeps nor configurations are others, the rows of those that were done are the same.
     """
-    others = {x for x, state in now.unfinished.items() if before.unfinished.get(x) != state}
-    ended = before.unfinished.keys() - now.unfinished.keys()
-    explained = now.done == before.done + len(ended) and others <= before.unfinished.keys()
     # The state: revisions of configurations, members and runs; then inode, size and time.
-    same_file = before.state[:2] == now.state[:2] and before.state[3:4] == now.state[3:4]
-    is_checked = now.whole_at - before.whole_at < CHECKED_SECONDS
-    return others | ended if explained and same_file and is_checked else set()
+    same_file = before.state[:2] == state[:2] and before.state[3:4] == state[3:4]
+    if not same_file or time.monotonic() - before.whole_at >= CHECKED_SECONDS:
+        return set()
+    left = before.table[before.table["state"] != RunState.DONE]
+    known = dict(zip(left["run_id"], left["state"], strict=True))
+    query = select(Run.id, Run.state).where(in_scope(scope), Run.state != RunState.DONE)
+    unfinished = dict(db.execute(query).all())
+    counted = select(func.count(Run.id)).where(in_scope(scope), Run.state == RunState.DONE)
+    others = {x for x, now in unfinished.items() if known.get(x) != now}
+    ended = known.keys() - unfinished.keys()
+    ended_here = len(before.table) - len(known) + len(ended)
+    explained = db.scalar(counted) == ended_here and others <= known.keys()
+    return others | ended if explained else set()
 
 
 def _read_changed(
@@ -195,8 +174,7 @@ def _read_changed(
 
 def finished_runs(store: Store, selection: Selection = EVERY) -> pd.DataFrame:
     """Those of the runs in scope that are done."""
-    with store.read() as db:
-        found = runs(db, selection)
+    found = runs(store, selection)
     return found[found["state"] == RunState.DONE]
 
 
@@ -341,9 +319,10 @@ def worst_first(found: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     return ordered.drop(columns="share")
 
 
-def shortest_tested(db: Connection, config_ids: Collection[int]) -> dict[int, int]:
+def shortest_tested(store: Store, config_ids: Collection[int]) -> dict[int, int]:
     """The length of the shortest test string of each of these configurations that is tested."""
-    tested = tested_lengths(db, config_ids)
+    with store.read() as db:
+        tested = tested_lengths(db, config_ids)
     return {config_id: int(rows[0, 0]) for config_id, rows in tested.items() if len(rows)}
 
 
@@ -361,12 +340,12 @@ def of_configurations(selection: Selection, config_ids: Collection[int]) -> Sele
     return replace(selection, config_ids=tuple(sorted(both)))
 
 
-def sweeps_of(db: Connection, run_ids: "pd.Series[int]") -> dict[int, tuple[str, ...]]:
+def sweeps_of(store: Store, run_ids: "pd.Series[int]") -> dict[int, tuple[str, ...]]:
     """The names of the sweeps that each of these runs belongs to, in the order of their making."""
     query = select(SweepRun.run_id, Sweep.name).join(Sweep, Sweep.id == SweepRun.sweep_id)
     if len(run_ids) <= MOST_BY_ID:
         query = query.where(one_of(SweepRun.run_id, run_ids.tolist()))
     names: dict[int, tuple[str, ...]] = {}
-    for run_id, name in db.execute(query.order_by(Sweep.id)):
+    for run_id, name in store.rows(query.order_by(Sweep.id)):
         names[run_id] = (*names.get(run_id, ()), name)
     return names

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import compress, groupby
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int64
 from sqlalchemy import ColumnElement, Connection, Row, or_, select
 
 from seqcls.errors import StoreDamagedError
-from seqcls.results import DRAWN, ErrorKind
+from seqcls.results import DRAWN
 from sweeps.records import ERROR_FIELDS, error_numbers, read_rows
 from sweeps.results import BORDER_SHARES
 from sweeps.store.database import Store
@@ -21,8 +21,6 @@ from sweeps.store.reads.stored import problem_of, tested_lengths, texts_of
 from sweeps.store.reads.test_sets import are_tested, numbered_test_set, stored_test_set
 from sweeps.store.statements import chunks, one_of
 from sweeps.store.tables import Config, Run, RunState
-
-ERROR_KINDS: tuple[str, ...] = get_args(ErrorKind)
 
 OUTPUT_COLUMNS = ("output", "first_wrong", "log_probability", "error_kind")
 """What is known of a transduction's errors besides."""
@@ -323,7 +321,7 @@ def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
 def tested_strings(store: Store, config_id: int) -> set[str]:
     """The different strings that a configuration's models are tested on: those they can read."""
     config = queries.configs(store, (config_id,))[config_id]
-    query = select(Config.test_set_id).where(Config.id == config_id)
+    test_set_id = store.value(select(Config.test_set_id).where(Config.id == config_id))
     with store.read() as connection:
-        test = stored_test_set(connection, connection.scalars(query).one() or 0)
+        test = stored_test_set(connection, test_set_id or 0)
     return set(compress(test.texts, are_tested(config, test)))

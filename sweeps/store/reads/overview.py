@@ -12,10 +12,10 @@ from jaxtyping import Int64
 from seqcls.config import default_fields
 from seqcls.fields import language_of
 from seqcls.imported import PREFIX, fields_known, in_columns
+from sweeps.grid.budgets import models_by_budget
 from sweeps.naming import settings_read
 from sweeps.results import Outcome, differing_fields, exact_type
 from sweeps.store.database import Store
-from sweeps.store.reads import frames
 from sweeps.store.reads.queries import config_texts, configs
 from sweeps.store.reads.stored import config_of, length_frame, problem_of
 from sweeps.store.reads.test_sets import names_of_datasets
@@ -59,6 +59,11 @@ def _settings_of(
     return varying.astype({name: varying[name].infer_objects().dtype for name in whole})
 
 
+def budget_models(store: Store) -> list[dict[int, int]]:
+    """The models with several budgets: as `sweeps.grid.budgets.models_by_budget`."""
+    return models_by_budget({key: json.loads(x) for key, x in config_texts(store).items()})
+
+
 def language_names(store: Store) -> dict[int, str]:
     """What the language of each configuration is called, by config_id."""
     names = dataset_names(store)
@@ -74,12 +79,6 @@ def dataset_names(store: Store) -> dict[str, str]:
     """What datasets are called, by their digests: no two the same."""
     with store.read() as connection:
         return names_of_datasets(connection)
-
-
-def shortest_tested(store: Store, config_ids: Collection[int]) -> dict[int, int]:
-    """The length of the shortest test string of each of these configurations that is tested."""
-    with store.read() as connection:
-        return frames.shortest_tested(connection, config_ids)
 
 
 # Models that were trained on other lengths, on the same longer strings.
@@ -131,8 +130,7 @@ def judge_on(
     """
     if longer is None:
         return models
-    with store.read() as connection:
-        scores = length_frame(connection, models["run_id"])
+    scores = length_frame(store, models["run_id"])
     on_longer = scores[(scores["length"] >= longer.start) & (scores["length"] < longer.stop)]
     sums = on_longer.groupby("run_id")[["tested", "wrong"]].sum()
     right = (sums["tested"] - sums["wrong"]) / sums["tested"].where(sums["tested"] > 0)

@@ -15,14 +15,14 @@ from seqcls.problem import unread_fields
 from sweeps.records import LOSS_FIELDS, OUTPUT_COUNTS, read_rows
 from sweeps.results import RECORDS, exact_type
 from sweeps.store.database import Store
-from sweeps.store.findings import read_findings
+from sweeps.store.findings import sound_findings
 from sweeps.store.reads import frames
 from sweeps.store.reads.selection import (
     Selection,
     WrittenValue,
     is_value,
 )
-from sweeps.store.reads.stored import IMPORTED_JSON, config_of, length_frame, read_runs
+from sweeps.store.reads.stored import IMPORTED_JSON, StoredRun, config_of, length_frame, read_runs
 from sweeps.store.reads.sweep_queries import find_sweep
 from sweeps.store.statements import one_of
 from sweeps.store.tables import (
@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 
 def revision(store: Store) -> int:
     """A number that every write raises, but heartbeats and losses of runs in training."""
-    with store.read() as connection:
-        return connection.scalars(select(Revision.runs)).one()
+    return int(store.value(select(Revision.runs)))
 
 
 _OF_RUNS = [
@@ -70,12 +69,12 @@ def runs(store: Store, selection: Selection | None = None) -> "pd.DataFrame":
     import pandas as pd
 
     chosen = selection or Selection()
-    with store.read() as connection:
-        found = frames.runs(connection, chosen, _OF_RUNS)
+    with store.read():
+        found = frames.runs(store, chosen, _OF_RUNS)
         found = found[found["picked"]]
         config_ids = None if chosen == Selection() else found["config_id"].unique().tolist()
         known = configs(store, config_ids)
-        names = frames.sweeps_of(connection, found["run_id"])
+        names = frames.sweeps_of(store, found["run_id"])
     runs = found.rename(columns={"run_id": "id"}).reset_index(drop=True)
     runs["errors"] = runs["wrong"]
     runs["sweeps"] = [names.get(run_id, ()) for run_id in runs["id"]]
@@ -112,8 +111,7 @@ def length_scores(store: Store, run_ids: Sequence[int]) -> "pd.DataFrame":
 
     And right_length_given, edits and target_tokens, where any of the runs is of a transduction.
     """
-    with store.read() as connection:
-        return with_outputs(length_frame(connection, run_ids))
+    return with_outputs(length_frame(store, run_ids))
 
 
 def with_outputs(scores: "pd.DataFrame") -> "pd.DataFrame":
@@ -131,8 +129,7 @@ def epochs(store: Store, run_id: int) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    with store.read() as connection:
-        rows = read_rows(connection.scalar(select(Run.losses).where(Run.id == run_id)))
+    rows = read_rows(store.value(select(Run.losses).where(Run.id == run_id)))
     table = pd.DataFrame(rows, columns=list(LOSS_FIELDS))
     return table.astype({"epoch": int, "train_loss": float, "validation_loss": float})
 
@@ -150,8 +147,7 @@ def runs_named(store: Store, reference: str) -> list[int]:
             .join(Sweep, Sweep.id == SweepRun.sweep_id)
             .where(Sweep.name == sweep, Run.model_seed == int(seed))
         )
-    with store.read() as connection:
-        return list(connection.scalars(query))
+    return store.column(query)
 
 
 def _is_reference(text: str) -> bool:
@@ -185,24 +181,23 @@ def find_run(store: Store, reference: int | str) -> int:
         if slash:
             _find_sweep_of(store, reference, sweep)
         raise UnknownRunError(f"no run {reference!r} in {store.name!r}; `seqcls runs` lists them")
-    refuse_misfit(store, ids[0])
+    with store.read() as connection:
+        for stored in read_runs(connection, ids):
+            refuse_misfit(store, stored)
     return ids[0]
 
 
-def refuse_misfit(store: Store, run_id: int) -> None:
+def refuse_misfit(store: Store, stored: StoredRun) -> None:
     """Refuses a finished run whose results do not fit their digest.
 
     Raises:
         StoreDamagedError: they are not as they were written.
     """
-    with store.read() as connection:
-        for stored in read_runs(connection, [run_id]):
-            done = stored.run["state"] == RunState.DONE
-            if done and (misfit := stored.misfit()) is not None:
-                raise StoreDamagedError(
-                    f"{store.name!r}: run {run_id} is damaged: {misfit}; restore a copy, or train "
-                    "it again in another database"
-                )
+    if stored.run["state"] == RunState.DONE and (misfit := stored.misfit()) is not None:
+        raise StoreDamagedError(
+            f"{store.name!r}: run {stored.run['id']} is damaged: {misfit}; restore a copy, or "
+            "train it again in another database"
+        )
 
 
 def _find_sweep_of(store: Store, reference: str, sweep: str) -> None:
@@ -228,15 +223,7 @@ class RunStatus:
 def run_status(store: Store, run_id: int) -> RunStatus:
     """The status of a run that exists."""
     query = select(Run.state, Run.best_epoch, Run.error, Run.engine_reason)
-    with store.read() as connection:
-        return RunStatus(*connection.execute(query.where(Run.id == run_id)).one())
-
-
-def test_digest(store: Store, config_id: int) -> str | None:
-    """The digest of the strings that a configuration is tested on; None before any result."""
-    query = select(TestSetRow.digest).join(Config, Config.test_set_id == TestSetRow.id)
-    with store.read() as connection:
-        return connection.scalar(query.where(Config.id == config_id))
+    return RunStatus(*store.one(query.where(Run.id == run_id)))
 
 
 def check_done(store: Store, run_id: int, lacks: str) -> RunStatus:
@@ -264,15 +251,13 @@ def configs(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, 
 def sizes_of(store: Store, config_ids: Sequence[int]) -> dict[int, int | None]:
     """How many parameters configurations have; None where no weights are known."""
     query = select(Config.id, Config.num_parameters).where(one_of(Config.id, config_ids))
-    with store.read() as connection:
-        return dict(connection.execute(query).all())
+    return dict(store.rows(query))
 
 
 def names_of(store: Store, config_ids: Sequence[int]) -> dict[int, str]:
     """What configurations are called, in the order in which they are given."""
     query = select(Config.id, Config.name).where(one_of(Config.id, config_ids))
-    with store.read() as connection:
-        named = dict(connection.execute(query).all())
+    named = dict(store.rows(query))
     return {config_id: named[config_id] for config_id in config_ids}
 
 
@@ -280,22 +265,18 @@ def names_of_sweep(store: Store, sweep_id: int) -> dict[str, str]:
     """What the configurations of a sweep are called, by their keys."""
     members = select(Run.config_id).join(SweepRun, SweepRun.run_id == Run.id)
     own = Config.id.in_(members.where(SweepRun.sweep_id == sweep_id))
-    with store.read() as connection:
-        return dict(connection.execute(select(Config.key, Config.name).where(own)).all())
+    return dict(store.rows(select(Config.key, Config.name).where(own)))
 
 
 def config_called(store: Store, name: str) -> int | None:
     """The id of the configuration of this name; None where there is none."""
-    with store.read() as connection:
-        return connection.scalar(select(Config.id).where(Config.name == name))
+    return store.value(select(Config.id).where(Config.name == name))
 
 
 def foreign_settings(store: Store) -> set[str]:
     """The names of all settings of models trained elsewhere, as `config.d_model`."""
-    query = select(Config.id, Config.json).where(Config.json.contains(IMPORTED_JSON))
-    with store.read() as connection:
-        configs = [config_of(*row) for row in connection.execute(query)]
-    return {name for config in configs for name in fields_known(config) if name.startswith(PREFIX)}
+    known = {x for config in configs_since(store, 0).values() for x in fields_known(config)}
+    return {name for name in known if name.startswith(PREFIX)}
 
 
 def configs_since(store: Store, config_id: int) -> dict[int, RunConfig]:
@@ -303,18 +284,16 @@ def configs_since(store: Store, config_id: int) -> dict[int, RunConfig]:
     query = select(Config.id, Config.json).where(Config.id > config_id)
     query = query.where(Config.json.contains(IMPORTED_JSON)).order_by(Config.id)
     configs = {}
-    with store.read() as connection:
-        for known, text in connection.execute(query):
-            # What is damaged is nobody's equal; `seqcls db verify` names it.
-            with suppress(StoreDamagedError):
-                configs[known] = config_of(known, text)
+    for known, text in store.rows(query):
+        # What is damaged is nobody's equal; `seqcls db verify` names it.
+        with suppress(StoreDamagedError):
+            configs[known] = config_of(known, text)
     return configs
 
 
 def has_run(store: Store, config: RunConfig, model_seed: int) -> bool:
     """Whether there is a run of this configuration and seed."""
-    with store.read() as connection:
-        return connection.scalar(same_run(config, model_seed)) is not None
+    return store.value(same_run(config, model_seed)) is not None
 
 
 def same_run(config: RunConfig, model_seed: int) -> Select[int]:
@@ -328,15 +307,13 @@ def config_texts(store: Store, config_ids: Sequence[int] | None = None) -> dict[
     query = select(Config.id, Config.json).order_by(Config.id)
     if config_ids is not None:
         query = query.where(one_of(Config.id, config_ids))
-    with store.read() as connection:
-        return dict(connection.execute(query).all())
+    return dict(store.rows(query))
 
 
 def run_config(store: Store, run_id: int) -> RunConfig:
     """The configuration of a run that exists."""
     query = select(Config.id, Config.json).join(Run, Run.config_id == Config.id)
-    with store.read() as connection:
-        return config_of(*connection.execute(query.where(Run.id == run_id)).one())
+    return config_of(*store.one(query.where(Run.id == run_id)))
 
 
 NO_WEIGHTS = (
@@ -351,19 +328,18 @@ def why_no_weights(config: RunConfig) -> str | None:
 
 
 def test_set_digests(store: Store, config_ids: Sequence[int]) -> set[str | None]:
-    """The digests of the strings that configurations are tested on: one where they are the same."""
+    """The digests of the strings that configurations are tested on: one where they are the same;
+    None before any result.
+    """
     query = select(TestSetRow.digest).join(Config, Config.test_set_id == TestSetRow.id)
-    with store.read() as connection:
-        return set(connection.scalars(query.where(one_of(Config.id, config_ids))))
+    return set(store.column(query.where(one_of(Config.id, config_ids))))
 
 
 def verdict(store: Store, run_id: int) -> results.Verdict | None:
     """The result of a run's exhaustive check; None if none is stored."""
     is_verdict = Finding.kind == FindingKind.VERDICT
-    with store.read() as connection:
-        for found in read_findings(connection, Finding.run_id == run_id, is_verdict):
-            return results.Verdict(**found.fields)
-    return None
+    stored = sound_findings(store, Finding.run_id == run_id, is_verdict)
+    return results.Verdict(**stored[0].fields) if stored else None
 
 
 def with_values(
@@ -393,18 +369,15 @@ def with_value(
 
 def seeds_of(store: Store, config_ids: Collection[int], selection: Selection) -> "pd.DataFrame":
     """The runs of these configurations in the scope of a selection, as `frames.runs`."""
-    with store.read() as connection:
-        return frames.runs(connection, frames.of_configurations(selection, config_ids))
+    return frames.runs(store, frames.of_configurations(selection, config_ids))
 
 
 def config_ids_of_sweep(store: Store, sweep_id: int) -> list[int]:
     """The configurations that a sweep has runs of."""
     query = select(Run.config_id).join(SweepRun, SweepRun.run_id == Run.id).distinct()
-    with store.read() as connection:
-        return sorted(connection.scalars(query.where(SweepRun.sweep_id == sweep_id)))
+    return sorted(store.column(query.where(SweepRun.sweep_id == sweep_id)))
 
 
 def config_id_of(store: Store, run_id: int) -> int:
     """The configuration of a run that exists."""
-    with store.read() as connection:
-        return connection.scalars(select(Run.config_id).where(Run.id == run_id)).one()
+    return store.one(select(Run.config_id).where(Run.id == run_id))[0]

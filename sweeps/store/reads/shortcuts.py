@@ -20,7 +20,7 @@ from sweeps.store.database import Store
 from sweeps.store.reads.misclassified import read_drawn
 from sweeps.store.reads.overview import language_names
 from sweeps.store.reads.stored import problem_of, read_config
-from sweeps.store.statements import fetch, one_of
+from sweeps.store.statements import one_of
 from sweeps.store.tables import Config, Run, RunState, ShortcutRow, SweepRun, TestSetRow
 
 
@@ -59,9 +59,9 @@ def unread_tests(store: Store, sweep_ids: Collection[int] | None = None) -> list
         .order_by(Config.id)
     )
     known = select(ShortcutRow.test_set_id, ShortcutRow.training).distinct()
-    with store.read() as connection:
-        rows = connection.execute(query).all()
-        read = {(row.test_set_id, row.training) for row in connection.execute(known)}
+    with store.read():
+        rows = store.rows(query)
+        read = {(row.test_set_id, row.training) for row in store.rows(known)}
     unread: dict[tuple[int, str], Unread] = {}
     for text, test_set_id, digest in rows:
         problem = problem_of(text)
@@ -146,8 +146,7 @@ def deciding(store: Store, config_ids: Collection[int]) -> dict[int, str | None]
     # One configuration of each language tells.
     first = {every[config_id]: config_id for config_id in config_ids}
     query = select(Config.id, Config.json).where(one_of(Config.id, first.values()))
-    with store.read() as connection:
-        problems = {every[row[0]]: problem_of(row[1]) for row in connection.execute(query)}
+    problems = {every[row[0]]: problem_of(row[1]) for row in store.rows(query)}
     by = {x: None if problem is None else decided_by(problem) for x, problem in problems.items()}
     return {config_id: by[every[config_id]] for config_id in config_ids}
 
@@ -189,9 +188,7 @@ def best_shortcuts(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
     found = tests[["config_id", "first"]].rename(columns={"first": "x"})
     found = found.merge(shares, on="x").drop(columns="x")
     query = select(Run.config_id, func.max(Run.tested)).group_by(Run.config_id)
-    with store.read() as connection:
-        read_of = query.where(one_of(Run.config_id, found["config_id"]))
-        tested = dict(connection.execute(read_of).all())
+    tested = dict(store.rows(query.where(one_of(Run.config_id, found["config_id"]))))
     return found.assign(all_read=found["config_id"].map(tested) == found["tested"])
 
 
@@ -219,12 +216,11 @@ def tests_of(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
         .where(one_of(Config.id, config_ids))
         .order_by(Config.id)
     )
-    with store.read() as connection:
-        found = [
-            (config_id, test_set_id, *training)
-            for config_id, text, test_set_id in connection.execute(query)
-            if (training := _training(text)) is not None
-        ]
+    found = [
+        (config_id, test_set_id, *training)
+        for config_id, text, test_set_id in store.rows(query)
+        if (training := _training(text)) is not None
+    ]
     tests = pd.DataFrame(found, columns=["config_id", "test_set_id", "training", "trained"])
     tests = tests.astype({"config_id": int, "test_set_id": int, "training": object})
     by_test = tests.groupby(["test_set_id", "training"])["config_id"]
@@ -236,9 +232,8 @@ def _readers(store: Store, config_ids: Collection[int], *columns: str) -> list[A
     tests = tests_of(store, config_ids)
     names = ("test_set_id", "training", "reader", *columns)
     query = select(*(getattr(ShortcutRow, name) for name in names))
-    with store.read() as connection:
-        of_tests = query.where(one_of(ShortcutRow.test_set_id, set(tests["test_set_id"])))
-        readings = pd.DataFrame(fetch(connection, of_tests)[1], columns=names, dtype=object)
+    of_tests = query.where(one_of(ShortcutRow.test_set_id, set(tests["test_set_id"])))
+    readings = pd.DataFrame(store.rows(of_tests), columns=names, dtype=object)
     readings = readings.astype({"test_set_id": int})
     readings = readings.sort_values(
         "reader", key=lambda readers: readers.map(_place), kind="stable"

@@ -16,6 +16,7 @@ from seqcls.errors import ConfigError, SeqclsError, StoreDamagedError
 from seqcls.problem import Problem, resolve
 from sweeps.records import LENGTH_COUNTS, LENGTH_FIELDS
 from sweeps.results import run_digest
+from sweeps.store.database import Store
 from sweeps.store.statements import chunks, one_of
 from sweeps.store.tables import Checkpoint, Config, Run, RunState, TestSetRow
 
@@ -157,15 +158,16 @@ def length_rows(text: str | None) -> Int64[np.ndarray, "length field"]:
     return table
 
 
-def length_frame(connection: Connection, run_ids: Iterable[int]) -> "pd.DataFrame":
+def length_frame(store: Store, run_ids: Iterable[int]) -> "pd.DataFrame":
     """These runs' counts: run_id, length and `LENGTH_COUNTS`, missing where there is none."""
     import pandas as pd
 
-    parts = [
-        np.column_stack([np.full(len(rows), run_id), rows])
-        for run_id, text in texts_of(connection, run_ids, "lengths")
-        for rows in [length_rows(text)]
-    ]
+    with store.read() as connection:
+        parts = [
+            np.column_stack([np.full(len(rows), run_id), rows])
+            for run_id, text in texts_of(connection, run_ids, "lengths")
+            for rows in [length_rows(text)]
+        ]
     table = np.concatenate([np.empty((0, len(LENGTH_FIELDS) + 1), dtype=np.int64), *parts])
     columns = {
         name: pd.arrays.IntegerArray(values, values < 0) if (values < 0).any() else values

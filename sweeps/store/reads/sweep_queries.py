@@ -10,7 +10,6 @@ from sqlalchemy import and_, case, func, select
 
 from seqcls.errors import UnknownRunError
 from seqcls.text import nearest
-from sweeps.grid.seeds import SeedCounts
 from sweeps.grid.spec import SweepSpec
 from sweeps.records import read_rows
 from sweeps.results import FINDINGS, OutcomeCounts
@@ -19,7 +18,7 @@ from sweeps.store.reads import frames
 from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.workers import dead_workers
-from sweeps.store.statements import HAS_UNTIL, frame, in_another_sweep, one_of, read, state_of_sweep
+from sweeps.store.statements import HAS_UNTIL, frame, in_another_sweep, one_of, state_of_sweep
 from sweeps.store.tables import (
     Config,
     Finding,
@@ -44,20 +43,18 @@ def find_sweep(store: Store, name: str) -> int:
     """
     if not isinstance(name, str):
         raise UnknownRunError(f"no sweep {name!r:.60}: expected the name of a sweep")
-    with store.read() as connection:
-        sweep_id = connection.scalar(select(Sweep.id).where(Sweep.name == name))
-        if sweep_id is None:
-            known = list(connection.scalars(select(Sweep.name).order_by(Sweep.id)))
-            raise UnknownRunError(f"no sweep {name!r} in {store.name!r}: {nearest(name, known)}")
-    return sweep_id
+    sweep_id = store.value(select(Sweep.id).where(Sweep.name == name))
+    if sweep_id is None:
+        known = store.column(select(Sweep.name).order_by(Sweep.id))
+        raise UnknownRunError(f"no sweep {name!r} in {store.name!r}: {nearest(name, known)}")
+    return int(sweep_id)
 
 
 def sweeps_that_begin(store: Store, text: str) -> list[str]:
     """The names of the sweeps that a text is, or that stand in it before a colon."""
     # Few texts have a colon: each name is looked up, and not all are read.
     heads = [text, *(text[:place] for place, sign in enumerate(text) if sign == ":")]
-    with store.read() as connection:
-        return list(connection.scalars(select(Sweep.name).where(Sweep.name.in_(heads))))
+    return store.column(select(Sweep.name).where(Sweep.name.in_(heads)))
 
 
 Sweeps = str | int | Iterable[str | int]
@@ -99,8 +96,7 @@ def leaving_runs(store: Store, spec: SweepSpec) -> dict[int, bool]:
         .where(Sweep.name == spec.name, Sweep.spec != spec.submitted)
         .order_by(Run.id)
     )
-    with store.read() as connection:
-        rows = connection.execute(members).all()
+    rows = store.rows(members)
     if not rows:
         return {}
     requested = [(config.key, seeds) for config, seeds in spec.members()]
@@ -114,18 +110,11 @@ def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
     """How many runs of these sweeps are not done; None where a sweep is not stored like this."""
     left = 0
     for spec in specs:
-        with store.read() as connection:
-            stored = connection.execute(
-                select(Sweep.id, Sweep.spec, Sweep.description).where(Sweep.name == spec.name)
-            ).one_or_none()
-            if stored is None or stored.spec != spec.submitted:
-                return None
-            counted = connection.execute(
-                select(func.count(), func.count().filter(Run.state == RunState.DONE))
-                .join(SweepRun, SweepRun.run_id == Run.id)
-                .where(SweepRun.sweep_id == stored.id)
-            ).one()
-        left += counted[0] - counted[1]
+        same = (Sweep.name == spec.name) & (Sweep.spec == spec.submitted)
+        if (sweep_id := store.value(select(Sweep.id).where(same))) is None:
+            return None
+        ((*_, runs),) = states(store, [sweep_id])
+        left += sum(runs.values()) - runs[RunState.DONE]
     return left
 
 
@@ -134,21 +123,19 @@ def sweeps_to_grow(store: Store, sweep_ids: Sequence[int] | None = None) -> dict
     query = select(Sweep.id, Sweep.spec).where(state_of_sweep() == SweepState.DONE, HAS_UNTIL)
     if sweep_ids is not None:
         query = query.where(Sweep.id.in_(sweep_ids))
-    with store.read() as connection:
-        return dict(connection.execute(query.order_by(Sweep.id)).all())
+    return dict(store.rows(query.order_by(Sweep.id)))
 
 
-def seed_counts(store: Store, sweep_id: int) -> dict[str, dict[int, SeedCounts]]:
+def seed_counts(store: Store, sweep_id: int) -> dict[str, dict[int, OutcomeCounts]]:
     """What each seed of each configuration of a sweep has come to, by key and model seed."""
-    with store.read() as connection:
-        name = connection.scalars(select(Sweep.name).where(Sweep.id == sweep_id)).one()
-        runs = frames.runs(connection, Selection((name,)))
-        keys = dict(connection.execute(select(Config.id, Config.key)).all())
+    with store.read():
+        runs = frames.runs(store, Selection((sweep_names(store)[sweep_id],)))
+        keys = dict(store.rows(select(Config.id, Config.key)))
     counted = frames.configurations(runs, "config_id", "model_seed")
-    found: dict[str, dict[int, SeedCounts]] = {}
+    found: dict[str, dict[int, OutcomeCounts]] = {}
     rows = counted[["config_id", "model_seed", *JUDGED]].itertuples(index=False)
     for config_id, seed, *counts in rows:
-        found.setdefault(keys[config_id], {})[seed] = SeedCounts(1, *counts)
+        found.setdefault(keys[config_id], {})[seed] = OutcomeCounts(1, *counts)
     return found
 
 
@@ -159,9 +146,8 @@ def runs_of_one_sweep_only(store: Store, sweep: str | int) -> int:
         UnknownRunError: there is no such sweep.
     """
     members = select(func.count()).select_from(SweepRun).where(~in_another_sweep())
-    with store.read() as connection:
-        own = members.where(SweepRun.sweep_id.in_(sweep_ids(store, sweep)))
-        return connection.scalars(own).one()
+    own = members.where(SweepRun.sweep_id.in_(sweep_ids(store, sweep)))
+    return int(store.value(own))
 
 
 def runs_by_state(store: Store, sweeps: Sweeps | None = None) -> dict[str, int]:
@@ -174,20 +160,17 @@ def runs_by_state(store: Store, sweeps: Sweeps | None = None) -> dict[str, int]:
     if (ids := ids_or_all(store, sweeps)) is not None:
         members = members.where(SweepRun.sweep_id.in_(ids))
     query = select(Run.state, func.count()).where(Run.id.in_(members)).group_by(Run.state)
-    with store.read() as connection:
-        return dict(connection.execute(query).all())
+    return dict(store.rows(query))
 
 
 def specifications(store: Store) -> dict[str, str]:
     """Every sweep's specification as it was submitted, as JSON, by the sweep's name."""
-    with store.read() as connection:
-        return dict(connection.execute(select(Sweep.name, Sweep.spec)).all())
+    return dict(store.rows(select(Sweep.name, Sweep.spec)))
 
 
 def sweep_names(store: Store) -> dict[int, str]:
     """What each sweep is called, by its id."""
-    with store.read() as connection:
-        return dict(connection.execute(select(Sweep.id, Sweep.name)).all())
+    return dict(store.rows(select(Sweep.id, Sweep.name)))
 
 
 @dataclass(frozen=True)
@@ -222,8 +205,7 @@ def sweep_record(store: Store, sweep_id: int) -> SweepRecord:
         .where(Sweep.id == sweep_id)
         .group_by(Sweep.id)
     )
-    with store.read() as connection:
-        return SweepRecord(*connection.execute(query).one())
+    return SweepRecord(*store.one(query))
 
 
 JUDGED = ("judged", "learned", "judged_beyond", "generalize")
@@ -231,9 +213,8 @@ JUDGED = ("judged", "learned", "judged_beyond", "generalize")
 
 def sweep_outcomes(store: Store) -> dict[int, OutcomeCounts]:
     """How many runs of each sweep that has a finished one learned, and generalize, by its id."""
-    with store.read() as connection:
-        members = read(connection, select(SweepRun.sweep_id, SweepRun.run_id))
-        done = members.merge(frames.finished_runs(store), on="run_id")
+    members = frame(store, select(SweepRun.sweep_id, SweepRun.run_id))
+    done = members.merge(frames.finished_runs(store), on="run_id")
     counted = frames.configurations(done, "sweep_id")[["sweep_id", "seeds", *JUDGED]]
     return {x: OutcomeCounts(*counts) for x, *counts in counted.itertuples(index=False)}
 
@@ -282,9 +263,9 @@ def states(
     if sweep_ids is not None:
         query = query.where(one_of(SweepRun.sweep_id, sweep_ids))
         sweeps = sweeps.where(one_of(Sweep.id, sweep_ids))
-    with store.read() as connection:
-        named = connection.execute(sweeps).all()
-        counted = {row.sweep_id: row._asdict() for row in connection.execute(query)}
+    with store.read():
+        named = store.rows(sweeps)
+        counted = {row.sweep_id: row._asdict() for row in store.rows(query)}
     return [
         (*sweep, {state: int(counted.get(sweep.id, {}).get(state, 0)) for state in RunState})
         for sweep in named
@@ -305,12 +286,11 @@ def recent(store: Store, seconds: float) -> dict[int, tuple[int, Spans]]:
         .group_by(SweepRun.sweep_id, Run.started_at, Run.finished_at)
     )
     found: dict[int, tuple[int, Spans]] = {}
-    with store.read() as connection:
-        for sweep_id, started, finished, number in connection.execute(times):
-            ended, spans = found.get(sweep_id, (0, []))
-            if started is not None:
-                spans.append((started, finished))
-            found[sweep_id] = (ended + number * (finished is not None and finished >= since), spans)
+    for sweep_id, started, finished, number in store.rows(times):
+        ended, spans = found.get(sweep_id, (0, []))
+        if started is not None:
+            spans.append((started, finished))
+        found[sweep_id] = (ended + number * (finished is not None and finished >= since), spans)
     return found
 
 
@@ -325,12 +305,11 @@ def epochs_in_training(store: Store) -> list[tuple[int, int, int]]:
         .join(Config, Config.id == Run.config_id)
         .where(Run.state == RunState.RUNNING, Run.losses.is_not(None))
     )
-    with store.read() as connection:
-        return [
-            (row.sweep_id, rows[-1][0], config_of(row.id, row.json).max_num_epochs)
-            for row in connection.execute(query)
-            if (rows := read_rows(row.losses))
-        ]
+    return [
+        (row.sweep_id, rows[-1][0], config_of(row.id, row.json).max_num_epochs)
+        for row in store.rows(query)
+        if (rows := read_rows(row.losses))
+    ]
 
 
 def count_orphaned(store: Store) -> dict[int, int]:
@@ -344,5 +323,4 @@ def count_orphaned(store: Store) -> dict[int, int]:
         .where(Run.state == RunState.RUNNING, Run.worker_id.in_(dead))
         .group_by(SweepRun.sweep_id)
     )
-    with store.read() as connection:
-        return dict(connection.execute(query).all())
+    return dict(store.rows(query))

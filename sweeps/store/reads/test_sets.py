@@ -41,8 +41,7 @@ def stored_datasets(store: Store) -> dict[str, str]:
     """The digests of all datasets, newest first, each with its name, task and size."""
     table = tables.DatasetRow
     columns = (table.digest, table.name, table.task, table.row_count)
-    with store.read() as connection:
-        rows = connection.execute(select(*columns).order_by(table.id.desc())).all()
+    rows = store.rows(select(*columns).order_by(table.id.desc()))
     what = {row.task: "states" if row.task == StoredAutomaton.task else "rows" for row in rows}
     return {
         row.digest: f"{row.name} (task = {row.task}, {row.row_count:,} {what[row.task]})"

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Select, exists, func, select
 from sweeps.grid.grouping import PlannedRun
 from sweeps.store.database import Store
 from sweeps.store.reads.stored import config_of
-from sweeps.store.statements import chunks, frame, requirements_of
+from sweeps.store.statements import frame, one_of, requirements_of
 from sweeps.store.tables import Config, Run, RunState, Sweep, SweepRun, Worker, now
 
 if TYPE_CHECKING:
@@ -38,11 +38,9 @@ def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[Pl
         .where(Run.state == RunState.QUEUED, Run.id.in_(members))
         .order_by(Run.id)
     )
-    required: dict[int, tuple[bool, bool]] = {}
     with store.read() as connection:
-        rows = connection.execute(query).all()
-        for ids in chunks(row.id for row in rows):
-            required |= requirements_of(connection, ids)
+        rows = store.rows(query)
+        required = requirements_of(connection, [row.id for row in rows])
     # Each configuration is read once, however many of its seeds wait.
     stored = {(row.config_id, row.json, row.key) for row in rows}
     configs = {config_id: config_of(config_id, *rest) for config_id, *rest in stored}
@@ -54,9 +52,7 @@ def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[Pl
 
 def runs_that_go_on(store: Store, run_ids: Sequence[int]) -> set[int]:
     """Those of these runs that belong to a sweep that is not stopped."""
-    with store.read() as connection:
-        members = _members_that_go_on().where(SweepRun.run_id.in_(run_ids))
-        return set(connection.scalars(members))
+    return set(store.column(_members_that_go_on().where(SweepRun.run_id.in_(run_ids))))
 
 
 def _members_that_go_on() -> Select[int]:
@@ -67,13 +63,8 @@ def _members_that_go_on() -> Select[int]:
 def finished_runs(store: Store, keys: Collection[str]) -> set[tuple[str, int]]:
     """Finished runs of these configurations, by the configuration's key and the model seed."""
     query = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)
-    done = query.where(Run.state == RunState.DONE)
-    with store.read() as connection:
-        return {
-            (key, seed)
-            for some in chunks(sorted(keys))
-            for key, seed in connection.execute(done.where(Config.key.in_(some)))
-        }
+    done = query.where(Run.state == RunState.DONE, one_of(Config.key, keys))
+    return {(key, seed) for key, seed in store.rows(done)}
 
 
 def timings(store: Store) -> "pd.DataFrame":
@@ -130,8 +121,7 @@ def this_host() -> str:
 def pids_here(store: Store) -> list[int]:
     """The processes of this machine that are among the last 100 workers and still there."""
     query = select(Worker.pid, Worker.started_at).where(Worker.host == this_host())
-    with store.read() as connection:
-        rows = connection.execute(query.order_by(Worker.id.desc()).limit(100)).all()
+    rows = store.rows(query.order_by(Worker.id.desc()).limit(100))
     return [row.pid for row in rows if is_alive(row.pid, row.started_at)]
 
 

@@ -18,7 +18,7 @@ from seqcls.text import canonical_json, count
 from sweeps.grid.spec import SweepSpec, spec_as_written
 from sweeps.grid.written_spec import MAX_RUNS, Seeds
 from sweeps.store.database import Store, take_turns
-from sweeps.store.opening import to_write
+from sweeps.store.opening import open_writer
 from sweeps.store.reads.sweep_queries import Sweeps, sweep_ids
 from sweeps.store.statements import (
     in_another_sweep,
@@ -297,7 +297,7 @@ def retry(store: Store, sweeps: Sweeps) -> int:
     """
     ids = sweep_ids(store, sweeps)
     members = select(SweepRun.run_id).where(SweepRun.sweep_id.in_(ids))
-    with to_write(store).write() as connection:
+    with open_writer(store).write() as connection:
         nothing = dict.fromkeys(("error", "worker_id", "started_at", "finished_at"))
         failed = update(Run).where(Run.id.in_(members), Run.state == RunState.FAILED)
         queued = failed.values(state=RunState.QUEUED, failures=0, **nothing)
@@ -348,7 +348,7 @@ def delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
 def _update(
     store: Store, ids: Sequence[int], *what: Literal["members"], **values: str | None
 ) -> None:
-    with to_write(store).write(*what) as connection:
+    with open_writer(store).write(*what) as connection:
         connection.execute(update(Sweep).where(Sweep.id.in_(ids)).values(**values))
 
 
