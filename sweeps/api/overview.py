@@ -8,16 +8,12 @@ import pandas as pd
 from sqlalchemy import select
 
 from seqcls.errors import UnknownRunError
-from sweeps.records import LENGTH_COUNTS
 from sweeps.results import RANGE_COLUMNS, Outcome, solved_or_none
 from sweeps.store.database import Store
 from sweeps.store.reads import frames
-from sweeps.store.reads.overview import first_lengths, last_lengths
-from sweeps.store.reads.queries import run_config, why_no_weights, with_outputs
+from sweeps.store.reads.queries import run_config, why_no_weights
 from sweeps.store.reads.selection import Selection
-from sweeps.store.reads.stored import length_frame
-from sweeps.store.statements import frame
-from sweeps.store.tables import Checkpoint, Revision, Run, RunState, Sweep, SweepRun
+from sweeps.store.tables import Checkpoint, Revision, Run, RunState
 
 _COLUMNS = {"wrong": "errors", "fp": "false_positives", "fn": "false_negatives"}
 
@@ -33,12 +29,6 @@ def model_seeds(store: Store) -> list[int]:
     query = select(Run.model_seed).distinct().order_by(Run.model_seed)
     with store.read() as connection:
         return list(connection.scalars(query))
-
-
-def count_runs(store: Store, selection: Selection) -> int:
-    """How many runs a selection leaves."""
-    with store.read() as connection:
-        return int(frames.runs(connection, selection)["picked"].sum())
 
 
 def configurations(store: Store, selection: Selection) -> pd.DataFrame:
@@ -62,14 +52,7 @@ def models(store: Store, selection: Selection) -> pd.DataFrame:
     with store.read() as connection:
         found = frames.runs(connection, selection)
     done = found[found["state"] == RunState.DONE]
-    return _for_pages(store, done.sort_values(["config_id", "model_seed"]))
-
-
-def worst_models(store: Store, selection: Selection, limit: int) -> pd.DataFrame:
-    """Finished runs that the selection picks, as `models`, the least accurate first."""
-    with store.read() as connection:
-        found = frames.worst_first(frames.runs(connection, selection), selection)
-    return _for_pages(store, found[found["picked"]].head(limit))
+    return for_pages(store, done.sort_values(["config_id", "model_seed"]))
 
 
 def model(store: Store, run_id: int, selection: Selection | None = None) -> pd.DataFrame:
@@ -87,10 +70,10 @@ def model(store: Store, run_id: int, selection: Selection | None = None) -> pd.D
     )
     with store.read() as connection:
         found = frames.runs(connection, of_run)
-    return _for_pages(store, found[found["state"] == RunState.DONE], RANGE_COLUMNS)
+    return for_pages(store, found[found["state"] == RunState.DONE], RANGE_COLUMNS)
 
 
-def _for_pages(store: Store, found: pd.DataFrame, also: Sequence[str] = ()) -> pd.DataFrame:
+def for_pages(store: Store, found: pd.DataFrame, also: Sequence[str] = ()) -> pd.DataFrame:
     """Runs with the length of their shortest errors, and without a solved length where they get
     one of the shortest test strings wrong.
 
@@ -119,27 +102,6 @@ def _for_pages(store: Store, found: pd.DataFrame, also: Sequence[str] = ()) -> p
     return shown[columns].reset_index(drop=True)
 
 
-def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.DataFrame:
-    """The confusion of runs on strings of similar length.
-
-    Args:
-        width: lengths that make one row: with 10, the lengths 0 to 10, 11 to 20, and so on.
-
-    Returns:
-        run_id, first_length, last_length, tn, fp, fn, tp, tested, wrong (strings); and
-        right_length_given (strings), edits and target_tokens, where any of the runs is of a
-        transduction.
-    """
-    with store.read() as connection:
-        scores = length_frame(connection, run_ids)
-    scores["first_length"] = first_lengths(scores["length"].to_numpy(), width)
-    groups = scores.groupby(["run_id", "first_length"])[list(LENGTH_COUNTS)]
-    # With min_count, counts that are missing stay missing and do not become 0.
-    scores = with_outputs(groups.sum(min_count=1).reset_index())
-    scores.insert(2, "last_length", last_lengths(scores["first_length"], width))
-    return scores
-
-
 def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:
     """The epochs of a run whose weights are stored, the kept one last.
 
@@ -164,32 +126,10 @@ def members_revision(store: Store) -> int:
         return connection.scalars(select(Revision.members)).one()
 
 
-def memberships(store: Store) -> "pd.DataFrame":
-    """Which configurations each sweep has runs of, sweeps in the order of their making.
-
-    Returns:
-        config_id, sweep (its name).
-    """
-    query = (
-        select(Run.config_id, Sweep.name.label("sweep"))
-        .join(SweepRun, SweepRun.run_id == Run.id)
-        .join(Sweep, Sweep.id == SweepRun.sweep_id)
-        .group_by(Run.config_id, Sweep.id, Sweep.name)
-        .order_by(Run.config_id, Sweep.id)
-    )
-    return frame(store, query)
-
-
-def sweeps_of_run(store: Store, run_id: int) -> list[str]:
-    """The names of the sweeps that a run belongs to, in the order of their making."""
-    query = (
-        select(Sweep.name)
-        .join(SweepRun, SweepRun.sweep_id == Sweep.id)
-        .where(SweepRun.run_id == run_id)
-        .order_by(Sweep.id)
-    )
+def sweeps_of(store: Store, run_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """The names of the sweeps that each of these runs belongs to, in the order of their making."""
     with store.read() as connection:
-        return list(connection.scalars(query))
+        return frames.sweeps_of(connection, pd.Series(run_ids))
 
 
 @contextmanager
