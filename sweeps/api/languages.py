@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import pandas as pd
@@ -31,6 +32,7 @@ from sweeps.store.reads import frames, overview, queries
 from sweeps.store.reads.misclassified import accuracy_by_drawn, border_accuracies
 from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcuts_by_drawn
+from sweeps.store.reads.stored import read_config
 from sweeps.store.reads.test_sets import stored_datasets
 
 MOST_BY_DRAWN = 5_000
@@ -130,29 +132,18 @@ def populations_of(store: Store, selection: Selection, by: tuple[str, ...] = ())
     scope = replace(selection, failing=False, outcomes=(), kind=None)
     models = frames.finished_runs(store, scope).sort_values(["config_id", "model_seed"])
     ids = [int(x) for x in models["config_id"].drop_duplicates()]
-    configs = queries.configs(store, ids)
-    settings = without_unread(
-        overview.settings(store).loc[ids], {x: unread_fields(y) for x, y in configs.items()}
-    )
-    tasks = pd.Series({x: config.task for x, config in configs.items()}, dtype=object)
-    settings = with_classes(store, settings, configs).assign(task=tasks)
-    languages = pd.Series(overview.language_names(store)).loc[ids]
-    # Theory is asked once for each language, not for each configuration.
-    first = languages.drop_duplicates()
-    known: dict[Any, Any] = {
-        name: counting_of(configs[int(x)])
-        for x, name in zip(first.index.tolist(), first.tolist(), strict=True)
-    }
-    levels = languages.map(known)
-    if COUNTING in by:
-        settings = settings.assign(**{COUNTING: levels})
+    tasks = pd.Series({x: y.task for x, y in queries.configs(store, ids).items()}, dtype=object)
+    settings = every_setting(store, ids).assign(task=tasks)
+    levels = settings[COUNTING]
+    unasked = [] if COUNTING in by else [COUNTING]
+    settings = settings.drop(columns=[*unasked, *[CLASS] * (settings[CLASS].nunique() < 2)])
     for name in by:
         if name not in settings:
             raise ConfigError(Parameter("by", name), f": {nearest(name, list(map(str, settings)))}")
     grouping = list(by) or settings_apart(settings, tasks.unique().tolist()) or ["task"]
     # All as text: groupby leaves out missing values and cannot sort mixed types.
     groups = settings[grouping].astype(object).where(settings[grouping].notna(), "").astype(str)
-    groups["language"] = languages
+    groups["language"] = pd.Series(overview.language_names(store))
     models = models.join(groups, on="config_id")
     alike, longer = overview.judge_languages_alike(store, models, selection.below)
     shares = language_shares(alike, grouping)
@@ -163,12 +154,27 @@ def populations_of(store: Store, selection: Selection, by: tuple[str, ...] = ())
     return Populations(grouping, shares, _accuracies(store, models, grouping), longer)
 
 
-def with_classes(
-    store: Store, settings: pd.DataFrame, configs: Mapping[int, RunConfig]
-) -> pd.DataFrame:
-    """Settings of configurations with the class of every language, where they differ in it."""
-    classes = classes_of(store, configs).reindex(settings.index)
-    return settings.assign(**{CLASS: classes}) if classes.nunique() > 1 else settings
+def every_setting(store: Store, config_ids: Sequence[int]) -> pd.DataFrame:
+    """The settings of these configurations, indexed by config_id: missing where one does not read
+    them; and the class of each language (`CLASS`) and its counting (`COUNTING`).
+    """
+    unread = {x: _unread(text) for x, text in queries.config_texts(store, config_ids).items()}
+    read = without_unread(overview.settings(store).loc[list(config_ids)], unread)
+    languages = pd.Series(overview.language_names(store)).reindex(read.index)
+    # Theory is asked once for each language, not for each configuration.
+    first = languages.drop_duplicates()
+    configs = queries.configs(store, first.index.tolist())
+    levels = pd.Series({x: counting_of(config) for x, config in configs.items()}, dtype=object)
+    for name, of_first in ((CLASS, classes_of(store, configs)), (COUNTING, levels)):
+        known = dict(zip(first, of_first.reindex(first.index), strict=True))
+        read[name] = languages.map(known).astype(object)
+    return read
+
+
+@lru_cache(maxsize=2**14)
+def _unread(text: str) -> frozenset[str]:
+    # Of each once: pages ask for all configurations whenever a run has ended.
+    return unread_fields(read_config(text))
 
 
 def classes_of(store: Store, configs: Mapping[int, RunConfig]) -> "pd.Series[Any]":
