@@ -177,7 +177,7 @@ def compare_all(
 
 def _work(measured: Mapping[int, Mapping[str, Outcomes]], baseline: int) -> int:
     """How many seeds there are in pairs of which not every permutation is looked at."""
-    own = {x: len(outcomes["beyond"].seeds) for x, outcomes in measured.items()}
+    own = {x: len(outcomes["beyond"]) for x, outcomes in measured.items()}
     pairs = (n + own.get(baseline, 0) for n in own.values())
     # C(20, 10) is 184,756, below EXACT: up to 20 seeds every permutation is looked at.
     return sum(n for n in pairs if n > 20 and comb(n, n // 2) > EXACT)

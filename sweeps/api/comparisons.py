@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from seqcls.config import RunConfig
@@ -36,6 +35,7 @@ from sweeps.statistics.differences import (
     Outcomes,
     by_length,
     string_differences,
+    values_of,
 )
 from sweeps.statistics.intervals import FEWEST, ConfidenceInterval, selection_effect
 from sweeps.store.database import Store
@@ -283,7 +283,7 @@ def compare_configs(
         strings = string_differences(*(wrong[wrong["string"].isin(both)] for wrong in errors))
     measured = outcomes_of(frame, selection.below)
     questions = ask(measured[ids[0]], measured[ids[1]], paired=paired)
-    chosen = [measured[x]["beyond"].values for x in ids]
+    chosen = [values_of(measured[x]["beyond"]) for x in ids]
     absent = dict[str, str]()
     # The reason is given only where longer strings exist and too few seeds learned.
     are_longer = all(runs["accuracy_beyond"].notna().any() for runs in sides)
@@ -360,7 +360,7 @@ def ask(
         only: the questions that are wanted.
         plan: whether to simulate how many seeds would decide.
     """
-    seeds = {name: (len(first[name].seeds), len(second[name].seeds)) for name in first}
+    seeds = {name: (len(first[name]), len(second[name])) for name in first}
     # Without known trained lengths only the whole test can be compared.
     names = ["accuracy", "fails"]
     if all(seeds["learned"]):
@@ -391,8 +391,7 @@ def outcomes_of(runs: pd.DataFrame, below: float) -> dict[int, dict[str, Outcome
     Returns:
         By configuration and question.
     """
-    keys = ["config_id", "model_seed"]
-    once = runs.drop_duplicates(keys).sort_values(keys)
+    once = runs.drop_duplicates(["config_id", "model_seed"]).sort_values("model_seed")
     outcome, beyond = once["outcome"], once["outcome"].isin(JUDGED_BEYOND)
     columns = {
         "learned": (outcome != Outcome.NOT_LEARNED).where(once["accuracy_within"].notna()),
@@ -402,19 +401,15 @@ def outcomes_of(runs: pd.DataFrame, below: float) -> dict[int, dict[str, Outcome
         "accuracy": once["accuracy"],
         "fails": once["accuracy"] < below,
     }
-    ids, seeds = (once[name].to_numpy(dtype=np.int64) for name in keys)
-    nothing = Outcomes((), np.empty(0))
-    # One empty value for all is safe, as outcomes are never changed.
-    found = {int(x): dict.fromkeys(columns, nothing) for x in np.unique(ids)}
-    for name, column in columns.items():
-        values = column.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
-        known = ~np.isnan(values)
-        # Rows are sorted by configuration, so that each change of id begins the next one's seeds.
-        starts = np.flatnonzero(np.diff(ids[known], prepend=-1))
-        parts = (np.split(x[known], starts[1:]) for x in (ids, seeds, values))
-        for own, model_seeds, measured in zip(*parts, strict=True):
-            if len(own):
-                found[int(own[0])][name] = Outcomes(tuple(model_seeds.tolist()), measured)
+    columns = {name: column.astype("Float64") for name, column in columns.items()}
+    found: dict[int, dict[str, Outcomes]] = {}
+    for config_id, own in once[["config_id", "model_seed"]].assign(**columns).groupby("config_id"):
+        seeds = own["model_seed"].tolist()
+        values = {name: zip(seeds, own[name].tolist(), strict=True) for name in columns}
+        found[int(str(config_id))] = {
+            name: {seed: float(x) for seed, x in pairs if pd.notna(x)}
+            for name, pairs in values.items()
+        }
     return found
 
 

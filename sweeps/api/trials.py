@@ -30,7 +30,6 @@ from sweeps.api.failures import leading_causes
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.results import GENERALIZING, Outcome, describe_longer
 from sweeps.statistics.chance import Difference, compare_shares
-from sweeps.statistics.differences import Outcomes
 from sweeps.store.database import Store
 from sweeps.store.reads import explained, queries
 from sweeps.store.reads.budgets import budget_models
@@ -242,7 +241,7 @@ class Asker:
         paired = why_unpaired(other, config) is None
         comparison = medians = None
         if len(tried) and len(alone):
-            lacking = [Outcomes.from_runs(x.reset_index(), "lacks") for x in (tried, alone)]
+            lacking = (x["lacks"].astype(float).to_dict() for x in (tried, alone))
             comparison = compare_shares(*lacking, paired=paired)
             on = "accuracy_within" if mechanism == NOT_LEARNED else "accuracy"
             medians = (float(tried[on].median()), float(alone[on].median()))

@@ -19,7 +19,7 @@ from sweeps.statistics.differences import (
     by_length,
     string_differences,
 )
-from sweeps.statistics.importance import SeedOutcomes, median_difference, share_difference
+from sweeps.statistics.importance import median_difference, resampled_medians, share_difference
 from sweeps.statistics.intervals import (
     CONFIDENCE,
     FEWEST,
@@ -86,9 +86,8 @@ def test_mcnemar_counts_the_pairs_that_disagree() -> None:
     assert mcnemar(PairTable(9, 1, 9, 3)) == pytest.approx(2 * 11 / 1024)
 
 
-def seeds_of(values: Iterable[float], first: int = 0) -> SeedOutcomes:
-    known = np.array([*values], dtype=float)
-    return SeedOutcomes(tuple(range(first, first + len(known))), known)
+def seeds_of(values: Iterable[float], first: int = 0) -> dict[int, float]:
+    return dict(enumerate(map(float, values), first))
 
 
 def noisy(seeds: int, mean: float, spread: float, stream: int) -> list[float]:
@@ -228,7 +227,7 @@ def test_of_many_seeds_permutations_are_drawn_and_the_same_each_time() -> None:
         found = compare_values(a, b, paired=paired)
         assert found == compare_values(a, b, paired=paired)
         assert "9,999 draws" in found.method
-        other = true(a.values, b.values)
+        other = true([*a.values()], [*b.values()])
         assert found.p_value == pytest.approx(other.pvalue, abs=0.01)
         ends = other.confidence_interval(0.95)
         assert (found.interval.low, found.interval.high) == pytest.approx(ends, abs=2e-3)
@@ -280,15 +279,14 @@ def test_pairs_of_few_seeds_leave_no_others_out() -> None:
 
 def test_medians_are_drawn_pair_by_pair() -> None:
     values = np.random.default_rng(1).normal(size=20)
-    seeds = tuple(range(40))
-    own, better = SeedOutcomes(seeds[:20], values), SeedOutcomes(seeds[:20], values + 0.1)
+    own, better = seeds_of(values), seeds_of(values + 0.1)
     paired = median_difference([better], [own], paired=True)
     assert (paired.low, paired.value, paired.high) == pytest.approx((0.1, 0.1, 0.1))
-    alone = median_difference([better], [SeedOutcomes(seeds[20:], values)], paired=True)
+    alone = median_difference([better], [seeds_of(values, first=20)], paired=True)
     strangers = median_difference([better], [own], paired=False)
     assert alone.low < 0 < alone.high
     assert strangers.low < 0 < strangers.high
-    five, six = (SeedOutcomes(seeds[:n], values[:n]) for n in (5, 6))
+    five, six = (seeds_of(values[:n]) for n in (5, 6))
     assert math.isnan(median_difference([five], [five], paired=True).low)
     assert not math.isnan(median_difference([six], [six], paired=True).low)
 
@@ -296,9 +294,8 @@ def test_medians_are_drawn_pair_by_pair() -> None:
 def test_resampled_medians_are_those_of_scipys_bootstrap() -> None:
     for n in (8, 9):
         values = np.random.default_rng(n).normal(size=n)
-        found = np.quantile(
-            SeedOutcomes(tuple(range(n)), values).medians, [0.025, 0.25, 0.75, 0.975]
-        )
+        medians = resampled_medians(tuple(range(n)), tuple(values), apart=False)
+        found = np.quantile(medians, [0.025, 0.25, 0.75, 0.975])
         drawn = stats.bootstrap(
             (values,), np.median, n_resamples=20_000, rng=np.random.default_rng(1)
         ).bootstrap_distribution
@@ -308,10 +305,7 @@ def test_resampled_medians_are_those_of_scipys_bootstrap() -> None:
 
 
 def test_configurations_are_compared_as_one_pool_where_seeds_are_as_many() -> None:
-    def outcomes_of(failing: int) -> SeedOutcomes:
-        return SeedOutcomes(tuple(range(8)), (np.arange(8) < failing).astype(float))
-
-    bad, good = ([outcomes_of(x) for x in own] for own in ((8, 6), (3, 1)))
+    bad, good = ([seeds_of(np.arange(8) < failing) for failing in own] for own in ((8, 6), (3, 1)))
     found = share_difference(bad, good, paired=False)
     pooled = newcombe((14, 16), (4, 16))
     assert (found.low, found.high) == pytest.approx((pooled.low, pooled.high))
