@@ -38,6 +38,9 @@ from sweeps.store.reads.selection import Selection
 from sweeps.store.tables import RunState
 
 MOST_CONFIGURATIONS = 12
+MOST_CAUSES = 8
+"""Failing seeds of one configuration and one cause that are looked at: those of most seeds."""
+
 MOST_SEEDS = 200
 """The most seeds of a configuration."""
 
@@ -264,6 +267,44 @@ class Asker:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """Failing seeds of one configuration with one main cause, and what was tried against it."""
+
+    config_id: int
+    mechanism: str
+    run_ids: tuple[int, ...]
+    """The seeds whose errors mainly come from it."""
+    trials: tuple[RemedyTrial, ...]
+    """Every suggestion against it, as for a run of them: first what mended most of them."""
+
+    @property
+    def best(self) -> RemedyTrial | None:
+        """The first of the remedies that were trained; None where none was."""
+        return next((trial for trial in self.trials if trial.results), None)
+
+    @property
+    def mended(self) -> int:
+        """How many seeds the best remedy mended; -1 where none was trained."""
+        return sum(self.best.results.values()) if self.best else -1
+
+
+def remedies_tried(store: Store, selection: Selection) -> tuple[Tried, ...]:
+    """What stored causes and trained remedies say, first where most seeds were mended.
+
+    Args:
+        selection: whose failing seeds. What came of a remedy is told wherever it was trained.
+    """
+    asker, cases = Asker(store, selection), []
+    for config_id, mechanism, run_ids in sorted(asker.causes(), key=lambda x: -len(x[2])):
+        tried = asker.ask(config_id, [mechanism])
+        own = {x.remedy: {(config_id, y): z for y, z in x.results.items()} for x in tried}
+        cases.append(Tried(config_id, mechanism, run_ids, rank(tried, own)))
+        if len(cases) == MOST_CAUSES:
+            break
+    return tuple(sorted(cases, key=lambda x: (x.mended, len(x.run_ids)), reverse=True))
+
+
 def _judge(mechanism: str, runs: pd.DataFrame) -> pd.DataFrame:
     """Finished runs with whether each is a measure of a remedy against this mechanism (judged), and
     whether the remedy leaves it, or finds it, to be mended (lacks).
@@ -308,14 +349,34 @@ def trial_spec(
         config: with the field changed.
         seeds: those of the runs that it is compared with.
     """
+    # The key's digits tell apart trials of one remedy for several configurations.
+    name = f"{suggestion.field}={suggestion.value} for {config.key[:8]}"
+    about = f"Against {suggestion.mechanism}: {suggestion.text}."
+    return _spec(name, about, seeds, before, [config])
+
+
+def all_spec(run_id: int, config: RunConfig, tried: Sequence[RemedyTrial]) -> SweepSpec:
+    """One sweep that tries all remedies of a model, with the same seeds."""
+    changed = [change_fields(config, x.suggestion.fields) for x in tried]
+    about = "; ".join(trial.suggestion.text for trial in tried)
+    seeds = tried[0].spec.model_seeds
+    return _spec(f"remedies for model {run_id}", about, seeds, config, changed)
+
+
+def _spec(
+    name: str,
+    description: str,
+    seeds: Sequence[int],
+    before: RunConfig,
+    changed: Sequence[RunConfig],
+) -> SweepSpec:
     return parse_spec(
         {
-            # The key's digits tell apart trials of one remedy for several configurations.
-            "name": f"{suggestion.field}={suggestion.value} for {config.key[:8]}",
-            "description": f"Against {suggestion.mechanism}: {suggestion.text}.",
+            "name": name,
+            "description": description,
             "model_seeds": list(seeds),
-            "parents": {config.key: before.key},
-            "fixed": named_fields(config),
+            "parents": {x.key: before.key for x in changed},
+            **tables_of(changed),
         }
     )
 
