@@ -122,12 +122,8 @@ def populations(
         UnknownRunError: there is no such sweep.
         ConfigError: there is no such setting in which its configurations differ.
     """
+    by = tuple(as_list(by))
     selection = selection_of(store, [] if sweep is None else as_list(sweep), **chosen)
-    return populations_of(store, selection, tuple(as_list(by)))
-
-
-def populations_of(store: Store, selection: Selection, by: tuple[str, ...] = ()) -> Populations:
-    """Sums up the models of a selection, like `populations`."""
     # A share of runs that were picked by their results would only show what was picked.
     scope = replace(selection, failing=False, outcomes=(), kind=None)
     models = frames.finished_runs(store, scope).sort_values(["config_id", "model_seed"])

@@ -47,7 +47,8 @@ def models(store: Store, selection: Selection) -> pd.DataFrame:
         longer; missing where there is none, and of runs that have not learned), failing and picked
         (as 0 or 1), outcome (one of `Outcome`), learned (as 0 or 1; missing where it is
         not known on trained lengths), accuracy_within and accuracy_beyond in [0, 1], on trained
-        and on longer lengths; every_length and refuted_by, where a proof is stored.
+        and on longer lengths; `RANGE_COLUMNS`; and where a proof is stored, every_length and
+        refuted_by.
     """
     with store.read() as connection:
         found = frames.runs(connection, selection)
@@ -56,24 +57,27 @@ def models(store: Store, selection: Selection) -> pd.DataFrame:
 
 
 def model(store: Store, run_id: int, selection: Selection | None = None) -> pd.DataFrame:
-    """The row that `models` has of a run, with `RANGE_COLUMNS`; none where it is not done or does
-    not exist.
+    """The row that `models` has of a run; none where it is not done or does not exist.
 
     Args:
         run_id: the run, in the scope of the selection or not.
         selection: says what fails and what has learned, if not as is usual.
     """
-    chosen = selection or Selection()
     # The run is shown wherever it belongs: only the thresholds of the selection apply.
-    of_run = replace(
-        chosen, sweeps=(), without=(), model_seeds=(), config_ids=None, run_ids=(run_id,)
+    return models(
+        store,
+        replace(
+            selection or Selection(),
+            sweeps=(),
+            without=(),
+            model_seeds=(),
+            config_ids=None,
+            run_ids=(run_id,),
+        ),
     )
-    with store.read() as connection:
-        found = frames.runs(connection, of_run)
-    return for_pages(store, found[found["state"] == RunState.DONE], RANGE_COLUMNS)
 
 
-def for_pages(store: Store, found: pd.DataFrame, also: Sequence[str] = ()) -> pd.DataFrame:
+def for_pages(store: Store, found: pd.DataFrame) -> pd.DataFrame:
     """Runs with the length of their shortest errors, and without a solved length where they get
     one of the shortest test strings wrong.
 
@@ -98,7 +102,7 @@ def for_pages(store: Store, found: pd.DataFrame, also: Sequence[str] = ()) -> pd
     proofs = ["every_length", "refuted_by"] if found["every_length"].notna().any() else []
     columns = ["run_id", "config_id", "model_seed", "accuracy", *_COLUMNS.values()]
     columns += ["solved_length", "failing", "outcome", "learned", "accuracy_within"]
-    columns += ["accuracy_beyond", "picked", *also, "first_wrong_length", *proofs]
+    columns += ["accuracy_beyond", "picked", *RANGE_COLUMNS, "first_wrong_length", *proofs]
     return shown[columns].reset_index(drop=True)
 
 

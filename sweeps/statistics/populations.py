@@ -92,36 +92,23 @@ def language_shares(models: pd.DataFrame, by: Sequence[str], least: int = 2) -> 
     beyond = models["outcome"].isin(JUDGED_BEYOND)
     generalize = models["outcome"].isin(GENERALIZING).where(beyond).astype("Float64")
     known = models.assign(learned=models["learned"].astype("Float64"), generalize=generalize)
-    grouped = known.groupby([*by, "language"])
-    languages = grouped.size().rename("seeds").reset_index()
-    counts = {
-        part: (
-            grouped[part].sum().to_numpy(dtype=np.float64),
-            grouped[part].count().to_numpy(dtype=np.float64),
-        )
-        for part in ("learned", "generalize")
-    }
+    parts = ("learned", "generalize")
+    languages = known.groupby([*by, "language"])[[*parts]].agg(["sum", "count", "size"])
     rows: list[list[Any]] = []
-    for found in languages.groupby(list(by), sort=True).indices.values():
-        group_rows = np.asarray(found)
-        if len(group_rows) < least:
+    for key, group in languages.groupby(level=list(by), sort=True):
+        if len(group) < least:
             continue
-        first = languages.iloc[group_rows[0]]
-        row = [
-            *first[list(by)],
-            len(group_rows),
-            int(languages["seeds"].to_numpy()[group_rows].sum()),
-        ]
-        for count, judged in counts.values():
-            own = group_rows[judged[group_rows] > 0]
-            if len(group_rows) > 1:
-                share = clustered_wilson(count[own], judged[own])
+        row = [*key, len(group), int(group["learned", "size"].sum())]
+        for part in parts:
+            own = group[part][group[part]["count"] > 0].astype(float)
+            if len(group) > 1:
+                share = clustered_wilson(own["sum"], own["count"])
             else:
-                share = wilson(float(count[own].sum()), float(judged[own].sum()))
+                share = wilson(own["sum"].sum(), own["count"].sum())
             row += [share.value, share.low, share.high] if len(own) else [math.nan] * 3
             row.append(len(own))
         rows.append(row)
-    columns = [f"{part}{end}" for part in counts for end in ("", "_low", "_high", "_languages")]
+    columns = [f"{part}{end}" for part in parts for end in ("", "_low", "_high", "_languages")]
     return pd.DataFrame(rows, columns=[*by, "languages", "seeds", *columns])
 
 
