@@ -9,8 +9,8 @@ import pandas as pd
 from seqcls.errors import ConfigError
 from seqcls.fields import language_fields
 from seqcls.text import canonical_json, count
-from sweeps.api.by_settings import MEASURES, MOST_READ
-from sweeps.api.comparisons import ask, outcomes_of, why_unpaired
+from sweeps.api.by_settings import MOST_READ
+from sweeps.api.questions import MEASURES, ask, outcomes_of, why_unpaired
 from sweeps.api.selecting import config_named, selection_of
 from sweeps.results import LEARNED_AT
 from sweeps.statistics.chance import EXACT, holm
@@ -90,7 +90,7 @@ def differences(
     # Only means of accuracies need drawn permutations; tests of shares are exact and cheap.
     only = [x for x in MEASURES if x != "beyond" or _work(measured, baseline) <= MOST_DRAWN]
     longer = {x: longer_of([lengths[y] for y in (x, baseline) if y in lengths]) for x in others}
-    alike: dict[range | None, dict[int, dict[str, Outcomes]]] = {None: measured}
+    alike: dict[range | None, dict[int, dict[str, dict[int, float]]]] = {None: measured}
     for common in {*longer.values()} - {None}:
         those = [baseline, *(x for x in others if longer[x] == common)]
         own = runs[runs["config_id"].isin(those)]

@@ -24,9 +24,8 @@ from seqcls.interpretability.rows import record
 from seqcls.interpretability.wording import p_value_text, percent
 from seqcls.problem import obstacle_of, resolve
 from seqcls.text import canonical_json, count
-from sweeps.api.comparison_text import chance_of
-from sweeps.api.comparisons import why_unpaired
 from sweeps.api.failures import leading_causes
+from sweeps.api.questions import chance_of, why_unpaired
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.results import GENERALIZING, Outcome, describe_longer
 from sweeps.statistics.chance import Difference, compare_shares

@@ -227,7 +227,7 @@ def compare(
             p-values corrected for the number of pairs.
     """
     from seqcls.interpretability.wording import percent, percents
-    from sweeps.api.comparison_text import QUESTIONS
+    from sweeps.api.questions import QUESTIONS
 
     thresholds = {"learned_at": learned_at, "below": below}
     references = names or []

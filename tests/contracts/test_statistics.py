@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from sweeps.api.comparison_text import QUESTIONS, chance_of, sentence_of
-from sweeps.api.comparisons import Compared, ask, outcomes_of
+from sweeps.api.comparisons import Compared
+from sweeps.api.questions import QUESTIONS, ask, chance_of, outcomes_of, sentence_of
 from sweeps.results import Outcome
 from sweeps.statistics.chance import Difference, compare_shares, compare_values
 from sweeps.statistics.differences import (
