@@ -18,6 +18,7 @@ from seqcls.theory.predictions import theory_of
 from sweeps.api.selecting import selection_of
 from sweeps.results import BORDER_SHARES, of_learned
 from sweeps.statistics.populations import (
+    ACCURACIES,
     BORDER,
     CLASS,
     COUNTING,
@@ -38,18 +39,6 @@ from sweeps.store.reads.test_sets import stored_datasets
 MOST_BY_DRAWN = 5_000
 """Models whose errors are looked through at most for how the strings were drawn."""
 
-MODELS, READER = "models", "best shortcut reader"
-"""Whose accuracies stand beside each other."""
-
-ACCURACY_COLUMNS = {
-    "random": (MODELS, "random"),
-    "border": (MODELS, "border"),
-    **{name: (MODELS, name) for name in BORDER_SHARES},
-    "reader_random": (READER, "random"),
-    "reader_border": (READER, "border"),
-}
-"""The columns of accuracies in one table."""
-
 
 @dataclass(frozen=True, eq=False)
 class Populations:
@@ -57,31 +46,17 @@ class Populations:
 
     by: list[str]
     """The settings that tell them apart."""
-    shares: pd.DataFrame
-    """A table as `sweeps.statistics.populations.language_shares` makes it."""
-    accuracies: pd.DataFrame
-    """A table as `sweeps.statistics.populations.median_accuracies` makes it, of models and of
-    `READER`; no row where no test has strings at the border, or there are more than
-    `MOST_BY_DRAWN` models."""
+    table: pd.DataFrame
+    """The shares, as `sweeps.statistics.populations.language_shares` gives them; and median
+    accuracies as `median_accuracies` does, where these are known: where a test has strings at the
+    border, and there are no more than `MOST_BY_DRAWN` models."""
     longer: Sequence[range] = ()
     """The lengths of the longer strings that models of a language are compared on, where their own
     are others."""
 
-    def table(self) -> pd.DataFrame:
-        """The shares with the median accuracies beside them, where these are known: those of
-        `ACCURACY_COLUMNS`.
-        """
-        columns = {names: column for column, names in ACCURACY_COLUMNS.items()}
-        keys = zip(self.accuracies["name"], self.accuracies["strings"], strict=True)
-        known = self.accuracies.assign(part=[columns[key] for key in keys])
-        wide = known.pivot(index=self.by, columns="part", values="median")
-        return self.shares.merge(
-            wide[[x for x in ACCURACY_COLUMNS if x in wide]], on=self.by, how="left"
-        )
-
     def texts(self) -> pd.DataFrame:
         """The table as people read it: shares and accuracies in percent, intervals beside them."""
-        table = self.table()
+        table = self.table
         shown = table[[*self.by, "languages", "seeds"]].astype({"languages": int})
         if COUNTING in table and COUNTING not in self.by and table[COUNTING].any():
             shown[COUNTING] = table[COUNTING]
@@ -89,7 +64,7 @@ class Populations:
             ends = zip(table[f"{part}_low"], table[f"{part}_high"], strict=True)
             shown[part] = [_percent(share) for share in table[part]]
             shown[f"{part}_95%"] = ["" if pd.isna(x[0]) else percents(*x, 0) for x in ends]
-        accuracies = {x: table[x].map(_percent) for x in ACCURACY_COLUMNS if x in table}
+        accuracies = {x: table[x].map(_percent) for x in ACCURACIES if x in table}
         return shown.assign(**accuracies)
 
 
@@ -147,7 +122,8 @@ def populations(
         found = groups.assign(level=levels).drop_duplicates([*grouping, "language"])
         level_texts = found.groupby(grouping)["level"].agg(_tell_levels).rename(COUNTING)
         shares = shares.merge(level_texts.reset_index(), on=grouping, how="left")
-    return Populations(grouping, shares, _accuracies(store, models, grouping), longer)
+    table = shares.merge(_accuracies(store, models, grouping), on=grouping, how="left")
+    return Populations(grouping, table, longer)
 
 
 def every_setting(store: Store, config_ids: Sequence[int]) -> pd.DataFrame:
@@ -202,7 +178,7 @@ def _class_of(config: RunConfig, named: Mapping[str, str | None]) -> str | None:
 
 
 def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    none = pd.DataFrame(columns=[*by, "name", "strings", "n", "median", "low", "high"])
+    none = pd.DataFrame(columns=by)
     # Every run's errors are read for this, string by string.
     if len(models) > MOST_BY_DRAWN:
         return none
@@ -215,7 +191,7 @@ def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFra
         return none
     best = best_shortcut(shortcut_scores(store, ids)).drop_duplicates("config_id")
     read = read.merge(best[["config_id", "reader"]]).merge(first[["config_id", "language", *by]])
-    of_models = models[["run_id", "language", *by]].assign(name=MODELS)
+    of_models = models[["run_id", "language", *by]].assign(name="")
     kinds = border_accuracies(store, Selection(run_ids=tuple(run_ids)))
     kinds = of_learned(kinds, models.set_index("run_id")["outcome"])
     # A share counts as one string, of which a fraction is right: one sum serves all rows.
@@ -223,6 +199,6 @@ def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFra
     counts = [
         of_models.merge(tested.assign(right=tested["tested"] - tested["wrong"])),
         of_models.merge(kinds.dropna(subset=["right"])),
-        read.assign(name=READER, run_id=read["config_id"]),
+        read.assign(name="reader_", run_id=read["config_id"]),
     ]
     return median_accuracies(pd.concat(counts), by)

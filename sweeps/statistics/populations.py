@@ -14,7 +14,7 @@ import pandas as pd
 
 from seqcls.fields import language_fields
 from sweeps.results import BORDER_SHARES, GENERALIZING, JUDGED_BEYOND
-from sweeps.statistics.intervals import clustered_wilson, median_intervals, wilson
+from sweeps.statistics.intervals import clustered_wilson, wilson
 
 CLASS = "language_class"
 """The setting that names the class of a language: the one of those that define it by which
@@ -112,22 +112,26 @@ def language_shares(models: pd.DataFrame, by: Sequence[str], least: int = 2) -> 
     return pd.DataFrame(rows, columns=[*by, "languages", "seeds", *columns])
 
 
+ACCURACIES = ("random", "border", *BORDER_SHARES, "reader_random", "reader_border")
+"""What `median_accuracies` has: of models, and of the best shortcut reader."""
+
+
 def median_accuracies(counts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Accuracy on random strings and at the border: medians over languages of their seeds' median.
 
     Args:
         counts: one row a model or reader and way of drawing: the columns of `by`, language, name
-            (of whom), run_id, drawn (or a name of `BORDER_SHARES`), tested and right (strings).
+            (empty, or `reader_`), run_id, drawn (or a name of `BORDER_SHARES`), tested and right
+            (strings).
 
     Returns:
-        One row a group, name and strings (random, border, or of `BORDER_SHARES`): median, low and
-        high (over languages, `median_intervals`), n (languages).
+        Indexed by the columns of `by`: those of `ACCURACIES` that are known.
     """
     ways = {x: x for x in BORDER_SHARES}
     ways |= {**dict.fromkeys(RANDOM, "random"), **dict.fromkeys(BORDER, "border")}
-    counts = counts.assign(strings=counts["drawn"].map(ways)).dropna(subset=["strings"])
-    keys = [*by, "name", "strings"]
+    counts = counts.assign(part=counts["name"] + counts["drawn"].map(ways)).dropna(subset=["part"])
+    keys = [*by, "part"]
     sums = counts.groupby([*keys, "language", "run_id"])[["tested", "right"]].sum()
-    shares = (sums["right"] / sums["tested"]).rename("accuracy").reset_index()
-    medians = shares.groupby([*keys, "language"])["accuracy"].median().reset_index()
-    return median_intervals(medians, "accuracy", keys)
+    of_languages = (sums["right"] / sums["tested"]).groupby([*keys, "language"]).median()
+    wide: pd.DataFrame = of_languages.groupby(keys).median().unstack()
+    return wide[[x for x in ACCURACIES if x in wide]]
