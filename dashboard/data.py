@@ -160,7 +160,7 @@ read_settings = cached(outcomes.settings_read)
 settings = cached(reading.settings, reading.configs_revision)
 some_configs = cached(reading.configs, reading.configs_revision)
 string_errors = cached(reading.string_errors)
-sweeps_of_run = cached(reading.sweeps_of_run, reading.members_revision)
+sweeps_of = cached(reading.sweeps_of, reading.members_revision)
 
 
 def _classes(store: Store) -> "pd.Series[Any]":

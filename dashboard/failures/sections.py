@@ -17,8 +17,7 @@ from seqcls.strings.tokenizer import Tokenizer
 from seqcls.text import count
 from sweeps.api import Store, configs, failing, forgettings, names_of
 from sweeps.api.reading import Selection
-from sweeps.api.trials import RemedyTrial, why_left_out
-from sweeps.api.tried import Tried, remedies_tried
+from sweeps.api.trials import RemedyTrial, Tried, remedies_tried, why_left_out
 from sweeps.results import Outcome
 
 WHY = "Why do they fail?"

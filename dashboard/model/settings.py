@@ -83,7 +83,7 @@ def _trained_on(store: Store, config_id: int, run: int) -> str | None:
 def _names(run: int, opened: Opened) -> list[str]:
     """What commands and files call the model and its configuration."""
     seed = opened.row["model_seed"]
-    names = [f"{sweep}/{seed}" for sweep in data.sweeps_of_run(run)]
+    names = [f"{sweep}/{seed}" for sweep in data.sweeps_of((run,)).get(run, ())]
     # In a sweep of several configurations a seed is no name of one model.
     own = [name for name in names if len(reading.runs_named(data.reader(), name)) == 1]
     called = " or ".join([f"run {run}", *own])

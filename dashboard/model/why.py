@@ -16,8 +16,7 @@ from dashboard.words.outcomes import describe_outcome
 from dashboard.words.sentences import say
 from seqcls.errors import InvalidStringError
 from seqcls.problem import obstacle_of
-from sweeps.api import tried
-from sweeps.api.trials import RemedyTrial
+from sweeps.api.trials import RemedyTrial, all_spec
 from sweeps.grid.spec import SweepSpec
 from sweeps.terminal import format_duration
 
@@ -133,7 +132,7 @@ def _show_remedies(opened: Opened) -> None:
                 _show_remedy(opened.run, number, trial)
     new = [trial for trial in found if not trial.is_begun]
     if len(new) > 1:
-        spec = tried.all_spec(opened.run, opened.config, new)
+        spec = all_spec(opened.run, opened.config, new)
         models = len(new) * len(spec.model_seeds)
         which = "both" if len(new) == 2 else f"all {len(new)}"
         _offer(f"Try {which}: {models:,} models", f"train_all {opened.run}", spec)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -118,9 +119,8 @@ def _tasks(
 
 def _sweeps_of(store: Store, selection: Selection, models: pd.DataFrame) -> list[str]:
     """The sweeps of the models, in the order of their making."""
-    members = reading.memberships(store)
-    runs = models.loc[models["picked"] > 0, "config_id"]
-    present = {*members.loc[members["config_id"].isin(runs), "sweep"]}
+    runs = models.loc[models["picked"] > 0, "run_id"]
+    present = {*chain.from_iterable(reading.sweeps_of(store, runs.tolist()).values())}
     known = selection.sweeps or reading.sweep_names(store).values()
     return [name for name in known if name in present and name not in selection.without]
 

@@ -29,16 +29,17 @@ def two_models(store: Store, first: int, second: int) -> Section:
     """
     found = compare_models(store, first, second)
     own = [run_config(store, run_id) for run_id in (first, second)]
-    chance = "Significant" if found.p_value <= 0.05 else "Chance may explain it"
-    test = "Fisher's test" if found.table is None else "McNemar's test"
+    wrong, table = found.wrong, found.wrong.table
+    chance = "Significant" if wrong.is_decided else "Chance may explain it"
+    test = "Fisher's test" if table is None else "McNemar's test"
     # No p-value is zero: this one is below the smallest double.
-    p_value = f"= {found.p_value:.3g}" if found.p_value else "< 1e-300"
+    p_value = f"= {wrong.p_value:.3g}" if wrong.p_value else "< 1e-300"
     tested = say("two_models_p", chance=chance, test=test, p=p_value)
     fields = "; ".join(f"{name}: {a} and {b}" for name, (a, b) in found.fields.items())
     apart = f"They differ in {fields}." if fields else "All their settings are the same."
-    if found.table is None or found.strings is None:
+    if table is None or found.strings is None:
         return Section("", (say("two_models_apart"), tested, apart))
-    table, words = found.table, words_of(*own)
+    words = words_of(*own)
     counts = {"both": table.both, "first": table.only_first, "second": table.only_second}
     strings = words.plural("test")
     sentence = say(

@@ -10,9 +10,9 @@ from dashboard.results.words import difference_text
 from dashboard.section import Panel, Section
 from dashboard.words.sentences import say
 from sweeps.api import Store, outcomes
-from sweeps.api.comparison_text import QUESTIONS, seeds_text, shown_values
 from sweeps.api.comparisons import Compared, compare_configs, configs
 from sweeps.api.presentation import display_strings, words_of
+from sweeps.api.questions import QUESTIONS, seeds_text, shown_values
 from sweeps.api.selecting import Selection
 from sweeps.statistics.chance import Difference
 

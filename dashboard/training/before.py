@@ -25,8 +25,7 @@ from seqcls.tasks import TASKS
 from seqcls.theory.predictions import theory_of
 from sweeps.access import is_read_only
 from sweeps.api import overlaps
-from sweeps.api.first_strings import first_strings
-from sweeps.api.strings import TestReached, distinct_tests, measure_readers
+from sweeps.api.strings import TestReached, distinct_tests, first_strings, measure_readers
 from sweeps.naming import name_configurations
 
 add_columns(
@@ -140,20 +139,18 @@ def strings(problem: Problem, part: str) -> Section:
     """The first strings of a part, some of each kind, and how many of each there are."""
     with TASKS.wrap_errors(problem.config.task):
         looked = first_strings(problem, part, OF_EACH)
-    kinds = ", ".join(f"{sum(x.by_length):,} {x.kind or 'inputs'}" for x in looked.kinds)
+    kinds = ", ".join(f"{n:,} {kind or 'inputs'}" for kind, n in looked.numbers.items())
     ends = {"first": looked.lengths[0], "last": looked.lengths[-1]}
-    says = [say("drawn", n=looked.number, part=PART_NAMES[part], kinds=kinds, **ends)]
+    says = [
+        say("drawn", n=sum(looked.numbers.values()), part=PART_NAMES[part], kinds=kinds, **ends)
+    ]
     if looked.drawn_apart:
         says.append(say("drawn_apart", n=problem.sampler(part).epoch_size))
     if (reason := overlaps.near_obstacle(problem)) is not None:
         says.append(f"{reason[0].upper()}{reason[1:]}.")
-    shown = [
-        of_kind.first.assign(look_kind=of_kind.kind or "input").sort_values("length", kind="stable")
-        for of_kind in looked.kinds
-    ]
-    table = pd.concat(shown, ignore_index=True) if shown else pd.DataFrame()
-    table = table.drop(columns=["label", "kind"], errors="ignore").replace({"string": {"": EMPTY}})
-    table = table.rename(columns={"target": "look_target"})
+    table = looked.first.drop(columns="label", errors="ignore").replace({"string": {"": EMPTY}})
+    table["kind"] = table["kind"].replace("", "input")
+    table = table.rename(columns={"target": "look_target", "kind": "look_kind"})
     return Section("", tuple(says), table)
 
 

@@ -1,7 +1,7 @@
 """Configurations against one of them, the baseline: how each differs, and whether by chance."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from math import comb
 
 import pandas as pd
@@ -9,11 +9,11 @@ import pandas as pd
 from seqcls.errors import ConfigError
 from seqcls.fields import language_fields
 from seqcls.text import canonical_json, count
-from sweeps.api.by_settings import MEASURES, MOST_READ
-from sweeps.api.comparisons import ask, outcomes_of, why_unpaired
+from sweeps.api.by_settings import MOST_READ
+from sweeps.api.questions import MEASURES, ask, outcomes_of, why_unpaired
 from sweeps.api.selecting import config_named, selection_of
 from sweeps.results import LEARNED_AT
-from sweeps.statistics.chance import EXACT, Difference, holm
+from sweeps.statistics.chance import EXACT, holm
 from sweeps.statistics.differences import Outcomes
 from sweeps.store.database import Store
 from sweeps.store.reads import frames, queries
@@ -90,7 +90,7 @@ def differences(
     # Only means of accuracies need drawn permutations; tests of shares are exact and cheap.
     only = [x for x in MEASURES if x != "beyond" or _work(measured, baseline) <= MOST_DRAWN]
     longer = {x: longer_of([lengths[y] for y in (x, baseline) if y in lengths]) for x in others}
-    alike: dict[range | None, dict[int, dict[str, Outcomes]]] = {None: measured}
+    alike: dict[range | None, dict[int, dict[str, dict[int, float]]]] = {None: measured}
     for common in {*longer.values()} - {None}:
         those = [baseline, *(x for x in others if longer[x] == common)]
         own = runs[runs["config_id"].isin(those)]
@@ -104,7 +104,10 @@ def differences(
             continue
         paired = why_unpaired(configs[other], configs[baseline]) is None
         compared = ask(sides[other], sides[baseline], paired=paired, only=only, plan=False)
-        rows += [_row(name, other, found) for name, found in compared.items()]
+        rows += [
+            (name, other, *astuple(x.interval), x.p_value, x.method, x.paired, *x.seeds)
+            for name, x in compared.items()
+        ]
     columns = ["question", "config_id", "value", "low", "high", "p_value", "method", "paired"]
     table = pd.DataFrame(rows, columns=[*columns, "seeds", "baseline_seeds"])
     # What could not be tested must not count among the tests that Holm corrects for.
@@ -177,20 +180,7 @@ def compare_all(
 
 def _work(measured: Mapping[int, Mapping[str, Outcomes]], baseline: int) -> int:
     """How many seeds there are in pairs of which not every permutation is looked at."""
-    own = {x: len(outcomes["beyond"].seeds) for x, outcomes in measured.items()}
+    own = {x: len(outcomes["beyond"]) for x, outcomes in measured.items()}
     pairs = (n + own.get(baseline, 0) for n in own.values())
     # C(20, 10) is 184,756, below EXACT: up to 20 seeds every permutation is looked at.
     return sum(n for n in pairs if n > 20 and comb(n, n // 2) > EXACT)
-
-
-def _row(name: str, config_id: int, found: Difference) -> tuple[object, ...]:
-    interval = found.interval
-    estimate = (
-        interval.value,
-        interval.low,
-        interval.high,
-        found.p_value,
-        found.method,
-        found.paired,
-    )
-    return (name, config_id, *estimate, *found.seeds)

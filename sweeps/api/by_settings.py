@@ -5,10 +5,10 @@ from itertools import combinations
 
 import pandas as pd
 
-from sweeps.api.comparisons import why_unpaired
 from sweeps.api.outcomes import each_seed_once, settings_read
+from sweeps.api.questions import MEASURES as MEASURES
+from sweeps.api.questions import measured, why_unpaired
 from sweeps.grid.budgets import BUDGET_FIELDS
-from sweeps.results import GENERALIZING, JUDGED_BEYOND
 from sweeps.statistics.importance import importance
 from sweeps.statistics.populations import DERIVED, SIZE
 from sweeps.store.database import Store
@@ -22,10 +22,6 @@ MOST_VALUES = 30
 
 MOST_READ = 3_000
 """Models at most whose results at every length are read: a second."""
-
-MEASURES = ("learned", "generalizes", "beyond")
-"""What settings may matter for, and configurations are compared by: those of
-`sweeps.api.comparisons.QUESTIONS` that say most."""
 
 
 def axes_of(store: Store, config_ids: Sequence[int]) -> list[str]:
@@ -101,15 +97,8 @@ def which_matters(
         And the lengths of the longer strings, as `judged_alike` gives them.
     """
     runs, longer = judged_alike(store, selection, config_ids)
-    columns = {
-        "learned": runs["learned"].astype("Float64"),
-        "generalizes": runs["outcome"].isin(GENERALIZING).astype("Float64"),
-        "beyond": runs["accuracy_beyond"],
-    }
-    runs = runs.assign(value=columns[measure])
-    if measure != "learned":
-        runs = runs[runs["outcome"].isin(JUDGED_BEYOND)]
-    runs = runs.dropna(subset=["value"])
+    value = measured(runs, selection.below)[measure]
+    runs = runs.assign(value=value).dropna(subset=["value"])
     if runs.empty:
         return pd.DataFrame({"moves": []}), longer
     # How many parameters there are follows from settings, of which each stands for itself.

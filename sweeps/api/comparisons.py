@@ -1,41 +1,44 @@
 """Two stored configurations compared: seed by seed, by length and on every string of both tests."""
 
-from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from seqcls.config import RunConfig
-from seqcls.errors import ConfigError, UnknownRunError
+from seqcls.errors import UnknownRunError
 from seqcls.imported import PREFIX
 from seqcls.interpretability.wording import percent
-from seqcls.pairing import differing_starts
 from seqcls.problem import obstacle_of, resolve
 from seqcls.shortcuts import READERS
 from seqcls.text import with_nulls
-from sweeps.api.comparison_text import QUESTIONS, SHARES, selection_text, sentence_of
 from sweeps.api.presentation import display_strings, words_of
+from sweeps.api.questions import (
+    FEWEST_LEARNED,
+    QUESTIONS,
+    ask,
+    outcomes_of,
+    selection_text,
+    sentence_of,
+    why_unpaired,
+)
 from sweeps.api.selecting import checked_threshold, config_named
 from sweeps.results import (
     BORDER_MEDIANS,
     BORDER_SHARES,
-    GENERALIZING,
-    JUDGED_BEYOND,
     LEARNED_AT,
     Outcome,
     describe_longer,
     of_learned,
     rows_of,
 )
-from sweeps.statistics.chance import Difference, compare_shares, compare_values, number_of_pairs
+from sweeps.statistics.chance import Difference, number_of_pairs
 from sweeps.statistics.differences import (
     FEWEST_OF_A_MEAN,
     SIDES,
-    Outcomes,
     by_length,
     string_differences,
+    values_of,
 )
 from sweeps.statistics.intervals import FEWEST, ConfidenceInterval, selection_effect
 from sweeps.store.database import Store
@@ -45,9 +48,6 @@ from sweeps.store.reads.overview import judge_on, longer_lengths, settings_of
 from sweeps.store.reads.queries import configs as configs
 from sweeps.store.reads.selection import Selection
 from sweeps.store.reads.shortcuts import best_shortcut, deciding, shortcut_scores, shortcut_shares
-
-FEWEST_LEARNED = 2
-"""Seeds of each that learned, of fewer of which no accuracy on longer strings is compared."""
 
 NAMED_STRINGS = 10
 """Strings that a description names; the record has them all."""
@@ -283,7 +283,7 @@ def compare_configs(
         strings = string_differences(*(wrong[wrong["string"].isin(both)] for wrong in errors))
     measured = outcomes_of(frame, selection.below)
     questions = ask(measured[ids[0]], measured[ids[1]], paired=paired)
-    chosen = [measured[x]["beyond"].values for x in ids]
+    chosen = [values_of(measured[x]["beyond"]) for x in ids]
     absent = dict[str, str]()
     # The reason is given only where longer strings exist and too few seeds learned.
     are_longer = all(runs["accuracy_beyond"].notna().any() for runs in sides)
@@ -323,99 +323,6 @@ def _length_scores(store: Store, config: RunConfig, runs: pd.DataFrame) -> pd.Da
     unlearned = runs.loc[runs["outcome"] == Outcome.NOT_LEARNED, "run_id"]
     longer = scores["length"] >= resolve(config).trained_lengths.stop
     return scores[~(longer & scores["run_id"].isin(unlearned))]
-
-
-def why_unpaired(a: RunConfig, b: RunConfig) -> str | None:
-    """Why seeds of two configurations share only their number, as a clause; None where they are
-    pairs.
-    """
-    if a.imported or b.imported:
-        return "what a seed determines is not known of models that were trained elsewhere"
-    try:
-        apart = differing_starts(a, b)
-    # A missing plug-in must not hide the rest of the comparison.
-    except ConfigError as error:
-        return f"what a seed determines is not known here: {error}"
-    if not apart:
-        return None
-    named = f"{', '.join(apart[:3])}{', …' * (len(apart) > 3)} differ{'s' * (len(apart) == 1)}"
-    if apart == ["train_seed"]:
-        return f"{named}, so the two are trained on strings of different seeds"
-    return f"{named}, so the same seed starts the two from different weights"
-
-
-def ask(
-    first: Mapping[str, Outcomes],
-    second: Mapping[str, Outcomes],
-    *,
-    paired: bool,
-    only: Collection[str] = tuple(QUESTIONS),
-    plan: bool = True,
-) -> dict[str, Difference]:
-    """Answers those of `QUESTIONS` that can be asked of both.
-
-    Args:
-        first: the seeds of the first that each is about, as `outcomes_of` has them.
-        second: likewise of the second.
-        only: the questions that are wanted.
-        plan: whether to simulate how many seeds would decide.
-    """
-    seeds = {name: (len(first[name].seeds), len(second[name].seeds)) for name in first}
-    # Without known trained lengths only the whole test can be compared.
-    names = ["accuracy", "fails"]
-    if all(seeds["learned"]):
-        # Of none that learned, or where no test string is longer, there is nothing else to ask.
-        longer = {
-            "generalizes": any(seeds["generalizes"]),
-            "beyond": min(seeds["beyond"]) >= FEWEST_LEARNED,
-        }
-        names = ["learned", *(x for x, is_answerable in longer.items() if is_answerable), "within"]
-    return {
-        name: (compare_shares if name in SHARES else compare_values)(
-            first[name], second[name], paired=paired, plan=plan
-        )
-        for name in names
-        if name in only
-    }
-
-
-def outcomes_of(runs: pd.DataFrame, below: float) -> dict[int, dict[str, Outcomes]]:
-    """What `QUESTIONS` ask of each seed, of those that are a measure of it: of longer strings those
-    that learned.
-
-    Args:
-        runs: finished ones of any number of configurations: config_id, model_seed, outcome, and
-            accuracies.
-        below: the accuracy below which a run fails.
-
-    Returns:
-        By configuration and question.
-    """
-    keys = ["config_id", "model_seed"]
-    once = runs.drop_duplicates(keys).sort_values(keys)
-    outcome, beyond = once["outcome"], once["outcome"].isin(JUDGED_BEYOND)
-    columns = {
-        "learned": (outcome != Outcome.NOT_LEARNED).where(once["accuracy_within"].notna()),
-        "generalizes": outcome.isin(GENERALIZING).where(beyond),
-        "beyond": once["accuracy_beyond"].where(beyond),
-        "within": once["accuracy_within"],
-        "accuracy": once["accuracy"],
-        "fails": once["accuracy"] < below,
-    }
-    ids, seeds = (once[name].to_numpy(dtype=np.int64) for name in keys)
-    nothing = Outcomes((), np.empty(0))
-    # One empty value for all is safe, as outcomes are never changed.
-    found = {int(x): dict.fromkeys(columns, nothing) for x in np.unique(ids)}
-    for name, column in columns.items():
-        values = column.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
-        known = ~np.isnan(values)
-        # Rows are sorted by configuration, so that each change of id begins the next one's seeds.
-        starts = np.flatnonzero(np.diff(ids[known], prepend=-1))
-        parts = (np.split(x[known], starts[1:]) for x in (ids, seeds, values))
-        for own, model_seeds, measured in zip(*parts, strict=True):
-            if len(own):
-                found[int(own[0])][name] = Outcomes(tuple(model_seeds.tolist()), measured)
-    return found
 
 
 def _shortcuts(store: Store, ids: tuple[int, int], longer: range | None) -> pd.DataFrame:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -100,12 +101,17 @@ def export(
     scores = shortcut_scores(store, set(frame["config_id"].tolist()))
     # A column of a file cannot hold several names: they become one text.
     frame = frame.assign(sweeps=frame["sweeps"].map(", ".join))
-    if spreadsheet:
-        frame, scores = without_formulas(frame), without_formulas(scores)
     # Of runs that are done: what is stored of them does not change while this goes on.
     ids = frame.loc[frame["state"] == RunState.DONE, "id"].tolist()
     with whole_files(folder, force=force) as new:
-        rows = _write_all(new, kind, frame, scores, _results(store, ids, on_progress), spreadsheet)
+        whole = {
+            "runs": arrow_table(frame),
+            "shortcuts": pa.Table.from_pandas(scores, SHORTCUTS, preserve_index=False),
+        }
+        parts: Iterator[dict[str, pa.Table]] = chain([whole], _results(store, ids, on_progress))
+        if spreadsheet:
+            parts = ({x: without_formulas(y) for x, y in part.items()} for part in parts)
+        rows = _write_all(new, kind, parts)
     return {path: rows[name] for name, path in paths.items()}
 
 
@@ -172,47 +178,20 @@ def _results(
             on_progress(written, len(ids))
 
 
-def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+def without_formulas(table: pa.Table) -> pa.Table:
     """A table whose texts a spreadsheet does not compute: those that it would begin with `'`."""
-
-    def as_text(value: Any) -> Any:
-        return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
-
-    texts = [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name])]
-    # Not by `map`, which makes whole numbers floats where some are missing.
-    shown = {
-        str(name): pd.Series(
-            [None if x is pd.NA else as_text(x) for x in frame[name]], frame.index, dtype=object
-        )
-        for name in texts
-    }
-    return frame.assign(**shown).rename(columns=as_text)
-
-
-def _without_formulas(table: pa.Table) -> pa.Table:
-    """Makes cells safe like `without_formulas`, in a table whose columns have names of ours."""
     pattern = f"^([{re.escape(''.join(FORMULA))}])"
     for place, field in enumerate(table.schema):
-        if pa.types.is_string(field.type):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
             texts = compute.replace_substring_regex(table[place], pattern, r"'\1")
             table = table.set_column(place, field, texts)
-    return table
+    return table.rename_columns([re.sub(pattern, r"'\1", name) for name in table.column_names])
 
 
-def _write_all(
-    folder: Path,
-    kind: str,
-    frame: pd.DataFrame,
-    scores: pd.DataFrame,
-    results: Iterator[dict[str, pa.Table]],
-    spreadsheet: bool,
-) -> dict[str, int]:
-    whole = {
-        "runs": arrow_table(frame),
-        "shortcuts": pa.Table.from_pandas(scores, SHORTCUTS, preserve_index=False),
-    }
+def _write_all(folder: Path, kind: str, parts: Iterator[dict[str, pa.Table]]) -> dict[str, int]:
+    first = next(parts)
     schemas = {"lengths": LENGTHS, "errors": ERRORS}
-    schemas |= {name: table.schema for name, table in whole.items()}
+    schemas |= {name: table.schema for name, table in first.items()}
     rows = dict.fromkeys(schemas, 0)
     # All files stay open, since each part of the results has rows for several of them.
     with ExitStack() as opened:
@@ -220,11 +199,8 @@ def _write_all(
             name: opened.enter_context(WRITERS[kind](folder / f"{name}.{kind}", schema))
             for name, schema in schemas.items()
         }
-        for name, table in whole.items():
-            writers[name].write_table(table)
-            rows[name] = table.num_rows
-        for part in results:
+        for part in chain([first], parts):
             for name, table in part.items():
-                writers[name].write_table(_without_formulas(table) if spreadsheet else table)
+                writers[name].write_table(table)
                 rows[name] += table.num_rows
     return rows

@@ -10,6 +10,7 @@ from jaxtyping import Int64
 from sqlalchemy import Connection, select
 
 from sweeps.api.failures import leading_causes, why_without
+from sweeps.api.overview import for_pages
 from sweeps.records import error_numbers
 from sweeps.results import Outcome
 from sweeps.store.database import Store
@@ -29,18 +30,11 @@ def failing_models(store: Store, selection: Selection) -> pd.DataFrame:
     them those that err while it is not known whether they generalize.
 
     Returns:
-        run_id, config_id, model_seed, outcome, errors (test strings, each as often as it occurs),
-        accuracy in [0, 1], first_wrong_length (of the shortest test string that it gets wrong;
-        missing where it has not learned, since then nothing is said of length).
+        As `sweeps.api.overview.models`.
     """
     runs = frames.worst_first(frames.runs(store, selection), selection)
     errs = (runs["outcome"] == Outcome.NOT_KNOWN) & (runs["wrong"] > 0).fillna(False)
-    found = runs[runs["picked"] & (runs["outcome"].isin(FAILING) | errs)]
-    # The length that is stored is one less than that of the shortest errors.
-    first = (found["solved_length"] + 1).where(found["outcome"] != Outcome.NOT_LEARNED)
-    found = found.assign(errors=found["wrong"], first_wrong_length=first)
-    columns = ["run_id", "config_id", "model_seed", "outcome", "errors", "accuracy"]
-    return found[[*columns, "first_wrong_length"]].reset_index(drop=True)
+    return for_pages(store, runs[runs["picked"] & (runs["outcome"].isin(FAILING) | errs)])
 
 
 def count_tested(store: Store, selection: Selection) -> int:
@@ -148,9 +142,6 @@ def breaking_strings(store: Store, models: pd.DataFrame, limit: int) -> tuple[pd
     return first[[*columns, "of"]].merge(examples, "left", "string"), len(run_ids)
 
 
-RUNS_AT_ONCE = 1_000
-"""Models whose errors are read together: of all of them they would be gigabytes."""
-
 Counts = Int64[np.ndarray, " string"]
 
 
@@ -167,20 +158,12 @@ def _wrong_by_set(
         .join(Config, Config.id == Run.config_id)
         .where(one_of(Run.id, run_ids), Run.wrong > 0)
     )
-    wrong: dict[Any, Counts] = {}
+    numbers: dict[Any, list[Counts]] = {}
     runs = Counter[tuple[Any, int]]()
-    for some in connection.execute(query).partitions(RUNS_AT_ONCE):
-        numbers: dict[Any, list[Counts]] = {}
-        for test_set_id, config_id, errors in some:
-            numbers.setdefault(test_set_id, []).append(error_numbers(errors))
-            runs[test_set_id, config_id] += 1
-        for test_set_id, own in numbers.items():
-            before = wrong.get(test_set_id, np.zeros(0, dtype=np.int64))
-            counts = np.bincount(np.concatenate(own), minlength=len(before))
-            # Counts are as long as the greatest number seen, and so never shorter than `before`.
-            counts[: len(before)] += before
-            wrong[test_set_id] = counts
-    return wrong, runs
+    for test_set_id, config_id, errors in connection.execute(query):
+        numbers.setdefault(test_set_id, []).append(error_numbers(errors))
+        runs[test_set_id, config_id] += 1
+    return {x: np.bincount(np.concatenate(own)) for x, own in numbers.items()}, runs
 
 
 def _name_strings(

@@ -16,7 +16,7 @@ import pandas as pd
 
 from seqcls.config import RunConfig, default_fields
 from seqcls.engines.choice import ENGINES
-from seqcls.errors import ConfigError, PluginMissingError, SeqclsError, UnknownRunError
+from seqcls.errors import ConfigError, SeqclsError, UnknownRunError
 from seqcls.interpretability.mechanisms import NOT_LEARNED, ORDER, SAMPLE
 from seqcls.problem import Problem, missing_plugin, resolve
 from seqcls.results import Cause, Confusion, RangeCounts, Weights
@@ -325,24 +325,14 @@ def _with_causes(store: Store, run_ids: Sequence[int]) -> list[int]:
     Raises:
         ConfigError: there are some, and none of them is.
     """
-    obstacles = {run: _obstacle(queries.run_config(store, run)) for run in run_ids}
-    if obstacles and None not in obstacles.values():
-        raise next(filter(None, obstacles.values()))
-    return [run for run, obstacle in obstacles.items() if obstacle is None]
+    reasons = {run: why_without(queries.run_config(store, run)) for run in run_ids}
+    if reasons and None not in reasons.values():
+        about = "causes are found by asking models of languages or transductions"
+        raise ConfigError(f"{about}: {next(iter(reasons.values()))}")
+    return [run for run, reason in reasons.items() if reason is None]
 
 
 def why_without(config: RunConfig) -> str | None:
     """Why no causes can be found of runs of a configuration; None where they can."""
     elsewhere = queries.why_no_weights(config) or missing_plugin(config)
     return elsewhere or resolve(config).lacks("causes")
-
-
-def _obstacle(config: RunConfig) -> ConfigError | PluginMissingError | None:
-    requirement = "causes are found by asking models"
-    if why := queries.why_no_weights(config):
-        return ConfigError(f"{requirement}, and of each {why}")
-    if why := missing_plugin(config):
-        return PluginMissingError(f"{requirement}: {why}")
-    if why := resolve(config).lacks("causes"):
-        return ConfigError(f"causes are found for languages and transductions, and {why}")
-    return None

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import pandas as pd
@@ -17,6 +18,7 @@ from seqcls.theory.predictions import theory_of
 from sweeps.api.selecting import selection_of
 from sweeps.results import BORDER_SHARES, of_learned
 from sweeps.statistics.populations import (
+    ACCURACIES,
     BORDER,
     CLASS,
     COUNTING,
@@ -31,22 +33,11 @@ from sweeps.store.reads import frames, overview, queries
 from sweeps.store.reads.misclassified import accuracy_by_drawn, border_accuracies
 from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcuts_by_drawn
+from sweeps.store.reads.stored import read_config
 from sweeps.store.reads.test_sets import stored_datasets
 
 MOST_BY_DRAWN = 5_000
 """Models whose errors are looked through at most for how the strings were drawn."""
-
-MODELS, READER = "models", "best shortcut reader"
-"""Whose accuracies stand beside each other."""
-
-ACCURACY_COLUMNS = {
-    "random": (MODELS, "random"),
-    "border": (MODELS, "border"),
-    **{name: (MODELS, name) for name in BORDER_SHARES},
-    "reader_random": (READER, "random"),
-    "reader_border": (READER, "border"),
-}
-"""The columns of accuracies in one table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,31 +46,17 @@ class Populations:
 
     by: list[str]
     """The settings that tell them apart."""
-    shares: pd.DataFrame
-    """A table as `sweeps.statistics.populations.language_shares` makes it."""
-    accuracies: pd.DataFrame
-    """A table as `sweeps.statistics.populations.median_accuracies` makes it, of models and of
-    `READER`; no row where no test has strings at the border, or there are more than
-    `MOST_BY_DRAWN` models."""
+    table: pd.DataFrame
+    """The shares, as `sweeps.statistics.populations.language_shares` gives them; and median
+    accuracies as `median_accuracies` does, where these are known: where a test has strings at the
+    border, and there are no more than `MOST_BY_DRAWN` models."""
     longer: Sequence[range] = ()
     """The lengths of the longer strings that models of a language are compared on, where their own
     are others."""
 
-    def table(self) -> pd.DataFrame:
-        """The shares with the median accuracies beside them, where these are known: those of
-        `ACCURACY_COLUMNS`.
-        """
-        columns = {names: column for column, names in ACCURACY_COLUMNS.items()}
-        keys = zip(self.accuracies["name"], self.accuracies["strings"], strict=True)
-        known = self.accuracies.assign(part=[columns[key] for key in keys])
-        wide = known.pivot(index=self.by, columns="part", values="median")
-        return self.shares.merge(
-            wide[[x for x in ACCURACY_COLUMNS if x in wide]], on=self.by, how="left"
-        )
-
     def texts(self) -> pd.DataFrame:
         """The table as people read it: shares and accuracies in percent, intervals beside them."""
-        table = self.table()
+        table = self.table
         shown = table[[*self.by, "languages", "seeds"]].astype({"languages": int})
         if COUNTING in table and COUNTING not in self.by and table[COUNTING].any():
             shown[COUNTING] = table[COUNTING]
@@ -87,7 +64,7 @@ class Populations:
             ends = zip(table[f"{part}_low"], table[f"{part}_high"], strict=True)
             shown[part] = [_percent(share) for share in table[part]]
             shown[f"{part}_95%"] = ["" if pd.isna(x[0]) else percents(*x, 0) for x in ends]
-        accuracies = {x: table[x].map(_percent) for x in ACCURACY_COLUMNS if x in table}
+        accuracies = {x: table[x].map(_percent) for x in ACCURACIES if x in table}
         return shown.assign(**accuracies)
 
 
@@ -120,39 +97,24 @@ def populations(
         UnknownRunError: there is no such sweep.
         ConfigError: there is no such setting in which its configurations differ.
     """
+    by = tuple(as_list(by))
     selection = selection_of(store, [] if sweep is None else as_list(sweep), **chosen)
-    return populations_of(store, selection, tuple(as_list(by)))
-
-
-def populations_of(store: Store, selection: Selection, by: tuple[str, ...] = ()) -> Populations:
-    """Sums up the models of a selection, like `populations`."""
     # A share of runs that were picked by their results would only show what was picked.
     scope = replace(selection, failing=False, outcomes=(), kind=None)
     models = frames.finished_runs(store, scope).sort_values(["config_id", "model_seed"])
     ids = [int(x) for x in models["config_id"].drop_duplicates()]
-    configs = queries.configs(store, ids)
-    settings = without_unread(
-        overview.settings(store).loc[ids], {x: unread_fields(y) for x, y in configs.items()}
-    )
-    tasks = pd.Series({x: config.task for x, config in configs.items()}, dtype=object)
-    settings = with_classes(store, settings, configs).assign(task=tasks)
-    languages = pd.Series(overview.language_names(store)).loc[ids]
-    # Theory is asked once for each language, not for each configuration.
-    first = languages.drop_duplicates()
-    known: dict[Any, Any] = {
-        name: counting_of(configs[int(x)])
-        for x, name in zip(first.index.tolist(), first.tolist(), strict=True)
-    }
-    levels = languages.map(known)
-    if COUNTING in by:
-        settings = settings.assign(**{COUNTING: levels})
+    tasks = pd.Series({x: y.task for x, y in queries.configs(store, ids).items()}, dtype=object)
+    settings = every_setting(store, ids).assign(task=tasks)
+    levels = settings[COUNTING]
+    unasked = [] if COUNTING in by else [COUNTING]
+    settings = settings.drop(columns=[*unasked, *[CLASS] * (settings[CLASS].nunique() < 2)])
     for name in by:
         if name not in settings:
             raise ConfigError(Parameter("by", name), f": {nearest(name, list(map(str, settings)))}")
     grouping = list(by) or settings_apart(settings, tasks.unique().tolist()) or ["task"]
     # All as text: groupby leaves out missing values and cannot sort mixed types.
     groups = settings[grouping].astype(object).where(settings[grouping].notna(), "").astype(str)
-    groups["language"] = languages
+    groups["language"] = pd.Series(overview.language_names(store))
     models = models.join(groups, on="config_id")
     alike, longer = overview.judge_languages_alike(store, models, selection.below)
     shares = language_shares(alike, grouping)
@@ -160,15 +122,31 @@ def populations_of(store: Store, selection: Selection, by: tuple[str, ...] = ())
         found = groups.assign(level=levels).drop_duplicates([*grouping, "language"])
         level_texts = found.groupby(grouping)["level"].agg(_tell_levels).rename(COUNTING)
         shares = shares.merge(level_texts.reset_index(), on=grouping, how="left")
-    return Populations(grouping, shares, _accuracies(store, models, grouping), longer)
+    table = shares.merge(_accuracies(store, models, grouping), on=grouping, how="left")
+    return Populations(grouping, table, longer)
 
 
-def with_classes(
-    store: Store, settings: pd.DataFrame, configs: Mapping[int, RunConfig]
-) -> pd.DataFrame:
-    """Settings of configurations with the class of every language, where they differ in it."""
-    classes = classes_of(store, configs).reindex(settings.index)
-    return settings.assign(**{CLASS: classes}) if classes.nunique() > 1 else settings
+def every_setting(store: Store, config_ids: Sequence[int]) -> pd.DataFrame:
+    """The settings of these configurations, indexed by config_id: missing where one does not read
+    them; and the class of each language (`CLASS`) and its counting (`COUNTING`).
+    """
+    unread = {x: _unread(text) for x, text in queries.config_texts(store, config_ids).items()}
+    read = without_unread(overview.settings(store).loc[list(config_ids)], unread)
+    languages = pd.Series(overview.language_names(store)).reindex(read.index)
+    # Theory is asked once for each language, not for each configuration.
+    first = languages.drop_duplicates()
+    configs = queries.configs(store, first.index.tolist())
+    levels = pd.Series({x: counting_of(config) for x, config in configs.items()}, dtype=object)
+    for name, of_first in ((CLASS, classes_of(store, configs)), (COUNTING, levels)):
+        known = dict(zip(first, of_first.reindex(first.index), strict=True))
+        read[name] = languages.map(known).astype(object)
+    return read
+
+
+@lru_cache(maxsize=2**14)
+def _unread(text: str) -> frozenset[str]:
+    # Of each once: pages ask for all configurations whenever a run has ended.
+    return unread_fields(read_config(text))
 
 
 def classes_of(store: Store, configs: Mapping[int, RunConfig]) -> "pd.Series[Any]":
@@ -200,7 +178,7 @@ def _class_of(config: RunConfig, named: Mapping[str, str | None]) -> str | None:
 
 
 def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    none = pd.DataFrame(columns=[*by, "name", "strings", "n", "median", "low", "high"])
+    none = pd.DataFrame(columns=by)
     # Every run's errors are read for this, string by string.
     if len(models) > MOST_BY_DRAWN:
         return none
@@ -213,7 +191,7 @@ def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFra
         return none
     best = best_shortcut(shortcut_scores(store, ids)).drop_duplicates("config_id")
     read = read.merge(best[["config_id", "reader"]]).merge(first[["config_id", "language", *by]])
-    of_models = models[["run_id", "language", *by]].assign(name=MODELS)
+    of_models = models[["run_id", "language", *by]].assign(name="")
     kinds = border_accuracies(store, Selection(run_ids=tuple(run_ids)))
     kinds = of_learned(kinds, models.set_index("run_id")["outcome"])
     # A share counts as one string, of which a fraction is right: one sum serves all rows.
@@ -221,6 +199,6 @@ def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFra
     counts = [
         of_models.merge(tested.assign(right=tested["tested"] - tested["wrong"])),
         of_models.merge(kinds.dropna(subset=["right"])),
-        read.assign(name=READER, run_id=read["config_id"]),
+        read.assign(name="reader_", run_id=read["config_id"]),
     ]
     return median_accuracies(pd.concat(counts), by)

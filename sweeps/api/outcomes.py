@@ -3,23 +3,21 @@
 import json
 import math
 from collections.abc import Hashable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from seqcls.interpretability.wording import percent, percents
-from seqcls.problem import unread_fields
 from seqcls.results import DRAWN
 from seqcls.theory.predictions import theory_of
-from sweeps.api.languages import classes_of, counting_of
+from sweeps.api.languages import every_setting
 from sweeps.api.selecting import selection_of
 from sweeps.grid.budgets import BUDGET_FIELDS
 from sweeps.results import BORDER_SHARES, Outcome, OutcomeCounts
 from sweeps.statistics.importance import with_every_budget, with_largest_budget
 from sweeps.statistics.intervals import median_intervals, selection_effect, wilson
-from sweeps.statistics.populations import CLASS, COUNTING, SIZE, language_shares, without_unread
+from sweeps.statistics.populations import CLASS, COUNTING, SIZE, language_shares
 from sweeps.store.database import Store
 from sweeps.store.reads import frames, queries
 from sweeps.store.reads.misclassified import accuracy_by_drawn, border_accuracies
@@ -28,7 +26,6 @@ from sweeps.store.reads.queries import config_texts, names_of
 from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.shortcuts import best_shortcuts as best_shortcuts
 from sweeps.store.reads.shortcuts import deciding as deciding
-from sweeps.store.reads.stored import read_config
 
 MOST_RESAMPLED = 20_000
 """Seeds that learned at most of whose medians a page has intervals: half a second."""
@@ -202,24 +199,11 @@ def settings_read(store: Store, config_ids: Sequence[int]) -> pd.DataFrame:
     does not read them; and the class of each language, its counting, and how many parameters
     models have, where they differ in it.
     """
-    texts = config_texts(store, list(config_ids))
-    unread = {key: _unread(text) for key, text in texts.items()}
-    read = without_unread(settings(store).loc[list(config_ids)], unread)
-    tasks = pd.Series(language_names(store)).reindex(read.index)
-    first = tasks.drop_duplicates()
-    configs = queries.configs(store, first.index.tolist())
-    levels = pd.Series({x: counting_of(config) for x, config in configs.items()}, dtype=object)
-    for name, of_first in ((CLASS, classes_of(store, configs)), (COUNTING, levels)):
-        if of_first.nunique() > 1:
-            read[name] = tasks.map(dict(zip(first, of_first.reindex(first.index), strict=True)))
+    read = every_setting(store, config_ids)
+    # A class that is not decided tells no language from another.
+    read = read.drop(columns=[x for x in (CLASS, COUNTING) if read[x].nunique() < 2])
     read[SIZE] = pd.Series(queries.sizes_of(store, list(config_ids)), dtype="Int64")
     return read.loc[:, read.astype(str).nunique() > 1]
-
-
-@lru_cache(maxsize=2**14)
-def _unread(text: str) -> frozenset[str]:
-    # Of each once: pages ask for all configurations whenever a run has ended.
-    return unread_fields(read_config(text))
 
 
 def each_seed_once(store: Store, runs: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:

@@ -8,16 +8,12 @@ import pandas as pd
 from sqlalchemy import select
 
 from seqcls.errors import UnknownRunError
-from sweeps.records import LENGTH_COUNTS
 from sweeps.results import RANGE_COLUMNS, Outcome, solved_or_none
 from sweeps.store.database import Store
 from sweeps.store.reads import frames
-from sweeps.store.reads.overview import first_lengths, last_lengths
-from sweeps.store.reads.queries import run_config, why_no_weights, with_outputs
+from sweeps.store.reads.queries import run_config, why_no_weights
 from sweeps.store.reads.selection import Selection
-from sweeps.store.reads.stored import length_frame
-from sweeps.store.statements import frame
-from sweeps.store.tables import Checkpoint, Revision, Run, RunState, Sweep, SweepRun
+from sweeps.store.tables import Checkpoint, Revision, Run, RunState
 
 _COLUMNS = {"wrong": "errors", "fp": "false_positives", "fn": "false_negatives"}
 
@@ -31,11 +27,6 @@ def model_seeds(store: Store) -> list[int]:
     """The model seeds that there are, in order."""
     query = select(Run.model_seed).distinct().order_by(Run.model_seed)
     return store.column(query)
-
-
-def count_runs(store: Store, selection: Selection) -> int:
-    """How many runs a selection leaves."""
-    return int(frames.runs(store, selection)["picked"].sum())
 
 
 def configurations(store: Store, selection: Selection) -> pd.DataFrame:
@@ -53,37 +44,36 @@ def models(store: Store, selection: Selection) -> pd.DataFrame:
         longer; missing where there is none, and of runs that have not learned), failing and picked
         (as 0 or 1), outcome (one of `Outcome`), learned (as 0 or 1; missing where it is
         not known on trained lengths), accuracy_within and accuracy_beyond in [0, 1], on trained
-        and on longer lengths; every_length and refuted_by, where a proof is stored.
+        and on longer lengths; `RANGE_COLUMNS`; and where a proof is stored, every_length and
+        refuted_by.
     """
     found = frames.runs(store, selection)
     done = found[found["state"] == RunState.DONE]
-    return _for_pages(store, done.sort_values(["config_id", "model_seed"]))
-
-
-def worst_models(store: Store, selection: Selection, limit: int) -> pd.DataFrame:
-    """Finished runs that the selection picks, as `models`, the least accurate first."""
-    found = frames.worst_first(frames.runs(store, selection), selection)
-    return _for_pages(store, found[found["picked"]].head(limit))
+    return for_pages(store, done.sort_values(["config_id", "model_seed"]))
 
 
 def model(store: Store, run_id: int, selection: Selection | None = None) -> pd.DataFrame:
-    """The row that `models` has of a run, with `RANGE_COLUMNS`; none where it is not done or does
-    not exist.
+    """The row that `models` has of a run; none where it is not done or does not exist.
 
     Args:
         run_id: the run, in the scope of the selection or not.
         selection: says what fails and what has learned, if not as is usual.
     """
-    chosen = selection or Selection()
     # The run is shown wherever it belongs: only the thresholds of the selection apply.
-    of_run = replace(
-        chosen, sweeps=(), without=(), model_seeds=(), config_ids=None, run_ids=(run_id,)
+    return models(
+        store,
+        replace(
+            selection or Selection(),
+            sweeps=(),
+            without=(),
+            model_seeds=(),
+            config_ids=None,
+            run_ids=(run_id,),
+        ),
     )
-    found = frames.runs(store, of_run)
-    return _for_pages(store, found[found["state"] == RunState.DONE], RANGE_COLUMNS)
 
 
-def _for_pages(store: Store, found: pd.DataFrame, also: Sequence[str] = ()) -> pd.DataFrame:
+def for_pages(store: Store, found: pd.DataFrame) -> pd.DataFrame:
     """Runs with the length of their shortest errors, and without a solved length where they get
     one of the shortest test strings wrong.
 
@@ -107,28 +97,8 @@ def _for_pages(store: Store, found: pd.DataFrame, also: Sequence[str] = ()) -> p
     proofs = ["every_length", "refuted_by"] if found["every_length"].notna().any() else []
     columns = ["run_id", "config_id", "model_seed", "accuracy", *_COLUMNS.values()]
     columns += ["solved_length", "failing", "outcome", "learned", "accuracy_within"]
-    columns += ["accuracy_beyond", "picked", *also, "first_wrong_length", *proofs]
+    columns += ["accuracy_beyond", "picked", *RANGE_COLUMNS, "first_wrong_length", *proofs]
     return shown[columns].reset_index(drop=True)
-
-
-def scores_by_length(store: Store, run_ids: Sequence[int], width: int) -> pd.DataFrame:
-    """The confusion of runs on strings of similar length.
-
-    Args:
-        width: lengths that make one row: with 10, the lengths 0 to 10, 11 to 20, and so on.
-
-    Returns:
-        run_id, first_length, last_length, tn, fp, fn, tp, tested, wrong (strings); and
-        right_length_given (strings), edits and target_tokens, where any of the runs is of a
-        transduction.
-    """
-    scores = length_frame(store, run_ids)
-    scores["first_length"] = first_lengths(scores["length"].to_numpy(), width)
-    groups = scores.groupby(["run_id", "first_length"])[list(LENGTH_COUNTS)]
-    # With min_count, counts that are missing stay missing and do not become 0.
-    scores = with_outputs(groups.sum(min_count=1).reset_index())
-    scores.insert(2, "last_length", last_lengths(scores["first_length"], width))
-    return scores
 
 
 def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:
@@ -153,31 +123,10 @@ def members_revision(store: Store) -> int:
     return int(store.value(select(Revision.members)))
 
 
-def memberships(store: Store) -> "pd.DataFrame":
-    """Which configurations each sweep has runs of, sweeps in the order of their making.
-
-    Returns:
-        config_id, sweep (its name).
-    """
-    query = (
-        select(Run.config_id, Sweep.name.label("sweep"))
-        .join(SweepRun, SweepRun.run_id == Run.id)
-        .join(Sweep, Sweep.id == SweepRun.sweep_id)
-        .group_by(Run.config_id, Sweep.id, Sweep.name)
-        .order_by(Run.config_id, Sweep.id)
-    )
-    return frame(store, query)
-
-
-def sweeps_of_run(store: Store, run_id: int) -> list[str]:
-    """The names of the sweeps that a run belongs to, in the order of their making."""
-    query = (
-        select(Sweep.name)
-        .join(SweepRun, SweepRun.sweep_id == Sweep.id)
-        .where(SweepRun.run_id == run_id)
-        .order_by(Sweep.id)
-    )
-    return store.column(query)
+def sweeps_of(store: Store, run_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """The names of the sweeps that each of these runs belongs to, in the order of their making."""
+    with store.read() as connection:
+        return frames.sweeps_of(connection, pd.Series(run_ids))
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """What a specification's models are trained and tested on, looked at before any is trained."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -18,8 +18,9 @@ from seqcls.kinds import kind_name
 from seqcls.kinds.base import Examples
 from seqcls.problem import Problem, resolve
 from seqcls.results import DRAWN
+from seqcls.sampling import Sampler
 from seqcls.sampling.balanced import BalancedStrings
-from seqcls.sampling.streams import stream
+from seqcls.sampling.streams import AnsweredAgain, stream
 from seqcls.shortcuts import READERS, read_test
 from seqcls.strings.token_strings import NO_LETTER
 from seqcls.tasks.base import LanguageTask
@@ -31,6 +32,9 @@ Label = Literal["positive", "negative"]
 
 TEMPTING = 0.9
 """A test of which a shortcut reader gets more right than this is worth a word of warning."""
+
+MOST_TOKENS = 2**21
+"""Tokens of an epoch that is drawn as it is to be looked at; a larger one takes long to draw."""
 
 
 @dataclass(frozen=True)
@@ -205,6 +209,58 @@ def drawn_strings(
     if label is not None:
         examples = examples.take(np.flatnonzero(examples.labels == (label == "positive")))
     return write_rows(problem, examples.take(slice(0, number)), in_notation)
+
+
+class FirstStrings(NamedTuple):
+    """The first strings of one part, by how they were drawn."""
+
+    first: pd.DataFrame
+    """Some of each kind, as `draw` gives them, in the notation; negative ones of which it is not
+    known how they were drawn are of the kind negative."""
+    numbers: Mapping[str, int]
+    """How many of each kind there are; of an empty one where the strings have targets."""
+    lengths: range
+    """From the shortest to the longest of all of them."""
+    drawn_apart: bool
+    """Whether an epoch is too large to be looked at: these are then drawn as it is, but fewer, and
+    none is kept out because it was trained on."""
+
+
+def first_strings(problem: Problem, part: str, number: int = 10) -> FirstStrings:
+    """So many strings of each kind, the shortest of them first, and how many there are."""
+    sampler = problem.sampler(part)
+    small = make_smaller(sampler)
+    examples = stream(small).epoch(0)
+    lengths = examples.strings.lengths
+    # One target tells what kind of answers these are; spelling out all would take long.
+    texts = problem.kind.texts(problem.task, examples.targets[:1])
+    unknown = "negative" if texts is None else ""
+    kinds = np.array([kind or unknown for kind in kinds_of(problem, examples)])
+    # The empty kind is that of strings with targets, which have no other.
+    rows = {kind: np.flatnonzero(kinds == kind) for kind in ("", *DRAWN, "negative")}
+    numbers = {kind: len(own) for kind, own in rows.items() if len(own)}
+    some = [x for kind in numbers for x in sorted(rows[kind][:number], key=lengths.__getitem__)]
+    first = write_rows(problem, examples.take(np.array(some)), in_notation=True)
+    span = range(int(lengths.min()), int(lengths.max()) + 1)
+    return FirstStrings(first.assign(kind=kinds[some]), numbers, span, small != sampler)
+
+
+def make_smaller(sampler: Sampler) -> Sampler:
+    """A sampler of fewer strings, where drawing an epoch takes long and none was drawn before."""
+    if isinstance(sampler, AnsweredAgain):
+        return replace(sampler, sampler=make_smaller(sampler.sampler))
+    longest = max(1, sampler.lengths[-1])
+    is_small = sampler.epoch_size * longest <= MOST_TOKENS
+    of_lengths: Any = sampler
+    knows_trained = getattr(of_lengths, "trained", None) is not None
+    if (is_small and not knows_trained) or stream(sampler).is_cached(0):
+        return sampler
+    # Keeping out trained strings would take drawing all of the training first.
+    changes = {"trained": None} if knows_trained else {}
+    if not is_small and hasattr(of_lengths, "size"):
+        changes["size"] = max(MOST_TOKENS // longest, of_lengths.batch_size)
+    smaller: Sampler = replace(of_lengths, **changes)
+    return smaller
 
 
 def negatives_sentence(numbers: Mapping[str, int]) -> str:

@@ -24,13 +24,11 @@ from seqcls.interpretability.rows import record
 from seqcls.interpretability.wording import p_value_text, percent
 from seqcls.problem import obstacle_of, resolve
 from seqcls.text import canonical_json, count
-from sweeps.api.comparison_text import chance_of
-from sweeps.api.comparisons import why_unpaired
 from sweeps.api.failures import leading_causes
+from sweeps.api.questions import chance_of, why_unpaired
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.results import GENERALIZING, Outcome, describe_longer
 from sweeps.statistics.chance import Difference, compare_shares
-from sweeps.statistics.differences import Outcomes
 from sweeps.store.database import Store
 from sweeps.store.reads import explained, queries
 from sweeps.store.reads.overview import budget_models, judge_on, longer_lengths
@@ -38,6 +36,9 @@ from sweeps.store.reads.selection import Selection
 from sweeps.store.tables import RunState
 
 MOST_CONFIGURATIONS = 12
+MOST_CAUSES = 8
+"""Failing seeds of one configuration and one cause that are looked at: those of most seeds."""
+
 MOST_SEEDS = 200
 """The most seeds of a configuration."""
 
@@ -241,7 +242,7 @@ class Asker:
         paired = why_unpaired(other, config) is None
         comparison = medians = None
         if len(tried) and len(alone):
-            lacking = [Outcomes.from_runs(x.reset_index(), "lacks") for x in (tried, alone)]
+            lacking = (x["lacks"].astype(float).to_dict() for x in (tried, alone))
             comparison = compare_shares(*lacking, paired=paired)
             on = "accuracy_within" if mechanism == NOT_LEARNED else "accuracy"
             medians = (float(tried[on].median()), float(alone[on].median()))
@@ -262,6 +263,44 @@ class Asker:
             run_ids=tuple(tried["run_id"].astype(int)),
             longer=longer,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """Failing seeds of one configuration with one main cause, and what was tried against it."""
+
+    config_id: int
+    mechanism: str
+    run_ids: tuple[int, ...]
+    """The seeds whose errors mainly come from it."""
+    trials: tuple[RemedyTrial, ...]
+    """Every suggestion against it, as for a run of them: first what mended most of them."""
+
+    @property
+    def best(self) -> RemedyTrial | None:
+        """The first of the remedies that were trained; None where none was."""
+        return next((trial for trial in self.trials if trial.results), None)
+
+    @property
+    def mended(self) -> int:
+        """How many seeds the best remedy mended; -1 where none was trained."""
+        return sum(self.best.results.values()) if self.best else -1
+
+
+def remedies_tried(store: Store, selection: Selection) -> tuple[Tried, ...]:
+    """What stored causes and trained remedies say, first where most seeds were mended.
+
+    Args:
+        selection: whose failing seeds. What came of a remedy is told wherever it was trained.
+    """
+    asker, cases = Asker(store, selection), []
+    for config_id, mechanism, run_ids in sorted(asker.causes(), key=lambda x: -len(x[2])):
+        tried = asker.ask(config_id, [mechanism])
+        own = {x.remedy: {(config_id, y): z for y, z in x.results.items()} for x in tried}
+        cases.append(Tried(config_id, mechanism, run_ids, rank(tried, own)))
+        if len(cases) == MOST_CAUSES:
+            break
+    return tuple(sorted(cases, key=lambda x: (x.mended, len(x.run_ids)), reverse=True))
 
 
 def _judge(mechanism: str, runs: pd.DataFrame) -> pd.DataFrame:
@@ -308,14 +347,34 @@ def trial_spec(
         config: with the field changed.
         seeds: those of the runs that it is compared with.
     """
+    # The key's digits tell apart trials of one remedy for several configurations.
+    name = f"{suggestion.field}={suggestion.value} for {config.key[:8]}"
+    about = f"Against {suggestion.mechanism}: {suggestion.text}."
+    return _spec(name, about, seeds, before, [config])
+
+
+def all_spec(run_id: int, config: RunConfig, tried: Sequence[RemedyTrial]) -> SweepSpec:
+    """One sweep that tries all remedies of a model, with the same seeds."""
+    changed = [change_fields(config, x.suggestion.fields) for x in tried]
+    about = "; ".join(trial.suggestion.text for trial in tried)
+    seeds = tried[0].spec.model_seeds
+    return _spec(f"remedies for model {run_id}", about, seeds, config, changed)
+
+
+def _spec(
+    name: str,
+    description: str,
+    seeds: Sequence[int],
+    before: RunConfig,
+    changed: Sequence[RunConfig],
+) -> SweepSpec:
     return parse_spec(
         {
-            # The key's digits tell apart trials of one remedy for several configurations.
-            "name": f"{suggestion.field}={suggestion.value} for {config.key[:8]}",
-            "description": f"Against {suggestion.mechanism}: {suggestion.text}.",
+            "name": name,
+            "description": description,
             "model_seeds": list(seeds),
-            "parents": {config.key: before.key},
-            "fixed": named_fields(config),
+            "parents": {x.key: before.key for x in changed},
+            **tables_of(changed),
         }
     )
 

@@ -1,27 +1,18 @@
 """Two models on the strings that both are tested on."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import pandas as pd
 
 from seqcls.errors import UnknownRunError
 from sweeps.api.comparisons import fields_apart
-from sweeps.statistics.chance import agreeing
+from sweeps.statistics.chance import Difference, compare_shares
 from sweeps.statistics.differences import string_differences
-from sweeps.statistics.intervals import (
-    ConfidenceInterval,
-    PairTable,
-    fisher,
-    mcnemar,
-    newcombe,
-    paired_newcombe,
-)
 from sweeps.store.database import Store
 from sweeps.store.reads import misclassified, queries
 
 
-@dataclass(frozen=True, eq=False)
-class TwoModels:
+class TwoModels(NamedTuple):
     """Two runs side by side; differences are the first less the second.
 
     Each string counts once, however often the test has it: a model answers it the same each time.
@@ -29,14 +20,8 @@ class TwoModels:
 
     fields: dict[str, tuple[object, object]]
     """The fields in which their configurations differ, with both values."""
-    table: PairTable | None
-    """In how many strings both are wrong, only the first, only the second, and none; None where
-    their test strings are not the same."""
-    difference: ConfidenceInterval
-    """The difference of the shares that are wrong, by Newcombe: over pairs, else of independent
-    samples; 0 is in it unless the test rules it out."""
-    p_value: float
-    """Exact McNemar of pairs, else Fisher's exact test; two-sided."""
+    wrong: Difference
+    """The shares of strings that are wrong: of pairs, where their test strings are the same."""
     strings: pd.DataFrame | None
     """Those that only one gets wrong: string, length, label, wrong_a and wrong_b."""
 
@@ -54,24 +39,16 @@ def compare_models(store: Store, first: int, second: int) -> TwoModels:
     fields = fields_apart(store, ids)
     errors = [misclassified.errors_of(store, [run_id]) for run_id in (first, second)]
     tested = [misclassified.tested_strings(store, config_id) for config_id in ids]
-    if len(queries.test_set_digests(store, ids)) > 1:
-        counts = [(len(wrong), len(strings)) for wrong, strings in zip(errors, tested, strict=True)]
-        if not all(total for _, total in counts):
-            raise UnknownRunError(f"the test strings of runs {first} and {second} are not stored")
-        # Different test strings make no pairs, so that the shares are independent samples.
-        p_value = fisher(counts[0], counts[1])
-        apart = agreeing(newcombe(counts[0], counts[1]), p_value)
-        return TwoModels(fields, None, apart, p_value, None)
-    # One that only one of them has places for does not count.
-    both = tested[0] & tested[1]
-    errors = [frame[frame["string"].isin(both)] for frame in errors]
-    wrong = [set(frame["string"]) for frame in errors]
-    table = PairTable(
-        both=len(wrong[0] & wrong[1]),
-        only_first=len(wrong[0] - wrong[1]),
-        only_second=len(wrong[1] - wrong[0]),
-        none=len(both) - len(wrong[0] | wrong[1]),
-    )
-    p_value = mcnemar(table)
-    difference = agreeing(paired_newcombe(table), p_value)
-    return TwoModels(fields, table, difference, p_value, string_differences(errors[0], errors[1]))
+    paired = len(queries.test_set_digests(store, ids)) == 1
+    if paired:
+        # One that only one of them has places for does not count.
+        tested = [tested[0] & tested[1]] * 2
+        errors = [frame[frame["string"].isin(tested[0])] for frame in errors]
+    wrong = [
+        dict.fromkeys(strings, 0.0) | dict.fromkeys(frame["string"], 1.0)
+        for strings, frame in zip(tested, errors, strict=True)
+    ]
+    found = compare_shares(*wrong, paired=paired, plan=False)
+    if found.p_value is None:
+        raise UnknownRunError(f"the test strings of runs {first} and {second} are not stored")
+    return TwoModels(fields, found, string_differences(*errors) if paired else None)

@@ -63,9 +63,9 @@ def runs(
     shown, longer = found.texts(), describe_longer(found.longer)
     if shown.empty:
         sentence = "no configurations of this database differ only by the language"
-        return Answer(found.table(), [sentence])
+        return Answer(found.table, [sentence])
     title = f"{count(len(shown), 'population')} of languages in {store.name}"
-    return Answer(found.table(), [Table(shown, title, look), *([longer] if longer else [])])
+    return Answer(found.table, [Table(shown, title, look), *([longer] if longer else [])])
 
 
 def _runs_parts(store: "Store", frame: "pd.DataFrame", look: TableOptions) -> Iterator[str | Table]:
@@ -227,7 +227,7 @@ def compare(
             p-values corrected for the number of pairs.
     """
     from seqcls.interpretability.wording import percent, percents
-    from sweeps.api.comparison_text import QUESTIONS
+    from sweeps.api.questions import QUESTIONS
 
     thresholds = {"learned_at": learned_at, "below": below}
     references = names or []

@@ -21,11 +21,12 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import count
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sweeps.statistics.differences import Outcomes, table_of
+from sweeps.statistics.differences import Floats, Outcomes, table_of, values_of
 from sweeps.statistics.intervals import (
     FEWEST,
     TAIL,
@@ -37,7 +38,6 @@ from sweeps.statistics.intervals import (
     paired_newcombe,
 )
 
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Sizes = tuple[int, int]
 
@@ -124,13 +124,13 @@ def compare_values(a: Outcomes, b: Outcomes, *, paired: bool, plan: bool = True)
         plan: whether to simulate how many seeds would decide, which takes up to a second.
     """
     first, second, paired = _align(a, b, paired)
-    sizes = (len(first.seeds), len(second.seeds))
+    sizes = (len(first), len(second))
     name = "paired permutation test" if paired else "permutation test"
     least, enough = _reach(_least_of_values, paired, sizes)
     found = Difference(name, paired, sizes, (np.nan, np.nan), NONE, None, least, enough)
     if not all(sizes):
         return found
-    values = (first.values, second.values)
+    values = values_of(first), values_of(second)
     apart = (values[0] - values[1], None) if paired else values
     number = _permutations(paired, sizes)
     is_exact = number <= EXACT
@@ -287,7 +287,7 @@ def compare_shares(a: Outcomes, b: Outcomes, *, paired: bool, plan: bool = True)
 
 
 def _counts(outcomes: Outcomes) -> tuple[int, int]:
-    return int(outcomes.values.sum()), len(outcomes.seeds)
+    return int(sum(outcomes.values())), len(outcomes)
 
 
 def _share(counts: tuple[int, int]) -> float:
@@ -347,7 +347,7 @@ def holm(p_values: Sequence[float]) -> Floats:
 # What both have.
 
 
-def number_of_pairs(a: Set[int], b: Set[int]) -> int:
+def number_of_pairs(a: Set[Any], b: Set[Any]) -> int:
     """How many pairs two sets of seeds make: none where few are in both, and others would be left
     out for them.
     """
@@ -357,11 +357,12 @@ def number_of_pairs(a: Set[int], b: Set[int]) -> int:
 
 def _align(a: Outcomes, b: Outcomes, paired: bool) -> tuple[Outcomes, Outcomes, bool]:
     """The seeds of both that are compared, and whether they are pairs."""
-    first, second = (outcomes.of_seeds(set(outcomes.known_seeds)) for outcomes in (a, b))
-    seeds = set(first.seeds), set(second.seeds)
-    if paired and number_of_pairs(*seeds):
-        return first.of_seeds(seeds[1]), second.of_seeds(seeds[0]), True
-    return first, second, False
+    # NaN does not equal itself.
+    first, second = ({x: y for x, y in outcomes.items() if y == y} for outcomes in (a, b))
+    if not (paired and number_of_pairs(first.keys(), second.keys())):
+        return first, second, False
+    both = [x for x in first if x in second]
+    return {x: first[x] for x in both}, {x: second[x] for x in both}, True
 
 
 @lru_cache(maxsize=1024)

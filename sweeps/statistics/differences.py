@@ -3,8 +3,8 @@
 Whether they differ by more than chance explains, `sweeps.statistics.chance` tests.
 """
 
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,41 +12,24 @@ import pandas as pd
 
 from sweeps.statistics.intervals import CONFIDENCE, PairTable
 
+Floats = npt.NDArray[np.float64]
 
-@dataclass(frozen=True, eq=False)
-class Outcomes:
-    """The outcome of each seed of a configuration."""
+Outcomes = Mapping[Any, float]
+"""The outcome of each seed of a configuration; NaN where it is not known."""
 
-    seeds: tuple[int, ...]
-    values: npt.NDArray[np.float64]
 
-    @classmethod
-    def from_runs(cls, runs: pd.DataFrame, column: str) -> Self:
-        """A column of a configuration's runs, by model_seed."""
-        by_seed = runs.sort_values("model_seed")
-        return cls(
-            tuple(by_seed["model_seed"].astype(int)), by_seed[column].to_numpy(dtype=np.float64)
-        )
-
-    @property
-    def known_seeds(self) -> tuple[int, ...]:
-        """Those whose outcome is known."""
-        if not np.isnan(self.values).any():
-            return self.seeds
-        known = zip(self.seeds, self.values.tolist(), strict=True)
-        return tuple(seed for seed, value in known if value == value)
-
-    def of_seeds(self, seeds: set[int]) -> "Outcomes":
-        """Those of these seeds."""
-        if seeds.issuperset(self.seeds):
-            return self
-        selected = [place for place, seed in enumerate(self.seeds) if seed in seeds]
-        return Outcomes(tuple(self.seeds[place] for place in selected), self.values[selected])
+def values_of(outcomes: Outcomes) -> Floats:
+    """The outcomes in their order."""
+    return np.array([*outcomes.values()], dtype=np.float64)
 
 
 def table_of(a: Outcomes, b: Outcomes) -> PairTable:
-    """In how many seeds both fail, only the first, only the second, and none."""
-    first, second = a.values > 0, b.values > 0
+    """In how many seeds both fail, only the first, only the second, and none.
+
+    Args:
+        b: of the same seeds, in the same order.
+    """
+    first, second = values_of(a) > 0, values_of(b) > 0
     return PairTable(
         both=int((first & second).sum()),
         only_first=int((first & ~second).sum()),

@@ -4,14 +4,14 @@ A configuration weighs the same however many seeds it has.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
+from dataclasses import fields
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sweeps.statistics.differences import Outcomes, table_of
+from sweeps.statistics.differences import Floats, Outcomes, table_of, values_of
 from sweeps.statistics.intervals import (
     FEWEST,
     MOST_AT_ONCE,
@@ -23,53 +23,12 @@ from sweeps.statistics.intervals import (
     paired_newcombe,
 )
 
-MOST_CACHED = 100
-"""Seeds whose draws are kept for other configurations of the same: 400 kB, of 64 such sets."""
-
-
 MOST_DRAWN = 10_000
 """Seeds of all configurations at most of whose medians there is an interval: a second or two."""
 
 
-@dataclass(frozen=True, eq=False)
-class SeedOutcomes(Outcomes):
-    """The outcome of each seed of a configuration, summed up."""
-
-    @property
-    def share(self) -> float:
-        return float(self.values.mean())
-
-    @property
-    def median(self) -> float:
-        return float(np.median(self.values))
-
-    @cached_property
-    def medians(self) -> npt.NDArray[np.float64]:
-        """The medians of bootstrap resamples: the same seeds are drawn wherever there are such."""
-        return self._medians(self.seeds)
-
-    @cached_property
-    def medians_apart(self) -> npt.NDArray[np.float64]:
-        """Those of other resamples, drawn independently of `medians` of the same seeds."""
-        # No configuration has a seed twice, so that these are nobody's numbers.
-        return self._medians((*self.seeds, self.seeds[-1]))
-
-    def _medians(self, entropy: tuple[int, ...]) -> npt.NDArray[np.float64]:
-        order = np.argsort(self.values, kind="stable")
-        last = len(order) - 1
-        ranked = self.values[order]
-        medians = []
-        draws = _cached_draws if len(self.seeds) <= MOST_CACHED else _draws
-        for drawn in draws(entropy, len(self.seeds)):
-            # How often each value was drawn, in their order, tells which are in the middle.
-            up_to = np.cumsum(drawn[:, order], axis=1, dtype=np.int32)
-            middle = [(up_to <= rank).sum(axis=1) for rank in (last // 2, (last + 1) // 2)]
-            medians.append((ranked[middle[0]] + ranked[middle[1]]) / 2)
-        return np.concatenate(medians)
-
-
 def share_difference(
-    a: Sequence[SeedOutcomes], b: Sequence[SeedOutcomes], *, paired: bool
+    a: Sequence[Outcomes], b: Sequence[Outcomes], *, paired: bool
 ) -> ConfidenceInterval:
     """The mean share of the first configurations less that of the second, by Newcombe.
 
@@ -84,7 +43,7 @@ def share_difference(
 
 
 def median_difference(
-    a: Sequence[SeedOutcomes], b: Sequence[SeedOutcomes], *, paired: bool
+    a: Sequence[Outcomes], b: Sequence[Outcomes], *, paired: bool
 ) -> ConfidenceInterval:
     """The mean median of the first configurations less that of the second, by bootstrap.
 
@@ -96,12 +55,15 @@ def median_difference(
         paired: whether the same seeds are drawn in configurations that have the same, so that those
             are compared seed by seed; else the two sides are drawn apart.
     """
-    value = float(np.mean([x.median for x in a]) - np.mean([x.median for x in b]))
-    sizes = [len(x.seeds) for x in (*a, *b)]
+    medians = [np.mean([np.median(values_of(x)) for x in side]) for side in (a, b)]
+    value = float(medians[0] - medians[1])
+    sizes = [len(x) for x in (*a, *b)]
     if min(sizes) < FEWEST or sum(sizes) > MOST_DRAWN:
         return ConfidenceInterval(value, np.nan, np.nan)
-    first = np.mean([x.medians for x in a], axis=0)
-    second = np.mean([x.medians if paired else x.medians_apart for x in b], axis=0)
+    first, second = (
+        np.mean([resampled_medians((*x,), (*x.values(),), apart=apart) for x in side], axis=0)
+        for side, apart in ((a, False), (b, not paired))
+    )
     low, high = np.quantile(first - second, [TAIL, 1 - TAIL])
     return ConfidenceInterval(value, float(low), float(high))
 
@@ -116,9 +78,9 @@ def _pooled_table(tables: Sequence[PairTable]) -> PairTable:
     )
 
 
-def _weigh(outcomes: Sequence[SeedOutcomes]) -> tuple[float, float]:
-    n = _seeds_worth([len(x.seeds) for x in outcomes])
-    return n * float(np.mean([x.share for x in outcomes])), n
+def _weigh(outcomes: Sequence[Outcomes]) -> tuple[float, float]:
+    n = _seeds_worth([len(x) for x in outcomes])
+    return n * float(np.mean([values_of(x).mean() for x in outcomes])), n
 
 
 def _seeds_worth(counts: Sequence[float]) -> float:
@@ -127,19 +89,34 @@ def _seeds_worth(counts: Sequence[float]) -> float:
     return len(counts) ** 2 / sum(1 / n for n in counts)
 
 
-@lru_cache(maxsize=64)
-def _cached_draws(entropy: tuple[int, ...], n: int) -> tuple[npt.NDArray[np.integer], ...]:
-    # Of so few seeds none is drawn more often than two bytes can say.
-    return tuple(drawn.astype(np.uint16) for drawn in _draws(entropy, n))
+@lru_cache(maxsize=1024)
+def resampled_medians(seeds: tuple[int, ...], values: tuple[float, ...], *, apart: bool) -> Floats:
+    """The medians of bootstrap resamples: the same seeds are drawn wherever there are such.
+
+    Args:
+        apart: whether they are drawn independently of those of the same seeds.
+    """
+    order = np.argsort(values, kind="stable")
+    ranked, last = np.array(values)[order], len(order) - 1
+    # No configuration has a seed twice, so that these are nobody's numbers.
+    drawn = _draws((*seeds, seeds[-1]) if apart else seeds, len(seeds))
+    # How often each value was drawn, in their order, tells which are in the middle.
+    up_to = np.cumsum(drawn[:, order], axis=1, dtype=np.int32)
+    middle = [ranked[(up_to <= rank).sum(axis=1)] for rank in (last // 2, (last + 1) // 2)]
+    medians: Floats = (middle[0] + middle[1]) / 2
+    return medians
 
 
-def _draws(entropy: tuple[int, ...], n: int) -> Iterator[npt.NDArray[np.integer]]:
-    generator = np.random.default_rng(entropy)
+@lru_cache(maxsize=4)
+def _draws(entropy: tuple[int, ...], n: int) -> npt.NDArray[np.uint16]:
+    """How often each of n seeds is in each resample."""
+    generator, drawn = np.random.default_rng(entropy), np.empty((RESAMPLES, n), dtype=np.uint16)
     at_once = max(1, MOST_AT_ONCE // n)
     for start in range(0, RESAMPLES, at_once):
         # However they are divided, the same are drawn.
-        size = min(at_once, RESAMPLES - start)
-        yield generator.multinomial(n, np.full(n, 1 / n), size=size)
+        some = drawn[start : start + at_once]
+        some[:] = generator.multinomial(n, np.full(n, 1 / n), size=len(some))
+    return drawn
 
 
 def with_largest_budget(models: pd.DataFrame, budgets: Iterable[Mapping[int, int]]) -> pd.DataFrame:
@@ -220,8 +197,8 @@ def importance(
         seeds are compared), alike (whether the configurations compared differ in nothing else).
     """
     outcomes = {
-        int(str(config_id)): SeedOutcomes.from_runs(rows, column)
-        for config_id, rows in models.groupby("config_id")
+        int(str(config_id)): dict(zip(rows["model_seed"], rows[column].astype(float), strict=True))
+        for config_id, rows in models.sort_values("model_seed").groupby("config_id")
     }
     known = settings.loc[list(outcomes)]
     rows = [
@@ -245,7 +222,7 @@ def _together(settings: pd.DataFrame) -> Iterator[tuple[str, ...]]:
 def _row(
     names: Sequence[str],
     settings: pd.DataFrame,
-    outcomes: Mapping[int, SeedOutcomes],
+    outcomes: Mapping[int, Outcomes],
     are_strangers: Callable[[int, int], bool],
     *,
     is_share: bool,
@@ -262,9 +239,9 @@ def _row(
     others_by_value = {
         value: others[values == value].sort_values() for value in sorted(values.unique())
     }
-    summed = "share" if is_share else "median"
+    summed = np.mean if is_share else np.median
     means = {
-        value: float(np.mean([getattr(outcomes[i], summed) for i in group.index]))
+        value: float(np.mean([summed(values_of(outcomes[i])) for i in group.index]))
         for value, group in others_by_value.items()
     }
     worst = min(means, key=means.__getitem__)
@@ -279,13 +256,13 @@ def _row(
     # Of several that have no partners each is held against one: what makes strangers is a setting.
     met = zip(*ids, strict=True) if alike else ((x, ids[1][0]) for x in ids[0])
     strangers = any(are_strangers(*pair) for pair in met)
-    paired = alike and all(x.seeds == y.seeds for x, y in zip(bad, good, strict=True))
+    paired = alike and all(x.keys() == y.keys() for x, y in zip(bad, good, strict=True))
     paired = paired and not strangers
     if is_share:
         interval = share_difference(good, bad, paired=paired)
     else:
         # Only where all have the same seeds are they really compared seed by seed.
-        paired = len({x.seeds for x in (*bad, *good)}) == 1 and not strangers
+        paired = len({(*x,) for x in (*bad, *good)}) == 1 and not strangers
         interval = median_difference(good, bad, paired=not strangers)
     return {
         "fields": tuple(names),

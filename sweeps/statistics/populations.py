@@ -14,7 +14,7 @@ import pandas as pd
 
 from seqcls.fields import language_fields
 from sweeps.results import BORDER_SHARES, GENERALIZING, JUDGED_BEYOND
-from sweeps.statistics.intervals import clustered_wilson, median_intervals, wilson
+from sweeps.statistics.intervals import clustered_wilson, wilson
 
 CLASS = "language_class"
 """The setting that names the class of a language: the one of those that define it by which
@@ -92,37 +92,28 @@ def language_shares(models: pd.DataFrame, by: Sequence[str], least: int = 2) -> 
     beyond = models["outcome"].isin(JUDGED_BEYOND)
     generalize = models["outcome"].isin(GENERALIZING).where(beyond).astype("Float64")
     known = models.assign(learned=models["learned"].astype("Float64"), generalize=generalize)
-    grouped = known.groupby([*by, "language"])
-    languages = grouped.size().rename("seeds").reset_index()
-    counts = {
-        part: (
-            grouped[part].sum().to_numpy(dtype=np.float64),
-            grouped[part].count().to_numpy(dtype=np.float64),
-        )
-        for part in ("learned", "generalize")
-    }
+    parts = ("learned", "generalize")
+    languages = known.groupby([*by, "language"])[[*parts]].agg(["sum", "count", "size"])
     rows: list[list[Any]] = []
-    for found in languages.groupby(list(by), sort=True).indices.values():
-        group_rows = np.asarray(found)
-        if len(group_rows) < least:
+    for key, group in languages.groupby(level=list(by), sort=True):
+        if len(group) < least:
             continue
-        first = languages.iloc[group_rows[0]]
-        row = [
-            *first[list(by)],
-            len(group_rows),
-            int(languages["seeds"].to_numpy()[group_rows].sum()),
-        ]
-        for count, judged in counts.values():
-            own = group_rows[judged[group_rows] > 0]
-            if len(group_rows) > 1:
-                share = clustered_wilson(count[own], judged[own])
+        row = [*key, len(group), int(group["learned", "size"].sum())]
+        for part in parts:
+            own = group[part][group[part]["count"] > 0].astype(float)
+            if len(group) > 1:
+                share = clustered_wilson(own["sum"], own["count"])
             else:
-                share = wilson(float(count[own].sum()), float(judged[own].sum()))
+                share = wilson(own["sum"].sum(), own["count"].sum())
             row += [share.value, share.low, share.high] if len(own) else [math.nan] * 3
             row.append(len(own))
         rows.append(row)
-    columns = [f"{part}{end}" for part in counts for end in ("", "_low", "_high", "_languages")]
+    columns = [f"{part}{end}" for part in parts for end in ("", "_low", "_high", "_languages")]
     return pd.DataFrame(rows, columns=[*by, "languages", "seeds", *columns])
+
+
+ACCURACIES = ("random", "border", *BORDER_SHARES, "reader_random", "reader_border")
+"""What `median_accuracies` has: of models, and of the best shortcut reader."""
 
 
 def median_accuracies(counts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -130,17 +121,17 @@ def median_accuracies(counts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
     Args:
         counts: one row a model or reader and way of drawing: the columns of `by`, language, name
-            (of whom), run_id, drawn (or a name of `BORDER_SHARES`), tested and right (strings).
+            (empty, or `reader_`), run_id, drawn (or a name of `BORDER_SHARES`), tested and right
+            (strings).
 
     Returns:
-        One row a group, name and strings (random, border, or of `BORDER_SHARES`): median, low and
-        high (over languages, `median_intervals`), n (languages).
+        Indexed by the columns of `by`: those of `ACCURACIES` that are known.
     """
     ways = {x: x for x in BORDER_SHARES}
     ways |= {**dict.fromkeys(RANDOM, "random"), **dict.fromkeys(BORDER, "border")}
-    counts = counts.assign(strings=counts["drawn"].map(ways)).dropna(subset=["strings"])
-    keys = [*by, "name", "strings"]
+    counts = counts.assign(part=counts["name"] + counts["drawn"].map(ways)).dropna(subset=["part"])
+    keys = [*by, "part"]
     sums = counts.groupby([*keys, "language", "run_id"])[["tested", "right"]].sum()
-    shares = (sums["right"] / sums["tested"]).rename("accuracy").reset_index()
-    medians = shares.groupby([*keys, "language"])["accuracy"].median().reset_index()
-    return median_intervals(medians, "accuracy", keys)
+    of_languages = (sums["right"] / sums["tested"]).groupby([*keys, "language"]).median()
+    wide: pd.DataFrame = of_languages.groupby(keys).median().unstack()
+    return wide[[x for x in ACCURACIES if x in wide]]

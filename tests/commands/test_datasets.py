@@ -491,12 +491,12 @@ def test_models_of_files_need_the_files_no_longer_and_are_called_by_their_names(
 
     found = populations(store, "files")
     assert found.by == ["language_class"]
-    assert found.shares[["languages", "seeds"]].to_numpy().tolist() == [[2, 4]] * 2
-    assert found.table()[["reader_random", "reader_border"]].notna().all(axis=None)
+    assert found.table[["languages", "seeds"]].to_numpy().tolist() == [[2, 4]] * 2
+    assert found.table[["reader_random", "reader_border"]].notna().all(axis=None)
     db = str(store.path)
     completed = run_main("populations", "--sweep", "files", "--db", db, "--json")
     assert [row["language_class"] for row in json.loads(completed.stdout)] == ["SL", "TSL"]
-    by_class = populations(store, by="language_class").shares.set_index("language_class")
+    by_class = populations(store, by="language_class").table.set_index("language_class")
     assert by_class["languages"].to_dict() == {"SL": 3, "TSL": 2, "Zp": 2}
 
     run = api.runs(store, "mine")["id"].tolist()[0]

@@ -15,8 +15,7 @@ import tomli_w
 from seqcls.interpretability.wording import percent
 from seqcls.problem import configuration, resolve
 from sweeps import api
-from sweeps.api.first_strings import first_strings
-from sweeps.api.strings import drawn_strings
+from sweeps.api.strings import drawn_strings, first_strings
 from sweeps.grid.spec import load_specs
 from tests.commands import run_main
 from tests.commands.files import table, written
@@ -87,11 +86,11 @@ def test_strings_of_a_file_are_shown_by_label(tmp_path: Path) -> None:
     (parsed,) = load_specs(spec)
     looked = first_strings(resolve(next(iter(parsed.configs()))), "train")
     assert not looked.drawn_apart
-    for kind, of_kind in zip(("positive", "negative"), looked.kinds, strict=True):
+    assert [*looked.numbers] == ["positive", "negative"]
+    for kind, first in looked.first.groupby("kind"):
         label = int(kind == "positive")
-        assert of_kind.kind == kind
-        assert set(of_kind.first["label"]) == {label}
-        rows = drawn(spec, "--label", kind)
+        assert set(first["label"]) == {label}
+        rows = drawn(spec, "--label", str(kind))
         assert {row["label"] for row in rows} == {str(label)}
         # A file doesn't say how negative strings were drawn.
         assert {row["kind"] for row in rows} <= {"", "positive"}
@@ -115,15 +114,14 @@ def test_configurations_that_draw_alike_need_not_be_told_apart(tmp_path: Path) -
 def test_ten_strings_of_each_kind_are_looked_at() -> None:
     problem = resolve(configuration({**SHORT_STRINGS, "task": "dyck", "negatives": "near"}))
     looked = first_strings(problem, "test")
-    assert [of_kind.kind for of_kind in looked.kinds] == ["positive", "uniform", "edited", "near"]
-    assert sum(sum(of_kind.by_length) for of_kind in looked.kinds) == looked.number == 300
+    assert [*looked.numbers] == ["positive", "uniform", "edited", "near"]
+    assert sum(looked.numbers.values()) == 300
     assert not looked.drawn_apart
     whole = drawn_strings(problem, "test", in_notation=True)
-    for of_kind in looked.kinds:
-        rows = whole[whole["kind"] == of_kind.kind]
-        assert of_kind.first["string"].tolist() == rows["string"].head(10).tolist()
-        lengths = rows["length"].value_counts()
-        assert of_kind.by_length == [int(lengths.get(length, 0)) for length in looked.lengths]
+    assert looked.numbers == whole["kind"].value_counts().to_dict()
+    for kind, first in looked.first.groupby("kind"):
+        rows = whole[whole["kind"] == kind].head(10).sort_values("length", kind="stable")
+        assert first["string"].tolist() == rows["string"].tolist()
 
 
 def test_an_empty_string_is_seen_in_a_table(tmp_path: Path) -> None:
@@ -144,8 +142,8 @@ def test_what_takes_long_to_draw_is_looked_at_in_part(fields: dict[str, Any]) ->
     problem = resolve(configuration(fields))
     looked = first_strings(problem, "test")
     assert looked.drawn_apart
-    assert looked.number * looked.lengths[-1] < 3_000_000
-    assert {of_kind.kind for of_kind in looked.kinds} == {"positive", "uniform", "edited"}
+    assert sum(looked.numbers.values()) * looked.lengths[-1] < 3_000_000
+    assert {*looked.numbers} == {"positive", "uniform", "edited"}
 
 
 def test_advice_names_the_fields_that_would_help() -> None:

@@ -11,15 +11,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from sweeps.api.comparison_text import QUESTIONS, chance_of, sentence_of
-from sweeps.api.comparisons import Compared, ask, outcomes_of
+from sweeps.api.comparisons import Compared
+from sweeps.api.questions import QUESTIONS, ask, chance_of, outcomes_of, sentence_of
 from sweeps.results import Outcome
 from sweeps.statistics.chance import Difference, compare_shares, compare_values
 from sweeps.statistics.differences import (
     by_length,
     string_differences,
 )
-from sweeps.statistics.importance import SeedOutcomes, median_difference, share_difference
+from sweeps.statistics.importance import median_difference, resampled_medians, share_difference
 from sweeps.statistics.intervals import (
     CONFIDENCE,
     FEWEST,
@@ -86,9 +86,8 @@ def test_mcnemar_counts_the_pairs_that_disagree() -> None:
     assert mcnemar(PairTable(9, 1, 9, 3)) == pytest.approx(2 * 11 / 1024)
 
 
-def seeds_of(values: Iterable[float], first: int = 0) -> SeedOutcomes:
-    known = np.array([*values], dtype=float)
-    return SeedOutcomes(tuple(range(first, first + len(known))), known)
+def seeds_of(values: Iterable[float], first: int = 0) -> dict[int, float]:
+    return dict(enumerate(map(float, values), first))
 
 
 def noisy(seeds: int, mean: float, spread: float, stream: int) -> list[float]:
@@ -228,7 +227,7 @@ def test_of_many_seeds_permutations_are_drawn_and_the_same_each_time() -> None:
         found = compare_values(a, b, paired=paired)
         assert found == compare_values(a, b, paired=paired)
         assert "9,999 draws" in found.method
-        other = true(a.values, b.values)
+        other = true([*a.values()], [*b.values()])
         assert found.p_value == pytest.approx(other.pvalue, abs=0.01)
         ends = other.confidence_interval(0.95)
         assert (found.interval.low, found.interval.high) == pytest.approx(ends, abs=2e-3)
@@ -280,15 +279,14 @@ def test_pairs_of_few_seeds_leave_no_others_out() -> None:
 
 def test_medians_are_drawn_pair_by_pair() -> None:
     values = np.random.default_rng(1).normal(size=20)
-    seeds = tuple(range(40))
-    own, better = SeedOutcomes(seeds[:20], values), SeedOutcomes(seeds[:20], values + 0.1)
+    own, better = seeds_of(values), seeds_of(values + 0.1)
     paired = median_difference([better], [own], paired=True)
     assert (paired.low, paired.value, paired.high) == pytest.approx((0.1, 0.1, 0.1))
-    alone = median_difference([better], [SeedOutcomes(seeds[20:], values)], paired=True)
+    alone = median_difference([better], [seeds_of(values, first=20)], paired=True)
     strangers = median_difference([better], [own], paired=False)
     assert alone.low < 0 < alone.high
     assert strangers.low < 0 < strangers.high
-    five, six = (SeedOutcomes(seeds[:n], values[:n]) for n in (5, 6))
+    five, six = (seeds_of(values[:n]) for n in (5, 6))
     assert math.isnan(median_difference([five], [five], paired=True).low)
     assert not math.isnan(median_difference([six], [six], paired=True).low)
 
@@ -296,9 +294,8 @@ def test_medians_are_drawn_pair_by_pair() -> None:
 def test_resampled_medians_are_those_of_scipys_bootstrap() -> None:
     for n in (8, 9):
         values = np.random.default_rng(n).normal(size=n)
-        found = np.quantile(
-            SeedOutcomes(tuple(range(n)), values).medians, [0.025, 0.25, 0.75, 0.975]
-        )
+        medians = resampled_medians(tuple(range(n)), tuple(values), apart=False)
+        found = np.quantile(medians, [0.025, 0.25, 0.75, 0.975])
         drawn = stats.bootstrap(
             (values,), np.median, n_resamples=20_000, rng=np.random.default_rng(1)
         ).bootstrap_distribution
@@ -308,10 +305,7 @@ def test_resampled_medians_are_those_of_scipys_bootstrap() -> None:
 
 
 def test_configurations_are_compared_as_one_pool_where_seeds_are_as_many() -> None:
-    def outcomes_of(failing: int) -> SeedOutcomes:
-        return SeedOutcomes(tuple(range(8)), (np.arange(8) < failing).astype(float))
-
-    bad, good = ([outcomes_of(x) for x in own] for own in ((8, 6), (3, 1)))
+    bad, good = ([seeds_of(np.arange(8) < failing) for failing in own] for own in ((8, 6), (3, 1)))
     found = share_difference(bad, good, paired=False)
     pooled = newcombe((14, 16), (4, 16))
     assert (found.low, found.high) == pytest.approx((pooled.low, pooled.high))
@@ -574,12 +568,11 @@ def test_populations_are_told_apart_by_the_fewest_settings() -> None:
 def test_accuracy_at_the_border_is_a_median_over_languages() -> None:
     counts = pd.DataFrame(
         [
-            {"name": "models", "language": language, "run_id": run, "drawn": drawn}
+            {"name": "", "language": language, "run_id": run, "drawn": drawn}
             | {"network": "rnn", "tested": 10, "right": right}
             for language, run, right in (("a", 1, 10), ("a", 2, 8), ("a", 3, 2), ("b", 4, 6))
             for drawn in ("positive", "uniform", "border", "edited")
         ]
     )
-    found = median_accuracies(counts, ["network"]).set_index("strings")
-    assert found["median"].to_dict() == {"border": pytest.approx(0.7), "random": pytest.approx(0.7)}
-    assert found["n"].tolist() == [2, 2]
+    (found,) = median_accuracies(counts, ["network"]).to_dict("records")
+    assert found == {"random": pytest.approx(0.7), "border": pytest.approx(0.7)}

@@ -21,8 +21,7 @@ from seqcls.problem import configuration
 from seqcls.results import Cause
 from sweeps.api import failing
 from sweeps.api import trials as remedy_trials
-from sweeps.api.trials import trial_sentence, trials
-from sweeps.api.tried import remedies_tried
+from sweeps.api.trials import remedies_tried, trial_sentence, trials
 from sweeps.grid.spec import parse_spec
 from sweeps.results import Outcome
 from sweeps.store import writer

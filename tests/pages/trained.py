@@ -6,8 +6,7 @@ from typing import Any
 
 from sweeps.api import failures, submit, work
 from sweeps.api.reading import Selection
-from sweeps.api.trials import trials
-from sweeps.api.tried import remedies_tried
+from sweeps.api.trials import remedies_tried, trials
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import queries
 from tests.conftest import ROOT

@@ -92,18 +92,17 @@ def test_configurations_and_sweeps_are_counted_and_summed(small: Store) -> None:
 
 def test_scope_restricts_runs_and_outcome_picks_among_them(small: Store) -> None:
     scoped = Selection(model_seeds=(1, 3), config_ids=(2, 3))
-    assert pages.count_runs(small, scoped) == 4
+    assert len(pages.models(small, scoped)) == 4
     picked = Selection(model_seeds=(1, 3), config_ids=(2, 3), failing=True)
     failing = [
         run_id
         for run_id, (config_id, seed, _, fp, fn, _) in cells(small).items()
         if config_id in (2, 3) and seed in (1, 3) and fp + fn > 0
     ]
-    assert pages.count_runs(small, picked) == len(failing) > 0
     models = pages.models(small, picked)
     assert len(models) == 4, "shares and medians stay those of all"
     assert models.loc[models["picked"] == 1, "run_id"].tolist() == sorted(failing)
-    assert pages.count_runs(small, Selection(sweeps=("another",))) == 0
+    assert pages.models(small, Selection(sweeps=("another",))).empty
 
 
 def test_a_selection_of_no_configuration_has_no_run(small: Store) -> None:
@@ -117,26 +116,8 @@ def test_a_selection_of_no_configuration_has_no_run(small: Store) -> None:
 def test_kinds_of_errors_pick_runs_and_order_them(small: Store) -> None:
     false_negatives = sorted((row[4] for row in cells(small).values() if row[4]), reverse=True)
     view = Selection(kind="false negatives")
-    found = pages.worst_models(small, view, limit=100)
+    found = failing.failing_models(small, view)
     assert found["false_negatives"].tolist() == false_negatives
-
-
-@pytest.mark.parametrize("width", [1, 7, 10])
-def test_scores_are_summed_over_similar_lengths(small: Store, width: int) -> None:
-    found = pages.scores_by_length(small, [2, 9], width)
-    expected: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
-    columns = ", ".join(RUN_COUNTS)
-    query = f"SELECT run_id, length, {columns} FROM length_score WHERE run_id IN (2, 9)"
-    for run_id, length, *own in rows(small, query):
-        first = length if width == 1 else max(0, (length - 1) // width) * width + (length > width)
-        expected[run_id, first].update(dict(zip(RUN_COUNTS, own, strict=True)))
-    assert len(found) == len(expected)
-    assert 0 in found["first_length"].tolist()
-    for row in found.to_dict("records"):
-        first, is_first = row["first_length"], row["first_length"] == 0
-        assert row["last_length"] == first + width - 1 + (is_first and width > 1)
-        own = expected[row["run_id"], first]
-        assert {name: row[name] for name in own} == own
 
 
 def test_wrong_strings_come_from_the_shortest(small: Store) -> None:
@@ -191,7 +172,6 @@ def test_unfinished_and_failed_runs_are_counted_and_in_no_average(any_db: str) -
     counted = {name: row[name] for name in ("seeds", "unfinished", "failed", "failing")}
     assert counted == {"seeds": 0, "unfinished": 3, "failed": 1, "failing": 0}
     assert pages.models(store, Selection()).empty
-    assert pages.count_runs(store, Selection(failing=True)) == 0
     assert sweep_queries.sweep_outcomes(store) == {}
     record = sweep_queries.sweep_record(store, 1)
     assert (record.name, record.description, record.state) == ("first", "what it is for", "queued")
@@ -200,7 +180,8 @@ def test_unfinished_and_failed_runs_are_counted_and_in_no_average(any_db: str) -
     assert found.to_numpy().tolist() == [[2, "it diverged", "queued"]]
     # Every sweep of a configuration is named once.
     writer.submit(store, spec(name="second", model_seeds="2..5"))
-    assert pages.memberships(store)["sweep"].tolist() == ["first", "second"]
+    sweeps = pages.sweeps_of(store, list(range(1, 9)))
+    assert {*sweeps.values()} == {("first",), ("first", "second"), ("second",)}
     assert pages.members_revision(store) != before
     assert pages.model_seeds(store) == [0, 1, 2, 3, 4, 5]
 
