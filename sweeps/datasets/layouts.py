@@ -16,6 +16,7 @@ from sweeps.datasets.tables import (
     Table,
     kind_of,
     lines_of,
+    numbered_lines,
     refused_in,
     rows_of,
 )
@@ -107,7 +108,7 @@ def _file(path: Path) -> Table:
         return Table.of(_lines(source, target, "target"))
     table = Table.of(rows_of(path))
     sources = _sources(table) if table.places else {}
-    left_out = [x for x in table.columns if x not in sources.values()]
+    left_out = tuple(x for x in table.columns if x not in sources.values())
     columns = {x: table.columns[y] for x, y in sources.items()}
     return replace(table, columns=columns, left_out=left_out)
 
@@ -137,9 +138,9 @@ def _lines(path: Path, answers: Path, column: str) -> Iterator[Row]:
 
     def read_answers() -> Iterator[str]:
         with refused_in(f"{answers.name}, "):
-            yield from (answer for _, answer in _number_lines(answers))
+            yield from (answer for _, answer in numbered_lines(answers))
 
-    for line, answer in zip_longest(_number_lines(path), read_answers()):
+    for line, answer in zip_longest(numbered_lines(path), read_answers()):
         if line is None or answer is None:
             raise DatasetError(f"{path.name} and {answers.name} differ in their number of lines")
         yield line[0], {"tokens": line[1], column: answer}
@@ -210,14 +211,9 @@ def _language(path: Path) -> list[_Part]:
 
 
 def _labeled_lines(path: Path) -> Table:
-    lines = ((place, line.partition("\t")) for place, line in _number_lines(path))
+    lines = ((place, line.partition("\t")) for place, line in numbered_lines(path))
     rows = ((place, {"tokens": x, "label": y}) for place, (x, _, y) in lines)
     return Table.of(rows)
-
-
-def _number_lines(path: Path) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(lines_of(path), 1):
-        yield f"line {number}", line.rstrip("\r\n")
 
 
 def _splits_of(file: Path) -> set[str]:
@@ -292,4 +288,4 @@ def _join(
 
     rest = [x for x in files if x not in read and (_is_table(x) or _splits_of(x))]
     unread = [x.name for x in rest if not re.search(r"_tgt\.txt|^labels\.txt", x.name)]
-    return replace(Table.of(rows()), left_out=list(left_out), spaced=spaced, unread=unread)
+    return replace(Table.of(rows()), left_out=tuple(left_out), spaced=spaced, unread=unread)

@@ -4,7 +4,7 @@ import ast
 import json
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -55,7 +55,7 @@ def read_predictions(path: Path) -> dict[Run, Predictions]:
     table = Table.of(rows_of(path))
     if table.damage:
         raise DatasetError(table.damage)
-    string = _column_of_strings(table.columns)
+    string = _column_of_strings(table)
     tested = []
     for row, split in enumerate(table.columns.get("split", [None] * len(table.places))):
         with refused_in(f"{table.places[row]}: "):
@@ -162,12 +162,13 @@ def _number(text: str) -> int | float | bool | None:
     return None
 
 
-def _column_of_strings(columns: Collection[str]) -> str:
+def _column_of_strings(table: Table) -> str:
     """The column that tells strings.
 
     Raises:
         DatasetError: it, or another one that is needed, is missing, or one means nothing here.
     """
+    columns = table.columns
     shown = ", ".join(columns)[:100]
     for needed in NEEDED:
         if needed not in columns:
@@ -178,8 +179,10 @@ def _column_of_strings(columns: Collection[str]) -> str:
     for name in columns:
         if name not in COLUMNS and not name.startswith(PREFIX):
             hint = nearest(name, list(COLUMNS))
+            # Lines of JSON need not have the names of the first.
+            row = next((row for row, x in enumerate(columns[name]) if x is not None), 0)
             raise DatasetError(
-                f"column {name!r:.60} means nothing here ({hint}); call it 'config.{name[:40]}' if "
-                "it is a setting of the model"
+                f"{table.places[row]}: column {name!r:.60} means nothing here ({hint}); call it "
+                f"'config.{name[:40]}' if it is a setting of the model"
             )
     return strings[0]

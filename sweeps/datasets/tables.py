@@ -186,6 +186,12 @@ def lines_of(path: Path) -> Iterator[str]:
             yield line
 
 
+def numbered_lines(path: Path) -> Iterator[tuple[str, str]]:
+    """The lines of a text without their ends, each with its place, such as `line 7`."""
+    for number, line in enumerate(lines_of(path), 1):
+        yield f"line {number}", line.rstrip("\r\n")
+
+
 def whole_content(path: Path) -> bytes:
     """All bytes of a file, unpacked."""
     with open_bytes(path) as file:
@@ -261,9 +267,8 @@ def load_json(what: str, text: str | bytes) -> Any:
 
 def _read_json(path: Path) -> Iterator[Row]:
     """Objects, one a line, or, of a file called `.json`, in an array."""
-    numbered = ((f"line {number}", line) for number, line in enumerate(lines_of(path), 1))
     objects: Iterable[tuple[str, Any]] = (
-        (place, load_json(place, line)) for place, line in numbered if line.strip()
+        (place, load_json(place, line)) for place, line in numbered_lines(path) if line.strip()
     )
     # Many programs call lines of JSON so too.
     first = next(filter(None, map(str.strip, lines_of(path))), "")

@@ -243,7 +243,7 @@ BAD: list[tuple[str, str]] = [
     ("Seed," + HEADER + CELLS.replace("m,", "0,m,"), "'Seed' and 'seed'"),
 ]
 LATER: list[tuple[dict[str, Any], str]] = [
-    ({"configs": 1}, "column 'configs' means nothing"),
+    ({"configs": 1}, "line 21: column 'configs' means nothing"),
     ({"tokens": "a"}, "expected either 'id' or 'tokens'"),
     ({"Model": "m"}, "line 21: two columns are 'model': 'model' and 'Model'"),
     ({"config.v": "1.10"}, "seed 0, config {}: no prediction for 1 of 21"),
