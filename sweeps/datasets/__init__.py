@@ -84,15 +84,13 @@ def read_dataset(path: str | Path, name: str | None = None) -> Dataset:
 
 def read_rows_or_automaton(path: str | Path, name: str | None = None) -> Content:
     """The dataset in a file or folder, or the automaton in a file. Raises as `read_dataset`."""
-    content = read_content(path, name, most=1)
+    content = read_content(path, name)
     if content.dataset is None:
         raise DatasetError(f"{str(path)!r:.200}: {content.problems[0]}")
     return content.dataset
 
 
-def read_content(
-    path: str | Path, name: str | None = None, *, most: int = MAX_PROBLEMS
-) -> FileContent:
+def read_content(path: str | Path, name: str | None = None) -> FileContent:
     """What is in a file or folder, with the first rows that are refused."""
     path = Path(path)
     name = "".join(x if x.isprintable() else "?" for x in name or path.resolve().name)[:MAX_NAME]
@@ -100,12 +98,12 @@ def read_content(
         if is_automaton(path):
             automaton = read_automaton(path, name)
             return FileContent(dataset=automaton, read_as=tuple(automaton.read_as))
-        return _read_rows(read_table(path), name, most)
+        return _read_rows(read_table(path), name)
     except DatasetError as error:
         return FileContent(problems=[str(error)])
 
 
-def _read_rows(table: Table, name: str, most: int) -> FileContent:
+def _read_rows(table: Table, name: str) -> FileContent:
     given, found = table.columns, FileContent(left_out=table.left_out, unread=table.unread)
     texts = {x: Texts(x, given[x], table.spaced) for x in ("tokens", "target") if x in given}
     # A column of nothing but `[1]` and `[]` has lists where the other one has some.
@@ -136,8 +134,8 @@ def _read_rows(table: Table, name: str, most: int) -> FileContent:
         found.read_as = [text.settle(table.places) for text in texts.values()]
         # A generator, so that looking ends with the last problem that is named.
         obstacles = _obstacles(table.places, texts, found.read_as, known)
-        found.problems = list(islice(obstacles, most))
-    found.problems = found.problems[:most]
+        found.problems = list(islice(obstacles, MAX_PROBLEMS))
+    found.problems = found.problems[:MAX_PROBLEMS]
     if found.problems:
         return found
     alphabet = sorted(known)

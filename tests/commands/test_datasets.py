@@ -524,7 +524,7 @@ def test_data_says_what_is_in_a_file(tmp_path: Path) -> None:
     found = summary(path)
     assert (found.rows, found.duplicates, found.left_out) == (3, 1, ("note",))
     assert found.overlaps == [("train", "test", 1)]
-    assert [(x.split, x.label, x.rows) for x in found.parts] == [
+    assert [(x["split"], x["label"], x["rows"]) for x in found.parts] == [
         *[("train", "1", 1), ("test", "0", 1), ("test", "1", 1)]
     ]
     result = CliRunner().invoke(app, ["data", str(path)])
