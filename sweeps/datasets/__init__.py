@@ -1,8 +1,8 @@
 """A file of strings with labels or targets as a dataset; what is refused is named with its line."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, islice, permutations
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from seqcls.strings.alphabets import alphabet_obstacle, easily_confused, has_nam
 from seqcls.strings.datasets import (
     MAX_NAME,
     MAX_PLACES,
-    MAX_ROWS,
     MAX_TOKENS,
     SPLITS,
     Content,
@@ -24,8 +23,8 @@ from seqcls.strings.datasets import (
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.text import count
 from sweeps.datasets.automata import is_automaton, read_automaton
-from sweeps.datasets.layouts import RawRow, RawRows, raw_rows, split_of
-from sweeps.datasets.tables import refused_in
+from sweeps.datasets.layouts import read_table, split_of
+from sweeps.datasets.tables import Table, refused_in
 from sweeps.datasets.texts import Texts
 
 __all__ = ["FileContent", "read_content", "read_dataset", "read_rows_or_automaton"]
@@ -85,15 +84,13 @@ def read_dataset(path: str | Path, name: str | None = None) -> Dataset:
 
 def read_rows_or_automaton(path: str | Path, name: str | None = None) -> Content:
     """The dataset in a file or folder, or the automaton in a file. Raises as `read_dataset`."""
-    content = read_content(path, name, most=1)
+    content = read_content(path, name)
     if content.dataset is None:
         raise DatasetError(f"{str(path)!r:.200}: {content.problems[0]}")
     return content.dataset
 
 
-def read_content(
-    path: str | Path, name: str | None = None, *, most: int = MAX_PROBLEMS
-) -> FileContent:
+def read_content(path: str | Path, name: str | None = None) -> FileContent:
     """What is in a file or folder, with the first rows that are refused."""
     path = Path(path)
     name = "".join(x if x.isprintable() else "?" for x in name or path.resolve().name)[:MAX_NAME]
@@ -101,132 +98,107 @@ def read_content(
         if is_automaton(path):
             automaton = read_automaton(path, name)
             return FileContent(dataset=automaton, read_as=tuple(automaton.read_as))
-        return _read_rows(raw_rows(path), name, most)
+        return _read_rows(read_table(path), name)
     except DatasetError as error:
         return FileContent(problems=[str(error)])
 
 
-def _read_rows(raw: RawRows, name: str, most: int) -> FileContent:
-    rows, damage = list[RawRow](), ""
-    try:
-        # One row more than allowed tells that there are too many; the rest is not read.
-        rows.extend(islice(raw.rows, MAX_ROWS + 1))
-        if not 0 < len(rows) <= MAX_ROWS:
-            damage = f"{len(rows):,} rows, expected 1 to {MAX_ROWS:,}" if rows else "no rows"
-    except DatasetError as error:
-        # What is refused of the rows before it comes first.
-        damage = str(error)
-    tokens = Texts("tokens", [row.tokens for row in rows], raw.spaced)
-    columns, sound_rows, known = {"tokens": tokens}, list[RawRow](), dict[str, str]()
-    if "label" not in raw.columns:
-        columns["target"] = target = Texts("target", [row.target for row in rows])
-        # A column of nothing but `[1]` and `[]` has lists where the other one has some.
-        for one, other in ((tokens, target), (target, tokens)):
-            one.kind = one.kind or ("written" if other.has_lists else None)
-
-    def problems() -> Iterator[str]:
-        ids = set[str]()
-        for row in rows:
+def _read_rows(table: Table, name: str) -> FileContent:
+    given, found = table.columns, FileContent(left_out=table.left_out, unread=table.unread)
+    texts = {x: Texts(x, given[x], table.spaced) for x in ("tokens", "target") if x in given}
+    # A column of nothing but `[1]` and `[]` has lists where the other one has some.
+    for one, other in permutations(texts.values(), 2):
+        one.kind = one.kind or ("written" if other.has_lists else None)
+    labels, splits, ids = list[bool](), list[int](), dict[str, None]()
+    readers: dict[str, Callable[[Any], None]] = {
+        "label": lambda cell: labels.append(label_of(cell)),
+        "split": lambda cell: splits.append(SPLITS.index(split_of(cell))),
+        "id": lambda cell: _add_id(ids, cell),
+        **{column: text.add for column, text in texts.items()},
+    }
+    refused: dict[int, str] = {}
+    for column, add in readers.items():
+        for row, cell in enumerate(given.get(column, ())):
             try:
-                sound_rows.append(_sound(row, raw.columns, columns, ids))
+                if cell is None:
+                    raise DatasetError(f"no {column!r}; every row or none has one")
+                with refused_in("target: " * (column == "target")):
+                    add(cell)
             except DatasetError as error:
-                yield f"{row.place}: {error}"
-        if damage:
-            yield damage
-            return
-        found.read_as = [x.settle([row.place for row in sound_rows]) for x in columns.values()]
-        yield from _obstacles(sound_rows, columns, found.read_as, known)
-        if not known and len(sound_rows) == len(rows):
-            yield "every string is empty"
-
-    found = FileContent(unread=raw.unread)
-    # A generator, so that looking ends with the last problem that is named.
-    found.problems = list(islice(problems(), most))
-    found.left_out = tuple(raw.left_out)
+                refused.setdefault(row, f"{table.places[row]}: {error}")
+    found.problems = [refused[row] for row in sorted(refused)]
+    # What is refused of the rows before it comes first.
+    found.problems += [table.damage] if table.damage else []
+    known: dict[str, str] = {}
     if not found.problems:
-        alphabet = sorted(known)
-        notes = [easily_confused(alphabet), _labels_read_as(rows) if "label" in raw.columns else ""]
-        found.read_as = [*found.read_as, *filter(None, notes)]
-        letters = {name: _letters(x, alphabet) for name, x in columns.items()}
-        lengths = np.asarray((letters["tokens"] != NO_LETTER).sum(axis=1), dtype=np.int64)
-        strings = TokenStrings(len(alphabet), lengths, letters["tokens"])
-        labels = (
-            None if "target" in columns else np.array([row.label for row in sound_rows], dtype=bool)
-        )
-        splits, border = [row.split for row in sound_rows], [row.border for row in sound_rows]
-        found.dataset = Dataset.from_rows(
-            name,
-            tuple(alphabet) if has_names(alphabet) else "".join(alphabet),
-            strings,
-            labels=labels,
-            targets=letters.get("target"),
-            splits=np.array(splits, dtype=np.uint8) if "split" in raw.columns else None,
-            border=None if None in border else np.array(border, dtype=bool),
-            ids=[row.id for row in sound_rows] if "id" in raw.columns else None,
-        )
-        answers = letters["target"] if labels is None else labels
-        against, wrong = contradictions(strings, answers)
-        places = [sound_rows[row].place for row in np.flatnonzero(against)]
-        found.contradictions = _contradictions(
-            places, wrong / len(sound_rows), "target" if labels is None else "label"
-        )
+        found.read_as = [text.settle(table.places) for text in texts.values()]
+        # A generator, so that looking ends with the last problem that is named.
+        obstacles = _obstacles(table.places, texts, found.read_as, known)
+        found.problems = list(islice(obstacles, MAX_PROBLEMS))
+    found.problems = found.problems[:MAX_PROBLEMS]
+    if found.problems:
+        return found
+    alphabet = sorted(known)
+    notes = easily_confused(alphabet), _labels_read_as(given.get("label", ()))
+    found.read_as += filter(None, notes)
+    letters = {x: _letters(text, alphabet) for x, text in texts.items()}
+    lengths = np.asarray((letters["tokens"] != NO_LETTER).sum(axis=1), dtype=np.int64)
+    strings = TokenStrings(len(alphabet), lengths, letters["tokens"])
+    found.dataset = Dataset.from_rows(
+        name,
+        tuple(alphabet) if has_names(alphabet) else "".join(alphabet),
+        strings,
+        labels=np.array(labels, dtype=bool) if labels else None,
+        targets=letters.get("target"),
+        splits=np.array(splits, dtype=np.uint8) if splits else None,
+        border=np.array(given["border"], dtype=bool) if "border" in given else None,
+        ids=list(ids) if ids else None,
+    )
+    against, wrong = contradictions(strings, letters.get("target", np.array(labels, dtype=bool)))
+    places = [table.places[row] for row in np.flatnonzero(against)]
+    what = "label" if labels else "target"
+    found.contradictions = _contradictions(places, wrong / len(strings), what)
     return found
 
 
-def _sound(row: RawRow, names: Sequence[str], columns: dict[str, Texts], ids: set[str]) -> RawRow:
-    """A row with its label as a truth and its split as a number; its texts are in `columns`.
-
-    Raises:
-        DatasetError: a cell of it is refused.
-    """
-    label = label_of(row.label) if "label" in names else None
-    split = SPLITS.index(split_of(row.split)) if "split" in names else None
-    row_id = str(row.id).strip() if isinstance(row.id, str | int) else ""
-    if "id" in names:
-        if not 1 <= len(row_id) <= MAX_ID or not row_id.isprintable():
-            raise DatasetError(f"id is {row.id!r:.60}, expected text of 1 to {MAX_ID} characters")
-        if row_id in ids:
-            raise DatasetError(f"id {row_id!r:.60} occurs twice; give each row its own")
-    texts = [columns["tokens"].read(row.tokens)]
-    if "target" in columns:
-        with refused_in("target: "):
-            texts.append(columns["target"].read(row.target))
-    # Last, so that a refused row does not take its id from a later one.
-    ids.add(row_id)
-    for column, text in zip(columns.values(), texts, strict=True):
-        column.texts.append(text)
-    return RawRow(row.place, None, label, None, split, row_id, row.border)
+def _add_id(ids: dict[str, None], cell: Any) -> None:
+    """Adds an id to those of the rows before it."""
+    row_id = str(cell).strip() if isinstance(cell, str | int) else ""
+    if not 1 <= len(row_id) <= MAX_ID or not row_id.isprintable():
+        raise DatasetError(f"id is {cell!r:.60}, expected text of 1 to {MAX_ID} characters")
+    if row_id in ids:
+        raise DatasetError(f"id {row_id!r:.60} occurs twice; give each row its own")
+    ids[row_id] = None
 
 
 def _obstacles(
-    rows: Sequence[RawRow],
-    columns: dict[str, Texts],
-    read_as: Sequence[str],
-    known: dict[str, str],
+    places: Sequence[str], texts: dict[str, Texts], read_as: Sequence[str], known: dict[str, str]
 ) -> Iterator[str]:
     """What is against the tokens of texts, and of all together; they are the alphabet.
 
     Args:
         known: is filled with the place where each token is first.
     """
-    for number, row in enumerate(rows):
-        for name, column in columns.items():
-            tokens, what = column.split(column.texts[number]), f"{row.place}: {name}"
+    for row, place in enumerate(places):
+        for name, column in texts.items():
+            tokens, what = column.split(column.texts[row]), f"{place}: {name}"
             if len(tokens) > MAX_LENGTH:
                 yield f"{what} has {len(tokens):,} tokens, expected at most {MAX_LENGTH:,}"
-            if not tokens and name == "tokens" and "target" in columns:
+            if not tokens and name == "tokens" and "target" in texts:
                 yield f"{what} is empty: a pair needs an input"
             for token in sorted({*tokens} - known.keys()):
                 if obstacle := alphabet_obstacle((token,), notation=True):
                     yield f"{what}: {obstacle}"
                 else:
-                    known[token] = row.place
+                    known[token] = place
     if len(known) > MAX_TOKENS:
         token, place = list(known.items())[MAX_TOKENS]
         yield (
             f"{place}: token {token!r} is one too many, expected at most {MAX_TOKENS} "
             f"different ones; there are {len(known):,} ({'; '.join(read_as)})"
         )
+    if not known:
+        yield "every string is empty"
 
 
 def _letters(column: Texts, alphabet: Sequence[str]) -> np.ndarray:
@@ -269,9 +241,9 @@ def _contradictions(places: Sequence[str], wrong: float, what: str) -> Sequence[
     )
 
 
-def _labels_read_as(rows: Sequence[RawRow]) -> str:
+def _labels_read_as(labels: Sequence[Any]) -> str:
     """Which labels are words, and what each is read as; empty where all are 0 or 1."""
-    words = sorted({str(row.label).strip() for row in rows} - {"0", "1"})
+    words = sorted({str(label).strip() for label in labels} - {"0", "1"})
     return "label: " * bool(words) + ", ".join(f"{x} is read as {label_of(x):d}" for x in words)
 
 

@@ -6,9 +6,10 @@ way that is missing leads to where all is rejected, and the result is minimal.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ from seqcls.strings.automata import MAX_STATES, StoredAutomaton
 from seqcls.strings.datasets import MAX_TOKENS
 from seqcls.tasks.automaton import Automaton, determinize, follow_silent, minimize
 from seqcls.text import count, in_one_line
-from sweeps.datasets.dot import drawn_arcs
+from sweeps.datasets.dot import Arcs, drawn_arcs
 from sweeps.datasets.tables import (
     AUTOMATA,
     COMPRESSED,
@@ -34,6 +35,7 @@ from sweeps.datasets.tables import (
     kind_of,
     lines_of,
     load_json,
+    numbered_lines,
     open_bytes,
     refused_in,
     whole_content,
@@ -66,28 +68,6 @@ _MEANS_OTHER = re.compile(
 _JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{(?=.*"accepting").*"transitions"', re.DOTALL)
 
 
-@dataclass
-class _Arcs:
-    """What a file says: from where to where each symbol leads; the empty text for ε."""
-
-    start: int = 0
-    accepting: set[int] = field(default_factory=set)
-    arcs: list[tuple[int, str, int]] = field(default_factory=list)
-    states: dict[str, int] = field(default_factory=dict)
-    """Numbers of states by what the file calls them."""
-    more_symbols: Sequence[str] = ()
-    """Those that no line need have."""
-    read_as: list[str] = field(default_factory=list)
-
-    def state(self, name: str) -> int:
-        """The number of a state, which is new or known."""
-        number = self.states.setdefault(name, len(self.states))
-        # Counted as they come, so that a huge file is refused early.
-        if number == MAX_STATES:
-            raise DatasetError(f"more than {MAX_STATES:,} states")
-        return number
-
-
 def is_automaton(path: Path) -> bool:
     """Whether a file is read as an automaton: by its name, or, of JSON, by what is in it."""
     if kind_of(path) != ".json":
@@ -106,19 +86,16 @@ def read_automaton(path: Path, name: str) -> StoredAutomaton:
     check_file(path, MAX_BYTES)
     found = {".att": _read_att, ".json": _read_json}.get(kind_of(path), _read_dot)(path)
     plain = {symbol: _plain(symbol) for _, symbol, _ in found.arcs}
-    symbols = sorted({*plain.values(), *map(_plain, found.more_symbols)} - {""})
+    symbols = sorted({*plain.values(), *map(_plain, found.symbols)} - {""})
     _check_symbols(symbols)
     numbers = {symbol: symbols.index(form) if form else -1 for symbol, form in plain.items()}
-    automaton = _minimal(found, [(x, numbers[y], z) for x, y, z in found.arcs], len(symbols))
-    if confused := easily_confused(symbols):
-        found.read_as.append(confused)
+    automaton, how = _minimal(found, numbers, len(symbols))
+    read_as = tuple(filter(None, (*found.read_as, how, easily_confused(symbols))))
     if not automaton.accepting.any():
         raise DatasetError("it accepts no string, so there is nothing to learn")
-    if len(automaton.table) > MAX_STATES:
-        raise DatasetError(f"more than {MAX_STATES:,} states, with that of missing transitions")
     alphabet = tuple(symbols) if has_names(symbols) else "".join(symbols)
     table = automaton.table.astype(np.uint16)
-    return StoredAutomaton(name, alphabet, table, automaton.accepting, tuple(found.read_as))
+    return StoredAutomaton(name, alphabet, table, automaton.accepting, read_as)
 
 
 def _plain(symbol: str) -> str:
@@ -149,43 +126,44 @@ def _check_symbols(symbols: Sequence[str]) -> None:
         raise DatasetError(obstacle)
 
 
-def _minimal(found: _Arcs, arcs: Sequence[tuple[int, int, int]], num_letters: int) -> Automaton:
-    """The minimal automaton of arcs: from, letter or -1 for ε, to."""
-    sources, letters, targets = np.array(arcs, dtype=np.int64).reshape(-1, 3).T
-    number, read = len(found.states), letters >= 0
-    # One state more rejects all: every missing transition leads there.
-    table = np.full((number + 1, num_letters), number, dtype=np.int64)
-    cells = sources[read], letters[read]
-    table[cells] = targets[read]
-    # The last of several arcs has the cell, so that any other one shows as a difference.
-    several = bool((table[cells] != targets[read]).any())
-    if read.all() and not several:
-        if missing := int(np.count_nonzero(table[:-1] == number)):
-            rejects = "rejects" if missing == 1 else "reject"
-            found.read_as.append(f"{count(missing, 'missing transition')} {rejects}")
-        accepting = np.isin(np.arange(number + 1), list(found.accepting))
-        return minimize(table, accepting, found.start)
+def _minimal(found: Arcs, letters: Mapping[str, int], num_letters: int) -> tuple[Automaton, str]:
+    """The minimal automaton of arcs, and what was made of them.
+
+    Args:
+        letters: by symbol; -1 of ε.
+    """
+    ends = (state for source, _, target in found.arcs for state in (source, target))
+    states = {x: n for n, x in enumerate(dict.fromkeys([found.start, *ends, *found.accepting]))}
+    if (number := len(states)) > MAX_STATES:
+        raise DatasetError(f"more than {MAX_STATES:,} states")
     silent: dict[int, set[int]] = defaultdict(set)
-    for source, letter, target in arcs:
-        silent[source] |= {target} if letter < 0 else set()
-    ends = {*sources[read].tolist(), *found.accepting}
+    targets: dict[tuple[int, int], set[int]] = defaultdict(set)
+    for source, symbol, target in found.arcs:
+        if (letter := letters[symbol]) < 0:
+            silent[states[source]].add(states[target])
+        else:
+            targets[states[source], letter].add(states[target])
+    accepting = {states[state] for state in found.accepting}
     # A set of states is one whole number, a bit for each; dead ends of silent arcs have none.
-    reached = follow_silent([int(state in ends) << state for state in range(number)], silent)
+    asked = {state for state, _ in targets} | accepting
+    reached = follow_silent([int(state in asked) << state for state in range(number)], silent)
     moves: list[dict[int, int]] = [{} for _ in range(number)]
-    for source, letter, target in arcs:
-        if letter >= 0:
-            moves[source][letter] = moves[source].get(letter, 0) | reached[target]
-    final = sum(1 << state for state in found.accepting)
+    for (state, letter), several in targets.items():
+        moves[state][letter] = reduce(or_, (reached[target] for target in several))
+    final = sum(1 << state for state in accepting)
     try:
-        table, accepts = determinize(moves, reached[found.start], final, num_letters, MAX_STEPS)
+        table, accepts = determinize(moves, reached[0], final, num_letters, MAX_STEPS)
     except ConfigError as error:
-        raise DatasetError(f"nondeterministic, and {error}") from None
-    causes = ["ε"] * (not read.all()) + ["several transitions for one symbol"] * several
-    found.read_as.append(
-        f"nondeterministic ({' and '.join(causes)}): determinized from {number:,} states to "
-        f"{len(table):,}"
-    )
-    return minimize(table, accepts)
+        raise DatasetError(f"made deterministic and complete, {error}") from None
+    causes = ["ε"] * bool(silent)
+    causes += ["several transitions for one symbol"] * any(len(x) > 1 for x in targets.values())
+    how = ""
+    if causes:
+        sizes = f"determinized from {number:,} states to {len(table):,}"
+        how = f"nondeterministic ({' and '.join(causes)}): {sizes}"
+    elif missing := number * num_letters - len(targets):
+        how = f"{count(missing, 'missing transition')} reject{'s' * (missing == 1)}"
+    return minimize(table, accepts), how
 
 
 # AT&T's text: `from to symbol symbol`, or `from to symbol`, a line; a final state alone.
@@ -198,15 +176,15 @@ _ARC = re.compile(rf" *{_NUMBER}{_SPACE}{_NUMBER}{_SPACE}(\S+)(?:{_SPACE}(\S+){_
 _SYMBOL = re.compile(rf" *(\S+){_SPACE}{_NUMBER}\s*")
 
 
-def _read_att(path: Path) -> _Arcs:
-    found = _Arcs()
-    for number, line in enumerate(lines_of(path), 1):
-        with refused_in(f"line {number}: "):
+def _read_att(path: Path) -> Arcs:
+    start, accepting, arcs = "", list[str](), list[tuple[str, str, str]]()
+    for place, line in numbered_lines(path):
+        with refused_in(f"{place}: "):
             if final := _FINAL.fullmatch(line):
-                found.accepting.add(found.state(final[1]))
+                accepting.append(final[1])
             elif arc := _ARC.fullmatch(line):
                 source, target, symbol, output = arc.groups()
-                found.arcs.append((found.state(source), symbol, found.state(target)))
+                arcs.append((source, symbol, target))
                 if _plain(symbol) != _plain(output or symbol):
                     raise DatasetError(
                         f"symbol {symbol!r:.40} has the output {output!r:.40}: of a language both "
@@ -217,16 +195,16 @@ def _read_att(path: Path) -> _Arcs:
                     f"{line.rstrip()!r:.60}, expected a transition, as '0 1 a a', or a final "
                     "state, as '1', with one tab or spaces between, and no weight but 0"
                 )
-    if not found.states:
+            if found := final or arc:
+                # In AT&T's format the start is the first state that is named.
+                start = start or found[1]
+    if not start:
         raise DatasetError("no lines")
-    # In AT&T's format the start is the first state that is named.
-    if (first := next(iter(found.states))) != "0":
-        found.read_as.append(f"the start is state {first}, which the first line names")
-    _name_symbols(found, path)
-    return found
+    read_as = () if start == "0" else (f"the start is state {start}, which the first line names",)
+    return _name_symbols(Arcs(start, accepting, arcs, (), read_as), path)
 
 
-def _name_symbols(found: _Arcs, path: Path) -> None:
+def _name_symbols(found: Arcs, path: Path) -> Arcs:
     """Calls symbols what a table beside the file calls them, where there is one; ε the empty text.
 
     Raises:
@@ -235,8 +213,9 @@ def _name_symbols(found: _Arcs, path: Path) -> None:
     symbols = [x for x in dict.fromkeys(symbol for _, symbol, _ in found.arcs) if _plain(x)]
     if (table := next(_tables_beside(path), None)) is None:
         if "0" in symbols and all(map(str.isdecimal, symbols)):
-            found.read_as.append("'0' is a symbol, and not ε, since no table is beside the file")
-        return
+            note = "'0' is a symbol, and not ε, since no table is beside the file"
+            return found._replace(read_as=(*found.read_as, note))
+        return found
     numbers = _read_table(table)
     names, by_number = {x: x for x in numbers}, {str(number): x for x, number in numbers.items()}
     if not {*symbols} <= names.keys() and {*symbols} <= by_number.keys():
@@ -246,11 +225,11 @@ def _name_symbols(found: _Arcs, path: Path) -> None:
             f"symbol {unknown[0]!r:.40} is neither a name nor a number of the table "
             f"{table.name!r:.60} beside the file"
         )
-    found.more_symbols = [name for name, number in numbers.items() if number]
-    found.arcs = [
-        (x, names[y] if numbers.get(names.get(y, "")) else "", z) for x, y, z in found.arcs
-    ]
-    found.read_as.append(f"symbols are those of the table {table.name} beside it")
+    return found._replace(
+        arcs=[(x, names[y] if numbers.get(names.get(y, "")) else "", z) for x, y, z in found.arcs],
+        symbols=[name for name, number in numbers.items() if number],
+        read_as=(*found.read_as, f"symbols are those of the table {table.name} beside it"),
+    )
 
 
 def _tables_beside(path: Path) -> Iterator[Path]:
@@ -267,11 +246,13 @@ def _tables_beside(path: Path) -> Iterator[Path]:
 def _read_table(path: Path) -> dict[str, int]:
     """The number of each symbol, as OpenFst's tables have them; that of ε is 0."""
     numbers: dict[str, int] = {}
-    for place, line in enumerate(filter(str.strip, lines_of(path)), 1):
+    for place, line in numbered_lines(path):
+        if not line.strip():
+            continue
         found = _SYMBOL.fullmatch(line)
         if found is None or found[1] in numbers or int(found[2]) in numbers.values():
             raise DatasetError(
-                f"table {path.name!r:.60}, line {place}: {line.strip()!r:.60}, expected a symbol "
+                f"table {path.name!r:.60}, {place}: {line.strip()!r:.60}, expected a symbol "
                 "and its number, each of which is not yet in it"
             )
         numbers[found[1]] = int(found[2])
@@ -290,7 +271,7 @@ class _Learned(BaseModel):
     transitions: list[dict[str, int]]
 
 
-def _read_json(path: Path) -> _Arcs:
+def _read_json(path: Path) -> Arcs:
     try:
         learned = _Learned.model_validate(load_json("the file", whole_content(path)))
     except ValidationError as error:
@@ -306,19 +287,9 @@ def _read_json(path: Path) -> _Arcs:
         raise DatasetError(f"alphabet is {alphabet!r:.60}, expected a list of distinct texts")
     if new := {token for _, token, _ in arcs} - {*alphabet}:
         raise DatasetError(f"token {min(new)!r:.40} is not in 'alphabet'")
-    found = _Arcs(learned.start, {*learned.accepting}, arcs, more_symbols=alphabet)
-    for number in range(len(rows)):
-        found.state(str(number))
-    return found
+    named = [(str(source), token, str(target)) for source, token, target in arcs]
+    return Arcs(str(learned.start), [*map(str, learned.accepting)], named, alphabet)
 
 
-def _read_dot(path: Path) -> _Arcs:
-    found, drawn = _Arcs(), drawn_arcs("".join(lines_of(path)))
-    for source, symbol, target in drawn.arcs:
-        found.arcs.append((found.state(source), symbol, found.state(target)))
-    for state in [drawn.start, *drawn.accepting]:
-        if state not in found.states:
-            raise DatasetError(f"state {state!r:.40} is unknown: it has no transition")
-    found.start = found.states[drawn.start]
-    found.accepting = {found.states[state] for state in drawn.accepting}
-    return found
+def _read_dot(path: Path) -> Arcs:
+    return drawn_arcs("".join(lines_of(path)))

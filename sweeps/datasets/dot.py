@@ -8,7 +8,7 @@ Pydot 4 does not do: it reads `a -- b` as an arrow, drops what stands behind the
 
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -21,13 +21,17 @@ Defaults = dict[str, dict[str, str]]
 """Attributes of every `graph`, `node` and `edge` made in a block, from there on."""
 
 
-class Drawing(NamedTuple):
-    """An automaton with the names that a drawing gives its states."""
+class Arcs(NamedTuple):
+    """An automaton as a file writes it, its states by the names that they have there."""
 
     start: str
-    accepting: list[str]
-    arcs: list[tuple[str, str, str]]
+    accepting: Sequence[str]
+    arcs: Sequence[tuple[str, str, str]]
     """From, symbol, to."""
+    symbols: Sequence[str] = ()
+    """Those that no arc need have."""
+    read_as: Sequence[str] = ()
+    """Sentences on what was made of the file."""
 
 
 class _Edge(NamedTuple):
@@ -190,7 +194,7 @@ _ONE_RING = (
 """Shapes of states that do not accept."""
 
 
-def drawn_arcs(text: str) -> Drawing:
+def drawn_arcs(text: str) -> Arcs:
     """The automaton that a text draws: states with two rings accept, an arrow without a label leads
     to the start.
 
@@ -229,8 +233,12 @@ def drawn_arcs(text: str) -> Drawing:
             f"{len(starts)} arrows from start, expected one: an edge without a label from a node "
             "that is not drawn, as start [shape=point]"
         )
+    accepting = [name for name, two in rings.items() if two]
+    for state in (*starts, *accepting):
+        if not any(state in ends for ends in arcs):
+            raise DatasetError(f"state {state!r:.40} is unknown: it has no transition")
     made = [(source, x, target) for (source, target), symbols in arcs.items() for x in symbols]
-    return Drawing(starts[0], [name for name, two in rings.items() if two], made)
+    return Arcs(starts[0], accepting, made)
 
 
 def _is_invisible(attributes: Attributes) -> bool:

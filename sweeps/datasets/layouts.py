@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain, product, zip_longest
+from dataclasses import replace
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,8 +13,10 @@ from sweeps.datasets.tables import (
     COMPRESSED,
     READERS,
     Row,
+    Table,
     kind_of,
     lines_of,
+    numbered_lines,
     refused_in,
     rows_of,
 )
@@ -71,35 +73,6 @@ def split_of(value: Any) -> str:
     return known
 
 
-class RawRow(NamedTuple):
-    """One row, nothing of it checked."""
-
-    place: str
-    """Such as `line 7`."""
-    tokens: Any
-    label: Any = None
-    target: Any = None
-    split: Any = None
-    id: Any = None
-    border: bool | None = None
-    """Whether it is one of a pair at the border of its language; None where nothing says it."""
-
-
-@dataclass(frozen=True)
-class RawRows:
-    """What a file says of itself, and its rows."""
-
-    columns: Sequence[str]
-    """Those of `SPELLED` that it has."""
-    rows: Iterator[RawRow]
-    left_out: list[str] = field(default_factory=list)
-    """Columns that mean nothing here; complete when the rows have been read."""
-    spaced: bool | None = None
-    """Whether tokens have spaces between; None where the texts have to say it."""
-    unread: Sequence[str] = ()
-    """Files that are beside those that were read, and belong to no split."""
-
-
 class _Part(NamedTuple):
     """One file of several, with its answers, or beside the file that has them."""
 
@@ -108,60 +81,41 @@ class _Part(NamedTuple):
     border: bool | None = None
 
 
-def raw_rows(path: Path) -> RawRows:
-    """The rows of a file or folder.
+def read_table(path: Path) -> Table:
+    """The rows of a file or folder, by the columns of `SPELLED` that it has.
 
     Raises:
-        DatasetError: it is none that can be read; of a row, when it is reached.
+        DatasetError: it is none that can be read.
     """
     try:
         if path.is_dir():
             return _folder(path)
         if part := _part_of_language(path):
             beside = [x for x in path.parent.iterdir() if x.name.startswith(f"{part[0]}_")]
-            return _join(path.parent, _language(path), sorted(beside))
+            return _join(path.parent, _language(path), sorted(beside), False)
         return _file(path)
     except OSError as error:
         raise DatasetError(f"cannot be read: {error.strerror or error}") from None
 
 
-def _file(path: Path) -> RawRows:
+def _file(path: Path) -> Table:
     """The rows of one file, whose answers may be in one beside it."""
     if path.name.startswith("main.tok"):
-        return _texts(path, _one_file(path.parent, "labels.txt"), "label")
+        answers = _one_file(path.parent, "labels.txt")
+        return replace(Table.of(_lines(path, answers, "label")), spaced=True)
     if pairs := _PAIRS.fullmatch(path.name):
         source, target = (_one_file(path.parent, f"{pairs[1]}_{x}.txt") for x in ("src", "tgt"))
-        return _texts(source, target, "target")
-    return _known_columns(rows_of(path))
+        return Table.of(_lines(source, target, "target"))
+    table = Table.of(rows_of(path))
+    sources = _sources(table) if table.places else {}
+    left_out = tuple(x for x in table.columns if x not in sources.values())
+    columns = {x: table.columns[y] for x, y in sources.items()}
+    return replace(table, columns=columns, left_out=left_out)
 
 
-def _known_columns(table: Iterator[Row]) -> RawRows:
-    """The columns that mean something here, by what they are called here: those of the first row,
-    and no row of JSON may have others of them.
-    """
-    first = next(table, None)
-    if first is None:
-        raise DatasetError("no rows")
-    place, cells = first
-    sources = _sources(place, cells)
-    known, left_out = {*cells}, [x for x in cells if x not in sources.values()]
-
-    def rows() -> Iterator[RawRow]:
-        for place, cells in chain([first], table):
-            if cells.keys() != known:
-                new = [x for x in SPELLED if x in cells and sources.get(x) != x]
-                if new or sources["tokens"] not in cells:
-                    what = f"{new[0]!r}, but the first row has not" if new else ""
-                    raise DatasetError(f"{place} has {what or 'no ' + repr(sources['tokens'])}")
-                left_out.extend(name for name in cells if name not in known)
-                known.update(cells)
-            yield RawRow(place, **{x: cells[y] for x, y in sources.items() if y in cells})
-
-    return RawRows(tuple(sources), rows(), left_out)
-
-
-def _sources(place: str, names: Mapping[str, Any]) -> dict[str, str]:
+def _sources(table: Table) -> dict[str, str]:
     """What the file calls each column that it has of those that are known here."""
+    names = table.columns
     sources = {
         column: next(x for x in spelled if x in names)
         for column, spelled in SPELLED.items()
@@ -172,30 +126,24 @@ def _sources(place: str, names: Mapping[str, Any]) -> dict[str, str]:
         sources.pop("target", None)
     if "tokens" not in sources or ("label" in sources) == ("target" in sources):
         raise DatasetError(
-            f"{place}: columns {', '.join(names)[:100]!r}, expected one named 'tokens' "
+            f"{table.places[0]}: columns {', '.join(names)[:100]!r}, expected one named 'tokens' "
             f"({', '.join(SPELLED['tokens'])}), and either 'label' or 'target' "
             f"({', '.join(SPELLED['target'])}); optionally split and id"
         )
     return sources
 
 
-def _texts(path: Path, answers: Path, column: str) -> RawRows:
+def _lines(path: Path, answers: Path, column: str) -> Iterator[Row]:
     """The lines of a text, and the answers in the same lines of another."""
 
-    def read_answers() -> Iterator[tuple[str, str]]:
+    def read_answers() -> Iterator[str]:
         with refused_in(f"{answers.name}, "):
-            yield from _number_lines(answers)
+            yield from (answer for _, answer in numbered_lines(answers))
 
-    def rows() -> Iterator[RawRow]:
-        for line, answer in zip_longest(_number_lines(path), read_answers()):
-            if line is None or answer is None:
-                raise DatasetError(
-                    f"{path.name} and {answers.name} differ in their number of lines"
-                )
-            answered_in: dict[str, Any] = {column: answer[1]}
-            yield RawRow(*line, **answered_in)
-
-    return RawRows(("tokens", column), rows(), spaced=True if column == "label" else None)
+    for line, answer in zip_longest(numbered_lines(path), read_answers()):
+        if line is None or answer is None:
+            raise DatasetError(f"{path.name} and {answers.name} differ in their number of lines")
+        yield line[0], {"tokens": line[1], column: answer}
 
 
 def _one_file(folder: Path, *names: str) -> Path:
@@ -219,12 +167,12 @@ def _one_file(folder: Path, *names: str) -> Path:
 # Folders, as benchmarks and people lay them out.
 
 
-def _folder(path: Path) -> RawRows:
+def _folder(path: Path) -> Table:
     files = [x for x in sorted(path.iterdir()) if not x.name.startswith(".")]
     if any(x.name.startswith("main.tok") for x in files):
         there = [x for x in FLARE if any((path / x).glob("main.tok*"))]
         parts = [_Part(_one_file(path / x, "main.tok"), FLARE[x]) for x in there]
-        return _join(path, parts, files)
+        return _join(path, parts, files, True)
     trained = [x for x in files if (part := _part_of_language(x)) and part[1] == "Train"]
     if len({x.name.split("_Train")[0] for x in trained}) > 1:
         raise DatasetError(
@@ -232,7 +180,9 @@ def _folder(path: Path) -> RawRows:
             f"path = {str(trained[0])!r}, or each as a dataset of its own, as "
             f"path = {str(path / '*_Train.txt')!r}"
         )
-    return _join(path, _language(trained[0]) if trained else _by_split(files), files)
+    if trained:
+        return _join(path, _language(trained[0]), files, False)
+    return _join(path, _by_split(files), files, None)
 
 
 def _part_of_language(path: Path) -> tuple[str, str] | None:
@@ -260,15 +210,10 @@ def _language(path: Path) -> list[_Part]:
     return parts
 
 
-def _labeled_lines(path: Path) -> RawRows:
-    cells = ((place, line.partition("\t")) for place, line in _number_lines(path))
-    rows = (RawRow(place, tokens, label) for place, (tokens, _, label) in cells)
-    return RawRows(("tokens", "label"), rows, spaced=False)
-
-
-def _number_lines(path: Path) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(lines_of(path), 1):
-        yield f"line {number}", line.rstrip("\r\n")
+def _labeled_lines(path: Path) -> Table:
+    lines = ((place, line.partition("\t")) for place, line in numbered_lines(path))
+    rows = ((place, {"tokens": x, "label": y}) for place, (x, _, y) in lines)
+    return Table.of(rows)
 
 
 def _splits_of(file: Path) -> set[str]:
@@ -311,42 +256,36 @@ def _by_split(files: Sequence[Path]) -> list[_Part]:
     return [_Part(file, split) for split, some in by_split.items() for file in some]
 
 
-def _join(folder: Path, parts: Sequence[_Part], files: Sequence[Path]) -> RawRows:
-    """The rows of all parts, which have the same columns.
+def _join(
+    folder: Path, parts: Sequence[_Part], files: Sequence[Path], spaced: bool | None
+) -> Table:
+    """The rows of all parts.
 
     Args:
         folder: from which their files are named.
         parts: the files, one a split or several.
         files: what is beside them; of what is not read, that which may have been meant is told.
+        spaced: as a table has it.
     """
-    raws: list[RawRows] = []
-    for part in parts:
-        with refused_in(f"{part.file.relative_to(folder)}, "):
-            raws.append(_file(part.file) if part.border is None else _labeled_lines(part.file))
-    for (one, has), (other, lacks) in product(zip(parts, raws, strict=True), repeat=2):
-        if more := sorted({*has.columns} - {*lacks.columns} - {"split"}):
-            raise DatasetError(f"{one.file.name} has {more[0]!r}, but {other.file.name} does not")
-    left_out = list[str]()
-
-    def rows() -> Iterator[RawRow]:
-        for (file, split, border), raw in zip(parts, raws, strict=True):
-            name, is_empty = str(file.relative_to(folder)), True
-            with refused_in(f"{name}, "):
-                for row in raw.rows:
-                    is_empty = False
-                    with refused_in(f"{row.place}: "):
-                        if row.split is not None and split_of(row.split) != split:
-                            raise DatasetError(
-                                f"split is {row.split!r:.60}, but the file is of {split!r}"
-                            )
-                    place = f"{name}, {row.place}"
-                    yield row._replace(place=place, split=split, border=border)
-                if is_empty:
-                    raise DatasetError("no rows")
-            left_out.extend(x for x in raw.left_out if x not in left_out)
-
+    left_out: dict[str, None] = {}
     read = {path for part in parts for path in (part.file, part.file.parent)}
+
+    def rows() -> Iterator[Row]:
+        for file, split, border in parts:
+            more = {"split": split} if border is None else {"split": split, "border": border}
+            with refused_in(f"{(name := str(file.relative_to(folder)))}, "):
+                table = _file(file) if border is None else _labeled_lines(file)
+                left_out.update(dict.fromkeys(table.left_out))
+                for place, *cells in zip(table.places, *table.columns.values(), strict=True):
+                    row = dict(zip(table.columns, cells, strict=True))
+                    if (own := row.get("split")) is not None and split_of(own) != split:
+                        raise DatasetError(
+                            f"{place}: split is {own!r:.60}, but the file is of {split!r}"
+                        )
+                    yield f"{name}, {place}", {**row, **more}
+                if table.damage:
+                    raise DatasetError(table.damage)
+
     rest = [x for x in files if x not in read and (_is_table(x) or _splits_of(x))]
     unread = [x.name for x in rest if not re.search(r"_tgt\.txt|^labels\.txt", x.name)]
-    columns = tuple(dict.fromkeys((*raws[0].columns, "split")))
-    return RawRows(columns, rows(), left_out, raws[0].spaced, unread)
+    return replace(Table.of(rows()), left_out=tuple(left_out), spaced=spaced, unread=unread)

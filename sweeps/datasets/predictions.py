@@ -4,7 +4,7 @@ import ast
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 from seqcls.config import MAX_MODEL_SEED
 from seqcls.errors import DatasetError
 from seqcls.imported import PREFIX, normalize_numbers, plain_settings
-from seqcls.strings.datasets import MAX_ROWS
 from seqcls.strings.tokenizer import unpack_array
 from seqcls.text import TwiceError, canonical_json, nearest, refuse_duplicates
 from sweeps.datasets.layouts import split_of
-from sweeps.datasets.tables import Row, kind_of, refused_in, rows_of
+from sweeps.datasets.tables import Table, kind_of, refused_in, rows_of
 
 NEEDED = ("model", "seed", "prediction")
 _STRING = ("id", "tokens")
@@ -53,31 +52,30 @@ def read_predictions(path: Path) -> dict[Run, Predictions]:
     Raises:
         DatasetError: it cannot be read, or a row of it is refused: with the line named.
     """
-    tested, string = list[Row](), ""
-    names: Set[str] = set()
-    for number, (place, cells) in enumerate(rows_of(path)):
-        with refused_in(f"{place}: "):
-            if number == MAX_ROWS:
-                raise DatasetError(f"expected at most {MAX_ROWS:,} rows")
-            # Lines of JSON need not have the names of the first.
-            if cells.keys() != names:
-                _check_columns(cells, string)
-                # What tells strings apart in the first row does so in all.
-                names, string = cells.keys(), string or next(x for x in _STRING if x in cells)
-            split = cells.get("split")
+    table = Table.of(rows_of(path))
+    if table.damage:
+        raise DatasetError(table.damage)
+    string = _column_of_strings(table)
+    tested = []
+    for row, split in enumerate(table.columns.get("split", [None] * len(table.places))):
+        with refused_in(f"{table.places[row]}: "):
+            # Predictions for training and validation strings are of no use here.
             if split == "" or is_missing(split) or split_of(split) == "test":
-                # Predictions for training and validation strings are of no use here.
-                tested.append((place, cells))
+                tested.append(row)
     if not tested:
         raise DatasetError("no predictions for test strings")
+    columns = {name: [cells[row] for row in tested] for name, cells in table.columns.items()}
     # Of these files every cell is text.
     if kind_of(path) in (".csv", ".tsv", ".txt"):
-        tested = _read_numbers(tested)
+        columns |= {x: _numbers(columns[x]) for x in columns if x.startswith(PREFIX)}
+        # An empty cell may be a missing value, and nothing tells the empty output from it.
+        columns["prediction"] = [x if x.strip() else None for x in columns["prediction"]]
     runs: dict[Run, Predictions] = {}
-    for place, cells in tested:
+    for row, *values in zip(tested, *columns.values(), strict=True):
+        cells, place = dict(zip(columns, values, strict=True)), table.places[row]
         with refused_in(f"{place}: "):
             for needed in (*NEEDED, string):
-                if is_missing(cells.get(needed)):
+                if is_missing(cells[needed]):
                     empty = "; where the output is empty, say so in JSON Lines or Parquet, as ''"
                     raise DatasetError(f"no {needed!r}{empty * (needed == 'prediction')}")
             if not isinstance(model := cells["model"], str) or not model.strip():
@@ -141,23 +139,16 @@ def _settings(cells: Mapping[str, Any]) -> str:
         raise DatasetError(f"config: {str(error)[:200]}") from None
 
 
-def _read_numbers(rows: Sequence[Row]) -> list[Row]:
-    """Rows of text whose settings are numbers, or true and false, in the columns in which all are.
+def _numbers(cells: Sequence[str]) -> list[Any]:
+    """The cells of a column of text as numbers, or as true and false, where all are.
 
     A cell is a number where the number is written as the cell is: 1.10, 007, 1_000 and 5500e03 are
     not, and neither is any other cell of their column, nor are nan and inf.
     """
-    # An empty cell may be a missing value, and nothing tells the empty output from it.
-    known: dict[str, dict[str, Any]] = {"prediction": {"": None}}
-    for name in filter(lambda name: name.startswith(PREFIX), rows[0][1]):
-        texts = {cells[name].strip() for _, cells in rows} - {""}
-        values = {text: _number(text) for text in texts}
-        is_one_kind = len({type(value) is bool for value in values.values()}) == 1
-        known[name] = values if is_one_kind and None not in values.values() else {}
-    return [
-        (place, cells | {x: y.get(text := cells[x].strip(), text) for x, y in known.items()})
-        for place, cells in rows
-    ]
+    values = {text: _number(text) for text in {cell.strip() for cell in cells} - {""}}
+    is_one_kind = len({type(value) is bool for value in values.values()}) == 1
+    known = values if is_one_kind and None not in values.values() else {}
+    return [known.get(text, text) for text in map(str.strip, cells)]
 
 
 def _number(text: str) -> int | float | bool | None:
@@ -171,24 +162,27 @@ def _number(text: str) -> int | float | bool | None:
     return None
 
 
-def _check_columns(cells: Mapping[str, Any], string: str) -> None:
-    """Refuses columns that lack one that is needed, or that mean nothing here.
+def _column_of_strings(table: Table) -> str:
+    """The column that tells strings.
 
-    Args:
-        cells: a row.
-        string: what tells strings in the rows before it.
+    Raises:
+        DatasetError: it, or another one that is needed, is missing, or one means nothing here.
     """
-    shown = ", ".join(cells)[:100]
+    columns = table.columns
+    shown = ", ".join(columns)[:100]
     for needed in NEEDED:
-        if needed not in cells and not string:
-            hint = nearest(needed, list(cells)[:50])
+        if needed not in columns:
+            hint = nearest(needed, list(columns)[:50])
             raise DatasetError(f"columns {shown!r}: expected one named {needed!r} ({hint})")
-    if len({*_STRING} & {*cells, string}) != 1:
+    if len(strings := [x for x in _STRING if x in columns]) != 1:
         raise DatasetError(f"columns {shown!r}: expected either 'id' or 'tokens'")
-    for name in cells:
+    for name in columns:
         if name not in COLUMNS and not name.startswith(PREFIX):
             hint = nearest(name, list(COLUMNS))
+            # Lines of JSON need not have the names of the first.
+            row = next((row for row, x in enumerate(columns[name]) if x is not None), 0)
             raise DatasetError(
-                f"column {name!r:.60} means nothing here ({hint}); call it 'config.{name[:40]}' if "
-                "it is a setting of the model"
+                f"{table.places[row]}: column {name!r:.60} means nothing here ({hint}); call it "
+                f"'config.{name[:40]}' if it is a setting of the model"
             )
+    return strings[0]

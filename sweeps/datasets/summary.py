@@ -1,6 +1,6 @@
 """What is in a file of strings, before anything is trained on it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import combinations
 from pathlib import Path
@@ -12,7 +12,6 @@ from seqcls.interpretability.wording import percent
 from seqcls.sampling.dataset_rows import ShareFields
 from seqcls.strings.automata import StoredAutomaton
 from seqcls.strings.datasets import SPLITS, remember
-from seqcls.strings.tokenizer import unpack_array
 from seqcls.tasks.files import FromAutomaton
 from seqcls.text import count
 from seqcls.theory.classes import class_of
@@ -20,20 +19,6 @@ from sweeps.datasets import FileContent, FileNotes, read_content
 
 SHOWN_TOKENS = 40
 """The most tokens of an alphabet that are told."""
-
-
-@dataclass(frozen=True)
-class SplitSummary:
-    """The rows of a split, or of a label in it."""
-
-    split: str
-    """`all` where the file has no splits."""
-    label: str
-    """0 or 1; `target` of pairs."""
-    rows: int
-    shortest: int
-    longest: int
-    mean_length: float
 
 
 @dataclass(kw_only=True)
@@ -47,7 +32,9 @@ class Summary(FileNotes):
     digest: str | None = None
     tokens: Sequence[str] = ()
     rows: int = 0
-    parts: Sequence[SplitSummary] = ()
+    parts: Sequence[Mapping[str, Any]] = ()
+    """Of each split (`all` where the file has none) and label in it (0 or 1, or `target`): its
+    rows, and their shortest, longest and mean length."""
     duplicates: int = 0
     """Rows whose string stands in a row before them."""
     overlaps: Sequence[tuple[str, str, int]] = ()
@@ -76,7 +63,7 @@ class Summary(FileNotes):
         repeat = "repeats" if self.duplicates == 1 else "repeat"
         sentences += [f"{count(self.duplicates, 'row')} {repeat} the string of another"]
         sentences += self.contradictions
-        if self.parts[0].split == "all":
+        if self.parts[0]["split"] == "all":
             test, validation = ShareFields.test_share, ShareFields.validation_share
             sentences.append(
                 f"no column split: {percent(test)} of the strings are drawn for the test, and "
@@ -86,7 +73,7 @@ class Summary(FileNotes):
         for split, other, number in self.overlaps:
             sentences.append(f"{count(number, 'string')} in both {split} and {other}")
         if (known := self.test_rows_trained_on) is not None:
-            tested = sum(part.rows for part in self.parts if part.split == "test")
+            tested = sum(part["rows"] for part in self.parts if part["split"] == "test")
             sentences.append(f"{known:,} of the {tested:,} test rows are also trained on")
         left_out = ", ".join(name or "one without a name" for name in self.left_out)
         for what, names in (
@@ -132,11 +119,13 @@ def summary_of(content: FileContent, path: str) -> Summary:
     by_split = {x: rows.loc[rows["split"] == x, "string"] for x in ("all", *SPLITS)}
     distinct = {split: set(some) for split, some in by_split.items() if len(some)}
     common = ((a, b, len(distinct[a] & distinct[b])) for a, b in combinations(distinct, 2))
-    groups = rows.groupby(["split", "label"])["length"].agg(["size", "min", "max", "mean"])
+    groups = rows.groupby(["split", "label"])["length"].agg(
+        rows="size", shortest="min", longest="max", mean_length="mean"
+    )
     # In the order of the splits, as they are above.
     groups = groups.loc[[x for x in by_split if x in distinct]].reset_index()
     found.rows = len(dataset)
-    found.parts = [SplitSummary(*map(unpack_array, x)) for x in groups.to_numpy()]
+    found.parts = groups.to_dict("records")
     found.duplicates = int(rows["string"].duplicated().sum())
     found.overlaps = [x for x in common if x[2]]
     if {"train", "test"} <= distinct.keys():

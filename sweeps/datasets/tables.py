@@ -15,17 +15,22 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
 from seqcls.errors import DatasetError
 from seqcls.imported import PREFIX
+from seqcls.strings.datasets import MAX_ROWS
 from seqcls.text import TwiceError, count, refuse_duplicates
 
 MAX_BYTES = 4_000_000_000
 """A larger file is refused before it is read."""
+
+MAX_COLUMNS = 250
+"""Names that lines of JSON may have, where not all have the same."""
 
 MAX_CELL = 10_000_000
 """Characters of a cell between separators at most: 10,000 tokens of 40 characters, escaped."""
@@ -38,6 +43,45 @@ COMPRESSED: Mapping[str, Callable[[Path, str], Any]] = {
 
 Row = tuple[str, dict[str, Any]]
 """Where a row stands, such as `line 7`, and its cells by the names of their columns."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows by column; nothing of them is checked."""
+
+    places: list[str]
+    """Where each row stands, such as `line 7`."""
+    columns: dict[str, list[Any]]
+    """Cells by the names of their columns; None where a row has no such cell."""
+    damage: str
+    """What ended the reading before the last row; empty where nothing did."""
+    left_out: Sequence[str] = ()
+    """Columns that mean nothing here."""
+    spaced: bool | None = None
+    """Whether tokens have spaces between; None where the texts have to say it."""
+    unread: Sequence[str] = ()
+    """Files that are beside those that were read, and belong to no split."""
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> "Table":
+        """The table of these rows, up to one that cannot be read."""
+        places, columns, damage = list[str](), dict[str, list[Any]](), ""
+        try:
+            # One row more than allowed tells that there are too many; the rest is not read.
+            for place, cells in islice(rows, MAX_ROWS + 1):
+                if cells.keys() != columns.keys():
+                    columns |= {x: [None] * len(places) for x in cells if x not in columns}
+                    if len(columns) > max(len(cells), MAX_COLUMNS):
+                        raise DatasetError(f"{place}: more than {MAX_COLUMNS} names of columns")
+                for name, column in columns.items():
+                    column.append(cells.get(name))
+                places.append(place)
+            if not 0 < len(places) <= MAX_ROWS:
+                more = f"{len(places):,} rows, expected 1 to {MAX_ROWS:,}"
+                raise DatasetError(more if places else "no rows")
+        except DatasetError as error:
+            damage = str(error)
+        return cls(places, columns, damage)
 
 
 @contextmanager
@@ -142,6 +186,12 @@ def lines_of(path: Path) -> Iterator[str]:
             yield line
 
 
+def numbered_lines(path: Path) -> Iterator[tuple[str, str]]:
+    """The lines of a text without their ends, each with its place, such as `line 7`."""
+    for number, line in enumerate(lines_of(path), 1):
+        yield f"line {number}", line.rstrip("\r\n")
+
+
 def whole_content(path: Path) -> bytes:
     """All bytes of a file, unpacked."""
     with open_bytes(path) as file:
@@ -217,9 +267,8 @@ def load_json(what: str, text: str | bytes) -> Any:
 
 def _read_json(path: Path) -> Iterator[Row]:
     """Objects, one a line, or, of a file called `.json`, in an array."""
-    numbered = ((f"line {number}", line) for number, line in enumerate(lines_of(path), 1))
     objects: Iterable[tuple[str, Any]] = (
-        (place, load_json(place, line)) for place, line in numbered if line.strip()
+        (place, load_json(place, line)) for place, line in numbered_lines(path) if line.strip()
     )
     # Many programs call lines of JSON so too.
     first = next(filter(None, map(str.strip, lines_of(path))), "")

@@ -43,8 +43,8 @@ class Texts:
         """Whether its texts are lists."""
         return self.kind in ("list", "written")
 
-    def read(self, value: Any) -> str:
-        """A text, or the tokens of a list with spaces between.
+    def add(self, value: Any) -> None:
+        """Reads a text, or the tokens of a list with spaces between.
 
         Raises:
             DatasetError: it is no such value as others of the column, or no text has such tokens.
@@ -63,8 +63,8 @@ class Texts:
             raise DatasetError(f"{text!r:.60} has {unseen}")
         if not plain and (composed := compose(text)) != text:
             self._composed.append(len(self.texts))
-            return composed
-        return text
+            text = composed
+        self.texts.append(text)
 
     def split(self, text: str) -> Sequence[str]:
         """The tokens of a text."""

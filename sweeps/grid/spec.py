@@ -17,13 +17,13 @@ from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, Parameter, PluginError, SpecError
 from seqcls.problem import configuration, resolve
 from seqcls.text import canonical_json, in_one_line, nearest
-from sweeps.grid.bases import on_base
 from sweeps.grid.seeds import Until
 from sweeps.grid.written_spec import (
     MAX_RUNS,
     Seeds,
     WrittenSpec,
     check_keys,
+    on_base,
     refuse_unfit,
     with_digests,
 )
@@ -57,17 +57,16 @@ class SweepSpec(WrittenSpec):
         """Whether the weights of every epoch are stored instead of the best one's."""
         return self.checkpoints == "every_epoch"
 
-    def num_runs(self) -> int:
-        """How many runs the grid has; nothing is expanded to know it."""
-        return self._count_runs(0)
+    def num_runs(self, least: int = 0) -> int:
+        """How many runs the grid has, with so many seeds of each configuration at least; nothing is
+        expanded to know it.
+        """
+        combinations = math.prod(map(len, self.axes.values()))
+        return combinations * sum(max(len(self.seeds_of(x)), least) for x in self.configurations)
 
     def most_runs(self) -> int:
         """How many runs the grid may grow to; as `num_runs` where it gets no more seeds."""
-        return self._count_runs(self.most_seeds if self.until else 0)
-
-    def _count_runs(self, least: int) -> int:
-        combinations = math.prod(map(len, self.axes.values()))
-        return combinations * sum(max(len(self.seeds_of(x)), least) for x in self.configurations)
+        return self.num_runs(self.most_seeds if self.until else 0)
 
     def configs(self) -> Iterator[RunConfig]:
         """Every configuration of the grid. Raises as `members`."""

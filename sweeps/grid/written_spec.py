@@ -5,19 +5,22 @@ import glob
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import tomli_w
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator
 
-from seqcls.config import RunConfig, check_model_seed
+from seqcls.config import RunConfig, check_model_seed, default_fields
 from seqcls.errors import ConfigError, DatasetError, SpecError
+from seqcls.fields import fields_unread
+from seqcls.kinds import kind_name
+from seqcls.problem import with_samplers
 from seqcls.strings.datasets import remember
+from seqcls.tasks import TASKS
 from seqcls.text import OTHER_NAMES, closest, nearest
 from sweeps.datasets import read_rows_or_automaton
-from sweeps.grid.bases import Base
 from sweeps.grid.seeds import Until
 
 MAX_RUNS = 100_000
@@ -25,10 +28,9 @@ MAX_RUNS = 100_000
 
 MAX_NAME = 200
 
-Checkpoints = Literal["best_epoch", "every_epoch"]
-CHECKPOINTS: tuple[Checkpoints, ...] = get_args(Checkpoints)
-
+Base = Literal["report", "small_transformer"]
 Seeds = range | tuple[int, ...]
+Table = dict[str, Any]
 
 _RANGE = re.compile(r"(\d{1,19})\.\.(\d{1,19})")
 
@@ -110,9 +112,6 @@ def _read_entry(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**fields, "model_seeds": _read_seeds(fields["model_seeds"], " of a configuration")}
 
 
-Table = dict[str, Any]
-
-
 class WrittenSpec(BaseModel):
     """The keys of a specification, in the order in which people write them."""
 
@@ -121,7 +120,7 @@ class WrittenSpec(BaseModel):
     name: Annotated[str, Field(max_length=MAX_NAME), AfterValidator(_check_line)]
     description: Annotated[str, AfterValidator(_check_text)] = ""
     model_seeds: Annotated[Seeds, PlainValidator(_read_seeds)]
-    checkpoints: Checkpoints = CHECKPOINTS[0]
+    checkpoints: Literal["best_epoch", "every_epoch"] = "best_epoch"
     verdict: bool = False
     """Whether every run is checked exhaustively, where that is affordable."""
     until: Annotated[str, AfterValidator(_check_until)] = ""
@@ -186,6 +185,73 @@ def refuse_unfit(value: Any, name: str = "") -> None:
         # A message is one line, whatever a key is made of.
         name = name if name.isprintable() else repr(name)
         raise SpecError(f"{name}={value}: expected {expected}")
+
+
+# What a specification starts from: `base = "small_transformer"` gives values that it need not.
+
+_VALUES: Mapping[Base, Mapping[str, Callable[[Table], Any] | bool | float | str]] = {
+    "report": {"no_attend_cls": True, "layer_norm_eps": 0.0},
+    "small_transformer": {
+        "num_blocks": 2,
+        "hidden_size": 32,
+        "num_attention_heads": 4,
+        "attention_head_size": lambda x: max(
+            1, x["hidden_size"] // max(1, x["num_attention_heads"])
+        ),
+        "feed_forward_size": lambda x: 4 * x["hidden_size"],
+        "layer_norm": "nn",
+        "biases": True,
+        # Recurrent networks have no CLS to read at that knows the string, nor has a causal mask;
+        # an output is read at every place.
+        "readout": lambda x: (
+            "last"
+            if (x["architecture"] != "transformer" or x["attention_mask"] == "causal")
+            and _is_language(x["task"])
+            else "first"
+        ),
+        "negative_lengths": "uniform",
+        "train_batch_size": 128,
+        "validation_min_length": lambda x: x["train_min_length"],
+        "validation_max_length": lambda x: x["train_max_length"],
+        "learning_rate": 0.003,
+        "warm_up_steps": 100,
+        "final_learning_rate_factor": 0.1,
+        "gradient_clip": 1.0,
+        "max_num_epochs": 50,
+        "min_num_epochs": 0,
+        "patience": lambda x: x["max_num_epochs"],
+        "min_validation_loss": 0.0,
+        "stop_when_right": True,
+    },
+}
+"""Values by field; of some it is made of what other fields have. They never change: a stored
+specification names its base."""
+
+
+def _is_language(task: str) -> bool:
+    return all(kind_name(TASKS[name]) == "membership" for name in TASKS.usable([task]))
+
+
+def on_base(base: Base | None, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a configuration, with the values of its base for others that it reads.
+
+    Args:
+        base: None adds nothing.
+
+    Raises:
+        ConfigError: the fields are no configuration.
+    """
+    if base is None:
+        return dict(fields)
+    values = _VALUES[base]
+    unread = fields_unread(RunConfig.from_mapping(with_samplers(fields)))
+    known = {**default_fields(), **fields}
+    added: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in fields and name not in unread:
+            # Later values may follow from earlier ones, as the size of heads from the hidden size.
+            added[name] = value({**known, **added}) if callable(value) else value
+    return {**added, **fields}
 
 
 # Files of strings that a specification names: their digests stand in configurations.

@@ -234,9 +234,10 @@ MALFORMED: list[tuple[str, Content, str]] = [
     ("deep.jsonl", "[" * 100_000, "line 1 is not JSON"),
     ("digits.jsonl", '{"tokens": ' + "9" * 5000 + "}", "line 1 is not JSON"),
     ("nan.jsonl", '{"tokens": "ab", "label": NaN}', "label is nan"),
-    ("absent.jsonl", '{"tokens": "ab", "label": 1}\n{"label": 1}', "line 2 has no 'tokens'"),
+    ("absent.jsonl", '{"tokens": "ab", "label": 1}\n{"label": 1}', "line 2: no 'tokens'"),
     ("inner.jsonl", '{"tokens": ["a b"], "label": 1}', "has a token that is not text"),
     ("nested.jsonl", '{"tokens": [["a"]], "label": 1}', "not text without spaces: ['a']"),
+    ("names.jsonl", [{"tokens": "a", "label": 1, str(x): 1} for x in range(300)], "line 249: more"),
     ("keys.jsonl", '{"tokens": "ab", "tokens": "ba", "label": 1}', "line 1 has 'tokens' twice"),
     (
         "case.jsonl",
@@ -277,12 +278,12 @@ MALFORMED: list[tuple[str, Content, str]] = [
 FIRST = '{"tokens": "ab", "label": 1}\n'
 LATER: list[tuple[str, Content, str]] = [
     ("a.jsonl", FIRST + '{"tokens": ["a"], "label": 1}', "line 2: texts and lists"),
-    ("a.jsonl", FIRST + '{"tokens": "b", "label": 1, "target": "a"}', "line 2 has 'target', but"),
-    ("a.jsonl", FIRST + '{"tokens": "b", "label": 0, "split": "test"}', "line 2 has 'split', but"),
+    ("a.jsonl", FIRST + '{"tokens": "b", "label": 1, "target": "a"}', "either 'label' or"),
+    ("a.jsonl", FIRST + '{"tokens": "b", "label": 0, "split": "test"}', "line 1: no 'split'; "),
     (
         "a.jsonl",
         '{"tokens": "ab", "label": 1, "split": "test"}\n{"tokens": "b", "label": 0}',
-        "line 2: split is None, expected train",
+        "line 2: no 'split'",
     ),
 ]
 """Lines that are unlike the first."""
@@ -292,7 +293,7 @@ SHARD = "train-00000-of-00002"
 AMBIGUOUS: list[tuple[dict[str, Content], str]] = [
     (TABLE | {"train.tsv": LABELS}, "2 files of the split 'train'"),
     ({"a.csv": LABELS}, "a folder of a.csv; expected a file for each split"),
-    (TABLE | {"test.csv": "tokens,label,id\nb,1,7\n"}, "test.csv has 'id', but train.csv does not"),
+    (TABLE | {"test.csv": "tokens,label,id\nb,1,7\n"}, "train.csv, line 2: no 'id'"),
     (TABLE | {"test.csv": "ab,1\n"}, "test.csv, no rows"),
     (TABLE | {"test.csv": f"{HEAD}ab,1,\n"}, "test.csv, line 2 has 3 cells"),
     ({"train.csv": "tokens,label,split\nab,1,test\n"}, "split is 'test', but the file is of 'tr"),
@@ -307,7 +308,7 @@ AMBIGUOUS: list[tuple[dict[str, Content], str]] = [
     ),
     (PAIRS | {"test_tgt.txt": "b\n"}, "no 'test_src.txt', which has"),
     (PAIRS | {"dev_src.txt": "", "dev_tgt.txt": ""}, "dev_src.txt, no rows"),
-    (PAIRS | {"test.csv": LABELS}, "test.csv has 'label', but train_src.txt does not"),
+    (PAIRS | {"test.csv": LABELS}, "test.csv, line 2: no 'target'"),
     (dict(FLARE) | {"main.tok.gz": ""}, "main.tok and main.tok.gz are for the same rows"),
     (dict(FLARE) | {"labels.txt.bz2": ""}, "labels.txt and labels.txt.bz2 are for the same rows"),
     (dict(FLARE) | {"test/main.tok": "", "test/labels.txt": ""}, "test/main.tok, no rows"),
@@ -523,7 +524,7 @@ def test_data_says_what_is_in_a_file(tmp_path: Path) -> None:
     found = summary(path)
     assert (found.rows, found.duplicates, found.left_out) == (3, 1, ("note",))
     assert found.overlaps == [("train", "test", 1)]
-    assert [(x.split, x.label, x.rows) for x in found.parts] == [
+    assert [(x["split"], x["label"], x["rows"]) for x in found.parts] == [
         *[("train", "1", 1), ("test", "0", 1), ("test", "1", 1)]
     ]
     result = CliRunner().invoke(app, ["data", str(path)])

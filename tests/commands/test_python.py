@@ -13,7 +13,6 @@ import seqcls
 from seqcls.errors import PluginError
 from sweeps import api
 from sweeps.store.database import Store
-from tests.commands import printed_json
 from tests.conftest import ROOT, SHORT
 
 RUN = "all_initializations/2"
@@ -52,23 +51,6 @@ def test_a_notebook_asks_by_one_import(store: Store, tmp_path: Path) -> None:
 def _title(spec: dict[str, Any]) -> str:
     title = spec.get("title", "")
     return str(title["text"] if isinstance(title, dict) else title)
-
-
-def from_command(store: Store, *arguments: str) -> Any:
-    return printed_json(*arguments, "--db", str(store.path))
-
-
-def test_what_a_command_says_of_many_runs_python_answers(store: Store) -> None:
-    errors = api.errors_of_run(store, RUN, sort="logit")
-    assert from_command(store, "errors", RUN, "--sort", "logit") == errors.to_dict("records")
-    outcomes = api.sensitive(store, ["walkthrough"], times=2)
-    assert outcomes["run_id"].tolist() == api.runs(store, "walkthrough")["id"].tolist()
-    expected = outcomes.to_dict("records")
-    assert from_command(store, "sensitive", "walkthrough", "--times", "2") == expected
-    assert api.in_both_precisions(store).empty
-    engines = api.engines("report/increased_dimensionality")
-    assert engines["hidden_size"].tolist() == [16]
-    assert engines["engine"].tolist() == ["fused"]
 
 
 def test_questions_about_many_runs_are_asked_like_runs(store: Store, tmp_path: Path) -> None:

@@ -258,13 +258,16 @@ REFUSED: list[tuple[str | bytes, str]] = [
     ("0 0 ä ä\n0\n".encode("latin-1"), "line 1 is not UTF-8 text"),
     (b"\x1f\x8b\x08\0", "unpack what is packed"),
     ("".join(f"0 0 s{x} s{x}\n" for x in range(256)) + "0\n", "256 symbols"),
-    ("".join(f"{x} {x + 1} a a\n" for x in range(10_001)), "line 10000: more than 10,000 states"),
-    ("".join(f"{x} {x + 1} a\n" for x in range(9_999)) + "9999\n", "that of missing transitions"),
+    ("".join(f"{x} {x + 1} a a\n" for x in range(10_001)), "more than 10,000 states"),
+    (
+        "".join(f"{x} {x + 1} a\n" for x in range(9_999)) + "9999\n",
+        "and complete, its automaton has",
+    ),
     (
         "0 0 a\n0 0 b\n0 1 a\n"
         + "".join(f"{x} {x + 1} {y}\n" for x in range(1, 15) for y in "ab")
         + "15\n",
-        "nondeterministic, and its automaton has more than 10,000 states",
+        "made deterministic and complete, its automaton has more than 10,000 states",
     ),
 ]
 """What stands in a file, and what has to be named of it."""
