@@ -15,11 +15,10 @@ from itertools import product
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from seqcls.interpretability.automaton_answers import PrefixStates
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.proofs.cells import Cells
 from seqcls.proofs.regions import Samples, hulls
-from seqcls.proofs.search import Walker, refine
+from seqcls.proofs.search import Steps, Walker, refine
 from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks.automaton import language_automaton
 from sweeps.api import model, open_store
@@ -32,12 +31,10 @@ LONGEST_WORD, BEFORE, OVER, STATES = 10, 240, 480, 24
 
 def sample(trained: TrainedModel) -> Samples:
     """States that the model is seen in when it is proved."""
-    steps, automaton = PrefixStates.from_model(trained), language_automaton(trained.task)
-    assert steps is not None
+    steps, automaton = Steps.from_model(trained), language_automaton(trained.task)
     assert automaton is not None
-    kind = str(trained.config.architecture)
-    refined = refine(steps, automaton, kind)
-    return Walker(steps, refined, kind, False, Cells.from_model(trained).cells).search().samples
+    refined = refine(steps, automaton)
+    return Walker(steps, refined, False, Cells.from_model(trained).cells).search().samples
 
 
 def widths(samples: Samples) -> Iterator[tuple[int, float]]:

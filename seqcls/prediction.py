@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from seqcls.tasks import CountTask
 from seqcls.text import count
-from seqcls.weights import weights_of
 
 MOST_BEAMS = 1_000
 """Outputs that beam search keeps at most."""
@@ -28,21 +27,7 @@ MAX_LENGTH = 10_000
 memory. Where letter counts suffice there is no such limit."""
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """What a model says of a string; a positive logit means that it is in the language."""
-
-    logit: float
-    """The logit; of a task that is no language the margin of the answer, of an output its
-    log-probability, in nats."""
-    probability: float
-    """That the string is in the language; of an output its own; else NaN."""
-    answer: str | None = None
-    """As text, for a task that is no language."""
-
-
-@dataclass(frozen=True)
-class WrittenOutput:
+class WrittenOutput(NamedTuple):
     """An output that a model may write for an input."""
 
     text: str
@@ -53,46 +38,65 @@ class WrittenOutput:
 
 
 def predict(
-    problem: Problem, weights: Weights | bytes, strings: Sequence[str], *, partial: bool = False
-) -> list[Prediction]:
-    """The model's answer for each string: from its letter counts where they suffice.
-
-    Args:
-        strings: in the notation of `seqcls.strings.tokenizer`.
-        partial: where the model has no answer, as it has no places for so long a string or its
-            logit is NaN, answer NaN and do not refuse.
-
-    Raises:
-        InvalidStringError: a string not of this alphabet, or one that the model cannot be asked.
-    """
-    if not strings:
-        return []
+    problem: Problem,
+    weights: Weights,
+    strings: Sequence[str],
+    *,
+    partial: bool = True,
+    beam: int | None = None,
+) -> dict[str, list[Any]]:
+    """A model's answers in columns; `seqcls.questions.RunModel.predict` says which, and why not."""
+    known = [_target_of(problem, string) for string in strings]
+    if beam is not None:
+        written = outputs(problem, weights, strings, beam)
+        for string, some in zip(strings, written, strict=True):
+            if not some and not partial:
+                raise InvalidStringError(_no_answer(problem, string))
+        rows = [
+            (string, target, *output)
+            for string, target, some in zip(strings, known, written, strict=True)
+            for output in some
+        ]
+        names = ("string", "target", "output", "ended", "log_probability")
+        return {name: [row[x] for row in rows] for x, name in enumerate(names)}
     tokenizer, kind = problem.tokenizer, problem.kind
-    # Counts come first: `a{1000000000}` is no more work by counts than `a`.
-    typed = _by_counts(tokenizer, strings)
-    # Dropout is off when a model answers, so it does not keep counts from being enough.
-    if counts_suffice(problem.network, training=False) is not None:
-        typed = _in_order(tokenizer, strings, typed)
-    if not kind.every_string:
-        problem.check_inputs(typed)
-    (answers,) = ask(
-        problem.without_dropout, [_parameters(problem, weights)], Questions.without_targets(typed)
-    )
-    scores = np.where(answers.known, answers.score, np.nan).astype(np.float64).tolist()
+    scores, texts = list[float](), list[str | None]()
+    if strings:
+        # Counts come first: `a{1000000000}` is no more work by counts than `a`.
+        typed = _by_counts(tokenizer, strings)
+        # Dropout is off when a model answers, so it does not keep counts from being enough.
+        if counts_suffice(problem.network, training=False) is not None:
+            typed = _in_order(tokenizer, strings, typed)
+        if not kind.every_string:
+            problem.check_inputs(typed)
+        questions = Questions.without_targets(typed)
+        (answers,) = ask(problem.without_dropout, [weights], questions)
+        scores = np.where(answers.known, answers.score, np.nan).astype(np.float64).tolist()
+        texts = [*(kind.texts(problem.task, answers.predicted) or ())]
     for string, score in zip(strings, scores, strict=True):
         if math.isnan(score) and not partial:
-            raise InvalidStringError(no_answer(problem, string))
-    texts: Sequence[str | None] | None = kind.texts(problem.task, answers.predicted)
-    return [
-        Prediction(math.nan, math.nan)
-        if math.isnan(score)
-        else Prediction(score, kind.probability(score), text)
-        for score, text in zip(scores, texts or [None] * len(strings), strict=True)
-    ]
+            raise InvalidStringError(_no_answer(problem, string))
+    if problem.lacks("labels"):
+        answer, margin = (column.name for column in kind.answer_columns)
+        texts = [None if math.isnan(x) else text for x, text in zip(scores, texts, strict=True)]
+        return {"string": [*strings], "target": known, answer: texts, margin: scores}
+    return {
+        "string": [*strings],
+        "label": known,
+        "predicted": [None if math.isnan(x) else x > 0 for x in scores],
+        "logit": scores,
+        "probability": list(map(_probability, scores)),
+    }
+
+
+def _probability(logit: float) -> float:
+    # The exponent is never positive: no large logit overflows.
+    small = math.exp(-abs(logit))
+    return (small if logit < 0 else 1) / (1 + small)
 
 
 def outputs(
-    problem: Problem, weights: Weights | bytes, strings: Sequence[str], beam_width: int
+    problem: Problem, weights: Weights, strings: Sequence[str], beam_width: int
 ) -> list[list[WrittenOutput]]:
     """What a model writes for each input, the likeliest first; nothing where it has no answer.
 
@@ -115,11 +119,10 @@ def outputs(
     tokenizer = problem.tokenizer
     inputs = _in_order(tokenizer, strings, _by_counts(tokenizer, strings))
     problem.check_inputs(inputs)
-    parameters = _parameters(problem, weights)
     # Behind the input `SEP` takes one place more.
     rows = np.flatnonzero(inputs.lengths < places(problem))
     by_input: list[list[WrittenOutput]] = [[] for _ in strings]
-    written = written_beams(problem, parameters, inputs.take(rows), beam_width)
+    written = written_beams(problem, weights, inputs.take(rows), beam_width)
     for row, some in zip(rows.tolist(), written, strict=True):
         letters = [[token - FIRST_LETTER for token in output.tokens] for output in some]
         texts = problem.kind.texts(problem.task, letter_rows(letters)) or ()
@@ -131,7 +134,7 @@ def outputs(
     return by_input
 
 
-def target_of(problem: Problem, string: str) -> bool | str | None:
+def _target_of(problem: Problem, string: str) -> bool | str | None:
     """Whether a string is in the language; of another task the target as text.
 
     None where it is too long to be read by its tokens, or a file does not say it.
@@ -147,10 +150,6 @@ def target_of(problem: Problem, string: str) -> bool | str | None:
     targets = problem.kind.targets(problem.task, letters)
     texts = problem.kind.texts(problem.task, targets)
     return bool(targets[0]) if texts is None else texts[0]
-
-
-def _parameters(problem: Problem, weights: Weights | bytes) -> Weights:
-    return weights_of(problem, weights) if isinstance(weights, bytes) else weights
 
 
 def _by_counts(tokenizer: Tokenizer, strings: Sequence[str]) -> TokenStrings:
@@ -170,7 +169,7 @@ def _in_order(tokenizer: Tokenizer, strings: Sequence[str], counted: TokenString
     return TokenStrings.of_lists(tokenizer.num_letters, letters)
 
 
-def no_answer(problem: Problem, string: str) -> str:
+def _no_answer(problem: Problem, string: str) -> str:
     """Why a model does not answer: it has too few places, or what it computes is NaN."""
     end = longest_readable(problem.network)
     # Of a model that writes, `SEP` follows the string.

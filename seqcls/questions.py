@@ -112,34 +112,7 @@ class RunModel(TrainedModel):
             ConfigError: a beam of a task that is no transduction, or one too narrow or too wide.
             InvalidStringError: a string that is not of this alphabet, or that cannot be asked.
         """
-        problem = self.problem
-        known = [prediction.target_of(problem, string) for string in strings]
-        if beam is not None:
-            written = prediction.outputs(problem, self.weights, strings, beam)
-            for string, some in zip(strings, written, strict=True):
-                if not some and not partial:
-                    raise InvalidStringError(prediction.no_answer(problem, string))
-            rows = [
-                (string, target, output.text, output.ended, output.log_probability)
-                for string, target, some in zip(strings, known, written, strict=True)
-                for output in some
-            ]
-            names = ("string", "target", "output", "ended", "log_probability")
-            return {name: [row[x] for row in rows] for x, name in enumerate(names)}
-        answers = prediction.predict(problem, self.weights, strings, partial=partial)
-        logits = [x.logit for x in answers]
-        if problem.lacks("labels"):
-            answer, margin = (column.name for column in problem.kind.answer_columns)
-            texts: list[Any] = [x.answer for x in answers]
-            return {"string": [*strings], "target": known, answer: texts, margin: logits}
-        return {
-            "string": [*strings],
-            "label": known,
-            # Only NaN is not equal to itself.
-            "predicted": [x > 0 if x == x else None for x in logits],
-            "logit": logits,
-            "probability": [x.probability for x in answers],
-        }
+        return prediction.predict(self.problem, self.weights, strings, partial=partial, beam=beam)
 
     def explain(self, string: Given) -> "Explanation":
         """Finds the cause of an answer."""

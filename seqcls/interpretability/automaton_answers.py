@@ -1,14 +1,11 @@
 """A model's answers to strings, each asked once, many at once wherever they are known before."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import torch
-from jaxtyping import Bool, Float, Int64
-from torch import Tensor
+from jaxtyping import Bool, Int64
 
 from seqcls.interpretability.automaton import LearningBudget
 from seqcls.interpretability.domains import (
@@ -16,88 +13,10 @@ from seqcls.interpretability.domains import (
     strings_of_length,
     tested_strings,
 )
-from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.trained_model import MAX_LENGTH, Answer, Letters, TrainedModel
-from seqcls.models.base import Classifier
-from seqcls.models.forms import Cached, form, map_cached
 from seqcls.models.positions import longest_readable
-from seqcls.models.recurrent import Recurrent
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.strings.tokenizer import CLS, FIRST_LETTER
 from seqcls.tasks.places import AtEveryPlace
-
-# A recurrent model's states after prefixes: each is one step from that of the prefix before.
-
-
-MAX_CACHED_PREFIXES = 20_000
-"""Prefixes whose states are kept; beyond, those kept so far are forgotten."""
-
-
-class PrefixStates:
-    """Steps of a network that begins with nothing, and reads its answer off the last state."""
-
-    def __init__(self, network: Classifier, num_letters: int) -> None:
-        self.num_letters = num_letters
-        self._network = network
-        self._by_prefix: dict[Letters, Cached] = {}
-
-    @classmethod
-    def from_model(cls, model: TrainedModel) -> "PrefixStates | None":
-        """The steps of a model; None where its answers are no function of states after prefixes."""
-        config = model.problem.network
-        network = plain_model(model)
-        # A recurrent network keeps what its head reads; where others end, a token is read.
-        ends_with_letters = config.readout == "last_letter" and config.head == "string"
-        if config.readout != "last" and not (ends_with_letters and isinstance(network, Recurrent)):
-            return None
-        # Without a state of the empty prefix, or steps from it, whole strings have to be run.
-        if form(network, "nothing") is None or form(network, "step") is None:
-            return None
-        return cls(network, model.num_letters)
-
-    @property
-    def start(self) -> Cached:
-        """What is kept of the empty prefix."""
-        return form(self._network, "nothing")(1)
-
-    def step(self, cached: Cached, letters: Sequence[int]) -> Cached:
-        """What is kept of prefixes after one more letter each."""
-        return self._read(cached, torch.tensor(letters) + FIRST_LETTER)[1]
-
-    def logits(self, cached: Cached, prefixes: int) -> Float[Tensor, " string"]:
-        """The answers to so many prefixes as strings of their own."""
-        # The answer is read off the last layer; no further token is read for it.
-        if isinstance(self._network, Recurrent) and self._network.config.readout == "last_letter":
-            with torch.no_grad():
-                return self._network.head(cached.states[-1])
-        return self._read(cached, torch.full((prefixes,), CLS))[0]
-
-    def after(self, letters: Letters) -> Cached:
-        """What is kept of a prefix, from the longest one of it that was stepped before."""
-        # Strings that are asked about mostly begin as others did.
-        end = next((n for n in range(len(letters), 0, -1) if letters[:n] in self._by_prefix), 0)
-        cached = self._by_prefix[letters[:end]] if end else self.start
-        if len(self._by_prefix) + len(letters) - end > MAX_CACHED_PREFIXES:
-            # What is needed again is stepped again; only the memory has to stay bounded.
-            self._by_prefix.clear()
-        for place in range(end, len(letters)):
-            cached = self.step(cached, letters[place : place + 1])
-            self._by_prefix[letters[: place + 1]] = cached
-        return cached
-
-    @torch.no_grad()
-    def _read(self, cached: Cached, ids: Tensor) -> tuple[Tensor, Cached]:
-        read: tuple[Tensor, Cached] = form(self._network, "step")(ids, cached)
-        return read
-
-
-DOUBTFUL = 1e-3
-"""Logits that are stepped in double precision decide where they are larger; else the model that
-was tested is asked."""
-
-STEPPED_BELOW = 2.0**20
-"""Models with larger weights are asked themselves: numbers that double precision holds may overflow
-in them."""
 
 Bits = Bool[np.ndarray, " string"] | Int64[np.ndarray, " string"]
 """Whether strings are in the language; or the answers at their ends, where every place has one."""
@@ -110,9 +29,7 @@ class EndedError(Exception):
 class ModelAnswers:
     """What a model says of all short strings, of its test set and of whatever else is asked."""
 
-    def __init__(
-        self, model: TrainedModel, budget: LearningBudget, *, stepped: bool = True
-    ) -> None:
+    def __init__(self, model: TrainedModel, budget: LearningBudget) -> None:
         self.model = model
         test = model.problem.test.lengths[-1]
         longest_input = longest_readable(model.problem.network)
@@ -123,9 +40,6 @@ class ModelAnswers:
         self._task = model.task if isinstance(model.task, AtEveryPlace) else None
         self.empty_given = self._task is None and not model.problem.tries_empty
         """Whether the language answers for the model where the string is empty."""
-        largest = max((np.abs(x).max(initial=0) for x in model.weights.values()), default=0)
-        stepped = stepped and bool(largest < STEPPED_BELOW)
-        self._steps = PrefixStates.from_model(model) if stepped else None
         self._budget = budget
         self._end = time.monotonic() + budget.seconds
         self._single: dict[Letters, int] = {}
@@ -174,10 +88,7 @@ class ModelAnswers:
                     f"a string of {len(letters)} tokens would have to be asked, of at most "
                     f"{self.longest}"
                 )
-            if self._steps is None:
-                self._ask_alike(letters)
-            else:
-                self._single[letters] = self._answer_by_steps(self._steps, letters)
+            self._ask_alike(letters)
         return self._single[letters]
 
     def ask(self, strings: TokenStrings) -> Bits:
@@ -249,13 +160,6 @@ class ModelAnswers:
         # Nothing is asked after what no string of the language begins with.
         return np.where(self._task.can_go_on(strings), ends, self._task.at_ends(strings))
 
-    def _answer_by_steps(self, steps: PrefixStates, letters: Letters) -> int:
-        logit = float(steps.logits(steps.after(letters), 1)[0])
-        # Near 0 the tested model's own rounding decides the sign.
-        if abs(logit) > DOUBTFUL:
-            return logit > 0
-        return bool(self._ask(TokenStrings.of_lists(self.model.num_letters, [letters]))[0])
-
     def _ask_alike(self, letters: Letters) -> None:
         """Asks a string, and those that end alike after the other transitions, which come next."""
         end = next((n for n in range(len(letters), 0, -1) if letters[:n] in self.transitions), 0)
@@ -274,35 +178,8 @@ class ModelAnswers:
         # Where nobody knows the empty string's label, it is rejected.
         given = self.model.problem.targets_or
         first = given(empty, rejected) if self.empty_given else self._ask(empty)
-        steps, lengths = self._steps, range(1, self.tried_length + 1)
         levels: list[Bits] = [np.asarray(first, dtype=self._dtype)]
-        longer = map(self._run_level, lengths) if steps is None else self._stepped_levels(steps)
-        for _ in lengths:
+        for length in range(1, self.tried_length + 1):
             self.check_time()
-            levels.append(next(longer))
+            levels.append(self._ask(strings_of_length(self.model.num_letters, length)))
         return levels
-
-    def _run_level(self, length: int) -> Bits:
-        return self._ask(strings_of_length(self.model.num_letters, length))
-
-    def _stepped_levels(self, steps: PrefixStates) -> Iterator[Bits]:
-        """All strings of one length after another, each a step from one that is a token shorter."""
-        cached, letters = steps.start, self.model.num_letters
-        for length in count(1):
-            before = letters ** (length - 1)
-            # Each prefix stands in as many rows as there are letters that may follow it.
-            repeated = map_cached(lambda values: values.repeat_interleave(letters, dim=0), cached)
-            cached = steps.step(repeated, list(range(letters)) * before)
-            yield self._resolve(length, steps.logits(cached, letters * before).numpy())
-
-    def _resolve(self, length: int, logits: np.ndarray) -> Bits:
-        """The answers that logits stand for; where they are near 0 the model is asked anew."""
-        answers = np.asarray(logits > 0)
-        # Those that are no numbers too.
-        doubtful = np.flatnonzero(~(np.abs(logits) > DOUBTFUL))
-        if len(doubtful):
-            # The digits of a row number are the letters of its string.
-            powers = self.model.num_letters ** np.arange(length - 1, -1, -1)
-            letters = doubtful[:, None] // powers % self.model.num_letters
-            answers[doubtful] = self._ask(TokenStrings.of_letters(self.model.num_letters, letters))
-        return answers

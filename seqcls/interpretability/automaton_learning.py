@@ -132,15 +132,11 @@ def learn(
     model: TrainedModel,
     budget: LearningBudget | None = None,
     on_round: OnRound | None = None,
-    *,
-    stepped: bool = True,
 ) -> LearnedAutomaton:
     """Learns a model's automaton.
 
     Args:
         model: of a language over at most `MOST_LETTERS` tokens.
-        stepped: whether a recurrent model is stepped from prefix to prefix; else it is asked about
-            whole strings.
 
     Raises:
         ConfigError: there is no automaton to learn, or nothing may be asked.
@@ -149,7 +145,7 @@ def learn(
         raise ConfigError(reason)
     budget = budget or LearningBudget()
     try:
-        answers = ModelAnswers(model, budget, stepped=stepped)
+        answers = ModelAnswers(model, budget)
     except EndedError as reason:
         advice = "" if "NaN" in str(reason) else ": raise the seconds or lower the strings"
         raise ConfigError(f"{reason} before the first hypothesis{advice}") from None

@@ -1,6 +1,5 @@
 """What every kind of answer says of itself: targets, loss, judgment, what is shown of errors."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -399,10 +398,6 @@ class Kind(Fields, ABC):
     @abstractmethod
     def ask(self, models: TrainedModels, questions: Questions) -> Iterator[Answers]:
         """What each of some models says of strings."""
-
-    def probability(self, score: float) -> float:
-        """How probable an answer is, by its score where no target is known; NaN where unknown."""
-        return math.nan
 
     @abstractmethod
     def margins(self, outputs: Outputs, targets: Targets) -> Float[np.ndarray, " string"]:

@@ -139,12 +139,6 @@ class MembershipKind(OneAnswer):
         """Implements `Kind.margins`: the logit, whatever the label."""
         return outputs
 
-    def probability(self, score: float) -> float:
-        """Implements `Kind.probability`: that the string is in the language."""
-        # The exponent is never positive: no large logit overflows.
-        small = math.exp(-abs(score))
-        return (small if score < 0 else 1) / (1 + small)
-
     def texts(self, task: Task, answers: np.ndarray) -> None:
         """Implements `Kind.texts`: a bit says it all."""
         del task, answers

@@ -219,10 +219,6 @@ class TransductionKind(Kind):
         """Implements `Kind.are_wrong`, as greedy decoding would write them."""
         return ~self.are_right(*_at_targets(outputs, targets)).numpy()
 
-    def probability(self, score: float) -> float:
-        """Implements `Kind.probability`: the output's own."""
-        return math.exp(score)
-
     def lengths_read(self, examples: Examples) -> Int64[np.ndarray, " string"]:
         return np.asarray(examples.strings.lengths + 1 + target_lengths(examples.targets))
 

@@ -11,10 +11,9 @@ import numpy as np
 from jaxtyping import Float, Int64
 
 from seqcls.config import RunConfig
-from seqcls.interpretability.automaton_answers import PrefixStates
 from seqcls.interpretability.mechanisms import FORGETS, FORGETS_WORD
 from seqcls.interpretability.trained_model import MAX_LENGTH, Letters, TrainedModel
-from seqcls.proofs.search import flat
+from seqcls.proofs.search import Steps
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.automaton import Automaton
 
@@ -94,8 +93,7 @@ def find_forgetting(model: TrainedModel, automaton: Automaton, string: str) -> F
         string: one on which the two differ.
     """
     letters = tuple(model.letters(string))
-    place, steps = repeated_word(letters), PrefixStates.from_model(model)
-    if place is None or steps is None:
+    if (place := repeated_word(letters)) is None:
         return None
     start, length, times = place
     before, word = letters[:start], letters[start : start + length]
@@ -111,12 +109,13 @@ def find_forgetting(model: TrainedModel, automaton: Automaton, string: str) -> F
     if not len(wrong) or wrong[0] < MIN_REPETITIONS or answers.unanswered[wrong[0]]:
         return None
     first = int(wrong[0])
-    cached, states = steps.after(before), list[np.ndarray]()
+    steps, states = Steps.from_model(model), list[np.ndarray]()
+    cached = steps.after(before)
     for n in range(most + 1):
         # Before the first repetition the state is the one that `before` leads to.
         for letter in word * (n > 0):
             cached = steps.step(cached, [letter])
-        states.append(flat(cached, str(model.config.architecture))[0])
+        states.append(steps.values(cached)[0])
     values = np.array(states)
     moved = np.abs(values - values[_first_of_phase(automaton, before, word, most)])
     if not np.isfinite(moved[first]).all():

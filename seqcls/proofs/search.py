@@ -8,20 +8,22 @@ error asks the model itself.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from itertools import product
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int64
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
 
 from seqcls.cancellation import check
-from seqcls.interpretability.automaton_answers import PrefixStates
-from seqcls.interpretability.trained_model import Letters
-from seqcls.models.forms import Cached, map_cached
-from seqcls.models.recurrent import Recurrence
+from seqcls.interpretability.readable_model import plain_model
+from seqcls.interpretability.trained_model import Letters, TrainedModel
+from seqcls.models.forms import map_cached
+from seqcls.models.recurrent import Recurrence, Recurrent
 from seqcls.proofs.regions import BEGINNING, Refined, Samples
 from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.tokenizer import CLS, FIRST_LETTER
 from seqcls.tasks.automaton import Automaton
 
 REMEMBERED_LETTERS = 40
@@ -55,6 +57,45 @@ MOST_ERRORS = 64
 
 
 @dataclass(frozen=True, eq=False)
+class Steps:
+    """A recurrent network in double precision, from one prefix to those a letter longer."""
+
+    network: Recurrent
+    num_letters: int
+
+    @classmethod
+    def from_model(cls, model: TrainedModel) -> "Steps":
+        """The steps of a model for which `why_not_proved` has no reason."""
+        network = plain_model(model)
+        assert isinstance(network, Recurrent)
+        return cls(network, model.num_letters)
+
+    @torch.no_grad()
+    def step(self, cached: Recurrence, letters: Sequence[int]) -> Recurrence:
+        """What is kept of prefixes after one more letter each."""
+        return self.network.step(torch.tensor(letters) + FIRST_LETTER, cached)[1]
+
+    @torch.no_grad()
+    def logits(self, cached: Recurrence) -> Float[Tensor, " string"]:
+        """The answers to prefixes as strings of their own."""
+        states = cached.states[-1]
+        # The answer is read off the last layer; no further token is read for it.
+        if self.network.config.readout == "last_letter":
+            return self.network.head(states)
+        return self.network.step(torch.full((len(states),), CLS), cached)[0]
+
+    def after(self, letters: Letters) -> Recurrence:
+        """What is kept of a prefix."""
+        steps = ([letter] for letter in letters)
+        return reduce(self.step, steps, self.network.nothing(1))
+
+    def values(self, cached: Recurrence) -> np.ndarray:
+        """What layers keep of each prefix, layer by layer: the state, then an LSTM's cell."""
+        kept = zip(*(cached if self.network.cell.has_cell else cached[:1]), strict=True)
+        return torch.cat([x for layer in kept for x in layer], dim=1).numpy()
+
+
+@dataclass(frozen=True, eq=False)
 class Found:
     """What stepping has found."""
 
@@ -67,10 +108,8 @@ class Found:
 class Walker:
     """Steps through strings, beside an automaton that says what is right."""
 
-    steps: PrefixStates
+    steps: Steps
     refined: Refined
-    kind: str
-    """The architecture: says what of a state is a sample's."""
     asks_empty: bool
     """Whether the empty string is asked."""
     cells: Bool[np.ndarray, " unit"]
@@ -121,11 +160,16 @@ class Walker:
             most_after: each prefix is tried with all words of up to so many letters after it, too.
             seen: of how many strings states are kept; None: of all.
         """
-        cached = map_cached(lambda x: x.expand(len(strings), *x.shape[1:]), self.steps.start)
+        cached = map_cached(lambda x: x.expand(len(strings), -1), self.steps.after(()))
         automaton = self.refined.automaton
         states = np.full(len(strings), automaton.start)
         last = np.full((len(strings), REMEMBERED_LETTERS), BEGINNING)
-        values, reached, lasts, errors = [flat(cached, self.kind)], [states], [last], set[Letters]()
+        values, reached, lasts, errors = (
+            [self.steps.values(cached)],
+            [states],
+            [last],
+            set[Letters](),
+        )
         for place in range(strings.shape[1] + 1):
             check()
             if place:
@@ -134,7 +178,7 @@ class Walker:
                 states = automaton.table[states, letters]
                 marked = self.refined.mark(letters, states)
                 last = np.concatenate([marked[:, None], last[:, :-1]], axis=1)
-                values.append(flat(cached, self.kind)[:seen])
+                values.append(self.steps.values(cached)[:seen])
                 reached.append(states[:seen])
                 lasts.append(last[:seen])
             for row, after in self._wrong(cached, states, most_after):
@@ -148,7 +192,7 @@ class Walker:
         return Found(samples, _shortest(errors))
 
     def _wrong(
-        self, cached: Cached, states: np.ndarray, most_after: int
+        self, cached: Recurrence, states: np.ndarray, most_after: int
     ) -> list[tuple[int, Letters]]:
         """Prefixes by their rows, and words after each, where the answers differ."""
         rows, after, wrong = np.arange(len(states)), np.zeros((len(states), 0), dtype=int), []
@@ -162,7 +206,7 @@ class Walker:
                 states = automaton.table[states.repeat(letters), more]
                 cached = map_cached(lambda x: x.repeat_interleave(letters, dim=0), cached)
                 cached = self.steps.step(cached, more.tolist())
-            logits = self.steps.logits(cached, len(rows)).numpy()
+            logits = self.steps.logits(cached).numpy()
             # NaN is no answer, and so never the right one.
             fails = ((logits > 0) != automaton.accepting[states]) | np.isnan(logits)
             differ = np.flatnonzero(fails)[:MOST_ERRORS].tolist()
@@ -170,7 +214,7 @@ class Walker:
         return wrong
 
 
-def refine(steps: PrefixStates, automaton: Automaton, kind: str) -> Refined:
+def refine(steps: Steps, automaton: Automaton) -> Refined:
     """The automaton, its states told apart by what a model remembers for good.
 
     Two strings are one where the same state of the automaton and, after each of some long words
@@ -183,7 +227,7 @@ def refine(steps: PrefixStates, automaton: Automaton, kind: str) -> Refined:
     after = repeat(before, words(letters, 1, 1 + (letters <= 3)), SETTLED_LETTERS)
     while True:
         met: list[list[np.ndarray]] = [[] for _ in after]
-        found = _classes(steps, automaton, partial(_ends, steps, kind, met, after))
+        found = _classes(steps, automaton, partial(_ends, steps, met, after))
         # A word after which there are many different states tells nothing for good.
         settles = [len(groups) <= MOST_GROUPS for groups in met]
         if found is not None and all(settles):
@@ -194,20 +238,19 @@ def refine(steps: PrefixStates, automaton: Automaton, kind: str) -> Refined:
 
 
 def _ends(
-    steps: PrefixStates,
-    kind: str,
+    steps: Steps,
     met: list[list[np.ndarray]],
     after: Int64[np.ndarray, "word position"],
     strings: Sequence[Letters],
 ) -> Int64[np.ndarray, "string word"]:
     """In which of the groups met before, or a new one, each string ends after each word."""
     cached = map_cached(lambda *x: torch.cat(x), *(steps.after(x) for x in strings))
-    cached = map_cached(lambda x: x.repeat(len(after), *[1] * (x.ndim - 1)), cached)
+    cached = map_cached(lambda x: x.repeat(len(after), 1), cached)
     for column in np.repeat(after, len(strings), axis=0).T:
         check()
         cached = steps.step(cached, column.tolist())
     # An LSTM's cells may be large, and are compared in proportion then.
-    ends = np.arcsinh(flat(cached, kind)).reshape(len(after), len(strings), -1)
+    ends = np.arcsinh(steps.values(cached)).reshape(len(after), len(strings), -1)
     groups = np.zeros((len(strings), len(after)), dtype=int)
     for word, known in enumerate(met):
         for string, end in enumerate(ends[word]):
@@ -220,7 +263,7 @@ def _ends(
 
 
 def _classes(
-    steps: PrefixStates,
+    steps: Steps,
     automaton: Automaton,
     ends: Callable[[Sequence[Letters]], Int64[np.ndarray, "string word"]],
 ) -> Refined | None:
@@ -249,14 +292,6 @@ def _classes(
         owners = [(number, letter) for number in fresh for letter in range(steps.num_letters)]
     base_states = np.array(states)
     return Refined(Automaton(np.array(table), automaton.accepting[base_states]), base_states)
-
-
-def flat(cached: Cached, kind: str) -> np.ndarray:
-    """What recurrent layers keep, layer by layer: the state, then an LSTM's cell."""
-    assert isinstance(cached, Recurrence)
-    layers = zip(*cached, strict=True)
-    parts = [x for state, cell in layers for x in ([state, cell] if kind == "lstm" else [state])]
-    return torch.cat(parts, dim=1).numpy()
 
 
 def most_letters(letters: int) -> int:

@@ -18,11 +18,10 @@ from seqcls.models.positions import longest_readable, read_ids, table_size
 from seqcls.models.positions.numbers import buckets, slopes
 from seqcls.models.positions.places import TrainingPlaces, coupled_positions, positions_of
 from seqcls.models.transformer import Transformer
-from seqcls.prediction import predict
 from seqcls.problem import Problem, configuration, resolve
+from seqcls.questions import RunModel
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
-from seqcls.weights import to_bytes
 from tests.conftest import SHORT
 from tests.zoo import readable_model
 
@@ -140,10 +139,9 @@ def test_beyond_a_learned_table_lengths_have_no_number() -> None:
     lengths_wrong = drawn_test_set(problem).lengths[tested.errors.numbers]
     assert lengths_wrong.max() <= 10
     assert tested.solved_length == lengths_wrong.min() - 1
-    answers = predict(problem, to_bytes(weights), ["ab", "a{10}"])
-    assert [own.logit for own in answers] == [0, 0]
+    assert RunModel(problem, weights).predict(["ab", "a{10}"])["logit"] == [0, 0]
     with pytest.raises(InvalidStringError, match="longer than the model has places for"):
-        predict(problem, to_bytes(weights), ["a{11}"])
+        RunModel(problem, weights).predict(["a{11}"], partial=False)
     # CLS sees every token alike, so its state says whether there is any a: all right so far.
     weights["embedding.weight"][2] = weights["classifier.weight"][:] = [1, 0]
     for name in ("value", "output"):
@@ -189,10 +187,10 @@ def test_shifted_places_are_those_of_offset_zero_when_nothing_is_learned() -> No
     model = readable_model(network, weights)
     assert torch.equal(model(ids), model(ids, torch.arange(3).unsqueeze(0)))
     assert not torch.equal(model(ids), model(ids, torch.arange(1, 4).unsqueeze(0)))
-    (answered,) = predict(problem, to_bytes(weights), ["a{30}"])
-    assert math.isfinite(answered.logit)
+    (logit,) = RunModel(problem, weights).predict(["a{30}"])["logit"]
+    assert math.isfinite(logit)
     with pytest.raises(InvalidStringError, match="at most 30 tokens"):
-        predict(problem, to_bytes(weights), ["a{31}"])
+        RunModel(problem, weights).predict(["a{31}"], partial=False)
     # No other network depends on the longest test string.
     learned = {"positions": "learned", "validation_max_length": 9}
     short, long = (resolve(configuration({**learned, "test_max_length": x})) for x in (9, 90))

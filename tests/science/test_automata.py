@@ -36,8 +36,7 @@ def follows(automaton: Automaton) -> Callable[[TokenStrings], np.ndarray]:
 
 
 def learned(says: Callable[[TokenStrings], np.ndarray], **fields: Any) -> LearnedAutomaton:
-    # It has no weights, so it cannot be stepped.
-    return learn(saying(says, **fields)[0], SMALL, stepped=False)
+    return learn(saying(says, **fields)[0], SMALL)
 
 
 @pytest.mark.parametrize(
@@ -80,26 +79,11 @@ def test_a_difference_beyond_the_short_strings_is_found_in_the_test() -> None:
     assert found.rounds[1].agreement < 1
 
 
-@pytest.mark.parametrize("fields", [LSTM, {**LSTM, "architecture": "rnn", "num_blocks": 2}])
-def test_stepped_answers_are_those_of_whole_strings(fields: dict[str, Any]) -> None:
-    model = untrained(**fields, **SMALL_TEST)
-    stepped, whole = (
-        ModelAnswers(model, LearningBudget(strings=500), stepped=x) for x in (True, False)
-    )
-    for one, other in zip(stepped.levels, whole.levels, strict=True):
-        assert (one == other).all()
-    rng = np.random.default_rng(0)
-    for length in (9, 20, 21):
-        letters = tuple(rng.integers(2, size=length).tolist())
-        assert stepped.ask_one(letters) == whole.ask_one(letters) == model.answer(letters).predicted
-    prefix_answers = [stepped.ask_one(letters[:end]) for end in range(len(letters) + 1)]
-    assert stepped.prefixes(letters).tolist() == prefix_answers
-    # The empty string of a test without one is the language's.
-    without = ModelAnswers(
-        untrained(**fields, **SMALL_TEST, task="parity", test_min_length=1), SMALL
-    )
-    assert without.empty_given
-    assert not without.ask_one(())
+def test_the_empty_string_of_a_test_without_one_is_the_languages() -> None:
+    model = untrained(**LSTM, **SMALL_TEST, task="parity", test_min_length=1)
+    answers = ModelAnswers(model, SMALL)
+    assert answers.empty_given
+    assert not answers.ask_one(())
 
 
 def test_the_shortest_difference_is_the_first_of_all_strings() -> None:

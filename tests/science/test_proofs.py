@@ -40,7 +40,7 @@ from seqcls.proofs import checker
 from seqcls.proofs.cells import BLOCK, Cells, boxes, rows_of
 from seqcls.proofs.certificate import FORMAT, check_file, to_text
 from seqcls.proofs.prover import Proof, ProofBudget, prove
-from seqcls.proofs.search import flat
+from seqcls.proofs.search import Steps
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
@@ -160,7 +160,7 @@ def test_a_form_contains_what_the_program_computes_in_float32(
             forms = cells.after_letter(forms, letter)
             _, memory = network.step(torch.full((len(values),), letter + FIRST_LETTER), memory)
             low, high = forms.ends
-            reached = flat(memory, architecture)
+            reached = Steps(network, model.num_letters).values(memory)
             assert (reached >= low).all()
             assert (reached <= high).all()
         logits, _ = network.step(torch.zeros(len(values), dtype=torch.long), memory)

@@ -10,13 +10,11 @@ import pytest
 from scipy.special import expit
 
 from seqcls.interpretability import inside
-from seqcls.prediction import predict
-from seqcls.problem import resolve
 from seqcls.weights import from_bytes
 from sweeps.api.models import trained_model
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader
-from sweeps.store.reads import checkpoints, misclassified, queries
+from sweeps.store.reads import misclassified, queries
 from tests.commands import run_main
 from tests.conftest import ROOT, asset
 from tests.databases import rows, stored_sweeps
@@ -122,10 +120,9 @@ def test_the_original_programs_results_are_met(store: Store, model: dict[str, An
         assert losses[f"{kind}_loss"].tolist() == pytest.approx(expected, rel=1e-3)
 
     strings = list(model["probabilities"])
-    weights = checkpoints.weights(store, run_id)
-    predicted = predict(resolve(queries.run_config(store, run_id)), weights, strings)
+    predicted = trained_model(store, run_id).predict(strings)["probability"]
     expected = list(model["probabilities"].values())
-    assert [p.probability for p in predicted] == pytest.approx(expected, abs=1e-3)
+    assert predicted == pytest.approx(expected, abs=1e-3)
 
 
 WALKTHROUGH, SEED_2 = "walkthrough/5", "generalization_errors/2"

@@ -26,11 +26,11 @@ from seqcls.interpretability.verdicts import string_verdict, verdicts
 from seqcls.kinds.base import Ability
 from seqcls.models.initialization import initial_parameters, make_model
 from seqcls.models.positions import read_ids
-from seqcls.prediction import outputs, predict
+from seqcls.prediction import outputs
 from seqcls.problem import Problem, configuration, resolve
+from seqcls.questions import RunModel
 from seqcls.results import Confusion, RangeCounts
 from seqcls.sampling.streams import stream
-from seqcls.weights import to_bytes
 from tests.conftest import short_config
 from tests.zoo import readable_model
 
@@ -53,12 +53,12 @@ def test_what_a_model_says_is_the_same_whoever_asks(fields: dict[str, Any]) -> N
     assert np.array_equal(answers.right, ~answers.wrong)
     (tested,) = evaluate(problem, [weights])
     assert tested.errors.numbers.tolist() == sorted(test.numbers[answers.wrong])
-    predicted = predict(problem, to_bytes(weights), test.texts)
+    predicted = RunModel(problem, weights).predict(test.texts)
     outputs = problem.kind.texts(problem.task, answers.predicted)
     if outputs is None:
-        assert [x.logit > 0 for x in predicted] == answers.predicted.tolist()
+        assert predicted["predicted"] == answers.predicted.tolist()
     else:
-        assert [x.answer for x in predicted] == outputs
+        assert predicted["output"] == outputs
     for row in range(0, len(test.texts), 20):
         alone = model.answer(test.texts[row])
         assert alone.is_wrong == answers.wrong[row]
@@ -257,19 +257,19 @@ def test_a_string_without_a_number_is_asked_and_has_no_answer(fields: dict[str, 
     model = no_numbers(fields)
     typed = "".join(model.tokenizer.alphabet[:2])
     answer = model.answer(model.letters(typed))
-    weights = to_bytes(model.weights)
     assert answer.is_wrong
     assert not answer.is_answered
     assert answer.verdict.endswith("has no answer: what the model computes for it is NaN")
     with pytest.raises(InvalidStringError, match="what the model computes for it is NaN"):
-        predict(model.problem, weights, [typed])
-    (prediction,) = predict(model.problem, weights, [typed], partial=True)
-    assert math.isnan(prediction.logit)
-    assert prediction.answer is None
+        RunModel(model.problem, model.weights).predict([typed], partial=False)
+    predicted = RunModel(model.problem, model.weights).predict([typed])
+    _, _, (said,), (score,), *_ = predicted.values()
+    assert said is None
+    assert math.isnan(score)
     shortest = shortest_failing(model, 100)
     assert shortest.count == shortest.tried > 0
     if model.problem.writes:
-        assert outputs(model.problem, weights, [typed], 2) == [[]]
+        assert outputs(model.problem, model.weights, [typed], 2) == [[]]
         return
     if model.problem.config.task == "contains_all":
         (by_counts,) = verdicts(model.problem, [model.weights])

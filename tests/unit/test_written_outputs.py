@@ -36,13 +36,12 @@ from seqcls.models.base import Classifier
 from seqcls.models.batches import Batch, compute
 from seqcls.models.positions.places import positions_of
 from seqcls.prediction import outputs as written_outputs
-from seqcls.prediction import predict
 from seqcls.problem import Problem
+from seqcls.questions import RunModel
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import PAD
 from seqcls.training import train_group
-from seqcls.weights import to_bytes
 from tests import zoo
 
 WRITING_NETWORKS = (
@@ -165,12 +164,12 @@ def test_an_evaluation_says_what_is_written() -> None:
     texts = problem.kind.texts(problem.task, examples.targets)
     assert texts is not None
     inputs = [problem.tokenizer.decode(row[row != 1].tolist()) for row in examples.strings.ids]
-    predictions = predict(problem, to_bytes(weights), inputs)
-    wrong = [x.answer != text for x, text in zip(predictions, texts, strict=True)]
+    predicted = RunModel(problem, weights).predict(inputs)["output"]
+    wrong = [x != text for x, text in zip(predicted, texts, strict=True)]
     assert found.tested == len(examples)
     assert found.wrong == sum(wrong) > 0
     assert found.outputs is not None
-    written = {x.answer for x, is_wrong in zip(predictions, wrong, strict=True) if is_wrong}
+    written = {x for x, is_wrong in zip(predicted, wrong, strict=True) if is_wrong}
     assert set(found.outputs.texts) == written
     # One each at least.
     assert found.outputs.edits.sum() >= found.wrong
@@ -230,12 +229,12 @@ def test_a_models_places_end() -> None:
 
 def test_what_cannot_be_written_is_refused_in_one_line() -> None:
     problem = problem_of("lstm")
-    weights = to_bytes(zoo.random_weights(problem))
+    weights = zoo.random_weights(problem)
     for width in (0, 10**6):
         with pytest.raises(ConfigError, match=f"beam {width}: expected 1 to 1,000 outputs"):
             written_outputs(problem, weights, ["ab"], width)
     with pytest.raises(InvalidStringError, match="unknown letter"):
-        predict(problem, weights, ["az"])
+        RunModel(problem, weights).predict(["az"])
 
 
 def test_beams_come_the_likeliest_first() -> None:
