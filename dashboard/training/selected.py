@@ -177,23 +177,19 @@ def _draw_losses(sweep: SweepProgress) -> None:
 
 def _made_of(sweep: SweepProgress, record: Any) -> None:
     """Its specification, its protocol in words, and the worker's log, each folded."""
-    with st.expander("Specification", icon=":material/description:"):
+    with page.unfold("Specification", "specification", ":material/description:"):
         toml = toml_of(record.spec)
         st.caption("`seqcls sweep FILE.toml` trains the same models from this file.")
         # Names of sweeps may hold what no file system takes.
         file_name = "".join(x if x.isalnum() or x in "-_" else "_" for x in sweep.name)
         st.download_button("Download TOML", toml, f"{file_name}.toml", on_click="ignore")
         st.code(toml, language=None, wrap_lines=True, height=min(420, 40 + 24 * toml.count("\n")))
-    words = st.expander(
-        "How its models are trained and tested, in words",
-        key="in_words",
-        on_change="rerun",
-        icon=":material/notes:",
-    )
+    title = "How its models are trained and tested, in words"
+    words = page.unfold(title, "in_words", ":material/notes:")
     if words.open:
         with words:
             _say_protocol(sweep.name)
-    with st.expander("Worker log", icon=":material/terminal:"):
+    with page.unfold("Worker log", "worker log", ":material/terminal:"):
         log = watching.read_log(open_reader(), sweep.id)
         if log is None:
             st.caption("No worker was started for this sweep from a page.")
