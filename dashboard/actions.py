@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard.text import error_text
 from seqcls.errors import SeqclsError
 from sweeps.access import is_read_only
-from sweeps.api import Store, budgets, open_writer, reading, watching
+from sweeps.api import Store, open_writer, reading, watching
 from sweeps.api.reading import SweepState
 from sweeps.grid.spec import SweepSpec
 from sweeps.processes import retry_lost
@@ -85,68 +85,31 @@ def launch(specs: Sequence[SweepSpec], token: str) -> list[int]:
     return list(ids)
 
 
-def stop(sweep_id: int) -> None:
-    """Has workers begin no more runs of the sweep."""
-    write(lambda store: writer.stop(store, [sweep_id]))
+def launch_more(make: Callable[[Store], SweepSpec | None]) -> None:
+    """Launches what is made of a sweep, as a sweep beside it; nothing where nothing is."""
+
+    def do(store: Store) -> None:
+        if (spec := make(store)) is not None:
+            # A token of its own: each click is meant, and none repeats an earlier one.
+            launch([spec], uuid.uuid4().hex)
+
+    write(do)
 
 
-def resume(sweep_id: int, name: str) -> None:
-    """Takes a stop back, and makes sure that a worker trains."""
+def train(sweep_id: int, name: str, change: Callable[..., object], *args: Any) -> None:
+    """Changes a sweep so that there is more to train, and makes sure that a worker does.
+
+    Args:
+        change: of the database, with these arguments: takes a stop back, queues failed runs again.
+    """
 
     def do(store: Store) -> None:
         # A worker that was stopped may be about to end, so that another is started beside it.
         stopped = reading.sweep_record(store, sweep_id).state == SweepState.STOPPED
-        writer.resume(store, [sweep_id])
+        change(store, *args)
         background_worker.start_worker(store, {sweep_id: name}, anyway=stopped)
 
     write(do)
-
-
-def retry(sweep_id: int, name: str) -> None:
-    """Queues the sweep's failed runs again, and makes sure that a worker trains."""
-
-    def do(store: Store) -> None:
-        writer.retry(store, [sweep_id])
-        background_worker.start_worker(store, {sweep_id: name})
-
-    write(do)
-
-
-def train_longer(name: str, budget: str) -> None:
-    """Launches those runs of a sweep that have not learned with a larger budget, as a sweep."""
-
-    def do(store: Store) -> None:
-        more = budgets.more_training(store, name, budget)
-        if more.spec is not None:
-            # A token of its own: each click is meant, and none repeats an earlier one.
-            launch([more.spec], uuid.uuid4().hex)
-
-    write(do)
-
-
-def add_seeds(name: str, number: int) -> None:
-    """Trains so many more seeds of each configuration of a sweep."""
-    write(lambda store: launch([budgets.more_seeds(store, name, number)], uuid.uuid4().hex))
-
-
-def add_seeds_until(sweep_id: int, name: str, until: str) -> None:
-    """Trains as many more seeds of a sweep as it takes, until its shares are known so well."""
-
-    def do(store: Store) -> None:
-        budgets.seeds(store, name, until)
-        background_worker.start_worker(store, {sweep_id: name})
-
-    write(do)
-
-
-def describe(sweep_id: int, title: str, note: str, tags: Sequence[str]) -> None:
-    """Replaces what is written about a sweep."""
-    write(lambda store: writer.write_note(store, sweep_id, title, note, tags))
-
-
-def archive(sweep_id: int, *, archived: bool) -> None:
-    """Hides a sweep from lists and filters, or takes that back; nothing is deleted."""
-    write(lambda store: writer.archive(store, sweep_id, archived))
 
 
 def say_problem() -> None:
@@ -172,15 +135,10 @@ def doing(store: Store, sweep: SweepProgress) -> str:
     return last if last.startswith("compiling") else ""
 
 
-def write(do: Callable[[Store], object]) -> None:
-    """Writes anything; what is wrong with it is said on the page."""
-    attempt(lambda: do(open_writer()))
-
-
-def attempt(do: Callable[[], object]) -> None:
-    """Does anything; what is wrong with it is said on the page."""
+def write(do: Callable[..., object], *args: Any) -> None:
+    """Writes anything into the database; what is wrong with it is said on the page."""
     try:
         # A server may have ended the connection since the page was drawn.
-        retry_lost(do)
+        retry_lost(lambda: do(open_writer(), *args))
     except (SeqclsError, OSError) as error:
         st.session_state[PROBLEM] = error_text(error)

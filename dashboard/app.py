@@ -76,7 +76,7 @@ def _show_sidebar(title: str) -> None:
     try:
         # Drawn on every page: a browser's Back would else lead through states without them.
         folded = "Thresholds, and filters of other pages" if title == "Model" else FOLDED
-        with st.container() if title in FILTERED else st.expander(folded):
+        with st.container() if title in FILTERED else page.unfold(folded, "folded"):
             filters.show()
     # Raised on: what is around the page draws all of it anew.
     except StoreLostError:

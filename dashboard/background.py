@@ -27,6 +27,8 @@ class CauseFinder:
     """Finds the causes of the failing models of the server's database."""
 
     def __init__(self) -> None:
+        # Pages request models in their sessions' threads, and the finder takes them in its own.
+        self._lock = threading.Lock()
         self._requested: list[int] = []
         self._tried: set[int] = set()
         """Models that were looked into: those without causes by now get none."""
@@ -46,9 +48,10 @@ class CauseFinder:
 
     def request(self, run_ids: Sequence[int]) -> None:
         """Has these models looked into before all others."""
-        new = [run_id for run_id in run_ids if run_id not in self._tried]
-        # The newest request goes first: somebody is looking at that page now.
-        self._requested = list(dict.fromkeys([*new, *self._requested]))[:MAX_REQUESTED]
+        with self._lock:
+            new = [run_id for run_id in run_ids if run_id not in self._tried]
+            # The newest request goes first: somebody is looking at that page now.
+            self._requested = list(dict.fromkeys([*new, *self._requested]))[:MAX_REQUESTED]
 
     def _run(self) -> None:
         while not self._ends.wait(SECONDS):
@@ -60,21 +63,23 @@ class CauseFinder:
 
     def _find(self, store: Store) -> None:
         """Looks into some models, if any is left; into others only until one is asked for."""
-        # Taken out at once, so that what a page adds meanwhile is told from what is at work.
-        requested, self._requested = self._requested, []
-        run_ids = (requested or self._others(store))[:AT_ONCE]
+        with self._lock:
+            requested, self._requested = self._requested[:AT_ONCE], self._requested[AT_ONCE:]
+            # At once: a page that is drawn meanwhile does not request them again.
+            self._tried.update(requested)
+        run_ids = requested or self._others(store)[:AT_ONCE]
         if not run_ids:
             return
-        self._requested = [*self._requested, *requested[AT_ONCE:]]
-        # Before the process begins: a page that is drawn meanwhile does not request them again.
-        self._tried.update(run_ids)
+        with self._lock:
+            self._tried.update(run_ids)
         process = start_cause_search(store, run_ids)
         while process.poll() is None:
             if self._ends.wait(SECONDS / 4) or (self._requested and not requested):
                 process.terminate()
                 process.wait()
-                # What was cut short may be tried again.
-                self._tried.difference_update(run_ids)
+                with self._lock:
+                    # What was cut short may be tried again.
+                    self._tried.difference_update(run_ids)
 
     def _others(self, store: Store) -> list[int]:
         """Failing models that nobody asked for; none while a sweep is in training."""

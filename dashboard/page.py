@@ -278,6 +278,14 @@ def choose(
     return chosen or first
 
 
+def unfold(label: str, key: str, icon: str | None = None) -> Any:
+    """A part that is folded at first, and stays as it was left where the page is drawn anew.
+
+    The server has to know of it: a browser folds it again where what stands above it changes.
+    """
+    return st.expander(label, key=key, icon=icon, on_change="rerun")
+
+
 def rerun_when(is_so: Callable[[], bool], seconds: float) -> None:
     """Draws the page anew once something is so, which is asked again and again."""
 

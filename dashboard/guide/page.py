@@ -6,13 +6,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from string import ascii_lowercase
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from dashboard import data, page
+from dashboard.figures import gallery
 from dashboard.guide import models, sections
 from dashboard.guide.models import (
     DEFAULT,
@@ -22,6 +21,7 @@ from dashboard.guide.models import (
     SMALLER_START,
     WIDER,
 )
+from dashboard.model import family_sections
 from dashboard.model.opened import Opened
 from dashboard.text import error_text
 from seqcls.errors import SeqclsError, StoreMissingError
@@ -32,7 +32,7 @@ from sweeps.api import find_run, open_reader
 _BLANK = re.compile(r"\{\{ (.*?) \}\}")
 
 
-_report = data.cached(models.report)
+_report, _figures = data.cached(models.report), data.cached(gallery.sections)
 
 
 def _open(sweep: str, seed: int) -> Opened:
@@ -114,7 +114,7 @@ def _compare(*sweeps: str, number: int) -> None:
 
 def _states(sweep: str, seed: int, strings: tuple[str, ...], *own: int, number: int) -> None:
     run = models.find(open_reader(), sweep, seed)
-    drawn = data.cached(sections.states)(run, strings, own)
+    drawn = _figures(run, strings, own)
     parts = ascii_lowercase if len(drawn) > 1 else ("",)
     for part, section in zip(parts, drawn, strict=False):
         key = f"guide {sweep} {seed} {section.title}"
@@ -124,14 +124,10 @@ def _states(sweep: str, seed: int, strings: tuple[str, ...], *own: int, number: 
 
 
 def _family(seed: int, number: int) -> None:
-    opened = _open(DEFAULT, seed)
-    curve: Any = opened.ask(RunModel.family, "ab{n}")
-    rows = [{"n": x.values[0], "logit": x.score, "right": x.is_right} for x in curve.members]
-    points = pd.DataFrame(rows)
-    changes = [after.values[0] for _, after in curve.changes[:3]]
-    description = " ".join(x for x in opened.model.describe(curve) if isinstance(x, str))
-    says = f"Figure {number}. Seed {seed}. {description}"
-    page.render(sections.family(points, changes, says), f"guide family {seed}", heading=False)
+    found = _open(DEFAULT, seed).ask(family_sections.family, "ab{n}")
+    caption = f"Figure {number}. Seed {seed}. {' '.join(found.says)}"
+    drawn = replace(found, title="", says=(), caption=caption)
+    page.render(drawn, f"guide family {seed}", heading=False)
 
 
 TWO = ("aac", "baac")

@@ -7,7 +7,6 @@ import streamlit as st
 
 from dashboard import data, filters, page
 from dashboard.model.opened import Opened
-from dashboard.words.languages import first_strings
 from dashboard.words.sentences import add_sentences, say
 from seqcls.errors import ConfigError, InvalidStringError, SeqclsError, VisitorError
 from seqcls.interpretability.wording import sign
@@ -82,7 +81,7 @@ def _choose_string(opened: Opened) -> str:
     display = opened.problem.tokenizer.display
     offered = opened.errors["string"].head(OFFERED).tolist()
     if not opened.problem.is_imported:
-        offered += first_strings(opened.problem.task, 1)
+        offered += opened.examples
     linked = st.query_params.get("string", next(iter(offered), ""))
     # A link may name a string as it is stored, or as it is shown.
     linked = next((text for text in offered if display(text) == display(linked)), linked)

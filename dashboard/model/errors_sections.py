@@ -29,19 +29,6 @@ OF_LENGTHS = ("within", "beyond", "whole")
 KINDS = ("false positive", "false negative", *marks.OUTPUT_ERRORS, "wrong")
 """Kinds of errors, as names of colors."""
 
-PHRASES = {
-    "length": "a reader of the length",
-    "ends": "a reader of the first and last letters",
-    "counts": "a linear reader of letter counts",
-    "counts_trees": "a reader of letter counts by decision trees",
-    "bigrams": "a linear reader of the bigrams that occur",
-    "trigrams": "a linear reader of the trigrams that occur",
-    "identity": "a copy of the input",
-    "most_frequent": "the most frequent output",
-    "aligned": "a linear reader of the token at the same place and its neighbors",
-}
-"""Shortcut readers in sentences."""
-
 
 def counts(store: Store, run_id: int) -> Section:
     """The confusion of a model, in all and by length; of outputs, how many are wrong, and how."""
@@ -252,7 +239,7 @@ def _beside_best(store: Store, run_id: int, config_id: int) -> str:
         return ""
     reader, reached, tested = best[["reader", "whole", "tested"]].iloc[0]
     accuracy = float(model["accuracy"].iloc[0])
-    values = {"reader": PHRASES.get(reader, f"the shortcut reader {reader}"), "reached": reached}
+    values = {"reader": f"a reader of {READERS.get(reader, reader)}", "reached": reached}
     # The model is better where the reader stays below the interval of its accuracy.
     if reached < wilson(accuracy * tested, tested).low:
         return say("better_than_shortcut", accuracy=accuracy, **values)

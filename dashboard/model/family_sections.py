@@ -1,7 +1,7 @@
 """Families of strings: where an answer, or the rightness of an output, changes as counts grow."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import altair as alt
@@ -57,16 +57,37 @@ def usual_family(model: RunModel, text: str) -> str:
     """
     if model.answer(text).is_wrong:
         text = model.minimal(text).minimal.found.string
-    return family_through(model.tokenizer.display(text) or model.tokenizer.alphabet[0])
+    return family_through(model, model.tokenizer.display(text) or model.tokenizer.alphabet[0])
 
 
-def family_through(text: str) -> str:
-    """The family through a string: of its repetitions the longest grows, else its last token."""
+def family_through(model: RunModel, text: str) -> str:
+    """The family through a string: of its repetitions the longest grows, else its last token.
+
+    Where inputs have a form, such as instructions in pairs, what first can grow and keep it.
+    """
+    families = _families_through(model, text)
+    first = next(families)
+    if model.problem.kind.every_string:
+        return first
+    return next((x for x in (first, *families) if _has_inputs(model, x)), first)
+
+
+def _families_through(model: RunModel, text: str) -> Iterator[str]:
     repetitions = [(int(x[1]), x.span(1)) for x in re.finditer(r"\{(\d+)\}", text)]
-    if not repetitions:
-        return f"{text}{{n}}"
-    _, (start, end) = max(repetitions)
-    return f"{text[:start]}n{text[end:]}"
+    start, end = max(repetitions)[1] if repetitions else (0, 0)
+    yield f"{text[:start]}n{text[end:]}" if repetitions else f"{text}{{n}}"
+    join, encoded = model.tokenizer.separator.join, model.tokenizer.encode(text)[1:]
+    tokens = [model.tokenizer.decode([x]) for x in encoded]
+    for size, form in ((1, "{}{{n}}"), (2, "<{}>{{n}}")):
+        for place in range(len(tokens) - size + 1):
+            grown = form.format(join(tokens[place : place + size]))
+            yield join([*tokens[:place], grown, *tokens[place + size :]])
+
+
+def _has_inputs(model: RunModel, family: str) -> bool:
+    # One count alone may make an input by chance.
+    strings = [family.replace("{n}", f"{{{n}}}") for n in (2, 3, 4)]
+    return all(model.is_input(model.letters(string)) for string in strings)
 
 
 def family(model: RunModel, text: str) -> Section:

@@ -10,7 +10,6 @@ from dashboard.figures.epochs import are_figures_by_counts
 from dashboard.figures.gallery import GROUPS, sections
 from dashboard.model.opened import Opened
 from dashboard.section import Section
-from dashboard.words.languages import first_strings
 from seqcls.errors import InvalidStringError
 from seqcls.questions import RunModel
 from sweeps.api import open_reader
@@ -30,7 +29,7 @@ def show(opened: Opened) -> None:
     with left:
         group = page.choose("Figures of", list(GROUPS), "figures_of", first="Attention")
     tokenizer = opened.problem.tokenizer
-    usual = [x for x in first_strings(opened.problem.task, 1) if x != opened.string]
+    usual = [x for x in opened.examples if x != opened.string]
     typed = right.text_input(
         "Strings beside the one above",
         tokenizer.line_of(usual),

@@ -10,14 +10,12 @@ from dashboard.model import limits_sections as sections
 from dashboard.model import limits_words as words
 from dashboard.model.opened import Opened
 from dashboard.section import Section
-from dashboard.words.languages import family_example
 from dashboard.words.sentences import say
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.domains import obstacle
 from seqcls.interpretability.verdicts import unaffordable
 from seqcls.proofs.cells import why_not_proved
 from seqcls.questions import RunModel
-from seqcls.tasks import LanguageTask
 from seqcls.tasks.automaton import language_automaton
 from sweeps.api import open_reader, proving
 
@@ -62,14 +60,11 @@ def _show_family(opened: Opened) -> None:
 
 
 def _first_family(opened: Opened) -> str:
-    """The family through the bar's string, or what is left of it; else one that has inputs."""
+    """The family through the bar's string, or what is left of it; else the first letter's."""
     try:
         return opened.ask(family_sections.usual_family, opened.string)
     except (InvalidStringError, ConfigError):
-        task = opened.problem.task
-        return (
-            f"{task.alphabet[0]}{{n}}" if isinstance(task, LanguageTask) else family_example(task)
-        )
+        return f"{opened.problem.task.alphabet[0]}{{n}}"
 
 
 def _show_every(opened: Opened) -> None:

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from dashboard import data
@@ -15,11 +17,15 @@ from seqcls.errors import UnknownRunError
 from seqcls.interpretability.trained_model import Letters
 from seqcls.problem import Problem, resolve
 from seqcls.questions import RunModel
+from seqcls.tasks import InputTask, LanguageTask
 from sweeps.api import names_of, run_config
 from sweeps.api.reading import Selection, check_done, stored_epochs, why_no_weights
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
+
+LONGEST_EXAMPLE = 200
+"""Tokens up to which a string is looked for that a model can be asked about."""
 
 _names, _config = data.cached(names_of), data.cached(run_config)
 _epochs, _done = data.cached(stored_epochs), data.cached(check_done)
@@ -135,6 +141,20 @@ class Opened:
     def errors(self) -> pd.DataFrame:
         """The test strings that it gets wrong, the shortest first."""
         return data.string_errors(self.run)
+
+    @cached_property
+    def examples(self) -> list[str]:
+        """A shortest string of either label, or a shortest input; none of them empty."""
+        # A fixed seed, so that a page that is drawn again offers the same strings.
+        task, rng = self.problem.task, np.random.default_rng(0)
+        lengths = range(1, LONGEST_EXAMPLE + 1)
+        if isinstance(task, LanguageTask):
+            some = {x: next((n for n in lengths if task.has(n, x)), 0) for x in (True, False)}
+            rows = [task.draw(rng, length, x) for x, length in some.items() if length]
+        else:
+            assert isinstance(task, InputTask)
+            rows = [task.draw_input(rng, x) for x in islice(filter(task.has_input, lengths), 1)]
+        return [self.problem.tokenizer.spell(row.tolist()) for row in rows]
 
     def display(self, string: str) -> str:
         """A string as it is written; the empty one by its name."""

@@ -19,13 +19,15 @@ BADGES = {
     Outcome.FAILS_BEYOND: "orange", Outcome.NOT_LEARNED: "gray", Outcome.NOT_KNOWN: "gray",
 }  # fmt: skip
 
+_losses = data.cached(training.losses)
+
 TABS: Mapping[str, Callable[[Opened], None]] = {
     "Errors": errors.show,
     "Why": why.show,
     "Inside": inside.show,
     "Limits": limits.show,
     "Automaton": automaton.show,
-    "Training": training.show,
+    "Training": lambda opened: page.render(_losses(opened.run), f"training {opened.run}"),
 }
 
 WITHOUT_WEIGHTS = ("Errors", "Training")

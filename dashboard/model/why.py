@@ -45,7 +45,7 @@ def show(opened: Opened) -> None:
     if found is not None and found.table is not None:
         _show_strings(opened, found)
     if cause is not None and cause.table is not None and opened.at_epoch is None:
-        with st.expander("All causes of its errors"):
+        with page.unfold("All causes of its errors", "all causes"):
             page.table(cause.table, f"causes {opened.run}")
     _show_remedies(opened)
 
@@ -79,7 +79,7 @@ def _say_string(opened: Opened) -> Section | None:
         st.markdown("\n".join(f"- {page.markdown(sentence)}" for sentence in found.says))
     more = [x for x in opened.ask(sections.find_reasons, opened.string) if x not in found.says]
     if more:
-        with st.expander("More of what was found"):
+        with page.unfold("More of what was found", "more found"):
             st.markdown("\n".join(f"- {page.markdown(sentence)}" for sentence in more))
     return found
 
@@ -127,7 +127,7 @@ def _show_remedies(opened: Opened) -> None:
     for number, trial in enumerate(found[:MAX_SHOWN_REMEDIES]):
         _show_remedy(opened.run, number, trial)
     if found[MAX_SHOWN_REMEDIES:]:
-        with st.expander(f"{len(found) - MAX_SHOWN_REMEDIES} more"):
+        with page.unfold(f"{len(found) - MAX_SHOWN_REMEDIES} more", "more remedies"):
             for number, trial in enumerate(found[MAX_SHOWN_REMEDIES:], MAX_SHOWN_REMEDIES):
                 _show_remedy(opened.run, number, trial)
     new = [trial for trial in found if not trial.is_begun]

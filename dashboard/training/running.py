@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -12,6 +13,7 @@ from seqcls.text import count
 from sweeps.api import Selection, Store, open_reader, watching
 from sweeps.api.reading import SweepState
 from sweeps.results import OutcomeCounts, describe_counts
+from sweeps.store import writer
 from sweeps.terminal import format_duration
 from sweeps.work.progress import SweepProgress
 
@@ -99,12 +101,12 @@ def _doing(store: Store, sweep: SweepProgress) -> tuple[str, bool]:
 
 def _stop_or_resume(sweep: SweepProgress, attended: bool) -> None:
     if sweep.state == SweepState.STOPPED or ((sweep.queued or sweep.orphaned) and not attended):
-        key, which = f"resume {sweep.id}", (sweep.id, sweep.name)
-        actions.button("Resume", key, actions.resume, *which, width="stretch")
+        which = (sweep.id, sweep.name, writer.resume, [sweep.id])
+        actions.button("Resume", f"resume {sweep.id}", actions.train, *which, width="stretch")
     else:
         note = "Models in training stay queued; no result is lost."
-        key = f"stop {sweep.id}"
-        actions.button("Stop", key, actions.stop, sweep.id, tooltip=note, width="stretch")
+        drawn: dict[str, Any] = {"tooltip": note, "width": "stretch"}
+        actions.button("Stop", f"stop {sweep.id}", actions.write, writer.stop, [sweep.id], **drawn)
 
 
 def describe(

@@ -15,6 +15,7 @@ from sweeps.api import Selection, budgets, open_reader, watching
 from sweeps.grid.seeds import EXPECTED
 from sweeps.grid.written_spec import toml_of
 from sweeps.results import LEARNED_AT, OutcomeCounts, describe_counts
+from sweeps.store import writer
 from sweeps.terminal import format_duration
 from sweeps.work.progress import SweepProgress
 
@@ -88,11 +89,13 @@ def _grow(sweep: SweepProgress, not_learned: int) -> None:
     """What trains more of it: failed runs again, more seeds, more epochs."""
     if sweep.failed:
         label = f"Retry {sweep.failed:,} failed"
-        actions.button(label, f"retry {sweep.id}", actions.retry, sweep.id, sweep.name)
+        which = (sweep.id, sweep.name, writer.retry, [sweep.id])
+        actions.button(label, f"retry {sweep.id}", actions.train, *which)
     with st.popover("More seeds", icon=":material/add:"):
         more = st.number_input("More seeds of each configuration", 1, 1_000, 8, key="more_seeds")
         label = f"Train {more} more of each"
-        actions.button(label, f"more {sweep.id}", actions.add_seeds, sweep.name, int(more))
+        seeds = partial(budgets.more_seeds, sweep=sweep.name, number=int(more))
+        actions.button(label, f"more {sweep.id}", actions.launch_more, seeds)
         until = st.text_input(
             "Or as many as it takes, until",
             key="until",
@@ -100,12 +103,12 @@ def _grow(sweep: SweepProgress, not_learned: int) -> None:
             help=f"The interval of each configuration's share holds however often one looks. "
             f"Expected: {EXPECTED}.",
         )
-        sweep_arguments = (sweep.id, sweep.name, until)
+        seeds_until = (sweep.id, sweep.name, budgets.seeds, sweep.name, until)
         actions.button(
             "Train until then",
             f"until {sweep.id}",
-            actions.add_seeds_until,
-            *sweep_arguments,
+            actions.train,
+            *seeds_until,
             disabled=not until.strip(),
         )
     longer = f"{sweep.name}-{LONGER}"
@@ -115,9 +118,8 @@ def _grow(sweep: SweepProgress, not_learned: int) -> None:
         actions.button(
             label,
             f"longer {sweep.id}",
-            actions.train_longer,
-            sweep.name,
-            LONGER,
+            actions.launch_more,
+            lambda store: budgets.more_training(store, sweep.name, LONGER).spec,
             icon=":material/more_time:",
             tooltip=f"Trains those that have not learned (right on less than {LEARNED_AT:.0%} of "
             "trained lengths) with 4 times the epochs, as a sweep beside this one.",
@@ -148,15 +150,17 @@ def _write(sweep_id: int) -> None:
     title, note, tags = (
         st.session_state[f"{x} {sweep_id}"] for x in ("title", "note_text", "tags")
     )
-    actions.describe(sweep_id, title, note, tags)
+    actions.write(writer.write_note, sweep_id, title, note, tags)
 
 
 def _archive(sweep_id: int, *, is_archived: bool) -> None:
     actions.button(
         "Restore from archive" if is_archived else "Archive",
         f"archive {sweep_id}",
-        partial(actions.archive, archived=not is_archived),
+        actions.write,
+        writer.archive,
         sweep_id,
+        not is_archived,
         icon=":material/unarchive:" if is_archived else ":material/archive:",
         tooltip="An archived sweep is hidden from lists and filters. Nothing is deleted.",
     )
@@ -177,23 +181,19 @@ def _draw_losses(sweep: SweepProgress) -> None:
 
 def _made_of(sweep: SweepProgress, record: Any) -> None:
     """Its specification, its protocol in words, and the worker's log, each folded."""
-    with st.expander("Specification", icon=":material/description:"):
+    with page.unfold("Specification", "specification", ":material/description:"):
         toml = toml_of(record.spec)
         st.caption("`seqcls sweep FILE.toml` trains the same models from this file.")
         # Names of sweeps may hold what no file system takes.
         file_name = "".join(x if x.isalnum() or x in "-_" else "_" for x in sweep.name)
         st.download_button("Download TOML", toml, f"{file_name}.toml", on_click="ignore")
         st.code(toml, language=None, wrap_lines=True, height=min(420, 40 + 24 * toml.count("\n")))
-    words = st.expander(
-        "How its models are trained and tested, in words",
-        key="in_words",
-        on_change="rerun",
-        icon=":material/notes:",
-    )
+    title = "How its models are trained and tested, in words"
+    words = page.unfold(title, "in_words", ":material/notes:")
     if words.open:
         with words:
             _say_protocol(sweep.name)
-    with st.expander("Worker log", icon=":material/terminal:"):
+    with page.unfold("Worker log", "worker log", ":material/terminal:"):
         log = watching.read_log(open_reader(), sweep.id)
         if log is None:
             st.caption("No worker was started for this sweep from a page.")

@@ -74,11 +74,12 @@ def test_a_sweep_is_launched_from_any_sidebar_and_followed_to_its_results(
     expect(main).to_contain_text("of 8 models")
     expect(main).to_contain_text(" left")
     assert page.evaluate("clicks") <= 6
+    page.get_by_text("Worker log").click()
     wait_for(lambda: db.exists() and trained(db, 1) == 8, TRAINING_SECONDS)
     # Nobody touches the page: it goes on by itself, and shows the results at the end.
     expect(main).to_contain_text("Nothing is in training.")
     expect(main).to_contain_text("of 8 models learned")
-    page.get_by_text("Worker log").click()
+    # What was unfolded meanwhile is so still.
     expect(page.get_by_text("trained 8 runs")).to_be_visible()
     main.get_by_role("link", name="Results").click()
     expect(page).to_have_url(re.compile(r"/\?sweep=sweep(\+|%20)1$"))

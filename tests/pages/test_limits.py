@@ -8,7 +8,9 @@ import pytest
 
 from dashboard.model import family_sections, limits_sections
 from dashboard.section import Section
+from seqcls.engines.member import draw_initial
 from seqcls.interpretability.domains import multisets_of
+from seqcls.problem import configuration, resolve
 from seqcls.questions import RunModel
 from sweeps import api
 from tests.app import open_app
@@ -34,7 +36,16 @@ def rows(section: Section, column: str, panel: int = 0) -> pd.DataFrame:
 def test_a_family_begins_with_what_is_left_of_an_error(model: RunModel) -> None:
     assert family_sections.usual_family(model, "ab{100}c{55}") == "ab{n}"
     assert family_sections.usual_family(model, "aab") == "aab{n}", "it is right"
-    assert family_sections.family_through("aabb<ab>{5}a{2}") == "aabb<ab>{n}a{2}"
+    assert family_sections.family_through(model, "aabb<ab>{5}a{2}") == "aabb<ab>{n}a{2}"
+
+
+def test_a_family_keeps_the_form_of_inputs() -> None:
+    families = {"w0r": "<w0>{n}r", "ab": "ab{n}", "a0a": "<a0>{n}a"}
+    tasks = ("write_flip_flop", "copy", "associative_recall")
+    for task, (string, family) in zip(tasks, families.items(), strict=True):
+        problem = resolve(configuration({"task": task}))
+        (weights,) = draw_initial([(problem, 0)])
+        assert family_sections.family_through(RunModel(problem, weights), string) == family
 
 
 def test_a_family_has_its_flip_and_its_errors(model: RunModel) -> None:

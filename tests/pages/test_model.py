@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.model import automaton_sections, chosen, errors_sections, training_sections
+from dashboard.model import automaton_sections, chosen, errors_sections, training
 from dashboard.words.tasks import task_names
 from seqcls.results import Confusion
 from sweeps import api
@@ -220,12 +220,12 @@ def test_the_automaton_of_a_model_is_told_and_looked_for_inside(inside: Path) ->
 
 def test_losses_and_what_rounding_does_are_told(tmp_path: Path) -> None:
     db = str(shutil.copy(SHIPPED, tmp_path / "runs.db"))
-    found = training_sections.losses(open_reader(db), 5)
+    found = training.losses(open_reader(db), 5)
     assert "Trained for 20 epochs of at most 30; epoch 2" in found.says[0]
     assert len(found.panels) == 1
     own = [Confusion(4329, 0, 1333, 4322), Confusion(4329, 0, 0, 5655)]
     writer.record_perturbations(open_writer(db), 41, own)
-    (_, sentence) = training_sections.losses(open_reader(db), 41).says
+    (_, sentence) = training.losses(open_reader(db), 41).says
     assert "it gets 0 to 1,333 test strings wrong" in sentence
 
 

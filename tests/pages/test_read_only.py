@@ -95,14 +95,9 @@ def test_every_write_refuses_the_connection_of_a_reader(db: Path, before: bytes)
 def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) -> None:
     writing: tuple[Callable[[], object], ...] = (
         lambda: actions.launch([SPEC], "token"),
-        lambda: actions.stop(1),
-        lambda: actions.resume(1, "heads"),
-        lambda: actions.retry(1, "heads"),
-        lambda: actions.add_seeds("walkthrough", 2),
-        lambda: actions.add_seeds_until(1, "walkthrough", "share ± 10 %"),
-        lambda: actions.train_longer("walkthrough", "4x"),
-        lambda: actions.describe(1, "title", "note", ["tag"]),
-        lambda: actions.archive(1, archived=True),
+        lambda: actions.launch_more(lambda _: SPEC),
+        lambda: actions.train(1, "heads", writer.resume, [1]),
+        lambda: actions.write(writer.stop, [1]),
     )
     for act in writing:
         st.session_state.pop(actions.PROBLEM, None)

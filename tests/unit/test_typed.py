@@ -4,20 +4,16 @@ from typing import Any
 
 import pytest
 
-from dashboard.words.languages import family_example, shortest_strings
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, SpecError
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
-from seqcls.problem import configuration, resolve
 from seqcls.strings.datasets import remember
 from seqcls.tasks import TASKS
-from seqcls.tasks.regular import Regular
 from sweeps.api import typed
 from sweeps.datasets import read_dataset
 from sweeps.grid.spec import parse_spec
 from sweeps.naming import name_configurations
-from tests.tasks import LANGUAGES
 
 LENGTHS = {"train_max_length": [20], "test_max_length": [100]}
 
@@ -166,17 +162,3 @@ def test_a_file_is_named_as_it_is_called(tmp_path: Any) -> None:
     for text in ('"own strings.csv"', "own strings.csv"):
         (entry,) = typed.tasks_of(text, {"own strings.csv": digest})
         assert entry.fields == {"task": "file", "dataset": digest}
-
-
-FAMILIES = {"copy": "a{n}", "write_flip_flop": "<w0>{n}r", "associative_recall": "<b1>{n}b"}
-
-
-def test_the_shortest_strings_and_a_family_of_a_task_are_shown() -> None:
-    for name in sorted(set(LANGUAGES) - {"regular", "counting"}):
-        assert all(shortest_strings(resolve(configuration({"task": name})).task)), name
-    assert shortest_strings(resolve(configuration({"task": "dyck"})).task)[0][:2] == ("", "()")
-    every = tuple("a" * length for length in range(6))
-    assert shortest_strings(Regular("a", "a*")) == (every, ())
-    assert shortest_strings(Regular("a", "a{100}"))[0] == ("a" * 100,)
-    shown = {name: family_example(resolve(configuration({"task": name})).task) for name in FAMILIES}
-    assert shown == FAMILIES
