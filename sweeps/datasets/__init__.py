@@ -154,7 +154,7 @@ def _read_rows(raw: RawRows, name: str, most: int) -> FileContent:
             None if "target" in columns else np.array([row.label for row in sound_rows], dtype=bool)
         )
         splits, border = [row.split for row in sound_rows], [row.border for row in sound_rows]
-        found.dataset = Dataset.from_rows(
+        found.dataset = Dataset(
             name,
             tuple(alphabet) if has_names(alphabet) else "".join(alphabet),
             strings,
@@ -163,7 +163,7 @@ def _read_rows(raw: RawRows, name: str, most: int) -> FileContent:
             splits=np.array(splits, dtype=np.uint8) if "split" in raw.columns else None,
             border=None if None in border else np.array(border, dtype=bool),
             ids=[row.id for row in sound_rows] if "id" in raw.columns else None,
-        )
+        ).in_order()
         answers = letters["target"] if labels is None else labels
         against, wrong = contradictions(strings, answers)
         places = [sound_rows[row].place for row in np.flatnonzero(against)]
