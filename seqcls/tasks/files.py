@@ -235,15 +235,12 @@ class Pairs(RowsTask, Transduction):
 
 
 @dataclass(frozen=True)
-class FromAutomaton(RegularLanguage):
-    """Strings that the automaton of a file accepts are positive."""
+class FromAutomaton(Alphabet, FileFields, RegularLanguage):
+    """Strings that the automaton of a file accepts are positive.
 
-    dataset: str
-    """The digest of its minimal automaton."""
-    alphabet: Sequence[str]
-    """Tokens besides those of the file; then kept with those, sorted."""
+    The alphabet's tokens come to those of the file, and then are kept with them, sorted.
+    """
 
-    reads: ClassVar[frozenset[str]] = FileFields.reads | Alphabet.reads
     optional: ClassVar[frozenset[str]] = frozenset({"alphabet"})
     """The fields that may be empty."""
 
