@@ -20,7 +20,7 @@ from seqcls.errors import ConfigError
 from seqcls.monoids import distances_to
 from seqcls.strings.automata import MAX_STATES
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
-from seqcls.tasks.base import DEFECT, DrawnInBulk, Task, letter_counts
+from seqcls.tasks.base import DEFECT, DrawnInBulk, Task
 
 MAX_CELLS = 30_000_000
 """States times lengths whose strings are counted at most: 12 bytes each, twice."""
@@ -445,12 +445,9 @@ class RegularLanguage(DrawnInBulk):
     ) -> UInt8[np.ndarray, "string position"]:
         return self.automaton.draw(rng, lengths, positive)
 
-    def features(self: Task, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
         """How often each token occurs, and the place of the first defect."""
-        automaton = language_automaton(self)
-        assert automaton is not None
-        sound = automaton.sound_lengths(strings)
-        return {**letter_counts(self.alphabet, strings), DEFECT: sound}
+        return {**super().features(strings), DEFECT: self.automaton.sound_lengths(strings)}
 
 
 def language_automaton(task: Task) -> Automaton | None:
