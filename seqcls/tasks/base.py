@@ -51,6 +51,9 @@ class Task(Protocol):
     reads: ClassVar[frozenset[str]]
     """The fields of a configuration that determine the task."""
 
+    def __hash__(self) -> int:
+        return object.__hash__(self)
+
     @property
     @abstractmethod
     def alphabet(self) -> Sequence[str]:
