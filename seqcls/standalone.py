@@ -3,18 +3,17 @@
 The file is the files of `seqcls.models` that a network leans on, as they stand, one after another,
 each after those that it leans on; then `seqcls/given.py`, which loads the model and asks it. Of
 what they import of the rest of this package (which networks there are, what fits them, what is
-drawn of them), the file has what little the network computes with (`_STAND_INS`, `_stand_in`).
+drawn of them), the file has what little the network computes with (`_HEAD`, `_stand_in`).
 """
 
-import ast
 import importlib
 import inspect
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError
@@ -36,8 +35,6 @@ says what the model answers; `load()` gives the model, `logits` and `write` ask 
 """
 
 from __future__ import annotations
-
-{imports}
 
 {stand_ins}
 
@@ -82,23 +79,12 @@ def separator_id(config):
 
 '''
 
-_IN_HEAD = {
-    x.name for x in ast.parse(_HEAD.split("{stand_ins}")[1]).body if hasattr(x, "name")
-} | {"POSITIONS", "MODELS"}  # fmt: skip
+_IN_HEAD = {"POSITIONS", "MODELS", "architecture_of_letter", "table_size", "separator_id"}
 
+_IMPORT = re.compile(r"^from ([\w.]+) import (\([^)]*\)|.+)\n", re.MULTILINE)
 
-class _File(NamedTuple):
-    """A file without what it imports."""
-
-    text: str
-    defined: Mapping[str, str]
-    """What it defines, by name, as it stands there; types of arrays left out."""
-    leans_on: Mapping[str, None]
-    """Files that stand before it."""
-    outside: Mapping[str, object]
-    """What it imports of the rest of this package, by name."""
-    imports: Mapping[str, None]
-    """What it imports of other packages, an import each."""
+_DEFINED = re.compile(r"^(?:class|def) (\w+)|^([A-Z_]+)\b[^\n]* = .*", re.MULTILINE)
+"""The beginning of a class or a function, or a constant; types of arrays are neither."""
 
 
 def source_of(network: NetworkConfig) -> tuple[str, str]:
@@ -118,25 +104,21 @@ def source_of(network: NetworkConfig) -> tuple[str, str]:
     positions = {}
     if "positions" in MODELS[network.architecture].reads:
         positions[network.positions] = POSITIONS[network.positions].load()
-    files: dict[str, _File] = {}
+    files, outside = dict[str, str](), dict[str, object]()
     for part in (*positions.values(), *mixers.values(), model):
-        _add_file(part.__module__, files)
+        _add_file(part.__module__, files, outside)
     # It comes last, as it calls what the others define.
-    files["seqcls.given"] = _file("seqcls.given")
-    defined = dict.fromkeys(_IN_HEAD, "")
-    for name, text in (row for file in files.values() for row in file.defined.items()):
-        # Of two definitions that are the same, the later one changes nothing.
-        if defined.setdefault(name, text) != text:
-            raise ConfigError(f"a model of its own file: two of its parts are called {name!r}")
-    outside = {x: y for file in files.values() for x, y in file.outside.items()}
+    _add_file("seqcls.given", files, outside)
+    *texts, loader = files.values()
     head = _HEAD.format(
-        imports="\n".join(sorted({x: None for file in files.values() for x in file.imports})),
         stand_ins="\n".join(_stand_in(x, y) for x, y in outside.items() if x not in _IN_HEAD),
         positions=_list(positions),
         mixers=_list(mixers),
         table_size=table_size(network),
     )
-    *texts, loader = (file.text for file in files.values())
+    names = Counter(x or y for text in (head, *texts, loader) for x, y in _DEFINED.findall(text))
+    if twice := [name for name, times in names.items() if times > 1]:
+        raise ConfigError(f"a model of its own file: two of its parts are called {twice[0]!r}")
     return head + "\n\n".join([*texts, f"MODEL = {model.__name__}\n", loader]), model.__name__
 
 
@@ -144,44 +126,28 @@ def _list(parts: Mapping[str, type]) -> str:
     return f"{{{', '.join(f'{x!r}: Named({y.__name__!r})' for x, y in parts.items())}}}"
 
 
-def _add_file(module: str, files: dict[str, _File]) -> None:
-    """Adds a module's file after those that it leans on."""
-    if module not in files:
-        for other in _file(module).leans_on:
-            _add_file(other, files)
-        files[module] = _file(module)
-
-
-@cache
-def _file(module: str) -> _File:
+def _add_file(module: str, files: dict[str, str], outside: dict[str, object]) -> None:
+    """Adds a module's file after those that it leans on, without what it imports of these, and of
+    the rest of this package: `outside`, by name.
+    """
+    if module in files:
+        return
     text = Path(str(importlib.import_module(module).__file__)).read_text(encoding="utf-8")
-    lines, tree = text.split("\n"), ast.parse(text)
-    leans_on, outside, imports = dict[str, None](), dict[str, object](), dict[str, None]()
-    defined = dict[str, str]()
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            defined[node.name] = ast.unparse(node)
-        elif isinstance(node, ast.Assign) and not isinstance(node.value, ast.Subscript):
-            defined |= {ast.unparse(x): ast.unparse(node) for x in node.targets}
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            # Lines are emptied and not removed, since the numbers of those after them are still
-            # needed.
-            for line in range(node.lineno - 1, node.end_lineno or node.lineno):
-                lines[line] = ""
-            origin = node.module or "" if isinstance(node, ast.ImportFrom) else ""
-            if _is_file(origin, module):
-                leans_on[origin] = None
-            elif origin.partition(".")[0] == "seqcls":
-                # The values are needed, since constants are written out.
-                theirs = importlib.import_module(origin)
-                outside |= {x.name: getattr(theirs, x.name) for x in node.names}
-            elif origin not in ("__future__", "jaxtyping"):
-                names = map(ast.unparse, node.names)
-                before = f"from {origin} import" if origin else "import"
-                imports |= {f"{before} {name}": None for name in names}
+
+    def cut(found: re.Match[str]) -> str:
+        origin, names = found[1], re.sub("#.*", "", found[2])
+        if _is_file(origin, module):
+            _add_file(origin, files, outside)
+        elif origin.partition(".")[0] == "seqcls":
+            # The values are needed, since constants are written out.
+            theirs = importlib.import_module(origin)
+            outside.update({x: getattr(theirs, x) for x in re.findall(r"\w+", names)})
+        elif origin not in ("__future__", "jaxtyping"):
+            return found[0]
+        return ""
+
     # Where imports stood, gaps are closed.
-    text = re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).strip()
-    return _File(text + "\n", defined, leans_on, outside, imports)
+    files[module] = re.sub(r"\n{4,}", "\n\n\n", _IMPORT.sub(cut, text)).strip() + "\n"
 
 
 def _is_file(module: str, importer: str) -> bool:

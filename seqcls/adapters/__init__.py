@@ -8,7 +8,7 @@ from typing import Any
 
 from seqcls.adapters.files import find_weights, is_causal, read_tensors
 from seqcls.adapters.formats import FORMATS, OWN, TABLE
-from seqcls.adapters.reading import Loaded, read, read_own
+from seqcls.adapters.reading import Loaded, Reader, read_own
 from seqcls.adapters.taking import Settings, Tensors
 from seqcls.adapters.vocabulary import (
     ROLES,
@@ -124,7 +124,7 @@ class ForeignWeights:
         if name == OWN:
             fields, weights, _ = read_own(tensors, settings, vocabulary)
         else:
-            fields, weights, _ = read(form, tensors, settings, vocabulary)
+            fields, weights, _ = Reader(form, tensors, settings, vocabulary).read()
         if tensors.left:
             raise ConfigError(
                 f"tensor {short(min(tensors.left))} has no place in a model read as {name!r}; "

@@ -1,15 +1,13 @@
 """Files of weights: safetensors alone, read without running anything that is in them."""
 
-import io
-import json
 import re
 import struct
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load
+from safetensors import SafetensorError, safe_open
 
 from seqcls.adapters.vocabulary import short
 from seqcls.errors import ConfigError
@@ -83,12 +81,18 @@ def read_tensors(path: Path) -> tuple[Weights, Weights]:
     Raises:
         ConfigError: it is no safetensors file of finite numbers.
     """
-    data = _read_bytes(path)
+    _refuse_other_files(path)
     try:
-        # For a type that NumPy lacks the library fails without naming the tensor.
-        _check_header(data)
-        every = load(data)
-    except (SafetensorError, ValueError, TypeError, KeyError, RecursionError) as error:
+        with safe_open(path, framework="numpy") as file:
+            names = file.keys()
+            types = {name: file.get_slice(name).get_dtype() for name in names}
+            # NumPy lacks some types, and the library does not name the tensor.
+            if other := [name for name in names if types[name] not in READABLE]:
+                raise ValueError(
+                    f"tensor {short(other[0])} is of type {types[other[0]]!r}, expected F32 or F64"
+                )
+            every = {name: file.get_tensor(name) for name in names}
+    except (SafetensorError, ValueError, OSError) as error:
         # A message is one line, whatever a file puts into it.
         reason = " ".join(str(error).split())[:160]
         raise ConfigError(f"{path}: no safetensors file that can be read ({reason})") from None
@@ -126,23 +130,25 @@ def is_causal(buffer: np.ndarray) -> bool:
     return all(len(x) == 1 for x in sides) and bool(sides[0][0] != sides[1][0])
 
 
-def _read_bytes(path: Path) -> bytes:
-    """The bytes of a file that is no pickle."""
+def _refuse_other_files(path: Path) -> None:
+    """Refuses what is no file, a large one, a pickle, or an archive, with what helps."""
     try:
-        # The size is looked at first, so that no huge file is held in memory.
         size = path.stat().st_size
         if not path.is_file():
             raise ConfigError(f"{path}: no file; expected one of weights, or a folder with one")
         if size > MOST_BYTES:
             raise ConfigError(f"{path}: {size:,} bytes, expected at most {MOST_BYTES:,}")
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            begin = file.read(9)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(f"{str(path)!r:.200}: cannot be read: {reason}") from None
     # A header may be as long as these bytes say, too: after its length it begins with a brace.
-    if data[:2] not in PICKLES or data[8:9] == b"{":
-        return data
-    names = _names_in_archive(data)
+    if not begin.startswith(PICKLES) or begin[8:] == b"{":
+        return
+    names = list[str]()
+    with suppress(zipfile.BadZipFile, struct.error, OSError, ValueError, NotImplementedError):
+        names = zipfile.ZipFile(path).namelist()
     if own := [name for name in names if name.endswith(".safetensors")]:
         raise ConfigError(f"{path}: an archive with {short(own[0])} in it; unpack it first")
     if any(name.endswith(".npy") for name in names):
@@ -153,31 +159,3 @@ def _read_bytes(path: Path) -> bytes:
         f"{path}: a pickle, which may run any program when it is opened, and is not: expected "
         f"safetensors; convert it where you trust it: {CONVERT}"
     )
-
-
-def _names_in_archive(data: bytes) -> list[str]:
-    """The names of an archive's files; none where it is no archive."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return archive.namelist()
-    except (zipfile.BadZipFile, struct.error, OSError, ValueError, NotImplementedError):
-        return []
-
-
-def _check_header(data: bytes) -> None:
-    """Refuses numbers of types that no model here has, by the tensor's name.
-
-    Raises:
-        ValueError: there is one, or no header.
-    """
-    # The header's length stands first, in eight bytes, and then the header as JSON.
-    length = int.from_bytes(data[:8], "little")
-    if len(data) < 8 or length > len(data) - 8:
-        raise ValueError(f"it has {len(data):,} bytes, and its header says more: truncated")
-    header = json.loads(data[8 : 8 + length])
-    if not isinstance(header, dict):
-        raise ValueError("its header names no tensors")
-    for name, about in header.items():
-        dtype = about.get("dtype") if isinstance(about, dict) else None
-        if name != "__metadata__" and dtype not in READABLE:
-            raise ValueError(f"tensor {short(name)} is of type {short(dtype)}, expected F32 or F64")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,45 +20,67 @@ class Tensors:
         self.left = dict(tensors)
         self.causal_mask = causal_mask
         """The buffer that says that a token attends to none after it."""
+        self.sizes: dict[str, int] = {}
+        """Sizes by the names of axes, as the first tensor has them that was taken."""
         self.within_blocks: tuple[str, ...] = ()
         """How names begin that are of blocks, once these were read."""
         self.read_as: dict[str, str] = {}
         """The names of tensors that are found by their shapes, by what they are taken for."""
 
-    def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a tensor that is there.
+    def take(self, name: str, *axes: str, parts: int = 1, transposed: bool = False) -> np.ndarray:
+        """A tensor with axes of these names, whose sizes are those of the tensors before.
 
-        Raises:
-            ConfigError: it is not.
-        """
-        if name not in self.left:
-            raise ConfigError(f"tensor {short(name)} is missing")
-        return self.left[name].shape
-
-    def take(self, name: str, *shape: int | None) -> np.ndarray:
-        """A tensor of this shape; None stands for any size.
+        Args:
+            parts: how many of the first axis stand one after another.
+            transposed: whether theirs has its axes the other way round.
 
         Raises:
             ConfigError: it is missing, or has another shape.
         """
-        found = self.shape(name)
-        fits = len(found) == len(shape)
-        if not fits or any(x not in (None, y) for x, y in zip(shape, found, strict=True)):
-            sizes = ", ".join("any" if size is None else str(size) for size in shape)
-            expected = "a matrix" if shape == (None, None) else f"({sizes})"
-            raise ConfigError(f"tensor {short(name)} has the shape {found}, expected {expected}")
+        if name not in self.left:
+            raise ConfigError(f"tensor {short(name)} is missing")
+        found = self.left[name].T if transposed else self.left[name]
+        if found.ndim == len(axes):
+            # Inputs first: outputs are those of several parts.
+            for axis, size in zip(reversed(axes), reversed(found.shape), strict=True):
+                self.sizes.setdefault(axis, size)
+        known = [self.sizes.get(axis) for axis in axes]
+        if known[0] is not None:
+            known[0] *= parts
+        if list(found.shape) != known:
+            sizes = ["any" if size is None else str(size) for size in known]
+            sizes = sizes[::-1] if transposed else sizes
+            expected = "a matrix" if sizes == ["any"] * 2 else f"({', '.join(sizes)})"
+            raise ConfigError(
+                f"tensor {short(name)} has the shape {self.left[name].shape}, expected {expected}"
+            )
         # What nobody takes has no place, and is refused at the end.
-        return self.left.pop(name)
+        del self.left[name]
+        return found
 
-    @property
-    def matrices(self) -> list[str]:
-        """Names of matrices that are left, those of positions and of blocks left out."""
+    def matrices_of(self, columns: int) -> list[str]:
+        """Names of matrices with so many columns that are left, but of positions and of blocks."""
         return [
             name
             for name, tensor in sorted(self.left.items())
-            if name.endswith("weight") and tensor.ndim == 2
+            if name.endswith("weight") and tensor.ndim == 2 and tensor.shape[1] == columns
             if not is_position(name) and not name.startswith(self.within_blocks)
         ]
+
+    def find(self, what: str, named: Any, found: Sequence[str]) -> str | None:
+        """The tensor that a setting names, with or without `.weight`, or the one that was found.
+
+        Raises:
+            ConfigError: several were.
+        """
+        if named is not None:
+            return str(named) if str(named) in self.left else f"{named}.weight"
+        if len(found) > 1:
+            raise ConfigError(
+                f"tensors {', '.join(found):.60} may each be the {what}: say which it is, as "
+                f"{what}={found[-1].removesuffix('.weight')}"
+            )
+        return next(iter(found), None)
 
 
 def bias_of(name: str) -> str:

@@ -215,10 +215,8 @@ class Vocabulary:
     ids: Mapping[str, int]
     network: NetworkConfig
     """What the task asks of a network: its head, outputs and letters."""
-    is_named: bool = True
-    """Whether somebody has said which ids these are."""
-    roles: Mapping[str, str] = field(default_factory=dict)
-    """Special tokens, by what Hugging Face calls them; see `VocabularyFile.roles`."""
+    file: VocabularyFile
+    """What says which ids these are, if anything does."""
 
     @property
     def at_places(self) -> bool:
@@ -260,7 +258,7 @@ class Vocabulary:
             raise ConfigError(
                 f"the vocabulary: {named:.60} have one id, {shared[0]}; give each its own"
             )
-        return cls(tuple(alphabet), dict(given), network, file.given is not None, file.roles)
+        return cls(tuple(alphabet), dict(given), network, file)
 
     def special_token(self, role: str) -> str | None:
         """What stands for a special token in the vocabulary; None where nothing does."""
@@ -272,7 +270,7 @@ class Vocabulary:
         }[role]
         # A token of the whole string comes before one that only begins it.
         usual = sorted(ROLES[role], key=lambda x: self.at_places or "cls" not in x.lower())
-        named = [*(self.roles[x] for x in theirs if x in self.roles), *usual]
+        named = [*(self.file.roles[x] for x in theirs if x in self.file.roles), *usual]
         return next((x for x in named if x in self.ids and x not in self.alphabet), None)
 
     def rows(self, readout: str) -> list[int | None]:
@@ -302,6 +300,16 @@ class Vocabulary:
             rows += [find("separator", follows), find("end", "the end of a string is predicted")]
         return rows
 
+    def answer_id(self, answer: str, token: Any) -> int:
+        """The id of the token by which a language model says `yes` or `no` of a string."""
+        if token is None or str(token) not in self.ids:
+            is_named = f"is {short(token)}, not in the vocabulary"
+            reason = "is not named" if token is None else is_named
+            raise ConfigError(
+                f"the token that says {answer} of a string {reason}: name both, as yes=1 and no=0"
+            )
+        return self.ids[str(token)]
+
     def embedding(self, table: np.ndarray, readout: str, name: str) -> np.ndarray:
         """Our embeddings out of a table with a row for each foreign id."""
         rows = self.rows(readout)
@@ -309,7 +317,7 @@ class Vocabulary:
             raise ConfigError(
                 f"tensor {short(name)} has {len(table)} rows, and the vocabulary the id {largest}"
             )
-        if len(table) > len(self.ids) and not self.is_named:
+        if len(table) > len(self.ids) and self.file.given is None:
             raise ConfigError(
                 f"tensor {short(name)} has {len(table)} rows, and the task {len(self.ids)} tokens: "
                 "say which are theirs, in a vocabulary with ids by token"

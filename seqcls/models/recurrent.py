@@ -33,11 +33,6 @@ Gates = Float[Tensor, "string gates"]
 """The gates of a cell beside one another, each of the hidden size."""
 
 
-Settings = tuple[bool, int, float, bool, bool, bool]
-"""What PyTorch's kernels ask: whether there are biases, the number of layers, the rate of dropout,
-whether it is trained, whether it is read both ways, and whether strings come first."""
-
-
 class CellStep(NamedTuple):
     """What a cell makes of one token: the new state, and every gate by its name."""
 
@@ -113,10 +108,8 @@ class RNNCell(Cell):
     def step(self, given: Gates, state: State, cell: State) -> CellStep:
         return CellStep((given + self.from_state(state)).tanh(), cell, {})
 
-    @staticmethod
-    def kernel(states: Tensor, start: Tensor, weights: list[Tensor], settings: Settings) -> Tensor:
-        """Computes all states, of shape (position, string, hidden), by PyTorch's own kernel."""
-        return torch.rnn_tanh(states, start, weights, *settings)[0]
+    kernel = staticmethod(torch.rnn_tanh)
+    """PyTorch's own, which computes all states at once, of shape (position, string, hidden)."""
 
 
 class GRUCell(Cell):
@@ -132,9 +125,7 @@ class GRUCell(Cell):
         after = (1 - update) * candidate + update * state
         return CellStep(after, cell, dict(zip(self.gates, (reset, update, candidate), strict=True)))
 
-    @staticmethod
-    def kernel(states: Tensor, start: Tensor, weights: list[Tensor], settings: Settings) -> Tensor:
-        return torch.gru(states, start, weights, *settings)[0]
+    kernel = staticmethod(torch.gru)
 
 
 class LSTMCell(Cell):
@@ -152,12 +143,12 @@ class LSTMCell(Cell):
         return CellStep(give * cell.tanh(), cell, named)
 
     @staticmethod
-    def kernel(states: Tensor, start: Tensor, weights: list[Tensor], settings: Settings) -> Tensor:
+    def kernel(states: Tensor, start: Tensor, weights: list[Tensor], *settings: Any) -> Any:
         # oneDNN's makes a number of a NaN.
         mkldnn: Any = torch.backends.mkldnn
         was_on, mkldnn.enabled = mkldnn.enabled, False
         try:
-            return torch.lstm(states, (start, start), weights, *settings)[0]
+            return torch.lstm(states, (start, start), weights, *settings)
         finally:
             mkldnn.enabled = was_on
 
@@ -226,12 +217,13 @@ class Recurrent(BodyAndHead):
         states, hidden = self.embedding(ids.T), self.config.hidden_size
         for layer, kernel in zip(self.layers, kernels, strict=True):
             start = states.new_zeros(1, states.shape[1], hidden)
-            # cuDNN keeps what a gradient needs only in training mode.
+            # Biases, layers, dropout, training, both ways, strings first. cuDNN keeps what a
+            # gradient needs only in training mode.
             settings = (layer.input_bias is not None, 1, 0.0, torch.is_grad_enabled(), False, False)
             # `Cell` declares its parameters in the order in which PyTorch's kernels take them.
             weights = list(layer.parameters())
             # PyTorch's kernels refuse strings without a token.
-            states = kernel(states, start, weights, settings) if len(states) else start[:0]
+            states = kernel(states, start, weights, *settings)[0] if len(states) else start[:0]
         states = states.transpose(0, 1)
         if self.config.head != "string":
             return self.head(states)

@@ -15,7 +15,7 @@ from seqcls.declarations import About
 from seqcls.errors import ConfigError
 from seqcls.kinds.base import DRAWN, Examples
 from seqcls.sampling import border, near
-from seqcls.sampling.distinct import DrawnByLength, DrawnFields, Letters, Rows, Training
+from seqcls.sampling.distinct import DrawnByLength, DrawnFields, Letters, Rows
 from seqcls.sampling.edits import edit, growth
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import LanguageTask, Task
@@ -65,7 +65,7 @@ class BalancedFields(DrawnFields):
     test_strings: Annotated[Literal["random", "random_and_border"], About("Strings", 30)] = "random"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BalancedStrings(DrawnByLength):
     """A string's label is a fair coin; its length is uniform; then the string is drawn.
 
@@ -90,10 +90,7 @@ class BalancedStrings(DrawnByLength):
     task: LanguageTask
     negatives: Negatives
     negative_lengths: Literal["redrawn", "uniform", "nearest"] = "redrawn"
-    train_set: Literal["fresh", "fixed"] = "fresh"
     test_strings: Literal["random", "random_and_border"] = "random"
-    trained: Training | None = None
-    """What no string may occur in, where tests are disjoint from training."""
 
     reads: ClassVar[frozenset[str]] = frozenset(
         {
@@ -148,10 +145,6 @@ class BalancedStrings(DrawnByLength):
     def lengths(self) -> range:
         drawn = np.concatenate(list(self._lengths.values()))
         return range(int(drawn.min()), int(drawn.max()) + 1)
-
-    @property
-    def repeats(self) -> bool:
-        return self.train_set == "fixed"
 
     @property
     def _lengths(self) -> dict[bool, Lengths]:

@@ -10,7 +10,7 @@ import threading
 import zlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -35,45 +35,6 @@ MAX_PLACES = 400_000_000
 
 MAX_CONTENT = 950_000_000
 """Bytes of a dataset's content: every database holds a value of so many."""
-
-
-def content_of(
-    alphabet: Sequence[str],
-    strings: TokenStrings,
-    labels: np.ndarray | None,
-    targets: np.ndarray | None,
-    splits: np.ndarray | None,
-    border: np.ndarray | None,
-    ids: Sequence[str] | None,
-) -> bytes:
-    """All of a dataset but its name, in one fixed form.
-
-    A line of JSON; lengths of strings, four bytes each, the lowest first; their letters; splits;
-    labels, or lengths and letters of targets; which are of the border, where that is known; ids as
-    JSON.
-    """
-    parts = [_lengths(strings.letters), _flat(strings.letters)]
-    if splits is not None:
-        parts.append(splits.astype(np.uint8).tobytes())
-    if labels is not None:
-        parts.append(labels.astype(np.uint8).tobytes())
-    if targets is not None:
-        parts += [_lengths(targets), _flat(targets)]
-    if border is not None:
-        parts.append(border.astype(np.uint8).tobytes())
-    if ids is not None:
-        parts.append(canonical_json(list(ids)).encode())
-    head = {
-        "version": VERSION,
-        "task": "pairs" if labels is None else "file",
-        "alphabet": list(alphabet),
-        "rows": len(strings),
-        "splits": splits is not None,
-        "ids": ids is not None,
-        # Where nothing is known of it, a content is as it was before there was a border.
-        **({} if border is None else {"border": True}),
-    }
-    return b"\n".join([canonical_json(head).encode(), b"".join(parts)])
 
 
 def unpack(packed: bytes, name: str = "") -> "Content":
@@ -107,7 +68,7 @@ def _fields(head: dict[str, Any], rest: bytes) -> dict[str, Any]:
     obstacle = alphabet_obstacle(alphabet, notation=True)
     if type(number) is not int or not 0 <= number <= MAX_ROWS or obstacle:
         raise ValueError(obstacle or f"{number!r} rows")
-    # Read in the order in which `content_of` writes.
+    # Read in the order in which `Dataset.content` writes.
     parts = _Parts(rest, len(alphabet), number)
     letters, lengths = parts.letters()
     splits = parts.bytes_below(3) if head["splits"] else None
@@ -205,42 +166,50 @@ class Dataset(ContentAddressed):
     alphabet: Sequence[str]
     """The tokens, sorted: text where all are of one character, else a tuple."""
     strings: TokenStrings
-    labels: Bool[np.ndarray, " row"] | None
+    labels: Bool[np.ndarray, " row"] | None = None
     """None where the rows have targets."""
-    targets: UInt8[np.ndarray, "row target_position"] | None
+    targets: UInt8[np.ndarray, "row target_position"] | None = None
     """Letters, `NO_LETTER` after each end; None where the rows have labels."""
-    splits: UInt8[np.ndarray, " row"] | None
+    splits: UInt8[np.ndarray, " row"] | None = None
     """Places in `SPLITS`; None where the file has none."""
-    border: Bool[np.ndarray, " row"] | None
+    border: Bool[np.ndarray, " row"] | None = None
     """Which are one of a pair on both sides of the language's border; None where the file does not
     say it."""
-    ids: Sequence[str] | None
+    ids: Sequence[str] | None = None
 
-    @classmethod
-    def from_rows(
-        cls,
-        name: str,
-        alphabet: Sequence[str],
-        strings: TokenStrings,
-        *,
-        labels: Bool[np.ndarray, " row"] | None = None,
-        targets: UInt8[np.ndarray, "row target_position"] | None = None,
-        splits: UInt8[np.ndarray, " row"] | None = None,
-        border: Bool[np.ndarray, " row"] | None = None,
-        ids: Sequence[str] | None = None,
-    ) -> "Dataset":
-        """The dataset of these rows, in its order."""
-        order = _order(strings, labels, targets, splits, border, ids)
-        return cls(
-            name[:MAX_NAME],
-            alphabet,
-            strings.take(order),
-            None if labels is None else labels[order],
-            None if targets is None else targets[order],
-            None if splits is None else splits[order],
-            None if border is None else border[order],
-            None if ids is None else [ids[row] for row in order.tolist()],
+    def in_order(self) -> "Dataset":
+        """The same rows in the order of a dataset."""
+        order = self._order()
+        columns = {x: getattr(self, x) for x in ("labels", "targets", "splits", "border")}
+        return replace(
+            self,
+            name=self.name[:MAX_NAME],
+            strings=self.strings.take(order),
+            ids=self.ids and [self.ids[row] for row in order.tolist()],
+            **{x: column[order] for x, column in columns.items() if column is not None},
         )
+
+    def _order(self) -> Int64[np.ndarray, " row"]:
+        keys = []
+        # No letter is 255, so that adding one leaves room for the zero that ends a string.
+        letters = self.strings.letters + np.uint8(1)
+        answers = None if self.targets is None else self.targets + np.uint8(1)
+        for row, length in enumerate(self.strings.lengths.tolist()):
+            key = letters[row, :length].tobytes() + b"\0"
+            if self.splits is not None:
+                key = bytes([self.splits[row]]) + key
+            if self.labels is not None:
+                key += b"1" if self.labels[row] else b"0"
+            if answers is not None:
+                # One more than `NO_LETTER` is 0, a byte having wrapped around; the end is marked
+                # once.
+                key += answers[row].tobytes().rstrip(b"\0") + b"\0"
+            if self.border is not None:
+                key += b"1" if self.border[row] else b"0"
+            if self.ids is not None:
+                key += self.ids[row].encode()
+            keys.append(key)
+        return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.strings)
@@ -257,16 +226,34 @@ class Dataset(ContentAddressed):
 
     @property
     def content(self) -> bytes:
-        """All of it but its name, as `content_of` writes it."""
-        return content_of(
-            self.alphabet,
-            self.strings,
-            self.labels,
-            self.targets,
-            self.splits,
-            self.border,
-            self.ids,
-        )
+        """All of it but its name, in one fixed form.
+
+        A line of JSON; lengths of strings, four bytes each, the lowest first; their letters;
+        splits; labels, or lengths and letters of targets; which are of the border, where that is
+        known; ids as JSON.
+        """
+        parts = [_lengths(self.strings.letters), _flat(self.strings.letters)]
+        if self.splits is not None:
+            parts.append(self.splits.astype(np.uint8).tobytes())
+        if self.labels is not None:
+            parts.append(self.labels.astype(np.uint8).tobytes())
+        if self.targets is not None:
+            parts += [_lengths(self.targets), _flat(self.targets)]
+        if self.border is not None:
+            parts.append(self.border.astype(np.uint8).tobytes())
+        if self.ids is not None:
+            parts.append(canonical_json(list(self.ids)).encode())
+        head = {
+            "version": VERSION,
+            "task": self.task,
+            "alphabet": list(self.alphabet),
+            "rows": len(self),
+            "splits": self.splits is not None,
+            "ids": self.ids is not None,
+            # Where nothing is known of it, a content is as it was before there was a border.
+            **({} if self.border is None else {"border": True}),
+        }
+        return b"\n".join([canonical_json(head).encode(), b"".join(parts)])
 
     @cached_property
     def contradictions(self) -> tuple[Bool[np.ndarray, " row"], int]:
@@ -327,35 +314,6 @@ def contradictions(
             right = ranked[0][0] if ranked[0][1] > ranked[1][1] else None
             found[rows] = [answers[row].tobytes() != right for row in rows]
     return found, wrong
-
-
-def _order(
-    strings: TokenStrings,
-    labels: np.ndarray | None,
-    targets: np.ndarray | None,
-    splits: np.ndarray | None,
-    border: np.ndarray | None,
-    ids: Sequence[str] | None,
-) -> Int64[np.ndarray, " row"]:
-    keys = []
-    # No letter is 255, so that adding one leaves room for the zero that ends a string.
-    letters = strings.letters + np.uint8(1)
-    answers = None if targets is None else targets + np.uint8(1)
-    for row, length in enumerate(strings.lengths.tolist()):
-        key = letters[row, :length].tobytes() + b"\0"
-        if splits is not None:
-            key = bytes([splits[row]]) + key
-        if labels is not None:
-            key += b"1" if labels[row] else b"0"
-        if answers is not None:
-            # One more than `NO_LETTER` is 0, a byte having wrapped around; the end is marked once.
-            key += answers[row].tobytes().rstrip(b"\0") + b"\0"
-        if border is not None:
-            key += b"1" if border[row] else b"0"
-        if ids is not None:
-            key += ids[row].encode()
-        keys.append(key)
-    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 
 MIN_UNPACKED = 16

@@ -1,10 +1,7 @@
 """How strings are written: `ab{100}c{55}` and `<ab>{3}`, read as pieces and grouped again."""
 
 import re
-import unicodedata
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from jaxtyping import Bool, Int64
@@ -38,115 +35,35 @@ FIRST_RUN = 0xF0000
 """Characters that no alphabet needs stand for runs while repetitions are looked for."""
 
 
-class TokenReader(Protocol):
-    """What knows an alphabet's tokens in a text."""
-
-    @property
-    def pattern(self) -> str:
-        """A regular expression of what may be one token in a text, without groups."""
-        ...
-
-    @property
-    def separator(self) -> str:
-        """What stands between tokens in a text."""
-        ...
-
-    @property
-    def has_notation(self) -> bool:
-        """Whether tokens have characters of the notation."""
-        ...
-
-    def letter(self, text: str, letter: str) -> int:
-        """The number of a letter that stands in a text."""
-        ...
-
-
 @dataclass(frozen=True)
-class _Group:
+class Group:
     pieces: "list[Piece]"
 
 
-Piece = tuple[int | _Group, int]
+Piece = tuple[int | Group, int]
 """A letter's number or a group, and how often it is repeated."""
 
 
-def parse(tokenizer: TokenReader, text: str) -> list[Piece]:
-    """The pieces of a text; groups are kept as groups.
-
-    A letter in another form than the alphabet has it, é as e and a mark, is that letter.
-    """
-    try:
-        return _pieces(tokenizer, text)
-    except InvalidStringError as error:
-        # ASCII has one form alone, so that nothing else can have been meant.
-        for form in ("NFC", "NFD") * (not text.isascii()):
-            with suppress(InvalidStringError):
-                return _pieces(tokenizer, unicodedata.normalize(form, text))
-        if not tokenizer.has_notation:
-            raise
-        hint = "these characters of tokens are written in braces: {<}, {>}, {{} and {}}"
-        raise InvalidStringError(f"{error}; {hint}") from None
-
-
-def _pieces(tokenizer: TokenReader, text: str) -> list[Piece]:
-    word = re.compile(tokenizer.pattern, re.DOTALL)
-    open_groups: list[tuple[int, list[Piece]]] = [(0, [])]
-    place = 0
-    while place < len(text):
-        character = text[place]
-        token = word.match(text, place)
-        if character in "{}" and token is None:
-            raise InvalidStringError(_bad_brace(text, place))
-        place = token.end() if token else place + 1
-        if tokenizer.separator and character.isspace():
-            continue
-        if character == "<":
-            if len(open_groups) > MAX_NESTING:
-                raise InvalidStringError(
-                    f"cannot read {shorten(text)} at character {place}: groups inside groups are "
-                    f"more than {MAX_NESTING} deep"
-                )
-            open_groups.append((place, []))
-            continue
-        what: int | _Group
-        if character == ">":
-            start, pieces = open_groups.pop()
-            # Whoever writes the tokens as they are would have a group without knowing.
-            is_one = tokenizer.has_notation and text[place : place + 1] != "{"
-            if not open_groups or not pieces or is_one:
-                raise InvalidStringError(_bad_group(text, place))
-            what = _Group(pieces)
-        else:
-            what = tokenizer.letter(text, IN_BRACES.sub(r"\1", token[0] if token else character))
-        count, place = _count_at(text, place)
-        open_groups[-1][1].append((what, count))
-    start, pieces = open_groups.pop()
-    if open_groups:
-        raise InvalidStringError(_bad_group(text, start))
-    return pieces
-
-
-def _count_at(text: str, place: int) -> tuple[int, int]:
+def count_at(text: str, place: int) -> tuple[int, int]:
     """The count that stands at a place, 1 where none does, and what place follows it."""
     if text[place : place + 1] != "{" or IN_BRACES.match(text, place):
         return 1, place
     # If the next brace opens, this one is not closed.
     end = min((x for x in (text.find(y, place + 1) for y in "{}") if x >= 0), default=-1)
     if end < 0 or text[end] == "{":
-        raise InvalidStringError(_bad_brace(text, place))
+        raise InvalidStringError(bad_brace(text, place))
     return _count(text, text[place + 1 : end]), end + 1
 
 
 def length_of(pieces: list[Piece]) -> int:
     return sum(
-        count * (length_of(what.pieces) if isinstance(what, _Group) else 1)
-        for what, count in pieces
+        count * (length_of(what.pieces) if isinstance(what, Group) else 1) for what, count in pieces
     )
 
 
 def characters_of(pieces: list[Piece], most: int) -> str:
     return "".join(
-        (characters_of(what.pieces, most) if isinstance(what, _Group) else chr(FIRST_RUN + what))
+        (characters_of(what.pieces, most) if isinstance(what, Group) else chr(FIRST_RUN + what))
         * min(count, most)
         for what, count in pieces
     )
@@ -154,7 +71,7 @@ def characters_of(pieces: list[Piece], most: int) -> str:
 
 def add_counts(counts: list[int], pieces: list[Piece], times: int) -> None:
     for what, count in pieces:
-        if isinstance(what, _Group):
+        if isinstance(what, Group):
             # Counts multiply through groups: `<ab>{1000000}` is never written out.
             add_counts(counts, what.pieces, times * count)
         else:
@@ -164,7 +81,7 @@ def add_counts(counts: list[int], pieces: list[Piece], times: int) -> None:
 def write_out(pieces: list[Piece], text: str) -> list[tuple[int, int]]:
     written: list[tuple[int, int]] = []
     for what, count in pieces:
-        if isinstance(what, _Group):
+        if isinstance(what, Group):
             inner = write_out(what.pieces, text)
             # Looked at before the list is multiplied, which could fill memory.
             if len(written) + len(inner) * count > MAX_SPELLED_LENGTH:
@@ -207,7 +124,7 @@ def group_runs(row: str, texts: list[str], separator: str) -> str:
     return separator.join(parts + texts[done:])
 
 
-def _bad_brace(text: str, place: int) -> str:
+def bad_brace(text: str, place: int) -> str:
     following = "a count must follow a letter or a group, as in a{3} or <ab>{3}"
     before = text[place - 1 : place]
     if text[place] == "{" and before and before != "}" and not before.isspace():
@@ -215,7 +132,7 @@ def _bad_brace(text: str, place: int) -> str:
     return f"cannot read {shorten(text)} at character {place + 1}: {following}"
 
 
-def _bad_group(text: str, place: int) -> str:
+def bad_group(text: str, place: int) -> str:
     return (
         f"cannot read {shorten(text)} at character {place}: a group has a '<', one or more "
         "letters and a '>', as in <ab>{3}"

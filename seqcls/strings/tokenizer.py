@@ -12,7 +12,9 @@ Those are written with one space between, `<push pop>{50} a`, and read with any 
 
 import re
 import string
+import unicodedata
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -25,15 +27,21 @@ from seqcls.errors import InvalidStringError
 from seqcls.strings.alphabets import MAX_TOKEN, NOTATION, compose, has_names, listed_tokens
 from seqcls.strings.notation import (
     FIRST_RUN,
+    IN_BRACES,
     MAX_COUNT,
+    MAX_NESTING,
     MAX_SPELLED_LENGTH,
     SIGNS,
+    Group,
+    Piece,
     add_counts,
+    bad_brace,
+    bad_group,
     characters_of,
+    count_at,
     group_runs,
     length_of,
     may_repeat,
-    parse,
     shorten,
     write_out,
     written_signs,
@@ -146,7 +154,7 @@ class Tokenizer:
             InvalidStringError: the text is not written in this notation, or not in this alphabet,
                 or its groups are too many pieces to be written out.
         """
-        return write_out(parse(self, text), text)
+        return write_out(self._parse(text), text)
 
     def notation(self, string: object) -> str:
         """A string in the notation, as it was given: text without blanks around it, its letters as
@@ -186,7 +194,7 @@ class Tokenizer:
             InvalidStringError: as `pieces`, and where one letter's count exceeds `MAX_COUNT`.
         """
         counts = [0] * self.num_letters
-        add_counts(counts, parse(self, text), 1)
+        add_counts(counts, self._parse(text), 1)
         if max(counts) > MAX_COUNT:
             raise InvalidStringError(
                 f"{shorten(text)} repeats a letter more than {MAX_COUNT:,} times"
@@ -199,7 +207,7 @@ class Tokenizer:
         Raises:
             InvalidStringError: as `pieces`, and where the string is too long to be spelled out.
         """
-        parsed = parse(self, text)
+        parsed = self._parse(text)
         length = length_of(parsed)
         if length > MAX_SPELLED_LENGTH:
             raise InvalidStringError(
@@ -221,7 +229,7 @@ class Tokenizer:
         Raises:
             InvalidStringError: as `pieces`.
         """
-        return characters_of(parse(self, text), most)
+        return characters_of(self._parse(text), most)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of token ids; `CLS` and `PAD` have none.
@@ -302,6 +310,60 @@ class Tokenizer:
 
     def _piece(self, letter: int, count: int) -> str:
         return self._token_texts[letter] + (f"{{{count}}}" if count > 1 else "")
+
+    def _parse(self, text: str) -> list[Piece]:
+        """The pieces of a text; groups are kept as groups.
+
+        A letter in another form than the alphabet has it, é as e and a mark, is that letter.
+        """
+        try:
+            return self._read(text)
+        except InvalidStringError as error:
+            # ASCII has one form alone, so that nothing else can have been meant.
+            for form in ("NFC", "NFD") * (not text.isascii()):
+                with suppress(InvalidStringError):
+                    return self._read(unicodedata.normalize(form, text))
+            if not self.has_notation:
+                raise
+            hint = "these characters of tokens are written in braces: {<}, {>}, {{} and {}}"
+            raise InvalidStringError(f"{error}; {hint}") from None
+
+    def _read(self, text: str) -> list[Piece]:
+        word = re.compile(self.pattern, re.DOTALL)
+        open_groups: list[tuple[int, list[Piece]]] = [(0, [])]
+        place = 0
+        while place < len(text):
+            character = text[place]
+            token = word.match(text, place)
+            if character in "{}" and token is None:
+                raise InvalidStringError(bad_brace(text, place))
+            place = token.end() if token else place + 1
+            if self.separator and character.isspace():
+                continue
+            if character == "<":
+                if len(open_groups) > MAX_NESTING:
+                    raise InvalidStringError(
+                        f"cannot read {shorten(text)} at character {place}: groups inside groups "
+                        f"are more than {MAX_NESTING} deep"
+                    )
+                open_groups.append((place, []))
+                continue
+            what: int | Group
+            if character == ">":
+                start, pieces = open_groups.pop()
+                # Whoever writes the tokens as they are would have a group without knowing.
+                is_one = self.has_notation and text[place : place + 1] != "{"
+                if not open_groups or not pieces or is_one:
+                    raise InvalidStringError(bad_group(text, place))
+                what = Group(pieces)
+            else:
+                what = self.letter(text, IN_BRACES.sub(r"\1", token[0] if token else character))
+            count, place = count_at(text, place)
+            open_groups[-1][1].append((what, count))
+        start, pieces = open_groups.pop()
+        if open_groups:
+            raise InvalidStringError(bad_group(text, start))
+        return pieces
 
     def with_tokens_of(self, text: str) -> "Tokenizer":
         """The same that knows each token of a text, those that are not its own after the others."""

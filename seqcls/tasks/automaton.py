@@ -1,7 +1,8 @@
 """Deterministic automata: running them, counting what they accept, drawing uniformly from it.
 
 `explore` makes one from its first state and what each token makes of a state, `minimize` the
-smallest one of a language; `RegularLanguage` is what languages have in common that one decides.
+smallest one of a language; `RegularLanguage` is what languages have in common that one decides, and
+`AutomatonLanguage` those among them that draw positive strings in their own way.
 """
 
 from abc import abstractmethod
@@ -18,9 +19,10 @@ from jaxtyping import Bool, Float64, Int32, Int64, UInt8, UInt64
 from seqcls.cache import MEMORY
 from seqcls.errors import ConfigError
 from seqcls.monoids import distances_to
+from seqcls.strings.alphabets import has_names
 from seqcls.strings.automata import MAX_STATES
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
-from seqcls.tasks.base import DEFECT, DrawnInBulk, Task, letter_counts
+from seqcls.tasks.base import DEFECT, DrawnInBulk, Language, Task
 
 MAX_CELLS = 30_000_000
 """States times lengths whose strings are counted at most: 12 bytes each, twice."""
@@ -445,12 +447,25 @@ class RegularLanguage(DrawnInBulk):
     ) -> UInt8[np.ndarray, "string position"]:
         return self.automaton.draw(rng, lengths, positive)
 
-    def features(self: Task, strings: TokenStrings) -> Mapping[str, np.ndarray]:
+    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
         """How often each token occurs, and the place of the first defect."""
-        automaton = language_automaton(self)
-        assert automaton is not None
-        sound = automaton.sound_lengths(strings)
-        return {**letter_counts(self.alphabet, strings), DEFECT: sound}
+        return {**super().features(strings), DEFECT: self.automaton.sound_lengths(strings)}
+
+
+class AutomatonLanguage(Language):
+    """A language that its minimal automaton decides, and that draws positive strings itself."""
+
+    @property
+    @abstractmethod
+    def automaton(self) -> Automaton:
+        """The minimal automaton, its letters those of `alphabet`."""
+
+    def accepts(self, text: str) -> bool:
+        tokens = text.split() if has_names(self.alphabet) else text
+        path = self.automaton.path([self.alphabet.index(token) for token in tokens])
+        return bool(self.automaton.accepting[path[-1]])
+
+    labels, has = RegularLanguage.labels, RegularLanguage.has
 
 
 def language_automaton(task: Task) -> Automaton | None:

@@ -4,7 +4,7 @@ A `LanguageTask` says of a string whether it is in the language; an `InputTask` 
 says what is right of each. A `Language` is made from three answers about one text.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, NamedTuple, Protocol, runtime_checkable
@@ -51,17 +51,23 @@ class Task(Protocol):
     reads: ClassVar[frozenset[str]]
     """The fields of a configuration that determine the task."""
 
-    def __hash__(self) -> int: ...
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
     @property
+    @abstractmethod
     def alphabet(self) -> Sequence[str]:
         """The tokens: text, one character each, or a tuple; a letter's number is its place here."""
         ...
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """Numbers by which strings differ, for charts: one array each, by name."""
-        ...
+        """Numbers by which strings differ, for charts: one array each, by name. By default how
+        often each token occurs, by a name such as `a's`.
+        """
+        letters = enumerate(self.alphabet)
+        return {f"{letter}'s": strings.counts[:, number] for number, letter in letters}
 
+    @abstractmethod
     def describe(self) -> str:
         """The task in one sentence, such as: Strings with an odd number of 1s are positive."""
         ...
@@ -128,6 +134,7 @@ class InputTask(Task, Protocol):
 class CountTask(LanguageTask, Protocol):
     """A language in which only letter counts decide."""
 
+    @abstractmethod
     def labels_of_counts(
         self, counts: Int64[np.ndarray, "string letter"]
     ) -> Bool[np.ndarray, " string"]:
@@ -139,6 +146,7 @@ class CountTask(LanguageTask, Protocol):
 class BulkTask(LanguageTask, Protocol):
     """A language that draws many strings faster than one after another."""
 
+    @abstractmethod
     def draw_many(
         self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
     ) -> UInt8[np.ndarray, "string position"]:
@@ -164,48 +172,25 @@ DEFECT = "length before the first defect"
 which a positive string begins."""
 
 
-def letter_counts(
-    alphabet: Sequence[str], strings: TokenStrings
-) -> dict[str, Int64[np.ndarray, " string"]]:
-    """How often each token of the alphabet occurs in each string, by a name such as `a's`."""
-    return {f"{letter}'s": strings.counts[:, number] for number, letter in enumerate(alphabet)}
-
-
 LetterRow = UInt8[np.ndarray, " position"]
 
 
-class CountLanguage(ABC):
+class CountLanguage(CountTask):
     """What languages have in common in which only letter counts decide."""
 
     order_sensitive: ClassVar[bool] = False
-
-    @abstractmethod
-    def labels_of_counts(
-        self, counts: Int64[np.ndarray, "string letter"]
-    ) -> Bool[np.ndarray, " string"]:
-        """Which of the strings with these letter counts are in the language."""
 
     def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         """Which of the strings are in the language."""
         return self.labels_of_counts(strings.counts)
 
 
-class DrawnInBulk(ABC):
+class DrawnInBulk(BulkTask):
     """What languages have in common that draw many strings at once, each uniform."""
-
-    @abstractmethod
-    def draw_many(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
-    ) -> UInt8[np.ndarray, "string position"]:
-        """Draws, like `draw`, a string for each length."""
 
     def draw(self, rng: np.random.Generator, length: int, positive: bool) -> LetterRow:
         """A uniform string of that length and label."""
         return np.asarray(self.draw_many(rng, np.array([length]), positive)[0])
-
-    def features(self: Task, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """How often each token occurs."""
-        return letter_counts(self.alphabet, strings)
 
 
 def _check_tokens(alphabet: str) -> str:
@@ -240,7 +225,7 @@ class PatternFields(Alphabet):
     pattern: Annotated[Text, About("Task", 4, "regex expression")] = ""
 
 
-class Language(Fields, ABC):
+class Language(Fields, LanguageTask):
     """A language from three answers: which texts belong, at which lengths any does, and one such.
 
     Of every length but 0 it is taken to have strings that do not belong, and enough of them that
@@ -248,11 +233,6 @@ class Language(Fields, ABC):
     """
 
     order_sensitive: ClassVar[bool] = True
-
-    @property
-    @abstractmethod
-    def alphabet(self) -> Sequence[str]:
-        """The tokens: text, one character each, or a tuple; a letter's number is its place here."""
 
     @abstractmethod
     def accepts(self, text: str) -> bool:
@@ -265,10 +245,6 @@ class Language(Fields, ABC):
     @abstractmethod
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """The letters of a string of that length in the language; the caller has asked `has`."""
-
-    @abstractmethod
-    def describe(self) -> str:
-        """The language in one sentence."""
 
     def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
         """Which of the strings are in the language."""
@@ -296,10 +272,6 @@ class Language(Fields, ABC):
             letters = rng.integers(len(self.alphabet), size=length, dtype=np.uint8)
             if not self.accepts(tokenizer.spell(letters.tolist())):
                 return letters
-
-    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """How often each token occurs."""
-        return letter_counts(self.alphabet, strings)
 
 
 def texts(alphabet: Sequence[str], strings: TokenStrings) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64, UInt8
@@ -49,18 +49,12 @@ class FormulaFields(Alphabet):
 
 
 @dataclass(frozen=True)
-class Counting(CountLanguage, DrawnInBulk):
+class Counting(FormulaFields, CountLanguage, DrawnInBulk):
     """Strings whose letter counts satisfy a formula are positive.
 
     With the formula `a == b and c <= 3`: `abc`, `ba` and the empty string are positive; `a` and
     `abcccc` are negative.
     """
-
-    alphabet: Sequence[str]
-    """Text, one character a token, or with spaces between names; then kept as a tuple."""
-    formula: str
-
-    reads: ClassVar[frozenset[str]] = FormulaFields.reads
 
     def __post_init__(self) -> None:
         check_alphabet(self.alphabet, "counting")

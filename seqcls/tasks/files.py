@@ -2,7 +2,7 @@
 or by the automaton in it, which knows of all.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, ClassVar
@@ -20,7 +20,7 @@ from seqcls.strings.datasets import MAX_TOKENS, Content, Dataset, dataset_of
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks.automaton import Automaton, RegularLanguage, minimize
-from seqcls.tasks.base import Alphabet, LetterRow, Task, letter_counts
+from seqcls.tasks.base import Alphabet, LanguageTask, LetterRow, Task
 from seqcls.tasks.transductions import TargetRow, Transduction
 
 Rows = Int64[np.ndarray, " row"]
@@ -137,7 +137,7 @@ def rows_only(task: Task) -> str | None:
 
 
 @dataclass(frozen=True)
-class File(RowsTask):
+class File(RowsTask, LanguageTask):
     """Strings of a file with their labels; of other strings no label is known.
 
     Whether the order of tokens matters is not known either, so it may.
@@ -168,9 +168,6 @@ class File(RowsTask):
         """A string of the file."""
         row = rng.choice(rows_of_length(self.dataset, length, positive))
         return np.array(self.content.strings.letters[row, :length])
-
-    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        return letter_counts(self.alphabet, strings)
 
     def describe(self) -> str:
         return f"Strings that the file {self.content.name!r} labels 1 are positive."
@@ -235,15 +232,12 @@ class Pairs(RowsTask, Transduction):
 
 
 @dataclass(frozen=True)
-class FromAutomaton(RegularLanguage):
-    """Strings that the automaton of a file accepts are positive."""
+class FromAutomaton(Alphabet, FileFields, RegularLanguage):
+    """Strings that the automaton of a file accepts are positive.
 
-    dataset: str
-    """The digest of its minimal automaton."""
-    alphabet: Sequence[str]
-    """Tokens besides those of the file; then kept with those, sorted."""
+    The alphabet's tokens come to those of the file, and then are kept with them, sorted.
+    """
 
-    reads: ClassVar[frozenset[str]] = FileFields.reads | Alphabet.reads
     optional: ClassVar[frozenset[str]] = frozenset({"alphabet"})
     """The fields that may be empty."""
 

@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool
 
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.tasks.automaton import Automaton, explore
-from seqcls.tasks.base import DEFECT, Language, LetterRow, random_bits
+from seqcls.tasks.automaton import Automaton, AutomatonLanguage, explore
+from seqcls.tasks.base import DEFECT, LetterRow, random_bits
 
 
 @dataclass(frozen=True)
-class First(Language):
+class First(AutomatonLanguage):
     """Strings that begin with 1 are positive.
 
     `1` and `100` are positive; `01` and the empty string are negative.
@@ -20,16 +20,10 @@ class First(Language):
 
     alphabet = "01"
 
-    @property
+    @cached_property
     def automaton(self) -> Automaton:
         # State 0 has read nothing; in 1 the string began with 1, and in 2 with 0.
         return Automaton(np.array([[2, 1], [1, 1], [2, 2]]), np.array([False, True, False]))
-
-    def accepts(self, text: str) -> bool:
-        return text.startswith("1")
-
-    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-        return np.asarray((strings.letters[:, :1] == 1).any(axis=1))
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: fair bits after a 1."""
@@ -42,7 +36,7 @@ class First(Language):
 
 
 @dataclass(frozen=True)
-class EvenPairs(Language):
+class EvenPairs(AutomatonLanguage):
     """Strings whose last token is their first are positive: they have as many 01 as 10.
 
     `0`, `0110` and the empty string are positive; `01` and `1100` are negative.
@@ -50,7 +44,7 @@ class EvenPairs(Language):
 
     alphabet = "01"
 
-    @property
+    @cached_property
     def automaton(self) -> Automaton:
         """The minimal automaton: its states are the first token and the last."""
 
@@ -59,20 +53,6 @@ class EvenPairs(Language):
 
         start: tuple[int, ...] = ()
         return explore(2, start, step, lambda ends: ends[:1] == ends[1:])
-
-    def accepts(self, text: str) -> bool:
-        return text[:1] == text[-1:]
-
-    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-        # Where all strings are empty, there is no column to look at.
-        if not strings.letters.shape[1]:
-            return np.ones(len(strings), dtype=bool)
-        # Of an empty string both ends are `NO_LETTER`, and so equal.
-        last = np.maximum(strings.lengths - 1, 0)
-        return np.asarray(strings.letters[:, 0] == strings.letters[np.arange(len(last)), last])
-
-    def has(self, length: int, positive: bool) -> bool:
-        return positive or length > 1
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: fair bits, and the last is the first."""
@@ -85,7 +65,7 @@ class EvenPairs(Language):
 
 
 @dataclass(frozen=True)
-class Repeat01(Language):
+class Repeat01(AutomatonLanguage):
     """The strings (01)* are positive.
 
     `0101` and the empty string are positive; `0`, `10` and `0110` are negative.
@@ -93,16 +73,10 @@ class Repeat01(Language):
 
     alphabet = "01"
 
-    @property
+    @cached_property
     def automaton(self) -> Automaton:
         # State 0 waits for 0, state 1 for 1, and 2 is for strings that nothing mends.
         return Automaton(np.array([[1, 2], [2, 0], [2, 2]]), np.array([True, False, False]))
-
-    def accepts(self, text: str) -> bool:
-        return text == "01" * (len(text) // 2)
-
-    def has_positive(self, length: int) -> bool:
-        return length % 2 == 0
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """The one string of that length."""
@@ -110,9 +84,7 @@ class Repeat01(Language):
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
         """How often each token occurs, and the place of the first defect."""
-        letters = strings.letters
-        sound = np.logical_and.accumulate(letters == np.arange(letters.shape[1]) % 2, axis=1)
-        return {**super().features(strings), DEFECT: sound.sum(axis=1)}
+        return {**super().features(strings), DEFECT: self.automaton.sound_lengths(strings)}
 
     def describe(self) -> str:
         return "Strings that repeat 01, any number of times, are positive."

@@ -5,16 +5,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from jaxtyping import Bool
 
 from seqcls.cache import remembered
 from seqcls.declarations import About, Fields
 from seqcls.errors import InvalidStringError
 from seqcls.permutation_groups import GroupName, group_tokens, inverse, prefix_products, products
-from seqcls.strings.token_strings import TokenStrings
-from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
-from seqcls.tasks.automaton import Automaton
-from seqcls.tasks.base import Language, LetterRow
+from seqcls.tasks.automaton import Automaton, AutomatonLanguage
+from seqcls.tasks.base import LetterRow
 from seqcls.tasks.transductions import TargetRow, Transduction
 
 
@@ -26,7 +23,7 @@ class Elements(Fields):
 
 
 @dataclass(frozen=True)
-class WordProblem(Elements, Language):
+class WordProblem(Elements, AutomatonLanguage):
     """Elements of a group whose product, the first of them applied first, is the identity.
 
     With the group Z5, the numbers added modulo 5: `14`, `212` and the empty string are positive;
@@ -41,14 +38,6 @@ class WordProblem(Elements, Language):
     def automaton(self) -> Automaton:
         """The minimal automaton: its states are the elements."""
         return _automaton(self.group)
-
-    def accepts(self, text: str) -> bool:
-        ids = Tokenizer(self.alphabet).encode(text)[1:]
-        letters = np.array(ids, dtype=np.uint8) - FIRST_LETTER
-        return len(letters) == 0 or int(prefix_products(self.group, letters)[-1]) == 0
-
-    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-        return np.asarray(self.automaton.states(strings) == 0)
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: all tokens but the last are, and it undoes their product."""

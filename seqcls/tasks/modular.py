@@ -6,12 +6,13 @@ the answer.
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from seqcls.tasks.automaton import Automaton, explore
-from seqcls.tasks.base import Language, LetterRow
+from seqcls.tasks.automaton import Automaton, AutomatonLanguage, explore
+from seqcls.tasks.base import LetterRow
 from seqcls.tasks.transductions import OneToken, TextTransduction
 
 MOVES = "+-="
@@ -42,13 +43,12 @@ def expression_value(text: str) -> int | None:
     return value % MODULUS
 
 
-_SHAPE = re.compile(r"[-+=]*[0-4]")
 # States after a digit, beyond those of the places.
 _RIGHT_DIGIT, _WRONG_DIGIT = MODULUS, MODULUS + 1
 
 
 @dataclass(frozen=True)
-class CycleNavigation(Language):
+class CycleNavigation(AutomatonLanguage):
     """Moves (+ one on, - one back, = none), then the place where they end, counted modulo 5.
 
     `++=2`, `-4` and `0` are positive; `+0`, `++` and the empty string are negative.
@@ -56,7 +56,7 @@ class CycleNavigation(Language):
 
     alphabet = MOVES + "01234"
 
-    @property
+    @cached_property
     def automaton(self) -> Automaton:
         """The minimal automaton: a place, or after a digit whether it is the right one."""
 
@@ -68,11 +68,6 @@ class CycleNavigation(Language):
             return _RIGHT_DIGIT if letter - len(MOVES) == place else _WRONG_DIGIT
 
         return explore(len(self.alphabet), 0, step, lambda place: place == _RIGHT_DIGIT)
-
-    def accepts(self, text: str) -> bool:
-        if _SHAPE.fullmatch(text) is None:
-            return False
-        return place_after(text[:-1]) == int(text[-1])
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: the moves are, and determine the last token."""
@@ -92,7 +87,7 @@ _TRUE_EQUATION = (0, 0, 0)
 
 
 @dataclass(frozen=True)
-class ModularArithmetic(Language):
+class ModularArithmetic(AutomatonLanguage):
     """digit (operator digit)* = digit, worked out strictly from left to right, modulo 5.
 
     `2+3*2=0` and `4=4` are positive; `1+1=3`, `1+=1` and the empty string are negative.
@@ -100,7 +95,7 @@ class ModularArithmetic(Language):
 
     alphabet = OPERATORS + "=01234"
 
-    @property
+    @cached_property
     def automaton(self) -> Automaton:
         """The minimal automaton.
 
@@ -123,14 +118,6 @@ class ModularArithmetic(Language):
 
         start = tuple(range(MODULUS))
         return explore(len(self.alphabet), start, step, lambda state: state == _TRUE_EQUATION)
-
-    def accepts(self, text: str) -> bool:
-        left, mark, right = text.partition("=")
-        value = expression_value(left)
-        return bool(mark) and value is not None and right == str(value)
-
-    def has_positive(self, length: int) -> bool:
-        return length >= 3 and length % 2 == 1
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: the left side is, and determines the last token."""

@@ -3,9 +3,9 @@
 The input is the text, and so is the target. Lines end with `/`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -40,7 +40,7 @@ class PageFields(Alphabet):
 
 
 @dataclass(frozen=True)
-class Paragraph(Transduction):
+class Paragraph(PageFields, Transduction):
     """The text of a picture: `12/3` becomes `12/3`.
 
     Up to `max_lines` lines, none empty and none longer than `line_length`.
@@ -49,60 +49,38 @@ class Paragraph(Transduction):
     cell after another, each of a uniform line. Characters are uniform.
     """
 
-    alphabet_of_text: str = ""
-    line_length: int = 6
-    max_lines: int = 6
-    font: str = "pillow"
-    distortion: float = 0.0
-
     decided_by = INPUT
-    reads: ClassVar[frozenset[str]] = PageFields.reads
 
-    def __init__(
-        self,
-        alphabet: str = "",
-        line_length: int = 6,
-        max_lines: int = 6,
-        font: str = "pillow",
-        distortion: float = 0.0,
-    ) -> None:
-        text = alphabet or "0123456789"
+    def __post_init__(self) -> None:
+        text = self.alphabet or "0123456789"
         if " " in text or BREAK in text:
             raise ConfigError(
-                f"alphabet={alphabet!r}: expected characters without {BREAK!r}, which ends a line, "
-                "and without spaces"
+                f"alphabet={text!r}: expected characters without {BREAK!r}, which ends a line, and "
+                "without spaces"
             )
-        # The dataclass is frozen, and has names of its own beside those of the configuration.
-        for name, value in (
-            ("alphabet_of_text", text),
-            ("line_length", line_length),
-            ("max_lines", max_lines),
-            ("font", font),
-            ("distortion", distortion),
-        ):
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "alphabet", text + BREAK)
         # Called for what it refuses: characters that the font lacks.
-        glyphs_of(font, text)
+        glyphs_of(self.font, text)
         rows, columns = self.page.shape
         if rows * columns > MAX_PIXELS:
             raise ConfigError(
-                f"max_lines={max_lines}: pictures of {rows} x {columns} pixels are larger than "
-                f"{MAX_PIXELS:,}; lower max_lines or line_length"
+                f"max_lines={self.max_lines}: pictures of {rows} x {columns} pixels are larger "
+                f"than {MAX_PIXELS:,}; lower max_lines or line_length"
             )
 
     @property
     def page(self) -> Page:
         """How inputs are drawn."""
-        return Page(
-            self.alphabet_of_text, self.line_length, self.max_lines, self.font, self.distortion
-        )
+        text = self.alphabet.removesuffix(BREAK)
+        return Page(text, self.line_length, self.max_lines, self.font, self.distortion)
 
     @property
-    def alphabet(self) -> Sequence[str]:
-        return self.alphabet_of_text + BREAK
+    def _break(self) -> int:
+        """The letter that ends a line, after those of the text."""
+        return len(self.alphabet) - 1
 
     def target(self, letters: LetterRow) -> TargetRow:
-        (breaks,) = np.nonzero(letters == len(self.alphabet_of_text))
+        (breaks,) = np.nonzero(letters == self._break)
         ends = [-1, *breaks.tolist(), len(letters)]
         lengths = np.diff(ends) - 1
         if len(lengths) > self.max_lines or lengths.min() < 1 or lengths.max() > self.line_length:
@@ -114,7 +92,7 @@ class Paragraph(Transduction):
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
         """Features of a page: characters, line breaks left out, and lines."""
-        breaks = (strings.letters == len(self.alphabet_of_text)).sum(axis=1)
+        breaks = (strings.letters == self._break).sum(axis=1)
         lines = breaks + (strings.lengths > 0)
         page_features = {CHARACTERS: strings.lengths - breaks, LINES: lines}
         return {**page_features, **super().features(strings)}
@@ -125,7 +103,7 @@ class Paragraph(Transduction):
 
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
         lines = self._lines(length)
-        letters = rng.integers(len(self.alphabet_of_text), size=length, dtype=np.uint8)
+        letters = rng.integers(self._break, size=length, dtype=np.uint8)
         # As few lines as possible have little room: the free cells are laid out, not the lines.
         free = lines * self.line_length - (length - lines + 1)
         lengths = np.full(lines, self.line_length)
@@ -134,7 +112,7 @@ class Paragraph(Transduction):
             if lengths[left] > 1:
                 lengths[left] -= 1
                 free -= 1
-        letters[np.cumsum(lengths + 1)[:-1] - 1] = len(self.alphabet_of_text)
+        letters[np.cumsum(lengths + 1)[:-1] - 1] = self._break
         return letters
 
     def _lines(self, length: int) -> int:

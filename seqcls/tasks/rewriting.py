@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -233,14 +233,8 @@ class RewriteFields(PatternFields):
 
 
 @dataclass(frozen=True)
-class Rewrite(Transduction):
+class Rewrite(RewriteFields, Transduction):
     r"""`cabb` becomes `cbba` with the pattern `a(b+)` and the replacement `\1a`."""
-
-    alphabet: Sequence[str] = ""
-    pattern: str = ""
-    replacement: str = ""
-
-    reads: ClassVar[frozenset[str]] = RewriteFields.reads
 
     def __post_init__(self) -> None:
         check_alphabet(self.alphabet, "rewrite")

@@ -1,6 +1,6 @@
 """Tasks whose answer is a string: what they have in common that say of one input which is right."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -13,7 +13,7 @@ from seqcls.declarations import About, Fields
 from seqcls.errors import InvalidStringError
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
-from seqcls.tasks.base import LetterRow, letter_counts
+from seqcls.tasks.base import InputTask, LetterRow
 
 Places = Int64[np.ndarray, " position"]
 TargetRow = UInt8[np.ndarray, " target_position"]
@@ -45,7 +45,7 @@ class DistinctTokens(Tokens):
     distinct: Annotated[bool, About("Task", 13)] = False
 
 
-class Transduction(Fields, ABC):
+class Transduction(Fields, InputTask):
     """A task from three answers: which inputs there are, one such, and what is right of it.
 
     Inputs and outputs are strings over one alphabet. Of some strings over it nothing may be right:
@@ -54,11 +54,6 @@ class Transduction(Fields, ABC):
 
     kind: ClassVar[str] = "transduction"
     order_sensitive: ClassVar[bool] = True
-
-    @property
-    @abstractmethod
-    def alphabet(self) -> Sequence[str]:
-        """The tokens: text, one character each, or a tuple; a letter's number is its place here."""
 
     @abstractmethod
     def target(self, letters: LetterRow) -> TargetRow:
@@ -75,10 +70,6 @@ class Transduction(Fields, ABC):
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
         """The letters of a uniform input of that length; the caller has asked `has_input`."""
         return rng.integers(len(self.alphabet), size=length, dtype=np.uint8)
-
-    @abstractmethod
-    def describe(self) -> str:
-        """The task in one sentence."""
 
     def longest_target(self, length: int) -> int:
         """Tokens that the target of an input of up to that length may have at most."""
@@ -103,7 +94,7 @@ class Transduction(Fields, ABC):
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
         """How often each token occurs in the input; of a large alphabet, how much they repeat."""
         if len(self.alphabet) <= MOST_COUNTED:
-            return letter_counts(self.alphabet, strings)
+            return super().features(strings)
         return {
             "distinct tokens": (strings.counts > 0).sum(axis=1),
             "longest run": longest_runs(strings),

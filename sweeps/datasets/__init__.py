@@ -144,7 +144,7 @@ def _read_rows(table: Table, name: str) -> FileContent:
     letters = {x: _letters(text, alphabet) for x, text in texts.items()}
     lengths = np.asarray((letters["tokens"] != NO_LETTER).sum(axis=1), dtype=np.int64)
     strings = TokenStrings(len(alphabet), lengths, letters["tokens"])
-    found.dataset = Dataset.from_rows(
+    found.dataset = Dataset(
         name,
         tuple(alphabet) if has_names(alphabet) else "".join(alphabet),
         strings,
@@ -153,7 +153,7 @@ def _read_rows(table: Table, name: str) -> FileContent:
         splits=np.array(splits, dtype=np.uint8) if splits else None,
         border=np.array(given["border"], dtype=bool) if "border" in given else None,
         ids=list(ids) if ids else None,
-    )
+    ).in_order()
     against, wrong = contradictions(strings, letters.get("target", np.array(labels, dtype=bool)))
     places = [table.places[row] for row in np.flatnonzero(against)]
     what = "label" if labels else "target"

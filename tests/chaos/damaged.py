@@ -54,7 +54,7 @@ WRITES = 6
 def dataset() -> Dataset:
     """Two strings with labels."""
     strings = TokenStrings.of_lists(2, [[0, 1], [1]])
-    return Dataset.from_rows("mine.csv", "ab", strings, labels=np.array([True, False]))
+    return Dataset("mine.csv", "ab", strings, labels=np.array([True, False])).in_order()
 
 
 def make(folder: Path) -> None:

@@ -51,19 +51,10 @@ class Scheme(Loadable):
         return None
 
 
-class NoPositions(Scheme):
-    """Tokens that differ by nothing but what they are."""
-
-    path = "seqcls.models.positions.schemes:Positions"
-    is_compiled = True
-
-
-class Sinusoidal(Scheme):
-    """Waves that are added to embeddings."""
-
-    path = "seqcls.models.positions.schemes:Sinusoidal"
-    reads = DrawnPlaces.reads
-    is_compiled = True
+def _compiled(name: str, reads: frozenset[str] = frozenset()) -> type[Scheme]:
+    """A scheme that asks nothing of the network, by the name of its class in `schemes`."""
+    about = {"path": f"seqcls.models.positions.schemes:{name}", "reads": reads, "is_compiled": True}
+    return type(name, (Scheme,), about)
 
 
 class Learned(Scheme):
@@ -127,21 +118,6 @@ class Rotary(Scheme):
         )
 
 
-class Alibi(Scheme):
-    """Scores that fall with the distance."""
-
-    path = "seqcls.models.positions.schemes:Alibi"
-    reads = DrawnPlaces.reads
-    is_compiled = True
-
-
-class Relative(Scheme):
-    """A learned number for each range of distances."""
-
-    path = "seqcls.models.positions.schemes:Relative"
-    is_compiled = True
-
-
 class Fire(Scheme):
     """A learned function of distances."""
 
@@ -160,14 +136,14 @@ class Fire(Scheme):
 
 
 _OWN: Mapping[str, type[Scheme]] = {
-    "none": NoPositions,
-    "sinusoidal": Sinusoidal,
+    "none": _compiled("Positions"),
+    "sinusoidal": _compiled("Sinusoidal", DrawnPlaces.reads),
     "learned": Learned,
     "coupled_marks": Coupled,
     "coupled": Coupled,
     "rotary": Rotary,
-    "alibi": Alibi,
-    "relative": Relative,
+    "alibi": _compiled("Alibi", DrawnPlaces.reads),
+    "relative": _compiled("Relative"),
     "fire": Fire,
 }
 
