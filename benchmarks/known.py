@@ -361,7 +361,9 @@ def tables_of(atlas: Atlas, found: pd.DataFrame) -> dict[str, str]:
     cells = atlas_cells(found)
     made = {"sums": sums(cells)}
     if atlas.ranges:
-        made["beside"] = beside_published(found, atlas.ranges[-1])
+        beside = beside_published(found, atlas.ranges[-1])
+        parity = beside[beside["task"] == "parity"].drop(columns=["task", "seeds", "theory"])
+        made["beside"] = markdown([list(parity), *parity.to_numpy().tolist()])
         lines = "\n".join(f"- {text}" for text in read_memories(found))
         made["reading"] = f"{lines}\n\n![What is learned, and generalizes]({atlas.name}.svg)"
     else:
@@ -389,25 +391,32 @@ def sums(cells: pd.DataFrame) -> str:
 # Memories beside what is published of them.
 
 PUBLISHED = {
-    ("parity", "Transformers"): "0 of 104 configurations¹; .022 / .003³",
-    ("parity", "DeltaNet, positive"): ".017 / .010³",
-    ("parity", "DeltaNet, signed"): "1.0 / .999³",
-    ("parity", "Gated DeltaNet, signed"): "11 of 12 configurations¹",
-    ("parity", "Mamba, positive"): ".000 / .000³",
-    ("parity", "Mamba, signed"): "1.0 / 1.0³",
-    ("parity", "hybrids"): "0 of 173 configurations, best .989¹",
-    ("flip_flop", "Transformers"): "0 of 48 configurations, best .976¹; sporadic errors⁴",
-    ("flip_flop", "LSTM"): "no error⁴",
-    ("flip_flop", "Gated DeltaNet, signed"): "12 of 12 configurations¹",
-    ("flip_flop", "hybrids"): "55 of 102 configurations¹",
-    ("associative_recall", "Transformers"): "about .53²",
-    ("associative_recall", "Gated DeltaNet, signed"): "1 / .90 / .77²",
-    ("associative_recall", "hybrids"): "1 / .80 / .62²",
-    ("selective_copy", "Mamba, positive"): "solved⁵",
-    ("word_problem", "DeltaNet, signed"): "two blocks can⁶",
-    ("copy", "Transformers"): "two blocks: 100% / 99.75 to 99.95% / 96.15 to 99.9%⁷",
+    ("parity", "Transformers"): (
+        "0 of 104 configurations (length_generalization); .022 / .003 (Grazzi et al. 2024)"
+    ),
+    ("parity", "DeltaNet, positive"): ".017 / .010 (Grazzi et al. 2024)",
+    ("parity", "DeltaNet, signed"): "1.0 / .999 (Grazzi et al. 2024)",
+    ("parity", "Gated DeltaNet, signed"): "11 of 12 configurations (length_generalization)",
+    ("parity", "Mamba, positive"): ".000 / .000 (Grazzi et al. 2024)",
+    ("parity", "Mamba, signed"): "1.0 / 1.0 (Grazzi et al. 2024)",
+    ("parity", "hybrids"): "0 of 173 configurations, best .989 (length_generalization)",
+    ("flip_flop", "Transformers"): (
+        "0 of 48 configurations, best .976 (length_generalization); "
+        "sporadic errors (Liu et al. 2023)"
+    ),
+    ("flip_flop", "LSTM"): "no error (Liu et al. 2023)",
+    ("flip_flop", "Gated DeltaNet, signed"): "12 of 12 configurations (length_generalization)",
+    ("flip_flop", "hybrids"): "55 of 102 configurations (length_generalization)",
+    ("associative_recall", "Transformers"): "about .53 (length_generalization)",
+    ("associative_recall", "Gated DeltaNet, signed"): "1 / .90 / .77 (length_generalization)",
+    ("associative_recall", "hybrids"): "1 / .80 / .62 (length_generalization)",
+    ("selective_copy", "Mamba, positive"): "solved (Gu & Dao 2023)",
+    ("word_problem", "DeltaNet, signed"): "two blocks can (Siems et al. 2025)",
+    ("copy", "Transformers"): (
+        "two blocks: 100% / 99.75 to 99.95% / 96.15 to 99.9% (Huang et al. 2025)"
+    ),
 }
-"""By the task and the family of models; the page says whose the numbers are, by their marks."""
+"""By the task and the family of models, with its source; the page says what is measured."""
 
 
 def family(model: str) -> str:
@@ -431,8 +440,8 @@ FAR = 0.99
 """The share of far longer strings from which on a configuration counts in the study in progress."""
 
 
-def beside_published(found: pd.DataFrame, last: tuple[int, int]) -> str:
-    """A Markdown table: what came of each task and family of which something is published.
+def beside_published(found: pd.DataFrame, last: tuple[int, int]) -> pd.DataFrame:
+    """One row a task and family of which something is published, as texts.
 
     Args:
         last: the lengths farthest beyond the trained ones, of which published shares speak.
@@ -440,21 +449,24 @@ def beside_published(found: pd.DataFrame, last: tuple[int, int]) -> str:
     every = by_family(found)
     every["far"] = every["learned"] & (accuracy(every, range_name(last)) >= FAR)
     far = f"{FAR:.0%} of {range_title(last)}"
-    lines = [["task", "models", "seeds", "learned", "generalize", far, "theory", "published"]]
+    rows = []
     for (task, name), own in every.groupby(["task", "family"], sort=False):
         able, published = own[own["learned"]], (str(task).partition(",")[0], str(name))
         if published not in PUBLISHED:
             continue
-        lines.append(
-            [
-                *(f"`{task}`", str(name), own_seeds(own, fresh=False)),
-                f"{len(able)} of {len(own)}",
-                *(f"{able[x].sum()} of {len(able)}" for x in ("generalizes", "far")),
-                ", ".join(own["predicted"].unique()),
-                PUBLISHED[published],
-            ]
+        rows.append(
+            {
+                "task": str(task),
+                "models": str(name),
+                "seeds": own_seeds(own, fresh=False),
+                "learned": f"{len(able)} of {len(own)}",
+                "generalize": f"{able['generalizes'].sum()} of {len(able)}",
+                far: f"{able['far'].sum()} of {len(able)}",
+                "theory": ", ".join(own["predicted"].unique()),
+                "published": PUBLISHED[published],
+            }
         )
-    return markdown(lines)
+    return pd.DataFrame(rows)
 
 
 def read_memories(found: pd.DataFrame) -> list[str]:
@@ -467,37 +479,12 @@ def read_memories(found: pd.DataFrame) -> list[str]:
         f"**Trained**: {len(every)} models of {len(seeds)} cells, {number} "
         f"seed{'s' * (most > 1)} each."
     ]
-    for task, own in every.groupby("task", sort=False):
-        sentences.append(f"**`{task}`**: {_read_task(own)}.")
     parity = every[every["task"] == "parity"]
     families = ["Gated DeltaNet, signed", "Transformers", "hybrids"]
     groups = [parity[parity["family"] == name]["generalizes"] for name in families]
     if all(map(len, groups)):
         sentences.append(f"**Parity at three times the length**: {_read_parity(*groups)}.")
     return sentences
-
-
-def _read_task(own: pd.DataFrame) -> str:
-    """Which families generalize, of their models that learned a task, and which learn it never."""
-    sums = own.groupby("family", sort=False)[["learned", "generalizes"]].sum()
-    able, generalize = sums["learned"] > 0, sums["generalizes"]
-    parts = {
-        "all of": able & (generalize == sums["learned"]),
-        "some of": generalize.between(0, sums["learned"], inclusive="neither"),
-        "none of": able & (generalize == 0),
-    }
-    clauses = [f"{key} {_plainly(sums.index[x])}" for key, x in parts.items() if x.any()]
-    generalizing = (
-        f"of the seeds that learned it, these generalize: {'; '.join(clauses)}" if clauses else ""
-    )
-    never = f"no seed of {_plainly(sums.index[~able])} learned it" if not able.all() else ""
-    return "; ".join(filter(None, (generalizing, never)))
-
-
-def _plainly(families: Iterable[str]) -> str:
-    """Families as a sentence names them: `signed Mamba`."""
-    parts = (name.partition(", ") for name in families)
-    return ", ".join(f"{sign} {name}".strip() for name, _, sign in parts)
 
 
 def _read_parity(
@@ -938,8 +925,11 @@ def main(databases: Sequence[str]) -> None:
     for name, text in pages().items():
         (DOCS / name).write_text(text, encoding="utf-8")
     for atlas in (x for x in ATLASES if x.results.exists()):
-        cells = atlas_cells(in_tables(atlas, pd.read_csv(atlas.results)))
-        (DOCS / f"{atlas.name}.svg").write_text(svg(cells), encoding="utf-8")
+        found = in_tables(atlas, pd.read_csv(atlas.results))
+        (DOCS / f"{atlas.name}.svg").write_text(svg(atlas_cells(found)), encoding="utf-8")
+        if atlas.ranges:
+            beside = beside_published(found, atlas.ranges[-1])
+            beside.to_csv(results_file(f"{atlas.name}_published"), index=False)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks import known, proofs
+from benchmarks import known, proofs, stops
 from benchmarks.known import ATLASES, DOCS, atlas_cells, comparison_table
 from sweeps.grid.spec import load_specs
 
@@ -50,11 +50,16 @@ def test_what_is_published_stands_beside_every_configuration() -> None:
 def test_pages_and_pictures_say_what_their_results_say() -> None:
     for page, anew in {**known.pages(), "proofs.md": proofs.page()}.items():
         assert (DOCS / page).read_text() == anew, "python -m benchmarks.known writes it anew"
+    page = (DOCS / "memory.md").read_text()
+    assert stops.read_stops(pd.read_csv(stops.RESULTS)) in page, "python -m benchmarks.stops"
     for atlas in ATLASES:
         if not atlas.results.exists():
             continue
         shown = (DOCS / f"{atlas.name}.svg").read_text()
         own = known.in_tables(atlas, pd.read_csv(atlas.results))
+        if atlas.ranges:
+            beside = known.beside_published(own, atlas.ranges[-1]).to_csv(index=False)
+            assert known.results_file(f"{atlas.name}_published").read_text() == beside
         lines = pd.Series(known.picture_texts(atlas_cells(own))).explode()
         for line, times in lines.value_counts().items():
             assert shown.count(f">{line}<") == times, atlas.name
