@@ -363,7 +363,7 @@ def tables_of(atlas: Atlas, found: pd.DataFrame) -> dict[str, str]:
     if atlas.ranges:
         beside = beside_published(found, atlas.ranges[-1])
         parity = beside[beside["task"] == "parity"].drop(columns=["task", "seeds", "theory"])
-        made["beside"] = markdown([list(parity), *parity.to_numpy().tolist()])
+        made["beside"] = markdown([list(parity.columns), *parity.to_numpy().tolist()])
         lines = "\n".join(f"- {text}" for text in read_memories(found))
         made["reading"] = f"{lines}\n\n![What is learned, and generalizes]({atlas.name}.svg)"
     else:
