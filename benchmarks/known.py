@@ -548,24 +548,32 @@ def sampled_models(store: Store, sweeps: Sequence[str]) -> pd.DataFrame:
 
 
 def sample_tables(sample: Sample, found: pd.DataFrame) -> dict[str, str]:
-    """The sample's tables and what they come to, by the names of their marks."""
+    """The sample's table and what it comes to, by the names of their marks."""
+    models = languages_with_outcomes(found)
+    reading = "\n".join(f"- {text}" for text in read_sample(models))
+    made = {"reading": reading, "counting": counting_table(models)}
+    return {f"{sample.name}: {name}": text for name, text in made.items()}
+
+
+def languages_with_outcomes(found: pd.DataFrame) -> pd.DataFrame:
+    """Models with their language, and with their outcomes."""
     models = with_outcomes(found).assign(language=list(map(str, found[LANGUAGE].to_numpy())))
     outcomes = models["generalizes"].map({True: "generalizes", False: "fails beyond"})
-    models["outcome"] = outcomes.where(models["learned"], "not learned")
-    named = models[~models["fresh"]]
-    by = ["language_class", "model"]
+    return models.assign(outcome=outcomes.where(models["learned"], "not learned"))
+
+
+def sample_cells(found: pd.DataFrame) -> pd.DataFrame:
+    """One row a class and network, of languages that are not fresh, as a picture has it."""
+    models = languages_with_outcomes(found)
+    named, by = models[~models["fresh"]], ["language_class", "model"]
     shares = language_shares(named, by).set_index(by)
-    texts = {
-        "learned": [_share(row, "learned") for row in shares.to_dict("records")],
-        "generalizing": [_share(row, "generalize") for row in shares.to_dict("records")],
-    }
-    made = {
-        name: class_table(pd.Series(own, index=shares.index), named) for name, own in texts.items()
-    }
-    made["readers"] = readers_table(named)
-    made["counting"] = counting_table(models)
-    made["reading"] = "\n".join(f"- {text}" for text in read_sample(models))
-    return {f"{sample.name}: {name}": text for name, text in made.items()}
+    shares = shares.loc[list(named[by].drop_duplicates().itertuples(index=False, name=None))]
+    texts = [
+        "\n".join(_share(row, part) for part in ("learned", "generalize"))
+        for row in shares.to_dict("records")
+    ]
+    cells = shares.rename(columns={"learned": "share"}).rename_axis(CELL).reset_index()
+    return cells.assign(text=texts, able=True)
 
 
 def counting_table(models: pd.DataFrame) -> str:
@@ -588,12 +596,6 @@ def counting_table(models: pd.DataFrame) -> str:
     return markdown([["counting", *heads], *rows])
 
 
-def language_medians(models: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Accuracies on the `KINDS` of tests: medians over languages of each's median over seeds."""
-    of_languages = models.groupby([*by, "language"])[list(KINDS)].median()
-    return of_languages.groupby(level=list(range(len(by)))).median()
-
-
 def _share(row: Mapping[Hashable, Any], part: str) -> str:
     if not row[f"{part}_languages"]:
         return "—"
@@ -601,34 +603,10 @@ def _share(row: Mapping[Hashable, Any], part: str) -> str:
     return f"{percent(row[part], 0)} ({ends})"
 
 
-def class_table(texts: "pd.Series[str]", models: pd.DataFrame) -> str:
-    """A Markdown table: a row a class of languages, a column a network."""
-    heads = models["model"].unique()
-    rows = [
-        [str(name), *(texts.get((name, head), "") for head in heads)]
-        for name in models["language_class"].unique()
-    ]
-    return markdown([["class", *heads], *rows])
-
-
 def markdown(lines: Sequence[Sequence[str]]) -> str:
     """A Markdown table, its head the first line."""
     every = [lines[0], ["---"] * len(lines[0]), *lines[1:]]
     return "\n".join(f"| {' | '.join(line)} |" for line in every)
-
-
-def readers_table(models: pd.DataFrame) -> str:
-    """A Markdown table: what the reader of bigrams reaches of each class, and the best network."""
-    languages = models.drop_duplicates("language").groupby("language_class", sort=False)
-    reached = languages[["bigrams_random", "bigrams_border"]].median()
-    medians = language_medians(models, ["language_class", "model"])
-    rows = []
-    for name, *shares in reached.itertuples(name=None):
-        best = medians.xs(name)["border_within"]
-        best_text = f"{best.idxmax()}: {percent(best.max(), 0)}"
-        rows.append([str(name), *(percent(x, 0) for x in shares), best_text])
-    heads = ["class", "bigrams, random", "bigrams, border", "best network at the border (SA)"]
-    return markdown([heads, *rows])
 
 
 def read_sample(models: pd.DataFrame) -> list[str]:
@@ -656,6 +634,7 @@ def _read_languages(models: pd.DataFrame) -> dict[str, tuple[str, str]]:
         cells[cells[f"random_{part}"] >= LEARNED_AT][f"border_{part}"] < LEARNED_AT
         for part in LENGTH_PARTS
     )
+    pairs = models.drop_duplicates("language").groupby("language_class")["bigrams_border"].median()
     by_kind = stats.friedmanchisquare(*(cells[name] for name in KINDS)).pvalue
     by_class = stats.kruskal(*of_class).pvalue
     by_network = stats.friedmanchisquare(*(at_border[name] for name in at_border)).pvalue
@@ -671,6 +650,10 @@ def _read_languages(models: pd.DataFrame) -> dict[str, tuple[str, str]]:
             f"{percent(LEARNED_AT, 0)} of random strings right (SR), {int(flattered.sum())} have "
             f"less at the border (SA); on longer strings {int(longer.sum())} of {len(longer)} "
             "(LR, LA)",
+        ),
+        "readers": (
+            "Pairs of letters, read without a network",
+            f"at the border, {_ends(pairs)} for a linear reader of the bigrams that occur",
         ),
     }
 
@@ -825,7 +808,7 @@ def picture_texts(cells: pd.DataFrame) -> list[list[str]]:
     ]
 
 
-def picture(cells: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
+def atlas_picture(cells: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
     """By task and model: what is predicted, how many learned, and how many of these generalize.
 
     Cells that are not learned are gray; the color of others is the share that generalizes.
@@ -835,13 +818,22 @@ def picture(cells: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
         able=is_learned(cells),
         share=cells["generalizes"] / cells["learned"].where(cells["learned"] > 0),
     )
+    return picture(shown, "Generalizing, of those that learned", 66)
+
+
+def picture(cells: pd.DataFrame, title: str, width: int) -> alt.LayerChart | alt.FacetChart:
+    """Texts by task and model, with a share as their color, or gray where they are not able.
+
+    Args:
+        title: what is shared.
+        width: of a cell, in pixels.
+    """
     models, tasks = list(cells["model"].unique()), list(cells["task"].unique())
-    base = alt.Chart(shown[[*CELL, "text", "able", "share"]]).encode(
+    base = alt.Chart(cells[[*CELL, "text", "able", "share"]]).encode(
         x=alt.X("model:N", sort=models, title=None, axis=alt.Axis(labelAngle=-40, orient="top")),
         y=alt.Y("task:N", sort=tasks, title=None),
     )
     scale = alt.Scale(scheme="viridis", domain=[0, 1])
-    title = "Generalizing, of those that learned"
     color = alt.Color(
         "share:Q", scale=scale, title=title, legend=alt.Legend(format="%", titleLimit=300)
     )
@@ -853,12 +845,13 @@ def picture(cells: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
         color=alt.when(dark).then(alt.value("white")).otherwise(alt.value("black")),
     )
     return alt.layer(gray, colored, texts).properties(
-        width=66 * len(models), height=36 * len(tasks)
+        width=width * len(models), height=36 * len(tasks)
     )
 
 
-def svg(cells: pd.DataFrame) -> str:
-    return vl_convert.vegalite_to_svg(json.dumps(picture(cells).to_dict()))
+def write_picture(name: str, chart: alt.LayerChart | alt.FacetChart) -> None:
+    text = vl_convert.vegalite_to_svg(json.dumps(chart.to_dict()))
+    (DOCS / f"{name}.svg").write_text(text, encoding="utf-8")
 
 
 def put(text: str, tables: Mapping[str, str]) -> str:
@@ -926,10 +919,13 @@ def main(databases: Sequence[str]) -> None:
         (DOCS / name).write_text(text, encoding="utf-8")
     for atlas in (x for x in ATLASES if x.results.exists()):
         found = in_tables(atlas, pd.read_csv(atlas.results))
-        (DOCS / f"{atlas.name}.svg").write_text(svg(atlas_cells(found)), encoding="utf-8")
+        write_picture(atlas.name, atlas_picture(atlas_cells(found)))
         if atlas.ranges:
             beside = beside_published(found, atlas.ranges[-1])
             beside.to_csv(results_file(f"{atlas.name}_published"), index=False)
+    for sample in (x for x in SAMPLES if x.results.exists()):
+        cells = sample_cells(pd.read_csv(sample.results))
+        write_picture(sample.name, picture(cells, "Learned", 118))
 
 
 if __name__ == "__main__":

@@ -55,11 +55,18 @@ def test_pages_and_pictures_say_what_their_results_say() -> None:
     for atlas in ATLASES:
         if not atlas.results.exists():
             continue
-        shown = (DOCS / f"{atlas.name}.svg").read_text()
         own = known.in_tables(atlas, pd.read_csv(atlas.results))
         if atlas.ranges:
             beside = known.beside_published(own, atlas.ranges[-1]).to_csv(index=False)
             assert known.results_file(f"{atlas.name}_published").read_text() == beside
-        lines = pd.Series(known.picture_texts(atlas_cells(own))).explode()
-        for line, times in lines.value_counts().items():
-            assert shown.count(f">{line}<") == times, atlas.name
+        check_picture(atlas.name, pd.Series(known.picture_texts(atlas_cells(own))).explode())
+    for sample in known.SAMPLES:
+        cells = known.sample_cells(pd.read_csv(sample.results))
+        check_picture(sample.name, cells["text"].str.split("\n").explode())
+
+
+def check_picture(name: str, lines: "pd.Series[str]") -> None:
+    """A picture in the docs has these lines in its cells."""
+    shown = (DOCS / f"{name}.svg").read_text()
+    for line, times in lines.value_counts().items():
+        assert shown.count(f">{line}<") == times, name
