@@ -678,50 +678,33 @@ def _p(value: float) -> str:
 RECURRENT = ("rnn", "lstm")
 
 
-def statements(found: pd.DataFrame) -> dict[str, str]:
-    """What an atlas comes to, by what it speaks of; every number is of its models."""
-    every = with_outcomes(found)
-    recurrent, unplaced = every["model"].isin(RECURRENT), every["model"].str.startswith("none")
-    groups = {"models": every["learned"].notna()}
-    if every["predicted"].nunique() > 1:
-        if recurrent.any():
-            groups = {"Transformers": ~recurrent, "recurrent networks": recurrent}
-        else:
-            groups |= {name: every["model"] == name for name in every["model"].unique()}
-        groups["what theory excludes at every length"] = every["predicted"] == "cannot"
-        groups["what theory says that weights can do"] = every["predicted"] == "can"
-    sentences = {}
-    for name, rows in groups.items():
-        general = every[rows & every["generalizes"]]
-        solved = f", on {_listed(general['task'].unique())}" if len(general) else ""
-        sentences[name] = (
-            f"{int(every[rows]['learned'].sum())} of {int(rows.sum())} learned, and {len(general)} "
-            f"of these generalize{solved}"
-        )
-    if unplaced.any():
-        tasks = every[unplaced & every["learned"]]["task"].unique()
-        whole = len(tasks) == every["task"].nunique()
-        named = "all" if whole else _listed(tasks)
-        sentences["without positions"] = (
-            f"{named} are learned by some{'' if whole else ', and no other'}"
-        )
-    learned = every.groupby("task", sort=False)["learned"].agg(["sum", "size"])
-    least = learned[learned["sum"] == learned["sum"].min()]
-    number = f"{least['sum'].iloc[0]} of {least['size'].iloc[0]}"
-    sentences["the hardest"] = f"{_listed(least.index)}: {number} learned"
-    return sentences
+def groups_of(every: pd.DataFrame) -> "dict[str, pd.Series[bool]]":
+    """The models of an atlas that are counted together, by what they are called."""
+    recurrent, excluded = every["model"].isin(RECURRENT), every["predicted"] == "cannot"
+    groups = {"all models": every["learned"].notna()}
+    if not excluded.any():
+        return groups
+    if recurrent.any():
+        groups = {"Transformers": ~recurrent, "recurrent networks": recurrent}
+    return groups | {"what theory excludes at every length": excluded}
 
 
 def read_atlas(found: pd.DataFrame, cells: pd.DataFrame, read_from: int) -> str:
-    """What the atlas comes to, as a Markdown table: of the first seeds, and of the others."""
-    found = found.merge(cells[[*CELL, "learning_rate"]])
-    later = found["model_seed"] >= read_from
-    parts = [own for own in (found[~later], found[later]) if len(own)]
-    heads = [f"seeds {own_seeds(own, fresh=False)}" for own in parts]
-    columns = [statements(own) for own in parts]
-    rows = [[name, *(own[name] for own in columns)] for name in columns[0]]
-    lines = [["", *heads], ["---"] * (1 + len(heads)), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    """What the atlas comes to, of the first seeds and of the others: a list in Markdown."""
+    every = with_outcomes(found.merge(cells[[*CELL, "learning_rate"]]))
+    later = every["model_seed"] >= read_from
+    lines = []
+    for name, rows in groups_of(every).items():
+        texts = []
+        for own in (every[rows & ~later], every[rows & later]):
+            general = own[own["generalizes"]]
+            solved = f", on {_listed(general['task'].unique())}" if len(general) else ""
+            texts.append(
+                f"of seeds {own_seeds(own, fresh=False)}, {int(own['learned'].sum())} of "
+                f"{len(own)} learned, and {len(general)} of these generalize{solved}"
+            )
+        lines.append(f"- **{name.capitalize()}**: {'; '.join(texts)}.")
+    return "\n".join(lines)
 
 
 def _listed(tasks: Iterable[str]) -> str:
