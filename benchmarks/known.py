@@ -361,7 +361,9 @@ def tables_of(atlas: Atlas, found: pd.DataFrame) -> dict[str, str]:
     cells = atlas_cells(found)
     made = {"sums": sums(cells)}
     if atlas.ranges:
-        made["beside"] = beside_published(found, atlas.ranges[-1])
+        beside = beside_published(found, atlas.ranges[-1])
+        parity = beside[beside["task"] == "parity"].drop(columns=["task", "seeds", "theory"])
+        made["beside"] = markdown([list(parity.columns), *parity.to_numpy().tolist()])
         lines = "\n".join(f"- {text}" for text in read_memories(found))
         made["reading"] = f"{lines}\n\n![What is learned, and generalizes]({atlas.name}.svg)"
     else:
@@ -389,25 +391,32 @@ def sums(cells: pd.DataFrame) -> str:
 # Memories beside what is published of them.
 
 PUBLISHED = {
-    ("parity", "Transformers"): "0 of 104 configurations¹; .022 / .003³",
-    ("parity", "DeltaNet, positive"): ".017 / .010³",
-    ("parity", "DeltaNet, signed"): "1.0 / .999³",
-    ("parity", "Gated DeltaNet, signed"): "11 of 12 configurations¹",
-    ("parity", "Mamba, positive"): ".000 / .000³",
-    ("parity", "Mamba, signed"): "1.0 / 1.0³",
-    ("parity", "hybrids"): "0 of 173 configurations, best .989¹",
-    ("flip_flop", "Transformers"): "0 of 48 configurations, best .976¹; sporadic errors⁴",
-    ("flip_flop", "LSTM"): "no error⁴",
-    ("flip_flop", "Gated DeltaNet, signed"): "12 of 12 configurations¹",
-    ("flip_flop", "hybrids"): "55 of 102 configurations¹",
-    ("associative_recall", "Transformers"): "about .53²",
-    ("associative_recall", "Gated DeltaNet, signed"): "1 / .90 / .77²",
-    ("associative_recall", "hybrids"): "1 / .80 / .62²",
-    ("selective_copy", "Mamba, positive"): "solved⁵",
-    ("word_problem", "DeltaNet, signed"): "two blocks can⁶",
-    ("copy", "Transformers"): "two blocks: 100% / 99.75 to 99.95% / 96.15 to 99.9%⁷",
+    ("parity", "Transformers"): (
+        "0 of 104 configurations (length_generalization); .022 / .003 (Grazzi et al. 2024)"
+    ),
+    ("parity", "DeltaNet, positive"): ".017 / .010 (Grazzi et al. 2024)",
+    ("parity", "DeltaNet, signed"): "1.0 / .999 (Grazzi et al. 2024)",
+    ("parity", "Gated DeltaNet, signed"): "11 of 12 configurations (length_generalization)",
+    ("parity", "Mamba, positive"): ".000 / .000 (Grazzi et al. 2024)",
+    ("parity", "Mamba, signed"): "1.0 / 1.0 (Grazzi et al. 2024)",
+    ("parity", "hybrids"): "0 of 173 configurations, best .989 (length_generalization)",
+    ("flip_flop", "Transformers"): (
+        "0 of 48 configurations, best .976 (length_generalization); "
+        "sporadic errors (Liu et al. 2023)"
+    ),
+    ("flip_flop", "LSTM"): "no error (Liu et al. 2023)",
+    ("flip_flop", "Gated DeltaNet, signed"): "12 of 12 configurations (length_generalization)",
+    ("flip_flop", "hybrids"): "55 of 102 configurations (length_generalization)",
+    ("associative_recall", "Transformers"): "about .53 (length_generalization)",
+    ("associative_recall", "Gated DeltaNet, signed"): "1 / .90 / .77 (length_generalization)",
+    ("associative_recall", "hybrids"): "1 / .80 / .62 (length_generalization)",
+    ("selective_copy", "Mamba, positive"): "solved (Gu & Dao 2023)",
+    ("word_problem", "DeltaNet, signed"): "two blocks can (Siems et al. 2025)",
+    ("copy", "Transformers"): (
+        "two blocks: 100% / 99.75 to 99.95% / 96.15 to 99.9% (Huang et al. 2025)"
+    ),
 }
-"""By the task and the family of models; the page says whose the numbers are, by their marks."""
+"""By the task and the family of models, with its source; the page says what is measured."""
 
 
 def family(model: str) -> str:
@@ -431,8 +440,8 @@ FAR = 0.99
 """The share of far longer strings from which on a configuration counts in the study in progress."""
 
 
-def beside_published(found: pd.DataFrame, last: tuple[int, int]) -> str:
-    """A Markdown table: what came of each task and family of which something is published.
+def beside_published(found: pd.DataFrame, last: tuple[int, int]) -> pd.DataFrame:
+    """One row a task and family of which something is published, as texts.
 
     Args:
         last: the lengths farthest beyond the trained ones, of which published shares speak.
@@ -440,21 +449,24 @@ def beside_published(found: pd.DataFrame, last: tuple[int, int]) -> str:
     every = by_family(found)
     every["far"] = every["learned"] & (accuracy(every, range_name(last)) >= FAR)
     far = f"{FAR:.0%} of {range_title(last)}"
-    lines = [["task", "models", "seeds", "learned", "generalize", far, "theory", "published"]]
+    rows = []
     for (task, name), own in every.groupby(["task", "family"], sort=False):
         able, published = own[own["learned"]], (str(task).partition(",")[0], str(name))
         if published not in PUBLISHED:
             continue
-        lines.append(
-            [
-                *(f"`{task}`", str(name), own_seeds(own, fresh=False)),
-                f"{len(able)} of {len(own)}",
-                *(f"{able[x].sum()} of {len(able)}" for x in ("generalizes", "far")),
-                ", ".join(own["predicted"].unique()),
-                PUBLISHED[published],
-            ]
+        rows.append(
+            {
+                "task": str(task),
+                "models": str(name),
+                "seeds": own_seeds(own, fresh=False),
+                "learned": f"{len(able)} of {len(own)}",
+                "generalize": f"{able['generalizes'].sum()} of {len(able)}",
+                far: f"{able['far'].sum()} of {len(able)}",
+                "theory": ", ".join(own["predicted"].unique()),
+                "published": PUBLISHED[published],
+            }
         )
-    return markdown(lines)
+    return pd.DataFrame(rows)
 
 
 def read_memories(found: pd.DataFrame) -> list[str]:
@@ -467,37 +479,12 @@ def read_memories(found: pd.DataFrame) -> list[str]:
         f"**Trained**: {len(every)} models of {len(seeds)} cells, {number} "
         f"seed{'s' * (most > 1)} each."
     ]
-    for task, own in every.groupby("task", sort=False):
-        sentences.append(f"**`{task}`**: {_read_task(own)}.")
     parity = every[every["task"] == "parity"]
     families = ["Gated DeltaNet, signed", "Transformers", "hybrids"]
     groups = [parity[parity["family"] == name]["generalizes"] for name in families]
     if all(map(len, groups)):
         sentences.append(f"**Parity at three times the length**: {_read_parity(*groups)}.")
     return sentences
-
-
-def _read_task(own: pd.DataFrame) -> str:
-    """Which families generalize, of their models that learned a task, and which learn it never."""
-    sums = own.groupby("family", sort=False)[["learned", "generalizes"]].sum()
-    able, generalize = sums["learned"] > 0, sums["generalizes"]
-    parts = {
-        "all of": able & (generalize == sums["learned"]),
-        "some of": generalize.between(0, sums["learned"], inclusive="neither"),
-        "none of": able & (generalize == 0),
-    }
-    clauses = [f"{key} {_plainly(sums.index[x])}" for key, x in parts.items() if x.any()]
-    generalizing = (
-        f"of the seeds that learned it, these generalize: {'; '.join(clauses)}" if clauses else ""
-    )
-    never = f"no seed of {_plainly(sums.index[~able])} learned it" if not able.all() else ""
-    return "; ".join(filter(None, (generalizing, never)))
-
-
-def _plainly(families: Iterable[str]) -> str:
-    """Families as a sentence names them: `signed Mamba`."""
-    parts = (name.partition(", ") for name in families)
-    return ", ".join(f"{sign} {name}".strip() for name, _, sign in parts)
 
 
 def _read_parity(
@@ -561,24 +548,32 @@ def sampled_models(store: Store, sweeps: Sequence[str]) -> pd.DataFrame:
 
 
 def sample_tables(sample: Sample, found: pd.DataFrame) -> dict[str, str]:
-    """The sample's tables and what they come to, by the names of their marks."""
+    """The sample's table and what it comes to, by the names of their marks."""
+    models = languages_with_outcomes(found)
+    reading = "\n".join(f"- {text}" for text in read_sample(models))
+    made = {"reading": reading, "counting": counting_table(models)}
+    return {f"{sample.name}: {name}": text for name, text in made.items()}
+
+
+def languages_with_outcomes(found: pd.DataFrame) -> pd.DataFrame:
+    """Models with their language, and with their outcomes."""
     models = with_outcomes(found).assign(language=list(map(str, found[LANGUAGE].to_numpy())))
     outcomes = models["generalizes"].map({True: "generalizes", False: "fails beyond"})
-    models["outcome"] = outcomes.where(models["learned"], "not learned")
-    named = models[~models["fresh"]]
-    by = ["language_class", "model"]
+    return models.assign(outcome=outcomes.where(models["learned"], "not learned"))
+
+
+def sample_cells(found: pd.DataFrame) -> pd.DataFrame:
+    """One row a class and network, of languages that are not fresh, as a picture has it."""
+    models = languages_with_outcomes(found)
+    named, by = models[~models["fresh"]], ["language_class", "model"]
     shares = language_shares(named, by).set_index(by)
-    texts = {
-        "learned": [_share(row, "learned") for row in shares.to_dict("records")],
-        "generalizing": [_share(row, "generalize") for row in shares.to_dict("records")],
-    }
-    made = {
-        name: class_table(pd.Series(own, index=shares.index), named) for name, own in texts.items()
-    }
-    made["readers"] = readers_table(named)
-    made["counting"] = counting_table(models)
-    made["reading"] = "\n".join(f"- {text}" for text in read_sample(models))
-    return {f"{sample.name}: {name}": text for name, text in made.items()}
+    shares = shares.loc[list(named[by].drop_duplicates().itertuples(index=False, name=None))]
+    texts = [
+        "\n".join(_share(row, part) for part in ("learned", "generalize"))
+        for row in shares.to_dict("records")
+    ]
+    cells = shares.rename(columns={"learned": "share"}).rename_axis(CELL).reset_index()
+    return cells.assign(text=texts, able=True)
 
 
 def counting_table(models: pd.DataFrame) -> str:
@@ -601,12 +596,6 @@ def counting_table(models: pd.DataFrame) -> str:
     return markdown([["counting", *heads], *rows])
 
 
-def language_medians(models: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Accuracies on the `KINDS` of tests: medians over languages of each's median over seeds."""
-    of_languages = models.groupby([*by, "language"])[list(KINDS)].median()
-    return of_languages.groupby(level=list(range(len(by)))).median()
-
-
 def _share(row: Mapping[Hashable, Any], part: str) -> str:
     if not row[f"{part}_languages"]:
         return "—"
@@ -614,34 +603,10 @@ def _share(row: Mapping[Hashable, Any], part: str) -> str:
     return f"{percent(row[part], 0)} ({ends})"
 
 
-def class_table(texts: "pd.Series[str]", models: pd.DataFrame) -> str:
-    """A Markdown table: a row a class of languages, a column a network."""
-    heads = models["model"].unique()
-    rows = [
-        [str(name), *(texts.get((name, head), "") for head in heads)]
-        for name in models["language_class"].unique()
-    ]
-    return markdown([["class", *heads], *rows])
-
-
 def markdown(lines: Sequence[Sequence[str]]) -> str:
     """A Markdown table, its head the first line."""
     every = [lines[0], ["---"] * len(lines[0]), *lines[1:]]
     return "\n".join(f"| {' | '.join(line)} |" for line in every)
-
-
-def readers_table(models: pd.DataFrame) -> str:
-    """A Markdown table: what the reader of bigrams reaches of each class, and the best network."""
-    languages = models.drop_duplicates("language").groupby("language_class", sort=False)
-    reached = languages[["bigrams_random", "bigrams_border"]].median()
-    medians = language_medians(models, ["language_class", "model"])
-    rows = []
-    for name, *shares in reached.itertuples(name=None):
-        best = medians.xs(name)["border_within"]
-        best_text = f"{best.idxmax()}: {percent(best.max(), 0)}"
-        rows.append([str(name), *(percent(x, 0) for x in shares), best_text])
-    heads = ["class", "bigrams, random", "bigrams, border", "best network at the border (SA)"]
-    return markdown([heads, *rows])
 
 
 def read_sample(models: pd.DataFrame) -> list[str]:
@@ -669,6 +634,7 @@ def _read_languages(models: pd.DataFrame) -> dict[str, tuple[str, str]]:
         cells[cells[f"random_{part}"] >= LEARNED_AT][f"border_{part}"] < LEARNED_AT
         for part in LENGTH_PARTS
     )
+    pairs = models.drop_duplicates("language").groupby("language_class")["bigrams_border"].median()
     by_kind = stats.friedmanchisquare(*(cells[name] for name in KINDS)).pvalue
     by_class = stats.kruskal(*of_class).pvalue
     by_network = stats.friedmanchisquare(*(at_border[name] for name in at_border)).pvalue
@@ -684,6 +650,10 @@ def _read_languages(models: pd.DataFrame) -> dict[str, tuple[str, str]]:
             f"{percent(LEARNED_AT, 0)} of random strings right (SR), {int(flattered.sum())} have "
             f"less at the border (SA); on longer strings {int(longer.sum())} of {len(longer)} "
             "(LR, LA)",
+        ),
+        "readers": (
+            "Pairs of letters, read without a network",
+            f"at the border, {_ends(pairs)} for a linear reader of the bigrams that occur",
         ),
     }
 
@@ -708,50 +678,33 @@ def _p(value: float) -> str:
 RECURRENT = ("rnn", "lstm")
 
 
-def statements(found: pd.DataFrame) -> dict[str, str]:
-    """What an atlas comes to, by what it speaks of; every number is of its models."""
-    every = with_outcomes(found)
-    recurrent, unplaced = every["model"].isin(RECURRENT), every["model"].str.startswith("none")
-    groups = {"models": every["learned"].notna()}
-    if every["predicted"].nunique() > 1:
-        if recurrent.any():
-            groups = {"Transformers": ~recurrent, "recurrent networks": recurrent}
-        else:
-            groups |= {name: every["model"] == name for name in every["model"].unique()}
-        groups["what theory excludes at every length"] = every["predicted"] == "cannot"
-        groups["what theory says that weights can do"] = every["predicted"] == "can"
-    sentences = {}
-    for name, rows in groups.items():
-        general = every[rows & every["generalizes"]]
-        solved = f", on {_listed(general['task'].unique())}" if len(general) else ""
-        sentences[name] = (
-            f"{int(every[rows]['learned'].sum())} of {int(rows.sum())} learned, and {len(general)} "
-            f"of these generalize{solved}"
-        )
-    if unplaced.any():
-        tasks = every[unplaced & every["learned"]]["task"].unique()
-        whole = len(tasks) == every["task"].nunique()
-        named = "all" if whole else _listed(tasks)
-        sentences["without positions"] = (
-            f"{named} are learned by some{'' if whole else ', and no other'}"
-        )
-    learned = every.groupby("task", sort=False)["learned"].agg(["sum", "size"])
-    least = learned[learned["sum"] == learned["sum"].min()]
-    number = f"{least['sum'].iloc[0]} of {least['size'].iloc[0]}"
-    sentences["the hardest"] = f"{_listed(least.index)}: {number} learned"
-    return sentences
+def groups_of(every: pd.DataFrame) -> "dict[str, pd.Series[bool]]":
+    """The models of an atlas that are counted together, by what they are called."""
+    recurrent, excluded = every["model"].isin(RECURRENT), every["predicted"] == "cannot"
+    groups = {"all models": every["learned"].notna()}
+    if not excluded.any():
+        return groups
+    if recurrent.any():
+        groups = {"Transformers": ~recurrent, "recurrent networks": recurrent}
+    return groups | {"what theory excludes at every length": excluded}
 
 
 def read_atlas(found: pd.DataFrame, cells: pd.DataFrame, read_from: int) -> str:
-    """What the atlas comes to, as a Markdown table: of the first seeds, and of the others."""
-    found = found.merge(cells[[*CELL, "learning_rate"]])
-    later = found["model_seed"] >= read_from
-    parts = [own for own in (found[~later], found[later]) if len(own)]
-    heads = [f"seeds {own_seeds(own, fresh=False)}" for own in parts]
-    columns = [statements(own) for own in parts]
-    rows = [[name, *(own[name] for own in columns)] for name in columns[0]]
-    lines = [["", *heads], ["---"] * (1 + len(heads)), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    """What the atlas comes to, of the first seeds and of the others: a list in Markdown."""
+    every = with_outcomes(found.merge(cells[[*CELL, "learning_rate"]]))
+    later = every["model_seed"] >= read_from
+    lines = []
+    for name, rows in groups_of(every).items():
+        texts = []
+        for own in (every[rows & ~later], every[rows & later]):
+            general = own[own["generalizes"]]
+            solved = f", on {_listed(general['task'].unique())}" if len(general) else ""
+            texts.append(
+                f"of seeds {own_seeds(own, fresh=False)}, {int(own['learned'].sum())} of "
+                f"{len(own)} learned, and {len(general)} of these generalize{solved}"
+            )
+        lines.append(f"- **{name.capitalize()}**: {'; '.join(texts)}.")
+    return "\n".join(lines)
 
 
 def _listed(tasks: Iterable[str]) -> str:
@@ -838,7 +791,7 @@ def picture_texts(cells: pd.DataFrame) -> list[list[str]]:
     ]
 
 
-def picture(cells: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
+def atlas_picture(cells: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
     """By task and model: what is predicted, how many learned, and how many of these generalize.
 
     Cells that are not learned are gray; the color of others is the share that generalizes.
@@ -848,13 +801,22 @@ def picture(cells: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
         able=is_learned(cells),
         share=cells["generalizes"] / cells["learned"].where(cells["learned"] > 0),
     )
+    return picture(shown, "Generalizing, of those that learned", 66)
+
+
+def picture(cells: pd.DataFrame, title: str, width: int) -> alt.LayerChart | alt.FacetChart:
+    """Texts by task and model, with a share as their color, or gray where they are not able.
+
+    Args:
+        title: what is shared.
+        width: of a cell, in pixels.
+    """
     models, tasks = list(cells["model"].unique()), list(cells["task"].unique())
-    base = alt.Chart(shown[[*CELL, "text", "able", "share"]]).encode(
+    base = alt.Chart(cells[[*CELL, "text", "able", "share"]]).encode(
         x=alt.X("model:N", sort=models, title=None, axis=alt.Axis(labelAngle=-40, orient="top")),
         y=alt.Y("task:N", sort=tasks, title=None),
     )
     scale = alt.Scale(scheme="viridis", domain=[0, 1])
-    title = "Generalizing, of those that learned"
     color = alt.Color(
         "share:Q", scale=scale, title=title, legend=alt.Legend(format="%", titleLimit=300)
     )
@@ -866,12 +828,13 @@ def picture(cells: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
         color=alt.when(dark).then(alt.value("white")).otherwise(alt.value("black")),
     )
     return alt.layer(gray, colored, texts).properties(
-        width=66 * len(models), height=36 * len(tasks)
+        width=width * len(models), height=36 * len(tasks)
     )
 
 
-def svg(cells: pd.DataFrame) -> str:
-    return vl_convert.vegalite_to_svg(json.dumps(picture(cells).to_dict()))
+def write_picture(name: str, chart: alt.LayerChart | alt.FacetChart) -> None:
+    text = vl_convert.vegalite_to_svg(json.dumps(chart.to_dict()))
+    (DOCS / f"{name}.svg").write_text(text, encoding="utf-8")
 
 
 def put(text: str, tables: Mapping[str, str]) -> str:
@@ -938,8 +901,14 @@ def main(databases: Sequence[str]) -> None:
     for name, text in pages().items():
         (DOCS / name).write_text(text, encoding="utf-8")
     for atlas in (x for x in ATLASES if x.results.exists()):
-        cells = atlas_cells(in_tables(atlas, pd.read_csv(atlas.results)))
-        (DOCS / f"{atlas.name}.svg").write_text(svg(cells), encoding="utf-8")
+        found = in_tables(atlas, pd.read_csv(atlas.results))
+        write_picture(atlas.name, atlas_picture(atlas_cells(found)))
+        if atlas.ranges:
+            beside = beside_published(found, atlas.ranges[-1])
+            beside.to_csv(results_file(f"{atlas.name}_published"), index=False)
+    for sample in (x for x in SAMPLES if x.results.exists()):
+        cells = sample_cells(pd.read_csv(sample.results))
+        write_picture(sample.name, picture(cells, "Learned", 118))
 
 
 if __name__ == "__main__":

@@ -2,13 +2,13 @@
 
 python -m benchmarks.shortcuts FOLDER [DATABASE]
 
-writes `shortcuts.csv` and the tables between the marks of `shortcuts.md` into a folder such as
-docs; the table of models where a database with the sweep `equations` is named.
+writes `shortcuts.csv` and what it comes to, between the marks of `shortcuts.md`, into a folder such
+as docs; the table of models where a database with the sweep `equations` is named.
 """
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,12 @@ from seqcls.config import STRING_PARTS
 from seqcls.deciding import decided_by
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.mechanisms import FORM
+from seqcls.interpretability.wording import percent
 from seqcls.kinds import kind_name
 from seqcls.problem import Problem, configuration, resolve
-from seqcls.results import DRAWN
 from seqcls.shortcuts import read_test
 from seqcls.tasks import TASKS
 from seqcls.tasks.base import texts
-from seqcls.theory.classes import class_of
 from sweeps.api import causes, config, errors_of_run, open_store, runs
 from sweeps.api.strings import are_within
 from sweeps.store.database import Store
@@ -59,8 +58,6 @@ _OF_KIND = {
 }
 LANGUAGES, TRANSDUCTIONS = _OF_KIND["membership"], _OF_KIND["transduction"]
 
-LINEAR = ("bigrams", "trigrams")
-COUNTS = ("counts", "counts_trees")
 AIM = {"within": 0.65, "beyond": 0.60}
 """What a linear reader of bigrams reaches at most on positive strings and near negatives alone, of
 a language that it does not decide."""
@@ -110,51 +107,24 @@ def _share(right: np.ndarray, times: np.ndarray) -> float:
     return float((right * times).sum() / times.sum())
 
 
-def readers_tables(found: pd.DataFrame) -> dict[str, str]:
-    """The tables of `outcomes`, by the names of their marks."""
-    return {"languages": _of_languages(found), "transductions": _of_transductions(found)}
-
-
-def _of_languages(found: pd.DataFrame) -> str:
-    """A Markdown table: a row a language; mixed negatives, then near ones and positives alone."""
-    rows = []
-    for name in LANGUAGES:
-        own = found[found["task"] == name]
-        mixed, near = (own[own["negatives"] == x].set_index("reader") for x in ("mixed", "near"))
-        cells = [
-            _both(mixed, LINEAR),
-            _both(mixed, COUNTS),
-            _both(near, ["bigrams"], "near_"),
-            _both(near, ["trigrams", *COUNTS], "near_"),
-        ]
-        by = own["decided_by"].iloc[0]
-        rows.append(f"| `{name}` | {by} | {counting_of(name)} | {' | '.join(cells)} |")
-    names = "decided by | counting | neighbors | counts | alone: bigrams | alone: others"
-    head = f"| language | {names} |"
-    return "\n".join([head, "|---" * 7 + "|", *rows])
-
-
-def counting_of(name: str) -> str:
-    """The level of counting of a language, or outside; empty of one that is not regular."""
-    known = class_of(problem_of(LANGUAGES[name]).task).counting
-    return "" if known is None else known.name
-
-
-def _of_transductions(found: pd.DataFrame) -> str:
-    """A Markdown table: a row a transduction, a column a reader."""
-    names = ("identity", "most_frequent", "aligned")
-    rows = []
-    for task in TRANSDUCTIONS:
-        own = found[found["task"] == task].set_index("reader")
-        rows.append(f"| `{task}` | {' | '.join(_both(own, [name]) for name in names)} |")
-    head = "| transduction | the input itself | the most frequent output | aligned tokens |"
-    return "\n".join([head, "|---" * 4 + "|", *rows])
-
-
-def _both(readers: pd.DataFrame, names: Iterable[str], prefix: str = "") -> str:
-    """The best of some readers within / beyond; the best within is not always that beyond."""
-    best = readers.loc[list(names), [f"{prefix}within", f"{prefix}beyond"]].astype(float).max()
-    return " / ".join("—" if np.isnan(x) else f"{x:.3f}" for x in best)
+def read_readers(found: pd.DataFrame) -> str:
+    """What `outcomes` come to: a list in Markdown."""
+    decided = found[found["decided_by"] != ""].drop_duplicates("task")
+    groups = decided.groupby("decided_by", sort=False)["task"]
+    by = "; ".join(f"{name}: {', '.join(f'`{x}`' for x in own)}" for name, own in groups)
+    best = found.groupby(["task", "negatives", "decided_by"])[["within", "beyond"]].max()
+    own = best.reset_index().query("negatives == 'mixed' and decided_by == ''")
+    ends = [f"{percent(own[x].min())} to {percent(own[x].max())}" for x in ("within", "beyond")]
+    written = best.xs("", level="negatives")["beyond"].sort_values()
+    solved = written[written == 1].reset_index()["task"]
+    name, most = str(written[written < 1].index[-1][0]), written[written < 1].iloc[-1]
+    return (
+        f"- **Decided by** {by}.\n"
+        f"- **The {len(own)} languages that nothing decides**: with `mixed` negatives, the best "
+        f"reader is right on {ends[0]} within and {ends[1]} beyond trained lengths.\n"
+        f"- **Transductions**: beyond trained lengths, no reader is right on more than "
+        f"{percent(most)} (`{name}`), but on all of {' and '.join(f'`{x}`' for x in solved)}."
+    )
 
 
 def above_aim(found: pd.DataFrame) -> list[str]:
@@ -167,42 +137,42 @@ def above_aim(found: pd.DataFrame) -> list[str]:
 
 EQUATION = re.compile(r"[0-4]([-+*][0-4])*=[0-4]")
 WRONG_EQUATION = "of these, equations"
-SHOWN = [way for way in DRAWN if way != "border"]
 
 
 def models(db: str) -> pd.DataFrame:
-    """One row a model of the sweep: its accuracy within and beyond, the shares of strings of each
-    kind that it is right on, and whether it answers by form.
+    """One row a model of the sweep that is tested with near negatives: its accuracy within and
+    beyond, the shares of near negatives that it is right on, and whether it answers by form.
     """
     store = open_store(db)
     found = runs(store, "equations")
-    found = found[found["state"] == "done"].sort_values(["config_id", "model_seed"])
+    found = found[(found["state"] == "done") & (found["test_negatives"] == "near")]
+    found = found.sort_values(["config_id", "model_seed"])
     why = causes(store, "equations")
     formal = set(why["run_id"][why["mechanism"] == FORM])
     rows = []
     for run in found.to_dict("records"):
-        row = {name: run[name] for name in ("negatives", "test_negatives", "model_seed")}
-        row = {"model": name_model(run), **row, **_kinds_of_strings(store, int(run["id"]))}
+        row = {name: run[name] for name in ("negatives", "model_seed")}
+        row = {"model": name_model(run), **row, **_near_strings(store, int(run["id"]))}
         rows.append({**row, "by_form": run["id"] in formal})
     return pd.DataFrame(rows)
 
 
-def _kinds_of_strings(store: Store, run: int) -> dict[str, float]:
+def _near_strings(store: Store, run: int) -> dict[str, float]:
     problem = resolve(config(store, run))
     strings = distinct_test_strings(problem.test)
     test = strings.test_set
     assert test.drawn is not None
     wrong = set(errors_of_run(store, run)["string"])
     right = np.array([text not in wrong for text in test.texts])
-    kinds = {way: np.array(test.drawn) == way for way in DRAWN}
+    near = np.array(test.drawn) == "near"
     looks = [
         EQUATION.fullmatch(x) is not None for x in texts(problem.task.alphabet, strings.strings)
     ]
-    kinds[WRONG_EQUATION] = kinds["near"] & np.array(looks)[np.argsort(strings.numbers)]
+    equations = near & np.array(looks)[np.argsort(strings.numbers)]
     within, row = are_within(problem, test.lengths), {}
     for part, chosen in (("within", within), ("beyond", ~within)):
         row[part] = _share(right, test.occurrences * chosen)
-        for kind, those in kinds.items():
+        for kind, those in (("near", near), (WRONG_EQUATION, equations)):
             times = test.occurrences * (chosen & those)
             row[f"{kind}_{part}"] = _share(right, times) if times.any() else np.nan
     return row
@@ -211,21 +181,20 @@ def _kinds_of_strings(store: Store, run: int) -> dict[str, float]:
 def models_table(found: pd.DataFrame) -> str:
     """A Markdown table: medians over seeds, within / beyond."""
     rows = []
-    names = ["model", "negatives", "test_negatives"]
+    names = ["model", "negatives"]
     for key, own in found.groupby(names, sort=False):
         median = own.drop(columns=names).median()
         cells = [
             " / ".join("—" if np.isnan(x) else f"{x:.1%}" for x in (median[a], median[b]))
             for a, b in (
                 ("within", "beyond"),
-                *((f"{kind}_within", f"{kind}_beyond") for kind in (*SHOWN, WRONG_EQUATION)),
+                *((f"{kind}_within", f"{kind}_beyond") for kind in ("near", WRONG_EQUATION)),
             )
         ]
         by_form = f"{int(own['by_form'].sum())} of {len(own)}"
         rows.append(f"| {' | '.join([*map(str, key), *cells, by_form])} |")
-    kinds = " | ".join([*SHOWN, WRONG_EQUATION])
-    head = f"| model | trained with | tested with | all | {kinds} | answers by form |"
-    return "\n".join([head, "|---" * 10 + "|", *rows])
+    head = f"| model | trained with | all | near | {WRONG_EQUATION} | answers by form |"
+    return "\n".join([head, "|---" * 6 + "|", *rows])
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -238,7 +207,7 @@ def main(arguments: Sequence[str]) -> None:
         return
     found = outcomes().round(4)
     found.to_csv(folder / "shortcuts.csv", index=False)
-    page.write_text(put(text, readers_tables(found)), encoding="utf-8")
+    page.write_text(put(text, {"readers": read_readers(found)}), encoding="utf-8")
     print("above the aim:", *above_aim(found))
 
 

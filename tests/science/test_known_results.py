@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks import known, proofs
+from benchmarks import known, proofs, stops
 from benchmarks.known import ATLASES, DOCS, atlas_cells, comparison_table
 from sweeps.grid.spec import load_specs
 
@@ -50,11 +50,23 @@ def test_what_is_published_stands_beside_every_configuration() -> None:
 def test_pages_and_pictures_say_what_their_results_say() -> None:
     for page, anew in {**known.pages(), "proofs.md": proofs.page()}.items():
         assert (DOCS / page).read_text() == anew, "python -m benchmarks.known writes it anew"
+    page = (DOCS / "memory.md").read_text()
+    assert stops.read_stops(pd.read_csv(stops.RESULTS)) in page, "python -m benchmarks.stops"
     for atlas in ATLASES:
         if not atlas.results.exists():
             continue
-        shown = (DOCS / f"{atlas.name}.svg").read_text()
         own = known.in_tables(atlas, pd.read_csv(atlas.results))
-        lines = pd.Series(known.picture_texts(atlas_cells(own))).explode()
-        for line, times in lines.value_counts().items():
-            assert shown.count(f">{line}<") == times, atlas.name
+        if atlas.ranges:
+            beside = known.beside_published(own, atlas.ranges[-1]).to_csv(index=False)
+            assert known.results_file(f"{atlas.name}_published").read_text() == beside
+        check_picture(atlas.name, pd.Series(known.picture_texts(atlas_cells(own))).explode())
+    for sample in known.SAMPLES:
+        cells = known.sample_cells(pd.read_csv(sample.results))
+        check_picture(sample.name, cells["text"].str.split("\n").explode())
+
+
+def check_picture(name: str, lines: "pd.Series[str]") -> None:
+    """A picture in the docs has these lines in its cells."""
+    shown = (DOCS / f"{name}.svg").read_text()
+    for line, times in lines.value_counts().items():
+        assert shown.count(f">{line}<") == times, name
