@@ -125,8 +125,7 @@ def members_revision(store: Store) -> int:
 
 def sweeps_of(store: Store, run_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
     """The names of the sweeps that each of these runs belongs to, in the order of their making."""
-    with store.read() as connection:
-        return frames.sweeps_of(connection, pd.Series(run_ids))
+    return frames.sweeps_of(store, pd.Series(run_ids))
 
 
 @contextmanager
