@@ -153,7 +153,8 @@ def configurations_of(store: Store, selection: Selection) -> pd.DataFrame:
     theory = {key: theory_of(json.loads(text)) for key, text in texts.items()}
     table["theory"] = [theory[x].first.verdict for x in ids]
     table[COUNTING] = [x.name if (x := theory[y].language.counting) else None for y in ids]
-    table[SIZE] = pd.array([queries.sizes_of(store, ids)[x] for x in ids], dtype="Int64")
+    sizes = queries.sizes_of(store, ids)
+    table[SIZE] = pd.array([sizes[x] for x in ids], dtype="Int64")
     table["selection"] = table["config_id"].map(_selection_effects(runs)).astype(object)
     best = best_shortcuts(store, ids).set_index("config_id")[["reader", "within", "beyond"]]
     return table.join(best.add_prefix("shortcut_"), on="config_id")
