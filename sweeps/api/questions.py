@@ -1,7 +1,9 @@
 """What is asked of the seeds of two configurations, and what they say, in words."""
 
 from collections.abc import Collection, Mapping
+from itertools import pairwise
 
+import numpy as np
 import pandas as pd
 
 from seqcls.config import RunConfig
@@ -119,13 +121,17 @@ def outcomes_of(runs: pd.DataFrame, below: float) -> dict[int, dict[str, dict[in
     once = runs.drop_duplicates(keys).sort_values(keys, ignore_index=True)
     values = measured(once, below)
     found: dict[int, dict[str, dict[int, float]]] = {
-        config_id: {name: {} for name in QUESTIONS} for config_id in once["config_id"].tolist()
+        config_id: {name: {} for name in QUESTIONS} for config_id in once["config_id"].unique()
     }
     for name in QUESTIONS:
         known = values[name].dropna()
-        seeds = once.loc[known.index, keys].itertuples(index=False)
-        for (config_id, seed), value in zip(seeds, known.tolist(), strict=True):
-            found[config_id][name][seed] = value
+        of_configs, seeds = once.loc[known.index, keys].to_numpy().T
+        pairs = list(zip(seeds.tolist(), known.tolist(), strict=True))
+        # They are in the order of configurations: each has a slice.
+        ends = [*(np.flatnonzero(np.diff(of_configs)) + 1).tolist(), len(pairs)]
+        for start, end in pairwise([0, *ends]):
+            if pairs:
+                found[int(of_configs[start])][name] = dict(pairs[start:end])
     return found
 
 
