@@ -33,8 +33,8 @@ class Summary(FileNotes):
     tokens: Sequence[str] = ()
     rows: int = 0
     parts: Sequence[Mapping[Any, Any]] = ()
-    """Of each split (`all` where the file has none) and label in it (0 or 1, or `target`): its
-    rows, and their shortest, longest and mean length."""
+    """Rows, and their shortest, longest and mean length, of each `split` (`all` where the file has
+    none) and `label` in it (0 or 1; `target` of pairs)."""
     duplicates: int = 0
     """Rows whose string stands in a row before them."""
     overlaps: Sequence[tuple[str, str, int]] = ()
