@@ -105,7 +105,9 @@ def read_content(path: str | Path, name: str | None = None) -> FileContent:
 
 def _read_rows(table: Table, name: str) -> FileContent:
     given, found = table.columns, FileContent(left_out=table.left_out, unread=table.unread)
-    texts = {x: Texts(x, given[x], table.spaced) for x in ("tokens", "target") if x in given}
+    texts: dict[str, Texts] = {
+        x: Texts(x, given[x], table.spaced) for x in ("tokens", "target") if x in given
+    }
     # A column of nothing but `[1]` and `[]` has lists where the other one has some.
     for one, other in permutations(texts.values(), 2):
         one.kind = one.kind or ("written" if other.has_lists else None)
@@ -140,7 +142,7 @@ def _read_rows(table: Table, name: str) -> FileContent:
         return found
     alphabet = sorted(known)
     notes = easily_confused(alphabet), _labels_read_as(given.get("label", ()))
-    found.read_as += filter(None, notes)
+    found.read_as = [*found.read_as, *filter(None, notes)]
     letters = {x: _letters(text, alphabet) for x, text in texts.items()}
     lengths = np.asarray((letters["tokens"] != NO_LETTER).sum(axis=1), dtype=np.int64)
     strings = TokenStrings(len(alphabet), lengths, letters["tokens"])

@@ -145,8 +145,8 @@ def _minimal(found: Arcs, letters: Mapping[str, int], num_letters: int) -> tuple
             targets[states[source], letter].add(states[target])
     accepting = {states[state] for state in found.accepting}
     # A set of states is one whole number, a bit for each; dead ends of silent arcs have none.
-    asked = {state for state, _ in targets} | accepting
-    reached = follow_silent([int(state in asked) << state for state in range(number)], silent)
+    useful = {state for state, _ in targets} | accepting
+    reached = follow_silent([int(state in useful) << state for state in range(number)], silent)
     moves: list[dict[int, int]] = [{} for _ in range(number)]
     for (state, letter), several in targets.items():
         moves[state][letter] = reduce(or_, (reached[target] for target in several))

@@ -102,11 +102,11 @@ def _file(path: Path) -> Table:
     """The rows of one file, whose answers may be in one beside it."""
     if path.name.startswith("main.tok"):
         answers = _one_file(path.parent, "labels.txt")
-        return replace(Table.of(_lines(path, answers, "label")), spaced=True)
+        return replace(Table.from_rows(_lines(path, answers, "label")), spaced=True)
     if pairs := _PAIRS.fullmatch(path.name):
         source, target = (_one_file(path.parent, f"{pairs[1]}_{x}.txt") for x in ("src", "tgt"))
-        return Table.of(_lines(source, target, "target"))
-    table = Table.of(rows_of(path))
+        return Table.from_rows(_lines(source, target, "target"))
+    table = Table.from_rows(rows_of(path))
     sources = _sources(table) if table.places else {}
     left_out = tuple(x for x in table.columns if x not in sources.values())
     columns = {x: table.columns[y] for x, y in sources.items()}
@@ -213,7 +213,7 @@ def _language(path: Path) -> list[_Part]:
 def _labeled_lines(path: Path) -> Table:
     lines = ((place, line.partition("\t")) for place, line in numbered_lines(path))
     rows = ((place, {"tokens": x, "label": y}) for place, (x, _, y) in lines)
-    return Table.of(rows)
+    return Table.from_rows(rows)
 
 
 def _splits_of(file: Path) -> set[str]:
@@ -288,4 +288,4 @@ def _join(
 
     rest = [x for x in files if x not in read and (_is_table(x) or _splits_of(x))]
     unread = [x.name for x in rest if not re.search(r"_tgt\.txt|^labels\.txt", x.name)]
-    return replace(Table.of(rows()), left_out=tuple(left_out), spaced=spaced, unread=unread)
+    return replace(Table.from_rows(rows()), left_out=tuple(left_out), spaced=spaced, unread=unread)

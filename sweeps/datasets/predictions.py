@@ -52,7 +52,7 @@ def read_predictions(path: Path) -> dict[Run, Predictions]:
     Raises:
         DatasetError: it cannot be read, or a row of it is refused: with the line named.
     """
-    table = Table.of(rows_of(path))
+    table = Table.from_rows(rows_of(path))
     if table.damage:
         raise DatasetError(table.damage)
     string = _column_of_strings(table)

@@ -32,9 +32,9 @@ class Summary(FileNotes):
     digest: str | None = None
     tokens: Sequence[str] = ()
     rows: int = 0
-    parts: Sequence[Mapping[str, Any]] = ()
-    """Of each split (`all` where the file has none) and label in it (0 or 1, or `target`): its
-    rows, and their shortest, longest and mean length."""
+    parts: Sequence[Mapping[Any, Any]] = ()
+    """Rows, and their shortest, longest and mean length, of each `split` (`all` where the file has
+    none) and `label` in it (0 or 1; `target` of pairs)."""
     duplicates: int = 0
     """Rows whose string stands in a row before them."""
     overlaps: Sequence[tuple[str, str, int]] = ()
@@ -119,9 +119,8 @@ def summary_of(content: FileContent, path: str) -> Summary:
     by_split = {x: rows.loc[rows["split"] == x, "string"] for x in ("all", *SPLITS)}
     distinct = {split: set(some) for split, some in by_split.items() if len(some)}
     common = ((a, b, len(distinct[a] & distinct[b])) for a, b in combinations(distinct, 2))
-    groups = rows.groupby(["split", "label"])["length"].agg(
-        rows="size", shortest="min", longest="max", mean_length="mean"
-    )
+    groups = rows.groupby(["split", "label"])["length"].agg(["size", "min", "max", "mean"])
+    groups = groups.set_axis(["rows", "shortest", "longest", "mean_length"], axis=1)
     # In the order of the splits, as they are above.
     groups = groups.loc[[x for x in by_split if x in distinct]].reset_index()
     found.rows = len(dataset)

@@ -63,7 +63,7 @@ class Table:
     """Files that are beside those that were read, and belong to no split."""
 
     @classmethod
-    def of(cls, rows: Iterable[Row]) -> "Table":
+    def from_rows(cls, rows: Iterable[Row]) -> "Table":
         """The table of these rows, up to one that cannot be read."""
         places, columns, damage = list[str](), dict[str, list[Any]](), ""
         try:

@@ -1,7 +1,6 @@
 """Texts that a user, or somebody who means harm, may type: most of them mean nothing."""
 
 import random
-import tomllib
 from collections.abc import Callable, Iterator
 
 from seqcls.config import RunConfig
@@ -75,7 +74,6 @@ CATASTROPHIC = {
         "\N{LATIN SMALL LETTER A WITH DIAERESIS}",
     ],
     "family": ["a{n}" * 500, "a{m}b{n}c{k}", "<ab>{n}", "a{n}{n}", "{n}", "a{99999999999}b{n}"],
-    "toml": ["a.b" * 500 + " = 1", "[[[[" * 200, "x = " + "[" * 5000, "x = {" * 500, "\0"],
     "database": [
         "postgresql://" + "@" * 500,
         "postgresql://[::1",
@@ -94,7 +92,6 @@ _PIECES = {
     "formula": [*"abc()+-*%<>=!# ", " and ", " or ", " not ", "==", "<=", "12", "0", "1e9", "**"],
     "notation": [*"abc<>{}", "{9}", "{100}", "<ab>", "<a", ">{3}", "0", " ", "n"],
     "family": [*"abc<>{}mnk", "{n}", "{m}", "a{n}", "b{m}", "{3}", "<ab>{n}"],
-    "toml": [*"abc.=[]{}\"',#\n ", "name", "1", "true", '"""', "0x", "1979-05-27", "inf"],
     "database": [*"ab:/@?=&.%#\\ ", "postgresql://", "sqlite:///", "host", "password=x", "[::1]"],
     "specification": [*"0123456789.,- ", "..", "every_epoch"],
 }
@@ -119,7 +116,6 @@ READ: dict[str, Callable[[str], object]] = {
         resolve(_REPORT).tokenizer.encode(text),
     ),
     "family": lambda text: parse_family(Tokenizer("abc"), text),
-    "toml": tomllib.loads,
     "database": locate,
     "specification": _spec,
 }

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sweeps import api
-from tests.commands import printed, refused, run_main
+from tests.commands import printed, run_main
 from tests.conftest import ROOT
 
 DB = ("--db", str(ROOT / "runs.db"))
@@ -49,20 +49,6 @@ def test_three_named_configurations_are_three_pairs() -> None:
     table = api.compare_all(store, named)
     assert table.groupby(["a", "b"]).ngroups == 3
     assert f"{len(table)} comparisons" in text
-
-
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (("compare",), "expected two or more configurations, or --all"),
-        (("compare", "all_initializations"), "expected two or more configurations, or --all"),
-        (("compare", "all_inits", "--all"), "all_initializations"),
-        (("compare", "--all", "--sweep", "all_initializations"), "1 configuration with finished"),
-        (("compare", "--all", "--sweep", "all_inits"), "all_initializations"),
-    ],
-)
-def test_what_makes_no_pair_is_refused(arguments: tuple[str, ...], reason: str) -> None:
-    assert reason in refused(*arguments, *DB)
 
 
 def test_help_shows_both_forms() -> None:

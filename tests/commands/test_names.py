@@ -91,7 +91,6 @@ def test_import_sees_what_a_file_is_and_models_keep_their_names() -> None:
     for name in ("my RNN", "another", "hand"):
         assert re.search(rf"^ *{name} *$", shown, re.MULTILINE), shown
     assert "expected either --dataset" in refused("import", "said.csv", "--sweep", "lab")
-    assert "expected predictions, weights, strings" in refused("import", "x", "--what", "y")
 
 
 @pytest.mark.usefixtures("folder")

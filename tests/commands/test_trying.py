@@ -72,30 +72,6 @@ def test_another_question_takes_no_file_of_the_first(folder: Path) -> None:
     assert not (folder / "first.db").exists()
 
 
-@pytest.mark.parametrize(
-    ("command", "reason"),
-    [
-        (["try", "paritty"], "did you mean 'parity'"),
-        (["try", "parity", "--network", "transformer rotory"], "did you mean 'rotary'"),
-        (["try", "parity", "--positions", "none,rotory"], "rotory"),
-        (["try", "parity", "--network", "lstm", "--positions", "none,rotary"], "positions"),
-        (["try", "parity", "--seeds", "few"], "few"),
-        (["try", "parity", "--set", "hidden=16"], "hidden_size"),
-        (["try", "parity", "--set", "hidden_size"], "hidden_size"),
-        (["try", "parity", "--name", " "], "name"),
-        (["try", "nothere.csv"], "path='nothere.csv'"),
-        (["try", "file", "--set", "dataset=a.csv"], "as the task: `seqcls try a.csv"),
-        (["try", "parity", "--set", "path=a.csv"], "as the task: `seqcls try a.csv"),
-    ],
-    ids=lambda x: " ".join(x[1:]) if isinstance(x, list) else "",
-)
-def test_what_cannot_be_asked_is_refused_by_name_and_writes_nothing(
-    command: list[str], reason: str, folder: Path
-) -> None:
-    assert reason in refused(*command, "--db", "first.db")
-    assert not [*folder.iterdir()]
-
-
 def test_a_name_with_slashes_leads_nowhere_else(folder: Path) -> None:
     command = ["try", "parity", "--name", "../../parity", "--seeds", "1", *SMALL]
     assert run_main(*command, "--db", "first.db", "--workers", "0").returncode == 0

@@ -122,7 +122,7 @@ UNREAD: list[tuple[str, dict[str, Any]]] = [
 COUNTS = {"task": "counting", "alphabet": "abc", "formula": "push > pop"}
 REWRITE = {"task": "rewrite", "alphabet": "ab"}
 
-ROWS: list[Row] = [
+TASKS: list[Row] = [
     *((f"a formula: {x}", {**COUNTS, "formula": y}, z) for x, (y, z) in COUNTED.items()),
     *((f"a pattern: {x}", {**REGULAR, "pattern": y}, z) for x, (y, z) in PATTERNS.items()),
     *((f"tokens: {x}", {**COUNTS, "alphabet": y}, z) for x, (y, z) in ALPHABETS.items()),

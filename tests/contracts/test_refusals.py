@@ -1,7 +1,7 @@
 """What cannot be trained is refused in one line, which names the value and what was expected."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from seqcls.errors import ConfigError, SpecError
 from seqcls.problem import configuration
 from sweeps.grid.spec import parse_spec
 from tests.contracts.refused_networks import NETWORKS
+from tests.contracts.refused_tasks import HUGE, TASKS
 
 LONGEST = 400
 """Letters that a refusal may have."""
@@ -59,6 +60,9 @@ FIELDS: tuple[Row, ...] = (
 )
 """Fields of configurations that cannot be trained."""
 
+DEEP: list[Any] = [math.nan]
+for _ in range(5_000):
+    DEEP = [DEEP]
 AT_MOST = "expected at most 100,000"
 SPECIFICATIONS: tuple[Row, ...] = (
     ({"configurations": [{"model_seeds": [1, 1]}]}, "model_seeds=[1, 1] of a configuration: "),
@@ -103,6 +107,7 @@ SPECIFICATIONS: tuple[Row, ...] = (
     ({"axes": {"hidden_size": [0]}}, "sweep 's': hidden_size=0: expected greater"),
     ({"configurations": {}}, "configurations={}: expected"),
     ({"fixed": {"hidden_size": 2}, "axes": {"hidden_size": [2]}}, "both in [fixed] and in [axes]"),
+    ({"fixed": {"learning_rate": DEEP}}, "nested too deep"),
     ({"base": "big"}, "base='big': expected 'report' or 'small_transformer'"),
 )
 """Tables of specifications that say no sweep."""
@@ -114,9 +119,10 @@ def make_spec(changes: Mapping[str, Any]) -> object:
 
 
 def test_what_cannot_be_trained_is_refused_by_name() -> None:
-    surfaces: tuple[tuple[Callable[[Any], object], tuple[Row, ...]], ...] = (
+    surfaces: tuple[tuple[Callable[[Any], object], Sequence[Row]], ...] = (
         (configuration, FIELDS),
         (configuration, NETWORKS),
+        (configuration, [(fields, word) for _, fields, word in TASKS]),
         (make_spec, SPECIFICATIONS),
     )
     for ask, refused in surfaces:
@@ -128,3 +134,21 @@ def test_what_cannot_be_trained_is_refused_by_name() -> None:
             assert len(str(error.value)) < LONGEST, given
     with pytest.raises(ConfigError, match=r"hidden_size=0: .*; dropout_rate=2\.0: "):
         RunConfig(hidden_size=0, dropout_rate=2.0)
+
+
+def test_what_is_too_large_is_refused_before_it_is_looked_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    listed: list[int] = []
+    monkeypatch.setattr("seqcls.tasks.counting.vectors", lambda length, _: listed.append(length))
+    (fields,) = (own for name, own, _ in TASKS if name == "many counts of long strings")
+    with pytest.raises(ConfigError):
+        configuration(fields)
+    assert not listed
+
+
+def test_what_looks_like_it_is_not_refused() -> None:
+    assert configuration({**HUGE, "disjoint": False})
+    assert configuration({**HUGE, "disjoint": True, "train_set": "fixed"})
+    spelled = {"task": "counting", "alphabet": "CLS", "formula": "C > L"}
+    assert configuration(spelled).alphabet == "CLS"

@@ -22,6 +22,7 @@ from sweeps.api import theory
 from sweeps.datasets import read_content, read_dataset
 from sweeps.datasets.summary import summary
 from sweeps.grid.spec import parse_spec
+from tests.commands.files import written
 from tests.tasks import every_string, strings_of
 
 AB = "0\t1\ta\ta\n1\t0\tb\tb\n0\n"
@@ -44,13 +45,6 @@ WRITTEN = {
     "JSON": ("lang.json", json.dumps(record(Regular("ab", "(ab)*").automaton, "ab"), indent=1)),
     "DOT": ("lang.dot", dot(Regular("ab", "(ab)*").automaton, "ab", "white")),
 }
-
-
-def written(folder: Path, name: str, content: str | bytes) -> Path:
-    """A file with this content."""
-    path = folder / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 def automaton_of(path: Path) -> StoredAutomaton:
