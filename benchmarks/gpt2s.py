@@ -2,7 +2,7 @@
 
 python -m benchmarks.gpt2s FOLDER
 
-writes the table of `docs/weights.md`. The folder holds a folder a model with `config.json`,
+writes `docs/results/gpt2s.csv`. The folder holds a folder a model with `config.json`,
 `model.safetensors` and `published.json`, as github.com/lacoco-lab/decompiling_transformers has them
 ("Discovering Interpretable Algorithms by Decompiling Transformers to RASP", arXiv 2602.08857); they
 have no license, and so are not here. Strings are drawn as there: the length uniform among those
@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
-from benchmarks.known import DOCS, markdown, put
+from benchmarks.known import results_file
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.verdicts import output_verdict
 from seqcls.strings.token_strings import TokenStrings
@@ -260,7 +261,7 @@ def rows_of(folder: Path) -> list[list[str]]:
             inside = [x.low <= own <= x.high for x, own in zip(ends, ours, strict=True)]
             rows.append(
                 [
-                    f"`{published.folder}`",
+                    published.folder,
                     " / ".join(f"{x:.2%}" for x in shares),
                     " / ".join(
                         f"{x:.2%}" + " (outside)" * (not is_in)
@@ -276,11 +277,7 @@ def rows_of(folder: Path) -> list[list[str]]:
 
 def main(folder: str) -> None:
     heads = ["model", "published", "here", f"{CONFIDENCE:.0%} interval of the published", "verdict"]
-    page = DOCS / "weights.md"
-    text = put(
-        page.read_text(encoding="utf-8"), {"gpt2s": markdown([heads, *rows_of(Path(folder))])}
-    )
-    page.write_text(text, encoding="utf-8")
+    pd.DataFrame(rows_of(Path(folder)), columns=heads).to_csv(results_file("gpt2s"), index=False)
 
 
 if __name__ == "__main__":

@@ -614,7 +614,7 @@ def read_sample(models: pd.DataFrame) -> list[str]:
     named = _read_languages(models[~models["fresh"]])
     fresh = _read_languages(models[models["fresh"]]) if models["fresh"].any() else {}
     return [
-        f"**{title}**: {text}." + (f" Of fresh languages: {fresh[what][1]}." if fresh else "")
+        f"**{title}**: {text}." + (f" *Fresh*: {fresh[what][1]}." if fresh else "")
         for what, (title, text) in named.items()
     ]
 
@@ -639,21 +639,18 @@ def _read_languages(models: pd.DataFrame) -> dict[str, tuple[str, str]]:
     by_class = stats.kruskal(*of_class).pvalue
     by_network = stats.friedmanchisquare(*(at_border[name] for name in at_border)).pvalue
     return {
-        "kind": _tested(
-            "kind of test", by_kind, f"medians over languages and networks are {kinds}"
-        ),
+        "kind": _tested("kind of test", by_kind, kinds),
         "class": _tested("class", by_class, f"at the border (SA), {_ends(classes)}"),
         "network": _tested("network", by_network, f"at the border (SA), {_ends(networks)}"),
         "border": (
             "Random strings alone say too much",
-            f"of {len(flattered)} pairs of a language and a network with at least "
-            f"{percent(LEARNED_AT, 0)} of random strings right (SR), {int(flattered.sum())} have "
-            f"less at the border (SA); on longer strings {int(longer.sum())} of {len(longer)} "
-            "(LR, LA)",
+            f"of {len(flattered)} pairs of a language and a network with SR of at least "
+            f"{percent(LEARNED_AT, 0)}, {int(flattered.sum())} have an SA below it; of "
+            f"{len(longer)} with such an LR, {int(longer.sum())} have an LA below it",
         ),
         "readers": (
             "Pairs of letters, read without a network",
-            f"at the border, {_ends(pairs)} for a linear reader of the bigrams that occur",
+            f"at the border, a linear reader of bigrams reaches {_ends(pairs)}",
         ),
     }
 
@@ -661,8 +658,8 @@ def _read_languages(models: pd.DataFrame) -> dict[str, tuple[str, str]]:
 def _ends(medians: "pd.Series[float]") -> str:
     """The greatest and the least of medians over languages."""
     return (
-        f"the median over languages is {percent(medians.max())} of {medians.idxmax()} and "
-        f"{percent(medians.min())} of {medians.idxmin()}"
+        f"{percent(medians.max())} ({medians.idxmax()}) to {percent(medians.min())} "
+        f"({medians.idxmin()})"
     )
 
 
