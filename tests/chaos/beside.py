@@ -61,9 +61,8 @@ def disturbed(path: Path, seed: int) -> Iterator[Disturbing]:
     assert disturbing.was_killed, "what works beside ended with an error"
 
 
-def delete_other(path: Path) -> None:
+def delete_other(store: Store) -> None:
     """Deletes the other sweep, if it is there, with the runs that are its alone."""
-    store = open_writer(str(path))
     for sweep_id in _ids(store, OTHER.name):
         writer.delete(store, sweep_id)
 
@@ -74,27 +73,6 @@ def _disturb(path: Path, generator: random.Random) -> None:
         with suppress(StoreMissingError):
             if path.exists():
                 generator.choice(ACTIONS)(open_writer(str(path)))
-
-
-def _stop(store: Store) -> None:
-    writer.stop(store, _ids(store))
-
-
-def _resume(store: Store) -> None:
-    writer.resume(store, _ids(store))
-
-
-def _retry(store: Store) -> None:
-    writer.retry(store, _ids(store))
-
-
-def _submit(store: Store) -> None:
-    writer.submit(store, OTHER)
-
-
-def _delete(store: Store) -> None:
-    for sweep_id in _ids(store, OTHER.name):
-        writer.delete(store, sweep_id)
 
 
 def _read_pages(store: Store) -> None:
@@ -108,6 +86,10 @@ def _ids(store: Store, name: str | None = None) -> list[int]:
     return [one.id for one in progress(store) if name in (None, one.name)]
 
 
-ACTIONS: list[Callable[[Store], None]] = [
-    *(_stop, _resume, _resume, _retry, _submit, _delete, _read_pages),
+ACTIONS: list[Callable[[Store], object]] = [
+    lambda store: writer.stop(store, _ids(store)),
+    *[lambda store: writer.resume(store, _ids(store))] * 2,
+    lambda store: writer.retry(store, _ids(store)),
+    lambda store: writer.submit(store, OTHER),
+    *(delete_other, _read_pages),
 ]

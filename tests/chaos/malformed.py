@@ -1,15 +1,12 @@
 """Texts that a user, or somebody who means harm, may type: most of them mean nothing."""
 
 import random
-import tomllib
 from collections.abc import Callable, Iterator
 
 from seqcls.config import RunConfig
 from seqcls.interpretability.families import parse_family
 from seqcls.problem import configuration, resolve
 from seqcls.strings.tokenizer import Tokenizer
-from sweeps.grid.spec import parse_spec
-from sweeps.store.opening import locate
 
 CATASTROPHIC = {
     "pattern": [
@@ -75,18 +72,6 @@ CATASTROPHIC = {
         "\N{LATIN SMALL LETTER A WITH DIAERESIS}",
     ],
     "family": ["a{n}" * 500, "a{m}b{n}c{k}", "<ab>{n}", "a{n}{n}", "{n}", "a{99999999999}b{n}"],
-    "toml": ["a.b" * 500 + " = 1", "[[[[" * 200, "x = " + "[" * 5000, "x = {" * 500, "\0"],
-    "database": [
-        "postgresql://" + "@" * 500,
-        "postgresql://[::1",
-        "postgresql://u:p@h:99999999/x",
-        "sqlite://",
-        "file:///etc/passwd",
-        "x" * 5000,
-        "\0",
-        "//\ud800",
-    ],
-    "specification": ["0..99999999999999999", "..", "7..0", "0..7..9", "-1", "x" * 500],
 }
 
 _PIECES = {
@@ -94,15 +79,7 @@ _PIECES = {
     "formula": [*"abc()+-*%<>=!# ", " and ", " or ", " not ", "==", "<=", "12", "0", "1e9", "**"],
     "notation": [*"abc<>{}", "{9}", "{100}", "<ab>", "<a", ">{3}", "0", " ", "n"],
     "family": [*"abc<>{}mnk", "{n}", "{m}", "a{n}", "b{m}", "{3}", "<ab>{n}"],
-    "toml": [*"abc.=[]{}\"',#\n ", "name", "1", "true", '"""', "0x", "1979-05-27", "inf"],
-    "database": [*"ab:/@?=&.%#\\ ", "postgresql://", "sqlite:///", "host", "password=x", "[::1]"],
-    "specification": [*"0123456789.,- ", "..", "every_epoch"],
 }
-
-
-def _spec(text: str) -> object:
-    seeds: object = text if ".." in text else [text]
-    return parse_spec({"name": text or "x", "model_seeds": seeds})
 
 
 _REPORT = RunConfig()
@@ -119,9 +96,6 @@ READ: dict[str, Callable[[str], object]] = {
         resolve(_REPORT).tokenizer.encode(text),
     ),
     "family": lambda text: parse_family(Tokenizer("abc"), text),
-    "toml": tomllib.loads,
-    "database": locate,
-    "specification": _spec,
 }
 """What reads texts of each kind, and refuses most of them."""
 

@@ -96,7 +96,7 @@ def test_a_killed_worker_loses_nothing_and_doubles_nothing(
 ) -> None:
     path = tmp_path / "x.db"
     kills = sweep_with_kills(path, moments, random.Random(seed), beside=beside)
-    delete_other(path)
+    delete_other(open_writer(str(path)))
     print(f"{kills} kills at one of {moments} moments")
     assert_whole(path, "small")
 

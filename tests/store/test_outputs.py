@@ -30,7 +30,7 @@ from tests.blocks import DOCS, blocks_of
 from tests.chaos.contents import contents
 from tests.commands import run_main
 from tests.conftest import SHORT
-from tests.databases import change, file_of, rows
+from tests.databases import file_of, rows
 from tests.transductions import ERRORS, GIVEN, filled
 from tests.world import parts_from_outside
 
@@ -126,28 +126,6 @@ def test_plain_sql_of_the_docs_asks_for_them(store: Store) -> None:
     assert {kind: strings for kind, strings, _ in longest} == {
         kind: 2 * number for kind, number in of_kinds.items()
     }
-
-
-CHANGED = {
-    2: "lengths = replace(lengths, '],[', ',1],[')",
-    3: "errors = replace(errors, 'pop', 'top')",
-    4: "errors = replace(errors, ',11,', ',12,')",
-    5: "errors = replace(errors, 'repeats', 'went on')",
-    6: "errors = '[]'",
-}
-
-
-def test_what_is_changed_is_named_and_no_merge_takes_it(
-    eleven: Path, other: Store, tmp_path: Path
-) -> None:
-    path = Path(shutil.copy(eleven, tmp_path / "changed.db"))
-    change(path, *(f"UPDATE run SET {how} WHERE id = {n}" for n, how in CHANGED.items()))
-    damages = [damage.what for damage in verify(open_reader(str(path))).damages]
-    assert {x.split()[1] for x in damages if x.startswith("run")} == {*map(str, CHANGED)}
-    merged = writer.merge(other, open_reader(str(path)))
-    assert merged.results == 11 - len(CHANGED)
-    assert [x.split()[1] for x in merged.damaged] == [*map(str, CHANGED)]
-    assert verify(other).damages == []
 
 
 def test_results_that_contradict_themselves_are_not_stored(
