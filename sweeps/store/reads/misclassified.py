@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from jaxtyping import Bool, Int64
-from sqlalchemy import ColumnElement, Connection, Row, or_, select
+from sqlalchemy import ColumnElement, Row, or_, select
 
 from seqcls.errors import StoreDamagedError
 from seqcls.results import DRAWN
@@ -54,7 +54,7 @@ class TestStrings:
         self._known: dict[int, tuple[Int64[np.ndarray, " string"], pa.Table]] = {}
 
     def by_number(
-        self, connection: Connection, test_set_id: int, numbers: Sequence[int] | np.ndarray
+        self, store: Store, test_set_id: int, numbers: Sequence[int] | np.ndarray
     ) -> pa.Table:
         """The strings of these numbers: string, length, label, occurrences, target and drawn.
 
@@ -62,7 +62,7 @@ class TestStrings:
             StoreDamagedError: the test set has no such string.
         """
         if test_set_id not in self._known:
-            self._known[test_set_id] = _read_strings(connection, test_set_id)
+            self._known[test_set_id] = _read_strings(store, test_set_id)
         known, table = self._known[test_set_id]
         # Numbers are sorted; in a damaged database some may be missing.
         rows_of_numbers = np.searchsorted(known, numbers)
@@ -76,10 +76,9 @@ class TestStrings:
         return table.take(pa.array(rows_of_numbers))
 
 
-def _read_strings(
-    connection: Connection, test_set_id: int
-) -> tuple[Int64[np.ndarray, " string"], pa.Table]:
-    numbers, test = numbered_test_set(connection, test_set_id)
+def _read_strings(store: Store, test_set_id: int) -> tuple[Int64[np.ndarray, " string"], pa.Table]:
+    with store.read() as connection:
+        numbers, test = numbered_test_set(connection, test_set_id)
     columns = {
         "string": test.texts,
         "length": test.lengths,
@@ -96,7 +95,7 @@ def _read_strings(
     return numbers, pa.table(arrays)
 
 
-def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> pd.DataFrame:
+def errors_of_runs(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
     """Misclassified strings of these runs, by run and number, which sorts them as text.
 
     Returns:
@@ -106,7 +105,7 @@ def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> pd.DataFra
         log-probability of the target (nats) and the kind of the error; and drawn, where it is known
         of any string how it was drawn: one of `seqcls.results.DRAWN`.
     """
-    table = errors_table(connection, run_ids, TestStrings())
+    table = errors_table(store, run_ids, TestStrings())
     there = {
         name: table[name].null_count < len(table) for name in ("target", "error_kind", "drawn")
     }
@@ -123,7 +122,7 @@ def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> pd.DataFra
     return frame.astype(whole)
 
 
-def errors_table(connection: Connection, run_ids: Sequence[int], strings: TestStrings) -> pa.Table:
+def errors_table(store: Store, run_ids: Sequence[int], strings: TestStrings) -> pa.Table:
     """Misclassified strings of these runs, by run and number, in the columns of `ERRORS`
     and number.
 
@@ -131,14 +130,14 @@ def errors_table(connection: Connection, run_ids: Sequence[int], strings: TestSt
         StoreDamagedError: a test set lacks strings.
     """
     query = select(Run.id, Config.test_set_id).join(Config, Config.id == Run.config_id)
-    sets = dict(connection.execute(query.where(one_of(Run.id, run_ids))).all())
+    sets = dict(store.rows(query.where(one_of(Run.id, run_ids))))
     parts, names = [_NUMBERED.empty_table()], _NUMBERED.names
     # Runs that follow each other mostly have one test set, and are looked up at once; so few that
     # their errors may be lists.
     groups = (
         group
         for some in chunks(sorted(map(int, run_ids)))
-        for group in groupby(texts_of(connection, some, "errors"), lambda row: sets[row[0]])
+        for group in groupby(texts_of(store, some, "errors"), lambda row: sets[row[0]])
     )
     for test_set_id, texts in groups:
         # NaN is no number, and so missing.
@@ -147,7 +146,7 @@ def errors_table(connection: Connection, run_ids: Sequence[int], strings: TestSt
         if rows:
             # Only transductions have an output, and so their targets a probability.
             columns |= {"log_probability": columns["logit"]} if "output" in columns else {}
-            named = strings.by_number(connection, test_set_id or 0, columns["number"])
+            named = strings.by_number(store, test_set_id or 0, columns["number"])
             own = {x: named[x] if x in named.column_names else columns.get(x) for x in names}
             none = {
                 x: pa.nulls(len(rows), _NUMBERED.field(x).type) for x in names if own[x] is None
@@ -179,9 +178,10 @@ class DrawnStrings(NamedTuple):
         return [row for row in zip(DRAWN, *counts, strict=True) if row[1]]
 
 
-def read_drawn(connection: Connection, test_set_id: int) -> DrawnStrings:
+def read_drawn(store: Store, test_set_id: int) -> DrawnStrings:
     """Those of a test set."""
-    numbers, test = numbered_test_set(connection, test_set_id)
+    with store.read() as connection:
+        numbers, test = numbered_test_set(connection, test_set_id)
     drawn = test.drawn or [None] * len(test.texts)
     ways = np.array([-1 if x is None else DRAWN.index(x) for x in drawn], dtype=np.int64)
     return DrawnStrings(numbers, test.lengths, test.occurrences, ways)
@@ -265,16 +265,16 @@ def _tested_runs(
         .where(*conditions, Run.state == RunState.DONE)
         .order_by(Config.test_set_id, Run.id)
     )
-    with store.read() as connection:
-        rows = connection.execute(query).all()
-        tested = tested_lengths(connection, {row.config_id for row in rows})
-        for test_set_id, of_set in groupby(rows, lambda row: row.test_set_id):
-            test = read_drawn(connection, test_set_id or 0)
-            for row in of_set:
-                is_read = test.lengths <= tested[row.config_id][:, 0].max(initial=-1)
-                if int(test.occurrences[is_read].sum()) == row.tested:
-                    wrong = np.isin(test.numbers, error_numbers(row.errors))
-                    yield row, test, is_read, wrong
+    with store.read():
+        rows = store.rows(query)
+        tested = tested_lengths(store, {row.config_id for row in rows})
+    for test_set_id, of_set in groupby(rows, lambda row: row.test_set_id):
+        test = read_drawn(store, test_set_id or 0)
+        for row in of_set:
+            is_read = test.lengths <= tested[row.config_id][:, 0].max(initial=-1)
+            if int(test.occurrences[is_read].sum()) == row.tested:
+                wrong = np.isin(test.numbers, error_numbers(row.errors))
+                yield row, test, is_read, wrong
 
 
 # Misclassified strings as commands show them.
@@ -291,8 +291,7 @@ def string_errors(store: Store, run_id: int) -> pd.DataFrame:
         the language), logit, occurrences (in the test set); drawn, where it is known how; of other
         tasks target, and of transductions `OUTPUT_COLUMNS`.
     """
-    with store.read() as connection:
-        errors = errors_of_runs(connection, [run_id])
+    errors = errors_of_runs(store, [run_id])
     # Numbers sort strings as text, in every database alike.
     errors = errors.sort_values(["length", "number"], ignore_index=True)
     written = "error_kind" in errors
@@ -314,8 +313,7 @@ def kinds_of_errors(labels: "pd.Series[int]") -> list[str]:
 
 def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
     """Misclassified strings of these runs, as `errors_of_runs` but for their numbers."""
-    with store.read() as connection:
-        return errors_of_runs(connection, run_ids).drop(columns="number")
+    return errors_of_runs(store, run_ids).drop(columns="number")
 
 
 def tested_strings(store: Store, config_id: int) -> set[str]:
