@@ -12,7 +12,7 @@ from sweeps.api.exports import _without_formulas, export, without_formulas
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import misclassified, queries
+from sweeps.store.reads import queries
 from sweeps.store.verification import verify
 from tests.chaos.contents import contents
 from tests.conftest import ROOT
@@ -135,27 +135,6 @@ def test_damaged_runs_are_named_and_no_merge_takes_them(store: Store, other: Sto
     done = "SELECT model_seed FROM run WHERE state = 'done' ORDER BY 1"
     assert rows(other, done) == [(8,), (9,)]
     assert named(other) == []
-
-
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_exported_files_hold_what_the_database_does(tmp_path: Path, kind: str) -> None:
-    shipped = open_reader(str(ROOT / "runs.db"))
-    written = export(shipped, tmp_path / "out", kind)
-    assert list(written.values()) == [43, 8600, 12572, 4221]
-    read = pd.read_csv if kind == "csv" else pd.read_parquet
-    frames = {path.stem: read(path) for path in written}
-    ids = queries.runs(shipped)["id"].tolist()
-    scores, errors = queries.length_scores(shipped, ids), misclassified.errors_of(shipped, ids)
-    pd.testing.assert_frame_equal(frames["lengths"][list(scores)], scores)
-    for column in ("string", "logit"):
-        assert frames["errors"][column].tolist() == errors[column].tolist()
-    # Columns of transductions and of how strings were drawn, of which these have none.
-    for frame, own, more in ((frames["lengths"], scores, 3), (frames["errors"], errors, 6)):
-        assert list(frame)[:-more] == list(own)
-        assert frame.iloc[:, -more:].isna().all(axis=None)
-    assert frames["runs"]["accuracy"].tolist() == queries.runs(shipped)["accuracy"].tolist()
-    with pytest.raises(ConfigError, match="already exists; move it"):
-        export(shipped, tmp_path / "out", kind)
 
 
 def test_an_export_for_spreadsheets_has_no_formulas(tmp_path: Path, other: Store) -> None:
