@@ -156,7 +156,7 @@ def _results(
     store: Store, ids: Sequence[int], on_progress: OnProgress | None
 ) -> Iterator[dict[str, pa.Table]]:
     """The results of runs, a part after another: `lengths` and `errors`."""
-    strings = TestStrings()
+    strings = TestStrings(store)
     written = 0
     # A part at a time, since the errors of all runs may not fit into memory.
     for some in chunks(ids):

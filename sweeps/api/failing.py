@@ -125,8 +125,8 @@ def breaking_strings(store: Store, models: pd.DataFrame, limit: int) -> tuple[pd
     run_ids = models["run_id"].tolist()[::every]
     with store.read() as connection:
         wrong, runs = _wrong_by_set(connection, run_ids)
-        texts = TestStrings()
-        parts = [_name_strings(store, texts, set_id, counts) for set_id, counts in wrong.items()]
+        texts = TestStrings(store)
+        parts = [_name_strings(texts, set_id, counts) for set_id, counts in wrong.items()]
         columns = ["string", "kind", "length", "models"]
         if not parts:
             return pd.DataFrame(columns=[*columns, "of", "run_id"]), 0
@@ -181,12 +181,10 @@ def _wrong_by_set(
     return wrong, runs
 
 
-def _name_strings(
-    store: Store, texts: TestStrings, test_set_id: int, counts: Counts
-) -> pd.DataFrame:
+def _name_strings(texts: TestStrings, test_set_id: int, counts: Counts) -> pd.DataFrame:
     """How many runs got each string of a test set wrong: string, label, length, models."""
     numbers = np.flatnonzero(counts)
-    strings: pd.DataFrame = texts.by_number(store, test_set_id, numbers).to_pandas()
+    strings: pd.DataFrame = texts.by_number(test_set_id, numbers).to_pandas()
     return strings[["string", "label", "length"]].assign(models=counts[numbers])
 
 
