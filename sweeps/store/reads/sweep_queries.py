@@ -296,8 +296,8 @@ def recent(store: Store, seconds: float) -> dict[int, tuple[int, Spans]]:
 
 
 def in_training(store: Store) -> tuple[Counter[int], dict[int, list[tuple[int, int]]]]:
-    """Of sweeps with runs in training: how many of these have a dead worker; and of each of these
-    whose first epoch has ended its epochs so far, and the most of them.
+    """Runs in training, by sweep: how many have a dead worker; and of each whose first epoch has
+    ended its epochs so far, and the most of them.
 
     Workers store epochs now and then without raising a revision, so a remembered answer is old.
     """
