@@ -52,10 +52,10 @@ def curves(store: Store, selection: Selection, config_ids: Collection[int]) -> C
     Args:
         selection: which seeds have a line: those that it picks. The medians are of all in scope.
     """
-    with store.read() as connection:
+    with store.read():
         found = frames.runs(store, selection)
         found = found[found["config_id"].isin(config_ids) & (found["state"] == RunState.DONE)]
-        tested = tested_lengths(connection, set(found["config_id"].tolist()))
+        tested = tested_lengths(store, set(found["config_id"].tolist()))
         longest = max((int(x[-1, 0]) for x in tested.values() if len(x)), default=1)
         # One width for all configurations, so that points of different lines are comparable.
         width = next((x for x in WIDTHS if longest <= MOST_POINTS * x), WIDTHS[-1])
@@ -66,7 +66,7 @@ def curves(store: Store, selection: Selection, config_ids: Collection[int]) -> C
         needed = {*lines["run_id"].tolist(), *counting}
         # A run without errors needs no reading: all its counts of wrong strings are zero.
         erring = found.loc[found["run_id"].isin(needed) & (found["wrong"] > 0), "run_id"]
-        texts = texts_of(connection, erring, "lengths")
+        texts = texts_of(store, erring, "lengths")
         wrong = {x: _sum_up(length_rows(text), width)[2] for x, text in texts}
     points, medians = [], []
     for config_id, own in found.groupby("config_id", sort=False):

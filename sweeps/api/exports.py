@@ -162,13 +162,13 @@ def _results(
     store: Store, ids: Sequence[int], on_progress: OnProgress | None
 ) -> Iterator[dict[str, pa.Table]]:
     """The results of runs, a part after another: `lengths` and `errors`."""
-    strings = TestStrings()
+    strings = TestStrings(store)
     written = 0
     # A part at a time, since the errors of all runs may not fit into memory.
     for some in chunks(ids):
-        with store.read() as connection:
+        with store.read():
             counts = length_frame(store, some)
-            errors = errors_table(connection, some, strings).select(ERRORS.names)
+            errors = errors_table(store, some, strings).select(ERRORS.names)
         yield {
             "lengths": pa.Table.from_pandas(counts, LENGTHS, preserve_index=False),
             "errors": errors,

@@ -119,10 +119,8 @@ def breaking_strings(store: Store, models: pd.DataFrame, limit: int) -> tuple[pd
     run_ids = models["run_id"].tolist()[::every]
     with store.read() as connection:
         wrong, runs = _wrong_by_set(connection, run_ids)
-        texts = TestStrings()
-        parts = [
-            _name_strings(connection, texts, set_id, counts) for set_id, counts in wrong.items()
-        ]
+        texts = TestStrings(store)
+        parts = [_name_strings(texts, set_id, counts) for set_id, counts in wrong.items()]
         columns = ["string", "kind", "length", "models"]
         if not parts:
             return pd.DataFrame(columns=[*columns, "of", "run_id"]), 0
@@ -132,9 +130,9 @@ def breaking_strings(store: Store, models: pd.DataFrame, limit: int) -> tuple[pd
         first = summed.sort_values(order, ascending=[False, True, True]).head(limit)
         first = first.assign(
             kind=kinds_of_errors(first["label"]),
-            of=_count_tested(connection, runs, first["string"]),
+            of=_count_tested(store, runs, first["string"]),
         ).reset_index(drop=True)
-        shown = errors_of_runs(connection, run_ids[:EXAMPLES])
+        shown = errors_of_runs(store, run_ids[:EXAMPLES])
     outputs = ["target", "output", "first_wrong"] if "output" in shown else []
     # Of the worst first, not of the least number.
     shown = shown.sort_values("run_id", key=lambda ids: ids.map(run_ids.index), kind="stable")
@@ -166,29 +164,26 @@ def _wrong_by_set(
     return {x: np.bincount(np.concatenate(own)) for x, own in numbers.items()}, runs
 
 
-def _name_strings(
-    connection: Connection, texts: TestStrings, test_set_id: int, counts: Counts
-) -> pd.DataFrame:
+def _name_strings(texts: TestStrings, test_set_id: int, counts: Counts) -> pd.DataFrame:
     """How many runs got each string of a test set wrong: string, label, length, models."""
     numbers = np.flatnonzero(counts)
-    strings: pd.DataFrame = texts.by_number(connection, test_set_id, numbers).to_pandas()
+    strings: pd.DataFrame = texts.by_number(test_set_id, numbers).to_pandas()
     return strings[["string", "label", "length"]].assign(models=counts[numbers])
 
 
 def _count_tested(
-    connection: Connection, runs: Mapping[tuple[Any, int], int], strings: Collection[str]
+    store: Store, runs: Mapping[tuple[Any, int], int], strings: Collection[str]
 ) -> list[int]:
     """How many runs were tested on each string: their test sets differ, and how far they go."""
     longest = {
-        x: int(lengths[-1, 0])
-        for x, lengths in tested_lengths(connection, {x for _, x in runs}).items()
+        x: int(lengths[-1, 0]) for x, lengths in tested_lengths(store, {x for _, x in runs}).items()
     }
     query = select(TestString.test_set_id, TestString.string, TestString.length)
     query = query.where(
         one_of(TestString.test_set_id, {x for x, _ in runs}), TestString.string.in_(strings)
     )
     tested = Counter[str]()
-    for test_set_id, string, length in connection.execute(query):
+    for test_set_id, string, length in store.rows(query):
         tested[string] += sum(
             number
             for (own, config_id), number in runs.items()

@@ -89,7 +89,7 @@ def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
         own = _engine_that_can(resolve(config), str(engine))
         # Stored run by run: each takes a while, and an interruption loses only one.
         outcomes = train_perturbed(config, int(seed), times, engine=own)
-        writer.record_perturbations(store, run_id, outcomes)
+        writer.record_findings(store, run_id, "perturbation", outcomes)
 
 
 def _engine_that_can(problem: Problem, stored: str) -> str:
@@ -169,7 +169,7 @@ def attribute(store: Store, run_ids: Sequence[int], sample: int = SAMPLE) -> int
         wrong = int(misclassified.string_errors(store, run_id)["occurrences"].sum()) if done else 0
         # Causes from a sample of another size are found anew.
         if int(known.get(run_id, 0)) != min(sample, wrong):
-            writer.record_causes(store, run_id, causes_of(store, run_id, sample))
+            writer.record_findings(store, run_id, "cause", causes_of(store, run_id, sample))
             number += 1
     return number
 

@@ -203,5 +203,5 @@ def verdict(store: Store, run: int | str) -> Verdict | OutputVerdict:
     # Verdicts are stored of languages alone.
     if isinstance(tried, Verdict) and not is_read_only():
         with try_to_store("the verdict"):
-            writer.record_verdict(open_writer(store), run_id, tried)
+            writer.record_findings(open_writer(store), run_id, "verdict", [tried])
     return tried

@@ -74,9 +74,8 @@ def prove(
     is_news = not stays or proof.outcome != "not decided"
     if is_news and _is_kept(store, opened, epoch) and not is_read_only():
         with try_to_store("the proof"):
-            writer.record_proof(
-                open_writer(store), cast(int, opened.run), _record_of(proof, opened)
-            )
+            run_id, found = cast(int, opened.run), [_record_of(proof, opened)]
+            writer.record_findings(open_writer(store), run_id, "proof", found)
     return proof
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from seqcls.config import are_imported
 from seqcls.errors import SeqclsError
@@ -25,7 +25,7 @@ from sweeps.store.reads.sweep_queries import specifications as specifications
 from sweeps.store.reads.sweep_queries import sweep_names as sweep_names
 from sweeps.store.reads.sweep_queries import sweep_record as sweep_record
 from sweeps.store.reads.workers import dead_workers
-from sweeps.store.statements import frame, read
+from sweeps.store.statements import frame
 from sweeps.store.tables import Run, RunState, Sweep, SweepRun
 from sweeps.store.tables import SweepState as SweepState
 from sweeps.work.background_worker import read_log as read_log
@@ -170,9 +170,9 @@ def losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.DataFra
     training = of_sweep.where(Run.state == RunState.RUNNING).order_by(Run.started_at, Run.id)
     newest = (Run.finished_at.desc(), Run.id.desc())
     finished = of_sweep.where(Run.state == RunState.DONE).order_by(*newest)
-    with store.read() as connection:
+    with store.read():
         found = [
-            _with_losses(connection, _first_models(read(connection, query), configs, models))
+            _with_losses(store, _first_models(frame(store, query), configs, models))
             for query in (training, finished)
         ]
         died = found[0]["worker_id"].isin(dead_workers(store))
@@ -198,10 +198,8 @@ def _first_models(runs: pd.DataFrame, configs: int, models: int) -> pd.DataFrame
     return rows.groupby("config_id").head(max(1, models // max(1, len(chosen))))
 
 
-def _with_losses(connection: Connection, runs: pd.DataFrame) -> pd.DataFrame:
-    by_run = {
-        run_id: read_rows(text) for run_id, text in texts_of(connection, runs["run_id"], "losses")
-    }
+def _with_losses(store: Store, runs: pd.DataFrame) -> pd.DataFrame:
+    by_run = {run_id: read_rows(text) for run_id, text in texts_of(store, runs["run_id"], "losses")}
     lasts = {rows[-1][0] for rows in by_run.values() if rows}
     # Ceiling division: the longest training has at most MOST_EPOCHS points.
     step = max(1, -(-max(lasts, default=0) // MOST_EPOCHS))

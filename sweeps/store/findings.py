@@ -84,7 +84,7 @@ def is_proof_with(result: ProofResult) -> ColumnElement[bool]:
 def put_findings(
     connection: Connection,
     run_id: int,
-    kind: FindingKind,
+    kind: str,
     found: Mapping[int, Mapping[str, Any]],
     certificate: bytes | None = None,
 ) -> None:
@@ -129,13 +129,23 @@ def copy_findings(source: Connection, target: Connection, target_ids: Mapping[in
     insert_rows(target, Finding, new)
 
 
-def _record(
-    store: Store,
-    run_id: int,
-    kind: FindingKind,
-    found: Mapping[int, Mapping[str, Any]],
-    certificate: bytes | None = None,
+def record_findings(
+    store: Store, run_id: int, kind: str, found: Sequence[Cause | Confusion | ProofRecord | Verdict]
 ) -> None:
+    """Stores what was found out about a finished run, in place of what was stored of that kind, and
+    of proofs by that kind of automaton.
+
+    Args:
+        kind: one of `FindingKind`.
+
+    Raises:
+        UnknownRunError: the run no longer exists, or is not finished.
+    """
+    rows, certificate = dict[int, Mapping[str, Any]](), None
+    for number, one in enumerate(found):
+        fields = one._asdict() if isinstance(one, Confusion) else asdict(one)
+        certificate = fields.pop("certificate", None)
+        rows[fields.pop("of_language", number)] = fields
     # Locked, so that nobody deletes the run between this look and the insert.
     state = select(Run.state).where(Run.id == run_id).with_for_update(key_share=True)
     with store.write() as connection:
@@ -143,44 +153,4 @@ def _record(
             raise UnknownRunError(
                 f"run {run_id} is not finished; `seqcls runs` lists those that are"
             )
-        put_findings(connection, run_id, kind, found, certificate)
-
-
-def record_causes(store: Store, run_id: int, causes: Sequence[Cause]) -> None:
-    """Stores the causes of a finished run's errors, in place of those that were stored.
-
-    Raises:
-        UnknownRunError: the run no longer exists, or is not finished.
-    """
-    found = {number: asdict(cause) for number, cause in enumerate(causes)}
-    _record(store, run_id, FindingKind.CAUSE, found)
-
-
-def record_perturbations(store: Store, run_id: int, perturbations: Sequence[Confusion]) -> None:
-    """Stores a finished run's results with other rounding, in place of those stored.
-
-    Raises:
-        UnknownRunError: as `record_causes`.
-    """
-    found = {number: confusion._asdict() for number, confusion in enumerate(perturbations)}
-    _record(store, run_id, FindingKind.PERTURBATION, found)
-
-
-def record_proof(store: Store, run_id: int, proof: ProofRecord) -> None:
-    """Stores what is proved of a finished run, in place of what was of the same kind of automaton.
-
-    Raises:
-        UnknownRunError: as `record_causes`.
-    """
-    fields = asdict(proof)
-    number, certificate = fields.pop("of_language"), fields.pop("certificate")
-    _record(store, run_id, FindingKind.PROOF, {number: fields}, certificate)
-
-
-def record_verdict(store: Store, run_id: int, verdict: Verdict) -> None:
-    """Stores the exhaustive check of a finished run, in place of one that was stored.
-
-    Raises:
-        UnknownRunError: as `record_causes`.
-    """
-    _record(store, run_id, FindingKind.VERDICT, {0: asdict(verdict)})
+        put_findings(connection, run_id, kind, rows, certificate)

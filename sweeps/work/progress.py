@@ -1,6 +1,5 @@
 """How far the sweeps are, how fast they go on, and how long that will take."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -66,13 +65,10 @@ def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> li
         # Idle sweeps have no rate and no worker, so no row of perhaps 100,000 runs is read.
         return sweeps
     recent = sweep_queries.recent(store, WINDOW_SECONDS)
-    orphaned = sweep_queries.count_orphaned(store)
-    epochs = defaultdict[int, list[tuple[int, int]]](list)
-    for sweep_id, epoch, most in sweep_queries.epochs_in_training(store):
-        epochs[sweep_id].append((epoch, most))
+    orphaned, epochs = sweep_queries.in_training(store)
     for place, sweep in enumerate(sweeps):
         if sweep.running:
-            lost, (finished, spans) = orphaned.get(sweep.id, 0), recent.get(sweep.id, (0, []))
+            lost, (finished, spans) = orphaned[sweep.id], recent.get(sweep.id, (0, []))
             now = replace(sweep, epochs=tuple(sorted(epochs[sweep.id])), orphaned=lost)
             # Nobody trains the runs of a dead worker, so that no rate can be told.
             busy = 0.0 if lost else busy_seconds(spans)

@@ -54,7 +54,7 @@ FILES_BY_PART: dict[str, tuple[str, ...]] = {
     ),
     "explained": ("tests/pages/test_failures.py", "tests/science/test_shipped_models.py"),
     "published": ("tests/science/test_published.py", "tests/chaos/test_published.py"),
-    "trained": ("tests/chaos/test_shipped_specs.py", "tests/chaos/test_trained.py"),
+    "trained": ("tests/chaos/test_shipped_specs.py",),
     "contracts": (
         *("tests/contracts/test_architectures.py", "tests/contracts/test_engines.py"),
         "tests/chaos/test_shapes.py",

@@ -68,7 +68,7 @@ def make(folder: Path) -> None:
     fit_readers(store)
     weights = digest(from_bytes(checkpoints.weights(store, 1)))
     found = ("refuted", 2, 0, 1.5, "ab", 1, '{"budget": {}, "attempts": []}', weights, "0.3", None)
-    writer.record_proof(store, 1, ProofRecord(1, *found))
+    writer.record_findings(store, 1, "proof", [ProofRecord(1, *found)])
     with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE test_string SET drawn = 'positive' WHERE label = 1")
         store_dataset(connection, dataset())
@@ -77,8 +77,8 @@ def make(folder: Path) -> None:
             "UPDATE run SET state = 'failed', attempt = 1, failures = 1, error = 'it diverged', "
             f"finished_at = '2026-01-01T00:00:00+00:00' WHERE id = {first}"
         )
-    writer.record_causes(store, 1, [Cause("constant answer", None, "", 1.0, 5, 0.5)])
-    writer.record_perturbations(store, 1, [Confusion(111, 0, 145, 0)])
+    writer.record_findings(store, 1, "cause", [Cause("constant answer", None, "", 1.0, 5, 0.5)])
+    writer.record_findings(store, 1, "perturbation", [Confusion(111, 0, 145, 0)])
     ((run_id,),) = rows(store, "SELECT min(id) FROM run WHERE model_seed = 7")
     put_failure(store, [run_id], "it diverged")
     pack(str(path))

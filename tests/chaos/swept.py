@@ -1,12 +1,12 @@
 """Sweeps that are disturbed, and what a database says of each that nothing has disturbed."""
 
-import json
 import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from sweeps.grid.spec import SweepSpec, parse_spec
+from sweeps.grid.written_spec import toml_of
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
@@ -52,13 +52,8 @@ def spec(name: str) -> SweepSpec:
 
 def written(name: str, folder: Path) -> Path:
     """A specification as a file."""
-    own = {"name": name, **SPECS[name]}
-    tables = {table: own.pop(table) for table in ("fixed", "axes")}
-    lines = [f"{key} = {json.dumps(value)}" for key, value in own.items()]
-    for table, fields in tables.items():
-        lines += [f"[{table}]", *(f"{key} = {json.dumps(x)}" for key, x in fields.items())]
     path = folder / f"{name}.toml"
-    path.write_text("\n".join(lines))
+    path.write_text(toml_of(spec(name).submitted))
     return path
 
 

@@ -2,13 +2,17 @@
 
 import os
 import resource
+import signal
 import sqlite3
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +20,47 @@ import pytest
 from sqlalchemy import Engine, event
 
 import sweeps.store.database
+from seqcls.errors import SeqclsError, StoreUnavailableError
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
 from tests.chaos.swept import assert_whole, spec, sweep
-from tests.chaos.trouble import sweep_in_trouble
 from tests.conftest import LONG
 from tests.databases import rows
 from tests.temporary import open_to_all
+
+
+def sweep_in_trouble(path: Path, trouble: Callable[[], None]) -> str:
+    """Sweeps in a fork of this process after `trouble` was called there.
+
+    Returns:
+        Empty if all went well; the message if the database could not be used; else a traceback.
+    """
+    # A fork: trouble may be that the process is somebody who may not even read the program.
+    context = get_context("fork")
+    receiving, sending = context.Pipe(duplex=False)
+    child = context.Process(target=_sweep, args=(path, trouble, sending))
+    child.start()
+    sending.close()
+    message: str = receiving.recv() if receiving.poll(300) else "no answer in 300 s"
+    child.join()
+    return message
+
+
+def _sweep(path: Path, trouble: Callable[[], None], sending: Connection) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        trouble()
+        sweep(path, "small")
+        message = ""
+    except StoreUnavailableError as error:
+        message = str(error)
+    except (SeqclsError, Exception):
+        message = traceback.format_exc()
+    sending.send(message)
+    sending.close()
+    os._exit(0)
+
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
 

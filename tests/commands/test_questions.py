@@ -234,7 +234,9 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """A copy of the shipped database, in which findings are stored."""
     path = shutil.copy(SHIPPED, tmp_path_factory.mktemp("shipped"))
     # As if it had been trained again with other rounding, which takes minutes.
-    writer.record_perturbations(open_writer(str(path)), 38, [Confusion(2886, 1443, 0, 5655)] * 9)
+    writer.record_findings(
+        open_writer(str(path)), 38, "perturbation", [Confusion(2886, 1443, 0, 5655)] * 9
+    )
     return api.open_store(path)
 
 

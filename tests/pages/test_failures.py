@@ -383,7 +383,9 @@ def set_done(store: Store, where: str) -> None:
 def explain(store: Store, run_ids: Sequence[int], mechanism: str = "simple rule") -> None:
     """As if the causes of these runs' errors had been found."""
     for run_id in run_ids:
-        writer.record_causes(store, run_id, [Cause(mechanism, None, "a rule", 1.0, 1, 0.99)])
+        writer.record_findings(
+            store, run_id, "cause", [Cause(mechanism, None, "a rule", 1.0, 1, 0.99)]
+        )
 
 
 @pytest.fixture

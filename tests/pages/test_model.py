@@ -224,7 +224,7 @@ def test_losses_and_what_rounding_does_are_told(tmp_path: Path) -> None:
     assert "Trained for 20 epochs of at most 30; epoch 2" in found.says[0]
     assert len(found.panels) == 1
     own = [Confusion(4329, 0, 1333, 4322), Confusion(4329, 0, 0, 5655)]
-    writer.record_perturbations(open_writer(db), 41, own)
+    writer.record_findings(open_writer(db), 41, "perturbation", own)
     (_, sentence) = training.losses(open_reader(db), 41).says
     assert "it gets 0 to 1,333 test strings wrong" in sentence
 

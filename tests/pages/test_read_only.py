@@ -76,7 +76,7 @@ def test_every_write_refuses_the_connection_of_a_reader(db: Path, before: bytes)
         lambda: writer.submit(store, SPEC),
         lambda: writer.stop(store, [1]),
         lambda: writer.delete(store, 1),
-        lambda: writer.record_causes(store, 1, []),
+        lambda: writer.record_findings(store, 1, "cause", []),
         lambda: writer.register_worker(store),
         lambda: writer.write_note(store, 1, "title", "note", ["tag"]),
         lambda: writer.archive(store, 1, True),

@@ -107,7 +107,7 @@ def test_a_run_that_has_not_learned_fails_by_that_and_by_nothing_about_length(
         "wrong on 75 of 508 test strings of trained lengths; training loss was no longer falling "
         "at the end; 30 epochs, epoch 30 kept"
     )
-    writer.record_causes(shipped, 39, [replace(FOUND[0], share=1.0)])
+    writer.record_findings(shipped, 39, "cause", [replace(FOUND[0], share=1.0)])
     assert set(explained.causes(shipped)["run_id"]) == {39}
     assert failures.attribute(shipped, [38, 39], 3) == 1, "of 39 as many were looked at before"
     assert set(explained.causes(shipped)["run_id"]) == {38, 39}
@@ -152,8 +152,8 @@ def test_rounding_decides_two_runs_of_the_report(shipped: Store) -> None:
 
 def test_what_is_found_goes_with_its_run(shipped: Store, tmp_path: Path) -> None:
     before = queries.revision(shipped)
-    writer.record_causes(shipped, 39, FOUND)
-    writer.record_perturbations(shipped, 39, [Confusion(2886, 1443, 0, 5655)] * 2)
+    writer.record_findings(shipped, 39, "cause", FOUND)
+    writer.record_findings(shipped, 39, "perturbation", [Confusion(2886, 1443, 0, 5655)] * 2)
     assert queries.revision(shipped) > before
     fresh = open_writer(str(tmp_path / "other.db"))
     writer.merge(fresh, shipped)

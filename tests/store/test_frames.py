@@ -20,7 +20,7 @@ from sweeps.results import Outcome
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import frames, misclassified, overview, queries, sweep_queries
+from sweeps.store.reads import frames, overview, queries, sweep_queries
 from sweeps.store.reads.selection import Selection
 from tests.commands import refused, run_main
 from tests.conftest import ROOT
@@ -118,16 +118,6 @@ def test_kinds_of_errors_pick_runs_and_order_them(small: Store) -> None:
     view = Selection(kind="false negatives")
     found = failing.failing_models(small, view)
     assert found["false_negatives"].tolist() == false_negatives
-
-
-def test_wrong_strings_come_from_the_shortest(small: Store) -> None:
-    table = misclassified.string_errors(small, 1)
-    assert len(table) == 8
-    assert table["length"].is_monotonic_increasing
-    assert set(zip(table["label"], table["kind"], strict=True)) <= {
-        (0, "false positive"),
-        (1, "false negative"),
-    }
 
 
 def broken(store: Store, run_ids: list[int]) -> Counter[str]:

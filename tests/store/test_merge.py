@@ -11,10 +11,10 @@ from sweeps.api.exports import arrow_table, export, without_formulas
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import misclassified, queries
+from sweeps.store.reads import queries
 from sweeps.store.verification import verify
 from tests.chaos.contents import contents
-from tests.conftest import ROOT, SHORT
+from tests.conftest import ROOT
 from tests.databases import change, rows, spec, stored_sweeps
 from tests.results import claimed, filled
 
@@ -134,46 +134,6 @@ def test_damaged_runs_are_named_and_no_merge_takes_them(store: Store, other: Sto
     done = "SELECT model_seed FROM run WHERE state = 'done' ORDER BY 1"
     assert rows(other, done) == [(8,), (9,)]
     assert named(other) == []
-
-
-DAMAGED_ROWS = {
-    "UPDATE test_string SET occurrences = 77 WHERE number = 5 AND test_set_id = 1": "test set 1",
-    "DELETE FROM test_string WHERE number = 5 AND test_set_id = 2": "test set 2",
-    "UPDATE config SET json = '{}' WHERE id = 3": "configuration 3",
-    "UPDATE config SET key = 'abc' WHERE id = 4": "configuration 4",
-}
-
-
-def test_damage_of_configurations_and_test_sets_is_named(store: Store) -> None:
-    for number in range(1, len(DAMAGED_ROWS) + 2):
-        fixed = {**SHORT, "test_seed": number}
-        filled(store, name=f"sweep {number}", model_seeds=[0], fixed=fixed)
-    assert named(store) == []
-    change(store, *DAMAGED_ROWS)
-    found = {damage.what for damage in verify(store).damages}
-    # The key of a configuration is in its runs' digests.
-    assert found - {"run 4 (model seed 0)"} == set(DAMAGED_ROWS.values())
-
-
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_exported_files_hold_what_the_database_does(tmp_path: Path, kind: str) -> None:
-    shipped = open_reader(str(ROOT / "runs.db"))
-    written = export(shipped, tmp_path / "out", kind)
-    assert list(written.values()) == [43, 8600, 12572, 4221]
-    read = pd.read_csv if kind == "csv" else pd.read_parquet
-    frames = {path.stem: read(path) for path in written}
-    ids = queries.runs(shipped)["id"].tolist()
-    scores, errors = queries.length_scores(shipped, ids), misclassified.errors_of(shipped, ids)
-    pd.testing.assert_frame_equal(frames["lengths"][list(scores)], scores)
-    for column in ("string", "logit"):
-        assert frames["errors"][column].tolist() == errors[column].tolist()
-    # Columns of transductions and of how strings were drawn, of which these have none.
-    for frame, own, more in ((frames["lengths"], scores, 3), (frames["errors"], errors, 6)):
-        assert list(frame)[:-more] == list(own)
-        assert frame.iloc[:, -more:].isna().all(axis=None)
-    assert frames["runs"]["accuracy"].tolist() == queries.runs(shipped)["accuracy"].tolist()
-    with pytest.raises(ConfigError, match="already exists; move it"):
-        export(shipped, tmp_path / "out", kind)
 
 
 def test_an_export_for_spreadsheets_has_no_formulas(tmp_path: Path, other: Store) -> None:

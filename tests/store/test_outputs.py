@@ -11,12 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from dashboard.model import errors_sections
 from sweeps.api import failing
-from sweeps.api.exports import export
 from sweeps.records import read_rows
 from sweeps.results import OUTPUT_COUNTS, RunResult
 from sweeps.store import writer
@@ -30,7 +28,7 @@ from tests.blocks import DOCS, blocks_of
 from tests.chaos.contents import contents
 from tests.commands import run_main
 from tests.conftest import SHORT
-from tests.databases import change, file_of, rows
+from tests.databases import file_of, rows
 from tests.transductions import ERRORS, GIVEN, filled
 from tests.world import parts_from_outside
 
@@ -128,28 +126,6 @@ def test_plain_sql_of_the_docs_asks_for_them(store: Store) -> None:
     }
 
 
-CHANGED = {
-    2: "lengths = replace(lengths, '],[', ',1],[')",
-    3: "errors = replace(errors, 'pop', 'top')",
-    4: "errors = replace(errors, ',11,', ',12,')",
-    5: "errors = replace(errors, 'repeats', 'went on')",
-    6: "errors = '[]'",
-}
-
-
-def test_what_is_changed_is_named_and_no_merge_takes_it(
-    eleven: Path, other: Store, tmp_path: Path
-) -> None:
-    path = Path(shutil.copy(eleven, tmp_path / "changed.db"))
-    change(path, *(f"UPDATE run SET {how} WHERE id = {n}" for n, how in CHANGED.items()))
-    damages = [damage.what for damage in verify(open_reader(str(path))).damages]
-    assert {x.split()[1] for x in damages if x.startswith("run")} == {*map(str, CHANGED)}
-    merged = writer.merge(other, open_reader(str(path)))
-    assert merged.results == 11 - len(CHANGED)
-    assert [x.split()[1] for x in merged.damaged] == [*map(str, CHANGED)]
-    assert verify(other).damages == []
-
-
 def test_results_that_contradict_themselves_are_not_stored(
     other: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,23 +170,6 @@ def test_other_outputs_of_the_same_run_are_said_and_ours_are_kept(
     (own,) = rows(other, "SELECT errors FROM run WHERE id = 2")
     assert outputs_in(own[0]) == GIVEN[::-1]
     assert before["run"] != contents(other)["run"], "the others are taken over"
-
-
-def test_they_are_exported(store: Store, tmp_path: Path) -> None:
-    readers: dict[str, Any] = {"csv": pd.read_csv, "parquet": pd.read_parquet}
-    for kind, read in readers.items():
-        written = export(store, tmp_path / kind, kind)
-        frames: dict[str, pd.DataFrame] = {path.stem: read(path) for path in written}
-        errors = frames["errors"].set_index("run_id")
-        second = errors.loc[2]
-        assert second["output"].fillna("").tolist() == [text for text, *_ in GIVEN]
-        assert second["first_wrong"].tolist() == [place for _, place, _ in GIVEN]
-        assert second["error_kind"].tolist() == [error_kind for *_, error_kind in GIVEN]
-        assert second["log_probability"].tolist() == second["logit"].tolist()
-        assert errors.loc[[5], "output"].isna().all()
-        lengths = frames["lengths"].set_index("run_id")
-        assert lengths.loc[[1, 2, 3], list(OUTPUT_COUNTS)].notna().all(axis=None)
-        assert lengths.loc[[4, 5, 6], list(OUTPUT_COUNTS)].isna().all(axis=None)
 
 
 def test_commands_say_them(eleven: Path, tmp_path: Path) -> None:

@@ -85,17 +85,17 @@ REFUTED = {"result": "refuted", "string": "10", "said": 1}
 
 def test_a_proof_is_read_as_it_was_stored_and_replaced_by_the_next(store: Store) -> None:
     for changes in ({}, PROVED, REFUTED):
-        writer.record_proof(store, 1, record_of(store, **changes))
+        writer.record_findings(store, 1, "proof", [record_of(store, **changes)])
         assert stored_record(store) == record_of(store, **changes)
         assert verify(store).damages == []
     learned = record_of(store, of_language=0)
-    writer.record_proof(store, 1, learned)
+    writer.record_findings(store, 1, "proof", [learned])
     assert explained.proof(store, 1, of_language=False) == learned
     assert stored_record(store) == record_of(store, **REFUTED), (
         "one by a learned automaton is another"
     )
     with pytest.raises(UnknownRunError, match="run 9 is not finished"):
-        writer.record_proof(store, 9, learned)
+        writer.record_findings(store, 9, "proof", [learned])
 
 
 def test_a_proof_that_was_changed_is_damage_and_is_not_merged_and_no_test_contradicts_one(
@@ -106,7 +106,7 @@ def test_a_proof_that_was_changed_is_damage_and_is_not_merged_and_no_test_contra
 
     json = "json = replace(json, '\"regions\":17', '\"regions\":18')"
     for statement in (f"UPDATE finding SET {json}", "UPDATE finding SET certificate = x'00'"):
-        writer.record_proof(store, 1, record_of(store, **PROVED))
+        writer.record_findings(store, 1, "proof", [record_of(store, **PROVED)])
         assert found() == []
         assert api.runs(store)["outcome"].tolist() == ["at every length"]
         change(store, statement)
@@ -114,7 +114,7 @@ def test_a_proof_that_was_changed_is_damage_and_is_not_merged_and_no_test_contra
     empty = open_writer(str(tmp_path / "new.db"))
     assert writer.merge(empty, store).results == 1
     assert stored_record(empty) is None
-    writer.record_proof(store, 1, record_of(store, **PROVED))
+    writer.record_findings(store, 1, "proof", [record_of(store, **PROVED)])
     change(store, "UPDATE run SET wrong = 1")
     frame = api.runs(store)
     assert frame["outcome"].tolist() == ["not known"]
@@ -140,8 +140,8 @@ def test_merging_takes_over_proofs_and_prefers_those_that_decided(
             for x in ("ours", "theirs")
         )
         if ours is not None:
-            writer.record_proof(store, 1, record_of(store, **ours))
-        writer.record_proof(source, 1, record_of(source, **theirs))
+            writer.record_findings(store, 1, "proof", [record_of(store, **ours)])
+        writer.record_findings(source, 1, "proof", [record_of(source, **theirs)])
         writer.merge(store, source)
         assert stored_record(store) == record_of(store, **merged), number
         empty = open_writer(str(shutil.copy(made_file, tmp_path / f"empty{number}")))
@@ -281,7 +281,7 @@ def test_a_certificate_of_a_former_format_is_proved_anew(
     assert record.certificate is not None
     former = zlib.decompress(record.certificate).replace(b"certificate 2", b"certificate 1")
     decided = proof_of(proved)
-    writer.record_proof(proved, 1, replace(record, certificate=zlib.compress(former)))
+    writer.record_findings(proved, 1, "proof", [replace(record, certificate=zlib.compress(former))])
     assert stored_proof(proved, trained_model(proved, 1)) is None
     monkeypatch.setattr(prover, "prove", lambda *_: decided)
     assert api.prove(proved, 1).outcome == "proved"

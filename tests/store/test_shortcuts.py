@@ -133,21 +133,6 @@ def test_readers_go_with_their_test_set(store: Store) -> None:
     assert rows(store, "SELECT count(*) FROM shortcut") == [(0,)]
 
 
-def test_a_damaged_reader_is_named_and_costs_no_run_and_no_other_reader(store: Store) -> None:
-    errors = len(api.errors(store, [1, 2]))
-    damages = {
-        "shortcut SET correct = x'00' WHERE reader = 'bigrams'": "bigrams",
-        "shortcut SET lengths = '[[1,2,1]]' WHERE reader = 'trigrams'": "trigrams",
-    }
-    change(store, *(f"UPDATE {update} AND test_set_id = 1" for update in damages))
-    damaged_readers = [damage.what for damage in verify(store).damages]
-    assert damaged_readers == [f"test set 1, reader {reader!r}" for reader in damages.values()]
-    damaged = open_reader(str(store.path))
-    assert len(api.runs(damaged)) == 2
-    assert len(api.errors(damaged, [1, 2])) == errors
-    assert reading.shortcut_scores(damaged, [2])["reader"].nunique() == 6
-
-
 # How they are fitted.
 
 

@@ -321,8 +321,7 @@ def worst_first(found: pd.DataFrame, selection: Selection) -> pd.DataFrame:
 
 def shortest_tested(store: Store, config_ids: Collection[int]) -> dict[int, int]:
     """The length of the shortest test string of each of these configurations that is tested."""
-    with store.read() as db:
-        tested = tested_lengths(db, config_ids)
+    tested = tested_lengths(store, config_ids)
     return {config_id: int(rows[0, 0]) for config_id, rows in tested.items() if len(rows)}
 
 

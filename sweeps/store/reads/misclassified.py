@@ -1,6 +1,7 @@
 """Misclassified strings, from the rows of runs and the strings of test sets; kinds of errors."""
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import cache, partial
 from itertools import compress, groupby
 from typing import Any, NamedTuple
 
@@ -8,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from jaxtyping import Bool, Int64
-from sqlalchemy import ColumnElement, Connection, Row, or_, select
+from sqlalchemy import ColumnElement, Row, or_, select
 
 from seqcls.errors import StoreDamagedError
 from seqcls.results import DRAWN
@@ -18,9 +19,9 @@ from sweeps.store.database import Store
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import Selection, in_scope
 from sweeps.store.reads.stored import problem_of, tested_lengths, texts_of
-from sweeps.store.reads.test_sets import are_tested, numbered_test_set, stored_test_set
-from sweeps.store.statements import chunks, one_of
-from sweeps.store.tables import Config, Run, RunState
+from sweeps.store.reads.test_sets import are_tested, stored_test_set
+from sweeps.store.statements import chunks, fetch, one_of
+from sweeps.store.tables import Config, Run, RunState, TestString
 
 OUTPUT_COLUMNS = ("output", "first_wrong", "log_probability", "error_kind")
 """What is known of a transduction's errors besides."""
@@ -44,26 +45,27 @@ ERRORS = pa.schema(
 )
 _NUMBERED = ERRORS.insert(1, pa.field("number", pa.int64()))
 
+_OF_STRING = ("number", "string", "length", "label", "occurrences", "target", "drawn")
+_STRINGS = pa.schema([_NUMBERED.field(name) for name in _OF_STRING])
+"""What is stored of each string of a test set."""
+
 Bools = Bool[np.ndarray, " string"]
 
 
 class TestStrings:
-    """The strings of test sets by their numbers, each set read once."""
+    """The strings of a database's test sets by their numbers, each set read once."""
 
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[Int64[np.ndarray, " string"], pa.Table]] = {}
+    def __init__(self, store: Store) -> None:
+        self._read = cache(partial(_read_strings, store))
 
-    def by_number(
-        self, connection: Connection, test_set_id: int, numbers: Sequence[int] | np.ndarray
-    ) -> pa.Table:
-        """The strings of these numbers: string, length, label, occurrences, target and drawn.
+    def by_number(self, test_set_id: int, numbers: Sequence[int] | np.ndarray) -> pa.Table:
+        """The strings of these numbers, in the columns of `_STRINGS`.
 
         Raises:
             StoreDamagedError: the test set has no such string.
         """
-        if test_set_id not in self._known:
-            self._known[test_set_id] = _read_strings(connection, test_set_id)
-        known, table = self._known[test_set_id]
+        table = self._read(test_set_id)
+        known = table["number"].to_numpy()
         # Numbers are sorted; in a damaged database some may be missing.
         rows_of_numbers = np.searchsorted(known, numbers)
         if len(numbers) and (
@@ -76,27 +78,16 @@ class TestStrings:
         return table.take(pa.array(rows_of_numbers))
 
 
-def _read_strings(
-    connection: Connection, test_set_id: int
-) -> tuple[Int64[np.ndarray, " string"], pa.Table]:
-    numbers, test = numbered_test_set(connection, test_set_id)
-    columns = {
-        "string": test.texts,
-        "length": test.lengths,
-        "label": None if test.bits is None else test.bits.astype(np.int64),
-        "occurrences": test.occurrences,
-        "target": test.targets,
-        "drawn": test.drawn,
-    }
-    kinds = {name: ERRORS.field(name).type for name in columns}
-    arrays = {
-        name: pa.nulls(len(test.texts), kinds[name]) if x is None else pa.array(x, kinds[name])
-        for name, x in columns.items()
-    }
-    return numbers, pa.table(arrays)
+def _read_strings(store: Store, test_set_id: int) -> pa.Table:
+    query = select(*(getattr(TestString, name) for name in _STRINGS.names))
+    ordered = query.where(TestString.test_set_id == test_set_id).order_by(TestString.number)
+    with store.read() as connection:
+        _, rows = fetch(connection, ordered)
+    columns = zip(*rows, strict=True) if rows else [()] * len(_STRINGS)
+    return pa.table(dict(zip(_STRINGS.names, columns, strict=True)), _STRINGS)
 
 
-def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> pd.DataFrame:
+def errors_of_runs(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
     """Misclassified strings of these runs, by run and number, which sorts them as text.
 
     Returns:
@@ -106,7 +97,7 @@ def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> pd.DataFra
         log-probability of the target (nats) and the kind of the error; and drawn, where it is known
         of any string how it was drawn: one of `seqcls.results.DRAWN`.
     """
-    table = errors_table(connection, run_ids, TestStrings())
+    table = errors_table(store, run_ids, TestStrings(store))
     there = {
         name: table[name].null_count < len(table) for name in ("target", "error_kind", "drawn")
     }
@@ -123,7 +114,7 @@ def errors_of_runs(connection: Connection, run_ids: Sequence[int]) -> pd.DataFra
     return frame.astype(whole)
 
 
-def errors_table(connection: Connection, run_ids: Sequence[int], strings: TestStrings) -> pa.Table:
+def errors_table(store: Store, run_ids: Sequence[int], strings: TestStrings) -> pa.Table:
     """Misclassified strings of these runs, by run and number, in the columns of `ERRORS`
     and number.
 
@@ -131,14 +122,14 @@ def errors_table(connection: Connection, run_ids: Sequence[int], strings: TestSt
         StoreDamagedError: a test set lacks strings.
     """
     query = select(Run.id, Config.test_set_id).join(Config, Config.id == Run.config_id)
-    sets = dict(connection.execute(query.where(one_of(Run.id, run_ids))).all())
+    sets = dict(store.rows(query.where(one_of(Run.id, run_ids))))
     parts, names = [_NUMBERED.empty_table()], _NUMBERED.names
     # Runs that follow each other mostly have one test set, and are looked up at once; so few that
     # their errors may be lists.
     groups = (
         group
         for some in chunks(sorted(map(int, run_ids)))
-        for group in groupby(texts_of(connection, some, "errors"), lambda row: sets[row[0]])
+        for group in groupby(texts_of(store, some, "errors"), lambda row: sets[row[0]])
     )
     for test_set_id, texts in groups:
         # NaN is no number, and so missing.
@@ -147,7 +138,7 @@ def errors_table(connection: Connection, run_ids: Sequence[int], strings: TestSt
         if rows:
             # Only transductions have an output, and so their targets a probability.
             columns |= {"log_probability": columns["logit"]} if "output" in columns else {}
-            named = strings.by_number(connection, test_set_id or 0, columns["number"])
+            named = strings.by_number(test_set_id or 0, columns["number"])
             own = {x: named[x] if x in named.column_names else columns.get(x) for x in names}
             none = {
                 x: pa.nulls(len(rows), _NUMBERED.field(x).type) for x in names if own[x] is None
@@ -179,12 +170,14 @@ class DrawnStrings(NamedTuple):
         return [row for row in zip(DRAWN, *counts, strict=True) if row[1]]
 
 
-def read_drawn(connection: Connection, test_set_id: int) -> DrawnStrings:
+def read_drawn(store: Store, test_set_id: int) -> DrawnStrings:
     """Those of a test set."""
-    numbers, test = numbered_test_set(connection, test_set_id)
-    drawn = test.drawn or [None] * len(test.texts)
-    ways = np.array([-1 if x is None else DRAWN.index(x) for x in drawn], dtype=np.int64)
-    return DrawnStrings(numbers, test.lengths, test.occurrences, ways)
+    table = _read_strings(store, test_set_id)
+    ways = [-1 if x is None else DRAWN.index(x) for x in table["drawn"].to_pylist()]
+    numbers, lengths, occurrences = (
+        table[name].to_numpy() for name in ("number", "length", "occurrences")
+    )
+    return DrawnStrings(numbers, lengths, occurrences, np.array(ways, dtype=np.int64))
 
 
 def border_accuracies(
@@ -265,16 +258,16 @@ def _tested_runs(
         .where(*conditions, Run.state == RunState.DONE)
         .order_by(Config.test_set_id, Run.id)
     )
-    with store.read() as connection:
-        rows = connection.execute(query).all()
-        tested = tested_lengths(connection, {row.config_id for row in rows})
-        for test_set_id, of_set in groupby(rows, lambda row: row.test_set_id):
-            test = read_drawn(connection, test_set_id or 0)
-            for row in of_set:
-                is_read = test.lengths <= tested[row.config_id][:, 0].max(initial=-1)
-                if int(test.occurrences[is_read].sum()) == row.tested:
-                    wrong = np.isin(test.numbers, error_numbers(row.errors))
-                    yield row, test, is_read, wrong
+    with store.read():
+        rows = store.rows(query)
+        tested = tested_lengths(store, {row.config_id for row in rows})
+    for test_set_id, of_set in groupby(rows, lambda row: row.test_set_id):
+        test = read_drawn(store, test_set_id or 0)
+        for row in of_set:
+            is_read = test.lengths <= tested[row.config_id][:, 0].max(initial=-1)
+            if int(test.occurrences[is_read].sum()) == row.tested:
+                wrong = np.isin(test.numbers, error_numbers(row.errors))
+                yield row, test, is_read, wrong
 
 
 # Misclassified strings as commands show them.
@@ -291,8 +284,7 @@ def string_errors(store: Store, run_id: int) -> pd.DataFrame:
         the language), logit, occurrences (in the test set); drawn, where it is known how; of other
         tasks target, and of transductions `OUTPUT_COLUMNS`.
     """
-    with store.read() as connection:
-        errors = errors_of_runs(connection, [run_id])
+    errors = errors_of_runs(store, [run_id])
     # Numbers sort strings as text, in every database alike.
     errors = errors.sort_values(["length", "number"], ignore_index=True)
     written = "error_kind" in errors
@@ -314,8 +306,7 @@ def kinds_of_errors(labels: "pd.Series[int]") -> list[str]:
 
 def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
     """Misclassified strings of these runs, as `errors_of_runs` but for their numbers."""
-    with store.read() as connection:
-        return errors_of_runs(connection, run_ids).drop(columns="number")
+    return errors_of_runs(store, run_ids).drop(columns="number")
 
 
 def tested_strings(store: Store, config_id: int) -> set[str]:

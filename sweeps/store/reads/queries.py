@@ -270,7 +270,8 @@ def names_of_sweep(store: Store, sweep_id: int) -> dict[str, str]:
 
 def config_called(store: Store, name: str) -> int | None:
     """The id of the configuration of this name; None where there is none."""
-    return store.value(select(Config.id).where(Config.name == name))
+    known = store.value(select(Config.id).where(Config.name == name))
+    return None if known is None else int(known)
 
 
 def foreign_settings(store: Store) -> set[str]:
@@ -380,4 +381,4 @@ def config_ids_of_sweep(store: Store, sweep_id: int) -> list[int]:
 
 def config_id_of(store: Store, run_id: int) -> int:
     """The configuration of a run that exists."""
-    return store.one(select(Run.config_id).where(Run.id == run_id))[0]
+    return int(store.one(select(Run.config_id).where(Run.id == run_id))[0])

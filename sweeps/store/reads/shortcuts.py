@@ -160,15 +160,14 @@ def shortcuts_by_drawn(store: Store, config_ids: Collection[int]) -> pd.DataFram
     """
     found: list[tuple[Any, ...]] = []
     readings = _readers(store, config_ids, "correct")
-    with store.read() as connection:
-        drawn = cache(partial(read_drawn, connection))
-        for row in readings:
-            test = drawn(row.test_set_id)
-            bits = np.unpackbits(np.frombuffer(row.correct or b"", dtype=np.uint8)).astype(bool)
-            right = bits[: len(test.ways)]
-            if len(right) == len(test.ways):
-                counted = test.tally(np.ones_like(right), right)
-                found += [(row.config_id, row.reader, *counts) for counts in counted]
+    drawn = cache(partial(read_drawn, store))
+    for row in readings:
+        test = drawn(row.test_set_id)
+        bits = np.unpackbits(np.frombuffer(row.correct or b"", dtype=np.uint8)).astype(bool)
+        right = bits[: len(test.ways)]
+        if len(right) == len(test.ways):
+            counted = test.tally(np.ones_like(right), right)
+            found += [(row.config_id, row.reader, *counts) for counts in counted]
     return pd.DataFrame(found, columns=["config_id", "reader", "drawn", "tested", "right"])
 
 

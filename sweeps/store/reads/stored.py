@@ -126,14 +126,12 @@ def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[Stored
 # once keep Python's collector busy.
 
 
-def texts_of(
-    connection: Connection, run_ids: Iterable[int], column: str
-) -> Iterator[tuple[int, str]]:
+def texts_of(store: Store, run_ids: Iterable[int], column: str) -> Iterator[tuple[int, str]]:
     """One of the columns of `RECORDS` of those of these runs that have it, in ascending order."""
     for some in chunks(sorted(map(int, run_ids))):
         stored = getattr(Run, column)
         query = select(Run.id, stored).where(one_of(Run.id, some), stored.is_not(None))
-        yield from map(tuple, connection.execute(query.order_by(Run.id)))
+        yield from map(tuple, store.rows(query.order_by(Run.id)))
 
 
 _NUMBERS = re.compile(r"\[(\[[-\d,]+\],?)*\]", re.ASCII)
@@ -162,12 +160,11 @@ def length_frame(store: Store, run_ids: Iterable[int]) -> "pd.DataFrame":
     """These runs' counts: run_id, length and `LENGTH_COUNTS`, missing where there is none."""
     import pandas as pd
 
-    with store.read() as connection:
-        parts = [
-            np.column_stack([np.full(len(rows), run_id), rows])
-            for run_id, text in texts_of(connection, run_ids, "lengths")
-            for rows in [length_rows(text)]
-        ]
+    parts = [
+        np.column_stack([np.full(len(rows), run_id), rows])
+        for run_id, text in texts_of(store, run_ids, "lengths")
+        for rows in [length_rows(text)]
+    ]
     table = np.concatenate([np.empty((0, len(LENGTH_FIELDS) + 1), dtype=np.int64), *parts])
     columns = {
         name: pd.arrays.IntegerArray(values, values < 0) if (values < 0).any() else values
@@ -178,7 +175,7 @@ def length_frame(store: Store, run_ids: Iterable[int]) -> "pd.DataFrame":
 
 
 def tested_lengths(
-    connection: Connection, config_ids: Collection[int]
+    store: Store, config_ids: Collection[int]
 ) -> dict[int, Int64[np.ndarray, "length field"]]:
     """The rows of `length_rows` of one finished run of each of these configurations.
 
@@ -190,4 +187,4 @@ def tested_lengths(
         .group_by(Run.config_id)
     )
     query = select(Run.config_id, Run.lengths).where(Run.id.in_(first))
-    return {config_id: length_rows(text) for config_id, text in connection.execute(query)}
+    return {config_id: length_rows(text) for config_id, text in store.rows(query)}

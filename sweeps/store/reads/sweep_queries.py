@@ -2,6 +2,7 @@
 
 import json
 import numbers
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -294,33 +295,23 @@ def recent(store: Store, seconds: float) -> dict[int, tuple[int, Spans]]:
     return found
 
 
-def epochs_in_training(store: Store) -> list[tuple[int, int, int]]:
-    """Each run in training whose first epoch has ended: its sweep, its epochs, the most of them.
+def in_training(store: Store) -> tuple[Counter[int], dict[int, list[tuple[int, int]]]]:
+    """Runs in training, by sweep: how many have a dead worker; and of each whose first epoch has
+    ended its epochs so far, and the most of them.
 
     Workers store epochs now and then without raising a revision, so a remembered answer is old.
     """
     query = (
-        select(SweepRun.sweep_id, Run.losses, Config.id, Config.json)
+        select(SweepRun.sweep_id, Run.worker_id, Run.losses, Config.id, Config.json)
         .join(Run, Run.id == SweepRun.run_id)
         .join(Config, Config.id == Run.config_id)
-        .where(Run.state == RunState.RUNNING, Run.losses.is_not(None))
+        .where(Run.state == RunState.RUNNING)
     )
-    return [
-        (row.sweep_id, rows[-1][0], config_of(row.id, row.json).max_num_epochs)
-        for row in store.rows(query)
-        if (rows := read_rows(row.losses))
-    ]
-
-
-def count_orphaned(store: Store) -> dict[int, int]:
-    """How many runs in training have a dead worker, by sweep."""
-    dead = dead_workers(store)
-    if not dead:
-        return {}
-    query = (
-        select(SweepRun.sweep_id, func.count())
-        .join(Run, Run.id == SweepRun.run_id)
-        .where(Run.state == RunState.RUNNING, Run.worker_id.in_(dead))
-        .group_by(SweepRun.sweep_id)
-    )
-    return dict(store.rows(query))
+    dead, orphaned = dead_workers(store), Counter[int]()
+    epochs = defaultdict[int, list[tuple[int, int]]](list)
+    for row in store.rows(query):
+        orphaned[row.sweep_id] += row.worker_id in dead
+        if rows := read_rows(row.losses):
+            most = config_of(row.id, row.json).max_num_epochs
+            epochs[row.sweep_id].append((rows[-1][0], most))
+    return orphaned, epochs

@@ -1,7 +1,7 @@
 """Strings that are stored once: datasets of one's own, and the strings of test sets."""
 
 import numpy as np
-from jaxtyping import Bool, Int64
+from jaxtyping import Bool
 from sqlalchemy import Connection, select
 
 from seqcls.config import RunConfig
@@ -57,27 +57,20 @@ def names_of_datasets(connection: Connection) -> dict[str, str]:
 
 def stored_test_set(connection: Connection, test_set_id: int) -> TestSet:
     """The strings of a test set as they are stored; none where none are."""
-    return numbered_test_set(connection, test_set_id)[1]
-
-
-def numbered_test_set(
-    connection: Connection, test_set_id: int
-) -> tuple[Int64[np.ndarray, " string"], TestSet]:
-    """The numbers of a test set's strings, by which errors name them, and the strings."""
-    names = ("number", "string", "length", "label", "occurrences", "target", "drawn")
+    names = ("string", "length", "label", "occurrences", "target", "drawn")
     table = tables.TestString
     query = select(*(getattr(table, name) for name in names))
     ordered = query.where(table.test_set_id == test_set_id).order_by(table.number)
     rows = fetch(connection, ordered)[1]
-    stored, texts, lengths, labels, times, targets, drawn = (
+    texts, lengths, labels, times, targets, drawn = (
         zip(*rows, strict=True) if rows else [()] * len(names)
     )
-    numbers, length, occurrences = (np.array(x, dtype=np.int64) for x in (stored, lengths, times))
+    length, occurrences = (np.array(x, dtype=np.int64) for x in (lengths, times))
     if None in labels or any(target is not None for target in targets):
         outputs = [str(x) for x in targets]
-        return numbers, TestSet(texts, length, None, occurrences, outputs, drawn)
+        return TestSet(texts, length, None, occurrences, outputs, drawn)
     bits = np.array(labels, dtype=np.int64) > 0
-    return numbers, TestSet(texts, length, bits, occurrences, None, drawn)
+    return TestSet(texts, length, bits, occurrences, None, drawn)
 
 
 def are_tested(config: RunConfig, test: TestSet) -> Bool[np.ndarray, " string"]:

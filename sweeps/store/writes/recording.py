@@ -20,9 +20,6 @@ from sweeps.store.tables import Checkpoint, Config, FindingKind, Run, RunState, 
 from sweeps.store.writes.claiming import Claim
 from sweeps.store.writes.test_sets import missing_test_set, store_test_set
 
-ClaimLosses = tuple[Claim, Sequence[EpochLosses]]
-"""A worker's claim, and losses of epochs of its members."""
-
 
 def record(store: Store, claimed: Claim, outcomes: Sequence[RunResult]) -> int:
     """Stores a group's results and the change of its runs' state, all in one transaction.
@@ -67,8 +64,8 @@ def record_lost(store: Store, claimed: Claim, reason: str) -> None:
             _insert_failure(connection, claimed, run_id, reason, final=final)
 
 
-def record_losses(store: Store, losses: Sequence[ClaimLosses]) -> None:
-    """Stores losses of runs in training, for pages to show; fenced as results are.
+def record_losses(store: Store, losses: Sequence[tuple[Claim, Sequence[EpochLosses]]]) -> None:
+    """Stores losses of the runs of a worker's claims, for pages to show; fenced as results are.
 
     They are deleted when a run's training ends, however it ends. The revision is not raised, or
     pages would read everything anew while anything trains.
