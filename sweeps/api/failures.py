@@ -34,6 +34,7 @@ TIMES = 8
 """How often each run is trained again from moved values, unless asked for more."""
 
 DOUBLE = "float64"
+PRECISIONS = ("float32", DOUBLE)
 
 
 def in_both_precisions(store: Store) -> pd.DataFrame:
@@ -45,22 +46,20 @@ def in_both_precisions(store: Store) -> pd.DataFrame:
         and sensitive, true where any of these differ. Of tasks that are no languages there are no
         cells.
     """
-    done = queries.runs(store)
+    done = queries.runs(store).rename(columns={"id": "run_id"})
     done = done[done["state"] == RunState.DONE]
     alike = [*(name for name in default_fields() if name != "precision"), "model_seed"]
     cells = ["tn", "fp", "fn", "tp", "wrong"]
     single, double = (
-        done.loc[done["precision"] == x, [*alike, "sweeps", "id", *cells]].rename(
-            columns={"id": f"run_id_{x}"} | {cell: f"{cell}_{x}" for cell in cells}
-        )
-        for x in ("float32", DOUBLE)
+        done.loc[done["precision"] == x, [*alike, "sweeps", "run_id", *cells]] for x in PRECISIONS
     )
-    pairs = single.merge(double.drop(columns="sweeps"), on=alike)
-    both = [[f"{cell}_{x}" for cell in cells] for x in ("float32", DOUBLE)]
+    ends = tuple(f"_{x}" for x in PRECISIONS)
+    pairs = single.merge(double.drop(columns="sweeps"), on=alike, suffixes=ends)
+    both = [[f"{cell}{end}" for cell in cells] for end in ends]
     first, second = (pairs[names].to_numpy(dtype=float) for names in both)
     # Of tasks that are no languages there are no cells, and of none there is nothing to differ.
     differ = (first != second) & ~(np.isnan(first) & np.isnan(second))
-    ids = ["run_id_float32", "run_id_float64", "model_seed", "sweeps"]
+    ids = [*(f"run_id{end}" for end in ends), "model_seed", "sweeps"]
     return pairs[[*ids, *both[0], *both[1]]].assign(sensitive=differ.any(axis=1))
 
 
