@@ -32,10 +32,10 @@ def failing_models(store: Store, selection: Selection) -> pd.DataFrame:
     Returns:
         As `sweeps.api.overview.models`.
     """
-    with store.read() as connection:
-        runs = frames.worst_first(frames.runs(connection, selection), selection)
+    runs = frames.finished_runs(store, selection)
     errs = (runs["outcome"] == Outcome.NOT_KNOWN) & (runs["wrong"] > 0).fillna(False)
-    return for_pages(store, runs[runs["picked"] & (runs["outcome"].isin(FAILING) | errs)])
+    found = for_pages(runs[runs["picked"] & (runs["outcome"].isin(FAILING) | errs)])
+    return found.sort_values(["accuracy", "run_id"], ignore_index=True)
 
 
 def count_tested(store: Store, selection: Selection) -> int:
