@@ -275,25 +275,20 @@ LEAD = {NOT_LEARNED: 0, ORDER: 1}
 first is mended, and no training mends the second. All others follow by their share."""
 
 
-def leading_causes(causes: pd.DataFrame) -> pd.DataFrame:
-    """The mechanism of most errors of each run, whatever head and tokens it is about.
+def leading_causes(causes: pd.DataFrame) -> "pd.Series[Any]":
+    """The mechanism of most errors of each run, by run_id, whatever head and tokens it is about.
 
     Those of `LEAD` always lead.
 
     Args:
         causes: as `sweeps.store.reads.explained.causes`.
-
-    Returns:
-        run_id, mechanism, share (of the run's errors that were looked at), strings (looked at).
     """
     groups = causes.groupby(["run_id", "mechanism"], sort=False, as_index=False)
-    summed = groups[["share", "strings"]].sum()
+    summed = groups["share"].sum()
     summed["lead"] = summed["mechanism"].map(LEAD).fillna(len(LEAD))
     # Of equals the first stays, which is that of the most frequent cause.
     ranked = summed.sort_values(["run_id", "lead", "share"], ascending=[True, True, False])
-    first = ranked.drop(columns="lead").drop_duplicates("run_id", ignore_index=True)
-    looked_at = causes.groupby("run_id")["strings"].sum()
-    return first.assign(strings=first["run_id"].map(looked_at).astype(int))
+    return ranked.drop_duplicates("run_id").set_index("run_id")["mechanism"]
 
 
 def causes_by_configuration(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.DataFrame:
@@ -307,8 +302,7 @@ def causes_by_configuration(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.Data
         config_id, mechanism, seeds (whose errors it causes most), failing (attributed seeds of
         the configuration), share, low, high (Wilson interval), in [0, 1].
     """
-    causing = leading_causes(causes).set_index("run_id")["mechanism"]
-    leading = runs.set_index("id")[["config_id"]].join(causing, how="inner")
+    leading = runs.set_index("id")[["config_id"]].join(leading_causes(causes), how="inner")
     counted = leading.value_counts().rename("seeds").reset_index()
     counted["failing"] = counted["config_id"].map(leading["config_id"].value_counts())
     pairs = counted[["seeds", "failing"]].itertuples(index=False)
