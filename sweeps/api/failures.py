@@ -71,13 +71,15 @@ def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
 
     Raises:
         UnknownRunError: one is not finished.
-        ConfigError: the task of one is no language.
+        ConfigError: the task of one is no language, or it was trained elsewhere.
     """
     known = queries.runs(store, Selection(run_ids=tuple(run_ids))).set_index("id").to_dict("index")
     for run_id in run_ids:
         if (state := known[run_id]["state"]) != RunState.DONE:
             raise UnknownRunError(f"run {run_id} is {state}, not finished")
-        resolve(queries.run_config(store, run_id)).require_language(
+        if reason := queries.why_no_weights(config := queries.run_config(store, run_id)):
+            raise ConfigError(f"run {run_id} cannot be trained again: {reason}")
+        resolve(config).require_language(
             f"run {run_id}: of each training the confusion matrix is kept",
             "; `seqcls sweep SPEC --precision float64` trains the same runs in double precision, "
             "and `seqcls model sensitive` then lists those with another number of errors",
