@@ -54,7 +54,7 @@ def in_both_precisions(store: Store) -> pd.DataFrame:
         done.loc[done["precision"] == x, [*alike, "sweeps", "run_id", *cells]] for x in PRECISIONS
     )
     ends = tuple(f"_{x}" for x in PRECISIONS)
-    pairs = single.merge(double.drop(columns="sweeps"), on=alike, suffixes=ends)
+    pairs = single.merge(double.drop(columns="sweeps"), on=alike, suffixes=(ends[0], ends[1]))
     both = [[f"{cell}{end}" for cell in cells] for end in ends]
     first, second = (pairs[names].to_numpy(dtype=float) for names in both)
     # Of tasks that are no languages there are no cells, and of none there is nothing to differ.
@@ -286,11 +286,12 @@ def leading_causes(causes: pd.DataFrame) -> "pd.Series[Any]":
         causes: as `sweeps.store.reads.explained.causes`.
     """
     groups = causes.groupby(["run_id", "mechanism"], sort=False, as_index=False)
-    summed = groups["share"].sum()
+    summed = groups[["share"]].sum()
     summed["lead"] = summed["mechanism"].map(LEAD).fillna(len(LEAD))
     # Of equals the first stays, which is that of the most frequent cause.
     ranked = summed.sort_values(["run_id", "lead", "share"], ascending=[True, True, False])
-    return ranked.drop_duplicates("run_id").set_index("run_id")["mechanism"]
+    first: pd.Series[Any] = ranked.drop_duplicates("run_id").set_index("run_id")["mechanism"]
+    return first
 
 
 def causes_by_configuration(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.DataFrame:
