@@ -58,17 +58,8 @@ def model(store: Store, run_id: int, selection: Selection | None = None) -> pd.D
         selection: says what fails and what has learned, if not as is usual.
     """
     # The run is shown wherever it belongs: only the thresholds of the selection apply.
-    return models(
-        store,
-        replace(
-            selection or Selection(),
-            sweeps=(),
-            without=(),
-            model_seeds=(),
-            config_ids=None,
-            run_ids=(run_id,),
-        ),
-    )
+    chosen = replace(selection or Selection(), sweeps=(), without=(), model_seeds=())
+    return models(store, replace(chosen, config_ids=None, run_ids=(run_id,)))
 
 
 def for_pages(found: pd.DataFrame) -> pd.DataFrame:
