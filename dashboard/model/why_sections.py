@@ -43,7 +43,7 @@ def cause(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> Section 
         says.append(say("has_not_learned", how=not_learned))
     known, looked_at = found[found["mechanism"] != NOT_LEARNED], int(found["strings"].sum())
     if not_learned is None:
-        leading = failures.leading_causes(found)["mechanism"].iloc[0]
+        leading = failures.leading_causes(found).iloc[0]
         own = found[found["mechanism"] == leading]
         heads = zip(own["tokens"], own["head"], strict=True)
         about = [x if pd.isna(head) else f"head {head:.0f}: {x}" for x, head in heads]

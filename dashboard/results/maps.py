@@ -12,7 +12,7 @@ from dashboard.section import Panel, Section
 from dashboard.words.sentences import say
 from seqcls.interpretability.wording import percent, percents
 from seqcls.text import count
-from sweeps.api import Store, by_settings, outcomes
+from sweeps.api import Store, by_settings
 from sweeps.api.selecting import Selection
 from sweeps.naming import say_setting
 from sweeps.results import describe_longer
@@ -50,7 +50,7 @@ def heat_map(
         facet: of each of whose values there is a map of its own, if any.
     """
     fields = [across, up, *([facet] if facet else [])]
-    cells = by_settings.cells(store, selection, config_ids, fields)
+    cells, missing, longer = by_settings.cells(store, selection, config_ids, fields)
     if cells.empty:
         return Section("Map", (say("no_models"),))
     cells = _with_labels(cells, measure)
@@ -75,7 +75,13 @@ def heat_map(
         Panel.of(pictures.heat_map(part[drawn], across, up, order, span), title)
         for title, part in parts[:MOST_FACETS]
     ]
-    caption = _caption(store, selection, config_ids, cells, fields, measure)
+    caption = f"In each cell: {MAPPED[measure]}. Across: {across}; up: {up}."
+    if missing:
+        total = count(missing + int(cells["models"].sum()), "model")
+        caption += f" {missing:,} of {total} are in no cell: they do not read both."
+    if (cells["configurations"] > 1).any():
+        caption += " Some cells hold models that differ in other settings."
+    caption = f"{caption} {describe_longer([longer])}".strip()
     table = cells.assign(
         learned_of=[f"{x['learned']} of {x['judged']}" for x in cells.to_dict("records")],
         generalize_of=[
@@ -110,26 +116,6 @@ def _with_labels(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
     if measure == "learned":
         n = [count(x["models"], "model") for x in rows]
     return cells.assign(value=value.astype(float), label=labels, n=n, told=tooltips)
-
-
-def _caption(
-    store: Store,
-    selection: Selection,
-    config_ids: Sequence[int],
-    cells: pd.DataFrame,
-    fields: Sequence[str],
-    measure: str,
-) -> str:
-    caption = f"In each cell: {MAPPED[measure]}. Across: {fields[0]}; up: {fields[1]}."
-    runs, longer = by_settings.judged_alike(store, selection, config_ids)
-    once = outcomes.each_seed_once(store, runs, fields)
-    if missing := len(once) - int(cells["models"].sum()):
-        caption += (
-            f" {missing:,} of {count(len(once), 'model')} are in no cell: they do not read both."
-        )
-    if (cells["configurations"] > 1).any():
-        caption += " Some cells hold models that differ in other settings."
-    return f"{caption} {describe_longer([longer])}".strip()
 
 
 def settings(

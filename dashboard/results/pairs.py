@@ -32,7 +32,7 @@ def pair(store: Store, selection: Selection, first: int, second: int) -> tuple[S
     named = outcomes.counts_of(store, selection).set_index("config_id")["name"]
     names = (str(named.get(first, first)), str(named.get(second, second)))
     # Seeds that are chosen by their outcome would decide the comparison beforehand.
-    scope = replace(selection, outcomes=(), failing=False, kind=None)
+    scope = replace(selection, outcomes=(), failing=False)
     found = compare_configs(store, (first, second), names, scope)
     return (_verdict(found), _by_length(found), _strings(store, found))
 

@@ -80,7 +80,7 @@ def differences(
     """
     others = [x for x in config_ids if x != baseline]
     # Runs that were picked by their results would bias every share.
-    scope = replace(selection, failing=False, outcomes=(), kind=None)
+    scope = replace(selection, failing=False, outcomes=())
     runs = frames.finished_runs(store, frames.of_configurations(scope, [baseline, *others]))
     measured = outcomes_of(runs, selection.below)
     if baseline not in measured:

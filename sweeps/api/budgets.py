@@ -47,8 +47,6 @@ class MoreTraining(NamedTuple):
 
     spec: SweepSpec | None
     """None where there is no such run."""
-    learned: int
-    """Runs that have learned."""
     sentences: list[str]
     """What is said of it, a line each."""
 
@@ -102,7 +100,7 @@ def more_training(
     known = f"{sweep}: {learned:,} of {len(runs):,} have learned{f' ({listed})' * bool(listed)}; "
     if not members:
         none = f"{known}none is left to train with this budget."
-        return MoreTraining(None, learned, [none])
+        return MoreTraining(None, [none])
     record = sweep_queries.sweep_record(store, sweep_id)
     spec = _spec(record, name or f"{sweep}-{budget}", budget, members, parents)
     _refuse_another(store, spec)
@@ -112,7 +110,7 @@ def more_training(
             f"Training of {ended_early:,} of these {spec.num_runs():,} ended before the budget "
             "that they had: patience or min_validation_loss may end it again."
         )
-    return MoreTraining(spec, learned, sentences)
+    return MoreTraining(spec, sentences)
 
 
 def more(

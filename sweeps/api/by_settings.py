@@ -58,7 +58,7 @@ def judged_alike(
 
 def cells(
     store: Store, selection: Selection, config_ids: Sequence[int], fields: Sequence[str]
-) -> pd.DataFrame:
+) -> tuple[pd.DataFrame, int, range | None]:
     """What the models of each cell of a map come to.
 
     Models that do not read one of the fields are in no cell; a seed that was trained with several
@@ -67,12 +67,13 @@ def cells(
     Returns:
         The fields, sorted by their values; models, configurations, judged, learned, judged_beyond,
         generalize (models); median, best and worst (accuracies on longer strings of those that
-        learned; missing where there is none).
+        learned; missing where there is none). And how many models are in no cell, and the lengths
+        of the longer strings, as `judged_alike` gives them.
     """
-    runs, _ = judged_alike(store, selection, config_ids)
-    runs = each_seed_once(store, runs, fields)
+    runs, longer = judged_alike(store, selection, config_ids)
+    every = each_seed_once(store, runs, fields)
     settings = settings_read(store, list(config_ids))[list(fields)]
-    runs = runs.join(settings, on="config_id").dropna(subset=list(fields))
+    runs = every.join(settings, on="config_id").dropna(subset=list(fields))
     # A seed that has not learned says nothing of longer strings.
     beyond = runs["accuracy_beyond"].where(runs["learned"].fillna(False).astype(bool))
     keys = [runs[name] for name in fields]
@@ -82,7 +83,7 @@ def cells(
     sums["configurations"] = runs.groupby(list(fields))["config_id"].nunique()
     counts = frames.configurations(runs, *fields).set_index(list(fields))
     table: pd.DataFrame = sums.join(counts[["judged", "learned", "judged_beyond", "generalize"]])
-    return table.reset_index()
+    return table.reset_index(), len(every) - len(runs), longer
 
 
 def which_matters(

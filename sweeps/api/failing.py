@@ -32,9 +32,10 @@ def failing_models(store: Store, selection: Selection) -> pd.DataFrame:
     Returns:
         As `sweeps.api.overview.models`.
     """
-    runs = frames.worst_first(frames.runs(store, selection), selection)
+    runs = frames.finished_runs(store, selection)
     errs = (runs["outcome"] == Outcome.NOT_KNOWN) & (runs["wrong"] > 0).fillna(False)
-    return for_pages(store, runs[runs["picked"] & (runs["outcome"].isin(FAILING) | errs)])
+    found = for_pages(runs[runs["picked"] & (runs["outcome"].isin(FAILING) | errs)])
+    return found.sort_values(["accuracy", "run_id"], ignore_index=True)
 
 
 def count_tested(store: Store, selection: Selection) -> int:
@@ -51,16 +52,16 @@ def main_causes(
     """The cause of most errors of each of these models, as far as causes are known.
 
     Returns:
-        run_id, config_id, mechanism, share (of the errors that were looked at), models in their
-        order; and all their causes, as `sweeps.store.reads.explained.causes`.
+        run_id, config_id, mechanism, models in their order; and all their causes, as
+        `sweeps.store.reads.explained.causes`.
     """
     ids = models["run_id"].tolist()
     # Beyond that many, reading all causes is cheaper than naming each run.
     some = ids if len(ids) <= frames.MOST_BY_ID else None
     known = explained.causes(store, some, selection.learned_at)
     known = known[known["run_id"].isin(ids)]
-    leading = models[["run_id", "config_id"]].merge(leading_causes(known), on="run_id")
-    return leading[["run_id", "config_id", "mechanism", "share"]], known
+    leading = models[["run_id", "config_id"]].join(leading_causes(known), on="run_id", how="inner")
+    return leading, known
 
 
 def waiting(

@@ -34,6 +34,7 @@ TIMES = 8
 """How often each run is trained again from moved values, unless asked for more."""
 
 DOUBLE = "float64"
+PRECISIONS = ("float32", DOUBLE)
 
 
 def in_both_precisions(store: Store) -> pd.DataFrame:
@@ -45,22 +46,20 @@ def in_both_precisions(store: Store) -> pd.DataFrame:
         and sensitive, true where any of these differ. Of tasks that are no languages there are no
         cells.
     """
-    done = queries.runs(store)
+    done = queries.runs(store).rename(columns={"id": "run_id"})
     done = done[done["state"] == RunState.DONE]
     alike = [*(name for name in default_fields() if name != "precision"), "model_seed"]
     cells = ["tn", "fp", "fn", "tp", "wrong"]
     single, double = (
-        done.loc[done["precision"] == x, [*alike, "sweeps", "id", *cells]].rename(
-            columns={"id": f"run_id_{x}"} | {cell: f"{cell}_{x}" for cell in cells}
-        )
-        for x in ("float32", DOUBLE)
+        done.loc[done["precision"] == x, [*alike, "sweeps", "run_id", *cells]] for x in PRECISIONS
     )
-    pairs = single.merge(double.drop(columns="sweeps"), on=alike)
-    both = [[f"{cell}_{x}" for cell in cells] for x in ("float32", DOUBLE)]
+    ends = tuple(f"_{x}" for x in PRECISIONS)
+    pairs = single.merge(double.drop(columns="sweeps"), on=alike, suffixes=(ends[0], ends[1]))
+    both = [[f"{cell}{end}" for cell in cells] for end in ends]
     first, second = (pairs[names].to_numpy(dtype=float) for names in both)
     # Of tasks that are no languages there are no cells, and of none there is nothing to differ.
     differ = (first != second) & ~(np.isnan(first) & np.isnan(second))
-    ids = ["run_id_float32", "run_id_float64", "model_seed", "sweeps"]
+    ids = [*(f"run_id{end}" for end in ends), "model_seed", "sweeps"]
     return pairs[[*ids, *both[0], *both[1]]].assign(sensitive=differ.any(axis=1))
 
 
@@ -72,13 +71,15 @@ def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
 
     Raises:
         UnknownRunError: one is not finished.
-        ConfigError: the task of one is no language.
+        ConfigError: the task of one is no language, or it was trained elsewhere.
     """
     known = queries.runs(store, Selection(run_ids=tuple(run_ids))).set_index("id").to_dict("index")
     for run_id in run_ids:
         if (state := known[run_id]["state"]) != RunState.DONE:
             raise UnknownRunError(f"run {run_id} is {state}, not finished")
-        resolve(queries.run_config(store, run_id)).require_language(
+        if reason := queries.why_no_weights(config := queries.run_config(store, run_id)):
+            raise ConfigError(f"run {run_id} cannot be trained again: {reason}")
+        resolve(config).require_language(
             f"run {run_id}: of each training the confusion matrix is kept",
             "; `seqcls sweep SPEC --precision float64` trains the same runs in double precision, "
             "and `seqcls model sensitive` then lists those with another number of errors",
@@ -276,25 +277,21 @@ LEAD = {NOT_LEARNED: 0, ORDER: 1}
 first is mended, and no training mends the second. All others follow by their share."""
 
 
-def leading_causes(causes: pd.DataFrame) -> pd.DataFrame:
-    """The mechanism of most errors of each run, whatever head and tokens it is about.
+def leading_causes(causes: pd.DataFrame) -> "pd.Series[Any]":
+    """The mechanism of most errors of each run, by run_id, whatever head and tokens it is about.
 
     Those of `LEAD` always lead.
 
     Args:
         causes: as `sweeps.store.reads.explained.causes`.
-
-    Returns:
-        run_id, mechanism, share (of the run's errors that were looked at), strings (looked at).
     """
     groups = causes.groupby(["run_id", "mechanism"], sort=False, as_index=False)
-    summed = groups[["share", "strings"]].sum()
+    summed = groups[["share"]].sum()
     summed["lead"] = summed["mechanism"].map(LEAD).fillna(len(LEAD))
     # Of equals the first stays, which is that of the most frequent cause.
     ranked = summed.sort_values(["run_id", "lead", "share"], ascending=[True, True, False])
-    first = ranked.drop(columns="lead").drop_duplicates("run_id", ignore_index=True)
-    looked_at = causes.groupby("run_id")["strings"].sum()
-    return first.assign(strings=first["run_id"].map(looked_at).astype(int))
+    first: pd.Series[Any] = ranked.drop_duplicates("run_id").set_index("run_id")["mechanism"]
+    return first
 
 
 def causes_by_configuration(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.DataFrame:
@@ -308,8 +305,7 @@ def causes_by_configuration(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.Data
         config_id, mechanism, seeds (whose errors it causes most), failing (attributed seeds of
         the configuration), share, low, high (Wilson interval), in [0, 1].
     """
-    causing = leading_causes(causes).set_index("run_id")["mechanism"]
-    leading = runs.set_index("id")[["config_id"]].join(causing, how="inner")
+    leading = runs.set_index("id")[["config_id"]].join(leading_causes(causes), how="inner")
     counted = leading.value_counts().rename("seeds").reset_index()
     counted["failing"] = counted["config_id"].map(leading["config_id"].value_counts())
     pairs = counted[["seeds", "failing"]].itertuples(index=False)

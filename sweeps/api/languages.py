@@ -100,7 +100,7 @@ def populations(
     by = tuple(as_list(by))
     selection = selection_of(store, [] if sweep is None else as_list(sweep), **chosen)
     # A share of runs that were picked by their results would only show what was picked.
-    scope = replace(selection, failing=False, outcomes=(), kind=None)
+    scope = replace(selection, failing=False, outcomes=())
     models = frames.finished_runs(store, scope).sort_values(["config_id", "model_seed"])
     ids = [int(x) for x in models["config_id"].drop_duplicates()]
     tasks = pd.Series({x: y.task for x, y in queries.configs(store, ids).items()}, dtype=object)

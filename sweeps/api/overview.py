@@ -8,14 +8,12 @@ import pandas as pd
 from sqlalchemy import select
 
 from seqcls.errors import UnknownRunError
-from sweeps.results import RANGE_COLUMNS, Outcome, solved_or_none
+from sweeps.results import RANGE_COLUMNS, Outcome
 from sweeps.store.database import Store
 from sweeps.store.reads import frames
 from sweeps.store.reads.queries import run_config, why_no_weights
 from sweeps.store.reads.selection import Selection
-from sweeps.store.tables import Checkpoint, Revision, Run, RunState
-
-_COLUMNS = {"wrong": "errors", "fp": "false_positives", "fn": "false_negatives"}
+from sweeps.store.tables import Checkpoint, Revision, Run
 
 
 def configs_revision(store: Store) -> int:
@@ -38,18 +36,15 @@ def models(store: Store, selection: Selection) -> pd.DataFrame:
     """One row a finished run in scope, in the order of configurations and seeds.
 
     Returns:
-        run_id, config_id, model_seed, accuracy in [0, 1], errors, false_positives,
-        false_negatives, solved_length (missing where no test string is so short),
-        first_wrong_length (of the shortest test strings that it got wrong, of trained lengths or
-        longer; missing where there is none, and of runs that have not learned), failing and picked
-        (as 0 or 1), outcome (one of `Outcome`), learned (as 0 or 1; missing where it is
-        not known on trained lengths), accuracy_within and accuracy_beyond in [0, 1], on trained
-        and on longer lengths; `RANGE_COLUMNS`; and where a proof is stored, every_length and
-        refuted_by.
+        run_id, config_id, model_seed, accuracy in [0, 1], errors, first_wrong_length (of the
+        shortest test strings that it got wrong, of trained lengths or longer; missing where there
+        is none, and of runs that have not learned), failing and picked (as 0 or 1), outcome (one of
+        `Outcome`), learned (as 0 or 1; missing where it is not known on trained lengths),
+        accuracy_within and accuracy_beyond in [0, 1], on trained and on longer lengths;
+        `RANGE_COLUMNS`; and where a proof is stored, every_length and refuted_by.
     """
-    found = frames.runs(store, selection)
-    done = found[found["state"] == RunState.DONE]
-    return for_pages(store, done.sort_values(["config_id", "model_seed"]))
+    done = frames.finished_runs(store, selection)
+    return for_pages(done.sort_values(["config_id", "model_seed"]))
 
 
 def model(store: Store, run_id: int, selection: Selection | None = None) -> pd.DataFrame:
@@ -60,45 +55,24 @@ def model(store: Store, run_id: int, selection: Selection | None = None) -> pd.D
         selection: says what fails and what has learned, if not as is usual.
     """
     # The run is shown wherever it belongs: only the thresholds of the selection apply.
-    return models(
-        store,
-        replace(
-            selection or Selection(),
-            sweeps=(),
-            without=(),
-            model_seeds=(),
-            config_ids=None,
-            run_ids=(run_id,),
-        ),
-    )
+    chosen = replace(selection or Selection(), sweeps=(), without=(), model_seeds=())
+    return models(store, replace(chosen, config_ids=None, run_ids=(run_id,)))
 
 
-def for_pages(store: Store, found: pd.DataFrame) -> pd.DataFrame:
-    """Runs with the length of their shortest errors, and without a solved length where they get
-    one of the shortest test strings wrong.
-
-    Up to the length that is stored then there is no test string at all.
-    """
-    shortest = frames.shortest_tested(store, set(found["config_id"].tolist()))
-    least = found["config_id"].map(shortest).fillna(-1)
-    solved = found["solved_length"]
+def for_pages(found: pd.DataFrame) -> pd.DataFrame:
+    """Runs with their errors and the length of the shortest of them."""
     errs = (found["wrong"] > 0) & (found["outcome"] != Outcome.NOT_LEARNED)
-    shown = (
-        frames.whole(found)
-        .assign(
-            solved_length=solved_or_none(solved, least),
-            # The length that is stored is one less than that of the shortest errors.
-            first_wrong_length=(solved + 1).where(errs),
-            **{name: found[name].astype("int64") for name in ("failing", "picked")},
-            learned=found["learned"].astype("Int64"),
-        )
-        .rename(columns=_COLUMNS)
+    shown = frames.whole(found).assign(
+        # The length that is stored is one less than that of the shortest errors.
+        first_wrong_length=(found["solved_length"] + 1).where(errs),
+        **{name: found[name].astype("int64") for name in ("failing", "picked")},
+        learned=found["learned"].astype("Int64"),
     )
+    shown = shown.rename(columns={"wrong": "errors"})
     proofs = ["every_length", "refuted_by"] if found["every_length"].notna().any() else []
-    columns = ["run_id", "config_id", "model_seed", "accuracy", *_COLUMNS.values()]
-    columns += ["solved_length", "failing", "outcome", "learned", "accuracy_within"]
-    columns += ["accuracy_beyond", "picked", *RANGE_COLUMNS, "first_wrong_length", *proofs]
-    return shown[columns].reset_index(drop=True)
+    columns = ["run_id", "config_id", "model_seed", "accuracy", "errors", "failing", "outcome"]
+    columns += ["learned", "accuracy_within", "accuracy_beyond", "picked", *RANGE_COLUMNS]
+    return shown[[*columns, "first_wrong_length", *proofs]].reset_index(drop=True)
 
 
 def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:

@@ -321,10 +321,6 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
     ids = list(
         dict.fromkeys(run_id for reference in named for run_id in _finished_runs(store, reference))
     )
-    for run_id in ids:
-        # All are looked at before the first is trained again.
-        if reason := queries.why_no_weights(queries.run_config(store, run_id)):
-            raise ConfigError(f"run {run_id} cannot be trained again: {reason}")
     known = explained.perturbations(store, ids).groupby("run_id").size()
     precision = queries.runs(store, Selection(run_ids=tuple(ids))).set_index("id")["precision"]
     waiting = [

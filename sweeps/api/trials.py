@@ -190,8 +190,8 @@ class Asker:
         # Bounded, since the causes of every one of these are read.
         failing = runs[runs["failing"] == 1].groupby("config_id").head(MOST_SEEDS)
         causes = explained.causes(store, failing["run_id"].tolist(), selection.learned_at)
-        main = leading_causes(causes).set_index("run_id")["mechanism"]
-        self.runs = runs.assign(mechanism=runs["run_id"].map(main).astype(object))
+        main = runs["run_id"].map(leading_causes(causes))
+        self.runs = runs.assign(mechanism=main.astype(object))
         known = queries.configs(store) if config_ids else {}
         # What a plug-in reads is unknown unless it is installed.
         every = {x: config for x, config in known.items() if obstacle_of(config) is None}

@@ -213,8 +213,11 @@ def median_intervals(frame: pd.DataFrame, value: str, by: Sequence[str]) -> pd.D
     # Groups of one size share their ranks, and are computed together.
     for size in np.unique(sizes[sizes >= FEWEST]):
         alike = np.flatnonzero(sizes == size)
-        members = values[starts[alike, None] + np.arange(size)]
-        interval[alike] = intervals_of(members)
+        for start in range(0, len(alike), CHUNK):
+            some = alike[start : start + CHUNK]
+            members = values[starts[some, None] + np.arange(size)]
+            drawn = members[:, _middle_ranks(int(size))].mean(axis=2)
+            interval[some] = np.quantile(drawn, [TAIL, 1 - TAIL], axis=1).T
     summary["low"], summary["high"] = interval.T
     return summary.reset_index()
 
@@ -234,18 +237,6 @@ def selection_effect(values: npt.NDArray[np.float64]) -> ConfidenceInterval:
     drawn = values[ranks]
     low, high = np.quantile(drawn.max(axis=1) - drawn.mean(axis=1), [TAIL, 1 - TAIL])
     return ConfidenceInterval(gap, float(low), float(high))
-
-
-def intervals_of(members: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Computes `median_intervals` for each row of sorted members: low and high, of shape (row,
-    2).
-    """
-    ends = np.full((len(members), 2), np.nan)
-    for start in range(0, len(members), CHUNK) if members.shape[1] >= FEWEST else ():
-        some = slice(start, start + CHUNK)
-        drawn = members[some, _middle_ranks(members.shape[1])].mean(axis=2)
-        ends[some] = np.quantile(drawn, [TAIL, 1 - TAIL], axis=1).T
-    return ends
 
 
 @lru_cache(maxsize=64)

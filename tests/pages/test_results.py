@@ -356,8 +356,11 @@ def test_no_model_stands_in_a_cell_of_a_setting_that_it_does_not_read(languages:
     parity = [x for x, own in queries.configs(store).items() if own.task == "parity"]
     found = sections.heat_map(store, Selection(), parity, "positions", "num_attention_heads")
     assert "12 of 36 models are in no cell" in found.caption
-    cells = by_settings.cells(store, Selection(), parity, ["positions"])
-    assert cells.set_index("positions")["models"].to_dict() == {"none": 12, "rotary": 12}
+    cells, left_out, _ = by_settings.cells(store, Selection(), parity, ["positions"])
+    assert (cells.set_index("positions")["models"].to_dict(), left_out) == (
+        {"none": 12, "rotary": 12},
+        12,
+    )
     # Nothing is said of a setting that tells only languages apart.
     effects, _ = by_settings.which_matters(store, Selection(), parity, "learned")
     assert "hidden_size" not in set(effects["field"])

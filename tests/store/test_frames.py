@@ -113,13 +113,6 @@ def test_a_selection_of_no_configuration_has_no_run(small: Store) -> None:
     assert queries.seeds_of(small, [1, 2], Selection(config_ids=())).empty
 
 
-def test_kinds_of_errors_pick_runs_and_order_them(small: Store) -> None:
-    false_negatives = sorted((row[4] for row in cells(small).values() if row[4]), reverse=True)
-    view = Selection(kind="false negatives")
-    found = failing.failing_models(small, view)
-    assert found["false_negatives"].tolist() == false_negatives
-
-
 def broken(store: Store, run_ids: list[int]) -> Counter[str]:
     """How many of these runs get each string wrong."""
     query = "SELECT run_id, string FROM misclassified"

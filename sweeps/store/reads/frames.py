@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Engine, func, select
 
 from sweeps.results import GENERALIZING, RANGE_COLUMNS, Outcome, ProofResult
 from sweeps.store.database import Store
-from sweeps.store.reads.selection import KINDS, Selection, in_scope
+from sweeps.store.reads.selection import Selection, in_scope
 from sweeps.store.reads.stored import tested_lengths
 from sweeps.store.statements import one_of, read
 from sweeps.store.tables import (
@@ -72,7 +72,7 @@ def runs(store: Store, selection: Selection = EVERY, also: Sequence[str] = ()) -
         outcome, one of `Outcome` (missing where it is not done); learned (missing where that is not
         known), failing and picked, as truth values.
     """
-    scope = replace(selection, below=1.0, learned_at=0.0, failing=False, outcomes=(), kind=None)
+    scope = replace(selection, below=1.0, learned_at=0.0, failing=False, outcomes=())
     with store.read() as db:
         cached = _bring_up_to_date(db, scope, tuple(also))
     if (judged := cached.judged.get(selection)) is None:
@@ -256,9 +256,6 @@ def _judge(table: pd.DataFrame, selection: Selection) -> pd.DataFrame:
         # What is right at every length generalizes, too.
         every = (Outcome.AT_EVERY_LENGTH,) * (Outcome.GENERALIZES in selection.outcomes)
         picked &= judged["outcome"].isin([str(x) for x in (*selection.outcomes, *every)])
-    if selection.kind is not None:
-        cell = judged["fp" if selection.kind == KINDS[0] else "fn"]
-        picked &= done & (cell.fillna(0) > 0).astype(bool)
     return judged.assign(picked=picked)
 
 
@@ -303,20 +300,6 @@ def configurations(found: pd.DataFrame, *by: str) -> pd.DataFrame:
     # Cells of runs that are not done say nothing.
     summed = pd.DataFrame(sums).groupby(columns).sum(min_count=1)
     return counted.join(summed).reset_index()
-
-
-def worst_first(found: pd.DataFrame, selection: Selection) -> pd.DataFrame:
-    """Finished runs, those first that err on the greatest share of their test.
-
-    If the selection is about errors of one kind, their share counts: test sets differ in size.
-    """
-    errors = found[
-        "wrong" if selection.kind is None else "fp" if selection.kind == KINDS[0] else "fn"
-    ]
-    ranked = found.assign(share=(errors.astype(float) / found["tested"].astype(float)))
-    ranked = ranked[ranked["state"] == RunState.DONE]
-    ordered = ranked.sort_values(["share", "run_id"], ascending=[False, True])
-    return ordered.drop(columns="share")
 
 
 def shortest_tested(store: Store, config_ids: Collection[int]) -> dict[int, int]:

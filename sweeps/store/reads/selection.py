@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import ColumnElement, and_, or_, select, true
 
@@ -12,18 +12,13 @@ from sweeps.results import LEARNED_AT, Outcome
 from sweeps.store.statements import one_of
 from sweeps.store.tables import Run, Sweep, SweepRun
 
-Kind = Literal["false positives", "false negatives"]
-
-
-KINDS: tuple[Kind, ...] = ("false positives", "false negatives")
-
 
 @dataclass(frozen=True)
 class Selection:
     """Which runs a question is about; what is empty restricts nothing.
 
-    Sweeps, seeds and configurations say which runs there are at all. `failing`, `outcomes` and
-    `kind` pick among those by their results, and so change no share or median.
+    Sweeps, seeds and configurations say which runs there are at all. `failing` and `outcomes`
+    pick among those by their results, and so change no share or median.
     """
 
     sweeps: tuple[str, ...] = ()
@@ -40,13 +35,6 @@ class Selection:
     """Only failing runs."""
     outcomes: tuple[Outcome, ...] = ()
     """Only runs that have come to one of these; what is right at every length generalizes, too."""
-    kind: Kind | None = None
-    """Only runs that made at least one error of this kind."""
-
-    @property
-    def picks(self) -> bool:
-        """Whether runs are picked by their results."""
-        return self.failing or self.kind is not None or bool(self.outcomes)
 
 
 def as_list(given: Any) -> list[Any]:
