@@ -258,16 +258,15 @@ class Stream:
         return self._folder / f"{index}.strings"
 
     def _read(self, index: int) -> Examples | None:
-        arrays = _read(self._file(index))
-        if arrays is None:
+        content = read_checked(path := self._file(index))
+        if content is None:
             return None
-        # What was drawn by counts is kept by counts, and never spelled out on the way.
-        strings = TokenStrings(
-            len(self._sampler.task.alphabet),
-            arrays["lengths"],
-            arrays.get("letters"),
-            arrays.get("counts"),
-        )
+        use(path)
+        # The cache is a folder like any other: nothing in it may run.
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            arrays = dict(file)
+        own = (arrays.get(name) for name in ("letters", "counts"))
+        strings = TokenStrings(len(self._sampler.task.alphabet), arrays["lengths"], *own)
         return Examples(strings, arrays["labels"], drawn=arrays.get("drawn"))
 
 
@@ -287,25 +286,13 @@ def _code(task: Task) -> str:
 
 
 def _write(path: Path, drawn: Examples) -> None:
-    file = io.BytesIO()
-    strings = drawn.strings
-    arrays: dict[str, Any] = {"labels": drawn.labels}
+    file, strings = io.BytesIO(), drawn.strings
+    arrays: dict[str, Any] = {"labels": drawn.labels, "lengths": strings.lengths}
     if drawn.drawn is not None:
         arrays["drawn"] = drawn.drawn
-    if strings.is_counted:
-        np.savez(file, lengths=strings.lengths, counts=strings.counts, **arrays)
-    else:
-        np.savez(file, lengths=strings.lengths, letters=strings.letters, **arrays)
+    # What was drawn by counts is kept by counts, and never spelled out on the way.
+    own = "counts" if strings.is_counted else "letters"
+    np.savez(file, **arrays, **{own: getattr(strings, own)})
     content = file.getvalue()
     keep_checked(path, content)
     make_room(len(content))
-
-
-def _read(path: Path) -> dict[str, np.ndarray] | None:
-    content = read_checked(path)
-    if content is None:
-        return None
-    use(path)
-    # The cache is a folder like any other: nothing in it may run.
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        return dict(arrays)
