@@ -175,6 +175,15 @@ which a positive string begins."""
 LetterRow = UInt8[np.ndarray, " position"]
 
 
+class Worded:
+    """What tasks have in common whose sentence is the same whatever their fields."""
+
+    words: ClassVar[str]
+
+    def describe(self) -> str:
+        return self.words
+
+
 class CountLanguage(CountTask):
     """What languages have in common in which only letter counts decide."""
 
@@ -185,7 +194,7 @@ class CountLanguage(CountTask):
         return self.labels_of_counts(strings.counts)
 
 
-class DrawnInBulk(BulkTask):
+class DrawnInBulk(Worded, BulkTask):
     """What languages have in common that draw many strings at once, each uniform."""
 
     def draw(self, rng: np.random.Generator, length: int, positive: bool) -> LetterRow:
@@ -225,7 +234,7 @@ class PatternFields(Alphabet):
     pattern: Annotated[Text, About("Task", 4, "regex expression")] = ""
 
 
-class Language(Fields, LanguageTask):
+class Language(Fields, Worded, LanguageTask):
     """A language from three answers: which texts belong, at which lengths any does, and one such.
 
     Of every length but 0 it is taken to have strings that do not belong, and enough of them that

@@ -51,6 +51,11 @@ class FlipFlop(Ignored, RegularLanguage):
     """
 
     alphabet = "wri01"
+    words = (
+        "Instructions to write (w), read (r) or ignore (i), a bit after each: those that begin "
+        "with w, and in which every bit that is read is the one that was written last, are "
+        "positive."
+    )
 
     @property
     def automaton(self) -> Automaton:
@@ -80,13 +85,6 @@ class FlipFlop(Ignored, RegularLanguage):
         letters = np.stack([instructions, BITS + bits], axis=2).astype(np.uint8)
         return letters.reshape(shape[0], 2 * shape[1])
 
-    def describe(self) -> str:
-        return (
-            "Instructions to write (w), read (r) or ignore (i), a bit after each: those that begin "
-            "with w, and in which every bit that is read is the one that was written last, are "
-            "positive."
-        )
-
 
 @remembered
 def _flip_flop() -> Automaton:
@@ -112,6 +110,10 @@ class WriteFlipFlop(Ignored, MemoryTransduction):
     """`w1i0r` becomes `1`: the last instruction reads, and the bit is missing."""
 
     alphabet = FlipFlop.alphabet
+    words = (
+        "Instructions to write (w), read (r) or ignore (i), a bit after each but the r at the "
+        "end: the output is the bit that was written last, as w1i0r becomes 1."
+    )
 
     @property
     def expected(self) -> str:
@@ -142,9 +144,3 @@ class WriteFlipFlop(Ignored, MemoryTransduction):
         # The bit after the last instruction is the answer; what follows an input's end means
         # nothing.
         return FlipFlop(self.ignore_share).draw_many(rng, lengths + 1, True)
-
-    def describe(self) -> str:
-        return (
-            "Instructions to write (w), read (r) or ignore (i), a bit after each but the r at the "
-            "end: the output is the bit that was written last, as w1i0r becomes 1."
-        )

@@ -124,6 +124,7 @@ class Majority(CountLanguage, Language):
         "deterministic context-free", FLARE, counts=True, share=True
     )
     alphabet = "01"
+    words = "Strings with more 1s than 0s are positive."
 
     def accepts(self, text: str) -> bool:
         return 2 * text.count("1") > len(text)
@@ -142,9 +143,6 @@ class Majority(CountLanguage, Language):
             if excess:
                 return bits if excess > 0 else 1 - bits
 
-    def describe(self) -> str:
-        return "Strings with more 1s than 0s are positive."
-
 
 @dataclass(frozen=True)
 class Parity(CountLanguage, Language):
@@ -154,6 +152,7 @@ class Parity(CountLanguage, Language):
     """
 
     alphabet = "01"
+    words = "Strings with an odd number of 1s are positive."
 
     @property
     def automaton(self) -> Automaton:
@@ -172,6 +171,3 @@ class Parity(CountLanguage, Language):
         bits = random_bits(rng, length)
         bits[-1] = 1 - bits[:-1].sum() % 2
         return bits
-
-    def describe(self) -> str:
-        return "Strings with an odd number of 1s are positive."

@@ -92,6 +92,11 @@ class ConsistentPairs(Tokens, Language):
     `a1b0a1`, `b0` and the empty string are positive; `a1b0a0`, `a` and `1a` are negative.
     """
 
+    words = (
+        "Pairs of a key and a value: strings in which every key that was there before has "
+        "the value that it had, as in a1b0a1, are positive."
+    )
+
     def __post_init__(self) -> None:
         _refuse_keys(self.num_tokens)
 
@@ -133,12 +138,6 @@ class ConsistentPairs(Tokens, Language):
             else:
                 keys.append(order[rng.integers(seen)])
         return np.column_stack([keys, values[keys]]).ravel().astype(np.uint8) if keys else _NONE
-
-    def describe(self) -> str:
-        return (
-            "Pairs of a key and a value: strings in which every key that was there before has "
-            "the value that it had, as in a1b0a1, are positive."
-        )
 
 
 _NONE = np.zeros(0, dtype=np.uint8)
