@@ -7,16 +7,14 @@ from itertools import count
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from jaxtyping import Int64
 
 from seqcls.declarations import STRING_PARTS, About, Fields, Share
 from seqcls.errors import ConfigError
 from seqcls.kinds.base import DRAWN, Examples
 from seqcls.strings.datasets import Dataset
+from seqcls.strings.token_strings import Rows
 from seqcls.tasks.base import Task
 from seqcls.tasks.files import RowsTask, rows_in
-
-Rows = Int64[np.ndarray, " row"]
 
 
 class ShareFields(Fields):

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from jaxtyping import Bool, Int64, UInt8, UInt64
+from jaxtyping import Bool, UInt8, UInt64
 from pydantic import BeforeValidator, Field
 
 from seqcls.cache import remembered
@@ -18,9 +18,9 @@ from seqcls.declarations import STRING_PARTS, About, Fields, Text
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples
 from seqcls.sampling.streams import Sampler, stream
+from seqcls.strings.token_strings import Rows
 
 Letters = UInt8[np.ndarray, "string *several position"]
-Rows = Int64[np.ndarray, " row"]
 
 MAX_TOKENS = 2**30
 """Tokens that the strings of an epoch may have, each as long as the longest."""

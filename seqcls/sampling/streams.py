@@ -18,12 +18,11 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from uuid import uuid4
 
 import numpy as np
-from jaxtyping import Bool
 
 from seqcls.cache import MEMORY, STRINGS, cache_folder, keep_checked, make_room, read_checked, use
 from seqcls.kinds import examples_of
 from seqcls.kinds.base import Examples
-from seqcls.strings.token_strings import TokenStrings, join_strings
+from seqcls.strings.token_strings import TokenStrings, Truths, join_strings
 from seqcls.tasks import TASKS
 from seqcls.tasks.base import Task
 from seqcls.tasks.places import AtEveryPlace
@@ -196,7 +195,7 @@ class AnsweredAgain(_DerivedSampler):
             yield examples_of(self.task, stream(self.sampler).epoch(epoch).strings)
 
 
-def have_lengths(lengths: range, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+def have_lengths(lengths: range, strings: TokenStrings) -> Truths:
     """Which strings have so many tokens."""
     return np.asarray((strings.lengths >= lengths.start) & (strings.lengths < lengths.stop))
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Int64, UInt8
+from jaxtyping import UInt8
 from pydantic import AfterValidator, Field
 
 from seqcls.declarations import About, Fields, Text
 from seqcls.strings.alphabets import alphabet_obstacle, composing_obstacle
-from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.token_strings import Counts, Lengths, Letters, TokenStrings, Truths
 from seqcls.strings.tokenizer import MAX_LETTERS, Tokenizer
 
 
@@ -77,7 +77,7 @@ class Task(Protocol):
 class LanguageTask(Task, Protocol):
     """Which strings are in a language: one bit."""
 
-    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+    def labels(self, strings: TokenStrings) -> Truths:
         """Which of the strings are in the language."""
         ...
 
@@ -106,7 +106,7 @@ class PartlyKnown(Task, Protocol):
         """All whose label or target is known."""
         ...
 
-    def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+    def knows(self, strings: TokenStrings) -> Truths:
         """Which strings' label or target is known."""
         ...
 
@@ -135,9 +135,7 @@ class CountTask(LanguageTask, Protocol):
     """A language in which only letter counts decide."""
 
     @abstractmethod
-    def labels_of_counts(
-        self, counts: Int64[np.ndarray, "string letter"]
-    ) -> Bool[np.ndarray, " string"]:
+    def labels_of_counts(self, counts: Counts) -> Truths:
         """Which of the strings with these letter counts are in the language."""
         ...
 
@@ -147,9 +145,7 @@ class BulkTask(LanguageTask, Protocol):
     """A language that draws many strings faster than one after another."""
 
     @abstractmethod
-    def draw_many(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
-    ) -> UInt8[np.ndarray, "string position"]:
+    def draw_many(self, rng: np.random.Generator, lengths: Lengths, positive: bool) -> Letters:
         """Draws, like `draw`, a string for each length; what follows a string's end means
         nothing.
         """
@@ -160,9 +156,7 @@ class BulkTask(LanguageTask, Protocol):
 class BulkInputs(InputTask, Protocol):
     """A task of another kind that draws many inputs faster than one after another."""
 
-    def draw_inputs(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
-    ) -> UInt8[np.ndarray, "string position"]:
+    def draw_inputs(self, rng: np.random.Generator, lengths: Lengths) -> Letters:
         """Draws, like `draw_input`, an input of each length; what follows its end means nothing."""
         ...
 
@@ -189,7 +183,7 @@ class CountLanguage(CountTask):
 
     order_sensitive: ClassVar[bool] = False
 
-    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+    def labels(self, strings: TokenStrings) -> Truths:
         """Which of the strings are in the language."""
         return self.labels_of_counts(strings.counts)
 
@@ -255,7 +249,7 @@ class Language(Fields, Worded, LanguageTask):
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """The letters of a string of that length in the language; the caller has asked `has`."""
 
-    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+    def labels(self, strings: TokenStrings) -> Truths:
         """Which of the strings are in the language."""
         rows = texts(self.alphabet, strings)
         return np.fromiter(map(self.accepts, rows), dtype=bool, count=len(rows))

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Annotated, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Int64, UInt8
+from jaxtyping import UInt8
 from pydantic import Field
 
 from seqcls.cache import remembered
@@ -17,13 +17,11 @@ from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.strings.alphabets import has_names, tokens_of
 from seqcls.strings.automata import StoredAutomaton
 from seqcls.strings.datasets import MAX_TOKENS, Content, Dataset, dataset_of
-from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.strings.token_strings import NO_LETTER, Rows, TokenStrings, Truths
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks.automaton import Automaton, RegularLanguage, minimize
 from seqcls.tasks.base import Alphabet, LanguageTask, LetterRow, Task
 from seqcls.tasks.transductions import TargetRow, Transduction
-
-Rows = Int64[np.ndarray, " row"]
 
 
 def rows_in(digest: str) -> Dataset:
@@ -124,7 +122,7 @@ class RowsTask(FileFields):
         """The tokens of the rows, as `Task.alphabet`."""
         return self.content.alphabet
 
-    def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+    def knows(self, strings: TokenStrings) -> Truths:
         """Which strings' label or target the file says."""
         return np.asarray(rows_of(self.dataset, strings) >= 0)
 
@@ -146,7 +144,7 @@ class File(RowsTask, LanguageTask):
     name: ClassVar[str] = "file"
     order_sensitive: ClassVar[bool] = True
 
-    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+    def labels(self, strings: TokenStrings) -> Truths:
         """The labels of strings of the file.
 
         Raises:

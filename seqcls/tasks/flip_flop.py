@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from jaxtyping import Int64, UInt8
 from pydantic import Field
 
 from seqcls.cache import remembered
 from seqcls.declarations import About, Fields
+from seqcls.strings.token_strings import Lengths, Letters
 from seqcls.tasks.automaton import Automaton, RegularLanguage, explore
 from seqcls.tasks.memory import MemoryTransduction
 
@@ -62,9 +62,7 @@ class FlipFlop(Ignored, RegularLanguage):
         """The minimal automaton: the bit written last, and the instruction that waits for one."""
         return _flip_flop()
 
-    def draw_many(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
-    ) -> UInt8[np.ndarray, "string position"]:
+    def draw_many(self, rng: np.random.Generator, lengths: Lengths, positive: bool) -> Letters:
         """Strings in the language as instructions are drawn; others uniform."""
         if not positive:
             return super().draw_many(rng, lengths, positive)
@@ -137,9 +135,7 @@ class WriteFlipFlop(Ignored, MemoryTransduction):
     def has_input(self, length: int) -> bool:
         return length >= 3 and length % 2 == 1
 
-    def draw_inputs(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
-    ) -> UInt8[np.ndarray, "string position"]:
+    def draw_inputs(self, rng: np.random.Generator, lengths: Lengths) -> Letters:
         """Instructions are drawn as those of strings in `flip_flop`."""
         # The bit after the last instruction is the answer; what follows an input's end means
         # nothing.
