@@ -23,7 +23,7 @@ from seqcls.kinds.base import Scored, Written
 from seqcls.kinds.transduction import TransductionKind, end_id, separator_id, writable
 from seqcls.models.base import Classifier, Ids
 from seqcls.models.batches import compute
-from seqcls.models.forms import Cached, Scores, Stepping, form, map_cached
+from seqcls.models.forms import Cached, Scores, Stepping, Tokens, form, map_cached
 from seqcls.models.initialization import load_parameters, make_model
 from seqcls.models.pictures import pictures_at_once
 from seqcls.models.positions import longest_readable
@@ -48,7 +48,7 @@ class Anew:
         wide = torch.nn.functional.pad(ids, (0, most_tokens), value=PAD)
         return self._read(wide, (ids != PAD).sum(dim=1))
 
-    def step(self, tokens: Int64[Tensor, " string"], cached: Cached) -> tuple[Scores, Cached]:
+    def step(self, tokens: Tokens, cached: Cached) -> tuple[Scores, Cached]:
         written, lengths = cached
         written[torch.arange(len(tokens)), lengths] = tokens.to(written.dtype)
         return self._read(written, lengths + 1)

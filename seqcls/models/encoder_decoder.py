@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int64, Integer
+from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Ids, Outputs, Places, Recorder, make_head
 from seqcls.models.blocks import Attending, Attention, Block, Scale, attending_of
-from seqcls.models.forms import Scores
+from seqcls.models.forms import Scores, Tokens
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
 from seqcls.models.parts import ONLY_SELF, Part, Site, block_parts, block_sites
 from seqcls.models.pictures import PictureEncoder
@@ -120,7 +120,7 @@ class EncoderDecoder(TwoStreams):
         crossing = Crossing(Cache(lengths, *own, None), *input_keys, attendable, scale)
         return recorded["decoder.logits"][torch.arange(len(ids)), lengths - 1], crossing
 
-    def step(self, tokens: Int64[Tensor, " string"], cached: Crossing) -> tuple[Scores, Crossing]:
+    def step(self, tokens: Tokens, cached: Crossing) -> tuple[Scores, Crossing]:
         """Implements `Stepping.step`; it costs one token of the output."""
         embedded, counted = self.embedding(tokens.unsqueeze(1)), cached.own.lengths.unsqueeze(1)
         given = name_keys("cross_attention", cached.keys, cached.values)
