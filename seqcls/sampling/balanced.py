@@ -91,12 +91,6 @@ class BalancedStrings(DrawnByLength):
     negative_lengths: Literal["redrawn", "uniform", "nearest"] = "redrawn"
     test_strings: Literal["random", "random_and_border"] = "random"
 
-    reads: ClassVar[frozenset[str]] = frozenset(
-        {
-            *("part", "min_length", "max_length", "size", "batch_size", "seed"),
-            *("negatives", "negative_lengths"),
-        }
-    )
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {
         "train": frozenset({"train_set", "lengths"}),
         "test": frozenset({"disjoint", "test_strings"}),

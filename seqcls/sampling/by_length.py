@@ -34,7 +34,6 @@ class FixedLength:
     batch_size: int
     seed: int
 
-    reads: ClassVar[frozenset[str]] = frozenset({"sequence_length", "batch_size", "seed"})
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
 
     def __post_init__(self) -> None:
@@ -113,9 +112,6 @@ class VariableLength:
     batch_size: int
     seed: int
 
-    reads: ClassVar[frozenset[str]] = frozenset(
-        {"max_length", "alpha", "size", "batch_size", "seed"}
-    )
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {"train": frozenset({"lengths"})}
 
     def __post_init__(self) -> None:

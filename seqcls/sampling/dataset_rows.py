@@ -42,9 +42,6 @@ class DatasetRows:
     validation_share: float
     test_share: float
 
-    reads: ClassVar[frozenset[str]] = frozenset(
-        {"part", "batch_size", "train_seed", "validation_share", "test_share"}
-    )
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
 
     def __post_init__(self) -> None:

@@ -32,12 +32,8 @@ from seqcls.tasks.places import AtEveryPlace
 class Sampler(Protocol):
     """All that determines a stream of strings; hashable, so that a stream is drawn once."""
 
-    reads: ClassVar[frozenset[str]]
-    """The settings that it takes beside the task: `max_length` stands for the part's own,
-    such as `test_max_length`, where there is such a field, else for the field of that name;
-    `part` is the part's name."""
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]]
-    """What it takes besides of one part alone."""
+    """Settings of one part alone, among those that its constructor takes beside the task."""
 
     def __hash__(self) -> int: ...
 
@@ -80,7 +76,6 @@ class _DerivedSampler:
     """What is made of the strings of another sampler."""
 
     sampler: Sampler
-    reads: ClassVar[frozenset[str]] = frozenset()
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
 
     @property

@@ -24,9 +24,6 @@ class UniformInputs(DrawnByLength):
 
     task: InputTask
 
-    reads: ClassVar[frozenset[str]] = frozenset(
-        {"part", "min_length", "max_length", "size", "batch_size", "seed"}
-    )
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {
         "train": frozenset({"train_set", "lengths"}),
         "test": frozenset({"disjoint"}),
