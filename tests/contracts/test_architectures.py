@@ -126,17 +126,17 @@ def test_a_step_with_what_is_kept_is_the_whole_read_again(name: str) -> None:
     model, inputs = model_of(problem), TokenStrings.of_lists(3, [[0, 1, 2, 0], [], [2, 1], [1]])
     ids = beginnings(problem, inputs)
     readers = stepping(model), Anew(model)
-    (outputs, kept), (expected, again) = (reader.begin(ids, 5) for reader in readers)
+    (outputs, cached), (expected, again) = (reader.begin(ids, 5) for reader in readers)
     assert form(model, "step") is not None
     torch.testing.assert_close(outputs, expected, **NEAR)
     for tokens in ([2, 3, 4, 2], [4, 4, 2, 3], [3, 2, 2, 4, 3]):
         if len(tokens) > 4:
             # Of four strings one goes on twice, and one not at all.
             rows = torch.tensor([2, 0, 0, 1, 2])
-            kept, again = (map_cached(itemgetter(rows), cached) for cached in (kept, again))
-        (outputs, kept), (expected, again) = (
-            reader.step(torch.tensor(tokens), cached)
-            for reader, cached in zip(readers, (kept, again), strict=True)
+            cached, again = (map_cached(itemgetter(rows), x) for x in (cached, again))
+        (outputs, cached), (expected, again) = (
+            reader.step(torch.tensor(tokens), before)
+            for reader, before in zip(readers, (cached, again), strict=True)
         )
         torch.testing.assert_close(outputs, expected, **NEAR)
 

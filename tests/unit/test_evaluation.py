@@ -285,7 +285,7 @@ def test_a_beam_drops_the_outputs_that_are_no_numbers_and_keeps_the_others() -> 
         def begin(self, _ids: torch.Tensor, _most: int) -> tuple[torch.Tensor, None]:
             return torch.tensor([[0.0, 0, 2, 1, 0, 0], [0, 0, math.nan, 1, 0, 0]]), None
 
-        def step(self, tokens: torch.Tensor, _kept: None) -> tuple[torch.Tensor, None]:
+        def step(self, tokens: torch.Tensor, _cached: None) -> tuple[torch.Tensor, None]:
             return torch.tensor([[0.0, 0, 0, 0, 0, 9]]).expand(len(tokens), -1), None
 
     beginnings = torch.zeros(2, 1, dtype=torch.long)

@@ -107,7 +107,7 @@ def test_every_way_to_an_output_agrees(fields: dict[str, Any]) -> None:
     (first, memory), (expected, again) = (reader.begin(begun, 4) for reader in readers)
     torch.testing.assert_close(first, expected)
     (first, _), (expected, _) = (
-        reader.step(tokens, kept) for reader, kept in zip(readers, (memory, again), strict=True)
+        reader.step(tokens, cached) for reader, cached in zip(readers, (memory, again), strict=True)
     )
     torch.testing.assert_close(first, expected)
     compare_gradients("strings", problem, scattered_weights(problem.network))
