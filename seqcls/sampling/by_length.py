@@ -35,6 +35,7 @@ class FixedLength:
     seed: int
 
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
+    repeats = True
 
     def __post_init__(self) -> None:
         letters = len(self.task.alphabet)
@@ -57,10 +58,6 @@ class FixedLength:
     @property
     def epoch_size(self) -> int:
         return int(len(self.task.alphabet) ** self._length)
-
-    @property
-    def repeats(self) -> bool:
-        return True
 
     def epochs(self) -> Iterator[Examples]:
         """Epochs of all strings, in the order of PyTorch's shuffling data loader.
@@ -113,6 +110,7 @@ class VariableLength:
     seed: int
 
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {"train": frozenset({"lengths"})}
+    repeats = False
 
     def __post_init__(self) -> None:
         required = self.task.required_letters
@@ -146,10 +144,6 @@ class VariableLength:
     @property
     def epoch_size(self) -> int:
         return self.size // self.batch_size * self.batch_size
-
-    @property
-    def repeats(self) -> bool:
-        return False
 
     def epochs(self) -> Iterator[Examples]:
         """Epochs of `size // batch_size` full batches each."""

@@ -43,6 +43,7 @@ class DatasetRows:
     test_share: float
 
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
+    repeats = True
 
     def __post_init__(self) -> None:
         if self.validation_share + self.test_share >= 1:
@@ -86,10 +87,6 @@ class DatasetRows:
     @property
     def epoch_size(self) -> int:
         return len(self.rows)
-
-    @property
-    def repeats(self) -> bool:
-        return True
 
     def epochs(self) -> Iterator[Examples]:
         """Epochs of all the rows."""

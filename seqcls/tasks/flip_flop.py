@@ -108,17 +108,14 @@ class WriteFlipFlop(Ignored, MemoryTransduction):
     """`w1i0r` becomes `1`: the last instruction reads, and the bit is missing."""
 
     alphabet = FlipFlop.alphabet
+    expected = (
+        "instructions w, r and i with a bit each, every bit read the one written last, and an r at "
+        "the end"
+    )
     words = (
         "Instructions to write (w), read (r) or ignore (i), a bit after each but the r at the "
         "end: the output is the bit that was written last, as w1i0r becomes 1."
     )
-
-    @property
-    def expected(self) -> str:
-        return (
-            "instructions w, r and i with a bit each, every bit read the one written last, and an "
-            "r at the end"
-        )
 
     def answer(self, letters: list[int]) -> list[int] | None:
         if len(letters) % 2 == 0 or letters[-1] != READ:
