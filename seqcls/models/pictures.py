@@ -110,11 +110,6 @@ class PictureEncoder(nn.Module):
         self.output = Convolution(widths[-1], config.hidden_size, 1)
         self.dropout = Dropout(config.dropout_rate)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of the memory."""
-        return memory_shape(self.config)
-
     def forward(self, inputs: Ids, record: Recorder) -> Memory:
         return self.see(self.draw(inputs), record)
 
