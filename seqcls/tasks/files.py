@@ -210,13 +210,10 @@ class Pairs(RowsTask, Transduction):
         return np.asarray(targets[:, :longest])
 
     def longest_target(self, length: int) -> int:
-        return int(self._lengths_of_targets(length).max(initial=0))
-
-    def _lengths_of_targets(self, length: int) -> np.ndarray:
         # An input may be shorter than all of the file, and its output is as long as theirs.
         lengths = self.content.strings.lengths
         rows = lengths <= max(length, int(lengths.min()))
-        return np.asarray((self._targets[rows] != NO_LETTER).sum(axis=1))
+        return int((self._targets[rows] != NO_LETTER).sum(axis=1).max(initial=0))
 
     def has_input(self, length: int) -> bool:
         return bool(len(rows_of_length(self.dataset, length, None)))
