@@ -37,6 +37,9 @@ FLARE = "Butoi et al. 2025, Training Neural Networks as Recognizers of Formal La
 """Where most of these languages are defined with their class."""
 
 
+LetterRow = UInt8[np.ndarray, " position"]
+
+
 @runtime_checkable
 class Task(Protocol):
     """What is asked of strings over an alphabet; hashable.
@@ -85,9 +88,7 @@ class LanguageTask(Task, Protocol):
         """Whether any string of that many tokens is in the language, or is not."""
         ...
 
-    def draw(
-        self, rng: np.random.Generator, length: int, positive: bool
-    ) -> UInt8[np.ndarray, " position"]:
+    def draw(self, rng: np.random.Generator, length: int, positive: bool) -> LetterRow:
         """The letters of a string of that length and label, uniform where the language allows it.
 
         The caller has asked `has`.
@@ -125,7 +126,7 @@ class InputTask(Task, Protocol):
         """Whether any input has that many tokens."""
         ...
 
-    def draw_input(self, rng: np.random.Generator, length: int) -> UInt8[np.ndarray, " position"]:
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
         """The letters of a uniform input of that length; the caller has asked `has_input`."""
         ...
 
@@ -164,9 +165,6 @@ class BulkInputs(InputTask, Protocol):
 DEFECT = "length before the first defect"
 """An axis of languages in which no continuation mends a defect: tokens of the longest prefix with
 which a positive string begins."""
-
-
-LetterRow = UInt8[np.ndarray, " position"]
 
 
 class Worded:

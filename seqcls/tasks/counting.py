@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from seqcls.cache import MEMORY
+from seqcls.cache import remembered
 from seqcls.declarations import About, Text
 from seqcls.errors import ConfigError
 from seqcls.strings.alphabets import check_alphabet, tokens_of
@@ -195,19 +195,14 @@ class _Counted:
     def _is_listed(self, length: int) -> bool:
         return number_of_vectors(length, len(self._classes)) <= MAX_VECTORS
 
+    @remembered
     def _matching(
         self, length: int, positive: bool
     ) -> tuple[Vectors, Float64[np.ndarray, " vector"]]:
         """The counts of strings of that length and label, and running sums of their weights."""
-        key = (self, length, positive)
-        cached: tuple[Vectors, Float64[np.ndarray, " vector"]] | None = MEMORY.get(key)
-        if cached is not None:
-            return cached
         counts = self._list_vectors(length, positive)
         sizes = tuple(len(members) for members in self._classes)
-        sums = running_weights(counts, sizes) if len(counts) else np.zeros(0)
-        MEMORY.keep(key, (counts, sums))
-        return counts, sums
+        return counts, (running_weights(counts, sizes) if len(counts) else np.zeros(0))
 
     def _list_vectors(self, length: int, positive: bool) -> Vectors:
         if not self._is_listed(length):

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Annotated, ClassVar
 
 import numpy as np
-from jaxtyping import UInt8
 from pydantic import Field
 
 from seqcls.cache import remembered
@@ -160,9 +159,7 @@ class File(RowsTask, LanguageTask):
         """Whether any string of the file has that length and label."""
         return bool(len(rows_of_length(self.dataset, length, positive)))
 
-    def draw(
-        self, rng: np.random.Generator, length: int, positive: bool
-    ) -> UInt8[np.ndarray, " position"]:
+    def draw(self, rng: np.random.Generator, length: int, positive: bool) -> LetterRow:
         """A string of the file."""
         row = rng.choice(rows_of_length(self.dataset, length, positive))
         return np.array(self.content.strings.letters[row, :length])
