@@ -15,7 +15,7 @@ from seqcls.declarations import About
 from seqcls.errors import ConfigError
 from seqcls.kinds.base import DRAWN, Examples
 from seqcls.sampling import border, near
-from seqcls.sampling.distinct import DrawnByLength, DrawnFields, Letters
+from seqcls.sampling.distinct import DrawnByLength, DrawnFields, Letters, Training
 from seqcls.sampling.edits import edit, growth
 from seqcls.strings.token_strings import NO_LETTER, Lengths, Rows, TokenStrings, Truths
 from seqcls.tasks.base import LanguageTask, Task
@@ -64,7 +64,7 @@ class BalancedFields(DrawnFields):
     test_strings: Annotated[Literal["random", "random_and_border"], About("Strings", 30)] = "random"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class BalancedStrings(DrawnByLength):
     """A string's label is a fair coin; its length is uniform; then the string is drawn.
 
@@ -89,7 +89,10 @@ class BalancedStrings(DrawnByLength):
     task: LanguageTask
     negatives: Negatives
     negative_lengths: Literal["redrawn", "uniform", "nearest"] = "redrawn"
+    train_set: Literal["fresh", "fixed"] = "fresh"
     test_strings: Literal["random", "random_and_border"] = "random"
+    trained: Training | None = None
+    """What no string may occur in, where tests are disjoint from training."""
 
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {
         "train": frozenset({"train_set", "lengths"}),
@@ -138,6 +141,10 @@ class BalancedStrings(DrawnByLength):
     def lengths(self) -> range:
         drawn = np.concatenate(list(self._lengths.values()))
         return range(int(drawn.min()), int(drawn.max()) + 1)
+
+    @property
+    def repeats(self) -> bool:
+        return self.train_set == "fixed"
 
     @property
     def _lengths(self) -> dict[bool, Lengths]:

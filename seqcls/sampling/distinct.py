@@ -127,7 +127,7 @@ class Training:
             )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class DrawnByLength(ABC):
     """Epochs of `size` strings, drawn anew for each epoch, or once and shuffled.
 
@@ -141,9 +141,6 @@ class DrawnByLength(ABC):
     size: int
     batch_size: int
     seed: int
-    train_set: Literal["fresh", "fixed"] = "fresh"
-    trained: Training | None = None
-    """What no string may occur in, where tests are disjoint from training."""
 
     def __post_init__(self) -> None:
         if self.min_length > self.max_length:
@@ -161,8 +158,9 @@ class DrawnByLength(ABC):
         return self.size
 
     @property
+    @abstractmethod
     def repeats(self) -> bool:
-        return self.train_set == "fixed"
+        """Implements `Sampler.repeats`."""
 
     def epochs(self) -> Iterator[Examples]:
         """Epochs of `size` strings.
