@@ -158,11 +158,11 @@ def _decoding(problem: Problem) -> tuple[float, float, float]:
     inputs = stream(problem.test).epoch(0).strings
     ids, limits = beginnings(problem, inputs), torch.from_numpy(output_limits(problem, inputs))
     # As long as the inputs: a trained model would end there.
-    settings = (model, ids, torch.minimum(limits, torch.from_numpy(inputs.lengths)), -1)
+    settings = (ids, torch.minimum(limits, torch.from_numpy(inputs.lengths)), -1)
     seconds = []
-    for begin in (decode.start, decode.start_anew):
+    for reader in (decode.stepping(model), decode.Anew(model)):
         started = time.process_time()
-        decode.beam(*settings, 1, begin=begin)
+        decode.beam(reader, *settings, 1)
         seconds.append(time.process_time() - started)
     weights = {name: value.numpy() for name, value in model.state_dict().items()}
     most = np.minimum(limits.numpy(), inputs.lengths)

@@ -1,12 +1,12 @@
 """Writing outputs token by token, each from the input and the tokens before it.
 
-Any model can be asked: it keeps what it has read of the tokens before (`start`, `Stepper`), outputs
-are found by a beam, greedily by one of width 1. What is right of them the kind says
+Any model can be asked: it keeps what it has read of the tokens before (`stepping`), outputs are
+found by a beam, greedily by one of width 1. What is right of them the kind says
 (`seqcls.kinds.transduction.TransductionKind.ask`).
 """
 
 import math
-from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from seqcls.kinds.base import Scored, Written
 from seqcls.kinds.transduction import TransductionKind, end_id, separator_id, writable
 from seqcls.models.base import Classifier, Ids
 from seqcls.models.batches import compute
-from seqcls.models.forms import Cached, Scores, form, map_cached
+from seqcls.models.forms import Cached, Scores, Stepping, Tokens, form, map_cached
 from seqcls.models.initialization import load_parameters, make_model
 from seqcls.models.pictures import pictures_at_once
 from seqcls.models.positions import longest_readable
@@ -33,72 +33,39 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
 
 
-class Stepper:
-    """Strings being written: one token after another, given what is kept of those before."""
-
-    def __init__(
-        self,
-        step: Callable[[Int64[Tensor, " string"], Cached], tuple[Scores, Cached]],
-        cached: Cached,
-    ) -> None:
-        self._step = step
-        self._cached = cached
-
-    def step(self, tokens: Int64[Tensor, " string"]) -> Scores:
-        """Reads one more token of each string, and says what follows it."""
-        outputs, self._cached = self._step(tokens, self._cached)
-        return outputs
-
-    def take(self, rows: Int64[Tensor, " row"]) -> None:
-        """Goes on with these strings, of which one may be taken several times."""
-        self._cached = map_cached(lambda values: values[rows], self._cached)
-
-
-Start = Callable[[Classifier, Ids, int], tuple[Stepper, Scores]]
-"""The signature of `start`."""
-
-
-def start(model: Classifier, ids: Ids, most_tokens: int) -> tuple[Stepper, Scores]:
-    """Reads the beginnings of strings, and says what follows each.
+class Anew:
+    """Any model as one that reads on: nothing is kept but the tokens, and it runs again for each.
 
     Args:
-        model: one whose head answers token by token, without dropout.
-        ids: the beginnings, `PAD` after each.
-        most_tokens: tokens that will be written at most.
+        model: its head answers token by token, without dropout.
     """
-    begin, step = form(model, "begin"), form(model, "step")
-    if begin is None or step is None:
-        return start_anew(model, ids, most_tokens)
-    outputs, cached = begin(ids, most_tokens)
-    return Stepper(step, cached), outputs
 
+    def __init__(self, model: Classifier) -> None:
+        self._model = model
 
-def start_anew(model: Classifier, ids: Ids, most_tokens: int) -> tuple[Stepper, Scores]:
-    """The same of any model: nothing is kept but the tokens, and it runs again for each."""
+    def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, Cached]:
+        # There is room for all tokens from the start, so that each is written in its place.
+        wide = torch.nn.functional.pad(ids, (0, most_tokens), value=PAD)
+        return self._read(wide, (ids != PAD).sum(dim=1))
 
-    def read(written: Ids, lengths: Tensor) -> tuple[Scores, Cached]:
-        outputs: Tensor = model(written[:, : int(lengths.max())])
-        return outputs[torch.arange(len(written)), lengths - 1], (written, lengths)
-
-    def step(tokens: Tensor, cached: Cached) -> tuple[Scores, Cached]:
+    def step(self, tokens: Tokens, cached: Cached) -> tuple[Scores, Cached]:
         written, lengths = cached
         written[torch.arange(len(tokens)), lengths] = tokens.to(written.dtype)
-        return read(written, lengths + 1)
+        return self._read(written, lengths + 1)
 
-    # There is room for all tokens from the start, so that each is written in its place.
-    wide = torch.nn.functional.pad(ids, (0, most_tokens), value=PAD)
-    outputs, cached = read(wide, (ids != PAD).sum(dim=1))
-    return Stepper(step, cached), outputs
+    def _read(self, written: Ids, lengths: Tensor) -> tuple[Scores, Cached]:
+        outputs: Tensor = self._model(written[:, : int(lengths.max())])
+        return outputs[torch.arange(len(written)), lengths - 1], (written, lengths)
+
+
+def stepping(model: Classifier) -> Stepping:
+    """The model as it reads one token more, by its own forms where it has them."""
+    has_forms = None not in (form(model, "begin"), form(model, "step"))
+    return model if has_forms and isinstance(model, Stepping) else Anew(model)
 
 
 def beam(
-    model: Classifier,
-    ids: Ids,
-    limits: Int64[Tensor, " string"],
-    end: int,
-    width: int,
-    *,
-    begin: Start = start,
+    model: Stepping, ids: Ids, limits: Int64[Tensor, " string"], end: int, width: int
 ) -> list[list[Written]]:
     """The likeliest outputs of each string that a beam of some width finds, the likeliest first.
 
@@ -107,7 +74,7 @@ def beam(
     continuations is. With a width of 1 the likeliest token is taken at every place.
 
     Args:
-        model: its head answers token by token; dropout is off.
+        model: as `stepping` gives it; dropout is off.
         ids: what it reads first, `PAD` after each.
         limits: tokens of each output at most, at least 1.
         width: outputs that are kept.
@@ -116,7 +83,7 @@ def beam(
         Of a string for which the model gives NaN an empty output that has not ended, its
         log-probability NaN.
     """
-    stepper, outputs = begin(model, ids, int(limits.max()))
+    outputs, cached = model.begin(ids, int(limits.max()))
     rows = torch.arange(len(ids))
     open_scores = outputs.new_zeros(len(ids), 1)
     tokens = torch.zeros(len(ids), 1, 0, dtype=torch.long)
@@ -152,9 +119,9 @@ def beam(
         beams = outputs.shape[0] // len(rows)
         # Beams of all strings stand one after another, in the order of the strings.
         parents = (goes_on * beams)[:, None] + continued.parent[goes_on]
-        stepper.take(parents.flatten())
+        cached = map_cached(partial(torch.index_select, dim=0, index=parents.flatten()), cached)
         rows, tokens, open_scores = rows[goes_on], tokens[goes_on], scores[goes_on]
-        outputs = stepper.step(continued.token[goes_on].flatten())
+        outputs, cached = model.step(continued.token[goes_on].flatten(), cached)
     return [
         sorted(some, key=lambda x: -x.log_probability)[:width] or [Written([], False, math.nan)]
         for some in done
@@ -268,7 +235,7 @@ def written_beams(
         check()
         piece = order[rows]
         wide = int(inputs.lengths[piece].max(initial=0)) + 2
-        settings = (model, ids[piece, :wide], torch.from_numpy(limits[piece]))
+        settings = (stepping(model), ids[piece, :wide], torch.from_numpy(limits[piece]))
         with torch.no_grad():
             outputs = beam(*settings, end_id(problem.network), width)
         for row, output in zip(piece.tolist(), outputs, strict=True):

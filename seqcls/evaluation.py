@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float, Int64, UInt8
+from jaxtyping import Float, Int64, UInt8
 
 from seqcls.cache import remembered
 from seqcls.cancellation import check
@@ -22,7 +22,7 @@ from seqcls.problem import Problem
 from seqcls.results import DRAWN, Evaluation, OutputResults, RangeCounts, StringErrors, Weights
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
-from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.token_strings import Lengths, Rows, TokenStrings, Truths
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 
 
@@ -42,7 +42,7 @@ class DistinctStrings:
     sampler does not say."""
 
     @property
-    def labels(self) -> Bool[np.ndarray, " string"]:
+    def labels(self) -> Truths:
         """The targets of a language: which strings are in it."""
         return self.targets
 
@@ -50,7 +50,7 @@ class DistinctStrings:
     def examples(self) -> Examples:
         return Examples(self.strings, self.targets)
 
-    def take(self, rows: Int64[np.ndarray, " row"]) -> "DistinctStrings":
+    def take(self, rows: Rows) -> "DistinctStrings":
         """Some of the strings."""
         texts = self.target_texts
         return DistinctStrings(
@@ -81,7 +81,7 @@ class DistinctStrings:
             None if self.drawn is None else [DRAWN[x] for x in self.drawn[self._order].tolist()],
         )
 
-    def in_order(self, chosen: Bool[np.ndarray, " string"]) -> Int64[np.ndarray, " row"]:
+    def in_order(self, chosen: Truths) -> Rows:
         """The rows of some strings, in the order of their numbers."""
         rows = np.flatnonzero(chosen)
         return rows[np.argsort(self.numbers[rows])]
@@ -220,7 +220,7 @@ def places(problem: Problem) -> float:
     return math.inf if end is None else float(end)
 
 
-def readable(problem: Problem, examples: Examples) -> Bool[np.ndarray, " string"]:
+def readable(problem: Problem, examples: Examples) -> Truths:
     """Which strings a problem's models have places for, with their targets where these are read."""
     return problem.kind.lengths_read(examples) <= places(problem)
 
@@ -390,7 +390,7 @@ def _output_results(
     problem: Problem,
     test: DistinctStrings,
     answers: OutputAnswers,
-    tested: Int64[np.ndarray, " length"],
+    tested: Counts,
     writer: Tokenizer | None,
 ) -> OutputResults:
     if not len(tested):
@@ -416,11 +416,7 @@ def _output_results(
     )
 
 
-def _per_length(
-    lengths: Int64[np.ndarray, " string"],
-    times: Int64[np.ndarray, " string"],
-    chosen: Int64[np.ndarray, " length"],
-) -> Int64[np.ndarray, " length"]:
+def _per_length(lengths: Lengths, times: Int64[np.ndarray, " string"], chosen: Counts) -> Counts:
     """How often strings of each of some lengths occur."""
     # Weighted counts are floats, which hold whole numbers up to 2**53.
     every = np.bincount(lengths, times, int(lengths.max()) + 1).astype(np.int64)

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from inspect import signature
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
 import numpy as np
@@ -27,6 +28,9 @@ from seqcls.models.positions import POSITIONS
 from seqcls.sampling import SAMPLERS, Sampler
 from seqcls.tasks import TASKS, Task
 from seqcls.text import canonical_json, nearest
+
+NO_SETTINGS = {"task", "part", "trained"}
+"""What a sampler is given that no field says."""
 
 
 @lru_cache(maxsize=1)
@@ -118,13 +122,16 @@ def _read_for(sampler: type[Sampler], part: str) -> frozenset[str]:
     return names | {"negatives"} if "test_negatives" in names else names
 
 
-def settings_read(sampler: type[Sampler], part: str) -> dict[str, str]:
-    """What a sampler reads, and the fields of a configuration that say it for this part."""
-    return {
-        x: f"{part}_{x}" if f"{part}_{x}" in ABOUT else x
-        for x in sampler.reads | sampler.reads_of_part.get(part, frozenset())
-        if x != "part"
-    }
+@lru_cache(maxsize=64)
+def settings_read(sampler: type[Sampler], part: str) -> Mapping[str, str]:
+    """What a sampler reads, and the fields of a configuration that say it for this part.
+
+    `max_length` is the part's own, such as `test_max_length`, where there is such a field.
+    """
+    of_parts = sampler.reads_of_part
+    taken = frozenset(signature(sampler).parameters).difference(*of_parts.values(), NO_SETTINGS)
+    own = taken | of_parts.get(part, frozenset())
+    return {x: f"{part}_{x}" if f"{part}_{x}" in ABOUT else x for x in own}
 
 
 def check_read(config: RunConfig) -> None:

@@ -6,6 +6,7 @@ Each is held against what it says of itself, where it comes from outside.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import Any
 
 from seqcls.config import ANY_SAMPLER, AS_OTHERS, AS_TRAINED, COUPLED, NetworkConfig, RunConfig
@@ -77,7 +78,7 @@ def make_sampler(config: RunConfig, task: Task, part: str, train: Sampler | None
     if settings.get("test_strings", "random") != "random":
         # Not asked for: tests that are the same are equal.
         settings |= {"negatives": "uniform", "negative_lengths": "uniform"}
-    if "part" in sampler.reads:
+    if "part" in signature(sampler).parameters:
         settings["part"] = part
     if "disjoint" in settings:
         keep_out = train if settings.pop("disjoint") else None

@@ -7,7 +7,6 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from seqcls.config import NetworkConfig
 from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import StoreError
 from seqcls.problem import Problem
@@ -59,7 +58,6 @@ def weights_of(problem: Problem, data: bytes) -> Weights:
 def shape_mismatch(problem: Problem, weights: Mapping[str, np.ndarray]) -> str | None:
     """Why these are no weights of a configuration, in a few words; None where they may be."""
     network = problem.network
-    # Some engines know the shapes without PyTorch, which takes a second or two to load.
     expected = _shapes(problem)
     if missing := sorted(expected.keys() - weights.keys()):
         return f"{missing[0]!r} is missing"
@@ -77,16 +75,15 @@ def shape_mismatch(problem: Problem, weights: Mapping[str, np.ndarray]) -> str |
 
 
 def _shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
+    # Some engines know the shapes without PyTorch, which takes a second or two to load.
     shapes = engine_named(choose_engine(problem).name).parameter_shapes(problem.network)
-    return _shapes_of_model(problem.network) if shapes is None else dict(shapes)
-
-
-def _shapes_of_model(network: NetworkConfig) -> dict[str, tuple[int, ...]]:
+    if shapes is not None:
+        return dict(shapes)
     import torch
 
     from seqcls.models.initialization import make_model
 
     # Without values, however large they would be.
     with torch.device("meta"):
-        model = make_model(network)
+        model = make_model(problem.network)
     return {name: tuple(value.shape) for name, value in model.named_parameters()}

@@ -59,8 +59,8 @@ class Reader:
         form, weights, sizes = self.form, self.weights, self.tensors.sizes
         self._read_blocks(self._find_blocks())
         hidden = sizes["hidden"]
-        fields = {"num_blocks": sizes["blocks"], "hidden_size": hidden, "biases": True}
-        fields |= form.fields
+        fields: dict[str, Any] = {"num_blocks": sizes["blocks"], "hidden_size": hidden}
+        fields |= {"biases": True, **form.fields}
         if form is RECURRENT:
             fields["architecture"] = _cell(form.sign, sizes)
         fields |= self._read_options()

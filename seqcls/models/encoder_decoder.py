@@ -11,26 +11,19 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int64, Integer
+from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Ids, Outputs, Places, Recorder, make_head
 from seqcls.models.blocks import Attending, Attention, Block, Scale, attending_of
-from seqcls.models.forms import Scores
+from seqcls.models.forms import Scores, Tokens
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
 from seqcls.models.parts import ONLY_SELF, Part, Site, block_parts, block_sites
-from seqcls.models.pictures import PictureEncoder
+from seqcls.models.pictures import PictureEncoder, memory_shape
 from seqcls.models.positions.schemes import Positions
 from seqcls.models.transformer import Cache, Keys, Side, cache_keys, name_keys
-from seqcls.models.two_streams import (
-    OutputStates,
-    Streams,
-    TwoStreams,
-    decoder_config,
-    encoder_config,
-    split,
-)
+from seqcls.models.two_streams import OutputStates, Streams, TwoStreams, split
 
 BOTH: Mapping[str, str] = {**ONLY_SELF, "cross-attention ": "cross_attention"}
 """The attentions of a decoder's block, as `block_parts` takes them."""
@@ -96,7 +89,9 @@ class EncoderDecoder(TwoStreams):
         self.embedding = Embedding(config.vocabulary_size, config.hidden_size, scale)
         # The order of these lines is that of the random draws, so old seeds depend on it.
         self.encoder = self.make_encoder(config)
-        self.decoder = Side(decoder_config(config), DecoderBlock)
+        # The decoder reads no `CLS` that might not be attended to.
+        causal = {"attention_mask": "causal", "no_attend_cls": False}
+        self.decoder = Side(config.model_copy(update=causal), DecoderBlock)
         self.classifier = make_head(config)
         self.dropout = Dropout(config.dropout_rate)
         self.nowhere = Positions(config)
@@ -120,7 +115,7 @@ class EncoderDecoder(TwoStreams):
         crossing = Crossing(Cache(lengths, *own, None), *input_keys, attendable, scale)
         return recorded["decoder.logits"][torch.arange(len(ids)), lengths - 1], crossing
 
-    def step(self, tokens: Int64[Tensor, " string"], cached: Crossing) -> tuple[Scores, Crossing]:
+    def step(self, tokens: Tokens, cached: Crossing) -> tuple[Scores, Crossing]:
         """Implements `Stepping.step`; it costs one token of the output."""
         embedded, counted = self.embedding(tokens.unsqueeze(1)), cached.own.lengths.unsqueeze(1)
         given = name_keys("cross_attention", cached.keys, cached.values)
@@ -131,7 +126,7 @@ class EncoderDecoder(TwoStreams):
 
     def make_encoder(self, config: NetworkConfig) -> nn.Module:
         """What reads inputs; made before the decoder: parameters are drawn in their order."""
-        return Side(encoder_config(config), Block)
+        return Side(config.model_copy(update={"attention_mask": "full"}), Block)
 
     def encode(self, streams: Streams, record: Recorder, places: Places | None) -> Encoded:
         """What the decoder attends to."""
@@ -217,12 +212,9 @@ class ParagraphReader(EncoderDecoder):
 
     def crossing(self, streams: Streams, places: Places | None) -> Attending:
         """Implements `EncoderDecoder.crossing`: to all of the picture."""
-        assert isinstance(self.encoder, PictureEncoder)
-        rows, columns = self.encoder.shape
         inputs, weight = streams.inputs, self.embedding.weight
-        attendable = torch.ones(
-            len(inputs), 1, rows * columns, dtype=torch.bool, device=inputs.device
-        )
+        size = math.prod(memory_shape(self.config))
+        attendable = torch.ones(len(inputs), 1, size, dtype=torch.bool, device=inputs.device)
         scale = torch.ones((), dtype=weight.dtype, device=weight.device)
         # Between pictures and text no scheme of positions has a part.
         output_places = streams.positions_of(places, streams.outputs)

@@ -15,6 +15,9 @@ from torch import Tensor, nn
 
 from seqcls.models.base import Ids
 
+Tokens = Int64[Tensor, " string"]
+"""One token of each string."""
+
 Scores = Float[Tensor, "string *output"]
 """What the head gives at the last token of each string: of an output, a number for each token that
 may come next."""
@@ -35,7 +38,7 @@ class Stepping(Protocol):
         """Reads the beginnings of strings, `PAD` after each; at most so many tokens come after."""
         ...
 
-    def step(self, tokens: Int64[Tensor, " string"], cached: Cached) -> tuple[Scores, Cached]:
+    def step(self, tokens: Tokens, cached: Cached) -> tuple[Scores, Cached]:
         """Reads one token of each string; what was kept before may be used up by it."""
         ...
 
@@ -63,7 +66,7 @@ def map_cached(change: Callable[..., Tensor], cached: Cached, *others: Cached) -
 
 
 def read_on(
-    step: Callable[[Int64[Tensor, " string"], Cached], tuple[Scores, Cached]],
+    step: Callable[[Tokens, Cached], tuple[Scores, Cached]],
     cached: Cached,
     ids: Ids,
     read: Bool[Tensor, "string position"],

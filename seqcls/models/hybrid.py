@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from seqcls.config import NetworkConfig
 from seqcls.models import MODELS, architecture_of_letter
 from seqcls.models.mixing import Mixer, Mixing
 
@@ -15,7 +14,8 @@ class Hybrid(Mixing):
     step = Mixing.step
 
     def mixers(self) -> Sequence[type[Mixer]]:
-        return mixers_of(self.config)
+        """Implements `Mixing.mixers`, by the letters of `layers`."""
+        return [MODELS[architecture_of_letter(x)].load_mixer() for x in self.config.layers]
 
     def attention(self) -> tuple[str, ...]:
         """Implements `Classifier.attention`, of the blocks that attend."""
@@ -34,8 +34,3 @@ def blocks_of(layers: str, attending: bool) -> tuple[int, ...]:
     """The numbers of the blocks that attend, or of those with a memory of a fixed size."""
     # `a` stands for attention, the one mixer whose memory grows with the string.
     return tuple(block for block, x in enumerate(layers) if (x == "a") == attending)
-
-
-def mixers_of(config: NetworkConfig) -> Sequence[type[Mixer]]:
-    """The mixer of each letter of `layers`."""
-    return [MODELS[architecture_of_letter(x)].load_mixer() for x in config.layers]

@@ -10,14 +10,14 @@ from functools import partial
 from typing import Any, ClassVar, cast
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import BodyAndHead, Hidden, Ids, Places, Recorder, make_head
 from seqcls.models.blocks import Residual
-from seqcls.models.forms import Scores, read_on
+from seqcls.models.forms import Scores, Tokens, read_on
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
 from seqcls.models.memories import MixingArchitecture
 from seqcls.models.parts import Part, PartKind, Site
@@ -208,9 +208,7 @@ class Mixing(BodyAndHead, MixingArchitecture):
         nothing = [block.mixer.begin(embedded, tokens) for block in self.blocks]
         return read_on(self.step, nothing, ids, ids != PAD)
 
-    def step(
-        self, tokens: Int64[Tensor, " string"], cached: list[MixerMemory]
-    ) -> tuple[Scores, list[MixerMemory]]:
+    def step(self, tokens: Tokens, cached: list[MixerMemory]) -> tuple[Scores, list[MixerMemory]]:
         states, after = self.embedding(tokens), list[MixerMemory]()
         for block, before in zip(self.blocks, cached, strict=True):
             states, now = block.step(states, before)

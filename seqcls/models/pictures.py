@@ -110,17 +110,14 @@ class PictureEncoder(nn.Module):
         self.output = Convolution(widths[-1], config.hidden_size, 1)
         self.dropout = Dropout(config.dropout_rate)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of the memory."""
-        return memory_shape(self.config)
-
     def forward(self, inputs: Ids, record: Recorder) -> Memory:
         return self.see(self.draw(inputs), record)
 
     def draw(self, inputs: Ids) -> Picture:
         """The pictures of strings, `CLS` before each."""
-        pictures = _draw(self.page, inputs)
+        # Padding becomes NO_LETTER.
+        letters = (inputs[:, 1:].cpu().numpy() - FIRST_LETTER).astype(np.uint8)
+        pictures = _draw(self.page, letters.tobytes(), letters.shape)
         return pictures.to(inputs.device, self.output.weight.dtype).unsqueeze(1)
 
     def see(self, pictures: Picture, record: Recorder) -> Memory:
@@ -163,21 +160,10 @@ def memory_shape(config: NetworkConfig) -> tuple[int, int]:
     return -(-rows // factor), -(-columns // factor)
 
 
-_last: list[tuple[Page, bytes, Tensor]] = []
-"""The batch that was drawn last: members read the same one after another."""
-
-
-def _draw(page: Page, inputs: Ids) -> Float[Tensor, "string row column"]:
-    # Padding becomes NO_LETTER.
-    letters = (inputs[:, 1:].cpu().numpy() - FIRST_LETTER).astype(np.uint8)
-    key = letters.tobytes() + bytes(str(letters.shape), "ascii")
-    # Looked at once: other threads draw others meanwhile.
-    for last_page, last_key, last_pictures in _last[:1]:
-        if (last_page, last_key) == (page, key):
-            return last_pictures
-    pictures = torch.from_numpy(page.draw(letters))
-    _last[:] = [(page, key, pictures)]
-    return pictures
+# Members read the same batch one after another, so that the one that was drawn last is kept.
+@lru_cache(maxsize=1)
+def _draw(page: Page, letters: bytes, shape: tuple[int, ...]) -> Float[Tensor, "string row column"]:
+    return torch.from_numpy(page.draw(np.frombuffer(letters, dtype=np.uint8).reshape(shape)))
 
 
 def _waves(hidden: int, rows: int, columns: int) -> Float[Tensor, "hidden row column"]:

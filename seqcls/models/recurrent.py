@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, cast
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -23,7 +23,7 @@ from seqcls.models.base import (
     make_head,
     read_states,
 )
-from seqcls.models.forms import Scores, form
+from seqcls.models.forms import Scores, Tokens, form
 from seqcls.models.layers import Dropout, Embedding
 from seqcls.models.parts import Part, Site, inside
 from seqcls.strings.tokenizer import PAD
@@ -69,15 +69,11 @@ class Cell(nn.Module):
         """One token: what its input gives to the gates, and the state and cell before it."""
         raise NotImplementedError
 
-    def forward(
-        self, states: Float[Tensor, "string position hidden"], record: Recorder
-    ) -> Float[Tensor, "string position hidden"]:
+    def forward(self, states: Hidden, record: Recorder) -> Hidden:
         """The state after every token."""
         return self.pass_over(states, record)[0]
 
-    def pass_over(
-        self, states: Float[Tensor, "string position hidden"], record: Recorder
-    ) -> tuple[Hidden, Hidden]:
+    def pass_over(self, states: Hidden, record: Recorder) -> tuple[Hidden, Hidden]:
         """The state and the cell after every token; a cell that is none is zero."""
         given = self.from_input(states)
         state = cell = states.new_zeros(len(states), states.shape[2])
@@ -197,9 +193,7 @@ class Recurrent(BodyAndHead):
             cells = [recorded[f"layers.{layer}.cell"][last] for layer in layers]
         return recorded["logits"][last], Recurrence(states, cells)
 
-    def step(
-        self, tokens: Int64[Tensor, " string"], cached: Recurrence
-    ) -> tuple[Scores, Recurrence]:
+    def step(self, tokens: Tokens, cached: Recurrence) -> tuple[Scores, Recurrence]:
         states, after = self.embedding(tokens), Recurrence([], [])
         for layer, state, cell in zip(self.layers, *cached, strict=True):
             step = layer.step(layer.from_input(states), state, cell)

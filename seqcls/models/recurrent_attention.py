@@ -15,12 +15,12 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple, cast
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Ids, Places, Recorder, make_head
-from seqcls.models.forms import Scores, read_on
+from seqcls.models.forms import Scores, Tokens, read_on
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_softmax
 from seqcls.models.parts import Part, Site
 from seqcls.models.pictures import PictureEncoder
@@ -148,7 +148,7 @@ class RecurrentAttention(TwoStreams):
         return outputs, (encoded, recurrence)
 
     def step(
-        self, tokens: Int64[Tensor, " string"], cached: tuple[Encoded, Recurrence]
+        self, tokens: Tokens, cached: tuple[Encoded, Recurrence]
     ) -> tuple[Scores, tuple[Encoded, Recurrence]]:
         encoded, before = cached
         state, _, after = self.decode(self.embedding(tokens), encoded, before)

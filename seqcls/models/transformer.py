@@ -34,7 +34,7 @@ from seqcls.models.blocks import (
     attending_next,
     attending_of,
 )
-from seqcls.models.forms import Scores
+from seqcls.models.forms import Scores, Tokens
 from seqcls.models.layers import Dropout, Embedding, make_norm
 from seqcls.models.parts import Part, Site, block_parts, block_sites
 from seqcls.models.positions import POSITIONS
@@ -176,7 +176,7 @@ class Transformer(BodyAndHead, Stream):
         own = cache_keys(self.config, recorded, "blocks.{}.attention", most_tokens)
         return recorded["logits"][torch.arange(len(ids)), lengths - 1], Cache(lengths, *own, places)
 
-    def step(self, tokens: Int64[Tensor, " string"], cached: Cache) -> tuple[Scores, Cache]:
+    def step(self, tokens: Tokens, cached: Cache) -> tuple[Scores, Cache]:
         states, after = self.pass_next(self.embedding(tokens.unsqueeze(1)), cached)
         return self.head(states), after
 

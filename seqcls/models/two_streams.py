@@ -73,16 +73,6 @@ def split(config: NetworkConfig, ids: Ids) -> Streams:
     return Streams(inputs, outputs, columns, ids.shape[1])
 
 
-def encoder_config(config: NetworkConfig) -> NetworkConfig:
-    """The settings of the encoder's blocks."""
-    return config.model_copy(update={"attention_mask": "full"})
-
-
-def decoder_config(config: NetworkConfig) -> NetworkConfig:
-    """The settings of the decoder's blocks; it reads no `CLS` that might not be attended to."""
-    return config.model_copy(update={"attention_mask": "causal", "no_attend_cls": False})
-
-
 class TwoStreams(BodyAndHead):
     """A model whose encoder reads the input and whose decoder the output; it has no other head.
 

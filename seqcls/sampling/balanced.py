@@ -9,20 +9,19 @@ from functools import lru_cache, partial
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from jaxtyping import Bool, Int64, UInt8
+from jaxtyping import Int64, UInt8
 
 from seqcls.declarations import About
 from seqcls.errors import ConfigError
 from seqcls.kinds.base import DRAWN, Examples
 from seqcls.sampling import border, near
-from seqcls.sampling.distinct import DrawnByLength, DrawnFields, Letters, Rows
+from seqcls.sampling.distinct import DrawnByLength, DrawnFields, Letters, Training
 from seqcls.sampling.edits import edit, growth
-from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.strings.token_strings import NO_LETTER, Lengths, Rows, TokenStrings, Truths
 from seqcls.tasks.base import LanguageTask, Task
 from seqcls.tasks.drawing import draw_many
 from seqcls.tasks.files import rows_only
 
-Lengths = Int64[np.ndarray, " string"]
 Ways = UInt8[np.ndarray, " string"]
 """How each string was drawn: its place in `DRAWN`."""
 
@@ -65,7 +64,7 @@ class BalancedFields(DrawnFields):
     test_strings: Annotated[Literal["random", "random_and_border"], About("Strings", 30)] = "random"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class BalancedStrings(DrawnByLength):
     """A string's label is a fair coin; its length is uniform; then the string is drawn.
 
@@ -90,14 +89,11 @@ class BalancedStrings(DrawnByLength):
     task: LanguageTask
     negatives: Negatives
     negative_lengths: Literal["redrawn", "uniform", "nearest"] = "redrawn"
+    train_set: Literal["fresh", "fixed"] = "fresh"
     test_strings: Literal["random", "random_and_border"] = "random"
+    trained: Training | None = None
+    """What no string may occur in, where tests are disjoint from training."""
 
-    reads: ClassVar[frozenset[str]] = frozenset(
-        {
-            *("part", "min_length", "max_length", "size", "batch_size", "seed"),
-            *("negatives", "negative_lengths"),
-        }
-    )
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {
         "train": frozenset({"train_set", "lengths"}),
         "test": frozenset({"disjoint", "test_strings"}),
@@ -145,6 +141,10 @@ class BalancedStrings(DrawnByLength):
     def lengths(self) -> range:
         drawn = np.concatenate(list(self._lengths.values()))
         return range(int(drawn.min()), int(drawn.max()) + 1)
+
+    @property
+    def repeats(self) -> bool:
+        return self.train_set == "fixed"
 
     @property
     def _lengths(self) -> dict[bool, Lengths]:
@@ -246,9 +246,7 @@ class BalancedStrings(DrawnByLength):
         allowed = range(self.min_length, self.max_length + 1)
         return border.pairs_of(self.task, positive).draw(rng, lengths, allowed).swapaxes(0, 1)
 
-    def _draw(
-        self, rng: np.random.Generator, labels: Bool[np.ndarray, " string"]
-    ) -> tuple[Letters, Ways]:
+    def _draw(self, rng: np.random.Generator, labels: Truths) -> tuple[Letters, Ways]:
         """Strings of these labels, and the place in `DRAWN` of how each was drawn."""
         letters = np.full((len(labels), self.max_length), NO_LETTER, dtype=np.uint8)
         drawn = np.full(len(labels), _POSITIVE, dtype=np.uint8)
@@ -408,7 +406,7 @@ def _strings(task: Task, letters: Letters) -> TokenStrings:
     return TokenStrings(len(task.alphabet), lengths, letters)
 
 
-def _put_rows(letters: Letters, rows: Int64[np.ndarray, " row"], strings: TokenStrings) -> None:
+def _put_rows(letters: Letters, rows: Rows, strings: TokenStrings) -> None:
     width = min(letters.shape[1], strings.letters.shape[1])
     letters[rows] = NO_LETTER
     letters[rows, :width] = strings.letters[:, :width]

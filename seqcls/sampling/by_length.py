@@ -34,8 +34,8 @@ class FixedLength:
     batch_size: int
     seed: int
 
-    reads: ClassVar[frozenset[str]] = frozenset({"sequence_length", "batch_size", "seed"})
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
+    repeats = True
 
     def __post_init__(self) -> None:
         letters = len(self.task.alphabet)
@@ -58,10 +58,6 @@ class FixedLength:
     @property
     def epoch_size(self) -> int:
         return int(len(self.task.alphabet) ** self._length)
-
-    @property
-    def repeats(self) -> bool:
-        return True
 
     def epochs(self) -> Iterator[Examples]:
         """Epochs of all strings, in the order of PyTorch's shuffling data loader.
@@ -113,10 +109,8 @@ class VariableLength:
     batch_size: int
     seed: int
 
-    reads: ClassVar[frozenset[str]] = frozenset(
-        {"max_length", "alpha", "size", "batch_size", "seed"}
-    )
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {"train": frozenset({"lengths"})}
+    repeats = False
 
     def __post_init__(self) -> None:
         required = self.task.required_letters
@@ -150,10 +144,6 @@ class VariableLength:
     @property
     def epoch_size(self) -> int:
         return self.size // self.batch_size * self.batch_size
-
-    @property
-    def repeats(self) -> bool:
-        return False
 
     def epochs(self) -> Iterator[Examples]:
         """Epochs of `size // batch_size` full batches each."""

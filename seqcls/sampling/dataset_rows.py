@@ -7,16 +7,14 @@ from itertools import count
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from jaxtyping import Int64
 
 from seqcls.declarations import STRING_PARTS, About, Fields, Share
 from seqcls.errors import ConfigError
 from seqcls.kinds.base import DRAWN, Examples
 from seqcls.strings.datasets import Dataset
+from seqcls.strings.token_strings import Rows
 from seqcls.tasks.base import Task
 from seqcls.tasks.files import RowsTask, rows_in
-
-Rows = Int64[np.ndarray, " row"]
 
 
 class ShareFields(Fields):
@@ -44,10 +42,8 @@ class DatasetRows:
     validation_share: float
     test_share: float
 
-    reads: ClassVar[frozenset[str]] = frozenset(
-        {"part", "batch_size", "train_seed", "validation_share", "test_share"}
-    )
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
+    repeats = True
 
     def __post_init__(self) -> None:
         if self.validation_share + self.test_share >= 1:
@@ -91,10 +87,6 @@ class DatasetRows:
     @property
     def epoch_size(self) -> int:
         return len(self.rows)
-
-    @property
-    def repeats(self) -> bool:
-        return True
 
     def epochs(self) -> Iterator[Examples]:
         """Epochs of all the rows."""

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from jaxtyping import Bool, Int64, UInt8, UInt64
+from jaxtyping import Bool, UInt8, UInt64
 from pydantic import BeforeValidator, Field
 
 from seqcls.cache import remembered
@@ -18,9 +18,9 @@ from seqcls.declarations import STRING_PARTS, About, Fields, Text
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples
 from seqcls.sampling.streams import Sampler, stream
+from seqcls.strings.token_strings import Rows
 
 Letters = UInt8[np.ndarray, "string *several position"]
-Rows = Int64[np.ndarray, " row"]
 
 MAX_TOKENS = 2**30
 """Tokens that the strings of an epoch may have, each as long as the longest."""
@@ -127,7 +127,7 @@ class Training:
             )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class DrawnByLength(ABC):
     """Epochs of `size` strings, drawn anew for each epoch, or once and shuffled.
 
@@ -141,9 +141,6 @@ class DrawnByLength(ABC):
     size: int
     batch_size: int
     seed: int
-    train_set: Literal["fresh", "fixed"] = "fresh"
-    trained: Training | None = None
-    """What no string may occur in, where tests are disjoint from training."""
 
     def __post_init__(self) -> None:
         if self.min_length > self.max_length:
@@ -161,8 +158,9 @@ class DrawnByLength(ABC):
         return self.size
 
     @property
+    @abstractmethod
     def repeats(self) -> bool:
-        return self.train_set == "fixed"
+        """Implements `Sampler.repeats`."""
 
     def epochs(self) -> Iterator[Examples]:
         """Epochs of `size` strings.

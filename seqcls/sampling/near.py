@@ -9,15 +9,12 @@ positive, so whoever refuses it knows more of the language than that.
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Bool, Int64
+from jaxtyping import Bool
 
-from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.strings.token_strings import NO_LETTER, Lengths, Rows, TokenStrings
 from seqcls.tasks.automaton import language_automaton
 from seqcls.tasks.base import LanguageTask
 from seqcls.tasks.drawing import draw_many
-
-Rows = Int64[np.ndarray, " row"]
-Lengths = Int64[np.ndarray, " string"]
 
 TRIES = 16
 """Changes that are tried with a positive string before another one is drawn."""

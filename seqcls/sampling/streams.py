@@ -18,12 +18,11 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from uuid import uuid4
 
 import numpy as np
-from jaxtyping import Bool
 
 from seqcls.cache import MEMORY, STRINGS, cache_folder, keep_checked, make_room, read_checked, use
 from seqcls.kinds import examples_of
 from seqcls.kinds.base import Examples
-from seqcls.strings.token_strings import TokenStrings, join_strings
+from seqcls.strings.token_strings import TokenStrings, Truths, join_strings
 from seqcls.tasks import TASKS
 from seqcls.tasks.base import Task
 from seqcls.tasks.places import AtEveryPlace
@@ -33,12 +32,8 @@ from seqcls.tasks.places import AtEveryPlace
 class Sampler(Protocol):
     """All that determines a stream of strings; hashable, so that a stream is drawn once."""
 
-    reads: ClassVar[frozenset[str]]
-    """The settings that it takes beside the task: `max_length` stands for the part's own,
-    such as `test_max_length`, where there is such a field, else for the field of that name;
-    `part` is the part's name."""
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]]
-    """What it takes besides of one part alone."""
+    """Settings of one part alone, among those that its constructor takes beside the task."""
 
     def __hash__(self) -> int: ...
 
@@ -81,7 +76,6 @@ class _DerivedSampler:
     """What is made of the strings of another sampler."""
 
     sampler: Sampler
-    reads: ClassVar[frozenset[str]] = frozenset()
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
 
     @property
@@ -196,7 +190,7 @@ class AnsweredAgain(_DerivedSampler):
             yield examples_of(self.task, stream(self.sampler).epoch(epoch).strings)
 
 
-def have_lengths(lengths: range, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+def have_lengths(lengths: range, strings: TokenStrings) -> Truths:
     """Which strings have so many tokens."""
     return np.asarray((strings.lengths >= lengths.start) & (strings.lengths < lengths.stop))
 
@@ -258,16 +252,15 @@ class Stream:
         return self._folder / f"{index}.strings"
 
     def _read(self, index: int) -> Examples | None:
-        arrays = _read(self._file(index))
-        if arrays is None:
+        content = read_checked(path := self._file(index))
+        if content is None:
             return None
-        # What was drawn by counts is kept by counts, and never spelled out on the way.
-        strings = TokenStrings(
-            len(self._sampler.task.alphabet),
-            arrays["lengths"],
-            arrays.get("letters"),
-            arrays.get("counts"),
-        )
+        use(path)
+        # The cache is a folder like any other: nothing in it may run.
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            arrays = dict(file)
+        own = (arrays.get(name) for name in ("letters", "counts"))
+        strings = TokenStrings(len(self._sampler.task.alphabet), arrays["lengths"], *own)
         return Examples(strings, arrays["labels"], drawn=arrays.get("drawn"))
 
 
@@ -287,25 +280,13 @@ def _code(task: Task) -> str:
 
 
 def _write(path: Path, drawn: Examples) -> None:
-    file = io.BytesIO()
-    strings = drawn.strings
-    arrays: dict[str, Any] = {"labels": drawn.labels}
+    file, strings = io.BytesIO(), drawn.strings
+    arrays: dict[str, Any] = {"labels": drawn.labels, "lengths": strings.lengths}
     if drawn.drawn is not None:
         arrays["drawn"] = drawn.drawn
-    if strings.is_counted:
-        np.savez(file, lengths=strings.lengths, counts=strings.counts, **arrays)
-    else:
-        np.savez(file, lengths=strings.lengths, letters=strings.letters, **arrays)
+    # What was drawn by counts is kept by counts, and never spelled out on the way.
+    own = "counts" if strings.is_counted else "letters"
+    np.savez(file, **arrays, **{own: getattr(strings, own)})
     content = file.getvalue()
     keep_checked(path, content)
     make_room(len(content))
-
-
-def _read(path: Path) -> dict[str, np.ndarray] | None:
-    content = read_checked(path)
-    if content is None:
-        return None
-    use(path)
-    # The cache is a folder like any other: nothing in it may run.
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        return dict(arrays)

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Int64
 
 from seqcls.errors import ConfigError
 from seqcls.kinds import Examples, examples_of
-from seqcls.sampling.distinct import DrawnByLength, Letters
+from seqcls.sampling.distinct import DrawnByLength, Letters, Training
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.tasks.base import BulkInputs, InputTask, Task
 from seqcls.tasks.drawing import draw_many
@@ -18,15 +18,15 @@ from seqcls.tasks.files import rows_only
 from seqcls.tasks.places import AtEveryPlace
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class UniformInputs(DrawnByLength):
     """An input's length is uniform among those that have one; then the task draws it."""
 
     task: InputTask
+    train_set: Literal["fresh", "fixed"] = "fresh"
+    trained: Training | None = None
+    """What no input may occur in, where tests are disjoint from training."""
 
-    reads: ClassVar[frozenset[str]] = frozenset(
-        {"part", "min_length", "max_length", "size", "batch_size", "seed"}
-    )
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {
         "train": frozenset({"train_set", "lengths"}),
         "test": frozenset({"disjoint"}),
@@ -53,6 +53,10 @@ class UniformInputs(DrawnByLength):
     @property
     def lengths(self) -> range:
         return range(int(self._lengths[0]), int(self._lengths[-1]) + 1)
+
+    @property
+    def repeats(self) -> bool:
+        return self.train_set == "fixed"
 
     @property
     def _lengths(self) -> Int64[np.ndarray, " length"]:

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Int64, Integer, UInt8
+from jaxtyping import Bool, Int64, Integer, UInt8
 
 from seqcls.errors import InvalidStringError
 from seqcls.notebook import MOST_PLACES, MOST_ROWS, letter_rows
@@ -23,6 +23,9 @@ NO_LETTER = 255
 Letters = UInt8[np.ndarray, "string position"]
 Counts = Int64[np.ndarray, "string letter"]
 Lengths = Int64[np.ndarray, " string"]
+Truths = Bool[np.ndarray, " string"]
+"""Whether something holds of each string, such as that it is in a language."""
+Rows = Int64[np.ndarray, " row"]
 
 
 class TokenStrings:
@@ -138,7 +141,7 @@ class TokenStrings:
         return np.stack(columns, axis=1).astype(np.int64)
 
     @cached_property
-    def ids(self) -> UInt8[np.ndarray, "string position"]:
+    def ids(self) -> Letters:
         """The token ids of the letters, `PAD` after each string's end."""
         letters = self.letters
         # Added to `NO_LETTER`, a byte wraps around, but there `PAD` is taken.
@@ -154,7 +157,7 @@ class TokenStrings:
         letters = np.full((len(self), 1), NO_LETTER, dtype=np.uint8)
         return type(self)(self.num_letters, self.lengths, letters)
 
-    def take(self, rows: slice | Int64[np.ndarray, " row"]) -> Self:
+    def take(self, rows: slice | Rows) -> Self:
         """Some of the strings."""
         letters = None if self._letters is None else self._letters[rows]
         counts = None if self._counts is None else self._counts[rows]

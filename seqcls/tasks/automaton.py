@@ -14,14 +14,14 @@ from threading import Lock
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int32, Int64, UInt8, UInt64
+from jaxtyping import Bool, Float64, Int32, Int64, UInt64
 
 from seqcls.cache import MEMORY
 from seqcls.errors import ConfigError
 from seqcls.monoids import distances_to
 from seqcls.strings.alphabets import has_names
 from seqcls.strings.automata import MAX_STATES
-from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.strings.token_strings import NO_LETTER, Lengths, Letters, TokenStrings, Truths
 from seqcls.tasks.base import DEFECT, DrawnInBulk, Language, Task
 
 MAX_CELLS = 30_000_000
@@ -154,7 +154,7 @@ class Automaton:
             states.append(int(self.table[states[-1], letter]))
         return np.array(states, dtype=np.int64)
 
-    def sound_lengths(self, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
+    def sound_lengths(self, strings: TokenStrings) -> Lengths:
         """Tokens of each string's longest prefix with which an accepted string begins."""
         sound = np.zeros(len(strings), dtype=np.int64)
         for place, states in enumerate(self.walk(strings)):
@@ -205,9 +205,7 @@ class Automaton:
                 self._reached = following
         return self._has[length][positive]
 
-    def draw(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
-    ) -> UInt8[np.ndarray, "string position"]:
+    def draw(self, rng: np.random.Generator, lengths: Lengths, positive: bool) -> Letters:
         """The letters of uniform strings of these lengths, all of them accepted or none.
 
         The caller has asked `has`. After each string's end stands `NO_LETTER`.
@@ -436,15 +434,13 @@ class RegularLanguage(DrawnInBulk):
     def automaton(self) -> Automaton:
         """The minimal automaton, its letters those of `alphabet`."""
 
-    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+    def labels(self, strings: TokenStrings) -> Truths:
         return np.asarray(self.automaton.accepting[self.automaton.states(strings)])
 
     def has(self, length: int, positive: bool) -> bool:
         return self.automaton.has(length, positive)
 
-    def draw_many(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
-    ) -> UInt8[np.ndarray, "string position"]:
+    def draw_many(self, rng: np.random.Generator, lengths: Lengths, positive: bool) -> Letters:
         return self.automaton.draw(rng, lengths, positive)
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:

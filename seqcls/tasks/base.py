@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Int64, UInt8
+from jaxtyping import UInt8
 from pydantic import AfterValidator, Field
 
 from seqcls.declarations import About, Fields, Text
 from seqcls.strings.alphabets import alphabet_obstacle, composing_obstacle
-from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.token_strings import Counts, Lengths, Letters, TokenStrings, Truths
 from seqcls.strings.tokenizer import MAX_LETTERS, Tokenizer
 
 
@@ -35,6 +35,9 @@ class NotRegular(NamedTuple):
 
 FLARE = "Butoi et al. 2025, Training Neural Networks as Recognizers of Formal Languages"
 """Where most of these languages are defined with their class."""
+
+
+LetterRow = UInt8[np.ndarray, " position"]
 
 
 @runtime_checkable
@@ -77,7 +80,7 @@ class Task(Protocol):
 class LanguageTask(Task, Protocol):
     """Which strings are in a language: one bit."""
 
-    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+    def labels(self, strings: TokenStrings) -> Truths:
         """Which of the strings are in the language."""
         ...
 
@@ -85,9 +88,7 @@ class LanguageTask(Task, Protocol):
         """Whether any string of that many tokens is in the language, or is not."""
         ...
 
-    def draw(
-        self, rng: np.random.Generator, length: int, positive: bool
-    ) -> UInt8[np.ndarray, " position"]:
+    def draw(self, rng: np.random.Generator, length: int, positive: bool) -> LetterRow:
         """The letters of a string of that length and label, uniform where the language allows it.
 
         The caller has asked `has`.
@@ -106,7 +107,7 @@ class PartlyKnown(Task, Protocol):
         """All whose label or target is known."""
         ...
 
-    def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+    def knows(self, strings: TokenStrings) -> Truths:
         """Which strings' label or target is known."""
         ...
 
@@ -125,7 +126,7 @@ class InputTask(Task, Protocol):
         """Whether any input has that many tokens."""
         ...
 
-    def draw_input(self, rng: np.random.Generator, length: int) -> UInt8[np.ndarray, " position"]:
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
         """The letters of a uniform input of that length; the caller has asked `has_input`."""
         ...
 
@@ -135,9 +136,7 @@ class CountTask(LanguageTask, Protocol):
     """A language in which only letter counts decide."""
 
     @abstractmethod
-    def labels_of_counts(
-        self, counts: Int64[np.ndarray, "string letter"]
-    ) -> Bool[np.ndarray, " string"]:
+    def labels_of_counts(self, counts: Counts) -> Truths:
         """Which of the strings with these letter counts are in the language."""
         ...
 
@@ -147,9 +146,7 @@ class BulkTask(LanguageTask, Protocol):
     """A language that draws many strings faster than one after another."""
 
     @abstractmethod
-    def draw_many(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
-    ) -> UInt8[np.ndarray, "string position"]:
+    def draw_many(self, rng: np.random.Generator, lengths: Lengths, positive: bool) -> Letters:
         """Draws, like `draw`, a string for each length; what follows a string's end means
         nothing.
         """
@@ -160,9 +157,7 @@ class BulkTask(LanguageTask, Protocol):
 class BulkInputs(InputTask, Protocol):
     """A task of another kind that draws many inputs faster than one after another."""
 
-    def draw_inputs(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
-    ) -> UInt8[np.ndarray, "string position"]:
+    def draw_inputs(self, rng: np.random.Generator, lengths: Lengths) -> Letters:
         """Draws, like `draw_input`, an input of each length; what follows its end means nothing."""
         ...
 
@@ -172,7 +167,13 @@ DEFECT = "length before the first defect"
 which a positive string begins."""
 
 
-LetterRow = UInt8[np.ndarray, " position"]
+class Worded:
+    """What tasks have in common whose sentence is the same whatever their fields."""
+
+    words: ClassVar[str]
+
+    def describe(self) -> str:
+        return self.words
 
 
 class CountLanguage(CountTask):
@@ -180,12 +181,12 @@ class CountLanguage(CountTask):
 
     order_sensitive: ClassVar[bool] = False
 
-    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+    def labels(self, strings: TokenStrings) -> Truths:
         """Which of the strings are in the language."""
         return self.labels_of_counts(strings.counts)
 
 
-class DrawnInBulk(BulkTask):
+class DrawnInBulk(Worded, BulkTask):
     """What languages have in common that draw many strings at once, each uniform."""
 
     def draw(self, rng: np.random.Generator, length: int, positive: bool) -> LetterRow:
@@ -225,7 +226,7 @@ class PatternFields(Alphabet):
     pattern: Annotated[Text, About("Task", 4, "regex expression")] = ""
 
 
-class Language(Fields, LanguageTask):
+class Language(Fields, Worded, LanguageTask):
     """A language from three answers: which texts belong, at which lengths any does, and one such.
 
     Of every length but 0 it is taken to have strings that do not belong, and enough of them that
@@ -246,7 +247,7 @@ class Language(Fields, LanguageTask):
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """The letters of a string of that length in the language; the caller has asked `has`."""
 
-    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+    def labels(self, strings: TokenStrings) -> Truths:
         """Which of the strings are in the language."""
         rows = texts(self.alphabet, strings)
         return np.fromiter(map(self.accepts, rows), dtype=bool, count=len(rows))

@@ -29,6 +29,7 @@ class BinaryAddition(Language):
 
     hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
     alphabet = "01+="
+    words = "Correct sums of binary numbers, least significant bit first, are positive."
 
     def accepts(self, text: str) -> bool:
         numbers = _numbers(text, "+=")
@@ -49,9 +50,6 @@ class BinaryAddition(Language):
             if first + second < 1 << z:
                 return _digits_of([(first, x), (second, y), (first + second, z)])
 
-    def describe(self) -> str:
-        return "Correct sums of binary numbers, least significant bit first, are positive."
-
 
 @dataclass(frozen=True)
 class BinaryMultiplication(Language):
@@ -62,6 +60,7 @@ class BinaryMultiplication(Language):
 
     hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
     alphabet = "01*="
+    words = "Correct products of binary numbers, least significant bit first, are positive."
 
     def accepts(self, text: str) -> bool:
         numbers = _numbers(text, "*=")
@@ -85,9 +84,6 @@ class BinaryMultiplication(Language):
             if (first * second).bit_length() <= z:
                 return _digits_of([(first, x), (second, y), (first * second, z)])
 
-    def describe(self) -> str:
-        return "Correct products of binary numbers, least significant bit first, are positive."
-
 
 @dataclass(frozen=True)
 class ComputeSqrt(Language):
@@ -98,6 +94,10 @@ class ComputeSqrt(Language):
 
     hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
     alphabet = "01="
+    words = (
+        "A binary number, =, and its square root, rounded down (least bits first), "
+        "are positive where the root is right."
+    )
 
     def accepts(self, text: str) -> bool:
         numbers = _numbers(text, "=")
@@ -114,12 +114,6 @@ class ComputeSqrt(Language):
         x = sizes[choose(rng, [1 << size for size in bits])]
         number = below(rng, 1 << bits[x - 1])
         return _digits_of([(number, x), (math.isqrt(number), length - 1 - x)])
-
-    def describe(self) -> str:
-        return (
-            "A binary number, =, and its square root, rounded down (least bits first), "
-            "are positive where the root is right."
-        )
 
 
 def _numbers(text: str, marks: str) -> list[int] | None:

@@ -6,13 +6,13 @@ from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64, UInt8
+from jaxtyping import Bool, Float64, Int64
 
-from seqcls.cache import MEMORY
+from seqcls.cache import remembered
 from seqcls.declarations import About, Text
 from seqcls.errors import ConfigError
 from seqcls.strings.alphabets import check_alphabet, tokens_of
-from seqcls.strings.token_strings import NO_LETTER
+from seqcls.strings.token_strings import NO_LETTER, Counts, Lengths, Letters, Truths
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks.base import Alphabet, CountLanguage, DrawnInBulk
 from seqcls.tasks.formulas import (
@@ -72,9 +72,7 @@ class Counting(FormulaFields, CountLanguage, DrawnInBulk):
     def _counted(self) -> "_Counted":
         return _count_vectors(self.alphabet, self.formula)
 
-    def labels_of_counts(
-        self, counts: Int64[np.ndarray, "string letter"]
-    ) -> Bool[np.ndarray, " string"]:
+    def labels_of_counts(self, counts: Counts) -> Truths:
         return np.array(self._counted.formula.holds(list(counts.T)))
 
     def has(self, length: int, positive: bool) -> bool:
@@ -86,9 +84,7 @@ class Counting(FormulaFields, CountLanguage, DrawnInBulk):
         """
         return self._counted.has(length, positive)
 
-    def draw_many(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
-    ) -> UInt8[np.ndarray, "string position"]:
+    def draw_many(self, rng: np.random.Generator, lengths: Lengths, positive: bool) -> Letters:
         letters = np.full((len(lengths), int(lengths.max(initial=0))), NO_LETTER, dtype=np.uint8)
         for length in np.unique(lengths).tolist():
             rows = np.flatnonzero(lengths == length)
@@ -123,9 +119,7 @@ class _Counted:
         self._probed: dict[int, Bool[np.ndarray, "length label"]] = {}
         self._last: dict[bool, Vectors] = {}
 
-    def draw(
-        self, rng: np.random.Generator, length: int, positive: bool, size: int
-    ) -> UInt8[np.ndarray, "string position"]:
+    def draw(self, rng: np.random.Generator, length: int, positive: bool, size: int) -> Letters:
         drawn = self._by_chance(rng, length, positive, size)
         missing = size - len(drawn)
         if not missing:
@@ -138,7 +132,7 @@ class _Counted:
 
     def _by_chance(
         self, rng: np.random.Generator, length: int, positive: bool, size: int
-    ) -> UInt8[np.ndarray, "string position"]:
+    ) -> Letters:
         """Uniform strings of that label, so many or, where it is rare, fewer."""
         left = size * (TRIES if self._is_listed(length) else MANY_TRIES)
         drawn = np.zeros((0, length), dtype=np.uint8)
@@ -201,19 +195,14 @@ class _Counted:
     def _is_listed(self, length: int) -> bool:
         return number_of_vectors(length, len(self._classes)) <= MAX_VECTORS
 
+    @remembered
     def _matching(
         self, length: int, positive: bool
     ) -> tuple[Vectors, Float64[np.ndarray, " vector"]]:
         """The counts of strings of that length and label, and running sums of their weights."""
-        key = (self, length, positive)
-        cached: tuple[Vectors, Float64[np.ndarray, " vector"]] | None = MEMORY.get(key)
-        if cached is not None:
-            return cached
         counts = self._list_vectors(length, positive)
         sizes = tuple(len(members) for members in self._classes)
-        sums = running_weights(counts, sizes) if len(counts) else np.zeros(0)
-        MEMORY.keep(key, (counts, sums))
-        return counts, sums
+        return counts, (running_weights(counts, sizes) if len(counts) else np.zeros(0))
 
     def _list_vectors(self, length: int, positive: bool) -> Vectors:
         if not self._is_listed(length):

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Bool, Float64
 
 from seqcls.cache import remembered
-from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.strings.token_strings import NO_LETTER, Lengths, TokenStrings
 from seqcls.tasks.base import BulkTask, LanguageTask
 
 
@@ -111,7 +111,7 @@ def _rising(highest: int, length: int) -> Float64[np.ndarray, "remaining height"
 def draw_many(
     task: LanguageTask,
     rng: np.random.Generator,
-    lengths: Int64[np.ndarray, " string"],
+    lengths: Lengths,
     positive: bool,
 ) -> TokenStrings:
     """Strings of these lengths and one label, at once where the language can."""

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from jaxtyping import Bool, Int64
+from jaxtyping import Int64
 from pydantic import Field
 
 from seqcls.cache import remembered
 from seqcls.declarations import About, Fields
-from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.strings.token_strings import NO_LETTER, Lengths, TokenStrings, Truths
 from seqcls.tasks.automaton import Automaton, explore
 from seqcls.tasks.base import DEFECT, Language, LetterRow, NotRegular
 from seqcls.tasks.drawing import excursion
@@ -70,7 +70,7 @@ class Dyck(Brackets, Language):
                 return False
         return not pending
 
-    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+    def labels(self, strings: TokenStrings) -> Truths:
         depths = _depths(strings)
         balanced = depths[:, -1:].sum(axis=1) == 0
         balanced &= depths.min(axis=1, initial=0) >= 0
@@ -105,7 +105,7 @@ class Dyck(Brackets, Language):
         sound = self._sound_lengths(strings)
         return {**super().features(strings), "nesting depth": deepest, DEFECT: sound}
 
-    def _sound_lengths(self, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
+    def _sound_lengths(self, strings: TokenStrings) -> Lengths:
         """Tokens up to a bracket that closes none of its type or opens one too many."""
         rows, (number, width) = np.arange(len(strings)), strings.letters.shape
         pending = np.full((number, width + 1), NO_LETTER, dtype=np.uint8)

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Annotated, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Int64, UInt8
 from pydantic import Field
 
 from seqcls.cache import remembered
@@ -17,13 +16,11 @@ from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.strings.alphabets import has_names, tokens_of
 from seqcls.strings.automata import StoredAutomaton
 from seqcls.strings.datasets import MAX_TOKENS, Content, Dataset, dataset_of
-from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.strings.token_strings import NO_LETTER, Rows, TokenStrings, Truths
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks.automaton import Automaton, RegularLanguage, minimize
 from seqcls.tasks.base import Alphabet, LanguageTask, LetterRow, Task
 from seqcls.tasks.transductions import TargetRow, Transduction
-
-Rows = Int64[np.ndarray, " row"]
 
 
 def rows_in(digest: str) -> Dataset:
@@ -124,7 +121,7 @@ class RowsTask(FileFields):
         """The tokens of the rows, as `Task.alphabet`."""
         return self.content.alphabet
 
-    def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+    def knows(self, strings: TokenStrings) -> Truths:
         """Which strings' label or target the file says."""
         return np.asarray(rows_of(self.dataset, strings) >= 0)
 
@@ -146,7 +143,7 @@ class File(RowsTask, LanguageTask):
     name: ClassVar[str] = "file"
     order_sensitive: ClassVar[bool] = True
 
-    def labels(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+    def labels(self, strings: TokenStrings) -> Truths:
         """The labels of strings of the file.
 
         Raises:
@@ -162,9 +159,7 @@ class File(RowsTask, LanguageTask):
         """Whether any string of the file has that length and label."""
         return bool(len(rows_of_length(self.dataset, length, positive)))
 
-    def draw(
-        self, rng: np.random.Generator, length: int, positive: bool
-    ) -> UInt8[np.ndarray, " position"]:
+    def draw(self, rng: np.random.Generator, length: int, positive: bool) -> LetterRow:
         """A string of the file."""
         row = rng.choice(rows_of_length(self.dataset, length, positive))
         return np.array(self.content.strings.letters[row, :length])
@@ -212,13 +207,10 @@ class Pairs(RowsTask, Transduction):
         return np.asarray(targets[:, :longest])
 
     def longest_target(self, length: int) -> int:
-        return int(self._lengths_of_targets(length).max(initial=0))
-
-    def _lengths_of_targets(self, length: int) -> np.ndarray:
         # An input may be shorter than all of the file, and its output is as long as theirs.
         lengths = self.content.strings.lengths
         rows = lengths <= max(length, int(lengths.min()))
-        return np.asarray((self._targets[rows] != NO_LETTER).sum(axis=1))
+        return int((self._targets[rows] != NO_LETTER).sum(axis=1).max(initial=0))
 
     def has_input(self, length: int) -> bool:
         return bool(len(rows_of_length(self.dataset, length, None)))

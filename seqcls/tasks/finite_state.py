@@ -19,6 +19,7 @@ class First(AutomatonLanguage):
     """
 
     alphabet = "01"
+    words = "Strings that begin with 1 are positive."
 
     @cached_property
     def automaton(self) -> Automaton:
@@ -31,9 +32,6 @@ class First(AutomatonLanguage):
         bits[0] = 1
         return bits
 
-    def describe(self) -> str:
-        return "Strings that begin with 1 are positive."
-
 
 @dataclass(frozen=True)
 class EvenPairs(AutomatonLanguage):
@@ -43,6 +41,7 @@ class EvenPairs(AutomatonLanguage):
     """
 
     alphabet = "01"
+    words = "Strings whose last token is the same as their first are positive."
 
     @cached_property
     def automaton(self) -> Automaton:
@@ -60,9 +59,6 @@ class EvenPairs(AutomatonLanguage):
         bits[-1:] = bits[:1]
         return bits
 
-    def describe(self) -> str:
-        return "Strings whose last token is the same as their first are positive."
-
 
 @dataclass(frozen=True)
 class Repeat01(AutomatonLanguage):
@@ -72,6 +68,7 @@ class Repeat01(AutomatonLanguage):
     """
 
     alphabet = "01"
+    words = "Strings that repeat 01, any number of times, are positive."
 
     @cached_property
     def automaton(self) -> Automaton:
@@ -85,6 +82,3 @@ class Repeat01(AutomatonLanguage):
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
         """How often each token occurs, and the place of the first defect."""
         return {**super().features(strings), DEFECT: self.automaton.sound_lengths(strings)}
-
-    def describe(self) -> str:
-        return "Strings that repeat 01, any number of times, are positive."

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from jaxtyping import Int64, UInt8
 from pydantic import Field
 
 from seqcls.cache import remembered
 from seqcls.declarations import About, Fields
+from seqcls.strings.token_strings import Lengths, Letters
 from seqcls.tasks.automaton import Automaton, RegularLanguage, explore
 from seqcls.tasks.memory import MemoryTransduction
 
@@ -51,15 +51,18 @@ class FlipFlop(Ignored, RegularLanguage):
     """
 
     alphabet = "wri01"
+    words = (
+        "Instructions to write (w), read (r) or ignore (i), a bit after each: those that begin "
+        "with w, and in which every bit that is read is the one that was written last, are "
+        "positive."
+    )
 
     @property
     def automaton(self) -> Automaton:
         """The minimal automaton: the bit written last, and the instruction that waits for one."""
         return _flip_flop()
 
-    def draw_many(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
-    ) -> UInt8[np.ndarray, "string position"]:
+    def draw_many(self, rng: np.random.Generator, lengths: Lengths, positive: bool) -> Letters:
         """Strings in the language as instructions are drawn; others uniform."""
         if not positive:
             return super().draw_many(rng, lengths, positive)
@@ -79,13 +82,6 @@ class FlipFlop(Ignored, RegularLanguage):
         bits = np.where(instructions == READ, latest, bits)
         letters = np.stack([instructions, BITS + bits], axis=2).astype(np.uint8)
         return letters.reshape(shape[0], 2 * shape[1])
-
-    def describe(self) -> str:
-        return (
-            "Instructions to write (w), read (r) or ignore (i), a bit after each: those that begin "
-            "with w, and in which every bit that is read is the one that was written last, are "
-            "positive."
-        )
 
 
 @remembered
@@ -112,13 +108,14 @@ class WriteFlipFlop(Ignored, MemoryTransduction):
     """`w1i0r` becomes `1`: the last instruction reads, and the bit is missing."""
 
     alphabet = FlipFlop.alphabet
-
-    @property
-    def expected(self) -> str:
-        return (
-            "instructions w, r and i with a bit each, every bit read the one written last, and an "
-            "r at the end"
-        )
+    expected = (
+        "instructions w, r and i with a bit each, every bit read the one written last, and an r at "
+        "the end"
+    )
+    words = (
+        "Instructions to write (w), read (r) or ignore (i), a bit after each but the r at the "
+        "end: the output is the bit that was written last, as w1i0r becomes 1."
+    )
 
     def answer(self, letters: list[int]) -> list[int] | None:
         if len(letters) % 2 == 0 or letters[-1] != READ:
@@ -135,16 +132,8 @@ class WriteFlipFlop(Ignored, MemoryTransduction):
     def has_input(self, length: int) -> bool:
         return length >= 3 and length % 2 == 1
 
-    def draw_inputs(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
-    ) -> UInt8[np.ndarray, "string position"]:
+    def draw_inputs(self, rng: np.random.Generator, lengths: Lengths) -> Letters:
         """Instructions are drawn as those of strings in `flip_flop`."""
         # The bit after the last instruction is the answer; what follows an input's end means
         # nothing.
         return FlipFlop(self.ignore_share).draw_many(rng, lengths + 1, True)
-
-    def describe(self) -> str:
-        return (
-            "Instructions to write (w), read (r) or ignore (i), a bit after each but the r at the "
-            "end: the output is the bit that was written last, as w1i0r becomes 1."
-        )

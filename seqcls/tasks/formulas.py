@@ -17,9 +17,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int64, UInt8
+from jaxtyping import Float64, Int64
 
 from seqcls.errors import ConfigError
+from seqcls.strings.token_strings import Letters
 
 # Each level takes several frames of Python's stack, which has a thousand.
 MAX_DEPTH = 60
@@ -253,9 +254,7 @@ def running_weights(counts: Vectors, sizes: tuple[int, ...]) -> Float64[np.ndarr
     return sums
 
 
-def draw_orders(
-    rng: np.random.Generator, counts: Vectors, classes: list[list[int]]
-) -> UInt8[np.ndarray, "string position"]:
+def draw_orders(rng: np.random.Generator, counts: Vectors, classes: list[list[int]]) -> Letters:
     """A uniform string of each count vector; all vectors have one sum."""
     length = int(counts[0].sum())
     ends = counts.cumsum(axis=1)

@@ -28,9 +28,7 @@ class MostFrequent(_Unique):
     """`abcb` becomes `b`."""
 
     alphabet = LETTERS
-
-    def describe(self) -> str:
-        return "Letters, one of them more often than all others: the output is that letter."
+    words = "Letters, one of them more often than all others: the output is that letter."
 
 
 @dataclass(frozen=True)
@@ -38,9 +36,7 @@ class BinaryMajority(_Unique):
     """`110` becomes `1`."""
 
     alphabet = "01"
-
-    def describe(self) -> str:
-        return "Bits, not as many 0s as 1s: the output is the bit that is there more often."
+    words = "Bits, not as many 0s as 1s: the output is the bit that is there more often."
 
 
 @dataclass(frozen=True)
@@ -48,6 +44,10 @@ class InterleavedMajority(Transduction):
     """`100110101` becomes `100`: of bits 1, 4, ..., of 2, 5, ... and of 3, 6, ... the majority."""
 
     alphabet = "01"
+    words = (
+        "Three strings of bits, token by token in turn, none with as many 0s as 1s: the "
+        "output is the bit that is more frequent in each."
+    )
 
     def target(self, letters: LetterRow) -> TargetRow:
         if not self.has_input(len(letters)):
@@ -63,12 +63,6 @@ class InterleavedMajority(Transduction):
     def longest_target(self, length: int) -> int:
         return 3 if length >= 3 else 0
 
-    def describe(self) -> str:
-        return (
-            "Three strings of bits, token by token in turn, none with as many 0s as 1s: the "
-            "output is the bit that is more frequent in each."
-        )
-
 
 @dataclass(frozen=True)
 class ParityWord(OneToken):
@@ -76,14 +70,12 @@ class ParityWord(OneToken):
 
     order_sensitive: ClassVar[bool] = False
     alphabet = "01"
+    words = "Bits: the output is 1 if the number of 1s is odd, and 0 if it is even."
 
     def target(self, letters: LetterRow) -> TargetRow:
         if not len(letters):
             raise InvalidStringError("expected at least one bit")
         return np.array([np.count_nonzero(letters) % 2], dtype=np.uint8)
-
-    def describe(self) -> str:
-        return "Bits: the output is 1 if the number of 1s is odd, and 0 if it is even."
 
 
 def _most_frequent(letters: LetterRow) -> int:

@@ -5,12 +5,12 @@ from functools import cached_property
 from typing import Annotated, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Int64, UInt8
 from pydantic import AfterValidator, Field
 
 from seqcls.cache import remembered
 from seqcls.declarations import About, Fields
 from seqcls.errors import ConfigError
+from seqcls.strings.token_strings import Counts, Lengths, Letters, Truths
 from seqcls.strings.tokenizer import LETTERS, MAX_LETTERS
 from seqcls.tasks.automaton import Automaton
 from seqcls.tasks.base import (
@@ -81,9 +81,7 @@ class ContainsAll(RequiredLetters, CountLanguage, DrawnInBulk):
         """The numbers of all other letters, ascending."""
         return tuple(x for x in range(self.num_letters) if x not in self.required)
 
-    def labels_of_counts(
-        self, counts: Int64[np.ndarray, "string letter"]
-    ) -> Bool[np.ndarray, " string"]:
+    def labels_of_counts(self, counts: Counts) -> Truths:
         return np.asarray((counts[:, self.required] > 0).all(axis=1))
 
     def has(self, length: int, positive: bool) -> bool:
@@ -93,9 +91,7 @@ class ContainsAll(RequiredLetters, CountLanguage, DrawnInBulk):
         # With a single letter, which is required, only the empty string lacks one.
         return length < len(self.required) or self.num_letters > 1
 
-    def draw_many(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"], positive: bool
-    ) -> UInt8[np.ndarray, "string position"]:
+    def draw_many(self, rng: np.random.Generator, lengths: Lengths, positive: bool) -> Letters:
         return self.automaton.draw(rng, lengths, positive)
 
     def describe(self) -> str:
@@ -124,13 +120,12 @@ class Majority(CountLanguage, Language):
         "deterministic context-free", FLARE, counts=True, share=True
     )
     alphabet = "01"
+    words = "Strings with more 1s than 0s are positive."
 
     def accepts(self, text: str) -> bool:
         return 2 * text.count("1") > len(text)
 
-    def labels_of_counts(
-        self, counts: Int64[np.ndarray, "string letter"]
-    ) -> Bool[np.ndarray, " string"]:
+    def labels_of_counts(self, counts: Counts) -> Truths:
         return np.asarray(counts[:, 1] > counts[:, 0])
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
@@ -142,9 +137,6 @@ class Majority(CountLanguage, Language):
             if excess:
                 return bits if excess > 0 else 1 - bits
 
-    def describe(self) -> str:
-        return "Strings with more 1s than 0s are positive."
-
 
 @dataclass(frozen=True)
 class Parity(CountLanguage, Language):
@@ -154,6 +146,7 @@ class Parity(CountLanguage, Language):
     """
 
     alphabet = "01"
+    words = "Strings with an odd number of 1s are positive."
 
     @property
     def automaton(self) -> Automaton:
@@ -162,9 +155,7 @@ class Parity(CountLanguage, Language):
     def accepts(self, text: str) -> bool:
         return text.count("1") % 2 == 1
 
-    def labels_of_counts(
-        self, counts: Int64[np.ndarray, "string letter"]
-    ) -> Bool[np.ndarray, " string"]:
+    def labels_of_counts(self, counts: Counts) -> Truths:
         return np.asarray(counts[:, 1] % 2 == 1)
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
@@ -172,6 +163,3 @@ class Parity(CountLanguage, Language):
         bits = random_bits(rng, length)
         bits[-1] = 1 - bits[:-1].sum() % 2
         return bits
-
-    def describe(self) -> str:
-        return "Strings with an odd number of 1s are positive."

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-from jaxtyping import Float64, Int64, UInt8
+from jaxtyping import Float64, UInt8
 from pydantic import Field
 
 from seqcls.cache import remembered
 from seqcls.declarations import About
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.strings.automata import MAX_STATES
+from seqcls.strings.token_strings import Lengths, Letters
 from seqcls.tasks.automaton import Automaton, explore, minimize
 from seqcls.tasks.base import Language, LetterRow
 from seqcls.tasks.transductions import (
@@ -50,9 +51,7 @@ class MemoryTransduction(Transduction):
         """What is right of a string that is not empty; None where it is no input."""
 
     @abstractmethod
-    def draw_inputs(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
-    ) -> UInt8[np.ndarray, "string position"]:
+    def draw_inputs(self, rng: np.random.Generator, lengths: Lengths) -> Letters:
         """An input of each length; what follows its end means nothing."""
 
     def target(self, letters: LetterRow) -> TargetRow:
@@ -91,6 +90,11 @@ class ConsistentPairs(Tokens, Language):
 
     `a1b0a1`, `b0` and the empty string are positive; `a1b0a0`, `a` and `1a` are negative.
     """
+
+    words = (
+        "Pairs of a key and a value: strings in which every key that was there before has "
+        "the value that it had, as in a1b0a1, are positive."
+    )
 
     def __post_init__(self) -> None:
         _refuse_keys(self.num_tokens)
@@ -133,12 +137,6 @@ class ConsistentPairs(Tokens, Language):
             else:
                 keys.append(order[rng.integers(seen)])
         return np.column_stack([keys, values[keys]]).ravel().astype(np.uint8) if keys else _NONE
-
-    def describe(self) -> str:
-        return (
-            "Pairs of a key and a value: strings in which every key that was there before has "
-            "the value that it had, as in a1b0a1, are positive."
-        )
 
 
 _NONE = np.zeros(0, dtype=np.uint8)
@@ -217,9 +215,7 @@ class AssociativeRecall(DistinctTokens, MemoryTransduction):
         pairs = length // 2
         return pairs >= 1 and length % 2 == 1 and (not self.distinct or pairs <= self.num_tokens)
 
-    def draw_inputs(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
-    ) -> UInt8[np.ndarray, "string position"]:
+    def draw_inputs(self, rng: np.random.Generator, lengths: Lengths) -> Letters:
         """Uniform: without `distinct`, among those in which the last key is there before."""
         pairs, number, rows = lengths // 2, self.num_tokens, np.arange(len(lengths))
         most = int(pairs.max(initial=0))
@@ -273,9 +269,7 @@ class SelectiveCopy(AmongNoise, MemoryTransduction):
     def has_input(self, length: int) -> bool:
         return length >= self.data_tokens
 
-    def draw_inputs(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
-    ) -> UInt8[np.ndarray, "string position"]:
+    def draw_inputs(self, rng: np.random.Generator, lengths: Lengths) -> Letters:
         """Places and tokens are uniform; of places any set is as frequent (Floyd's algorithm)."""
         rows, shape = np.arange(len(lengths)), (len(lengths), int(lengths.max(initial=0)))
         is_data = np.zeros(shape, dtype=bool)
@@ -337,9 +331,7 @@ class Retrieval(Neighbors, MemoryTransduction):
         place = places[0 if self.occurrence == "first" else -1] + self._step
         return [string[place]] if 0 <= place < len(string) else None
 
-    def draw_inputs(
-        self, rng: np.random.Generator, lengths: Int64[np.ndarray, " string"]
-    ) -> UInt8[np.ndarray, "string position"]:
+    def draw_inputs(self, rng: np.random.Generator, lengths: Lengths) -> Letters:
         """Uniform among those of which something is right."""
         rows, shape = np.arange(len(lengths)), (len(lengths), int(lengths.max(initial=0)))
         if self.occurrence == "unique":

@@ -55,6 +55,10 @@ class CycleNavigation(AutomatonLanguage):
     """
 
     alphabet = MOVES + "01234"
+    words = (
+        "Moves on a cycle of five places (+ one on, - one back, = none) that end with the "
+        "place where they lead are positive."
+    )
 
     @cached_property
     def automaton(self) -> Automaton:
@@ -76,12 +80,6 @@ class CycleNavigation(AutomatonLanguage):
         letters[-1] = len(MOVES) + place_after(moves)
         return letters
 
-    def describe(self) -> str:
-        return (
-            "Moves on a cycle of five places (+ one on, - one back, = none) that end with the "
-            "place where they lead are positive."
-        )
-
 
 _TRUE_EQUATION = (0, 0, 0)
 
@@ -94,6 +92,7 @@ class ModularArithmetic(AutomatonLanguage):
     """
 
     alphabet = OPERATORS + "=01234"
+    words = "Equations that are true when worked out from left to right, modulo 5, are positive."
 
     @cached_property
     def automaton(self) -> Automaton:
@@ -133,9 +132,6 @@ class ModularArithmetic(AutomatonLanguage):
         letters[-1] = len(OPERATORS) + 1 + value
         return letters
 
-    def describe(self) -> str:
-        return "Equations that are true when worked out from left to right, modulo 5, are positive."
-
 
 @dataclass(frozen=True)
 class WritePlace(OneToken, TextTransduction):
@@ -144,18 +140,16 @@ class WritePlace(OneToken, TextTransduction):
     order_sensitive: ClassVar[bool] = False
     alphabet = MOVES + "01234"
     form = "moves +, - and ="
+    words = (
+        "Moves on a cycle of five places (+ one on, - one back, = none): the output is the "
+        "place where they lead."
+    )
 
     def answer(self, text: str) -> str | None:
         return None if text.strip(MOVES) else str(place_after(text))
 
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
         return rng.integers(len(MOVES), size=length, dtype=np.uint8)
-
-    def describe(self) -> str:
-        return (
-            "Moves on a cycle of five places (+ one on, - one back, = none): the output is the "
-            "place where they lead."
-        )
 
 
 @dataclass(frozen=True)
@@ -164,6 +158,10 @@ class WriteValue(OneToken, TextTransduction):
 
     alphabet = OPERATORS + "01234"
     form = "digits 0 to 4 with +, - or * between"
+    words = (
+        "Digits with +, - or * between: the output is what they are worth from left to right, "
+        "modulo 5."
+    )
 
     def answer(self, text: str) -> str | None:
         value = expression_value(text)
@@ -177,9 +175,3 @@ class WriteValue(OneToken, TextTransduction):
         letters[0::2] = len(OPERATORS) + rng.integers(MODULUS, size=(length + 1) // 2)
         letters[1::2] = rng.integers(len(OPERATORS), size=length // 2)
         return letters
-
-    def describe(self) -> str:
-        return (
-            "Digits with +, - or * between: the output is what they are worth from left to right, "
-            "modulo 5."
-        )

@@ -104,12 +104,11 @@ class NumberTransduction(Numbers, TextTransduction):
 
     @property
     def form(self) -> str:
-        return f"{self._form}, of up to {LONGEST:,} tokens"
-
-    @property
-    def _form(self) -> str:
         names = "".join(name + mark for name, mark in zip("xy", self.marks, strict=False))
-        return f"{names} with digits 0 to {self.base - 1}, {self._order}, {self._zeros}"
+        return (
+            f"{names} with digits 0 to {self.base - 1}, {self._order}, {self._zeros}, of up to "
+            f"{LONGEST:,} tokens"
+        )
 
     @property
     def _order(self) -> str:
@@ -292,14 +291,11 @@ class ModularSum(Base, OneToken, TextTransduction):
     """`0111` becomes `1`: the sum of the digits modulo the base."""
 
     order_sensitive: ClassVar[bool] = False
+    form = "at least one digit"
 
     @property
     def alphabet(self) -> str:
         return "0123456789"[: self.base]
-
-    @property
-    def form(self) -> str:
-        return "at least one digit"
 
     def answer(self, text: str) -> str:
         return str(sum(map(int, text)) % self.base)

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Int64, Integer
 
 from seqcls.declarations import About, Fields
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.token_strings import TokenStrings, Truths
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from seqcls.tasks.automaton import Automaton, language_automaton, minimize
 from seqcls.tasks.base import LanguageTask, LetterRow, PartlyKnown, Task
@@ -132,7 +132,7 @@ class AtEveryPlace:
             return self._labels_of_prefixes(strings, int(strings.lengths.max(initial=0)))
         return np.asarray(self._answers_by_state[self.automaton.states(strings)])
 
-    def can_go_on(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+    def can_go_on(self, strings: TokenStrings) -> Truths:
         """Which strings are prefixes of some that are asked about."""
         if self.kind != "next_symbols":
             return np.ones(len(strings), dtype=bool)
@@ -180,7 +180,7 @@ class AtEveryPlace:
         prefixes = TokenStrings(strings.num_letters, lengths, letters)
         return self.language.labels(prefixes.with_a_place()).astype(np.int64)
 
-    def are_inputs(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
+    def are_inputs(self, strings: TokenStrings) -> Truths:
         """Which strings are asked about: next symbols only of those in the language."""
         if self.kind != "next_symbols":
             return np.ones(len(strings), dtype=bool)

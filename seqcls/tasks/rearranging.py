@@ -136,6 +136,7 @@ class UnmarkedReversal(Language):
 
     hierarchy: ClassVar[NotRegular] = NotRegular("context-free", FLARE)
     alphabet = "01"
+    words = "Bits directly followed by the same bits backwards: such strings are positive."
 
     def accepts(self, text: str) -> bool:
         return len(text) % 2 == 0 and text == text[::-1]
@@ -147,9 +148,6 @@ class UnmarkedReversal(Language):
         """Uniform: the first half is."""
         half = random_bits(rng, length // 2)
         return np.concatenate([half, half[::-1]])
-
-    def describe(self) -> str:
-        return "Bits directly followed by the same bits backwards: such strings are positive."
 
 
 BLANK = "_"
@@ -164,6 +162,9 @@ class MissingDuplicate(Language):
 
     hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
     alphabet = "01" + BLANK
+    words = (
+        "Strings with one blank (_) that are the same bits twice when it is read as 1 are positive."
+    )
 
     def accepts(self, text: str) -> bool:
         half = len(text) // 2
@@ -183,12 +184,6 @@ class MissingDuplicate(Language):
         letters = np.concatenate([once, once])
         letters[place] = self.alphabet.index(BLANK)
         return letters
-
-    def describe(self) -> str:
-        return (
-            "Strings with one blank (_) that are the same bits twice when it is read as 1 "
-            "are positive."
-        )
 
 
 @dataclass(frozen=True)

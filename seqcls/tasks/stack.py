@@ -54,6 +54,10 @@ class StackManipulation(Language):
 
     hierarchy: ClassVar[NotRegular] = NotRegular("deterministic context-free", FLARE)
     alphabet = "01+-#"
+    words = (
+        "A stack of bits, pushes (+0, +1) and pops (-), a #, and the stack that they leave, "
+        "read from its top: such strings are positive."
+    )
 
     def accepts(self, text: str) -> bool:
         before, mark, after = text.partition("#")
@@ -83,12 +87,6 @@ class StackManipulation(Language):
                 letters.append(POP)
         return np.array([*letters, _HASH, *reversed(stack)], dtype=np.uint8)
 
-    def describe(self) -> str:
-        return (
-            "A stack of bits, pushes (+0, +1) and pops (-), a #, and the stack that they leave, "
-            "read from its top: such strings are positive."
-        )
-
 
 @remembered
 def _strings_by_pushes(length: int) -> tuple[int, ...]:
@@ -112,6 +110,10 @@ class WriteStack(TextTransduction):
 
     alphabet = "01+-"
     form = "bits, then pushes (+0, +1) and pops (-), none of them of an empty stack"
+    words = (
+        "A stack of bits, pushes (+0, +1) and pops (-): the output is the stack that they "
+        "leave, read from its top."
+    )
 
     def answer(self, text: str) -> str | None:
         return stack_after(text)
@@ -133,12 +135,6 @@ class WriteStack(TextTransduction):
                     size += 1
             if size >= 0:
                 return np.array(letters, dtype=np.uint8)
-
-    def describe(self) -> str:
-        return (
-            "A stack of bits, pushes (+0, +1) and pops (-): the output is the stack that they "
-            "leave, read from its top."
-        )
 
 
 @remembered

@@ -11,9 +11,9 @@ from pydantic import Field
 
 from seqcls.declarations import About, Fields
 from seqcls.errors import InvalidStringError
-from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.strings.token_strings import NO_LETTER, Lengths, TokenStrings
 from seqcls.strings.tokenizer import Tokenizer
-from seqcls.tasks.base import InputTask, LetterRow
+from seqcls.tasks.base import InputTask, LetterRow, Worded
 
 Places = Int64[np.ndarray, " position"]
 TargetRow = UInt8[np.ndarray, " target_position"]
@@ -45,7 +45,7 @@ class DistinctTokens(Tokens):
     distinct: Annotated[bool, About("Task", 13)] = False
 
 
-class Transduction(Fields, InputTask):
+class Transduction(Fields, Worded, InputTask):
     """A task from three answers: which inputs there are, one such, and what is right of it.
 
     Inputs and outputs are strings over one alphabet. Of some strings over it nothing may be right:
@@ -163,7 +163,7 @@ class TextTransduction(Transduction):
         return np.array([alphabet.index(token) for token in answer], dtype=np.uint8)
 
 
-def longest_runs(strings: TokenStrings) -> Int64[np.ndarray, " string"]:
+def longest_runs(strings: TokenStrings) -> Lengths:
     """How many equal tokens stand in a row, at most, in each string."""
     longest = run = np.zeros(len(strings), dtype=np.int64)
     before = np.full(len(strings), NO_LETTER, dtype=np.uint8)

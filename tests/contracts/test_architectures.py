@@ -1,5 +1,6 @@
 """What every architecture keeps: nothing beside a string matters, nor how its tokens are read."""
 
+from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,13 +12,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
-from seqcls.decode import beginnings, start, start_anew
+from seqcls.decode import Anew, beginnings, stepping
 from seqcls.errors import ConfigError
 from seqcls.kinds.transduction import separator_id
 from seqcls.models import MODELS
 from seqcls.models.base import Classifier
 from seqcls.models.batches import Batch, compute
-from seqcls.models.forms import form
+from seqcls.models.forms import form, map_cached
 from seqcls.models.initialization import initial_parameters
 from seqcls.models.mixing import LinearAttentionMixer, Mixing
 from seqcls.models.positions import read_ids
@@ -124,17 +125,19 @@ def test_a_step_with_what_is_kept_is_the_whole_read_again(name: str) -> None:
     problem = problem_of(name, writes=True)
     model, inputs = model_of(problem), TokenStrings.of_lists(3, [[0, 1, 2, 0], [], [2, 1], [1]])
     ids = beginnings(problem, inputs)
-    stepped, outputs = start(model, ids, 5)
-    again, expected = start_anew(model, ids, 5)
+    readers = stepping(model), Anew(model)
+    (outputs, cached), (expected, again) = (reader.begin(ids, 5) for reader in readers)
     assert form(model, "step") is not None
     torch.testing.assert_close(outputs, expected, **NEAR)
     for tokens in ([2, 3, 4, 2], [4, 4, 2, 3], [3, 2, 2, 4, 3]):
         if len(tokens) > 4:
             # Of four strings one goes on twice, and one not at all.
             rows = torch.tensor([2, 0, 0, 1, 2])
-            stepped.take(rows)
-            again.take(rows)
-        outputs, expected = stepped.step(torch.tensor(tokens)), again.step(torch.tensor(tokens))
+            cached, again = (map_cached(itemgetter(rows), x) for x in (cached, again))
+        (outputs, cached), (expected, again) = (
+            reader.step(torch.tensor(tokens), before)
+            for reader, before in zip(readers, (cached, again), strict=True)
+        )
         torch.testing.assert_close(outputs, expected, **NEAR)
 
 

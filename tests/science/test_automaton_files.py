@@ -141,7 +141,7 @@ def test_what_is_made_deterministic_is_said(tmp_path: Path) -> None:
 
 def test_symbols_may_be_words_and_have_two_forms(tmp_path: Path) -> None:
     path = written(tmp_path, "lang.att", "0\t1\tpush\tpush\n1\t0\tpop\tpop\n0\n")
-    assert task_of(path).alphabet == ("pop", "push")
+    assert list(task_of(path).alphabet) == ["pop", "push"]
     assert problem_of(path).tokenizer.encode("push pop") == [0, 3, 2]
     assert "3 states over 2 tokens" in task_of(path).describe()
     path = written(tmp_path, "lang.att", "0 1 e\u0301 \u00e9\n0 0 <eps> @0@\n1\n")

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from seqcls.config import NetworkConfig
-from seqcls.decode import Stepper, beam
+from seqcls.decode import beam
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import (
     LEAST_WITHIN,
@@ -24,7 +23,7 @@ from seqcls.interpretability.minimal import shortest_failing
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.verdicts import string_verdict, verdicts
 from seqcls.kinds.base import Ability
-from seqcls.models.initialization import initial_parameters, make_model
+from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import read_ids
 from seqcls.prediction import outputs
 from seqcls.problem import Problem, configuration, resolve
@@ -282,18 +281,15 @@ def test_a_string_without_a_number_is_asked_and_has_no_answer(fields: dict[str, 
 
 def test_a_beam_drops_the_outputs_that_are_no_numbers_and_keeps_the_others() -> None:
     # The first string has numbers, until it is written; the second has none.
-    def step(tokens: torch.Tensor, _memory: None) -> tuple[torch.Tensor, None]:
-        return torch.tensor([[0.0, 0, 0, 0, 0, 9]]).expand(len(tokens), -1), None
+    class Reader:
+        def begin(self, _ids: torch.Tensor, _most: int) -> tuple[torch.Tensor, None]:
+            return torch.tensor([[0.0, 0, 2, 1, 0, 0], [0, 0, math.nan, 1, 0, 0]]), None
 
-    first = torch.tensor([[0.0, 0, 2, 1, 0, 0], [0, 0, math.nan, 1, 0, 0]])
-    found = beam(
-        make_model(NetworkConfig()),
-        torch.zeros(2, 1, dtype=torch.long),
-        torch.tensor([3, 3]),
-        5,
-        2,
-        begin=lambda *_: (Stepper(step, None), first),
-    )
+        def step(self, tokens: torch.Tensor, _cached: None) -> tuple[torch.Tensor, None]:
+            return torch.tensor([[0.0, 0, 0, 0, 0, 9]]).expand(len(tokens), -1), None
+
+    beginnings = torch.zeros(2, 1, dtype=torch.long)
+    found = beam(Reader(), beginnings, torch.tensor([3, 3]), 5, 2)
     assert found[0][0].tokens == [2]
     assert (found[1][0].tokens, found[1][0].ended) == ([], False)
     assert math.isnan(found[1][0].log_probability)

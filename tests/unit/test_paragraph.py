@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from seqcls.decode import start, start_anew
+from seqcls.decode import Anew, stepping
 from seqcls.engines.pytorch import members
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.states_by_strings import picture_attention
@@ -103,11 +103,13 @@ def test_every_way_to_an_output_agrees(fields: dict[str, Any]) -> None:
     torch.testing.assert_close(compute(model, batch), whole[batch.is_predicted])
     torch.testing.assert_close(model(read[1:, :8])[:, 4:], whole[1:, 4:8])
     begun = read[:, :6].clone()
-    memory, first = start(model, begun, 4)
-    again, expected = start_anew(model, begun, 4)
+    readers, tokens = (stepping(model), Anew(model)), torch.tensor([3, 4])
+    (first, memory), (expected, again) = (reader.begin(begun, 4) for reader in readers)
     torch.testing.assert_close(first, expected)
-    tokens = torch.tensor([3, 4])
-    torch.testing.assert_close(memory.step(tokens), again.step(tokens))
+    (first, _), (expected, _) = (
+        reader.step(tokens, cached) for reader, cached in zip(readers, (memory, again), strict=True)
+    )
+    torch.testing.assert_close(first, expected)
     compare_gradients("strings", problem, scattered_weights(problem.network))
 
 

@@ -10,12 +10,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqcls.decode import (
+    Anew,
     beam,
     beginnings,
     best_written,
     output_limits,
     score,
-    start_anew,
+    stepping,
     written_beams,
 )
 from seqcls.engines.pytorch.members import trimmed_ids
@@ -89,9 +90,10 @@ def test_what_is_kept_changes_nothing(name: str) -> None:
     model, inputs = model_of(problem), drawn_examples(problem, 40).strings
     ids, end = beginnings(problem, inputs), end_id(problem.network)
     limits = torch.from_numpy(output_limits(problem, inputs))
-    cached, cached_beams = (beam(model, ids, limits, end, width) for width in (1, 4))
-    again: dict[str, Any] = {"begin": start_anew}
-    plain, plain_beams = (beam(model, ids, limits, end, width, **again) for width in (1, 4))
+    (cached, cached_beams), (plain, plain_beams) = (
+        [beam(reader, ids, limits, end, width) for width in (1, 4)]
+        for reader in (stepping(model), Anew(model))
+    )
     for some, others in zip([*cached, *cached_beams], [*plain, *plain_beams], strict=True):
         compare_written(some, others)
     assert len({tuple(x.tokens) for some in cached_beams for x in some}) > 2
@@ -126,7 +128,7 @@ def test_a_beam_of_all_outputs_has_the_likeliest(network: str, seed: int) -> Non
             row = torch.tensor([[*ids[0].tolist(), *written[:-1]]])
             steps = model(row)[0, ids.shape[1] - 1 :].log_softmax(dim=1)
             scores[letters] = float(steps[torch.arange(len(written)), written].sum())
-    (found,) = beam(model, ids, torch.tensor([limit]), end, len(scores))
+    (found,) = beam(stepping(model), ids, torch.tensor([limit]), end, len(scores))
     best = max(scores, key=lambda letters: scores[letters])
     assert tuple(found[0].tokens) == best
     assert found[0].log_probability == pytest.approx(scores[best], rel=1e-12)
