@@ -86,10 +86,10 @@ def _say_string(opened: Opened) -> Section | None:
 
 
 def _draw_picture(opened: Opened) -> None:
-    try:
-        found = opened.ask(sections.picture, opened.string)
-    except InvalidStringError:
+    if opened.problem.lacks("prefixes"):
+        # Of what writes, *Inside* shows what happens while it does.
         return
+    found = next(iter(opened.ask(sections.pictures, opened.string)), None)
     if found is not None and found.panels:
         page.say_legend(found)
         # Strings below each other need the whole column.

@@ -1,6 +1,5 @@
 """Why a model fails: its cause, a string made as short as it can be, what would help, a handout."""
 
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -150,17 +149,19 @@ def _row(what: str, answer: Any) -> dict[str, Any]:
     }
 
 
-def picture(model: RunModel, text: str) -> Section | None:
-    """What is seen of a string at once: the attention where letter counts decide, else where along
-    it the answer is made; None where neither can be drawn.
+def pictures(model: RunModel, text: str) -> tuple[Section, ...]:
+    """What is drawn of a string, that which says most first: the attention where letter counts
+    decide, else where along it the answer is made; nothing of one that is too long.
     """
     try:
         letters, states = model.letters(text), model.states(text)
     except InvalidStringError:
-        return None
+        return ()
+    attention = string_states.attention_of(model, letters, states)
+    running = string_states.running_of(model, letters, states)
     by_letter = counts_suffice(model.problem.network, training=False) is None
-    attention = string_states.attention_of(model, letters, states) if by_letter else None
-    return attention or string_states.running_of(model, letters, states)
+    ordered = (attention, running) if by_letter else (running, attention)
+    return tuple(section for section in ordered if section is not None)
 
 
 def remedies(
@@ -240,23 +241,10 @@ def handout(
     """
     assert model.run is not None
     found = cause(store, model.run, selection.learned_at) if with_cause else None
-    sections = [found, string(model, text)]
+    sections: list[Section | None] = [found, string(model, text)]
     shown = model.tokenizer.display(text) or "the empty string"
-    sections += _pictures(model, text)
+    sections += pictures(model, text)
     sections.append(remedies_table(remedies(store, model.run, selection)))
     parts = [Part([section for section in sections if section is not None])]
     footer = say("handout_footer", run=model.run)
     return html_page(say("handout_title", string=shown), parts, lead, footer=footer)
-
-
-def _pictures(model: RunModel, text: str) -> list[Section]:
-    """What is drawn of a string; nothing of one that is too long."""
-    try:
-        letters, states = model.letters(text), model.states(text)
-    except InvalidStringError:
-        return []
-    drawn: list[Callable[..., Section | None]] = [
-        string_states.attention_of,
-        string_states.running_of,
-    ]
-    return [found for draw in drawn if (found := draw(model, letters, states)) is not None]

@@ -13,7 +13,7 @@ from dashboard.results import sections
 from dashboard.results.maps import MAPPED
 from dashboard.results.words import MEASURED, OTHERS
 from dashboard.section import Section, figure
-from dashboard.text import verbatim
+from dashboard.text import plain
 from dashboard.words.columns import column_of
 from sweeps.api import baselines, by_settings, outcomes
 from sweeps.api.selecting import Selection
@@ -54,7 +54,7 @@ def show() -> None:
     for number, (task, selection) in enumerate(selections.items()):
         place = st.container() if number else answer
         if len(selections) > 1:
-            place.header(verbatim(filters.task_name(task)), anchor=False)
+            place.header(plain(filters.task_name(task)), anchor=False)
         if len(counts[task]):
             _task(task, selection, chosen[task], measure, number, place)
 
