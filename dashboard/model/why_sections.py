@@ -1,6 +1,5 @@
 """Why a model fails: its cause, a string made as short as it can be, what would help, a handout."""
 
-from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
@@ -19,7 +18,7 @@ from seqcls.problem import obstacle_of
 from seqcls.questions import RunModel
 from sweeps.api import Selection, Store, failures, forgettings, reading, run_config, trials
 from sweeps.api.presentation import display_of
-from sweeps.api.trials import RemedyTrial, why_left_out
+from sweeps.api.trials import RemedyTrial
 from sweeps.results import LEARNED_AT
 
 BULLETS = 4
@@ -177,43 +176,25 @@ def remedies(
     return trials.trials(store, run_id, found, judged)
 
 
-def outcome(trial: RemedyTrial) -> tuple[str, bool | None]:
-    """What came of a remedy, in a sentence which is empty where it was not tried.
+def came_of(trial: RemedyTrial) -> list[str]:
+    """What came of a remedy, and how often it mended this cause elsewhere, a sentence each."""
+    return [f"{x[:1].upper()}{x[1:]}." for x in trials.sentences(trial)]
 
-    Returns:
-        And whether it helps: None where chance alone may explain the difference.
-    """
-    found, (changed, before) = trial.comparison, trial.left_out
-    why = why_left_out(trial.suggestion.mechanism)
-    left_out = say("left_out", changed=changed, before=before, why=why) if changed or before else ""
-    if found is None or found.counts is None:
-        if trial.lost and not trial.waiting:
-            return say("training_failed", seeds=trial.lost), None
-        return (left_out if changed else ""), None
+
+def helps(trial: RemedyTrial) -> bool | None:
+    """Whether a remedy helps; None where chance alone may explain the difference."""
+    found = trial.comparison
+    if found is None or found.counts is None or not found.is_decided:
+        return None
     (after, n), (alone, m) = found.counts
-    lacks = "have not learned" if trial.suggestion.mechanism == NOT_LEARNED else "fail"
-    pairs = {} if found.table is None else asdict(found.table)
-    sentence = say(
-        "came_of_pairs" if pairs else "came_of",
-        **pairs, after=after, n=n, alone=alone, m=m, lacks=lacks, p=found.p_value or 0.0,
-        chance="significant" if found.is_decided else "chance may explain it",
-    )  # fmt: skip
-    helped = after / n < alone / m if found.is_decided else None
-    return " ".join(filter(None, [sentence, left_out])), helped
-
-
-def elsewhere(trial: RemedyTrial) -> str:
-    """How often a remedy mended its cause in the whole database; empty where nobody tried it."""
-    mended, seeds = trial.mended
-    mechanism = trial.suggestion.mechanism
-    return say("mended_here", mechanism=mechanism, mended=mended, seeds=seeds) if seeds else ""
+    return after / n < alone / m
 
 
 def remedies_table(found: tuple[RemedyTrial, ...]) -> Section:
     """The remedies as a table, for a file."""
     rows = [
         {"remedy_in_words": f"{x.suggestion.text}. {x.suggestion.reason}"}
-        | {"came_of_remedy": outcome(x)[0] or say("not_tried")}
+        | {"came_of_remedy": came_of(x)[0]}
         for x in found
     ]
     says = () if rows else (say("no_known_remedy"),)
