@@ -13,7 +13,7 @@ from sweeps.api import Store, open_writer, reading, watching
 from sweeps.api.reading import SweepState
 from sweeps.grid.spec import SweepSpec
 from sweeps.processes import retry_lost
-from sweeps.store import writer
+from sweeps.store import writer as writer
 from sweeps.work import background_worker
 from sweeps.work.progress import SweepProgress
 

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import data
-from dashboard.text import verbatim
+from dashboard.text import plain
 from dashboard.words.sentences import no_sweep, say
 from dashboard.words.tasks import task_name as task_name
 from dashboard.words.tasks import task_names
@@ -207,7 +207,7 @@ def _settings(config_ids: Sequence[int]) -> tuple[int, ...]:
         return ()
     for name in (str(x) for x in read if read[x].nunique() > 1 and x not in NAMES):
         # Settings of imported models have the names that others gave them.
-        label = verbatim(name) if name.startswith(PREFIX) else name
+        label = plain(name) if name.startswith(PREFIX) else name
         offered = data.sorted_values(read[name])
         if values := _several(label, offered, name, "Any"):
             read = read[read[name].isin(values)]

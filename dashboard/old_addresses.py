@@ -1,6 +1,7 @@
 """Addresses of earlier versions lead to the pages that answer the same now."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -63,47 +64,30 @@ def follow() -> None:
             st.query_params[name] = values
 
 
-def _compare() -> None:
-    st.switch_page(page.RESULTS, query_params=of_results(_query()))
+PATHS = {
+    "compare": "Compare", "compare_two": "Compare two", "map": "Map", "failing": "Failing models",
+}  # fmt: skip
+"""What was at each path."""
 
 
-def _compare_two() -> None:
+def _lead_on(path: str) -> None:
+    """Goes to the page that has now what was at a path."""
     given = _query()
-    if runs := given.get("run"):
-        query = {
-            "run": runs[0],
-            **({"beside": runs[1], "view": "Errors"} if len(runs) > 1 else {}),
-        }
+    if path in ("compare_two", "failing") and (runs := given.get("run")):
+        # The model that was chosen there and its string, or two models side by side.
+        query = {"run": runs[0], **{x: y[0] for x, y in given.items() if x == "string"}}
+        query |= {"beside": runs[1], "view": "Errors"} if len(runs) > 1 else {}
         st.switch_page(page.MODEL, query_params=query)
-    st.switch_page(page.RESULTS, query_params=of_results(given))
-
-
-def _map() -> None:
+    if path == "failing":
+        st.switch_page(page.FAILURES, query_params=given)
     # The map was a page of its own, and is one of the pictures of Results now.
-    st.switch_page(page.RESULTS, query_params={**of_results(_query()), "show": ["Map"]})
-
-
-def _failing() -> None:
-    given = _query()
-    if run := given.get("run"):
-        # The model that was chosen there, and its string.
-        query = {"run": run[0], **({"string": given["string"][0]} if "string" in given else {})}
-        st.switch_page(page.MODEL, query_params=query)
-    st.switch_page(page.FAILURES, query_params=given)
-
-
-PATHS: dict[str, tuple[str, Callable[[], None]]] = {
-    "compare": ("Compare", _compare),
-    "compare_two": ("Compare two", _compare_two),
-    "map": ("Map", _map),
-    "failing": ("Failing models", _failing),
-}
-"""What was at each path, and what leads on."""
+    shown = {"show": ["Map"]} if path == "map" else {}
+    st.switch_page(page.RESULTS, query_params={**of_results(given), **shown})
 
 
 def pages() -> list[st.Page]:
     """Pages that are no longer in the navigation."""
     return [
-        st.Page(function, title=title, url_path=path, visibility="hidden")
-        for path, (title, function) in PATHS.items()
+        st.Page(partial(_lead_on, path), title=title, url_path=path, visibility="hidden")
+        for path, title in PATHS.items()
     ]

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard import style
 from dashboard.section import Panel, Section
-from dashboard.text import verbatim
+from dashboard.text import plain as plain
 from dashboard.words import columns
 from dashboard.words.columns import Column
 
@@ -36,14 +36,9 @@ def markdown(sentence: str) -> str:
     parts = sentence.split("`")
     return "".join(
         # Every second part stood between backquotes.
-        f"`{part}`" if number % 2 and part else verbatim(part)
+        f"`{part}`" if number % 2 and part else plain(part)
         for number, part in enumerate(parts)
     )
-
-
-def plain(text: str) -> str:
-    """What others wrote, or an error that names it, as Markdown that shows it unchanged."""
-    return verbatim(text)
 
 
 def say(sentences: Sequence[str], *, answer: bool = True) -> None:
@@ -75,7 +70,7 @@ def render(
         The value of `section.opens` that was clicked; with `multi-row`, the selected rows' numbers.
     """
     if heading and section.title:
-        st.header(verbatim(section.title), anchor=False)
+        st.header(plain(section.title), anchor=False)
     say(section.says)
     clicked = None
     if section.panels:
@@ -129,14 +124,14 @@ def _draw_panel(panel: Panel, key: str, opens: str) -> Any:
     if panel.opens is not None:
         st.page_link(
             MODEL,
-            label=f"**{verbatim(panel.title)}**",
+            label=f"**{plain(panel.title)}**",
             icon=":material/chevron_right:",
             icon_position="right",
             help=panel.link or None,
             query_params={"run": str(panel.opens)},
         )
     elif panel.title:
-        st.markdown(f"**{verbatim(panel.title)}**")
+        st.markdown(f"**{plain(panel.title)}**")
     if panel.note:
         st.markdown(f":small[:gray[{markdown(panel.note)}]]")
     dark = is_dark()

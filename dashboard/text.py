@@ -29,15 +29,15 @@ _MARKS = {*string.punctuation} - {","}
 """What may be escaped; a comma means nothing, and stands in choices that links name."""
 
 
-def verbatim(text: str) -> str:
+def plain(text: str) -> str:
     """Text that Markdown shows unchanged: the one way in which a page says what others wrote.
 
     Its texts, labels and tooltips, and the choices of tabs and buttons are Markdown; options of
     lists, cells and titles of tables and charts are not. What would turn the direction of the
     page's own words is written out, as on a terminal.
     """
-    plain = _MADE_INTO.sub(UNSEEN, visible(text))
-    return "".join(f"\\{c}" if c in _MARKS else c for c in plain)
+    shown = _MADE_INTO.sub(UNSEEN, visible(text))
+    return "".join(f"\\{c}" if c in _MARKS else c for c in shown)
 
 
 BOXES = {"source": "the box States of"}

@@ -71,11 +71,6 @@ def rerun(app: AppTest) -> AppTest:
     return app
 
 
-def metrics(app: AppTest) -> dict[str, str]:
-    """The numbers at a glance, by their names."""
-    return {metric.label: metric.value for metric in app.metric}
-
-
 def page_text(app: AppTest) -> str:
     """All that stands on the page as text."""
     parts = (app.info, app.success, app.error, app.caption, app.markdown, app.text, app.code)
@@ -84,6 +79,16 @@ def page_text(app: AppTest) -> str:
     # Legends and captions of pictures; what else is HTML is how the page looks.
     texts += [unescape(re.sub("<[^>]*>", "", x)) for x in _html(app) if x.startswith("<p ")]
     return "\n".join(texts)
+
+
+def plain(app: AppTest) -> str:
+    """The same as a browser shows it."""
+    return unmarked(page_text(app))
+
+
+def unmarked(text: str) -> str:
+    """A text without the signs, seen or not, that keep a browser from interpreting it."""
+    return text.replace("\\", "").replace("\N{WORD JOINER}", "")
 
 
 def _html(app: AppTest) -> Iterator[str]:

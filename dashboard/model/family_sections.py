@@ -120,9 +120,9 @@ def family(model: RunModel, text: str) -> Section:
     frame = pd.DataFrame(rows)
     table: pd.DataFrame | None = None
     shown: tuple[str, ...] = ()
-    # What was tried, and where it changes; which is wrong first is said before.
-    sentences = describe(model, found)
-    says = [_answer(found, text), sentences[0], *_fold(sentences[2:])]
+    # What is wrong is the answer; then what was tried, and where it changes.
+    tried, answer, *changing = describe(model, found)
+    says = [answer, tried, *_fold(changing)]
     if len(names) > 1:
         # The table has the rows.
         says = says[:2]
@@ -154,14 +154,6 @@ def _fold(sentences: Sequence[str]) -> list[str]:
         return [*sentences]
     left = len(sentences) - SENTENCES
     return [*sentences[: SENTENCES - 1], say("more_changes", n=left), sentences[-1]]
-
-
-def _answer(found: Any, text: str) -> str:
-    if not found.wrong:
-        return say("family_right", family=text)
-    pairs = zip(found.family.names, found.wrong[0].values, strict=True)
-    first = " and ".join(f"{name} = {value:,}" for name, value in pairs)
-    return say("family_wrong", family=text, first=first)
 
 
 def _rows(found: Any) -> pd.DataFrame:

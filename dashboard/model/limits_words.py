@@ -39,9 +39,7 @@ FAMILY_HELP = (
 
 add_sentences(
     {
-        "family_wrong": "Of `{family}` the first wrong string that was tried has {first}.",
         "more_changes": "The answer changes {n:,} more {n:time|times}, as drawn.",
-        "family_right": "It is right on all of `{family}` that was tried.",
         "every_multiset_right": "It is right on all {tried:,} multisets of up to {longest} "
         "letters; the order of letters does not matter.",
         "every_multiset": "It is wrong on {wrong:,} of all {tried:,} multisets of up to {longest} "

@@ -85,10 +85,10 @@ def _say_string(opened: Opened) -> Section | None:
 
 
 def _draw_picture(opened: Opened) -> None:
-    try:
-        found = opened.ask(sections.picture, opened.string)
-    except InvalidStringError:
+    if opened.problem.lacks("prefixes"):
+        # Of what writes, *Inside* shows what happens while it does.
         return
+    found = next(iter(opened.ask(sections.pictures, opened.string)), None)
     if found is not None and found.panels:
         page.say_legend(found)
         # Strings below each other need the whole column.
@@ -146,19 +146,19 @@ def _show_remedy(run: int, number: int, trial: RemedyTrial) -> None:
         f"**{page.plain(suggestion.text)}.** {reason}",
         help=f"For: {page.plain(suggestion.mechanism)}. Source: {source}.",
     )
-    sentence, helped = sections.outcome(trial)
+    came, *elsewhere = sections.came_of(trial)
     with right:
         if trial.waiting:
             st.fragment(_follow, run_every=SECONDS)(trial.spec.name, trial.waiting)
-        elif sentence:
-            color, icon = SHOWN[helped]
-            st.markdown(f"{color}[:material/{icon}:] {page.plain(sentence)}")
+        elif trial.is_begun or trial.lost:
+            color, icon = SHOWN[sections.helps(trial)]
+            st.markdown(f"{color}[:material/{icon}:] {page.plain(came)}")
         else:
             models = len(trial.spec.model_seeds)
             label = f"Try it: {models:,} model{'s' * (models != 1)}{_time(trial.spec)}"
             _offer(label, f"try {run} {number}", trial.spec)
-        if known := sections.elsewhere(trial):
-            st.caption(page.plain(known))
+        for sentence in elsewhere:
+            st.caption(page.plain(sentence))
 
 
 def _time(spec: SweepSpec) -> str:

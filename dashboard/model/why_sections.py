@@ -1,7 +1,5 @@
 """Why a model fails: its cause, a string made as short as it can be, what would help, a handout."""
 
-from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
@@ -20,7 +18,7 @@ from seqcls.problem import obstacle_of
 from seqcls.questions import RunModel
 from sweeps.api import Selection, Store, failures, forgettings, reading, run_config, trials
 from sweeps.api.presentation import display_of
-from sweeps.api.trials import RemedyTrial, why_left_out
+from sweeps.api.trials import RemedyTrial
 from sweeps.results import LEARNED_AT
 
 BULLETS = 4
@@ -150,17 +148,19 @@ def _row(what: str, answer: Any) -> dict[str, Any]:
     }
 
 
-def picture(model: RunModel, text: str) -> Section | None:
-    """What is seen of a string at once: the attention where letter counts decide, else where along
-    it the answer is made; None where neither can be drawn.
+def pictures(model: RunModel, text: str) -> tuple[Section, ...]:
+    """What is drawn of a string, that which says most first: the attention where letter counts
+    decide, else where along it the answer is made; nothing of one that is too long.
     """
     try:
         letters, states = model.letters(text), model.states(text)
     except InvalidStringError:
-        return None
+        return ()
+    attention = string_states.attention_of(model, letters, states)
+    running = string_states.running_of(model, letters, states)
     by_letter = counts_suffice(model.problem.network, training=False) is None
-    attention = string_states.attention_of(model, letters, states) if by_letter else None
-    return attention or string_states.running_of(model, letters, states)
+    ordered = (attention, running) if by_letter else (running, attention)
+    return tuple(section for section in ordered if section is not None)
 
 
 def remedies(
@@ -176,43 +176,25 @@ def remedies(
     return trials.trials(store, run_id, found, judged)
 
 
-def outcome(trial: RemedyTrial) -> tuple[str, bool | None]:
-    """What came of a remedy, in a sentence which is empty where it was not tried.
+def came_of(trial: RemedyTrial) -> list[str]:
+    """What came of a remedy, and how often it mended this cause elsewhere, a sentence each."""
+    return [f"{x[:1].upper()}{x[1:]}." for x in trials.sentences(trial)]
 
-    Returns:
-        And whether it helps: None where chance alone may explain the difference.
-    """
-    found, (changed, before) = trial.comparison, trial.left_out
-    why = why_left_out(trial.suggestion.mechanism)
-    left_out = say("left_out", changed=changed, before=before, why=why) if changed or before else ""
-    if found is None or found.counts is None:
-        if trial.lost and not trial.waiting:
-            return say("training_failed", seeds=trial.lost), None
-        return (left_out if changed else ""), None
+
+def helps(trial: RemedyTrial) -> bool | None:
+    """Whether a remedy helps; None where chance alone may explain the difference."""
+    found = trial.comparison
+    if found is None or found.counts is None or not found.is_decided:
+        return None
     (after, n), (alone, m) = found.counts
-    lacks = "have not learned" if trial.suggestion.mechanism == NOT_LEARNED else "fail"
-    pairs = {} if found.table is None else asdict(found.table)
-    sentence = say(
-        "came_of_pairs" if pairs else "came_of",
-        **pairs, after=after, n=n, alone=alone, m=m, lacks=lacks, p=found.p_value or 0.0,
-        chance="significant" if found.is_decided else "chance may explain it",
-    )  # fmt: skip
-    helped = after / n < alone / m if found.is_decided else None
-    return " ".join(filter(None, [sentence, left_out])), helped
-
-
-def elsewhere(trial: RemedyTrial) -> str:
-    """How often a remedy mended its cause in the whole database; empty where nobody tried it."""
-    mended, seeds = trial.mended
-    mechanism = trial.suggestion.mechanism
-    return say("mended_here", mechanism=mechanism, mended=mended, seeds=seeds) if seeds else ""
+    return after / n < alone / m
 
 
 def remedies_table(found: tuple[RemedyTrial, ...]) -> Section:
     """The remedies as a table, for a file."""
     rows = [
         {"remedy_in_words": f"{x.suggestion.text}. {x.suggestion.reason}"}
-        | {"came_of_remedy": outcome(x)[0] or say("not_tried")}
+        | {"came_of_remedy": came_of(x)[0]}
         for x in found
     ]
     says = () if rows else (say("no_known_remedy"),)
@@ -240,23 +222,10 @@ def handout(
     """
     assert model.run is not None
     found = cause(store, model.run, selection.learned_at) if with_cause else None
-    sections = [found, string(model, text)]
+    sections: list[Section | None] = [found, string(model, text)]
     shown = model.tokenizer.display(text) or "the empty string"
-    sections += _pictures(model, text)
+    sections += pictures(model, text)
     sections.append(remedies_table(remedies(store, model.run, selection)))
     parts = [Part([section for section in sections if section is not None])]
     footer = say("handout_footer", run=model.run)
     return html_page(say("handout_title", string=shown), parts, lead, footer=footer)
-
-
-def _pictures(model: RunModel, text: str) -> list[Section]:
-    """What is drawn of a string; nothing of one that is too long."""
-    try:
-        letters, states = model.letters(text), model.states(text)
-    except InvalidStringError:
-        return []
-    drawn: list[Callable[..., Section | None]] = [
-        string_states.attention_of,
-        string_states.running_of,
-    ]
-    return [found for draw in drawn if (found := draw(model, letters, states)) is not None]

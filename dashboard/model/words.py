@@ -111,15 +111,6 @@ add_sentences(
         "{near_to}: `{nearest}`.",
         "near_to_this": "it",
         "near_to_part": "that part",
-        "came_of": "{after} of {n} {n:seed|seeds} {lacks} with it, {alone} of {m} without: "
-        "{chance} (p = {p:.2g}).",
-        "came_of_pairs": "{after} of {n} {n:seed|seeds} {lacks} with it, {alone} of {m} without; "
-        "it mends {only_second} and breaks {only_first}: {chance} (p = {p:.2g}).",
-        "left_out": "Left out: {changed} with it, {before} without: {why}.",
-        "training_failed": "Training failed for {seeds:,} {seeds:seed|seeds}.",
-        "mended_here": "In this database it mended {mechanism} in {mended:,} of {seeds:,} "
-        "{seeds:seed|seeds}.",
-        "not_tried": "Not tried yet.",
         "no_known_remedy": "No known remedy changes a setting of this configuration.",
         "in_training": "In training: {seeds:,} {seeds:seed|seeds}.",
         "handout_title": "Why does a small network answer {string} as it does?",

@@ -13,7 +13,7 @@ from dashboard.results import sections
 from dashboard.results.maps import MAPPED
 from dashboard.results.words import MEASURED, OTHERS
 from dashboard.section import Section, figure
-from dashboard.text import verbatim
+from dashboard.text import plain
 from dashboard.words.columns import column_of
 from sweeps.api import baselines, by_settings, outcomes
 from sweeps.api.selecting import Selection
@@ -54,7 +54,7 @@ def show() -> None:
     for number, (task, selection) in enumerate(selections.items()):
         place = st.container() if number else answer
         if len(selections) > 1:
-            place.header(verbatim(filters.task_name(task)), anchor=False)
+            place.header(plain(filters.task_name(task)), anchor=False)
         if len(counts[task]):
             _task(task, selection, chosen[task], measure, number, place)
 
@@ -74,13 +74,20 @@ def _one_of(
     label: str,
     options: Sequence[str],
     key: str,
-    place: DeltaGenerator,
+    place: DeltaGenerator | None,
     usual: str,
     meaning: str | None = None,
 ) -> str | None:
-    """One of a list, whose key the link has; None where none is chosen."""
+    """One of a list, whose key the link has; None where none is chosen.
+
+    Args:
+        place: of the box; None where it stands above the first task, and holds for all.
+    """
+    if place is None:
+        chosen = st.session_state.get(key)
+        return chosen if chosen in options else None
     page.say_not_offered(key, options)
-    chosen: str | None = place.selectbox(
+    chosen = place.selectbox(
         label,
         options,
         index=None,
@@ -248,21 +255,13 @@ def _draw(
 
 def _axes(axes: Sequence[str], number: int) -> tuple[str, str, str, str | None]:
     """What the map has across and up, what it shows, and by what it is split; chosen once."""
-    if number:
-        requested = [st.session_state.get(x) for x in ("across", "up", "of", "facet")]
-    else:
-        boxes = st.columns(4)
-        requested = [_one_of("Across", axes, "across", boxes[0], axes[0])]
-        rest = [x for x in axes if x != (requested[0] or axes[0])]
-        requested.append(_one_of("Up", rest, "up", boxes[1], rest[0]))
-        requested.append(_one_of("Shows", [*MAPPED], "of", boxes[2], "generalize"))
-        left = [x for x in rest if x != (requested[1] or rest[0])]
-        requested.append(_one_of("A map for each", left, "facet", boxes[3], "One map"))
-    across = requested[0] if requested[0] in axes else axes[0]
+    boxes = [None] * 4 if number else st.columns(4)
+    across = _one_of("Across", axes, "across", boxes[0], axes[0]) or axes[0]
     others = [x for x in axes if x != across]
-    up = requested[1] if requested[1] in others else others[0]
-    facet = requested[3] if requested[3] in others and requested[3] != up else None
-    return str(across), str(up), str(requested[2] or "generalize"), facet
+    up = _one_of("Up", others, "up", boxes[1], others[0]) or others[0]
+    measured = _one_of("Shows", [*MAPPED], "of", boxes[2], "generalize") or "generalize"
+    left = [x for x in others if x != up]
+    return across, up, measured, _one_of("A map for each", left, "facet", boxes[3], "One map")
 
 
 def _downloads(

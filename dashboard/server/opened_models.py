@@ -42,12 +42,12 @@ class OpenedModels:
             making = self._making.setdefault(key, Lock())
         with making:
             # Another session may have made it while this one waited for the lock.
-            kept: tuple[Answer] | None = self._answers.get(key)
-            if kept is None:
+            cached: tuple[Answer] | None = self._answers.get(key)
+            if cached is None:
                 # Some questions are answered by None.
-                kept = (make(),)
-                self._answers.keep(key, kept)
-            return kept[0]
+                cached = (make(),)
+                self._answers.keep(key, cached)
+            return cached[0]
 
 
 MODELS = OpenedModels()

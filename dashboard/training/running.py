@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
@@ -13,7 +12,6 @@ from seqcls.text import count
 from sweeps.api import Selection, Store, open_reader, watching
 from sweeps.api.reading import SweepState
 from sweeps.results import OutcomeCounts, describe_counts
-from sweeps.store import writer
 from sweeps.terminal import format_duration
 from sweeps.work.progress import SweepProgress
 
@@ -101,12 +99,19 @@ def _doing(store: Store, sweep: SweepProgress) -> tuple[str, bool]:
 
 def _stop_or_resume(sweep: SweepProgress, attended: bool) -> None:
     if sweep.state == SweepState.STOPPED or ((sweep.queued or sweep.orphaned) and not attended):
-        which = (sweep.id, sweep.name, writer.resume, [sweep.id])
+        which = (sweep.id, sweep.name, actions.writer.resume, [sweep.id])
         actions.button("Resume", f"resume {sweep.id}", actions.train, *which, width="stretch")
     else:
         note = "Models in training stay queued; no result is lost."
-        drawn: dict[str, Any] = {"tooltip": note, "width": "stretch"}
-        actions.button("Stop", f"stop {sweep.id}", actions.write, writer.stop, [sweep.id], **drawn)
+        actions.button(
+            "Stop",
+            f"stop {sweep.id}",
+            actions.write,
+            actions.writer.stop,
+            [sweep.id],
+            tooltip=note,
+            width="stretch",
+        )
 
 
 def describe(

@@ -15,7 +15,6 @@ from sweeps.api import Selection, budgets, open_reader, watching
 from sweeps.grid.seeds import EXPECTED
 from sweeps.grid.written_spec import toml_of
 from sweeps.results import LEARNED_AT, OutcomeCounts, describe_counts
-from sweeps.store import writer
 from sweeps.terminal import format_duration
 from sweeps.work.progress import SweepProgress
 
@@ -89,7 +88,7 @@ def _grow(sweep: SweepProgress, not_learned: int) -> None:
     """What trains more of it: failed runs again, more seeds, more epochs."""
     if sweep.failed:
         label = f"Retry {sweep.failed:,} failed"
-        which = (sweep.id, sweep.name, writer.retry, [sweep.id])
+        which = (sweep.id, sweep.name, actions.writer.retry, [sweep.id])
         actions.button(label, f"retry {sweep.id}", actions.train, *which)
     with st.popover("More seeds", icon=":material/add:"):
         more = st.number_input("More seeds of each configuration", 1, 1_000, 8, key="more_seeds")
@@ -150,7 +149,7 @@ def _write(sweep_id: int) -> None:
     title, note, tags = (
         st.session_state[f"{x} {sweep_id}"] for x in ("title", "note_text", "tags")
     )
-    actions.write(writer.write_note, sweep_id, title, note, tags)
+    actions.write(actions.writer.write_note, sweep_id, title, note, tags)
 
 
 def _archive(sweep_id: int, *, is_archived: bool) -> None:
@@ -158,7 +157,7 @@ def _archive(sweep_id: int, *, is_archived: bool) -> None:
         "Restore from archive" if is_archived else "Archive",
         f"archive {sweep_id}",
         actions.write,
-        writer.archive,
+        actions.writer.archive,
         sweep_id,
         not is_archived,
         icon=":material/unarchive:" if is_archived else ":material/archive:",

@@ -1,6 +1,6 @@
 """Pages in a browser as a user has it."""
 
-from playwright.sync_api import Browser, Page, WebSocket, expect
+from playwright.sync_api import Browser, Page, expect
 
 PATIENCE_MS = 90_000
 
@@ -29,29 +29,6 @@ def open_page(browser: Browser, url: str, width: int = 1200) -> Page:
     return page
 
 
-def models_tested(page: Page, number: int) -> None:
-    """Waits until the page says that so many models are tested."""
-    metric = page.get_by_test_id("stMetric").filter(has_text="Models tested")
-    expect(metric).to_contain_text(f"{number}")
-
-
 def no_traceback(page: Page) -> None:
     """No exception is shown anywhere on the page."""
     expect(page.get_by_test_id("stException")).to_have_count(0)
-
-
-class Heard:
-    """What a page and its server say to each other over the page's socket, from now on."""
-
-    def __init__(self, page: Page) -> None:
-        self.sent: list[str | bytes] = []
-        self.received: list[str | bytes] = []
-        page.on("websocket", self._listen)
-
-    def _listen(self, socket: WebSocket) -> None:
-        socket.on("framesent", lambda frame: self.sent.append(frame))
-        socket.on("framereceived", lambda frame: self.received.append(frame))
-
-    @property
-    def frames(self) -> int:
-        return len(self.sent) + len(self.received)

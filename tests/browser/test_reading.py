@@ -231,9 +231,7 @@ def test_a_failing_seed_is_explained_moved_and_broken(browser: Browser, shipped:
     family.fill("ab{n}c{55}")
     family.press("Enter")
     page.wait_for_url("**family=ab**")
-    expect(
-        page.get_by_text(re.compile(r"first wrong string that was tried has n = "))
-    ).to_be_visible()
+    expect(page.get_by_text(re.compile(r"the first with n = "))).to_be_visible()
     expect(page.get_by_test_id("stVegaLiteChart").first).to_contain_text("n = ")
     no_traceback(page)
     page.close()

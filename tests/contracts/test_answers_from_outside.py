@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from dashboard.text import verbatim
+from dashboard.text import plain
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, PluginError
 from seqcls.evaluation import distinct_test_strings, logits_of
@@ -225,4 +225,4 @@ def test_words_of_a_kind_are_shown_as_they_are(
             rerun(app)
         shown = list(markdown_of(app))
         assert [text for text in shown if MARKED in text] == [], view
-        assert any(verbatim(MARKED) in text for text in shown), view
+        assert any(plain(MARKED) in text for text in shown), view

@@ -20,7 +20,7 @@ def check_page(models: Models, page: Shown) -> int:
 
 def check_numbers(facts: Facts, sweep: str, page: Shown) -> int:
     """Holds every number of a page about one sweep against SQL; gives how many there were."""
-    compared = Compared(facts, sweep, page.run)
+    compared = Compared(facts, sweep)
     for table in page.tables:
         compared.rows(table.to_dict("records"), "a table")
     for chart in page.charts:

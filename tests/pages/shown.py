@@ -1,20 +1,16 @@
 """What a page shows, by label and value: the only place that knows how the screen is built."""
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 from streamlit.testing.v1 import AppTest
 
-from tests.app import markdown_of, page_text, rerun
+from tests.app import markdown_of, page_text, rerun, unmarked
 from tests.shown import charts_of
 
 CONTENT = ("vega_lite_chart", "arrow_data_frame", "dataframe", "metric", "image")
 """Elements of which any is content."""
-
-TYPED_LIVE = "live"
-"""The element that answers while a string is typed; others belong to every page."""
 
 
 @dataclass(frozen=True)
@@ -22,20 +18,14 @@ class Shown:
     """What a user sees of a page."""
 
     title: str
-    headings: list[str]
     tabs: list[str]
-    numbers: dict[str, str]
-    """The numbers at a glance, by their labels."""
     tables: list[pd.DataFrame]
     charts: list[list[pd.DataFrame]]
     """The data sets of each chart."""
-    pictures: int
     text: str
     """All that stands as text."""
     codes: list[str]
     """Texts to be copied, as strings are."""
-    plain: list[str]
-    """Texts in elements that know no markup."""
     errors: list[str]
     notes: list[str]
     """Warnings and what stands in place of content."""
@@ -56,12 +46,6 @@ class Shown:
         sets = [frame for chart in self.charts for frame in chart]
         return next(frame for frame in sets if set(columns) <= set(frame))
 
-    @property
-    def run(self) -> int | None:
-        """The model that the page is about."""
-        found = [re.fullmatch(r"Model (\d+)", heading) for heading in self.headings]
-        return next((int(named[1]) for named in found if named), None)
-
 
 def shown(app: AppTest) -> Shown:
     """Everything that a page shows."""
@@ -69,18 +53,14 @@ def shown(app: AppTest) -> Shown:
     boxes = [*app.text_input, *app.text_area]
     return Shown(
         title="".join(str(own.value) for own in app.title),
-        headings=[_plain(_value(own)) for own in (*app.header, *app.subheader)],
         tabs=[tab.label for tab in app.tabs],
-        numbers={own.label: own.value for own in app.metric},
         tables=[own.value for own in app.dataframe],
         charts=charts_of(app),
-        pictures=len(app.image),
-        text=_plain("\n".join([page_text(app), *map(_value, (*app.header, *app.subheader))])),
+        text=unmarked("\n".join([page_text(app), *map(_value, (*app.header, *app.subheader))])),
         codes=codes,
-        plain=[str(own.value) for own in app.text],
         # What is wrong stands below the error that says so.
-        errors=[_plain("\n".join([str(own.value), *codes])) for own in app.error],
-        notes=[_plain(str(own.value)) for own in (*app.warning, *app.info)],
+        errors=[unmarked("\n".join([str(own.value), *codes])) for own in app.error],
+        notes=[unmarked(str(own.value)) for own in (*app.warning, *app.info)],
         markup=[*markdown_of(app), *(str(x.value) for x in app.markdown if x.allow_html)],
         links=[link.proto.label for link in app.main.get("page_link")],
         pressable=[own.label for own in app.button if not own.disabled],
@@ -101,8 +81,3 @@ def look(app: AppTest, **state: Any) -> Shown:
         if name in app.query_params:
             app.query_params[name] = str(value)
     return shown(rerun(app))
-
-
-def _plain(text: str) -> str:
-    """A text without the signs, seen or not, that keep a browser from interpreting it."""
-    return text.replace("\\", "").replace("\N{WORD JOINER}", "")

@@ -24,7 +24,6 @@ HOSTILE = (
 LARGE_GRID = {"hidden_size": [2, 4, 8, 16, 32], "num_attention_heads": list(range(1, 11))}
 LARGE_SEEDS = 6
 SMALL_GRID = {"hidden_size": [2, 4], "num_attention_heads": [1, 2]}
-MANY_SEEDS = 150
 
 
 def make_states(folder: Path) -> None:
@@ -44,7 +43,6 @@ def make_states(folder: Path) -> None:
     store = open_writer(str(folder / "queued.db"))
     writer.submit(store, spec(name="<b>*new*</b>", model_seeds="0..3"))
     make_database(str(folder / "large.db"), LARGE_GRID, LARGE_SEEDS, errors=20)
-    make_database(str(folder / "many.db"), SMALL_GRID, MANY_SEEDS, errors=4)
     _make_hostile(make_database(str(folder / "hostile.db"), SMALL_GRID, seeds=2, errors=8))
 
 

@@ -30,7 +30,7 @@ from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import explained as stored_causes
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import Selection
-from tests.app import open_app, page_text, rerun
+from tests.app import open_app, plain, rerun
 from tests.commands import run_main
 from tests.conftest import ROOT
 from tests.databases import rows
@@ -49,10 +49,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("languages.db", "explained.db", "mended.db", "short.db"):
         copy_of("trained", name, folder)
     return folder
-
-
-def plain(app: AppTest) -> str:
-    return page_text(app).replace("\\", "")
 
 
 def table_with(app: AppTest, column: str) -> pd.DataFrame:

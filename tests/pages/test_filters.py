@@ -12,7 +12,7 @@ from seqcls.config import default_fields
 from seqcls.errors import SeqclsError
 from sweeps import api
 from sweeps.store.opening import open_reader
-from tests.app import open_app, page_text, rerun
+from tests.app import open_app, plain, rerun
 from tests.commands import run_main
 from tests.conftest import ROOT
 from tests.oracles.chosen import Chosen
@@ -28,10 +28,6 @@ FILTERS = {
     "width": Chosen(outcomes=("generalizes", "not learned"), width=16, learned_at=1.0),
     "failing": Chosen(seeds=(0, 1, 2, 3), failing=True, below=0.95),
 }
-
-
-def plain(app: AppTest) -> str:
-    return page_text(app).replace("\\", "")
 
 
 def picked(chosen: Chosen) -> list[Row]:

@@ -50,7 +50,7 @@ def test_a_family_keeps_the_form_of_inputs() -> None:
 
 def test_a_family_has_its_flip_and_its_errors(model: RunModel) -> None:
     found = family_sections.family(model, "ab{n}")
-    assert found.says[0] == "Of `ab{n}` the first wrong string that was tried has n = 66."
+    assert found.says[0] == "Wrong answers: 169, the first with n = 66."
     assert "is not excluded" in found.says[1]
     frame = rows(found, "score")
     assert (frame["verdict"].eq("wrong") == frame["n"].ge(66)).all()
@@ -122,11 +122,11 @@ def test_the_tab_shows_limits_from_its_link(monkeypatch: pytest.MonkeyPatch) -> 
     app = open_app(monkeypatch, ROOT / "runs.db", "model", **link)
     assert app.segmented_control(key="letters").value == "b and c", "errors hold most of them"
     page = shown(app)
-    assert "the first wrong string that was tried has n = 66." in page.text
+    assert "Wrong answers: 169, the first with n = 66." in page.text
     assert "It is wrong on 11,426 of all 1,373,700 multisets of up to 200 letters" in page.text
     assert "Proved for strings of every length" in page.text
     page = shown(open_app(monkeypatch, ROOT / "runs.db", "model", **link, family="a{m}b{n}"))
-    assert "the first wrong string that was tried has m = 1 and n = 66." in page.text
+    assert "the first with m = 1 and n = 66." in page.text
     page = shown(open_app(monkeypatch, ROOT / "runs.db", "model", **link, family="ab{n"))
     assert any("expected one or two" in x for x in page.errors)
 

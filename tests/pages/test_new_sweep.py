@@ -18,7 +18,7 @@ from sweeps.store.opening import open_reader
 from sweeps.store.reads import queries, sweep_queries
 from sweeps.work import background_worker
 from sweeps.work.estimate import Estimate
-from tests.app import open_app, page_text, rerun
+from tests.app import open_app, page_text, plain, rerun
 from tests.conftest import ROOT, SHORT
 from tests.databases import file_of, rows
 
@@ -40,11 +40,6 @@ def _untimed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is timed beside the tests."""
     monkeypatch.setattr(offer, "_time", lambda _: Estimate(0, 0, None, ""))
     monkeypatch.setattr(offer, "prepare", lambda: None)
-
-
-def plain(app: AppTest) -> str:
-    # What Markdown would draw as an arrow or a sign is kept apart by a joiner that nobody sees.
-    return page_text(app).replace("\\", "").replace("\N{WORD JOINER}", "")
 
 
 def typed(app: AppTest, tasks: str = "", networks: str = "") -> str:

@@ -25,7 +25,7 @@ from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import Selection
-from tests.app import open_app, page_text, rerun
+from tests.app import open_app, page_text, plain, rerun
 from tests.conftest import ROOT
 from tests.databases import new_database
 from tests.oracles.chosen import Chosen
@@ -46,10 +46,6 @@ FILTERS = (
     Chosen(outcomes=("generalizes", "not learned"), width=16),
 )
 THRESHOLDS = ((0.99, 1.0), (0.85, 0.97))
-
-
-def plain(app: AppTest) -> str:
-    return page_text(app).replace("\\", "")
 
 
 def shown(app: AppTest) -> pd.DataFrame:

@@ -26,7 +26,7 @@ from sweeps.store.reads import sweep_queries
 from sweeps.store.reads.workers import queued_runs
 from sweeps.store.verification import verify
 from sweeps.work import background_worker
-from tests.app import open_app, page_text, rerun
+from tests.app import open_app, plain, rerun
 from tests.conftest import ROOT, SHORT
 from tests.databases import file_of, put_failure, rows
 from tests.oracles.facts import Facts, outcome
@@ -54,10 +54,6 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 def sweep_of(store: Store, name: str) -> int:
     return {named: key for key, named in sweep_queries.sweep_names(store).items()}[name]
-
-
-def plain(app: AppTest) -> str:
-    return page_text(app).replace("\\", "").replace("\N{WORD JOINER}", "")
 
 
 def press(app: AppTest, key: str) -> AppTest:

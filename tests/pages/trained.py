@@ -49,16 +49,6 @@ RANDOM: dict[str, Any] = {
 }  # fmt: skip
 """Languages that are drawn from two classes."""
 
-LENGTHS: dict[str, Any] = {
-    "name": "two", "model_seeds": "0..2",
-    "fixed": {
-        **LSTM, "task": "dyck", "train_size": 1280, "test_size": 600, "test_max_length": 30,
-        "max_num_epochs": 6,
-    },
-    "axes": {"train_max_length": [6, 10], "hidden_size": [3, 4]},
-}  # fmt: skip
-"""Seeds trained to length 6 and to length 10, and tested to length 30."""
-
 SHORT: dict[str, Any] = {
     "name": "short", "model_seeds": [0, 1],
     "fixed": {
@@ -85,13 +75,12 @@ EXPLAINED = "all_initializations/2"
 
 
 def make_trained(folder: Path) -> None:
-    """Makes `languages`, `random`, `lengths`, `short`, `pairs`, `explained` and `mended`."""
+    """Makes `languages`, `random`, `short`, `pairs`, `explained` and `mended`."""
     wide = {**PAIRS, "name": "wide", "fixed": {**PAIRS["fixed"], "hidden_size": 5}}
     for name, specs in (
         ("languages", [{"model_seeds": "0..5", **x, "fixed": {**TINY, **x["fixed"]}}
                        for x in LANGUAGES]),
         ("random", [RANDOM]),
-        ("lengths", [LENGTHS]),
         ("short", [SHORT]),
         ("pairs", [PAIRS, wide]),
     ):  # fmt: skip

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
-from streamlit.testing.v1 import AppTest
 
 from dashboard.report.command import write
 from seqcls.errors import UnknownRunError
@@ -37,7 +36,7 @@ from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import checkpoints, explained
 from sweeps.store.verification import verify
-from tests.app import open_app, page_text, rerun
+from tests.app import open_app, plain, rerun
 from tests.commands import refused, run_main
 from tests.databases import change, file_of, reseal, rows
 from tests.stock import copy_of, stock
@@ -172,10 +171,6 @@ def load_large(path: Path, **large: list[Any]) -> None:
 
 
 PROVED_TEXT = "Proved: the model answers as the language's automaton"
-
-
-def plain(page: AppTest) -> str:
-    return page_text(page).replace("\\", "")
 
 
 def command_output(path: Path, *arguments: str) -> str:
