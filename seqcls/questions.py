@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from seqcls.interpretability.circuits import Circuits, Orders
     from seqcls.interpretability.explanations import Explanation
     from seqcls.interpretability.families import FamilyAnswers
-    from seqcls.interpretability.patching import Patches
+    from seqcls.interpretability.patching import Patched
     from seqcls.interpretability.states_by_strings import ModelStates
     from seqcls.proofs.prover import Proof
 
@@ -229,7 +229,7 @@ class RunModel(TrainedModel):
             None if units is None else states_by_strings.principal_path(units.states[-1]),
         )
 
-    def patch(self, base: Given, source: Given | None = None) -> "Patches":
+    def patch(self, base: Given, source: Given | None = None) -> "Patched":
         """Finds which states, carried over from another string, turn the answer.
 
         Args:
@@ -241,12 +241,11 @@ class RunModel(TrainedModel):
             InvalidStringError: no string of this alphabet, not of the same length, or none to be
                 had.
         """
-        from seqcls.interpretability import patching
+        from seqcls.interpretability.patching import patch
 
         letters = self.letters(base)
         other = self._nearest(letters) if source is None else self.letters(source)
-        patched = patching.patch(self, letters, other)
-        return patching.Patches(patched, self.answer(letters), self.answer(other))
+        return patch(self, letters, other)
 
     def _nearest(self, letters: Letters) -> Letters:
         nearest = nearest_right(self, letters, other_answer=True, same_length=True, known=False)

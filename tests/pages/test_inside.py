@@ -126,7 +126,7 @@ def test_states_are_carried_over_from_the_string_that_is_typed(
     app = opened(monkeypatch, inside, BLOCKS, "Patching", string="0110")
     app.text_input(key="source").set_value("1111")
     page = shown(rerun(app))
-    patched = model_of(inside, BLOCKS).patch("0110", "1111").patched
+    patched = model_of(inside, BLOCKS).patch("0110", "1111")
     drawn = page.rows("state", "place", "restored")["restored"]
     assert sorted(drawn) == pytest.approx(sorted(patched.restored.ravel().tolist()), abs=1e-5)
     flips = int(patched.flips.sum())
@@ -142,7 +142,7 @@ def test_states_of_what_writes_are_carried_over(
     page = page_of(monkeypatch, inside, run, "Patching", string=STRING, source="abda")
     assert "teacher forced" in page.text
     cells = page.rows("state", "place", "restored")
-    patched = model_of(inside, run).patch(STRING, "abda").patched
+    patched = model_of(inside, run).patch(STRING, "abda")
     known = patched.restored[patched.is_place]
     assert sorted(cells["restored"]) == pytest.approx(sorted(known.tolist()), abs=1e-5)
 
