@@ -87,15 +87,6 @@ class GivenString(NamedTuple):
         return sum(self.counts)
 
 
-def read_counts(model: TrainedModel, counts: Sequence[int], label: bool) -> GivenString:
-    """A string by its letter counts.
-
-    Raises:
-        ConfigError: the order of tokens has a part in what the model computes.
-    """
-    return GivenString(from_counts(model, np.array([counts])), tuple(counts), label)
-
-
 def read_string(model: TrainedModel, letters: Sequence[int], label: bool) -> GivenString:
     """A string, by its letter counts where they suffice, which reads each letter once."""
     counts = np.bincount(letters, minlength=model.num_letters).tolist()

@@ -233,7 +233,6 @@ def nearest_right(
     prefer_other_answer: bool = False,
     same_length: bool = False,
     known: bool = True,
-    max_edits: int = 2,
     max_tried: int = MAX_TRIED,
 ) -> Nearest:
     """The nearest string that is answered rightly, its label asked of the language anew.
@@ -250,7 +249,6 @@ def nearest_right(
         same_length: only replacements.
         known: only strings whose label or target is known. Of a file, any other will do without it:
             nobody knows that it is answered wrongly.
-        max_edits: 1 or 2.
     """
     start = tuple(letters)
     was = model.ask_all([start]).predicted[0]
@@ -262,7 +260,7 @@ def nearest_right(
     given = (start, model.num_letters, same_length)
     # Those one edit away, then those two edits away, none of them twice.
     near = (ring(*given) for ring in (edits_of, _twice))
-    rings = islice(near if among is None else _rings_among(among, start, same_length), max_edits)
+    rings = near if among is None else _rings_among(among, start, same_length)
     for edits, candidates in enumerate(rings, start=1):
         inputs = (x for x in candidates if len(x) >= least and (any_input or model.is_input(x)))
         best, found = 0, start
@@ -284,7 +282,7 @@ def nearest_right(
             return Nearest(model.answer(found), found, edits, tried, True)
         if tried >= max_tried:
             return Nearest(None, (), edits, tried, False)
-    return Nearest(None, (), max_edits, tried, True)
+    return Nearest(None, (), MAX_EDITS, tried, True)
 
 
 def edits_of(string: Letters, num_letters: int, same_length: bool = False) -> Iterator[Letters]:

@@ -1,13 +1,14 @@
 """States of any model along one string, in double precision."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from seqcls.errors import ConfigError
 from seqcls.interpretability import inside
+from seqcls.interpretability.attribution import LogitStep
 from seqcls.interpretability.readable_model import (
     Output,
     check_length,
@@ -15,6 +16,7 @@ from seqcls.interpretability.readable_model import (
     token_names,
 )
 from seqcls.interpretability.rows import record
+from seqcls.interpretability.states_of_outputs import OutputToken
 from seqcls.interpretability.trained_model import Answer, TrainedModel
 from seqcls.interpretability.wording import Table
 from seqcls.kinds.places import PlacesKind
@@ -22,11 +24,6 @@ from seqcls.models.base import Classifier
 from seqcls.models.hybrid import blocks_of
 from seqcls.models.pictures import memory_shape
 from seqcls.strings.token_strings import TokenStrings
-
-if TYPE_CHECKING:
-    from seqcls.interpretability.attribution import LogitStep
-    from seqcls.interpretability.states_of_outputs import OutputToken
-
 
 Kind = Literal["cross-attention", "self-attention"]
 """What a decoder that reads outputs apart from inputs attends to: the input, or the output so
@@ -114,9 +111,9 @@ class ModelStates(NamedTuple):
     answer: Answer
     prefixes: Prefixes | None
     """None of a model that writes."""
-    output: "tuple[OutputToken, ...] | None"
+    output: tuple[OutputToken, ...] | None
     """What a model writes, token by token; None of a model that answers at once."""
-    steps: "tuple[LogitStep, ...] | None"
+    steps: tuple[LogitStep, ...] | None
     """What each part adds to the logit; None without a residual stream."""
     attention: Patterns | None
     units: Units | None

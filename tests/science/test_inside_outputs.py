@@ -29,7 +29,7 @@ from seqcls.interpretability.states_by_strings import (
     has_attention,
     recurrent_units,
 )
-from seqcls.interpretability.states_of_outputs import likeliest_outputs, output_tokens
+from seqcls.interpretability.states_of_outputs import output_tokens, output_tree
 from seqcls.interpretability.trained_model import TrainedModel
 from tests import zoo
 
@@ -94,7 +94,7 @@ def test_outputs_and_patches_have_the_probabilities_that_steps_multiply_to(name:
     greedy = output_tokens(model, INPUT)
     assert all(x.probability >= x.runner_up_probability for x in greedy)
     assert not written.ended or greedy[-1].token == "END"
-    assert 1 <= len(likeliest_outputs(model, INPUT, 5)) <= 5
+    assert 1 <= len(output_tree(model, INPUT, 5).leaves) <= 5
     # What is moved by a patch is the target's, less that of what is written instead.
     found = patch(model, INPUT, SOURCE)
     assert found.base_tokens == ("CLS", "a", "c", "b", "SEP")
