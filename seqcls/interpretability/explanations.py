@@ -16,11 +16,11 @@ from jaxtyping import Float
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability import inside
 from seqcls.interpretability.deletions import (
+    MAX_ADDED,
     MinimalString,
     Removal,
-    additions,
+    changes,
     minimal_string,
-    removals,
     without_part,
 )
 from seqcls.interpretability.domains import refuse
@@ -151,8 +151,9 @@ def explain(model: TrainedModel, string: str) -> Explanation:
         heads=tuple(
             _head(model, states, counts, head) for head in range(model.config.num_attention_heads)
         ),
-        removals=removals(model, counts),
-        additions=additions(model, counts),
+        removals=changes(model, counts, tuple(0 for _ in counts)),
+        # A letter that does not occur stays out of it: its end is 0.
+        additions=changes(model, counts, tuple(x and x + MAX_ADDED for x in counts)),
         no_part=tuple(model.tokenizer.alphabet[x] for x in without_part(model, counts)),
         smallest=minimal_string(model, counts) if failed else None,
         mechanism=mechanism_of(model, read) if failed else None,
