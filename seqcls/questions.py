@@ -206,25 +206,20 @@ class RunModel(TrainedModel):
         Raises:
             InvalidStringError: the string is not of this alphabet, or has too many tokens.
         """
-        from seqcls.interpretability import attribution, states_by_strings
+        from seqcls.interpretability import states_by_strings
+        from seqcls.interpretability.attribution import logit_steps
         from seqcls.interpretability.states_of_outputs import output_tokens
 
         letters = self.letters(string)
         answer = self.answer(letters)
         writes = self.problem.lacks("prefixes") is not None
-        in_one_stream = states_by_strings.has_attention(self)
-        in_one_stream = in_one_stream and not states_by_strings.has_decoder(self)
-        units = None
-        if states_by_strings.has_units(self):
-            units = states_by_strings.recurrent_units(self, letters)
+        units = states_by_strings.recurrent_units(self, letters)
         return states_by_strings.ModelStates(
             answer,
             None if writes else states_by_strings.prefix_logits(self, letters),
             output_tokens(self, letters) if writes else None,
-            attribution.logit_steps(self, letters)
-            if attribution.has_residual_stream(self)
-            else None,
-            states_by_strings.attention_patterns(self, letters) if in_one_stream else None,
+            logit_steps(self, letters),
+            states_by_strings.attention_patterns(self, letters, "attention"),
             units,
             None if units is None else states_by_strings.principal_path(units.states[-1]),
         )

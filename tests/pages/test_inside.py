@@ -247,12 +247,12 @@ def test_attention_while_an_output_is_written_is_the_models(inside: Path) -> Non
         section = writing.attention(model, letters)
         assert section is not None
         weights = []
-        for kind in attention_kinds(model) or ("cross-attention",):
-            found = attention_patterns(model, letters, kind=kind).weights
-            start = 0 if attention_kinds(model) else len(letters) + 1
-            weights += [
-                x[start : start + len(written)] for x in found.reshape(-1, *found.shape[2:])
-            ]
+        for kind in attention_kinds(model):
+            found = attention_patterns(model, letters, kind)
+            assert found is not None
+            start = len(letters) + 1 if kind == "attention" else 0
+            maps = found.weights.reshape(-1, *found.weights.shape[2:])
+            weights += [x[start : start + len(written)] for x in maps]
         drawn = [
             [row["value"] for rows in x.spec["datasets"].values() for row in rows]
             for x in section.panels
