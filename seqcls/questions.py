@@ -243,7 +243,7 @@ class RunModel(TrainedModel):
         return patch(self, letters, other)
 
     def _nearest(self, letters: Letters) -> Letters:
-        nearest = nearest_right(self, letters, other_answer=True, same_length=True, known=False)
+        nearest = nearest_right(self, letters, other_answer=True, same_length=True)
         if nearest.answer is None:
             words = self.problem.kind.words
             raise InvalidStringError(
