@@ -123,7 +123,8 @@ class Walker:
     @property
     def _short_length(self) -> int:
         letters, length = self.steps.num_letters, 1
-        while letters ** (length + 1) <= MAX_SHORT_STRINGS:
+        # Of one letter there is one string of each length, however long.
+        while letters > 1 and letters ** (length + 1) <= MAX_SHORT_STRINGS:
             length += 1
         return length
 

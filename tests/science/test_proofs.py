@@ -134,6 +134,11 @@ def untrained(problem: Problem, scale: float = 1.0) -> Weights:
     }
 
 
+def test_a_language_of_one_letter_is_tried() -> None:
+    problem = small(task="regular", alphabet="a", pattern="(aa)*")
+    assert prove(TrainedModel(problem, untrained(problem))).outcome == "refuted"
+
+
 @pytest.mark.parametrize("architecture", ["rnn", "gru", "lstm"])
 @pytest.mark.parametrize("num_blocks", [1, 2])
 def test_a_form_contains_what_the_program_computes_in_float32(
