@@ -63,7 +63,7 @@ class Family:
     @property
     def free(self) -> Int64[np.ndarray, "free letter"]:
         """For each free count, how many of each letter one more brings: `a{n}b{n}` has (1, 1)."""
-        return self.counts(np.eye(len(self.names), dtype=np.int64)) - self.fixed
+        return np.asarray(self.counts(np.eye(len(self.names), dtype=np.int64)) - self.fixed)
 
     def counts(
         self, values: Int64[np.ndarray, "*string free"]

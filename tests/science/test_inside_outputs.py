@@ -3,6 +3,8 @@
 What holds of every model stands in `tests/contracts/test_questions.py`.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -123,6 +125,7 @@ def test_weights_of_an_encoder_decoder_are_those_of_its_blocks() -> None:
         ]
         np.testing.assert_array_equal(found.weights, torch.cat(expected).detach().numpy())
         np.testing.assert_allclose(found.weights.sum(axis=3), 1)
+    assert found is not None
     assert found.tokens == found.rows == ("SEP", "b", "a")
     assert not np.triu(found.weights, 1).any()
 
@@ -187,12 +190,13 @@ def test_what_is_too_long_or_not_there_is_refused() -> None:
     assert not attention_kinds(silent)
     assert attention_kinds(writer("recurrent_attention")) == ("cross-attention",)
     assert attention_patterns(lstm, INPUT, "attention") is None
-    for ask, words in (
+    refusals: tuple[tuple[Callable[[], object], tuple[str, ...]], ...] = (
         (lambda: look(learned, (0,) * places), (f"{places - 1} places",)),
         (lambda: look(learned, (0,) * 7, target(learned, (0,) * 7)), ("output",)),
         (lambda: look(writer("rotary"), (0,) * 600), ("more than the 512",)),
         (lambda: output_tokens(zoo.model("lstm"), (0, 1)), ("write no outputs",)),
-    ):
+    )
+    for ask, words in refusals:
         with pytest.raises((ConfigError, InvalidStringError)) as refused:
             ask()
         assert all(word in str(refused.value) for word in words), refused.value
