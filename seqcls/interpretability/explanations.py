@@ -5,7 +5,7 @@ Every claim is checked by changing the string, or one thing inside the model, an
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from string import ascii_lowercase
 from typing import Literal, NamedTuple
@@ -106,22 +106,7 @@ class Explanation(NamedTuple):
 
     def describe(self, model: TrainedModel) -> Iterator[str]:
         """What was found, most important first."""
-        display = model.tokenizer.display
-        yield _answer(self, display(self.string) or "The empty string")
-        if self.error is not None and any(self.counts):
-            yield _cause(self, self.mechanism)
-        for head in _relevant(self):
-            yield _describe_head(self, head)
-        yield from (*_near(self), _flips(self), *_no_part(self))
-        smallest = self.smallest
-        if smallest is not None and smallest.string != self.string:
-            logit = f"(logit {number(smallest.logit)})"
-            yield (
-                f"The smallest part that still fails is {display(smallest.string)} {logit}: with "
-                "fewer of any one letter it is right."
-                if smallest.string
-                else f"The empty string fails too {logit}."
-            )
+        yield from explanation_text(self, model.tokenizer.display)
 
 
 def explain(model: TrainedModel, string: str) -> Explanation:
@@ -223,6 +208,32 @@ MAX_SHOWN_HEADS = 2
 
 MAX_SHOWN_LETTERS = 4
 """Letters of each head that are; all are in the data."""
+
+
+def explanation_text(
+    explanation: Explanation, display: Callable[[str], str] = str
+) -> tuple[str, ...]:
+    """What was found, most important first.
+
+    Args:
+        explanation: of a string.
+        display: how the tokenizer shows strings.
+    """
+    sentences = [_answer(explanation, display(explanation.string) or "The empty string")]
+    if explanation.error is not None and any(explanation.counts):
+        sentences.append(_cause(explanation, explanation.mechanism))
+    sentences += [_describe_head(explanation, head) for head in _relevant(explanation)]
+    sentences += [*_near(explanation), _flips(explanation), *_no_part(explanation)]
+    smallest = explanation.smallest
+    if smallest is not None and smallest.string != explanation.string:
+        logit = f"(logit {number(smallest.logit)})"
+        sentences.append(
+            f"The smallest part that still fails is {display(smallest.string)} {logit}: with fewer "
+            "of any one letter it is right."
+            if smallest.string
+            else f"The empty string fails too {logit}."
+        )
+    return tuple(sentences)
 
 
 def _answer(explanation: Explanation, string: str) -> str:
