@@ -167,6 +167,11 @@ class RunModel(TrainedModel):
             raise ConfigError(f"no family is judged: {reason}")
         return answers_along(self, self.tokenizer.notation(strings))
 
+    @property
+    def _is_judged_by_rightness(self) -> bool:
+        # Of languages it is the answer itself that is looked at.
+        return self.problem.writes or self.problem.at_places
+
     def verdict(self) -> "Verdict | OutputVerdict":
         """Tries all strings up to a length.
 
@@ -175,8 +180,7 @@ class RunModel(TrainedModel):
         """
         if reason := self.problem.unknown_labels:
             raise ConfigError(f"{self.name}: there is no exhaustive check: {reason}")
-        of_outputs = self.problem.writes or self.problem.at_places
-        return output_verdict(self) if of_outputs else verdict_of(self)
+        return output_verdict(self) if self._is_judged_by_rightness else verdict_of(self)
 
     def minimal(self, string: Given) -> Reduced:
         """Reduces a string that is misclassified until no deletion fails; finds the nearest right.

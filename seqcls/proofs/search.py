@@ -91,8 +91,8 @@ class Steps:
 
     def values(self, cached: Recurrence) -> np.ndarray:
         """What layers keep of each prefix, layer by layer: the state, then an LSTM's cell."""
-        kept = zip(*(cached if self.network.cell.has_cell else cached[:1]), strict=True)
-        return torch.cat([x for layer in kept for x in layer], dim=1).numpy()
+        layers = zip(*(cached if self.network.cell.has_cell else cached[:1]), strict=True)
+        return torch.cat([x for layer in layers for x in layer], dim=1).numpy()
 
 
 @dataclass(frozen=True, eq=False)
