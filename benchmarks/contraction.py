@@ -34,7 +34,7 @@ def sample(trained: TrainedModel) -> Samples:
     steps, automaton = Steps.from_model(trained), language_automaton(trained.task)
     assert automaton is not None
     refined = refine(steps, automaton)
-    return Walker(steps, refined, False, Cells.from_model(trained).cells).search().samples
+    return Walker(steps, refined, False).search()[0]
 
 
 def widths(samples: Samples) -> Iterator[tuple[int, float]]:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from seqcls.interpretability.circuits import Circuits, Orders
     from seqcls.interpretability.explanations import Explanation
     from seqcls.interpretability.families import FamilyAnswers
-    from seqcls.interpretability.patching import Patches
+    from seqcls.interpretability.patching import Patched
     from seqcls.interpretability.states_by_strings import ModelStates
     from seqcls.proofs.prover import Proof
 
@@ -206,30 +206,25 @@ class RunModel(TrainedModel):
         Raises:
             InvalidStringError: the string is not of this alphabet, or has too many tokens.
         """
-        from seqcls.interpretability import attribution, states_by_strings
+        from seqcls.interpretability import states_by_strings
+        from seqcls.interpretability.attribution import logit_steps
         from seqcls.interpretability.states_of_outputs import output_tokens
 
         letters = self.letters(string)
         answer = self.answer(letters)
         writes = self.problem.lacks("prefixes") is not None
-        in_one_stream = states_by_strings.has_attention(self)
-        in_one_stream = in_one_stream and not states_by_strings.has_decoder(self)
-        units = None
-        if states_by_strings.has_units(self):
-            units = states_by_strings.recurrent_units(self, letters)
+        units = states_by_strings.recurrent_units(self, letters)
         return states_by_strings.ModelStates(
             answer,
             None if writes else states_by_strings.prefix_logits(self, letters),
             output_tokens(self, letters) if writes else None,
-            attribution.logit_steps(self, letters)
-            if attribution.has_residual_stream(self)
-            else None,
-            states_by_strings.attention_patterns(self, letters) if in_one_stream else None,
+            logit_steps(self, letters),
+            states_by_strings.attention_patterns(self, letters, "attention"),
             units,
             None if units is None else states_by_strings.principal_path(units.states[-1]),
         )
 
-    def patch(self, base: Given, source: Given | None = None) -> "Patches":
+    def patch(self, base: Given, source: Given | None = None) -> "Patched":
         """Finds which states, carried over from another string, turn the answer.
 
         Args:
@@ -241,15 +236,14 @@ class RunModel(TrainedModel):
             InvalidStringError: no string of this alphabet, not of the same length, or none to be
                 had.
         """
-        from seqcls.interpretability import patching
+        from seqcls.interpretability.patching import patch
 
         letters = self.letters(base)
         other = self._nearest(letters) if source is None else self.letters(source)
-        patched = patching.patch(self, letters, other)
-        return patching.Patches(patched, self.answer(letters), self.answer(other))
+        return patch(self, letters, other)
 
     def _nearest(self, letters: Letters) -> Letters:
-        nearest = nearest_right(self, letters, other_answer=True, same_length=True, known=False)
+        nearest = nearest_right(self, letters, other_answer=True, same_length=True)
         if nearest.answer is None:
             words = self.problem.kind.words
             raise InvalidStringError(

@@ -268,9 +268,7 @@ def beyond(model: RunModel) -> Section:
 
 def proof(model: RunModel, found: "Proof") -> Section:
     """Whether a recurrent network is right on every string: proved, refuted, or not decided."""
-    from seqcls.proofs.prover import proof_text
-
-    says = [*proof_text(model, found)]
+    says = [*found.describe(model)]
     if found.outcome == "not decided":
         says.append(say("try_longer", run=model.run))
     attempts = [asdict(x) if is_dataclass(x) else x._asdict() for x in found.attempts]

@@ -34,10 +34,9 @@ def patching(model: RunModel, letters: Letters, source: str = "") -> Section:
         InvalidStringError: there is no such other string.
     """
     found = model.patch(model.text(letters), source or None)
-    patched = found.patched
-    cells = _cells(patched)
+    cells = _cells(found)
     base, other = found.base, found.source
-    numbers = {"turns": int(patched.flips.sum()), "states": int(patched.is_place.sum())}
+    numbers = {"turns": int(found.flips.sum()), "states": int(found.is_place.sum())}
     says = [
         say("turns", **numbers, source=other.name, base=base.name),
         say("side", side="This string", string=base.name, verdict=base.verdict),
@@ -48,13 +47,13 @@ def patching(model: RunModel, letters: Letters, source: str = "") -> Section:
         most = cells.iloc[int(cells["restored"].abs().argmax())]
         where = {"site": most["state"], "place": most["place"], "token": most["base_token"]}
         says.insert(1, say("carries", **where, share=most["restored"]))
-    caption = words.RESTORED.format(number=patched.unit)
+    caption = words.RESTORED.format(number=found.unit)
     return Section(
         words.CARRIES,
         tuple(says),
-        _turning(patched, cells[cells["flips"]]),
-        (Panel.of(_picture(cells, patched.base_tokens)),),
-        caption + words.FORCED * patched.of_output,
+        _turning(found, cells[cells["flips"]]),
+        (Panel.of(_picture(cells, found.base_tokens)),),
+        caption + words.FORCED * found.of_output,
     )
 
 

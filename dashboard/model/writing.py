@@ -84,27 +84,22 @@ def attention(model: RunModel, letters: Letters) -> Section | None:
         InvalidStringError: the string is too long.
     """
     # Imported where they are used: PyTorch takes a second or two to load.
-    from seqcls.interpretability.states_by_strings import (
-        attention_kinds,
-        attention_patterns,
-        has_attention,
-        has_decoder,
-    )
+    from seqcls.interpretability.states_by_strings import attention_kinds, attention_patterns
 
-    kinds = attention_kinds(model)
-    if not kinds and (has_decoder(model) or not has_attention(model)):
+    if not (kinds := attention_kinds(model)):
         return None
     output, panels = [x.token for x in model.states(model.text(letters)).output or ()], []
-    for kind in kinds or (None,):
-        patterns = attention_patterns(model, letters, kind=kind or "cross-attention")
+    for kind in kinds:
+        patterns = attention_patterns(model, letters, kind)
+        assert patterns is not None
         if max(len(patterns.tokens), len(output)) > 2 * DRAWN:
             return Section(words.WHILE, (say("too_long", drawn=2 * DRAWN),))
         # A row is the token read last before the one that is written: SEP before the first.
-        start = 0 if kind else len(letters) + 1
+        start = len(letters) + 1 if kind == "attention" else 0
         for name, weights in heads(patterns):
             matrix = weights[start : start + len(output)]
             drawn = attention_map(matrix, output, patterns.tokens, "Writes")
-            panels.append(Panel.of(drawn, f"{name}, {kind}" if kind else name))
+            panels.append(Panel.of(drawn, name if kind == "attention" else f"{name}, {kind}"))
     sentences = () if panels else (say("no_heads"),)
     return Section(words.WHILE, sentences, None, tuple(panels), words.ROWS)
 

@@ -19,7 +19,7 @@ from seqcls.errors import ConfigError
 from seqcls.evaluation import DistinctStrings, distinct_test_strings
 from seqcls.interpretability import inside
 from seqcls.interpretability.domains import obstacle, sampled_strings
-from seqcls.interpretability.readable_model import plain_model, plain_network
+from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.rows import record
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.wording import Table, percent
@@ -165,7 +165,7 @@ class Judge:
         # An output's margin is the log-probability of all its tokens.
         losses = -margins
         if not self._writes:
-            config = plain_network(self.model)
+            config = plain_model(self.model).config
             encoded = torch.from_numpy(kind.encoded(self.model.task, tested.examples, config))
             losses = kind.losses(torch.from_numpy(outputs), encoded, "default").numpy()
         loss = float(np.average(losses, weights=tested.occurrences))

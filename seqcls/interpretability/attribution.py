@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import torch
 
-from seqcls.errors import ConfigError
 from seqcls.interpretability import inside
 from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.trained_model import TrainedModel
@@ -40,30 +39,16 @@ class LogitStep(NamedTuple):
         return part if self.block is None else f"block {self.block}: {part}"
 
 
-def has_residual_stream(model: TrainedModel) -> bool:
-    """Whether a model's logit is a sum of what its parts add to a residual stream."""
-    network = model.problem.network
-    one_logit = network.num_outputs == 1 and network.head == "string"
-    return one_logit and form(plain_model(model), "residual_stream") is not None
-
-
-def logit_steps(model: TrainedModel, letters: Sequence[int]) -> tuple[LogitStep, ...]:
+def logit_steps(model: TrainedModel, letters: Sequence[int]) -> tuple[LogitStep, ...] | None:
     """What each part adds to the logit of a string, in the order of the computation.
 
     The parts sum to the logit, in double precision; by letter counts where the order of tokens has
-    no part in it.
-
-    Raises:
-        ConfigError: the model has no residual stream.
+    no part in it. None of a model without a residual stream, or with more than one logit.
     """
-    plain = plain_model(model)
-    if model.problem.network.num_outputs > 1 or model.problem.at_places:
-        raise ConfigError("the head gives several numbers, and steps are of one logit")
-    if (stream := form(plain, "residual_stream")) is None:
-        raise ConfigError(
-            f"architecture={model.config.architecture!r} has no residual stream to attribute the "
-            "logit to; look at its units along the string instead"
-        )
+    plain, network = plain_model(model), model.problem.network
+    one_logit = network.num_outputs == 1 and network.head == "string"
+    if not one_logit or (stream := form(plain, "residual_stream")) is None:
+        return None
     batch = inside.read_string(model, letters)
     head, times = stream().head, batch.times[:, :, None]
     with torch.no_grad():

@@ -45,22 +45,21 @@ class ModelAnswers:
         self._single: dict[Letters, int] = {}
         self.transitions: dict[Letters, None] = {}
         """A string for each transition of the last hypothesis, to its end."""
-        self.levels = self._all_short()
-        """For each length from 0, the answers to all strings in the order of the alphabet."""
         self.batches: list[tuple[TokenStrings, Bits]] = []
-        """Longer strings that were asked together, and their answers; the test set's first."""
+        """Strings that were asked together, and their answers: for each length from 0 all strings
+        in the order of the alphabet, as far as all are tried; then the test set's, and others."""
+        self._ask_all_short()
         strings = tested_strings(model.problem).strings
         self.test = strings.take(np.flatnonzero(strings.lengths <= self.longest))
         self.test_answers = self._ask(self.test)
         longer = np.flatnonzero(self.test.lengths > self.tried_length)
-        # The shorter test strings are in `levels` already.
+        # The shorter test strings are asked already.
         self.batches.append((self.test.take(longer), self.test_answers[longer]))
 
     @property
     def num_asked(self) -> int:
         """Strings asked, each counted as often as it is in a batch."""
-        batches = sum(len(strings) for strings, _ in self.batches)
-        return sum(map(len, self.levels)) + batches + len(self._single)
+        return sum(len(strings) for strings, _ in self.batches) + len(self._single)
 
     def check_time(self) -> None:
         """Ends the learning where its seconds are over."""
@@ -73,12 +72,12 @@ class ModelAnswers:
         Raises:
             EndedError: it is too long to be asked, or the strings or the time are used up.
         """
-        if len(letters) < len(self.levels):
-            # Levels are in the order of the alphabet: letters are the digits of a row number.
+        if len(letters) <= self.tried_length:
+            # All of a length are in the order of the alphabet: letters are a row number's digits.
             number = 0
             for letter in letters:
                 number = number * self.model.num_letters + letter
-            return int(self.levels[len(letters)][number])
+            return int(self.batches[len(letters)][1][number])
         if letters not in self._single:
             self.check_time()
             if len(self._single) >= self._budget.single:
@@ -106,7 +105,7 @@ class ModelAnswers:
 
     def prefixes(self, letters: Letters) -> Bits:
         """The answers to all prefixes of a string, the empty one first."""
-        ends = range(len(self.levels), len(letters) + 1)
+        ends = range(self.tried_length + 1, len(letters) + 1)
         unanswered = [letters[:end] for end in ends if letters[:end] not in self._single]
         if unanswered:
             answers = self._ask(TokenStrings.of_lists(self.model.num_letters, unanswered))
@@ -167,19 +166,17 @@ class ModelAnswers:
         strings = [letters]
         for string in alike:
             known = string in self._single or string == letters
-            if not known and len(self.levels) <= len(string) <= self.longest:
+            if not known and self.tried_length < len(string) <= self.longest:
                 strings.append(string)
         answers = self._ask(TokenStrings.of_lists(self.model.num_letters, strings))
         self._single.update(zip(strings, answers.tolist(), strict=True))
 
-    def _all_short(self) -> list[Bits]:
+    def _ask_all_short(self) -> None:
         empty = TokenStrings.of_lists(self.model.num_letters, [()])
         rejected = np.zeros(1, dtype=bool)
         # Where nobody knows the empty string's label, it is rejected.
         given = self.model.problem.targets_or
         first = given(empty, rejected) if self.empty_given else self._ask(empty)
-        levels: list[Bits] = [np.asarray(first, dtype=self._dtype)]
+        self.batches.append((empty, np.asarray(first, dtype=self._dtype)))
         for length in range(1, self.tried_length + 1):
-            self.check_time()
-            levels.append(self._ask(strings_of_length(self.model.num_letters, length)))
-        return levels
+            self.ask(strings_of_length(self.model.num_letters, length))

@@ -17,7 +17,6 @@ from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.automaton import LearnedAutomaton, LearningBudget, Round, obstacle
 from seqcls.interpretability.automaton_answers import Bits, EndedError, ModelAnswers
-from seqcls.interpretability.domains import strings_of_length
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.monoids import shortest_words
 from seqcls.strings.token_strings import TokenStrings
@@ -111,9 +110,7 @@ def differences(answers: ModelAnswers, differ: Differ, shortest: int = 0) -> Ite
     """Strings whose answers differ, the shortest of each part: of the short ones of each length
     from `shortest`, then of each of the longer ones that were asked.
     """
-    letters, levels = answers.model.num_letters, range(shortest, len(answers.levels))
-    short = ((strings_of_length(letters, x), answers.levels[x]) for x in levels)
-    for strings, predicted in chain(short, answers.batches, [answers.singles]):
+    for strings, predicted in chain(answers.batches[shortest:], [answers.singles]):
         yield from _shortest_of(strings, differ(strings, predicted))
 
 
@@ -312,7 +309,7 @@ def _longer(answers: ModelAnswers) -> tuple[int, int]:
     """Distinct strings beyond the short ones that were asked, and the length of the longest."""
     distinct = set[bytes]()
     longest = 0
-    for strings, _ in chain(answers.batches, [answers.singles]):
+    for strings, _ in chain(answers.batches[answers.tried_length + 1 :], [answers.singles]):
         longest = max(longest, int(strings.lengths.max(initial=0)))
         # Batches are padded to widths of their own, so only the letters are compared.
         rows = zip(strings.letters, strings.lengths.tolist(), strict=True)

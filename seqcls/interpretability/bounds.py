@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtr
+from scipy.special import ndtr, softmax
 
 from seqcls.interpretability.domains import refuse
 from seqcls.interpretability.inside import from_counts, states
@@ -72,12 +72,7 @@ class Block(NamedTuple):
     ) -> Float[np.ndarray, "*string head hidden"]:
         """What each head adds where each token type that is attended to occurs so often."""
         with np.errstate(divide="ignore"):
-            scores = self.scores + np.log(occurrences)[..., None, :]
-        highest = scores.max(axis=-1, keepdims=True)
-        # Where nothing can be attended to, all scores are -inf, and their differences NaN.
-        weights = np.exp(scores - np.where(np.isfinite(highest), highest, 0))
-        total = weights.sum(axis=-1, keepdims=True)
-        weights /= np.where(total == 0, 1, total)
+            weights = softmax(self.scores + np.log(occurrences)[..., None, :], axis=-1)
         return np.asarray((weights[..., None, :] @ self.outputs)[..., 0, :])
 
 

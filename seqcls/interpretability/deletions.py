@@ -53,17 +53,6 @@ class MinimalString(NamedTuple):
     logit: float
 
 
-def removals(model: TrainedModel, counts: Counts) -> tuple[Removal, ...]:
-    """For each letter, the fewest copies to delete for another answer, where any number does."""
-    return _changes(model, counts, tuple(0 for _ in counts))
-
-
-def additions(model: TrainedModel, counts: Counts) -> tuple[Removal, ...]:
-    """For each letter that occurs, the fewest copies to add for another answer, up to a million."""
-    # A letter that does not occur stays out of it: its end is 0.
-    return _changes(model, counts, tuple(count and count + MAX_ADDED for count in counts))
-
-
 def minimal_string(model: TrainedModel, counts: Counts) -> MinimalString:
     """What is left of a misclassified string when fewer of any one letter would be right.
 
@@ -99,7 +88,7 @@ def without_part(model: TrainedModel, counts: Counts) -> tuple[int, ...]:
     return indifferent
 
 
-def _changes(model: TrainedModel, counts: Counts, ends: Counts) -> tuple[Removal, ...]:
+def changes(model: TrainedModel, counts: Counts, ends: Counts) -> tuple[Removal, ...]:
     """For each letter, the nearest number on the way to its end with another answer, if any is."""
     other, found = not _logit(model, counts) > 0, list[Removal]()
     for letter, (count, end) in enumerate(zip(counts, ends, strict=True)):

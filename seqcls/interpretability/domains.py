@@ -148,19 +148,6 @@ def refuse(problem: Problem, needs: Needs = "one block") -> None:
 # All multisets of letters, each of which stands for all strings with its letter counts.
 
 
-def multisets_differ(problem: Problem) -> str | None:
-    """Why multisets do not stand for all strings of a problem's language; None where they do.
-
-    They do where letter counts decide both what is right and what the model answers; dropout, which
-    is off when it answers, has no part in it.
-    """
-    if not isinstance(problem.task, CountTask):
-        return (
-            problem.unknown_labels or f"task={problem.config.task!r}: the order of tokens decides"
-        )
-    return counts_suffice(problem.network, training=False)
-
-
 def num_multisets(num_letters: int, max_length: int) -> int:
     """How many multisets of 1 to `max_length` letters there are."""
     # One more kind of letter fills up what is missing to the length; the empty string is left out.
@@ -280,7 +267,7 @@ def _all_short(model: TrainedModel) -> TokenStrings:
     problem, letters = model.problem, model.num_letters
     # Training on the empty string alone would leave no string to try.
     longest = max(problem.train.lengths[-1], 1)
-    if multisets_differ(problem) is None and num_multisets(letters, longest) < MAX_SHORT:
+    if obstacle(problem, "labels") is None and num_multisets(letters, longest) < MAX_SHORT:
         return TokenStrings.of_counts(letters, multisets_of(problem, longest))
     lengths = takewhile(lambda x: x[0] <= longest, inputs_by_length(problem, longest, MAX_SHORT))
     return join_strings([x for _, x in lengths if len(x)]).take(slice(MAX_SHORT))

@@ -16,15 +16,15 @@ from jaxtyping import Float
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability import inside
 from seqcls.interpretability.deletions import (
+    MAX_ADDED,
     MinimalString,
     Removal,
-    additions,
+    changes,
     minimal_string,
-    removals,
     without_part,
 )
 from seqcls.interpretability.domains import refuse
-from seqcls.interpretability.interventions import VALUES, Mechanism, mechanism_of, read_counts
+from seqcls.interpretability.interventions import VALUES, GivenString, Mechanism, mechanism_of
 from seqcls.interpretability.mechanisms import ONE_LETTER
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.wording import number, sign
@@ -119,7 +119,7 @@ def explain(model: TrainedModel, string: str) -> Explanation:
     refuse(model.problem)
     counts = model.tokenizer.counts(string)
     label = bool(model.problem.count_task.labels_of_counts(np.array([counts]))[0])
-    read = read_counts(model, counts, label)
+    read = GivenString(inside.from_counts(model, np.array([counts])), counts, label)
     states = {name: x.numpy() for name, x in inside.states(model, read.batch).items()}
     logit = float(states["logit"][0])
     if math.isnan(logit):
@@ -136,8 +136,9 @@ def explain(model: TrainedModel, string: str) -> Explanation:
         heads=tuple(
             _head(model, states, counts, head) for head in range(model.config.num_attention_heads)
         ),
-        removals=removals(model, counts),
-        additions=additions(model, counts),
+        removals=changes(model, counts, tuple(0 for _ in counts)),
+        # A letter that does not occur stays out of it: its end is 0.
+        additions=changes(model, counts, tuple(x and x + MAX_ADDED for x in counts)),
         no_part=tuple(model.tokenizer.alphabet[x] for x in without_part(model, counts)),
         smallest=minimal_string(model, counts) if failed else None,
         mechanism=mechanism_of(model, read) if failed else None,

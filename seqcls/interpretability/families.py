@@ -56,21 +56,24 @@ class Family:
     """Groups of letters and how often each stands there."""
 
     @property
-    def fixed(self) -> tuple[int, ...]:
+    def fixed(self) -> Int64[np.ndarray, " letter"]:
         """How often each letter of the alphabet occurs besides."""
-        return self._letters([(group, n) for group, n in self.pieces if isinstance(n, int)])
+        return self.counts(np.zeros(len(self.names), dtype=np.int64))
 
     @property
-    def free(self) -> tuple[tuple[int, ...], ...]:
+    def free(self) -> Int64[np.ndarray, "free letter"]:
         """For each free count, how many of each letter one more brings: `a{n}b{n}` has (1, 1)."""
-        pieces = ([(group, 1) for group, n in self.pieces if n == x] for x in self.names)
-        return tuple(map(self._letters, pieces))
+        return np.asarray(self.counts(np.eye(len(self.names), dtype=np.int64)) - self.fixed)
 
     def counts(
-        self, values: Int64[np.ndarray, "string free"]
-    ) -> Int64[np.ndarray, "string letter"]:
+        self, values: Int64[np.ndarray, "*string free"]
+    ) -> Int64[np.ndarray, "*string letter"]:
         """The letter counts of the strings whose free counts have these values."""
-        return np.asarray(np.array(self.fixed) + values @ np.array(self.free, dtype=np.int64))
+        total = np.zeros((*values.shape[:-1], self.num_letters), dtype=np.int64)
+        for group, n in self.pieces:
+            times = np.array(n) if isinstance(n, int) else values[..., [self.names.index(n)]]
+            total = total + times * np.bincount(group, minlength=self.num_letters)
+        return total
 
     def member(self, values: Values) -> str:
         """One string of the family, in the usual notation."""
@@ -83,10 +86,6 @@ class Family:
         groups = (group * (n if isinstance(n, int) else numbers[n]) for group, n in self.pieces)
         return tuple(letter for group in groups for letter in group)
 
-    def _letters(self, pieces: Sequence[tuple[Letters, int]]) -> tuple[int, ...]:
-        alphabet = range(self.num_letters)
-        return tuple(sum(group.count(letter) * n for group, n in pieces) for letter in alphabet)
-
 
 def parse_family(tokenizer: Tokenizer, text: str) -> Family:
     """The family that a text such as `ab{n}`, `0{m}1{n}`, `<ab>{n}` or `({n}){n}` stands for.
@@ -97,24 +96,18 @@ def parse_family(tokenizer: Tokenizer, text: str) -> Family:
         InvalidStringError: not of this alphabet or notation, or not one or two free counts.
     """
     names = tuple(sorted(set(_FREE.findall(text))))
-    if "<" not in text:
-        # Without groups, what cannot be read is most likely a free count that is not closed.
-        _check_names(text, names)
-    family = Family(text, tokenizer.num_letters, names, tuple(_pieces(tokenizer, text)))
-    _check_names(text, names)
-    if max(family.fixed) > MAX_FIXED:
-        raise InvalidStringError(
-            f"{text[:60]!r} fixes a count above {MAX_FIXED:,}; lower it, or make it free"
-        )
-    return family
-
-
-def _check_names(text: str, names: tuple[str, ...]) -> None:
+    # What cannot be read is most likely a free count that is not closed.
     if not 1 <= len(names) <= 2:
         raise InvalidStringError(
             f"{text[:60]!r} has {len(names) or 'no'} free counts; expected one or two, each a "
             "lowercase letter in braces, as in ab{n}, <ab>{n} or a{m}b{n}"
         )
+    family = Family(text, tokenizer.num_letters, names, tuple(_pieces(tokenizer, text)))
+    if family.fixed.max() > MAX_FIXED:
+        raise InvalidStringError(
+            f"{text[:60]!r} fixes a count above {MAX_FIXED:,}; lower it, or make it free"
+        )
+    return family
 
 
 def _pieces(tokenizer: Tokenizer, text: str) -> Iterator[tuple[Letters, Count]]:
@@ -264,7 +257,7 @@ class FamilyAnswers(NamedTuple):
 
     def describe(self, model: TrainedModel) -> Iterator[str | Table]:
         """What was tried and where it changes; of outputs also target and output of each."""
-        yield from family_text(self)
+        yield from self._sentences()
         if self.of_outputs:
             show = model.tokenizer.display
             rows = [
@@ -278,6 +271,55 @@ class FamilyAnswers(NamedTuple):
                 for x in self.members
             ]
             yield Table(f"outputs of {model.name}", rows)
+
+    def _sentences(self) -> Iterator[str]:
+        """What was tried, what is wrong, and where it changes: of two counts along some rows."""
+        (*first, name), longest, wrong = self.family.names, self.grid[-1], self.wrong
+        string, answer = ("input", "output") if self.of_outputs else ("string", "answer")
+        left_out = {
+            "of its strings that are no inputs of the task": self.no_inputs,
+            f"{string}s that the model has no places for": self.no_places,
+        }
+        without = " and ".join(f"{number} {what}" for what, number in left_out.items() if number)
+        yield (
+            f"Tried: {count(len(self.members), string)} of {self.family.text}"
+            f"{', without ' * bool(without)}{without}, {' and '.join(self.family.names)} from 1 to "
+            f"{longest:,}; between neighbors that agree a change is not excluded."
+        )
+        if wrong:
+            pairs = zip(self.family.names, wrong[0].values, strict=True)
+            where = " and ".join(f"{name} = {value:,}" for name, value in pairs)
+            yield f"Wrong {answer}s: {len(wrong):,}, the first with {where}."
+        else:
+            yield f"Every {answer} is right."
+        rows = self.rows
+        # About seven rows stand for all; the data have each.
+        for row in rows[:: max((len(rows) - 1) // 6, 1) if self.by_counts else 1] if first else ():
+            yield _row_text(self._replace(members=row))
+        if first:
+            return
+        if not self.of_outputs:
+            one = self.members[0]
+            yield f"With {name} = {one.values[0]} the model {one} (logit {number(one.score)})."
+        for before, after in self.changes:
+            (low,), (high,) = before.values, after.values
+            numbers = f" (logit {number(before.score)} before, {number(after.score)} then)"
+            yield (
+                f"From {name} = {high:,} on it {_stretch_text(self, after)}"
+                f"{'' if self.of_outputs else numbers}."
+                if high == low + 1
+                else f"With {name} = {low:,} it {before}, with {name} = {high:,} it {after}."
+            )
+        if not self.changes:
+            yield f"No change shows up to {name} = {longest:,}."
+        if self.limit is not None:
+            answer = f"{sign(self.limit > 0)}"
+            # What a language says may go on changing with n: then no answer is right for good.
+            if len({member.target for member in self.members[-SETTLED:]}) == 1:
+                is_right = (self.limit > 0) == self.members[-1].target
+                answer += f" ({'correct' if is_right else 'wrong'})"
+            ends = f"the logit tends to {number(self.limit)}: {answer}"
+            yield f"As {name} grows without bound, {ends}."
 
 
 def answers_along(model: TrainedModel, text: str) -> FamilyAnswers:
@@ -293,7 +335,7 @@ def answers_along(model: TrainedModel, text: str) -> FamilyAnswers:
     tokens = far.tokens
     if of_outputs:
         tokens = min(max(2 * problem.test.lengths[-1], 60), tokens)
-    longest = min(far.longest, (tokens - sum(family.fixed)) // sum(map(sum, family.free)))
+    longest = min(far.longest, (tokens - int(family.fixed.sum())) // int(family.free.sum()))
     if longest < 1:
         raise InvalidStringError(
             f"{text[:60]!r}: even its first string has more than the {tokens:,} tokens that are "
@@ -309,7 +351,7 @@ def answers_along(model: TrainedModel, text: str) -> FamilyAnswers:
     _refuse_unanswered(model, found)
     if by_counts and not more:
         # Without `CLS` and the fixed letters only the proportions of what repeats are left.
-        limit = logits(model, np.array(family.free), special=0.0)
+        limit = logits(model, family.free, special=0.0)
         found = found._replace(limit=float(limit[0]))
     # A middle that is no input, or has no places, is tried once.
     tried = set[Values]()
@@ -390,55 +432,6 @@ def _refuse_unanswered(model: TrainedModel, found: FamilyAnswers) -> None:
 
 SETTLED = 10
 """Members at the end of a family; with one target for all the language no longer changes there."""
-
-
-def family_text(found: FamilyAnswers) -> Iterator[str]:
-    """What was tried, what is wrong, and where it changes: of two free counts along some rows."""
-    (*first, name), longest, wrong = found.family.names, found.grid[-1], found.wrong
-    string, answer = ("input", "output") if found.of_outputs else ("string", "answer")
-    left_out = {
-        "of its strings that are no inputs of the task": found.no_inputs,
-        f"{string}s that the model has no places for": found.no_places,
-    }
-    without = " and ".join(f"{number} {what}" for what, number in left_out.items() if number)
-    yield (
-        f"Tried: {count(len(found.members), string)} of {found.family.text}"
-        f"{', without ' * bool(without)}{without}, {' and '.join(found.family.names)} from 1 to "
-        f"{longest:,}; between neighbors that agree a change is not excluded."
-    )
-    if wrong:
-        pairs = zip(found.family.names, wrong[0].values, strict=True)
-        where = " and ".join(f"{name} = {value:,}" for name, value in pairs)
-        yield f"Wrong {answer}s: {len(wrong):,}, the first with {where}."
-    else:
-        yield f"Every {answer} is right."
-    rows = found.rows
-    # About seven rows stand for all; the data have each.
-    for row in rows[:: max((len(rows) - 1) // 6, 1) if found.by_counts else 1] if first else ():
-        yield _row_text(found._replace(members=row))
-    if first:
-        return
-    if not found.of_outputs:
-        one = found.members[0]
-        yield f"With {name} = {one.values[0]} the model {one} (logit {number(one.score)})."
-    for before, after in found.changes:
-        (low,), (high,) = before.values, after.values
-        numbers = f" (logit {number(before.score)} before, {number(after.score)} then)"
-        yield (
-            f"From {name} = {high:,} on it {_stretch_text(found, after)}"
-            f"{'' if found.of_outputs else numbers}."
-            if high == low + 1
-            else f"With {name} = {low:,} it {before}, with {name} = {high:,} it {after}."
-        )
-    if not found.changes:
-        yield f"No change shows up to {name} = {longest:,}."
-    if found.limit is not None:
-        answer = f"{sign(found.limit > 0)}"
-        # What a language says may go on changing with n: then no answer is right for good.
-        if len({member.target for member in found.members[-SETTLED:]}) == 1:
-            is_right = (found.limit > 0) == found.members[-1].target
-            answer += f" ({'correct' if is_right else 'wrong'})"
-        yield f"As {name} grows without bound, the logit tends to {number(found.limit)}: {answer}."
 
 
 def _stretch_text(found: FamilyAnswers, first: Member) -> str:

@@ -87,15 +87,6 @@ class GivenString(NamedTuple):
         return sum(self.counts)
 
 
-def read_counts(model: TrainedModel, counts: Sequence[int], label: bool) -> GivenString:
-    """A string by its letter counts.
-
-    Raises:
-        ConfigError: the order of tokens has a part in what the model computes.
-    """
-    return GivenString(from_counts(model, np.array([counts])), tuple(counts), label)
-
-
 def read_string(model: TrainedModel, letters: Sequence[int], label: bool) -> GivenString:
     """A string, by its letter counts where they suffice, which reads each letter once."""
     counts = np.bincount(letters, minlength=model.num_letters).tolist()
@@ -281,9 +272,9 @@ def find_one_letter(model: TrainedModel, string: GivenString) -> Iterator[Mechan
     here, once = logits(model, np.stack([counts, np.minimum(counts, 1)])).tolist()
     name = _scores_of(0)
     batch = from_counts(model, np.ones((1, model.num_letters)))
-    first, alphabet = _first_letter(batch), model.tokenizer.alphabet
-    # The query is `CLS`, at position 0, where the answer is read.
-    favorites = states(model, batch, [name])[name][0, :, 0, first:].argmax(dim=1).tolist()
+    alphabet = model.tokenizer.alphabet
+    # The query is `CLS`, at position 0, where the answer is read; behind it each letter is once.
+    favorites = states(model, batch, [name])[name][0, :, 0, 1:].argmax(dim=1).tolist()
     if (once > 0) == string.label or len(favorites) < 2 or len({*favorites}) > 1:
         return
     letter = favorites[0]
@@ -294,7 +285,7 @@ def find_one_letter(model: TrainedModel, string: GivenString) -> Iterator[Mechan
             words = f"head {head} scored {names[1]} and {names[0]} each as the other"
             # Only the two scores change places, and in this head alone.
             exchanged = np.arange(batch.ids.shape[1])
-            two = [first + letter, first + others[other]]
+            two = [1 + letter, 1 + others[other]]
             exchanged[two] = two[::-1]
             change = partial(torch.index_select, dim=1, index=torch.from_numpy(exchanged))
             logit = _run_changed(model, string, "scores", head, change)
@@ -314,19 +305,18 @@ def find_one_letter(model: TrainedModel, string: GivenString) -> Iterator[Mechan
 def _find_values(model: TrainedModel, string: GivenString) -> Iterator[Mechanism]:
     name = "blocks.0.attention.value"
     values = states(model, string.batch, [name])[name][0].numpy()
-    first = _first_letter(string.batch)
     here, alphabet = float(run(model, string.batch)[0]), model.tokenizer.alphabet
     there = np.flatnonzero(string.counts).tolist()
     missing = [x for x in model.problem.required_letters if not string.counts[x]]
-    for head, value in enumerate(values[:, first:]):
+    for head, value in enumerate(values[:, 1:]):
         for other in missing if there else []:
             # The letter whose value could best be taken for that of the missing one.
             letter = min(there, key=lambda x: float(np.linalg.norm(value[x] - value[other])))
             put = np.arange(values.shape[1])
-            put[first + letter] = first + other
+            put[1 + letter] = 1 + other
             change = partial(torch.index_select, dim=0, index=torch.from_numpy(put))
             if _run_changed(model, string, "value", head, change) > 0:
-                hide = partial(_hide, first + letter)
+                hide = partial(_hide, 1 + letter)
                 logit = _run_changed(model, string, "weights", head, hide)
                 words = f"head {head} did not see {alphabet[letter]}"
                 yield Mechanism(VALUES, head, alphabet[letter], alphabet[other], words, here, logit)
@@ -352,8 +342,3 @@ def _hide(token: int, weights: Float[Tensor, "query key"]) -> Float[Tensor, "que
     total = others.sum(dim=1, keepdim=True)
     # Where all weight was on the hidden token, nothing is left to share out.
     return others / torch.where(total == 0, 1.0, total)
-
-
-def _first_letter(batch: Batch) -> int:
-    """The position of the alphabet's first letter where each is read once."""
-    return int((batch.ids[0] == FIRST_LETTER).nonzero()[0])

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice, pairwise
-from operator import ne
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -232,8 +231,6 @@ def nearest_right(
     other_answer: bool = False,
     prefer_other_answer: bool = False,
     same_length: bool = False,
-    known: bool = True,
-    max_edits: int = 2,
     max_tried: int = MAX_TRIED,
 ) -> Nearest:
     """The nearest string that is answered rightly, its label asked of the language anew.
@@ -247,22 +244,20 @@ def nearest_right(
         prefer_other_answer: of strings as many edits away rather one that the model answers
             otherwise: of a failing string one with its own label, which tells what the model goes
             by. The answer to one with another label is the same, only right by now.
-        same_length: only replacements.
-        known: only strings whose label or target is known. Of a file, any other will do without it:
-            nobody knows that it is answered wrongly.
-        max_edits: 1 or 2.
+        same_length: only replacements. Of a file any other string will do then: nobody knows that
+            it is answered wrongly.
     """
     start = tuple(letters)
     was = model.ask_all([start]).predicted[0]
     least = 0 if model.problem.tries_empty else 1
     tried = 0
-    among = model.problem.known_strings if known else None
+    among = None if same_length else model.problem.known_strings
     # Of a file, what is known is among its strings; any other is an input all the same.
     any_input = model.problem.known_strings is not None
     given = (start, model.num_letters, same_length)
     # Those one edit away, then those two edits away, none of them twice.
     near = (ring(*given) for ring in (edits_of, _twice))
-    rings = islice(near if among is None else _rings_among(among, start, same_length), max_edits)
+    rings = near if among is None else _rings_among(among, start)
     for edits, candidates in enumerate(rings, start=1):
         inputs = (x for x in candidates if len(x) >= least and (any_input or model.is_input(x)))
         best, found = 0, start
@@ -284,7 +279,7 @@ def nearest_right(
             return Nearest(model.answer(found), found, edits, tried, True)
         if tried >= max_tried:
             return Nearest(None, (), edits, tried, False)
-    return Nearest(None, (), max_edits, tried, True)
+    return Nearest(None, (), MAX_EDITS, tried, True)
 
 
 def edits_of(string: Letters, num_letters: int, same_length: bool = False) -> Iterator[Letters]:
@@ -313,9 +308,7 @@ def edits_of(string: Letters, num_letters: int, same_length: bool = False) -> It
     return chain(replaced, deleted, inserted)
 
 
-def _rings_among(
-    known: TokenStrings, string: Letters, same_length: bool
-) -> Iterator[Iterator[Letters]]:
+def _rings_among(known: TokenStrings, string: Letters) -> Iterator[Iterator[Letters]]:
     """The same of some strings alone: each is so many edits away."""
     counts = known.counts
     own = np.bincount(string, minlength=counts.shape[1])
@@ -323,14 +316,9 @@ def _rings_among(
     near = np.flatnonzero(np.abs(counts - own).sum(axis=1) <= 2 * MAX_EDITS)
     pairs = zip(known.letters[near].tolist(), known.lengths[near].tolist(), strict=True)
     rows = [tuple(row[:length]) for row, length in pairs]
-    if same_length:
-        rows = [row for row in rows if len(row) == len(string)]
     # In the order of `edits_of`: replacements, then deletions, then insertions.
     rows.sort(key=lambda row: (len(row) != len(string), len(row) > len(string)))
-    away = {
-        row: sum(map(ne, row, string)) if same_length else edit_distance(row, string)
-        for row in rows
-    }
+    away = {row: edit_distance(row, string) for row in rows}
     for distance in range(1, MAX_EDITS + 1):
         yield iter([row for row, edits in away.items() if edits == distance])
 

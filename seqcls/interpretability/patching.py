@@ -53,6 +53,9 @@ STATES_LISTED = 12
 class Patched(NamedTuple):
     """The base string's logit with each state of the source's in its place."""
 
+    base: Answer
+    source: Answer
+    """What is answered to both as they are."""
     base_tokens: tuple[str, ...]
     source_tokens: tuple[str, ...]
     base_logit: float
@@ -108,49 +111,39 @@ class Patched(NamedTuple):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(distance == 0, np.nan, (self.logits - self.base_logit) / distance)
 
-
-class Patches(NamedTuple):
-    """States carried over from one string to another, and the answers to both."""
-
-    patched: Patched
-    base: Answer
-    source: Answer
-
     def record(self) -> dict[str, Any]:
         """What programs read of it."""
-        patched = self.patched
-        number = {} if patched.number == patched.unit else {"number": patched.number}
+        number = {} if self.number == self.unit else {"number": self.number}
         return {
             **number,
             "base": self.base.record(),
             "source": self.source.record(),
-            "tokens": {"base": patched.base_tokens, "source": patched.source_tokens},
-            "sites": [site.text for site in patched.sites],
-            "logits": record(patched.logits),
-            "flips": record(patched.flips),
+            "tokens": {"base": self.base_tokens, "source": self.source_tokens},
+            "sites": [site.text for site in self.sites],
+            "logits": record(self.logits),
+            "flips": record(self.flips),
         }
 
     def describe(self, _: TrainedModel) -> Iterator[str | Table]:
         """Both answers, and the states that flip the prediction."""
         yield f"base: {self.base.text}"
         yield f"source: {self.source.text}"
-        patched, ranked = self.patched, self.patched.ranked
-        if not ranked:
+        if not (ranked := self.ranked):
             yield "no single state, patched in, flips the prediction"
             return
         rows = [
             {
-                "state": patched.sites[site].text,
+                "state": self.sites[site].text,
                 "place": place,
-                "base token": patched.base_tokens[place],
-                "source token": patched.source_tokens[place],
-                patched.unit: round(float(patched.logits[site, place]), 4),
-                "restored": percent(patched.restored[site, place], 0),
+                "base token": self.base_tokens[place],
+                "source token": self.source_tokens[place],
+                self.unit: round(float(self.logits[site, place]), 4),
+                "restored": percent(self.restored[site, place], 0),
             }
             for site, place in ranked[:STATES_LISTED]
         ]
         more = f"; the first {len(rows)} of {len(ranked)}" if len(ranked) > len(rows) else ""
-        what = "" if patched.number == patched.unit else f": {patched.number}"
+        what = "" if self.number == self.unit else f": {self.number}"
         yield Table(f"states that flip the prediction when patched{more}{what}", rows)
 
 
@@ -220,6 +213,8 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
         logits[row, stream], answers = measure.measure(outputs)
         flips[row, stream] = (answers == source_answer) & (source_answer != base_answer)
     return Patched(
+        model.answer(base),
+        model.answer(source),
         base_tokens,
         source_tokens,
         float(base_logit),

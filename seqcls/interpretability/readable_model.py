@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seqcls.config import NetworkConfig
 from seqcls.decode import best_written
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.trained_model import Letters, TrainedModel
@@ -118,15 +117,11 @@ class Changing(Recorder):
         return type(self)(self._change, f"{self._prefix}{name}.")
 
 
-def plain_network(model: TrainedModel) -> NetworkConfig:
-    """The network's settings, in double precision."""
-    return model.problem.network.model_copy(update={"precision": "float64"})
-
-
 @lru_cache(maxsize=8)
 def plain_model(model: TrainedModel) -> Classifier:
     """The readable model; dropout is off. Made once for a model that is asked much."""
-    readable = make_model(plain_network(model)).to(torch.float64)
+    network = model.problem.network.model_copy(update={"precision": "float64"})
+    readable = make_model(network).to(torch.float64)
     # `from_numpy` shares memory, and what is stored may be read-only.
     weights = {name: torch.from_numpy(value.copy()) for name, value in model.weights.items()}
     load_parameters(readable, weights)
@@ -147,14 +142,14 @@ def ids_of(
         outputs = outputs or [write_output(model, tuple(letters)) for letters in strings]
         examples = Examples(batch, letter_rows([output.read for output in outputs]))
         batch = model.problem.kind.reading(model.task, examples)
-    return torch.from_numpy(read_ids(batch, plain_network(model).readout)).long()
+    return torch.from_numpy(read_ids(batch, model.problem.network.readout)).long()
 
 
 def token_names(
     model: TrainedModel, letters: Sequence[int], output: Output | None = None
 ) -> list[str]:
     """What the model reads of a string, token by token; as `ids_of`."""
-    special = SPECIAL.get(plain_network(model).readout, "")
+    special = SPECIAL.get(model.problem.network.readout, "")
     alphabet = [*model.tokenizer.alphabet, *AROUND_OUTPUTS]
     (row,) = ids_of(model, [letters], None if output is None else [output]).tolist()
     return [alphabet[x - FIRST_LETTER] if x >= FIRST_LETTER else special for x in row if x != PAD]

@@ -1,13 +1,14 @@
 """States of any model along one string, in double precision."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from seqcls.errors import ConfigError
 from seqcls.interpretability import inside
+from seqcls.interpretability.attribution import LogitStep
 from seqcls.interpretability.readable_model import (
     Output,
     check_length,
@@ -15,6 +16,7 @@ from seqcls.interpretability.readable_model import (
     token_names,
 )
 from seqcls.interpretability.rows import record
+from seqcls.interpretability.states_of_outputs import OutputToken
 from seqcls.interpretability.trained_model import Answer, TrainedModel
 from seqcls.interpretability.wording import Table
 from seqcls.kinds.places import PlacesKind
@@ -23,14 +25,9 @@ from seqcls.models.hybrid import blocks_of
 from seqcls.models.pictures import memory_shape
 from seqcls.strings.token_strings import TokenStrings
 
-if TYPE_CHECKING:
-    from seqcls.interpretability.attribution import LogitStep
-    from seqcls.interpretability.states_of_outputs import OutputToken
-
-
-Kind = Literal["cross-attention", "self-attention"]
-"""What a decoder that reads outputs apart from inputs attends to: the input, or the output so
-far."""
+Kind = Literal["attention", "cross-attention", "self-attention"]
+"""What is attended to: all that is read; of a decoder that reads outputs apart from inputs the
+input, or the output so far."""
 
 
 class Patterns(NamedTuple):
@@ -114,9 +111,9 @@ class ModelStates(NamedTuple):
     answer: Answer
     prefixes: Prefixes | None
     """None of a model that writes."""
-    output: "tuple[OutputToken, ...] | None"
+    output: tuple[OutputToken, ...] | None
     """What a model writes, token by token; None of a model that answers at once."""
-    steps: "tuple[LogitStep, ...] | None"
+    steps: tuple[LogitStep, ...] | None
     """What each part adds to the logit; None without a residual stream."""
     attention: Patterns | None
     units: Units | None
@@ -166,16 +163,6 @@ class ModelStates(NamedTuple):
             yield self.prefixes.table()
 
 
-def has_attention(model: TrainedModel) -> bool:
-    """Whether a model names attention weights."""
-    return bool(plain_model(model).attention())
-
-
-def has_units(model: TrainedModel) -> bool:
-    """Whether a model names the units of recurrent layers, or a decoder's states."""
-    return bool(plain_model(model).units()) or has_decoder(model)
-
-
 def has_decoder(model: TrainedModel) -> bool:
     """Whether a decoder reads outputs apart from inputs, and its states are those along them."""
     return bool(plain_model(model).decoder_states())
@@ -192,55 +179,41 @@ def layer_word(model: TrainedModel) -> str:
 
 
 def attention_kinds(model: TrainedModel) -> tuple[Kind, ...]:
-    """What a decoder attends to of tokens; none of a model that reads all in one stream."""
-    if not has_decoder(model):
-        return ()
+    """The kinds of attention to tokens that a model has."""
     plain = plain_model(model)
+    if not has_decoder(model):
+        return ("attention",) if plain.attention() else ()
     kinds: tuple[Kind, ...] = ("cross-attention", "self-attention")
-    return tuple(
-        # A picture has no tokens that could name what is attended to.
-        x
-        for x in kinds
-        if _decoder_weights(plain, x) and not (x == kinds[0] and plain.config.picture)
-    )
+    # A picture has no tokens that could name what is attended to.
+    kinds = kinds[1:] if plain.config.picture else kinds
+    return tuple(x for x in kinds if _decoder_weights(plain, x))
 
 
 def attention_patterns(
     model: TrainedModel,
     letters: Sequence[int],
+    kind: Kind,
     output: Output | None = None,
-    kind: Kind = "cross-attention",
-) -> Patterns:
-    """The attention weights of every block and head for one string.
+) -> Patterns | None:
+    """The attention weights of every block and head for one string; None of a model without.
 
     Args:
         output: of a model that writes, what it reads after the string; what it writes if none is
             given.
-        kind: where a decoder reads the output apart from the input, which of its two.
 
     Raises:
-        ConfigError: the model has no such attention, or attends to a picture.
         InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
-    plain, config, in_two = plain_model(model), model.config, has_decoder(model)
-    blocks = _decoder_weights(plain, kind) if in_two else plain.attention()
-    if not blocks:
-        given = f"attention={config.attention!r} with " if in_two else ""
-        raise ConfigError(
-            f"{given}architecture={config.architecture!r} has no "
-            f"{kind if in_two else 'attention'}; look at its units along the string instead"
-        )
-    if in_two and kind not in attention_kinds(model):
-        raise ConfigError(
-            f"architecture={config.architecture!r} attends to a picture, not to the input's "
-            "tokens; look at the section Writing of the page Model instead"
-        )
+    if kind not in attention_kinds(model):
+        return None
+    plain, config = plain_model(model), model.config
+    blocks = plain.attention() if kind == "attention" else _decoder_weights(plain, kind)
     states = _states(model, letters, output, blocks)
     weights = np.stack([states[block] for block in blocks])
     tokens = tuple(token_names(model, letters, output))
     # In a hybrid, blocks that attend keep their numbers among all blocks.
     numbers = blocks_of(config.layers, True) or tuple(range(len(blocks)))
-    if not in_two:
+    if kind == "attention":
         return Patterns(tokens, tokens, weights, numbers)
     start = len(letters) + 1
     # An encoder reads `CLS` and the input, and `SEP` begins what the decoder reads.
@@ -307,31 +280,21 @@ def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
 
 def recurrent_units(
     model: TrainedModel, letters: Sequence[int], output: Output | None = None
-) -> Units:
+) -> Units | None:
     """The state of every unit after every token, and every gate; as `attention_patterns`.
 
-    Of an encoder-decoder the states of the decoder's blocks, from `SEP` on.
+    Of an encoder-decoder the states of the decoder's blocks, from `SEP` on. None of a model that is
+    not recurrent, and of a hybrid whose memories are of several kinds.
 
     Raises:
-        ConfigError: the model is not recurrent.
         InvalidStringError: the string is longer than `MAX_TOKENS`.
     """
     plain, config = plain_model(model), model.config
     start, layers = 0, plain.units()
     if names := plain.decoder_states():
         start, layers = len(letters) + 1, tuple({"state": name} for name in names)
-    # Hybrids name units only where all their recurrent blocks are of one kind.
-    if not layers and len({*config.layers} - {"a"}) > 1:
-        raise ConfigError(
-            f"layers={config.layers!r}: its blocks keep memories of several kinds, which cannot "
-            "stand side by side; take its parts away, or carry their states over from another "
-            "string, instead"
-        )
     if not layers:
-        raise ConfigError(
-            f"architecture={config.architecture!r} is not recurrent; look at its attention and at "
-            "what its parts add to the logit instead"
-        )
+        return None
     states = _states(model, letters, output, [x for layer in layers for x in layer.values()])
     gates = {x: np.stack([states[layer[x]] for layer in layers]) for x in layers[0]}
     numbers = blocks_of(config.layers, False) or range(len(layers))

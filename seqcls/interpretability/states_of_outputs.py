@@ -1,6 +1,5 @@
 """What a model that writes computes: its tokens, likeliest outputs, and what it reads."""
 
-from collections.abc import Sequence
 from math import exp, fsum, log
 from typing import NamedTuple
 
@@ -18,7 +17,6 @@ from seqcls.interpretability.readable_model import (
     write_output,
 )
 from seqcls.interpretability.trained_model import Letters, TrainedModel
-from seqcls.kinds.base import Written
 from seqcls.kinds.transduction import writable
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
@@ -70,20 +68,6 @@ def output_tokens(
         )
         for row, (token, second) in enumerate(zip(ids, seconds, strict=True))
     )
-
-
-def likeliest_outputs(model: TrainedModel, letters: Sequence[int], width: int) -> list[Written]:
-    """The outputs that beam search keeps, the likeliest first.
-
-    Raises:
-        ConfigError: the model writes no outputs.
-        InvalidStringError: the string is too long.
-    """
-    require_writing(model)
-    check_length(model, letters)
-    strings = TokenStrings.of_lists(model.num_letters, [letters])
-    (beam,) = written_beams(model.problem, model.weights, strings, width)
-    return beam
 
 
 def require_writing(model: TrainedModel) -> None:
@@ -145,10 +129,14 @@ def output_tree(model: TrainedModel, letters: Letters, width: int) -> OutputTree
         ConfigError: the model writes no outputs.
         InvalidStringError: the string is no input of the task, or too long.
     """
+    require_writing(model)
+    check_length(model, letters)
     right = target(model, letters) if model.is_input(letters) else None
+    strings = TokenStrings.of_lists(model.num_letters, [letters])
+    (beam,) = written_beams(model.problem, model.weights, strings, width)
     written = dict[tuple[str, ...], tuple[Output, list[float]]]()
     first = dict[tuple[str, ...], int]()
-    for number, likely in enumerate(likeliest_outputs(model, letters, width)):
+    for number, likely in enumerate(beam):
         output = Output(tuple(token - FIRST_LETTER for token in likely.tokens), likely.ended)
         path = output_tokens(model, letters, output)
         names = tuple(x.token for x in path)

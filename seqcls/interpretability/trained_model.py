@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from seqcls.config import RunConfig
-from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.errors import InvalidStringError
 from seqcls.evaluation import ask
 from seqcls.interpretability.wording import EMPTY, score_text, sign
 from seqcls.kinds import Examples
 from seqcls.kinds.base import Answers
-from seqcls.kinds.transduction import OutputAnswers
 from seqcls.models.positions import longest_readable
 from seqcls.notebook import MOST_ROWS, table
 from seqcls.problem import Problem
@@ -207,18 +206,6 @@ class TrainedModel:
         (answers,) = ask(
             self.problem.without_dropout, [self.weights], self.problem.questions(strings)
         )
-        return answers
-
-    def outputs(self, strings: TokenStrings) -> OutputAnswers:
-        """Targets and outputs of inputs.
-
-        Raises:
-            ConfigError: the model writes none.
-        """
-        if reason := self.problem.lacks("outputs"):
-            raise ConfigError(reason)
-        answers = self.ask(strings)
-        assert isinstance(answers, OutputAnswers)
         return answers
 
     def ask_all(self, strings: str | Sequence[Given]) -> Answers:

@@ -16,9 +16,9 @@ from seqcls.interpretability.domains import (
     affordable_length,
     all_multisets,
     inputs_by_length,
-    multisets_differ,
     multisets_of,
     num_multisets,
+    obstacle,
 )
 from seqcls.interpretability.trained_model import Answer, TrainedModel
 from seqcls.kinds import Examples
@@ -140,7 +140,7 @@ def unaffordable(problem: Problem, max_length: int | None = None) -> str | None:
     """
     if reason := problem.lacks("labels") or problem.unknown_labels:
         return reason
-    if reason := multisets_differ(problem):
+    if reason := obstacle(problem, "labels"):
         return f"{reason}, so there are far too many strings to try them all"
     letters = len(problem.task.alphabet)
     longest = problem.test.lengths[-1] if max_length is None else max_length

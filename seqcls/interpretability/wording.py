@@ -102,8 +102,3 @@ def percents(low: float, high: float, places: int = 1) -> str:
 def p_value_text(p: float) -> str:
     """What a test says, with its relation: `p = 0.0312`, or `p < 0.0001`."""
     return f"p < {LEAST_P}" if p < LEAST_P else f"p = {p:.3g}"
-
-
-def length_text(value: float) -> str:
-    """A length, which is whole, or a median of lengths, which may be half of one more: `2.5`."""
-    return f"{value:.1f}".removesuffix(".0")

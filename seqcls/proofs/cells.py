@@ -76,11 +76,6 @@ class Cells:
         return cls(network, end_token(model.problem.network))
 
     @property
-    def units(self) -> int:
-        """Numbers in a state."""
-        return int(self.network.units)
-
-    @property
     def cells(self) -> Bool[np.ndarray, " unit"]:
         """Which numbers of a state are an LSTM's cells: those have no bound."""
         # A layer keeps its state first, then an LSTM its cell.

@@ -202,7 +202,7 @@ class Growth:
             The regions that were reached, boxes from which the answer is open, and pairs of a box
             and a region to which was joined what followed from it.
         """
-        regions, units = self.regions, self.cells.units
+        regions, units = self.regions, self.cells.network.units
         forms = boxes(regions.low[numbers], regions.high[numbers])
         reached, joined = [numbers[:0]], [np.zeros((0, 2), dtype=np.int64)]
         right = self._right(numbers, forms)

@@ -8,7 +8,7 @@ where a suffix ending in a letter is split, what it ends in before that letter i
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
@@ -62,8 +62,7 @@ class Refined:
         return [x % self.automaton.table.shape[1] for x in reversed(suffix) if x != BEGINNING]
 
 
-@dataclass(frozen=True, eq=False)
-class Samples:
+class Samples(NamedTuple):
     """States that the model was seen in."""
 
     values: Float64[np.ndarray, "sample unit"]
@@ -71,8 +70,6 @@ class Samples:
     """The automaton's states."""
     last: Int64[np.ndarray, "sample back"]
     """The last letters as `Refined.mark` has them, the last of all first, then `BEGINNING`."""
-    cells: Bool[np.ndarray, " unit"]
-    """Which numbers of a state are an LSTM's cells."""
 
 
 class SuffixTree:
@@ -133,10 +130,17 @@ class SuffixTree:
             keys += [(keys[n][0], (*keys[n][1], rest + BEGINNING)) for n, rest in pairs]
         return keys, numbers
 
-    def fit(self, samples: Samples, widest: dict[tuple[int, Suffix], float], most: int) -> bool:
+    def fit(
+        self,
+        samples: Samples,
+        cells: Bool[np.ndarray, " unit"],
+        widest: dict[tuple[int, Suffix], float],
+        most: int,
+    ) -> bool:
         """Splits leaves until the states of none are further apart than they may be.
 
         Args:
+            cells: which numbers of a state are an LSTM's cells.
             widest: how far apart those of some suffixes, and of all that end in these, may be.
 
         Returns:
@@ -146,7 +150,7 @@ class SuffixTree:
         for _ in range(samples.last.shape[1] - 1):
             keys, numbers = self.leaves(samples)
             low, high = hulls(samples.values, numbers, len(keys))
-            widths = widths_of(low, high, samples.cells).max(axis=1)
+            widths = widths_of(low, high, cells).max(axis=1)
             wide = []
             for number in np.flatnonzero(widths > min(widest.values())).tolist():
                 state, suffix = keys[number]

@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from seqcls.cancellation import check
@@ -91,17 +91,8 @@ class Steps:
 
     def values(self, cached: Recurrence) -> np.ndarray:
         """What layers keep of each prefix, layer by layer: the state, then an LSTM's cell."""
-        kept = zip(*(cached if self.network.cell.has_cell else cached[:1]), strict=True)
-        return torch.cat([x for layer in kept for x in layer], dim=1).numpy()
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What stepping has found."""
-
-    samples: Samples
-    errors: list[Letters]
-    """Strings whose stepped answer is not the automaton's, the shortest first."""
+        layers = zip(*(cached if self.network.cell.has_cell else cached[:1]), strict=True)
+        return torch.cat([x for layer in layers for x in layer], dim=1).numpy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,11 +103,9 @@ class Walker:
     refined: Refined
     asks_empty: bool
     """Whether the empty string is asked."""
-    cells: Bool[np.ndarray, " unit"]
-    """Which numbers of a state are an LSTM's cells."""
 
-    def search(self) -> Found:
-        """All short strings, random ones, and short words that repeat."""
+    def search(self) -> tuple[Samples, list[Letters]]:
+        """All short strings, random ones, and short words that repeat; as `run`."""
         letters, length = self.steps.num_letters, self._short_length
         # All strings of a length: their prefixes are all shorter ones.
         short = np.array(list(product(range(letters), repeat=length)))
@@ -128,17 +117,14 @@ class Walker:
             self.run(repeated, most),
             self.run(draw(letters), 0, SEEN_STRINGS),
         ]
-        errors = {string for x in runs for string in x.errors}
-        parts = zip(
-            *((x.samples.values, x.samples.states, x.samples.last) for x in runs), strict=True
-        )
-        values, states, last = map(np.concatenate, parts)
-        return Found(Samples(values, states, last, self.cells), _shortest(errors))
+        samples = map(np.concatenate, zip(*(x for x, _ in runs), strict=True))
+        return Samples(*samples), _shortest({string for _, some in runs for string in some})
 
     @property
     def _short_length(self) -> int:
         letters, length = self.steps.num_letters, 1
-        while letters ** (length + 1) <= MAX_SHORT_STRINGS:
+        # Of one letter there is one string of each length, however long.
+        while letters > 1 and letters ** (length + 1) <= MAX_SHORT_STRINGS:
             length += 1
         return length
 
@@ -153,23 +139,22 @@ class Walker:
         strings: Int64[np.ndarray, "string position"],
         most_after: int,
         seen: int | None = None,
-    ) -> Found:
+    ) -> tuple[Samples, list[Letters]]:
         """All prefixes of strings of one length, each held against the automaton.
 
         Args:
             most_after: each prefix is tried with all words of up to so many letters after it, too.
             seen: of how many strings states are kept; None: of all.
+
+        Returns:
+            States of prefixes, and strings whose stepped answer is not the automaton's, the
+            shortest first.
         """
         cached = map_cached(lambda x: x.expand(len(strings), -1), self.steps.after(()))
         automaton = self.refined.automaton
         states = np.full(len(strings), automaton.start)
         last = np.full((len(strings), REMEMBERED_LETTERS), BEGINNING)
-        values, reached, lasts, errors = (
-            [self.steps.values(cached)],
-            [states],
-            [last],
-            set[Letters](),
-        )
+        met, errors = [Samples(self.steps.values(cached), states, last)], set[Letters]()
         for place in range(strings.shape[1] + 1):
             check()
             if place:
@@ -178,18 +163,15 @@ class Walker:
                 states = automaton.table[states, letters]
                 marked = self.refined.mark(letters, states)
                 last = np.concatenate([marked[:, None], last[:, :-1]], axis=1)
-                values.append(self.steps.values(cached)[:seen])
-                reached.append(states[:seen])
-                lasts.append(last[:seen])
+                values = self.steps.values(cached)
+                met.append(Samples(values[:seen], states[:seen], last[:seen]))
             for row, after in self._wrong(cached, states, most_after):
                 if place or after or self.asks_empty:
                     errors.add((*strings[row, :place].tolist(), *after))
             # Prefixes come by length, so further errors would mostly be longer.
             if len(errors) >= MOST_ERRORS:
                 break
-        joined = map(np.concatenate, (values, reached, lasts))
-        samples = Samples(next(joined), next(joined), next(joined), self.cells)
-        return Found(samples, _shortest(errors))
+        return Samples(*map(np.concatenate, zip(*met, strict=True))), _shortest(errors)
 
     def _wrong(
         self, cached: Recurrence, states: np.ndarray, most_after: int

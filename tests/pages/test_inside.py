@@ -126,7 +126,7 @@ def test_states_are_carried_over_from_the_string_that_is_typed(
     app = opened(monkeypatch, inside, BLOCKS, "Patching", string="0110")
     app.text_input(key="source").set_value("1111")
     page = shown(rerun(app))
-    patched = model_of(inside, BLOCKS).patch("0110", "1111").patched
+    patched = model_of(inside, BLOCKS).patch("0110", "1111")
     drawn = page.rows("state", "place", "restored")["restored"]
     assert sorted(drawn) == pytest.approx(sorted(patched.restored.ravel().tolist()), abs=1e-5)
     flips = int(patched.flips.sum())
@@ -142,7 +142,7 @@ def test_states_of_what_writes_are_carried_over(
     page = page_of(monkeypatch, inside, run, "Patching", string=STRING, source="abda")
     assert "teacher forced" in page.text
     cells = page.rows("state", "place", "restored")
-    patched = model_of(inside, run).patch(STRING, "abda").patched
+    patched = model_of(inside, run).patch(STRING, "abda")
     known = patched.restored[patched.is_place]
     assert sorted(cells["restored"]) == pytest.approx(sorted(known.tolist()), abs=1e-5)
 
@@ -247,12 +247,12 @@ def test_attention_while_an_output_is_written_is_the_models(inside: Path) -> Non
         section = writing.attention(model, letters)
         assert section is not None
         weights = []
-        for kind in attention_kinds(model) or ("cross-attention",):
-            found = attention_patterns(model, letters, kind=kind).weights
-            start = 0 if attention_kinds(model) else len(letters) + 1
-            weights += [
-                x[start : start + len(written)] for x in found.reshape(-1, *found.shape[2:])
-            ]
+        for kind in attention_kinds(model):
+            found = attention_patterns(model, letters, kind)
+            assert found is not None
+            start = len(letters) + 1 if kind == "attention" else 0
+            maps = found.weights.reshape(-1, *found.weights.shape[2:])
+            weights += [x[start : start + len(written)] for x in maps]
         drawn = [
             [row["value"] for rows in x.spec["datasets"].values() for row in rows]
             for x in section.panels

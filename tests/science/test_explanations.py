@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.circuits import circuits
 from seqcls.interpretability.deletions import Removal, without_part
-from seqcls.interpretability.explanations import Explanation, explain, explanation_text
+from seqcls.interpretability.explanations import Explanation, explain
 from seqcls.interpretability.trained_model import TrainedModel
 from tests.unit.explained import FIELDS, counterfactual_logits, random_network, true_logits
 
@@ -45,7 +45,7 @@ def assert_every_claim_holds(network: TrainedModel, counts: tuple[int, ...]) -> 
         assert_smallest(network, found)
     if found.mechanism is not None:
         assert_mechanism(network, found)
-    assert all(sentence.endswith((".", ":")) for sentence in explanation_text(found))
+    assert all(sentence.endswith((".", ":")) for sentence in found.describe(network))
 
 
 def assert_nearest_flip(network: TrainedModel, found: Explanation, change: Removal) -> None:
@@ -114,7 +114,7 @@ def test_a_mechanism_is_named_by_what_flips_the_answer() -> None:
         assert (found.mechanism and found.mechanism.name) == name
         if found.mechanism is not None:
             assert_mechanism(network, found)
-        assert (name or "no single cause") in explanation_text(found)[1].lower()
+        assert (name or "no single cause") in [*found.describe(network)][1].lower()
 
 
 def test_several_letters_without_a_part_are_without_one_together() -> None:
@@ -151,8 +151,9 @@ def test_a_reading_of_a_head_is_in_the_order_of_its_scores() -> None:
 
 
 def test_a_million_letters_are_explained_as_readily_and_another_alphabet_is_refused() -> None:
-    found = explain(random_network(1, no_attend_cls=True), "ab{1000000}c{123456789}")
-    assert explanation_text(found)
+    network = random_network(1, no_attend_cls=True)
+    found = explain(network, "ab{1000000}c{123456789}")
+    assert [*found.describe(network)]
     assert found.counts == (1, 10**6, 123456789)
     with pytest.raises(InvalidStringError, match="unknown letter 'd' in 'abd'"):
         explain(random_network(), "abd")

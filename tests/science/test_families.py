@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.families import COUNT_RANGE, answers_along, family_text, parse_family
+from seqcls.interpretability.families import COUNT_RANGE, answers_along, parse_family
 from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.positions import longest_readable
@@ -35,7 +35,8 @@ WRITTEN: dict[str, tuple[tuple[str, ...], tuple[int, ...], tuple[tuple[int, ...]
 def test_a_family_is_its_fixed_and_its_free_counts() -> None:
     for text, expected in WRITTEN.items():
         family = parse_family(ABC, text)
-        assert (family.names, family.fixed, family.free) == expected
+        free = tuple(map(tuple, family.free.tolist()))
+        assert (family.names, tuple(family.fixed), free) == expected
         values = tuple(range(5, 5 + len(family.names)))
         spelled = random_network().tokenizer.counts(family.member(values))
         assert tuple(family.counts(np.array([values]))[0]) == spelled
@@ -118,12 +119,13 @@ def test_a_family_has_every_change_among_its_members_and_ends_near_its_limit() -
 
 
 def test_an_answer_is_called_correct_only_where_the_language_stays_as_it_is() -> None:
-    found = answers_along(scattered_model(0, task="parity"), "0{20}1{n}")
+    model = scattered_model(0, task="parity")
+    found = answers_along(model, "0{20}1{n}")
     ((_, change),) = found.changes
     after = [x for x in found.members if x.values >= change.values]
     right = sum(x.is_right for x in after)
     assert 0 < right < len(after)
-    *_, turn, limit = family_text(found)
+    *_, turn, limit = map(str, found.describe(model))
     assert f"predicts negative (correct for {right} of the {len(after)} tried)" in turn
     assert limit.endswith(": negative.")
 
@@ -198,7 +200,7 @@ def test_what_is_not_tried_is_not_claimed_and_strings_without_a_place_are_counte
     places = longest_readable(model.problem.network) or 0
     assert {sum(x.values) + 1 <= places for x in found.members} == {True}
     assert found.no_places == len({*found.grid, *range(1, 17)}) - len(found.members) > 0
-    first = next(family_text(found))
+    first = str(next(found.describe(model)))
     assert first.startswith(f"Tried: {len(found.members)} strings of 01{{n}}, without ")
     assert first.endswith("between neighbors that agree a change is not excluded.")
     with pytest.raises(InvalidStringError, match="even its shortest string is longer than"):

@@ -3,6 +3,8 @@
 What holds of every model stands in `tests/contracts/test_questions.py`.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -26,11 +28,10 @@ from seqcls.interpretability.states_by_strings import (
     Kind,
     attention_kinds,
     attention_patterns,
-    has_attention,
     recurrent_units,
 )
-from seqcls.interpretability.states_of_outputs import likeliest_outputs, output_tokens
-from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.interpretability.states_of_outputs import output_tokens, output_tree
+from seqcls.interpretability.trained_model import Letters, TrainedModel
 from tests import zoo
 
 INPUT, SOURCE = (0, 2, 1), (0, 1, 1)
@@ -66,12 +67,12 @@ def test_states_are_those_of_the_input_sep_and_what_is_written(name: str) -> Non
     wide = ids_of(model, [INPUT, (1,)], [target(model, INPUT), target(model, (1,))])
     assert (wide != 1).sum(dim=1).tolist() == [8, 4]
     activations = plain_model(model).activations(ids_of(model, [INPUT], [Output((1, 0))]))
-    if has_attention(model):
-        found = attention_patterns(model, INPUT, Output((1, 0)))
+    if found := attention_patterns(model, INPUT, "attention", Output((1, 0))):
         ours, tokens = found.weights[0], found.tokens
         theirs = activations["blocks.0.attention.weights"][0]
     elif name == "lstm":
         units = recurrent_units(model, INPUT, Output((1, 0)))
+        assert units is not None
         state = activations[plain_model(model).units()[0]["state"]][0]
         ours, theirs, tokens = units.states[0], state, units.tokens
     else:
@@ -94,7 +95,7 @@ def test_outputs_and_patches_have_the_probabilities_that_steps_multiply_to(name:
     greedy = output_tokens(model, INPUT)
     assert all(x.probability >= x.runner_up_probability for x in greedy)
     assert not written.ended or greedy[-1].token == "END"
-    assert 1 <= len(likeliest_outputs(model, INPUT, 5)) <= 5
+    assert 1 <= len(output_tree(model, INPUT, 5).leaves) <= 5
     # What is moved by a patch is the target's, less that of what is written instead.
     found = patch(model, INPUT, SOURCE)
     assert found.base_tokens == ("CLS", "a", "c", "b", "SEP")
@@ -117,12 +118,14 @@ def test_weights_of_an_encoder_decoder_are_those_of_its_blocks() -> None:
     activations = plain_model(model).activations(ids_of(model, [INPUT], [Output((1, 0))]))
     names = {SELF: "attention", "cross-attention": "cross_attention"}
     for kind in attention_kinds(model):
-        found = attention_patterns(model, INPUT, Output((1, 0)), kind)
+        found = attention_patterns(model, INPUT, kind, Output((1, 0)))
+        assert found is not None
         expected = [
             activations[f"decoder.blocks.{block}.{names[kind]}.weights"] for block in (0, 1)
         ]
         np.testing.assert_array_equal(found.weights, torch.cat(expected).detach().numpy())
         np.testing.assert_allclose(found.weights.sum(axis=3), 1)
+    assert found is not None
     assert found.tokens == found.rows == ("SEP", "b", "a")
     assert not np.triu(found.weights, 1).any()
 
@@ -136,11 +139,14 @@ def test_what_is_written_attends_to_the_inputs_tokens(
 ) -> None:
     """The state before a token decides what a recurrent decoder reads; of a block, the token."""
     model = writer(name)
-    found = attention_patterns(model, INPUT, Output((1, 0)))
+    found, other = (
+        attention_patterns(model, INPUT, "cross-attention", Output(x)) for x in ((1, 0), (2, 0))
+    )
+    assert found is not None
+    assert other is not None
     assert (found.rows, found.tokens) == (("SEP", "b", "a"), ("CLS", "a", "c", "b"))
     assert found.weights.shape == shape
     np.testing.assert_allclose(found.weights.sum(axis=3), 1)
-    other = attention_patterns(model, INPUT, Output((2, 0)))
     np.testing.assert_allclose(other.weights[:, :, :before], found.weights[:, :, :before])
     assert not np.allclose(other.weights[:, :, before], found.weights[:, :, before])
 
@@ -177,16 +183,20 @@ def test_what_is_too_long_or_not_there_is_refused() -> None:
     places = learned.weights["positions.table.weight"].shape[0]
     deaf = zoo.problem("recurrent_attention", writes=True, attention="none")
     silent = TrainedModel(deaf, zoo.random_weights(deaf))
-    assert not has_attention(silent)
-    for ask, words in (
-        (lambda: attention_patterns(learned, (0,) * places), (f"{places - 1} places",)),
-        (lambda: attention_patterns(learned, (0,) * 7, target(learned, (0,) * 7)), ("output",)),
-        (lambda: attention_patterns(writer("rotary"), (0,) * 600), ("more than the 512",)),
+
+    def look(model: TrainedModel, letters: Letters, output: Output | None = None) -> object:
+        return attention_patterns(model, letters, "attention", output)
+
+    assert not attention_kinds(silent)
+    assert attention_kinds(writer("recurrent_attention")) == ("cross-attention",)
+    assert attention_patterns(lstm, INPUT, "attention") is None
+    refusals: tuple[tuple[Callable[[], object], tuple[str, ...]], ...] = (
+        (lambda: look(learned, (0,) * places), (f"{places - 1} places",)),
+        (lambda: look(learned, (0,) * 7, target(learned, (0,) * 7)), ("output",)),
+        (lambda: look(writer("rotary"), (0,) * 600), ("more than the 512",)),
         (lambda: output_tokens(zoo.model("lstm"), (0, 1)), ("write no outputs",)),
-        (lambda: attention_patterns(silent, INPUT), ("attention='none'", "cross-attention")),
-        (lambda: attention_patterns(writer("recurrent_attention"), INPUT, kind=SELF), (SELF,)),
-        (lambda: attention_patterns(lstm, INPUT), ("'lstm'", "no attention")),
-    ):
+    )
+    for ask, words in refusals:
         with pytest.raises((ConfigError, InvalidStringError)) as refused:
             ask()
         assert all(word in str(refused.value) for word in words), refused.value

@@ -10,9 +10,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from seqcls.interpretability.mechanisms import NOT_LEARNED, OUTPUT_MECHANISMS
-from seqcls.interpretability.states_of_outputs import likeliest_outputs, output_tree
+from seqcls.interpretability.states_of_outputs import output_tree
 from seqcls.interpretability.verdicts import OutputVerdict
-from seqcls.strings.tokenizer import FIRST_LETTER
 from sweeps import api
 from sweeps.cli.app import app
 from sweeps.store.opening import open_reader
@@ -66,7 +65,7 @@ def test_patches_of_what_writes_are_of_the_input_and_sep(inside: Path, run: str)
     }  # fmt: skip
     assert found["number"].startswith("log-probability of the target")
     given = np.array(found["logits"], dtype=float)
-    direct = api.patch(open_reader(str(inside)), run, STRING, "abda").patched
+    direct = api.patch(open_reader(str(inside)), run, STRING, "abda")
     np.testing.assert_array_equal(given, direct.logits)
     # An encoder has no state at SEP, and a decoder none before it.
     nowhere = np.zeros(given.shape, dtype=bool)
@@ -155,16 +154,12 @@ def test_every_input_up_to_a_length_is_tried(inside: Path) -> None:
 def test_the_tree_of_outputs_shares_what_they_begin_with(inside: Path) -> None:
     opened = api.model(open_reader(str(inside)), WRITING)
     letters = opened.letters(STRING)
-    beams = [
-        row["log_probability"] for row in data(inside, "predict", WRITING, STRING, "--beam", "5")
-    ]
+    best = data(inside, "predict", WRITING, STRING, "--beam", "5")
+    beams = [row["log_probability"] for row in best]
     assert beams == sorted(beams, reverse=True)
     assert 1 <= len(beams) <= 5
     tree = output_tree(opened, letters, 5)
-    best = likeliest_outputs(opened, letters, 5)
-    assert {leaf.text for leaf in tree.leaves} == {
-        opened.text([token - FIRST_LETTER for token in output.tokens]) for output in best
-    }
+    assert {leaf.text for leaf in tree.leaves} == {row["output"] for row in best}
     cells = {(token.row, token.place): token for token in tree.tokens}
     for leaf in tree.leaves:
         # What stands before a branch is drawn in the row above that it leaves.

@@ -19,7 +19,6 @@ from seqcls.interpretability.rules import bounds
 from seqcls.interpretability.wording import (
     between,
     format_decimal,
-    length_text,
     p_value_text,
     percent,
     percents,
@@ -64,7 +63,6 @@ def test_numbers_have_as_many_digits_as_they_take_and_all_and_nothing_are_nothin
     assert {share: percent(share, 1, signed=True) for share in signed} == signed
     assert percents(0.0, 0.9996) == "0% to 99.96%"
     assert [p_value_text(p) for p in (1.0, 0.03125, 1e-9)] == ["p = 1", "p = 0.0312", "p < 0.0001"]
-    assert [length_text(x) for x in (2.5, 3.0, -1.0, -0.5, 0.0)] == ["2.5", "3", "-1", "-0.5", "0"]
 
 
 def test_a_rule_with_a_bound_agrees_as_it_is_printed() -> None:

@@ -134,6 +134,11 @@ def untrained(problem: Problem, scale: float = 1.0) -> Weights:
     }
 
 
+def test_a_language_of_one_letter_is_tried() -> None:
+    problem = small(task="regular", alphabet="a", pattern="(aa)*")
+    assert prove(TrainedModel(problem, untrained(problem))).outcome == "refuted"
+
+
 @pytest.mark.parametrize("architecture", ["rnn", "gru", "lstm"])
 @pytest.mark.parametrize("num_blocks", [1, 2])
 def test_a_form_contains_what_the_program_computes_in_float32(
@@ -146,9 +151,12 @@ def test_a_form_contains_what_the_program_computes_in_float32(
     network.load_state_dict({name: torch.from_numpy(x) for name, x in model.weights.items()})
     cells = Cells.from_model(model)
     rng = np.random.default_rng(2)
-    middle, half = rng.uniform(-1, 1, cells.units), rng.choice([0, 1e-5, 0.3], cells.units)
+    middle, half = (
+        rng.uniform(-1, 1, cells.network.units),
+        rng.choice([0, 1e-5, 0.3], cells.network.units),
+    )
     forms = boxes((middle - half)[None], (middle + half)[None])
-    values = (middle + half * rng.uniform(-1, 1, (4_000, cells.units))).astype(np.float32)
+    values = (middle + half * rng.uniform(-1, 1, (4_000, cells.network.units))).astype(np.float32)
     values = np.clip(values, (middle - half).astype(np.float32), (middle + half).astype(np.float32))
     parts = torch.from_numpy(values).split(6, dim=1)
     every = 2 if architecture == "lstm" else 1
@@ -174,7 +182,7 @@ def test_forms_beside_it_change_no_form(architecture: str) -> None:
     """More forms than are stepped at once, and each of them alone."""
     problem = small(architecture)
     cells = Cells.from_model(TrainedModel(problem, untrained(problem)))
-    middle = np.random.default_rng(4).uniform(-1, 1, (BLOCK + 2, cells.units))
+    middle = np.random.default_rng(4).uniform(-1, 1, (BLOCK + 2, cells.network.units))
     forms = boxes(middle - 0.1, middle + 0.1)
     together = cells.after_letter(forms, 1)
     alone = [cells.after_letter(rows_of(forms, slice(n, n + 1)), 1) for n in range(len(middle))]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seqcls.interpretability.certification import certify
-from seqcls.interpretability.explanations import explain, explanation_text
+from seqcls.interpretability.explanations import explain
 from seqcls.interpretability.families import answers_along
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.verdicts import errors_up_to
@@ -62,7 +62,7 @@ REPORTED: list[tuple[str, str, str, tuple[str, int | None, str, str | None], lis
 def test_errors_are_explained_as_in_the_report() -> None:
     for run, string, error, cause, parts in REPORTED:
         found = explain(network_of(run), string)
-        own, text = found.mechanism, " ".join(explanation_text(found))
+        own, text = found.mechanism, " ".join(found.describe(network_of(run)))
         assert own is not None
         assert (found.error, own.name, own.letter) == (error, cause[0], cause[2])
         if cause[1] is not None:

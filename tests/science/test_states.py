@@ -15,7 +15,7 @@ from seqcls.errors import ConfigError
 from seqcls.interpretability import ablation, inside, patching
 from seqcls.interpretability.ablation import Judge
 from seqcls.interpretability.patching import patch
-from seqcls.interpretability.readable_model import plain_network
+from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.states_by_strings import principal_path
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.base import Classifier, Ids, Places, Recorder
@@ -52,7 +52,7 @@ class Bag(Classifier):
 @pytest.fixture
 def bag(monkeypatch: pytest.MonkeyPatch) -> Bag:
     """A model of an architecture from outside, into which every `TrainedModel` looks."""
-    own = Bag(plain_network(model("gru"))).double().requires_grad_(False)
+    own = Bag(plain_model(model("gru")).config).double().requires_grad_(False)
     for value in own.parameters():
         value.copy_(torch.linspace(-1, 2, value.numel()).view_as(value))
     for module in (ablation, inside, patching):

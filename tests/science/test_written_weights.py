@@ -158,7 +158,7 @@ def test_attribution_names_the_head_that_answers(name: str) -> None:
     model = trained(name)
     for string in ("0110", "1110", "1", "0", "01" * 20):
         letters = model.letters(string)
-        steps = logit_steps(model, letters)
+        steps = logit_steps(model, letters) or ()
         logit = model.answer(letters).logit
         assert sum(step.adds for step in steps) == pytest.approx(logit, rel=0, abs=1e-10)
         largest = max(steps, key=lambda step: abs(step.adds))

@@ -18,7 +18,7 @@ from seqcls.proofs import checker, prover
 from seqcls.proofs.certificate import to_text
 from seqcls.proofs.checker import digest
 from seqcls.proofs.forgetting import find_forgetting, repeated_word
-from seqcls.proofs.prover import Attempt, Proof, ProofBudget, proof_text
+from seqcls.proofs.prover import Attempt, Proof, ProofBudget
 from seqcls.tasks.automaton import language_automaton
 from seqcls.weights import from_bytes, to_bytes
 from sweeps import api
@@ -258,7 +258,7 @@ def test_what_is_not_decided_is_stored_without_numbers_that_json_lacks(
     again = proof_of(store)
     assert again.attempts == (endless,)
     assert "the widest region (without end) is the one after" in " ".join(
-        proof_text(trained_model(store, 1), again)
+        again.describe(trained_model(store, 1))
     )
     path, db = tmp_path / "none.json", ("--db", str(file_of(store)))
     completed = run_main("prove", "hand/0", "--certificate", str(path), *db)

@@ -62,6 +62,7 @@ def test_readers_of_pictures_can_do_without_parts_of_their_decoders() -> None:
         with pytest.raises(ConfigError, match="with pictures names no states that could be carr"):
             patch(model, (1, 2), (1, 3))
         found = recurrent_units(model, model.letters("12/3"))
+        assert found is not None
         assert found.states.shape == (2, len(found.tokens), 8)
 
 
@@ -153,6 +154,7 @@ def test_the_decoders_states_are_those_after_each_token_that_is_written(placemen
     model = copying(norm_placement=placement)
     letters = model.letters("ab")
     found = recurrent_units(model, letters)
+    assert found is not None
     assert found.tokens[0] == "SEP"
     assert found.states.shape == (2, len(found.tokens), 8)
     plain = plain_model(model)

@@ -262,8 +262,8 @@ def test_a_string_without_a_number_is_asked_and_has_no_answer(fields: dict[str, 
     with pytest.raises(InvalidStringError, match="what the model computes for it is NaN"):
         RunModel(model.problem, model.weights).predict([typed], partial=False)
     predicted = RunModel(model.problem, model.weights).predict([typed])
-    _, _, (said,), (score,), *_ = predicted.values()
-    assert said is None
+    _, _, (answer_given,), (score,), *_ = predicted.values()
+    assert answer_given is None
     assert math.isnan(score)
     shortest = shortest_failing(model, 100)
     assert shortest.count == shortest.tried > 0

@@ -246,6 +246,7 @@ def test_beams_come_the_likeliest_first() -> None:
     for outputs in found:
         scores = [x.log_probability for x in outputs]
         assert scores == sorted(scores, reverse=True)
-    judged = TrainedModel(problem, weights).outputs(strings)
+    judged = TrainedModel(problem, weights).ask(strings)
+    assert isinstance(judged, OutputAnswers)
     best = [[token - 2 for token in outputs[0].tokens] for outputs in found]
     assert [best[row] for row in np.flatnonzero(judged.wrong)] == judged.outputs
