@@ -7,7 +7,8 @@ that others give it is what n equal keys are to a softmax. So a million letters 
 exactly, in however many blocks.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -112,18 +113,25 @@ def from_counts(
 
 
 @torch.no_grad()
-def run(model: TrainedModel, batch: Batch, change: Change | None = None) -> Tensor:
+def run(
+    model: TrainedModel,
+    batch: Batch,
+    change: Change | None = None,
+    known: Mapping[str, Tensor] = MappingProxyType({}),
+) -> Tensor:
     """What the head gives, in double precision, with states changed as they are computed.
 
     Args:
         change: what becomes of a state, by its name, of all positions or of the one that is read
             next. By letter counts `scores` are those of one token of each letter, `weights` those
             of all tokens of a letter together.
+        known: states of this batch before they are changed; what heads take from values
+            (`mixed_value`) is not computed again where it is among them.
 
     Returns:
         Of shape (string), (string, output) or, at every token, (string, position, output).
     """
-    return _run(plain_model(model), batch, Changing(change or _same))
+    return _run(plain_model(model), batch, Changing(change or _same, known=known))
 
 
 def states(model: TrainedModel, batch: Batch, names: Sequence[str] = ()) -> dict[str, Tensor]:

@@ -1,7 +1,8 @@
 """The readable model of a run in double precision, and strings as it reads them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
@@ -100,12 +101,18 @@ AROUND_OUTPUTS = ("SEP", "END")
 class Changing(Recorder):
     """A recorder that gives the model other states than those that it computed."""
 
-    def __init__(self, change: Change, prefix: str = "") -> None:
+    def __init__(
+        self, change: Change, prefix: str = "", known: Mapping[str, Tensor] = MappingProxyType({})
+    ) -> None:
         super().__init__(prefix)
         self._change = change
+        self._known = known
 
     def __call__(self, name: str, state: Tensor) -> Tensor:
         return self._change(self._prefix + name, None, state)
+
+    def recall(self, name: str) -> Tensor | None:
+        return self._known.get(self._prefix + name)
 
     def step(self, name: str, position: int, state: Tensor) -> Tensor:
         """Records like `Recorder.step`, with what becomes of the state."""
@@ -114,7 +121,7 @@ class Changing(Recorder):
 
     def within(self, name: str) -> "Changing":
         """A recorder of a part, whose names begin with the part's."""
-        return type(self)(self._change, f"{self._prefix}{name}.")
+        return type(self)(self._change, f"{self._prefix}{name}.", self._known)
 
 
 @lru_cache(maxsize=8)

@@ -77,6 +77,9 @@ class Attention(nn.Module):
         others: Float[Tensor, "string other hidden"] | None = None,
     ) -> Hidden:
         """What each token takes from others: of the same states where none are given."""
+        # Patching already knows what heads mix, so it needs no scores.
+        if (mixed := record.recall("mixed_value")) is not None:
+            return self.write(mixed, record)
         attendable, scale, positions, places, bias, log_times = attending
         others = states if others is None else others
         query = record("query", positions.rotate(self.split(self.query(states)), places))
@@ -100,7 +103,11 @@ class Attention(nn.Module):
     ) -> Float[Tensor, "string query hidden"]:
         """What is taken from values by their scores."""
         weights = record("weights", masked_softmax(scores, attendable))
-        mixed = record("mixed_value", self.dropout(weights) @ value)
+        return self.write(self.dropout(weights) @ value, record)
+
+    def write(self, mixed: Heads, record: Recorder) -> Hidden:
+        """What is made of the values that the heads have taken."""
+        mixed = record("mixed_value", mixed)
         output: Tensor = self.output(mixed.transpose(1, 2).flatten(2))
         return record("output", output)
 
