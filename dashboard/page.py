@@ -69,6 +69,8 @@ def render(
     Returns:
         The value of `section.opens` that was clicked; with `multi-row`, the selected rows' numbers.
     """
+    if section.is_empty:
+        return None
     if heading and section.title:
         st.header(plain(section.title), anchor=False)
     say(section.says)

@@ -18,6 +18,9 @@ from seqcls.strings.alphabets import alphabet_obstacle, composing_obstacle
 from seqcls.strings.token_strings import Counts, Lengths, Letters, TokenStrings, Truths
 from seqcls.strings.tokenizer import MAX_LETTERS, Tokenizer
 
+MAX_DRAWS = 100_000
+"""Random strings of which one is expected to be negative."""
+
 
 class NotRegular(NamedTuple):
     """What is known of a language that no finite automaton recognizes, as its attribute
@@ -263,16 +266,21 @@ class Language(Fields, Worded, LanguageTask):
         """The letters of a string of that length and label.
 
         A negative one is uniform: drawn among all strings until it is one.
+
+        Raises:
+            ValueError: none of `MAX_DRAWS` strings is negative, though `has` says that one is.
         """
         if positive:
             return self.positive(rng, length)
         tokenizer = Tokenizer(self.alphabet)
-        while True:
-            # Drawing again ends soon: the class promises that one of some uniform strings is
-            # negative.
+        for _ in range(MAX_DRAWS):
             letters = rng.integers(len(self.alphabet), size=length, dtype=np.uint8)
             if not self.accepts(tokenizer.spell(letters.tolist())):
                 return letters
+        raise ValueError(
+            f"no negative string of length {length} among {MAX_DRAWS:,} random ones; "
+            "say in `has` which lengths have none"
+        )
 
 
 def texts(alphabet: Sequence[str], strings: TokenStrings) -> list[str]:

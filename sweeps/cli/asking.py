@@ -80,7 +80,7 @@ def try_task(
     specs, status = read_specs(str(path)), 0
     problem = resolve(next(specs[0].configs()))
     drawn = drawn_strings(problem, "train", DRAWN_FIRST, in_notation=True)
-    print_table(drawn, f"{count(len(drawn), 'string')} that models train on", TableOptions())
+    print_table(drawn, f"{count(len(drawn), 'string')} that models train on")
     try:
         train_specs(specs, db, training)
     # What was trained is shown all the same, and the command ends with that status.
@@ -92,7 +92,7 @@ def try_task(
         shown = found[["name", "seeds", "learned", "generalize"]].assign(
             accuracy_beyond=found["accuracy_beyond"].map(share_text)
         )
-        print_table(shown, "How many of the seeds learn, and of these generalize", TableOptions())
+        print_table(shown, "How many of the seeds learn, and of these generalize")
     say(
         f"{path} asks this: change it and run `seqcls sweep {path}` to go on; `seqcls dashboard` "
         "shows every wrong string."
@@ -135,7 +135,7 @@ def draw(
         configs = choose(spec, conditions)
         if sentence := without_near(configs):
             say(sentence, err=True)
-        print_table(drawn, f"{count(len(drawn), strings)} of {part}", TableOptions())
+        print_table(drawn, f"{count(len(drawn), strings)} of {part}")
         problem = resolve(configs[0])
         epoch = stream(problem.sampler(part)).epoch(0)
         if sentence := negatives_sentence(Counter(kinds_of(problem, epoch))):
@@ -160,7 +160,7 @@ def shortcuts(spec: str, where: list[str] | None = None) -> Answer:
     shares = {x: [share_text(row[x], 1) for row in rows] for x in ("within", "beyond")}
     frame = pd.DataFrame(rows).assign(**shares)
     frame = frame.assign(reader=frame["reader"].map(READERS), reason=frame["reason"].fillna(""))
-    shown = Table(frame, "How often shortcut readers are right", TableOptions())
+    shown = Table(frame, "How often shortcut readers are right")
     advice = dict.fromkeys(test.advice for test in tests if test.advice)
     return Answer(rows, [shown, *advice])
 

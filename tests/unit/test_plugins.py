@@ -192,6 +192,7 @@ CONTRADICTIONS = {
     "def labels(self, strings): return 1 - super().labels(strings)": "labels as int",
     "def has(self, length, positive): raise ValueError('x' * 10_000)": "ValueError: xxx",
     "def features(self, strings): return {'x': [1]}": "feature 'x'",
+    "def accepts(self, text): return True": "no negative string of length",
     "def describe(self): return None": "describes itself by None",
     "alphabet = None": "alphabet=None, expected text",
     "alphabet = 'a' + chr(123)": "alphabet='a{': expected no token '{'",
