@@ -8,128 +8,22 @@ writes outputs or answers at every place whether they are right.
 """
 
 import math
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int64
 
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.domains import obstacle
 from seqcls.interpretability.inside import logits
 from seqcls.interpretability.rows import record
-from seqcls.interpretability.trained_model import Letters, TrainedModel
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.wording import Table, number, sign
 from seqcls.kinds.transduction import OutputAnswers
+from seqcls.strings.free_counts import Family, Values, parse_family
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from seqcls.text import count
-
-# How families are written.
-
-MAX_FIXED = 10**12
-"""The largest count that is not free: sums of them stay far within the integers of an array."""
-
-# A group in brackets or a token, then its count; doubled braces are for `str.format`.
-_PIECE = r"(?:<((?:[^<>{{}}]|\{{[<>{{}}]\}})+)>|({token}))(?:\{{([a-z]|[1-9][0-9]*)\}})?"
-_FREE = re.compile(r"\{([a-z])\}")
-
-Count = int | str
-"""How often a group stands in a string: a number, or the name of a free count."""
-
-Values = tuple[int, ...]
-"""Values of the free counts, in the order of their names."""
-
-
-@dataclass(frozen=True)
-class Family:
-    """Strings that differ in one or two counts, each from 1 on, which several groups may share."""
-
-    text: str
-    num_letters: int
-    names: tuple[str, ...]
-    """The free counts, sorted, such as `("n",)` or `("m", "n")`."""
-    pieces: tuple[tuple[Letters, Count], ...]
-    """Groups of letters and how often each stands there."""
-
-    @property
-    def fixed(self) -> Int64[np.ndarray, " letter"]:
-        """How often each letter of the alphabet occurs besides."""
-        return self.counts(np.zeros(len(self.names), dtype=np.int64))
-
-    @property
-    def free(self) -> Int64[np.ndarray, "free letter"]:
-        """For each free count, how many of each letter one more brings: `a{n}b{n}` has (1, 1)."""
-        return np.asarray(self.counts(np.eye(len(self.names), dtype=np.int64)) - self.fixed)
-
-    def counts(
-        self, values: Int64[np.ndarray, "*string free"]
-    ) -> Int64[np.ndarray, "*string letter"]:
-        """The letter counts of the strings whose free counts have these values."""
-        total = np.zeros((*values.shape[:-1], self.num_letters), dtype=np.int64)
-        for group, n in self.pieces:
-            times = np.array(n) if isinstance(n, int) else values[..., [self.names.index(n)]]
-            total = total + times * np.bincount(group, minlength=self.num_letters)
-        return total
-
-    def member(self, values: Values) -> str:
-        """One string of the family, in the usual notation."""
-        numbers = dict(zip(self.names, values, strict=True))
-        return _FREE.sub(lambda match: f"{{{numbers[match[1]]}}}", self.text)
-
-    def letters(self, *values: int) -> Letters:
-        """The string whose free counts have these values, in the order of `names`."""
-        numbers = dict(zip(self.names, values, strict=True))
-        groups = (group * (n if isinstance(n, int) else numbers[n]) for group, n in self.pieces)
-        return tuple(letter for group in groups for letter in group)
-
-
-def parse_family(tokenizer: Tokenizer, text: str) -> Family:
-    """The family that a text such as `ab{n}`, `0{m}1{n}`, `<ab>{n}` or `({n}){n}` stands for.
-
-    A free count is one lowercase letter in braces; the same name twice is the same count.
-
-    Raises:
-        InvalidStringError: not of this alphabet or notation, or not one or two free counts.
-    """
-    names = tuple(sorted(set(_FREE.findall(text))))
-    # What cannot be read is most likely a free count that is not closed.
-    if not 1 <= len(names) <= 2:
-        raise InvalidStringError(
-            f"{text[:60]!r} has {len(names) or 'no'} free counts; expected one or two, each a "
-            "lowercase letter in braces, as in ab{n}, <ab>{n} or a{m}b{n}"
-        )
-    family = Family(text, tokenizer.num_letters, names, tuple(_pieces(tokenizer, text)))
-    if family.fixed.max() > MAX_FIXED:
-        raise InvalidStringError(
-            f"{text[:60]!r} fixes a count above {MAX_FIXED:,}; lower it, or make it free"
-        )
-    return family
-
-
-def _pieces(tokenizer: Tokenizer, text: str) -> Iterator[tuple[Letters, Count]]:
-    piece = re.compile(_PIECE.format(token=tokenizer.pattern), re.DOTALL)
-    place = 0
-    while place < len(text):
-        if tokenizer.separator and text[place].isspace():
-            place += 1
-            continue
-        match = piece.match(text, place)
-        if match is None or (match[1] and match[3] is None and tokenizer.has_notation):
-            raise InvalidStringError(
-                f"cannot read {text[:60]!r} at character {place + 1}: expected tokens, or groups "
-                "such as <ab>{n} or 0{3}"
-            )
-        times = match[3] or "1"
-        letters = tuple(x - FIRST_LETTER for x in tokenizer.encode(match[1] or match[2])[1:])
-        yield letters, int(times) if times.isdigit() else times
-        place = match.end()
-
-
-# What is tried, and what came of it.
 
 
 class Range(NamedTuple):

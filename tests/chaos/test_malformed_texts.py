@@ -13,8 +13,8 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.errors import SeqclsError
-from seqcls.interpretability.families import parse_family
 from seqcls.problem import configuration, resolve
+from seqcls.strings.free_counts import parse_family
 from seqcls.strings.tokenizer import Tokenizer
 from tests.conftest import ROOT
 

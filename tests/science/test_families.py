@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.families import COUNT_RANGE, answers_along, parse_family
+from seqcls.interpretability.families import COUNT_RANGE, answers_along
 from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.positions import longest_readable
+from seqcls.strings.free_counts import parse_family
 from seqcls.strings.tokenizer import Tokenizer
 from tests.unit.explained import FIELDS, random_network, true_logits
 from tests.zoo import LSTM, TWO_BLOCKS, scattered_model, untrained
