@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import tomli_w
 
-from benchmarks.known import DOCS
+from benchmarks.tables import DOCS
 from seqcls.problem import configuration, obstacle_of
 from seqcls.tasks.regular import Regular
 from seqcls.theory.classes import class_of

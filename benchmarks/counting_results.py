@@ -7,7 +7,6 @@ Where databases are named, it first adds the finished models of the study's swee
 the study may be trained in parts, on several machines.
 """
 
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,26 +15,26 @@ import altair as alt
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import vl_convert
 from scipy import stats
 
 from benchmarks.counting import CLASSES, FIXED, specifications
-from benchmarks.known import (
+from benchmarks.tables import (
     DOCS,
-    LENGTH_PARTS,
+    count_columns,
     finished_runs,
     markdown,
     name_model,
     put,
+    results_file,
     with_outcomes,
+    write_picture,
 )
 from seqcls.interpretability.wording import percent, percents
 from sweeps.api import open_store, runs
 from sweeps.statistics.populations import language_shares
 from sweeps.store.database import Store
 
-RESULTS = DOCS / "results" / "counting.csv"
-PICTURE = DOCS / "counting.svg"
+RESULTS = results_file("counting")
 
 SWEEPS = {
     "counting": "published languages",
@@ -69,9 +68,8 @@ def study_models(store: Store, sweeps: Sequence[str]) -> pd.DataFrame:
         + (f", width {row['hidden_size']}" if row["hidden_size"] != FIXED["hidden_size"] else "")
         for row in found.to_dict("records")
     ]
-    counts = [f"{name}_{part}" for part in LENGTH_PARTS for name in ("tested", "wrong")]
     named = ["sweep", "alphabet", "pattern", "counting", "model", "model_seed", "epochs"]
-    return found[[*named, "num_parameters", *counts, "solved_length"]]
+    return found[[*named, "num_parameters", *count_columns(), "solved_length"]]
 
 
 def add_models(databases: Sequence[str]) -> None:
@@ -95,11 +93,8 @@ def _read() -> pd.DataFrame:
 
 def judged(models: pd.DataFrame) -> pd.DataFrame:
     """The models with their class of counting, their language and their outcome."""
-    models = with_outcomes(models)
-    beyond = models["generalizes"].map({True: "generalizes", False: "fails beyond"})
     classes = models["counting"].where(models["counting"].isin(CLASSES), CLASSES[1])
-    return models.assign(
-        outcome=beyond.where(models["learned"], "not learned"),
+    return with_outcomes(models).assign(
         language=models["alphabet"] + " " + models["pattern"],
         class_name=classes,
     )
@@ -194,7 +189,7 @@ def language_values(models: pd.DataFrame, part: str) -> npt.NDArray[np.float64]:
 # The picture.
 
 
-def picture(models: pd.DataFrame) -> dict[str, Any]:
+def picture(models: pd.DataFrame) -> alt.FacetChart:
     """A Vega-Lite chart: a point a language, a row a network and a column an outcome."""
     points = pd.DataFrame(_points(models))
     x = alt.X("class:N", sort=list(CLASSES), title=None, axis=alt.Axis(labelAngle=0))
@@ -206,7 +201,7 @@ def picture(models: pd.DataFrame) -> dict[str, Any]:
     return chart.facet(
         row=alt.Row("model:N", title=None, sort=list(points["model"].unique())),
         column=alt.Column("outcome:N", title=None, sort=list(OUTCOMES.values())),
-    ).to_dict()
+    )
 
 
 def _points(models: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -235,7 +230,7 @@ def main(databases: Sequence[str]) -> None:
     page = DOCS / "counting.md"
     tables = {**study_tables(models), "counting: lines": "\n".join(read_lines(models))}
     page.write_text(put(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
-    PICTURE.write_text(vl_convert.vegalite_to_svg(json.dumps(picture(models))), encoding="utf-8")
+    write_picture("counting", picture(models))
 
 
 if __name__ == "__main__":

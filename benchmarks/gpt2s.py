@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from benchmarks.known import results_file
+from benchmarks.tables import results_file
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.verdicts import output_verdict
 from seqcls.strings.token_strings import TokenStrings

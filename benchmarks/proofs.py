@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from benchmarks.known import DOCS, markdown, put
+from benchmarks.tables import DOCS, markdown, put, results_file
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.problem import configuration, resolve
 from seqcls.proofs import checker
@@ -35,7 +35,7 @@ from seqcls.proofs.prover import ProofBudget, prove
 from seqcls.tasks.automaton import Automaton
 from sweeps.api import model, open_store, runs
 
-RESULTS = DOCS / "results" / "proofs.csv"
+RESULTS = results_file("proofs")
 
 SECONDS = 12.0
 """Time of one core for each model, where none is named."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.known import name_model, put
+from benchmarks.tables import name_model, put
 from seqcls.config import STRING_PARTS
 from seqcls.deciding import decided_by
 from seqcls.evaluation import distinct_test_strings

@@ -12,14 +12,8 @@ from collections.abc import Sequence
 import pandas as pd
 from scipy import stats
 
-from benchmarks.known import (
-    DOCS,
-    compared_models,
-    name_model,
-    put,
-    results_file,
-    with_outcomes,
-)
+from benchmarks.comparisons import compared_models
+from benchmarks.tables import DOCS, name_model, put, results_file, with_outcomes
 from seqcls.interpretability.wording import percent
 from sweeps.api import open_store
 

@@ -6,7 +6,11 @@ from typing import Any
 import pandas as pd
 
 from benchmarks import known, proofs, stops
-from benchmarks.known import ATLASES, DOCS, atlas_cells, comparison_table
+from benchmarks.atlases import ATLASES, atlas_cells, in_tables, picture_texts
+from benchmarks.comparisons import COMPARISONS, comparison_table
+from benchmarks.mlregtest import SAMPLES, sample_cells
+from benchmarks.published_memories import beside_published
+from benchmarks.tables import DOCS, range_name, results_file
 from sweeps.grid.spec import load_specs
 
 
@@ -29,9 +33,9 @@ def test_what_is_published_stands_beside_every_configuration() -> None:
     generalizes = {"generalizes": 10, "fails beyond": 3, "fails beyond without positions": 4}
     depths = {"generalizes": 6, "fails beyond": 6}
     for name, published in (("next_symbols", generalizes), ("depth_hierarchy", depths)):
-        (own,) = (x for x in known.COMPARISONS if x.name == name)
+        (own,) = (x for x in COMPARISONS if x.name == name)
         (spec,) = load_specs(f"known/{name}")
-        names = [f"{x}_{known.range_name(y)}" for x in ("tested", "wrong") for y in own.ranges]
+        names = [f"{x}_{range_name(y)}" for x in ("tested", "wrong") for y in own.ranges]
         counts = {**dict.fromkeys(names, 400), "predicted": "can"}
         rows = [
             {x: dict(config)[x] for x in ("num_blocks", "max_depth", "pattern")} | run | counts
@@ -55,13 +59,13 @@ def test_pages_and_pictures_say_what_their_results_say() -> None:
     for atlas in ATLASES:
         if not atlas.results.exists():
             continue
-        own = known.in_tables(atlas, pd.read_csv(atlas.results))
+        own = in_tables(atlas, pd.read_csv(atlas.results))
         if atlas.ranges:
-            beside = known.beside_published(own, atlas.ranges[-1]).to_csv(index=False)
-            assert known.results_file(f"{atlas.name}_published").read_text() == beside
-        check_picture(atlas.name, pd.Series(known.picture_texts(atlas_cells(own))).explode())
-    for sample in known.SAMPLES:
-        cells = known.sample_cells(pd.read_csv(sample.results))
+            beside = beside_published(own, atlas.ranges[-1]).to_csv(index=False)
+            assert results_file(f"{atlas.name}_published").read_text() == beside
+        check_picture(atlas.name, pd.Series(picture_texts(atlas_cells(own))).explode())
+    for sample in SAMPLES:
+        cells = sample_cells(pd.read_csv(sample.results))
         check_picture(sample.name, cells["text"].str.split("\n").explode())
 
 
