@@ -322,12 +322,14 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
         dict.fromkeys(run_id for reference in named for run_id in _finished_runs(store, reference))
     )
     known = explained.perturbations(store, ids).groupby("run_id").size()
-    precision = queries.runs(store, Selection(run_ids=tuple(ids))).set_index("id")["precision"]
+    found = queries.runs(store, Selection(run_ids=tuple(ids))).set_index("id")
+    # Of models that were trained elsewhere it is not known.
+    is_double = found["precision"].eq(failures.DOUBLE).fillna(False)
     waiting = [
         run_id
         for run_id in ids
         # As many as there are where no training diverges.
-        if known.get(run_id, 0) != times + (precision[run_id] != failures.DOUBLE)
+        if known.get(run_id, 0) != times + (not is_double[run_id])
     ]
     if waiting:
         failures.perturb(open_writer(store), waiting, times)
