@@ -311,7 +311,7 @@ REMEDIES = (
     Remedy(
         [DILUTION, NOT_FOUND],
         {"hidden_size": _times("hidden_size", 2)},
-        "A wider residual stream holds the tokens further apart.",
+        "A wider hidden state holds the tokens further apart.",
         f"Elhage et al. 2022, Toy Models of Superposition; {_REPORT}",
     ),
     Remedy(
