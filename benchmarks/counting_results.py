@@ -46,6 +46,9 @@ SWEEPS = {
 MODEL = ["sweep", "alphabet", "pattern", "model", "model_seed"]
 """What tells the models of the study apart."""
 
+NETWORKS = ("none", "shifted", "rotary", "lstm")
+"""Positions of Transformers, and the other architecture, as the page lists them."""
+
 OUTCOMES = {"learned": "learned the trained lengths", "generalize": "of these generalize"}
 
 LINES = {"R-triviality": CLASSES[:2], "counting": CLASSES[1:]}
@@ -61,9 +64,10 @@ def study_models(store: Store, sweeps: Sequence[str]) -> pd.DataFrame:
     """
     every = [finished_runs(store, name).assign(sweep=name) for name in sweeps]
     found = pd.concat(every, ignore_index=True)
+    is_shifted = found["position_draw"] == "shifted"
+    found["positions"] = found["positions"].mask(is_shifted, "shifted")
     found["model"] = [
         name_model(row)
-        + (", shifted" if row["position_draw"] == "shifted" else "")
         + (", stops when right" if not row["train_more_steps"] else "")
         + (f", width {row['hidden_size']}" if row["hidden_size"] != FIXED["hidden_size"] else "")
         for row in found.to_dict("records")
@@ -80,11 +84,17 @@ def add_models(databases: Sequence[str]) -> None:
         held = {name for own in runs(store)["sweeps"] for name in own}
         parts.append(study_models(store, [name for name in SWEEPS if name in held]))
     found = pd.concat(parts, ignore_index=True).drop_duplicates(MODEL, keep="last")
-    order = list(SWEEPS)
-    found.sort_values(
-        ["sweep", "model", "counting", "pattern", "model_seed"],
-        key=lambda column: column.map(order.index) if column.name == "sweep" else column,
-    ).to_csv(RESULTS, index=False)
+    names = ["sweep", "model", "counting", "pattern", "model_seed"]
+    found.sort_values(names, key=_order).to_csv(RESULTS, index=False)
+
+
+def _order(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """What a column of the file is sorted by: sweeps and networks are in an order of their own."""
+    if column.name == "sweep":
+        return column.map(list(SWEEPS).index)
+    if column.name == "model":
+        return column.map(lambda name: f"{NETWORKS.index(name.split(',')[0])} {name}")
+    return column
 
 
 def _read() -> pd.DataFrame:
