@@ -77,6 +77,7 @@ def launch(specs: Sequence[SweepSpec], token: str) -> list[int]:
 
     def do(store: Store) -> None:
         ids.update(
+            # A token stands for one submission, and one launch may have several.
             {writer.submit(store, spec, f"{token} {spec.name}"): spec.name for spec in specs}
         )
         background_worker.start_worker(store, ids)

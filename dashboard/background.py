@@ -76,6 +76,7 @@ class CauseFinder:
         while process.poll() is None:
             if self._ends.wait(SECONDS / 4) or (self._requested and not requested):
                 process.terminate()
+                # One process at a time: the next begins only once this one is gone.
                 process.wait()
                 with self._lock:
                     # What was cut short may be tried again.

@@ -46,6 +46,7 @@ def show() -> None:
             judged,
             sweeps=named or (),
             # What is named is shown, archived or not.
+            # Sorted, since the selection's text is a key of what is cached.
             without=() if named else tuple(sorted(archived_sweeps())),
             model_seeds=tuple(seeds),
             outcomes=tuple(map(Outcome, outcomes)),
@@ -205,6 +206,7 @@ def _settings(config_ids: Sequence[int]) -> tuple[int, ...]:
     read = data.read_settings(tuple(config_ids)) if config_ids else None
     if read is None:
         return ()
+    # Streamlit refuses two boxes of one key, and the filters above have these names.
     for name in (str(x) for x in read if read[x].nunique() > 1 and x not in NAMES):
         # Settings of imported models have the names that others gave them.
         label = plain(name) if name.startswith(PREFIX) else name

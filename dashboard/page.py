@@ -114,6 +114,7 @@ def draw(section: Section, key: str, across: int = 3) -> Any:
     for first in range(0, len(panels), across):
         slots = st.columns(across, gap="medium") if across > 1 else [st.container()]
         row = panels[first : first + across]
+        # The last row may have fewer panels than slots.
         for number, (slot, panel) in enumerate(zip(slots, row, strict=False), first):
             # Streamlit makes the key a class, by which the style finds panels.
             with slot.container(gap=None, key=f"panel {key} {number}"):
@@ -230,6 +231,7 @@ def say_not_offered(key: str, options: Sequence[Any]) -> None:
     """
     requested = st.query_params.get(key)
     if requested and requested not in map(str, options):
+        # Cut off, since a link of any length may come from anywhere.
         sentence = f"The link asks for {key} {requested[:60]}, which is not offered here."
         st.warning(plain(sentence))
         # The session holds it as well, and would write it into the link again.
@@ -290,6 +292,7 @@ def rerun_when(is_so: Callable[[], bool], seconds: float) -> None:
         if is_so():
             st.rerun()
 
+    # As a fragment it asks by itself, and the page is not drawn anew for each look.
     st.fragment(look, run_every=seconds)()
 
 

@@ -96,6 +96,7 @@ def paint(spec: Any, colors: dict[str, str]) -> Any:
         }
     if isinstance(spec, list):
         return [paint(value, colors) for value in spec]
+    # Formats of numbers may begin with a tilde as well, as `~%` does.
     is_name = isinstance(spec, str) and spec[:1] == "~" and spec[1:] in colors
     return colors[spec[1:]] if is_name else spec
 

@@ -56,6 +56,7 @@ def error_text(error: Exception) -> str:
 def without_folder(text: str) -> str:
     """A text as visitors of a read-only page see it: without the folder of the database."""
     named = os.environ.get(DB_VARIABLE, "")
+    # The address of a server has no folder.
     if not is_read_only() or not named or "://" in named:
         return text
     folder = Path(named).parent

@@ -300,6 +300,7 @@ def alignment(rows: Mapping[str, Sequence[str]], wrong: int | None) -> Any:
         if first <= place < first + SHOWN
     ]
     scale = alt.Scale(domain=list(range(first, first + min(longest, SHOWN))))
+    # Without numbers a picture that begins later would seem to show the first tokens.
     axis = alt.Axis(title=None, labels=first > 0, labelAngle=0, labelOverlap=True, **FLAT)
     names = alt.Axis(labelFontSize=12, **FLAT)
     base = alt.Chart(pd.DataFrame(cells)).encode(

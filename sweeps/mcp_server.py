@@ -258,6 +258,7 @@ class Questions:
     ) -> Any:
         """Compare two configurations: exact tests with n and intervals, and a verdict in words."""
         found = api.compare(self._store, a, b, learned_at=learned_at, below=below).record()
+        # With a row for each length and string, the answer could be longer than may be given.
         return {name: value for name, value in found.items() if name not in ("lengths", "strings")}
 
     def theory(

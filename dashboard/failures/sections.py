@@ -242,6 +242,7 @@ def _say_strings(table: pd.DataFrame, num_counted: int, number: int) -> Iterator
     if len(table):
         most = table.iloc[0]
         alike = int((table["models"] == most["models"]).sum()) - 1
+        # The table ends there, and more strings may be like these.
         least = "at least " if alike + 1 == STRINGS else ""
         more = f", as {'does' if alike == 1 else 'do'} {least}{alike:,} more" if alike else ""
         counts = {"models": int(most["models"]), "of": int(most["of"])}
@@ -255,6 +256,7 @@ def _wrong_token(tokenizer: Tokenizer | None, output: Any, target: Any, place: A
     if tokenizer is None or pd.isna(place):
         return None
     try:
+        # Places are counted behind `CLS`, with which every encoded string begins.
         given, right = (tokenizer.encode(text)[1 + place :] for text in (output, target))
     except InvalidStringError:  # Answers at places are no strings of the alphabet.
         return f"{place + 1}"
@@ -297,6 +299,7 @@ def models(store: Store, selection: Selection, number: int = 1) -> Section:
     if unknown:
         says.append(say("unknown_models", number=unknown))
     some = found.iloc[PAGE * (number - 1) : PAGE * number]
+    # Of this page's models alone: causes of the others are not shown.
     leading, _ = failing.main_causes(store, some, selection)
     main = some["run_id"].map(leading.set_index("run_id")["mechanism"])
     names = _names(store, selection, some["config_id"])

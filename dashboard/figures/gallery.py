@@ -71,6 +71,7 @@ def sections(
     """
     drawn = figures(through_epochs(store, run, strings, epoch), numbers, heads)
     found = []
+    # `groupby` joins neighbors alone; figures come in the order of their numbers.
     for (number, title), some in groupby(drawn, lambda figure: (figure.number, figure.title)):
         parts = list(some)
         panels = tuple(Panel(figure.spec, figure.part.capitalize()) for figure in parts)

@@ -39,6 +39,7 @@ class Projection:
     def points(self, states: Float[np.ndarray, "state hidden"], **columns: Any) -> pd.DataFrame:
         """A row a state: what is known of it, x, y in a plane, and values: the vector, as text."""
         frame = pd.DataFrame(columns, index=range(len(states)))
+        # A line has no y.
         for name, column in zip("xy", self.coordinates(states).T, strict=False):
             frame[name] = column
         return frame.assign(values=list(map(_text, states)))

@@ -102,6 +102,7 @@ def draw_losses(
             epoch="Epoch:", part="Loss on", **{x: y for x, y in tips.items() if x in frame}
         ),
     )
+    # At opposite ends, since both rules may stand at one epoch.
     ends = {"kept": (kept_epoch, 0, 8), "shown": (shown, "height", -8)}
     named = [(name, *end) for name, end in ends.items() if end[0] is not None]
     rules = [
@@ -178,6 +179,7 @@ def _weights(frame: pd.DataFrame, tokens: Sequence[str]) -> Any:
     strings = list(dict.fromkeys(frame["string"]))
     rows = alt.Row("string:N", title=None, sort=strings, header=header)
     facets = cell.properties(width=250, height=alt.Step(24)).facet(row=rows, spacing=12)
+    # A shared axis would give each string a row for every token that any of them holds.
     return facets.resolve_scale(y="independent").properties(**OWN_SIZE)
 
 
@@ -233,6 +235,7 @@ def _magnitudes(frame: pd.DataFrame, limits: tuple[float, float]) -> Any:
     names = list(dict.fromkeys(frame["parameter"]))
 
     def base(rows: pd.DataFrame) -> Any:
+        # A logarithmic scale has no place for zero.
         shown = rows.assign(magnitude=rows["magnitude"].clip(lower=limits[0]))
         return alt.Chart(shown).encode(
             alt.X(
@@ -264,6 +267,7 @@ def readouts(epochs: Epochs, _: Sequence[int]) -> Iterator[Figure]:
     every = [steps_frame(epochs, epoch) for epoch in epochs.models]
     ends = np.concatenate([frame[["start", "end"]].to_numpy().ravel() for frame in every])
     low, high = min(0.0, float(ends.min())), max(0.0, float(ends.max()))
+    # Logits that are all zero need a scale as well.
     margin = 0.12 * (high - low) or 1.0
     legend = alt.Legend(orient="top", columns=3)
     layers = token_marks.steps(legend, domain=[low - margin, high + margin])

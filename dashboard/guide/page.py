@@ -116,6 +116,7 @@ def _states(sweep: str, seed: int, strings: tuple[str, ...], *own: int, number: 
     run = models.find(open_reader(), sweep, seed)
     drawn = _figures(run, strings, own)
     parts = ascii_lowercase if len(drawn) > 1 else ("",)
+    # There are more letters than figures.
     for part, section in zip(parts, drawn, strict=False):
         key = f"guide {sweep} {seed} {section.title}"
         caption = f"Figure {number}{part}. {section.caption}"
@@ -151,6 +152,7 @@ def _number(blank: re.Match[str]) -> str:
     """A number as Markdown; where its model is not here, that this is so."""
     try:
         return page.markdown(NUMBERS[blank[1]]())
+    # Without a database the page says so once, and not in every blank.
     except StoreMissingError:
         raise
     except SeqclsError as error:

@@ -214,6 +214,7 @@ def _with_edges(frame: pd.DataFrame, grid: Sequence[int], names: Sequence[str]) 
     middles = np.sqrt(values[1:] * values[:-1])
     # The outer cells reach as far outward as inward, on that scale.
     first, last = (values[:1] ** 2 / middles[:1], values[-1:] ** 2 / middles[-1:])
+    # A single count has no neighbor to reach toward.
     edges = np.concatenate([first, middles, last]) if len(grid) > 1 else np.array([0.7, 1.4])
     cells = frame[frame[names[0]].isin(grid) & frame[names[1]].isin(grid)].copy()
     for name, axis in zip(names, "xy", strict=True):
@@ -236,6 +237,7 @@ def _logit_map(cells: pd.DataFrame, changes: list[dict[str, int]], names: Sequen
         tooltip=marks.tips(**_counts(names), score="Logit:.4f", **ANSWERED),
         **edges,
     )
+    # Without names for its columns, a frame of no changes would have none.
     boundary = alt.Chart(pd.DataFrame(changes, columns=list(names)))
     dots = boundary.mark_circle(size=22, color="~ink", opacity=1).encode(
         alt.X(f"{first}:Q"),

@@ -127,6 +127,7 @@ def _bin(counts: np.ndarray, labels: np.ndarray, letters: Sequence[int], side: i
     """How many multisets there are of each label and cell, of shape (label, x, y)."""
     # Rounded up, so that a count of zero has cells of its own.
     x, y = (-(-counts[:, letter] // CELL) for letter in letters)
+    # `bincount` ends with the last cell that is hit, and the shape needs all of them.
     cells = np.bincount((labels * side + x) * side + y, minlength=2 * side * side)
     return cells.reshape(2, side, side)
 

@@ -117,6 +117,7 @@ def _show_tab(show_it: Callable[[Opened], None], opened: Opened) -> None:
     try:
         with data.at_one_moment():
             show_it(opened)
+    # A lost connection concerns the whole page, which is drawn anew over another one.
     except StoreLostError:
         raise
     except SeqclsError as error:

@@ -170,6 +170,7 @@ def _pages(store: Store, sweeps: Sequence[str], chosen: Mapping[str, Any]) -> di
     quieten()
     texts: dict[str, str] = {}
     files: dict[str, str] = {}
+    # A sweep that is named twice gets one page.
     for name in dict.fromkeys(sweeps or reading.specifications(store)):
         try:
             text = write(store, name, **chosen)

@@ -107,6 +107,7 @@ def _with_strings(sentence: str) -> Markup:
 
 
 def _as_json(value: Any) -> Markup:
+    # NaN is refused here: Python would write it, and no browser reads it as JSON.
     text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
     # Without `<` nothing in it can end the element.
     return Markup(text.replace("<", "\\u003c"))
@@ -133,6 +134,7 @@ def _picture(panel: Panel, section: Section, links: Links) -> Markup:
     drawn = NO_LINK.sub(r"\1", svg(spec, width)).replace(HERE, "")
     # Variables in place of colors, so that pictures are right on either ground.
     for name, color in style.LIGHT.items():
+        # With its quotes, so that only whole attributes are replaced.
         drawn = drawn.replace(f'"{color}"', f'"var({_variable(name)})"')
     # What reads it aloud names each mark, and so does the pointer.
     return Markup(drawn)

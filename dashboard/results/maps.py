@@ -169,6 +169,7 @@ def _effect(row: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _values(fields: Sequence[str], text: str) -> str:
     values = text.split(", ")
+    # A value may hold a comma itself, and then nothing tells which part is whose.
     if len(values) != len(fields):
         return text
     return ", ".join(map(say_setting, fields, values))

@@ -220,6 +220,7 @@ def _select(found: Section, key: str) -> tuple[int, ...]:
         found.table, f"{key} {which}", "multi-row", shown=found.shown, selected=rows, height=height
     )
     every = {*data.languages()}
+    # The tables of all tasks share the parameter: each keeps the rows of the others.
     others = [x for x in requested if x not in ids and x in every]
     # In the order in which they were selected: what differs is the first less the second.
     now = {ids[row] for row in chosen}
@@ -271,6 +272,7 @@ def _downloads(
     with bar:
         if pictured is not None and pictured.panels:
             title = f"{filters.task_name(task)}, {pictured.title.lower()}: {filters.describe()}"
+            # Drawn only on a click, since drawing starts a JavaScript engine.
             for kind in ("svg", "png"):
                 st.download_button(
                     f"Figure {kind.upper()}",

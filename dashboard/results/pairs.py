@@ -100,6 +100,7 @@ def _by_length(found: Compared) -> Section:
         for x, name in zip("ab", found.names, strict=True)
     ]
     both = pd.concat(sides)
+    # At least five points are shown, or differences of next to nothing would fill the plot.
     low = min(0.95, float(np.floor(20 * both["accuracy"].min()) / 20))
     panels = (
         Panel.of(pictures.two_by_length(both, found.names, low), "Mean accuracy"),

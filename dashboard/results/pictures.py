@@ -98,6 +98,8 @@ def heat_map(
         base.mark_text(fontSize=11, dy=9).encode(text="n:N", color=ink),
     ]
     height = 52 * len(order["up"]) + 10
+    # Layers share a scale of colors by default, while texts name their colors and cells have
+    # values.
     map_ = alt.layer(*layers).resolve_scale(color="independent")
     return map_.properties(height=height, width="container")
 

@@ -77,6 +77,7 @@ def configurations(
     drawn = drawn.rename(columns=lambda x: x if x == "config_id" or "_" in x else f"right_{x}")
     table = table.merge(drawn, on="config_id", how="left")
     read = outcomes.settings_read(store, ids)
+    # pandas refuses a join where both sides have a column of one name.
     table = table.join(read[[x for x in read if x not in table]], on="config_id")
     shown = (*_columns_that_fit(table), *(x for x in columns if x in table))
     told_first = tuple(sentence for sentence in says if sentence)[:5]
@@ -214,6 +215,7 @@ def _against(table: pd.DataFrame, found: pd.DataFrame, name: str, baseline: int)
 
 def p_text(p: float) -> str:
     """A p-value of four digits, so that texts sort as numbers do."""
+    # The space sorts before digits, where `<` alone would sort behind them.
     return f"{p:.4f}" if p >= 0.0001 else " <0.0001"
 
 

@@ -46,6 +46,7 @@ def _limit(number: signal.Signals) -> None:
     def on_signal(signalled: int, frame: Any) -> None:
         # The status that a shell gives a program that was ended by the signal.
         watch = threading.Timer(END_SECONDS, os._exit, [128 + signalled])
+        # A server that ends in time does not wait for it.
         watch.daemon = True
         watch.start()
         server_ends(signalled, frame)
@@ -87,6 +88,7 @@ class NoUploads:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = self._app
+        # Anywhere in the path, since all pages may be served below a prefix.
         if scope["type"] == "http" and "/_stcore/upload_file" in scope["path"] and is_read_only():
             app = PlainTextResponse("This server is read-only and takes no files.", 403)
         await app(scope, receive, send)
@@ -166,6 +168,7 @@ def _refuse_others() -> None:
         f"there is no login; set {READ_ONLY_VARIABLE}=1, or leave the address at 127.0.0.1",
         err=True,
     )
+    # An exception would be logged with its whole traceback.
     os._exit(2)
 
 

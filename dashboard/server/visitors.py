@@ -69,6 +69,7 @@ def ask(key: Hashable, make: Callable[[], Answer], says: str = "") -> Answer:
     # What is known already takes no turn.
     if key in MODELS:
         return MODELS.answer(key, make)
+    # The spinner comes first, so that it also turns while the question waits for others.
     with st.spinner(says or "Asking the model", show_time=True), one_question():
         return MODELS.answer(key, make)
 

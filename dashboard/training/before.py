@@ -202,6 +202,7 @@ def _is_small(config: RunConfig) -> bool:
 
 def _read(config: RunConfig) -> TestReached | SeqclsError:
     try:
+        # A plug-in's task may raise anything, which becomes a `SeqclsError` here.
         with TASKS.wrap_errors(config.task):
             return measure_readers(resolve(config), {})
     except SeqclsError as error:

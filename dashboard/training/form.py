@@ -92,6 +92,7 @@ def _list(
 
 
 def _plain(text: str) -> str:
+    # A backquote would end the code around it.
     return text.replace("`", "'").replace("\n", " ")
 
 

@@ -20,6 +20,7 @@ _specifications = data.cached(watching.specifications)
 
 def show() -> None:
     """Draws the form, the specification, and the line at the bottom."""
+    # First of all, since it may lead to another page.
     offer.follow()
     offer.prepare()
     with st.sidebar:
@@ -100,6 +101,7 @@ def _tables(typed: form.Typed, start: str | None) -> list[str]:
         # A disabled toggle may still be on, from when there was one text.
         if edits and len(texts) == 1:
             st.caption("This is what is trained; the form is not read.")
+            # The key names the start, so that edits of one text never stand in another.
             edited = st.text_area(
                 "Specification",
                 texts[0],

@@ -103,6 +103,7 @@ def _launch(specs: Sequence[SweepSpec], token: str) -> None:
     st.session_state[TOKEN] = uuid.uuid4().hex
     if launched:
         st.session_state[LAUNCHED] = specs[-1].name
+        # In both, or the next page would take the launched name over from the kept values.
         st.session_state[form.NAME] = st.session_state[form.BOX_VALUES][form.NAME] = ""
         st.session_state[form.SHORT] = False
 
@@ -150,6 +151,7 @@ def _workers() -> int:
 
 def _estimate(key: Submitted, is_timed: bool, timer: Timer = known_times) -> Estimate:
     """By what is known without timing anything now."""
+    # What is cached has a database's state in its key, and before the first sweep there is none.
     if existing() is None:
         return sweeping.estimate(None, [_parse(x) for x in key], _workers(), timer)
     return _estimate_here(key, is_timed, timer)
@@ -187,6 +189,7 @@ def _say_what_is_replaced(specs: Sequence[SweepSpec]) -> list[str]:
     named = watching.specifications(store)
     for spec in specs:
         there = named.get(spec.name)
+        # Compared as values: two texts of one specification may differ in the order of their keys.
         if there is not None and json.loads(there) != json.loads(spec.submitted):
             leaving = sweeping.leaving_sentence(store, spec)
             sentences.append(

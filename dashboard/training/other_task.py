@@ -86,6 +86,7 @@ def _append(text: str) -> None:
 
 
 def _read_upload() -> None:
+    # A disabled control keeps no browser from sending a file.
     try:
         refuse_writes("reading a file of strings")
     except ReadOnlyError as error:

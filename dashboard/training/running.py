@@ -48,6 +48,7 @@ def _refresh(draw: Callable[[Store, SweepProgress], None], polls: bool) -> None:
     except SeqclsError:
         return
     before: dict[int, str] = st.session_state.get(SEEN, {})
+    # Before the rerun below, or each run would tell of the same sweeps again.
     st.session_state[SEEN] = now = {sweep.id: sweep.name for sweep in active}
     if ended := [name for key, name in before.items() if key not in now]:
         for name in ended:
@@ -63,6 +64,7 @@ def _refresh(draw: Callable[[Store, SweepProgress], None], polls: bool) -> None:
 
 
 def _tell(name: str) -> None:
+    # Silent, since the page itself says what is wrong with the database.
     with data.explaining(lambda _: None):
         counts = OutcomeCounts.from_configurations(data.configurations(Selection(sweeps=(name,))))
         message = f"{name} is done: {describe_counts(counts)}."

@@ -189,6 +189,7 @@ def _made_of(sweep: SweepProgress, record: Any) -> None:
         st.code(toml, language=None, wrap_lines=True, height=min(420, 40 + 24 * toml.count("\n")))
     title = "How its models are trained and tested, in words"
     words = page.unfold(title, "in_words", ":material/notes:")
+    # While it is folded, nothing is read for it.
     if words.open:
         with words:
             _say_protocol(sweep.name)

@@ -318,6 +318,7 @@ def _length_scores(store: Store, config: RunConfig, runs: pd.DataFrame) -> pd.Da
     """
     scores = queries.length_scores(store, runs["run_id"].tolist())
     scores["model_seed"] = scores["run_id"].map(runs.set_index("run_id")["model_seed"])
+    # Without the package that it needs, nobody knows which lengths are trained ones.
     if obstacle_of(config) is not None:
         return scores
     unlearned = runs.loc[runs["outcome"] == Outcome.NOT_LEARNED, "run_id"]

@@ -159,6 +159,7 @@ class ResultLog:
         """The last configuration that was read."""
         self._stored: dict[str, dict[str, RunConfig]] = {}
         """Configurations of models trained elsewhere by their settings, and by their keys."""
+        # Asked before any result is taken, so that a refusal does not come after hours of work.
         check_sweep(store, sweep)
 
     @property
@@ -342,6 +343,7 @@ def import_predictions(
         DatasetError: a row is refused, with its line.
         ConfigError: as `log_results`.
     """
+    # A file's name may hold line breaks, and stands within a sentence here.
     shown = "".join(x if x.isprintable() else "?" for x in Path(path).name)
     source = f"predictions of {shown[:MAX_NAME]}"
     with refused_in(f"{str(path)[:200]}: "):

@@ -123,11 +123,13 @@ def _task(part: str, files: Mapping[str, str]) -> Entry:
         pass
     elif phrase in get_args(LanguageClass):
         fields = {"task": "subregular", "language_class": phrase}
+    # Asked before formulas, since an arrow holds the sign of a comparison.
     elif "->" in phrase:
         kind = "rewriting"
         pattern, _, replacement = map(str.strip, phrase.partition("->"))
         fields = {"task": "rewrite", "pattern": _unquote(pattern)}
         fields |= {"replacement": _unquote(replacement)}
+    # Asked before expressions, as a formula may have brackets and signs of theirs.
     elif _COMPARISON.search(phrase):
         kind, fields = "formula", {"task": "counting", "formula": _unquote(phrase)}
     elif phrase != _unquote(phrase) or _EXPRESSION.search(phrase):

@@ -111,6 +111,7 @@ def protocol_of_sweep(store: Store, sweep: str, number: int) -> tuple[list[str],
     ids = runs["config_id"].drop_duplicates().tolist()
     if not ids:
         return [], []
+    # A page may still ask by a number that was chosen of a larger sweep.
     config_id = ids[min(number, len(ids) - 1)]
     try:
         sentences = protocols(

@@ -155,6 +155,7 @@ def merge(others: list[str], db: NewDb = None) -> None:
     Args:
         others: Databases to import from.
     """
+    # All are opened first: a wrong name should leave no new database behind.
     sources = list(map(api.open_reader, others))
     store, trouble = api.open_store(db), False
     for source in sources:

@@ -140,6 +140,7 @@ def _read_rows(table: Table, name: str) -> FileContent:
     found.problems = found.problems[:MAX_PROBLEMS]
     if found.problems:
         return found
+    # Sorted, so that the numbers of letters do not depend on the order of the rows.
     alphabet = sorted(known)
     notes = easily_confused(alphabet), _labels_read_as(given.get("label", ()))
     found.read_as = [*found.read_as, *filter(None, notes)]

@@ -140,6 +140,7 @@ def _lines(path: Path, answers: Path, column: str) -> Iterator[Row]:
         with refused_in(f"{answers.name}, "):
             yield from (answer for _, answer in numbered_lines(answers))
 
+    # Not a strict `zip`, whose error names neither file.
     for line, answer in zip_longest(numbered_lines(path), read_answers()):
         if line is None or answer is None:
             raise DatasetError(f"{path.name} and {answers.name} differ in their number of lines")
@@ -168,6 +169,7 @@ def _one_file(folder: Path, *names: str) -> Path:
 
 
 def _folder(path: Path) -> Table:
+    # Sorted, since a system may list a folder in any order, and errors name the first file.
     files = [x for x in sorted(path.iterdir()) if not x.name.startswith(".")]
     if any(x.name.startswith("main.tok") for x in files):
         there = [x for x in FLARE if any((path / x).glob("main.tok*"))]

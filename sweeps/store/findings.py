@@ -121,10 +121,12 @@ def copy_findings(source: Connection, target: Connection, target_ids: Mapping[in
             continue
         if (known := here.get(found.place)) is not None:
             ours, theirs = (x.fields.get("result") for x in (known, found))
+            # Only proofs have a result; of other kinds, what is here stays.
             if not ours == ProofResult.NOT_DECIDED != theirs:
                 continue
             same = (Finding.run_id == known.run_id, Finding.kind == known.kind)
             target.execute(delete(Finding).where(*same, Finding.number == known.number))
+        # The key and the seed behind these columns belong to other tables.
         new.append(found[: len(inspect(Finding).local_table.columns)])
     insert_rows(target, Finding, new)
 

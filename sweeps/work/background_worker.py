@@ -130,5 +130,6 @@ def forget(store: Store, sweep_id: int) -> None:
 def _logs(store: Store, sweep_id: int) -> list[Path]:
     """The logs of a sweep's workers, the last first."""
     folder = log_folder(store)
+    # Names begin with the time, and so the last in their order is the latest.
     named = [] if folder.is_symlink() else sorted(folder.glob("*-*.log"), reverse=True)
     return [path for path in named if str(sweep_id) in path.stem.split("-")[1:]]

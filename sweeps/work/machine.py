@@ -117,6 +117,7 @@ def prepare(problems: Iterable[Problem], how: WorkOptions) -> None:
         for name, unready in missing.items():
             engine_named(name).prepare(unready)
     except (OSError, RuntimeError) as error:
+        # Numba raises a mere RuntimeError with these words where no folder can be written.
         if isinstance(error, RuntimeError) and "cannot cache" not in str(error):
             raise
         raise MachineError(

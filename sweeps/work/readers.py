@@ -70,6 +70,7 @@ def fit_readers(
             on_progress(number, len(unread))
         try:
             reason = fit_shortcuts(store, test)
+        # Of other tests nothing could be stored either.
         except StoreUnavailableError:
             raise
         except SeqclsError as error:
@@ -92,6 +93,7 @@ def fit_when_idle(store: Store, sweep_ids: Sequence[int] | None = None) -> Calla
         # Only where something was written are there tests that were not there before.
         if (now := revision(store)) != seen:
             fitted = fit_readers(store, sweep_ids, until_queued=True, but=skipped)
+            # What has no readers now would be tried again after every write.
             skipped.update(fitted.skipped)
             seen = seen if fitted.is_queued else now
 

@@ -185,6 +185,7 @@ class _Worker:
             self._waiting = []
         elif self.how.watch and not (self._waiting or self._held):
             if self.when_idle is not None:
+                # Fitting the readers of a test takes seconds, for which Ctrl-C does not wait.
                 has_left = partial(getattr, self.interruption, "signal")
                 with suppress(Cancelled), cancelled_when(lambda: has_left() is not None):
                     self._patiently(self.when_idle)
@@ -347,6 +348,7 @@ class _Worker:
             try:
                 return act(*arguments)
             except StoreBusyError as error:
+                # Whoever interrupts the worker does not want to wait for the database.
                 if time.monotonic() > give_up or self.interruption.signal is not None:
                     raise
                 _log.warning("%s; waiting for it", error)

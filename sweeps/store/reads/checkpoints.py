@@ -89,6 +89,7 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
         raise UnknownRunError(f"run {run_id}: {absent}")
     chosen = status.best_epoch if epoch is None else epoch
     of_run = Checkpoint.run_id == run_id
+    # One moment for both reads, so that an epoch that is listed still has its weights.
     with store.read():
         stored = store.column(select(Checkpoint.epoch).where(of_run).order_by(Checkpoint.epoch))
         if not stored:

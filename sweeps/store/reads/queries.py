@@ -72,6 +72,7 @@ def runs(store: Store, selection: Selection | None = None) -> "pd.DataFrame":
     with store.read():
         found = frames.runs(store, chosen, _OF_RUNS)
         found = found[found["picked"]]
+        # Of all runs all configurations are read, and no list of their ids goes into the query.
         config_ids = None if chosen == Selection() else found["config_id"].unique().tolist()
         known = configs(store, config_ids)
         names = frames.sweeps_of(store, found["run_id"])
@@ -153,6 +154,7 @@ def runs_named(store: Store, reference: str) -> list[int]:
 def _is_reference(text: str) -> bool:
     sweep, slash, seed = text.rpartition("/")
     # Digits of other scripts are digits to Python, but nobody writes a seed in them.
+    # No seed has twenty digits, and `int` raises an error on thousands of them.
     is_number = seed.isascii() and seed.isdigit() and len(seed) < 20
     return is_number and int(seed) <= MAX_MODEL_SEED and bool(sweep or not slash)
 

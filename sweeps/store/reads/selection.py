@@ -58,6 +58,7 @@ class WrittenValue:
         """
         try:
             read = json.loads(self.text)
+        # What a user writes may be nested deeper than Python's stack.
         except (ValueError, RecursionError):
             read = self.text
         ways: list[Callable[[Any], bool]] = [
@@ -96,4 +97,5 @@ def in_scope(selection: Selection) -> ColumnElement[bool]:
         conditions.append(one_of(Run.config_id, selection.config_ids))
     if selection.run_ids is not None:
         conditions.append(one_of(Run.id, selection.run_ids))
+    # SQLAlchemy warns of an `and_` of nothing.
     return and_(true(), *conditions)

@@ -160,10 +160,12 @@ def shortcuts_by_drawn(store: Store, config_ids: Collection[int]) -> pd.DataFram
     """
     found: list[tuple[Any, ...]] = []
     readings = _readers(store, config_ids, "correct")
+    # Rows of several readers and configurations are of one test, whose strings are read once.
     drawn = cache(partial(read_drawn, store))
     for row in readings:
         test = drawn(row.test_set_id)
         bits = np.unpackbits(np.frombuffer(row.correct or b"", dtype=np.uint8)).astype(bool)
+        # Whole bytes are stored, and so up to seven bits too many.
         right = bits[: len(test.ways)]
         if len(right) == len(test.ways):
             counted = test.tally(np.ones_like(right), right)

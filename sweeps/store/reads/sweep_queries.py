@@ -70,6 +70,7 @@ def sweep_ids(store: Store, sweeps: Sweeps) -> list[int]:
     """
     names, found = sweep_names(store), []
     for sweep in as_list(sweeps):
+        # To Python True is a whole number, too, and would mean the sweep with the id 1.
         if not isinstance(sweep, numbers.Integral) or isinstance(sweep, bool):
             found.append(find_sweep(store, sweep))
         elif sweep in names:
@@ -264,6 +265,7 @@ def states(
     if sweep_ids is not None:
         query = query.where(one_of(SweepRun.sweep_id, sweep_ids))
         sweeps = sweeps.where(one_of(Sweep.id, sweep_ids))
+    # At one moment, or a sweep that is submitted between the two reads would seem to have no runs.
     with store.read():
         named = store.rows(sweeps)
         counted = {row.sweep_id: row._asdict() for row in store.rows(query)}

@@ -54,6 +54,8 @@ def release_dead(store: Store, asking_worker: int | None = None) -> int:
         How many runs that were.
     """
     dead = [worker_id for worker_id in dead_workers(store) if worker_id != asking_worker]
+    # Without a dead worker nothing is written: a write raises the revision, by which pages read
+    # everything anew.
     return _queue_again(store, Run.worker_id.in_(dead)) if dead else 0
 
 

@@ -89,6 +89,7 @@ def _record(
             )
         # What replaces a run belongs to every sweep that had it.
         sweep_ids |= {*connection.scalars(select(SweepRun.sweep_id).filter_by(run_id=known))}
+        # Before the run itself, to which these rows refer.
         connection.execute(delete(SweepRun).where(SweepRun.run_id == known))
         delete_runs(connection, [known])
     if run.config.dataset:

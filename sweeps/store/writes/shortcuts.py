@@ -30,6 +30,7 @@ def fit_shortcuts(store: Store, unread: Unread) -> str | None:
     """
     problem = unread.problem
     test = drawn_test_set(problem)
+    # Answers are stored as a bit for each string by its number, which would mean other strings.
     if test.digest != unread.digest:
         return "its strings are not those that are drawn now"
     rows = []
@@ -44,6 +45,7 @@ def fit_shortcuts(store: Store, unread: Unread) -> str | None:
         }
         digest = shortcut_digest(test.digest, row)
         rows.append({**row, "test_set_id": unread.test_set_id, "digest": digest})
+    # Only now, since fitting takes seconds, in which a transaction would hold up other writers.
     with store.write() as connection:
         insert_new(connection, ShortcutRow, rows)
         fill_drawn(connection, unread.test_set_id, test.drawn or ())
@@ -56,6 +58,7 @@ def copy_shortcuts(source: Connection, target: Connection) -> None:
     What is here stays; nothing damaged is taken over.
     """
     same = select(TestSetRow.key, TestSetRow.digest, TestSetRow.id)
+    # By the digest, too: under one key two versions may have drawn different strings.
     here = {(row.key, row.digest): row.id for row in target.execute(same)}
     for key, digest, their_id in source.execute(same).all():
         if digest is None or (our_id := here.get((key, digest))) is None:

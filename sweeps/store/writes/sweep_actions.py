@@ -149,6 +149,7 @@ def launch_for_agent(store: Store, specs: Sequence[SweepSpec], most: int) -> tup
         ConfigError: too many models, the name of a sweep that is no agent's, or one that runs
             would leave; nothing is queued.
     """
+    # Checked before `_all_of` holds each of these runs in memory.
     if (every := sum(spec.most_runs() for spec in specs)) > MAX_RUNS:
         raise ConfigError(
             f"the specification may grow to {every:,} models, expected at most {MAX_RUNS:,}; lower "
@@ -300,6 +301,7 @@ def retry(store: Store, sweeps: Sweeps) -> int:
     with open_writer(store).write() as connection:
         nothing = dict.fromkeys(("error", "worker_id", "started_at", "finished_at"))
         failed = update(Run).where(Run.id.in_(members), Run.state == RunState.FAILED)
+        # Counted from zero, or the first failure of the new attempts could be final.
         queued = failed.values(state=RunState.QUEUED, failures=0, **nothing)
         again = connection.execute(queued).rowcount
         connection.execute(update(Sweep).where(Sweep.id.in_(ids)).values(stopped_at=None))

@@ -73,6 +73,7 @@ class DaskCluster(Executor):
 
     def close(self) -> None:
         if self._client.status == "running":
+            # A copy, since a future that is canceled takes itself out.
             for results in [*self._running.values()]:
                 results.cancel()
         self._client.close(timeout=CONNECT_SECONDS)
@@ -98,6 +99,7 @@ def _connect(address: str) -> "Client":
         dask.config.set({"logging": _QUIET})
         from distributed import Client
 
+        # Other code of this process that uses Dask keeps its own default client.
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except ModuleNotFoundError:
         raise ClusterError(

@@ -67,6 +67,7 @@ class ProcessPool(Executor):
             return process.train(job, partial(self._on_progress, job))
         finally:
             del self._busy[job.number]
+            # One that has died goes back, too: `begin` passes over it.
             self._idle.append(process)
 
     def abandon(self, job: Job) -> None:
@@ -76,6 +77,7 @@ class ProcessPool(Executor):
     def close(self) -> None:
         for process in [*self._idle, *self._busy.values()]:
             process.kill()
+        # Only now, since it waits for the threads, and these for their processes.
         self._threads.shutdown()
 
 
