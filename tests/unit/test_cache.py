@@ -3,8 +3,9 @@
 import json
 import os
 import re
+import sys
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -75,9 +76,14 @@ def made_anew(source: Path) -> int:
     """Compiles the function of a file as the engine's entries are, and calls it."""
     from seqcls.engines.compiled.compiling import entry
 
-    space: dict[str, Any] = {"__name__": source.stem}
-    exec(compile(source.read_text(), str(source), "exec"), space)
-    return int(entry(FUSED)(space["twice"])(21))
+    module = ModuleType(source.stem)
+    exec(compile(source.read_text(), str(source), "exec"), vars(module))
+    # What is read from the cache asks for its module by name, as if it had been imported.
+    sys.modules[source.stem] = module
+    try:
+        return int(entry(FUSED)(module.twice)(21))
+    finally:
+        del sys.modules[source.stem]
 
 
 def test_machine_code_is_found_in_another_checkout_and_compiled_again_where_it_is_damaged(
