@@ -1,4 +1,4 @@
-"""What pages do to sweeps: launch, stop, resume, retry, grow, describe, archive."""
+"""Actions of pages on sweeps: launch, stop, resume, retry, grow, describe, archive."""
 
 import uuid
 from collections.abc import Callable, Sequence
@@ -21,17 +21,17 @@ REASON = "This page is read-only: start a dashboard of your own with `seqcls das
 
 
 class Control(TypedDict):
-    """Whether a control of a page is disabled, and what its tooltip says."""
+    """Keyword arguments of a Streamlit widget: is it disabled, and its tooltip."""
 
     disabled: bool
     help: str | None
 
 
 def control(tooltip: str | None = None, *, disabled: bool = False) -> Control:
-    """What a control that writes is given: disabled with the reason where this process only reads.
+    """Returns the arguments of a control that writes; disabled with the reason where read-only.
 
     Args:
-        tooltip: what it says otherwise.
+        tooltip: shown otherwise.
     """
     if is_read_only():
         return {"disabled": True, "help": REASON}
@@ -50,11 +50,11 @@ def button(
     """Draws a button that writes, disabled where this process only reads.
 
     Args:
-        label: on it.
+        label: of the button.
         key: the widget's.
         do: what a click does.
         *args: of that.
-        tooltip: what it says where it may be clicked.
+        tooltip: shown where it may be clicked.
         disabled: whether there is nothing to do.
         **drawn: how it looks, as of `st.button`.
     """
@@ -64,7 +64,7 @@ def button(
 
 
 PROBLEM = "problem"
-"""Where the session keeps what went wrong, until it has been said."""
+"""Key of the session's error message, until the page shows it."""
 
 
 def launch(specs: Sequence[SweepSpec], token: str) -> list[int]:
@@ -77,7 +77,7 @@ def launch(specs: Sequence[SweepSpec], token: str) -> list[int]:
 
     def do(store: Store) -> None:
         ids.update(
-            # A token stands for one submission, and one launch may have several.
+            # A token identifies one submission, and one launch may have several.
             {writer.submit(store, spec, f"{token} {spec.name}"): spec.name for spec in specs}
         )
         background_worker.start_worker(store, ids)
@@ -121,12 +121,12 @@ def say_problem() -> None:
 
 
 def is_attended(store: Store, sweep_id: int, running: int) -> bool:
-    """Whether a worker trains the sweep, as far as this machine can know."""
+    """Returns True if a worker trains the sweep, as far as this machine can know."""
     return running > 0 or background_worker.has_worker(store, sweep_id)
 
 
 def doing(store: Store, sweep: SweepProgress) -> str:
-    """What the worker of a sweep does before it trains; empty where it trains."""
+    """Describes the worker's step before training, such as compiling; empty once it trains."""
     if sweep.running or not sweep.queued:
         return ""
     log = (watching.read_log(store, sweep.id) or "").strip()
@@ -137,7 +137,7 @@ def doing(store: Store, sweep: SweepProgress) -> str:
 
 
 def write(do: Callable[..., object], *args: Any) -> None:
-    """Writes anything into the database; what is wrong with it is said on the page."""
+    """Writes to the database by `do`; the page shows an error."""
     try:
         # A server may have ended the connection since the page was drawn.
         retry_lost(lambda: do(open_writer(), *args))

@@ -59,7 +59,7 @@ def draw() -> None:
         old_addresses.follow()
     with data.at_one_moment(), data.explaining():
         unknown: list[str] = []
-        # The page says what is the case; a new sweep needs no database.
+        # The page shows the error; a new sweep needs no database.
         with suppress(SeqclsError):
             unknown = filters.unknown_in_link()
         with st.sidebar:
@@ -82,7 +82,7 @@ def _show_sidebar(title: str) -> None:
     except StoreLostError:
         raise
     except SeqclsError:
-        # The page says what is the case.
+        # The page shows the error.
         return
     finally:
         sidebar.show_running(title)

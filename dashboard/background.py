@@ -62,7 +62,7 @@ class CauseFinder:
                 self._ends.wait(10 * SECONDS)
 
     def _find(self, store: Store) -> None:
-        """Looks into some models, if any is left; into others only until one is asked for."""
+        """Finds causes of some models; of unrequested ones only until one is requested."""
         with self._lock:
             requested, self._requested = self._requested[:AT_ONCE], self._requested[AT_ONCE:]
             # At once: a page that is drawn meanwhile does not request them again.
@@ -83,7 +83,7 @@ class CauseFinder:
                     self._tried.difference_update(run_ids)
 
     def _others(self, store: Store) -> list[int]:
-        """Failing models that nobody asked for; none while a sweep is in training."""
+        """Failing models that nobody requested; none while a sweep is in training."""
         state = (store.location, revision(store))
         # Training has the processors first; a sweep whose worker died takes none of them.
         if state == self._seen or any(sweep.running > sweep.orphaned for sweep in progress(store)):

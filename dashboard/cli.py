@@ -37,7 +37,7 @@ def figures(
     write_all(opened.store, opened.run, strings, out, opened.epoch, force=force)
 
 
-# In the order of the plan, the last of them asks about runs as well.
+# In the order of the panels; the last command selects runs as well.
 model.registered_commands.insert(-1, model.registered_commands.pop())
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from seqcls.questions import RunModel
 
 PAGE_SECONDS = 30.0
-"""What a page asks the database takes no longer."""
+"""Time limit of a page's queries, in seconds."""
 
 MOST_BYTES = "1GiB"
 """The size of all answers at most; of a hundred thousand models, the largest take 7 MB, of a
@@ -68,10 +68,10 @@ def reader() -> Store:
 
 @contextmanager
 def at_one_moment() -> Iterator[None]:
-    """A block that reads the database as it is at one moment, and its revision once.
+    """Reads the database in one transaction, and its revision once.
 
-    A page makes dozens of queries, whose answers are kept and have to agree with each other: they
-    are read in one transaction, and kept under the revision that it has.
+    A page makes dozens of queries, whose answers are cached and have to agree with each other:
+    they are read in one transaction, and cached under its revision.
     """
     # An outer block holds the transaction already.
     if _moment.get() is not None:
@@ -80,7 +80,7 @@ def at_one_moment() -> Iterator[None]:
     before = _moment.set({})
     try:
         with ExitStack() as moment:
-            # What is wrong with the database the first query says, where the page can show it.
+            # The first query raises the error again, where the page can show it.
             with suppress(SeqclsError):
                 moment.enter_context(one_moment(reader()))
             yield
@@ -89,7 +89,7 @@ def at_one_moment() -> Iterator[None]:
 
 
 def state_shown(revision_of: Callable[[Store], Any] = reading.revision) -> tuple[Any, ...]:
-    """Which database the page shows, and in which state: a part of the key of what is kept of it.
+    """Identifies the database and its state: a part of the key of every cached answer.
 
     Args:
         revision_of: gives the revision of what is read.
@@ -105,10 +105,10 @@ def state_shown(revision_of: Callable[[Store], Any] = reading.revision) -> tuple
 
 
 def which_file(store: Store) -> tuple[Any, ...]:
-    """Which file is read, whatever is written into it: one that takes its place is another."""
+    """Identifies the file, whatever is written to it; a file that replaces it is another."""
     file = None
     if store.path is not None:
-        # Where it is gone by now, its query says so.
+        # If it is gone by now, its query raises.
         with suppress(OSError):
             status = store.path.stat()
             # A copy over it keeps its number.
@@ -126,11 +126,11 @@ def cached(
     query: Callable[Concatenate[Store, Arguments], Answer],
     revision_of: Callable[[Store], Any] = reading.revision,
 ) -> Callable[Arguments, Answer]:
-    """A query whose answers all sessions share until what they are made of changes.
+    """Caches a query for all sessions until the data that it reads change.
 
     Args:
-        query: of a module; depends on nothing but the database and its arguments, whose texts tell
-            them apart.
+        query: of a module; depends on nothing but the database and its arguments, which are told
+            apart by their texts.
         revision_of: gives the revision of the data that the query reads.
     """
 
@@ -165,7 +165,7 @@ sweeps_of = cached(reading.sweeps_of, reading.members_revision)
 
 def _classes(store: Store) -> "pd.Series[Any]":
     """The class of the language of one configuration of each task, by id."""
-    # A task's configurations share its language, so that one of them tells its class.
+    # A task's configurations share its language, so one of them gives its class.
     first = {task: config_id for config_id, task in languages().items()}
     return populating.classes_of(store, some_configs(tuple(first.values())))
 
@@ -174,7 +174,7 @@ classes = cached(_classes, reading.configs_revision)
 
 
 def trained_model(run_id: int, epoch: int | None) -> "RunModel":
-    """The model of a run, of any architecture: of an epoch, 0 before training, None the kept one.
+    """The model of a run at an epoch: 0 is before training, None the stored result's epoch.
 
     Raises:
         SeqclsError: the database cannot be read, or the run has no such model.
@@ -229,12 +229,12 @@ def say(error: SeqclsError) -> None:
 
 
 LOST = "connection was lost"
-"""Where the session keeps that its page is drawn anew since the server ended the connection."""
+"""Key in the session: the page is being drawn anew since the server ended the connection."""
 
 
 @contextmanager
 def explaining(says: Callable[[SeqclsError], None] = say) -> Iterator[None]:
-    """A block, or as a decorator a function, in place of which the page says why it failed.
+    """Shows the error of a block, or as a decorator of a function, in its place on the page.
 
     A page whose connection a server ended is drawn anew, once.
     """
@@ -244,7 +244,7 @@ def explaining(says: Callable[[SeqclsError], None] = say) -> Iterator[None]:
         if st.session_state.pop(LOST, False):
             says(error)
             return
-        # For one rerun: a connection that is lost again is said to be, not tried forever.
+        # For one rerun: a connection that is lost again is reported, not retried forever.
         st.session_state[LOST] = True
         st.rerun()
     except SeqclsError as error:

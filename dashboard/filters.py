@@ -24,7 +24,7 @@ MOST_TASKS = 4
 """Tasks that may be shown one below the other."""
 
 SELECTIONS = "selections"
-"""Where the session keeps what the sidebar has chosen, by task."""
+"""Key of the sidebar's selections in the session, by task."""
 
 NAMES = ("task", "sweep", "seed", "outcome", "tag", "learned", "below")
 """Parameters of the link, which are also the widgets' keys; settings go by their own names."""
@@ -32,7 +32,7 @@ NAMES = ("task", "sweep", "seed", "outcome", "tag", "learned", "below")
 
 def show() -> None:
     """Draws the filters, and has `selections` give what they leave."""
-    # It stands first and is filled last: which tasks there are depends on the filters below.
+    # It is shown first and filled last: the filters below decide which tasks there are.
     task_box = st.container()
     sweeps = _several("Sweeps", _sweeps_offered(), "sweep", "All sweeps")
     seeds = _several("Seeds", data.model_seeds(), "seed", "All seeds")
@@ -110,7 +110,7 @@ def tasks_of(selection: Selection) -> list[str]:
 
 
 def describe() -> str:
-    """What is chosen beside the task, in a line, for titles of figures and files."""
+    """The choices beside the task, in a line, for titles of figures and files."""
     chosen = current()
     parts = [
         *chosen.sweeps,
@@ -138,7 +138,7 @@ def _choose_task(container: Any, known: Sequence[str], *, is_any: bool) -> str:
     """The task, or every task; where none was chosen, the one with most runs.
 
     Args:
-        container: where the box stands.
+        container: of the box.
         known: tasks in scope, those with most runs first.
         is_any: whether all tasks are shown where none was chosen, as of a sweep that was opened.
     """
@@ -228,7 +228,7 @@ def archived_sweeps() -> set[str]:
 
 
 def _notes() -> dict[str, Note]:
-    """What is written about sweeps, by their names."""
+    """Notes on sweeps, by name."""
     written = data.sweep_notes()
     return {name: written[key] for key, name in data.sweep_names().items() if key in written}
 
@@ -243,14 +243,14 @@ def _with_tags(chosen: Sequence[str], tags: Iterable[str]) -> tuple[str, ...] | 
 
 
 def _shown_names(tasks: Iterable[str]) -> set[str]:
-    """What tasks may be called in the sidebar, whichever others are in scope."""
+    """Possible names of tasks in the sidebar, whichever others are in scope."""
     return {task_name(task, usual_too=usual_too) for task in tasks for usual_too in (False, True)}
 
 
 def unknown_in_link() -> list[str]:
-    """What the link asks for and the database does not have, as sentences: it restricts nothing.
+    """Parameters of the link that the database does not have, as sentences; they restrict nothing.
 
-    To be asked before the filters are drawn, which take out of the link what they do not know.
+    Call it before the filters are drawn, which remove unknown parameters from the link.
     """
     names = {*data.languages().values()}
     known: dict[str, set[str]] = {
@@ -258,7 +258,7 @@ def unknown_in_link() -> list[str]:
         "seed": {str(x) for x in data.model_seeds()},
         "outcome": {x.value for x in Outcome},
         "tag": {tag for note in _notes().values() for tag in note.tags},
-        # A choice stands in the link as it is shown.
+        # The link names a choice as the page does.
         "task": {EVERY, EVERY_SHOWN, *names, *_shown_names(names)},
     }
     settings = data.settings()

@@ -10,17 +10,17 @@ from seqcls.results import ErrorKind
 from seqcls.strings.alphabets import CLS_NAME, has_names
 
 OUTCOMES = ("at every length", "generalizes", "fails beyond", "not learned", "not known")
-"""What a run came to, as names of colors."""
+"""Outcomes of a run, as names of colors."""
 
 RIGHT = ("right", "wrong")
-"""What an answer is, as names of colors."""
+"""Correctness of an answer, as names of colors."""
 
 
 ANSWERS = ("true negative", "true positive", "false positive", "false negative")
-"""What an answer is of a language's strings, as names of colors."""
+"""Cells of a language's confusion matrix, as names of colors."""
 
 OUTPUT_ERRORS: tuple[str, ...] = get_args(ErrorKind)
-"""What is wrong of an output, or of answers at positions, as names of colors."""
+"""Kinds of error of an output, or of answers at positions, as names of colors."""
 
 _LETTERS = 8
 """Colors of letters, which begin again after the last: charts name each letter besides."""
@@ -37,7 +37,7 @@ LOG_AXIS: dict[str, Any] = {
 
 
 def answer_color(label: bool, answer: bool) -> str:
-    """What an answer is called, and its color, given whether the string is in the language."""
+    """The cell of the confusion matrix of an answer, which is the name of its color."""
     if label:
         return "true positive" if answer else "false negative"
     return "false positive" if answer else "true negative"
@@ -58,7 +58,7 @@ def letter_colors(tokens: Sequence[str]) -> tuple[str, ...]:
 
 
 TOP = alt.Legend(orient="top", symbolOpacity=1)
-"""The legend of a chart that stands without a section."""
+"""The legend of a chart outside of a section."""
 
 
 def color(
@@ -87,7 +87,7 @@ def token_color(tokens: Sequence[str], channel: Any = alt.Color, **more: Any) ->
 
 
 def rule(channel: str, value: float = 0, **drawn: Any) -> Any:
-    """A rule across a chart at a value of `x` or `y`; `drawn` says how, as of `mark_rule`."""
+    """A rule across a chart at a value of `x` or `y`; `drawn` are options of `mark_rule`."""
     at = alt.Chart(pd.DataFrame([{"at": value}])).mark_rule(color="~muted", **drawn)
     return at.encode((alt.X if channel == "x" else alt.Y)("at:Q"))
 
@@ -109,10 +109,10 @@ def y_axis(field: str, title: str | None = None, *, form: str = "~g", **scale: A
 
 
 def tips(**fields: str) -> list[alt.Tooltip]:
-    """What pointing at a mark tells.
+    """Tooltips of a mark.
 
     Args:
-        **fields: what each is called; of a number with its format behind a colon, as D3 has it.
+        **fields: title of each; of a number with its D3 format after a colon.
     """
     tooltips = []
     for name, called in fields.items():
@@ -137,11 +137,11 @@ def trained_band(trained: range) -> Any:
 
 
 def single_points(lines: Any, *groups: str) -> Any:
-    """The points of lines that have one alone, of which a line draws nothing.
+    """Points of lines with a single one, of which a line draws nothing.
 
     Args:
-        lines: what they encode.
-        *groups: the fields that tell one line from another.
+        lines: their encoded chart.
+        *groups: fields that identify a line.
     """
     counted = lines.transform_joinaggregate(points="count()", groupby=list(groups))
     return counted.transform_filter("datum.points == 1").mark_point(filled=True, size=36, opacity=1)
@@ -152,7 +152,7 @@ def lines(frame: pd.DataFrame, which: str, tooltip: Sequence[alt.Tooltip], *chan
 
     Args:
         frame: a row a point.
-        which: the field that tells one line from another.
+        which: field that identifies a line.
         tooltip: of a point.
         *channels: axes and colors.
     """
@@ -173,7 +173,7 @@ def bars(frame: pd.DataFrame, name: str, value: str, form: str = ",.4~g") -> Any
     low, high = min(0.0, float(frame[value].min())), max(0.0, float(frame[value].max()))
     # A scale from zero to zero would draw nothing.
     high += low == high
-    # Numbers stand at the ends of bars, beyond what they measure.
+    # Numbers are written beyond the ends of bars.
     room = 0.12 * (high - low)
     scale = alt.Scale(domain=[low - room * (low < 0), high + room], nice=False)
     axis = alt.Axis(grid=False, tickCount=5, format=form)

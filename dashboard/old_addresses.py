@@ -15,7 +15,7 @@ FAILING = "failing"
 
 
 def _query() -> dict[str, list[str]]:
-    """What the link names, in the words of now."""
+    """The link's parameters under their current names."""
     given = {name: st.query_params.get_all(name) for name in st.query_params}
     if given.pop(FAILING, []) and "outcome" not in given:
         given["outcome"] = [Outcome.NOT_LEARNED.value, Outcome.FAILS_BEYOND.value]
@@ -29,7 +29,7 @@ MEASURES = {
     "Share that learned": "learned", "Share that generalizes": "generalizes",
     "Median accuracy": "beyond", "Accuracy": "median", "Learned and generalize": "generalize",
 }  # fmt: skip
-"""What these called measures; of others the usual one is shown."""
+"""Measures by their names in earlier links; for other names the default is shown."""
 
 DROPPED = ("lengths", "language")
 
@@ -67,7 +67,7 @@ def follow() -> None:
 PATHS = {
     "compare": "Compare", "compare_two": "Compare two", "map": "Map", "failing": "Failing models",
 }  # fmt: skip
-"""What was at each path."""
+"""Pages by the paths of earlier links."""
 
 
 def _lead_on(path: str) -> None:

@@ -1,7 +1,7 @@
 """Sections that other packages bring, by entry point: below those of Results, and in reports.
 
 A package that declares `[project.entry-points."seqcls.sections"]` with
-`my_section = "my_package:my_section"` has its function asked for each task.
+`my_section = "my_package:my_section"` has its function called for each task.
 """
 
 from importlib.metadata import EntryPoint, entry_points
@@ -16,7 +16,7 @@ GROUP = "seqcls.sections"
 
 
 def sections(store: Store, selection: Selection) -> list[Section]:
-    """The sections of other packages on the models of a task; one that breaks says so."""
+    """Sections of other packages on a task's models; one that raises shows its error."""
     return [_make(point, store, selection) for point in entry_points(group=GROUP)]
 
 

@@ -1,4 +1,4 @@
-"""How Streamlit shows a section, and the ways from page to page."""
+"""Rendering of sections in Streamlit, and links between pages."""
 
 import html
 from collections.abc import Callable, Mapping, Sequence
@@ -27,12 +27,12 @@ texts of rows above 64.
 
 
 def is_dark() -> bool:
-    """Whether the page is drawn on dark ground."""
+    """Returns True if the page is drawn in the dark theme."""
     return bool(st.context.theme.type == "dark")
 
 
 def markdown(sentence: str) -> str:
-    """A sentence of plain text as Markdown; what stands between backquotes is code."""
+    """Renders a sentence of plain text as Markdown; text between backquotes is code."""
     parts = sentence.split("`")
     return "".join(
         # Every second part stood between backquotes.
@@ -62,7 +62,7 @@ def render(
     """Draws a section: its title, its sentences, its pictures and its table.
 
     Args:
-        key: tells it from the other sections of the page.
+        key: unique among the sections of the page.
         select: how rows are selected, if the section opens something.
         across: panels beside each other at most.
 
@@ -87,7 +87,7 @@ def render(
 
 
 def say_legend(section: Section) -> None:
-    """What the colors of the pictures mean, and how to read them, in one line."""
+    """Shows the meaning of the pictures' colors, and the caption, in one line."""
     colors = style.DARK if is_dark() else style.LIGHT
     meanings = {name: html.escape(columns.LEGEND.get(name, name)) for name in section.legend}
     names = [
@@ -203,13 +203,13 @@ def table(
 
 
 def _is_cut(frame: pd.DataFrame, known: Mapping[str, Column]) -> bool:
-    """Whether a text that may wrap is too long for one line."""
+    """Returns True if a text that may wrap is too long for one line."""
     wrapping = {name: column.width or 0 for name, column in known.items() if column.wraps}
     return any((frame[x].str.len() * LETTER > width).any() for x, width in wrapping.items())
 
 
 _NUMBERS = {"percent": "percent", "p": "%.3g", "number": "%.3f", "whole": "localized"}
-"""How Streamlit writes numbers of a kind."""
+"""Streamlit's format of numbers, by kind."""
 
 
 def _column_config(column: Column) -> Any:
@@ -225,9 +225,9 @@ def _column_config(column: Column) -> Any:
 
 
 def say_not_offered(key: str, options: Sequence[Any]) -> None:
-    """Says what the link gives for a parameter and is not offered, and takes it out.
+    """Reports values of a link's parameter that are not offered, and removes them.
 
-    To be asked before the box is drawn, which would pass over it.
+    Call it before the box is drawn, which would ignore them.
     """
     requested = st.query_params.get(key)
     if requested and requested not in map(str, options):
@@ -258,7 +258,7 @@ def choose(
         first: what is chosen at first; the first option if none is named.
         hidden: leaves the label out.
         meaning: of the choice.
-        place: where the box stands.
+        place: container of the box.
     """
     first = options[0] if first is None else first
     say_not_offered(key, options)
@@ -278,21 +278,21 @@ def choose(
 
 
 def unfold(label: str, key: str, icon: str | None = None) -> Any:
-    """A part that is folded at first, and stays as it was left where the page is drawn anew.
+    """An expander, closed at first, that stays open or closed when the page is drawn anew.
 
-    The server has to know of it: a browser folds it again where what stands above it changes.
+    The server has to know its state: a browser closes it when elements above it change.
     """
     return st.expander(label, key=key, icon=icon, on_change="rerun")
 
 
 def rerun_when(is_so: Callable[[], bool], seconds: float) -> None:
-    """Draws the page anew once something is so, which is asked again and again."""
+    """Draws the page anew once `is_so()`, which is polled, returns True."""
 
     def look() -> None:
         if is_so():
             st.rerun()
 
-    # As a fragment it asks by itself, and the page is not drawn anew for each look.
+    # A fragment polls by itself, without drawing the page anew each time.
     st.fragment(look, run_every=seconds)()
 
 

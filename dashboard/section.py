@@ -1,9 +1,9 @@
-"""A section is data: what is said, its table and its pictures. Pages, files and terminals show it.
+"""A section is data: sentences, a table and pictures, which pages, files and terminals show.
 
 A picture is a Vega-Lite dictionary, so that a section can be cached, sent and compared, and nothing
-that makes one imports Streamlit. Colors in it are names, such as `~wrong`, which whoever shows it
-replaces by those of its ground. Sentences are plain text: all of it is escaped wherever it is
-shown, and what stands between backquotes is a string of letters, set as code.
+that makes one imports Streamlit. Colors in it are names, such as `~wrong`, which the renderer
+replaces by those of its theme. Sentences are plain text: all of it is escaped wherever it is
+shown, and text between backquotes is a string of letters, set as code.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Panel:
     opens: int | None = None
     """The run that its title leads to."""
     link: str = ""
-    """What that link leads to, in words."""
+    """Label of that link."""
 
     @classmethod
     def of(
@@ -46,17 +46,17 @@ class Panel:
 
 @dataclass(frozen=True)
 class Section:
-    """What one question is answered with: the answer first, then its numbers, then its pictures."""
+    """The answer to one question: its sentences first, then its numbers, then its pictures."""
 
     title: str
     says: tuple[str, ...] = ()
     """Sentences, the first of which is the answer."""
     table: pd.DataFrame | None = None
-    """Its columns are named and formatted in `words.columns`; those of no name are not shown, and
-    stand in what is downloaded."""
+    """Its columns are named and formatted in `words.columns`; those without a name are in the
+    download alone."""
     panels: tuple[Panel, ...] = ()
     caption: str = ""
-    """How to read the pictures, in a sentence."""
+    """A sentence on how to read the pictures."""
     legend: tuple[str, ...] = ()
     """Names of colors, in the order in which they are explained."""
     opens: str = ""
@@ -66,11 +66,11 @@ class Section:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to show."""
+        """True if there is nothing to show."""
         return not self.says and not self.panels and (self.table is None or self.table.empty)
 
     def record(self) -> dict[str, Any]:
-        """What programs read of it, as agents and `--json` give it."""
+        """The section as a record, for agents and `--json`."""
         rows = [] if self.table is None else self.table.to_dict("records")
         return {"title": self.title, "says": list(self.says), "table": rows}
 
@@ -92,7 +92,7 @@ def figure(section: Section, title: str, kind: str = "svg") -> bytes:
     """All pictures of a section as one figure, with its title, what is selected, and the legend.
 
     Args:
-        title: says what is selected, too.
+        title: includes the selection.
         kind: `svg` or `png`.
     """
     import vl_convert

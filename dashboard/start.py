@@ -1,4 +1,4 @@
-"""Where the `seqcls` command begins: it loads nothing before signals can end it quietly."""
+"""Entry point of the `seqcls` command: it loads nothing before signals can end it quietly."""
 
 import signal
 import sys

@@ -1,4 +1,4 @@
-"""Colors with one meaning each, sizes, and what Streamlit's theme does not say."""
+"""Colors with one meaning each, sizes, and styles that Streamlit's theme does not set."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ LIGHT = {
     "letter 0": "#0072B2", "letter 1": "#C17D00", "letter 2": "#009E73", "letter 3": "#3A93C8",
     "letter 4": "#8F8F2B", "letter 5": "#8C6D31", "letter 6": "#5A9A1B", "letter 7": "#A6912F",
 }  # fmt: skip
-"""Color is outcome: these names stand in charts as `~wrong`, and mean the same on every page.
+"""Color is outcome: charts name these as `~wrong`, with the same meaning on every page.
 
 On pages about a model letters have colors of their own (of Okabe & Ito 2008 and Tol 2021, without
 what is near purple or red), and so have the kinds of its answers.
@@ -36,7 +36,7 @@ DARK = {
 }  # fmt: skip
 
 HEIGHT, SMALL = 240, 120
-"""Pixels of a plot that stands alone, and of one of several."""
+"""Pixels of a single plot, and of one of several."""
 
 CSS = """<style>
 .stMain .stMainBlockContainer { padding: 3.75rem 2rem 4rem; max-width: 1240px; }
@@ -65,7 +65,7 @@ CSS = """<style>
   .stSidebar, .stAppHeader, .stToolbar { display: none !important; }
   .stMain .stMainBlockContainer { padding: 0; max-width: 100%; } }
 </style>"""
-"""What every page looks like: two sizes of heading, a grid of 16 pixels, nothing that sticks."""
+"""CSS of every page: two sizes of heading, a grid of 16 pixels, nothing sticky."""
 
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"

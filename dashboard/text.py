@@ -17,8 +17,8 @@ _MADE_INTO = re.compile(
     r"(?<=[:@])(?=[\w/])|(?<=www)(?=\.)|(?<=[<>~-])(?=[->=])|^(?=[ \t])",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Where the page would make an address into a link, a name between colons into a picture, `->` into
-an arrow, and an indented line into code, whether it is escaped or not.
+"""Places where Markdown makes a link of an address, a picture of a name between colons, an arrow of
+`->`, and code of an indented line, whether escaped or not.
 """
 
 
@@ -26,11 +26,11 @@ an arrow, and an indented line into code, whether it is escaped or not.
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 _MARKS = {*string.punctuation} - {","}
-"""What may be escaped; a comma means nothing, and stands in choices that links name."""
+"""Characters to escape; a comma needs it not, and is part of choices that links name."""
 
 
 def plain(text: str) -> str:
-    """Text that Markdown shows unchanged: the one way in which a page says what others wrote.
+    """Escapes text so that Markdown shows it unchanged: the one way to show what others wrote.
 
     Its texts, labels and tooltips, and the choices of tabs and buttons are Markdown; options of
     lists, cells and titles of tables and charts are not. What would turn the direction of the
@@ -41,12 +41,12 @@ def plain(text: str) -> str:
 
 
 BOXES = {"source": "the box States of"}
-"""What pages call parameters that errors name."""
+"""Names on pages of parameters in error messages."""
 
 
 def error_text(error: Exception) -> str:
-    """What is wrong, as pages call it; to visitors of a read-only page without the folder of the
-    database.
+    """The message of an error in the words of pages; for visitors of a read-only page without the
+    folder of the database.
     """
     if isinstance(error, SeqclsError):
         return without_folder(error.render(lambda box: BOXES.get(box.name, str(box))))

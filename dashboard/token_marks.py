@@ -1,6 +1,6 @@
 """Marks along the tokens of a string, as functions of frames. Colors are names; `style` has them.
 
-Numbers of two models stand on one scale: a chart reaches at least what its data set `span` says.
+Two models share one scale: a chart's domain includes the values of its data set `span`.
 """
 
 import json
@@ -47,7 +47,7 @@ def tokens_axis(names: Sequence[str], title: str | None = None, *, rows: bool = 
     )
     return alt.Axis(
         title=title,
-        # The axis is of positions, since a token may stand at several of them.
+        # The axis is of positions, since a token may occur at several of them.
         labelExpr=f"{json.dumps(list(names))}[datum.value]",
         labelAngle=-90 if is_upright else 0,
         labelFontSize=12,
@@ -101,7 +101,7 @@ def _ends(values: "pd.Series[Any]") -> tuple[float, float]:
 
 
 DIRECTIONS = {"toward positive": "up", "toward negative": "down", "the logit": "muted"}
-"""Where a part leads, and the name of its color."""
+"""Direction of a part's contribution, and the name of its color."""
 
 STEP, ROOM_FOR_NUMBERS = 22, 60
 """Pixels of a step, and of its number at the right."""
@@ -154,7 +154,7 @@ def weights(frame: pd.DataFrame, names: Sequence[str], label: str = "") -> Any:
     Args:
         frame: place, token, weight in [0, 1].
         names: of the tokens along the axis.
-        label: the column of what stands above each bar.
+        label: the column of the text above each bar.
     """
     axis = alt.Axis(values=[0, 0.5, 1], format="~%", **FLAT)
     y = alt.Y("weight:Q", title=None, axis=axis, scale=alt.Scale(domain=[0, 1]))
@@ -213,7 +213,7 @@ def share_map(base: Any, field: str, rows: int, dots: str = "") -> Any:
         base: a chart with both axes, such as `cells`.
         field: of shares; what is beyond 0 and 1 is colored as these.
         rows: of the map.
-        dots: the column that says which cells have a dot.
+        dots: the column that marks cells with a dot.
     """
     scale = alt.Scale(domain=[0, 1], range=["~empty", "~accent"], clamp=True)
     color = alt.Color(f"{field}:Q", legend=None, scale=scale)
@@ -268,7 +268,7 @@ def path(frame: pd.DataFrame, axes: tuple[str, str]) -> Any:
 
 
 SHOWN = 44
-"""Tokens of strings that stand below each other, at most."""
+"""Tokens shown of strings drawn below each other, at most."""
 
 LETTER = 8
 """Pixels of a letter of a token."""
@@ -330,7 +330,7 @@ def width_of(tokens: Iterable[str], places: int, letters: int) -> int:
 
 
 def _ink(place: int, wrong: int | None, is_last: bool) -> str:
-    """The color of a token: what follows the first wrong one says little."""
+    """The color of a token; those after the first wrong one are muted."""
     if wrong is None or not is_last or place < wrong:
         return "~ink"
     return "~wrong" if place == wrong else "~muted"

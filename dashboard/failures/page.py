@@ -10,7 +10,7 @@ from sweeps.api import failing
 from sweeps.api.reading import Selection
 
 REQUESTED_PER_TASK = 50
-"""Models of a task whose causes are asked for before all others."""
+"""Models of a task whose causes are requested before all others."""
 
 SECONDS = 5.0
 """The page looks so often whether more causes are known."""
@@ -45,7 +45,7 @@ def _show_task(selection: Selection, number: int) -> None:
     if (string := page.render(broken, f"strings {number}")) is not None:
         row = broken.table[broken.table["string"] == string].iloc[0]
         _open(row["run"], string=row["stored"])
-    # The table stands above its pages, which are drawn first: they decide its rows.
+    # The table is shown above its pager, which is drawn first, since it decides the rows.
     table, shown = st.container(), 1
     if (pages := -(-len(failing_models(selection)) // sections.PAGE)) > 1:
         shown = st.pagination(pages, key=f"models_page{number or ''}", bind="query-params")

@@ -31,7 +31,7 @@ def _phrase(mechanism: str) -> str:
 
 
 def _failing(models: pd.DataFrame) -> str:
-    """How many fail, as the sentences name them."""
+    """Number of failing models, as the sentences name them."""
     unknown = int((models["outcome"] == Outcome.NOT_KNOWN).sum())
     fail = count(len(models) - unknown, "failing model")
     err = f"{count(unknown, 'model')} with errors and unknown outcome"
@@ -44,7 +44,7 @@ def _nothing(store: Store, selection: Selection, title: str) -> Section:
 
 
 def _names(store: Store, selection: Selection, config_ids: Iterable[int]) -> dict[int, str]:
-    """What configurations are called beside all others of the selection."""
+    """Names of configurations beside all others of the selection, by id."""
     chosen = selection.config_ids
     return names_of(store, list(dict.fromkeys(config_ids if chosen is None else chosen)))
 
@@ -72,7 +72,7 @@ def _say_causes(
 ) -> Iterator[str]:
     counts = leading["mechanism"].value_counts()
     ranked = [(int(n), _phrase(str(mechanism))) for mechanism, n in counts.items()]
-    # One more than is named is named as well: "other causes" would stand for it alone.
+    # One more is named as well: "other causes" would mean it alone.
     if len(ranked) > NAMED + 1:
         ranked = [*ranked[:NAMED], (sum(n for n, _ in ranked[NAMED:]), "other causes")]
     failing_models = _failing(models)
@@ -86,7 +86,7 @@ def _say_causes(
     for reason, number in reasons.items():
         yield say("without_causes", number=int(number), reason=reason)
     to_come = len(models) - len(leading) - sum(reasons.values())
-    # Where none is known yet, `no_causes` has said so.
+    # If none is known yet, `no_causes` reports it.
     if to_come and ranked:
         yield say("causes_to_come", number=to_come)
 
@@ -121,7 +121,7 @@ def _causes_table(
 
 
 def _about(causes: pd.DataFrame) -> dict[tuple[int, str], str]:
-    """What each cause of each run is about, such as `head 1: a by b`."""
+    """Subject of each cause of each run, such as `head 1: a by b`."""
     subjects: dict[tuple[int, str], list[str]] = defaultdict(list)
     columns = [causes[name] for name in ("run_id", "mechanism", "head", "tokens")]
     for run, mechanism, head, tokens in zip(*columns, strict=True):
@@ -133,7 +133,7 @@ def _about(causes: pd.DataFrame) -> dict[tuple[int, str], str]:
 
 
 def remedies(store: Store, selection: Selection) -> Section:
-    """What was tried against each cause and what came of it, or what may be tried first."""
+    """Remedies tried against each cause and their outcomes, or the remedies to try first."""
     tried = remedies_tried(store, selection)
     names = _names(store, selection, [case.config_id for case in tried])
     rows = [
@@ -252,7 +252,7 @@ def _say_strings(table: pd.DataFrame, num_counted: int, number: int) -> Iterator
 
 
 def _wrong_token(tokenizer: Tokenizer | None, output: Any, target: Any, place: Any) -> str | None:
-    """Which token of an output is the first wrong one, as `3: b for a`."""
+    """The first wrong token of an output, as `3: b for a`."""
     if tokenizer is None or pd.isna(place):
         return None
     try:

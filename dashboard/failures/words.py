@@ -1,4 +1,4 @@
-"""What page Failures calls things: causes, columns, sentences."""
+"""Words of page Failures: causes, columns, sentences."""
 
 from dashboard.words.columns import Column, add_columns
 from dashboard.words.sentences import add_sentences

@@ -38,7 +38,7 @@ class Epochs:
     models: Mapping[int, RunModel]
     """By epoch, in order."""
     kept_epoch: int
-    """The epoch whose model was kept and tested."""
+    """The epoch whose model was stored and tested."""
     shown: int
     """The epoch of which figures are drawn; their limits are those of all."""
     strings: tuple[str, ...]
@@ -62,7 +62,7 @@ class Epochs:
 
     @cached_property
     def counts(self) -> Int64[np.ndarray, "string letter"]:
-        """How often each letter occurs.
+        """Count of each letter in each string.
 
         Raises:
             InvalidStringError: a string that is not of the model's alphabet.
@@ -72,7 +72,7 @@ class Epochs:
 
     @cached_property
     def attended(self) -> Float[np.ndarray, "string token_type"]:
-        """How often each token type occurs that can be attended to."""
+        """Count of each token type that can be attended to."""
         # `CLS` begins every string, and so occurs once where it may be attended to.
         cls = np.full((len(self.counts), 1), float(not self.config.no_attend_cls))
         return np.concatenate([cls, self.counts], axis=1)
@@ -93,7 +93,7 @@ class Epochs:
 
     @cached_property
     def outcomes(self) -> list[str]:
-        """What the model makes of each string: `false negative` and the like."""
+        """Outcome of each string: `false negative` and the like."""
         answers = (self.now["logit"] > 0).tolist()
         labels = self.model.problem.count_task.labels_of_counts(self.counts).tolist()
         return list(map(marks.answer_color, labels, answers))
@@ -104,12 +104,12 @@ class Epochs:
         name: str = "dimension",
         towards: Float[np.ndarray, " hidden"] | None = None,
     ) -> Projection:
-        """How states of each epoch, in order, are drawn at all of them."""
+        """Projects the states of each epoch, in order."""
         return project(states, list(self.models).index(self.kept_epoch), name, towards)
 
 
 def are_figures_by_counts(problem: Problem) -> bool:
-    """Whether a model is one block that letter counts suffice for, read at `CLS`."""
+    """Returns True if the model is one block by letter counts, read at `CLS`."""
     network = problem.network
     block = (network.num_blocks, network.readout, network.norm_placement)
     # The figures' formulas are those of this block: no biases, and scores over a square root.
@@ -121,13 +121,13 @@ def are_figures_by_counts(problem: Problem) -> bool:
 def through_epochs(
     store: Store, run: int, strings: Sequence[str], shown: int | None = None
 ) -> Epochs:
-    """Strings through a run's model at every stored epoch, from before its training on.
+    """Runs strings through a run's model at every stored epoch, the untrained one included.
 
     Args:
         store: the database.
         run: the run's id.
         strings: in the usual notation.
-        shown: the epoch of which figures are drawn; the kept one if none is named.
+        shown: the epoch of which figures are drawn; by default the tested one.
 
     Raises:
         UnknownRunError: there is no such run, or no weights of that epoch are stored.

@@ -56,14 +56,14 @@ def sections(
     epoch: int | None = None,
     heads: Sequence[int] | None = None,
 ) -> tuple[Section, ...]:
-    """Figures of a run's model, a section each, whose caption says how to read it.
+    """Figures of a run's model, a section each, with a caption on how to read it.
 
     Args:
         store: the database.
         run: the run's id.
         strings: to draw.
         numbers: which figures.
-        epoch: whose model; the kept one's if none is named.
+        epoch: whose model; by default the tested one.
         heads: as for `figures`.
 
     Raises:

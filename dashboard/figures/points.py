@@ -25,7 +25,7 @@ SHAPES = ("triangle-down", "triangle-up", "triangle-down", "triangle-up")
 """Strings in the language point up, the others down."""
 
 OWN_SIZE: dict[str, Any] = {"autosize": {"type": "pad"}}
-"""What a chart has whose plot is a square: it is not as wide as its place."""
+"""Properties of a chart with a square plot, which is not as wide as its place."""
 
 Place = tuple[float, float]
 Candidates = Callable[[Place, float], list[Place]]

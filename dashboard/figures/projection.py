@@ -1,4 +1,4 @@
-"""Vectors of any size as points of a line or a plane, which stands still over the epochs."""
+"""Vectors of any size as points of a line or plane that is fixed over the epochs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Projection:
     directions: Float[np.ndarray, "coordinate hidden"]
     """Orthonormal."""
     titles: tuple[str, ...]
-    """What the coordinates are called."""
+    """Names of the coordinates."""
     domains: tuple[Limits, ...]
     """The limits of the coordinates, the same at every epoch."""
     exact: bool
@@ -45,7 +45,7 @@ class Projection:
         return frame.assign(values=list(map(_text, states)))
 
     def describe_loss(self, states: Float[np.ndarray, "state hidden"]) -> str:
-        """How much of the states is drawn, as a sentence to add; empty where it is all."""
+        """Reports the share of variance drawn, as a sentence to add; empty if all of it is."""
         if self.exact:
             return ""
         spread = states - states.mean(axis=0)
@@ -61,14 +61,14 @@ def project(
     name: str = "dimension",
     towards: Float[np.ndarray, " hidden"] | None = None,
 ) -> Projection:
-    """How to draw states so that they can be followed over the epochs.
+    """Chooses a projection in which states can be followed over the epochs.
 
-    One or two dimensions are drawn as they are. Of more, the first two principal components of the
-    kept epoch's states and the origin are drawn, so that the axes stand still.
+    One or two dimensions are drawn unchanged; of more, the first two principal components of the
+    tested epoch's states and the origin, so that the axes are fixed.
 
     Args:
         epochs: the states of each epoch.
-        kept_index: which of them is the kept epoch.
+        kept_index: index of the tested epoch among them.
         name: what a coordinate is called, such as `dimension`; two are numbered.
         towards: a direction that becomes the first axis where there are more than two dimensions,
             such as the classifier's; the second is then the first principal component beside it.

@@ -24,9 +24,9 @@ class TokenFigure(NamedTuple):
     read: Callable[[States, list[int], int], Float[np.ndarray, "group token_type hidden"]]
     """Takes them out of states: of these heads, from this token type on, if it is of heads."""
     groups: str = ""
-    """What has tokens of its own: a `head`, or a `string`, which holds some of them."""
+    """The column that tokens are grouped by: `head` or `string`; empty where they are not."""
     axis: str = "dimension"
-    """What a coordinate is called."""
+    """Name of a coordinate."""
 
 
 TOKENS = {
@@ -169,7 +169,7 @@ def draw_strings(number: int, epochs: Epochs, heads: Sequence[int]) -> Iterator[
     # Without a norm it is figure 10.
     if number == 11 and not epochs.config.has_norms:
         return
-    # That of the kept epoch, at every epoch: with its own the axes would turn.
+    # The tested epoch's, at every epoch: with each epoch's own the axes would turn.
     towards = epochs.classifier(epochs.kept_epoch) if number == 13 else None
     names = [string or "(empty)" for string in epochs.strings]
     for head in heads if number == 7 else [None]:
@@ -192,7 +192,7 @@ def draw_strings(number: int, epochs: Epochs, heads: Sequence[int]) -> Iterator[
 
 
 def _landmarks(epochs: Epochs, projection: Projection, head: int) -> list[Any]:
-    """Where the letters' own values lie: rules, or in a plane small circles."""
+    """Marks of the letters' own values: rules, or in a plane small circles."""
     letters = epochs.tokens[1:]
     own = projection.points(epochs.now["attention.value"][0, head, 1:], token=letters)
     # Stroke and fill, not color: the scale and the legend of color are those of the strings.
@@ -209,7 +209,7 @@ def _landmarks(epochs: Epochs, projection: Projection, head: int) -> list[Any]:
 
 
 def _boundary(epochs: Epochs, projection: Projection) -> list[Any]:
-    """Where the classifier's logit is zero, and the direction in which it grows."""
+    """Marks of the line on which the logit is zero, and of the direction in which it grows."""
     direction = projection.coordinates(epochs.classifier(epochs.shown)[None])[0]
     norm = float(np.linalg.norm(direction))
     if norm == 0:

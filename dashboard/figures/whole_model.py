@@ -56,7 +56,7 @@ def losses_by_part(config: RunConfig, stored: pd.DataFrame) -> pd.DataFrame:
 
 
 def kept_sentence(config: RunConfig) -> str:
-    """Which epoch's model is kept, and what is said of one that ended early."""
+    """States which epoch's model is tested, by the rule that ends training."""
     if not config.stop_when_right:
         return "The model of the epoch with the lowest validation loss is kept and tested."
     sentence = (
@@ -78,13 +78,13 @@ def draw_losses(
     shown: int | None = None,
     column: Literal["loss", "sum"] = "loss",
 ) -> Any:
-    """Loss on a log scale, with rules at the kept epoch and at the one that is shown.
+    """Loss on a log scale, with rules at the tested epoch and at the one that is shown.
 
     Args:
         frame: epoch, part (`training` or `validation`), loss (mean nats a string), sum (nats).
-        kept_epoch: the one whose model was kept and tested.
+        kept_epoch: the one whose model was stored and tested.
         shown: the epoch of the other figures; 0 is before training.
-        column: what is drawn; the sum where nobody knows of how many strings it is.
+        column: on the axis; the sum where the number of strings is not known.
     """
     tips = {"loss": "Mean (nats per string):.6g", "sum": "Sum (nats):.6g"}
     drawn = frame[frame[column] > 0]  # a logarithm needs more than zero
@@ -102,7 +102,7 @@ def draw_losses(
             epoch="Epoch:", part="Loss on", **{x: y for x, y in tips.items() if x in frame}
         ),
     )
-    # At opposite ends, since both rules may stand at one epoch.
+    # At opposite ends, since both rules may be at one epoch.
     ends = {"kept": (kept_epoch, 0, 8), "shown": (shown, "height", -8)}
     named = [(name, *end) for name, end in ends.items() if end[0] is not None]
     rules = [
@@ -156,7 +156,7 @@ def _weights(frame: pd.DataFrame, tokens: Sequence[str]) -> Any:
     """One head as a table of bars: a row a token type, strings below each other."""
     base = alt.Chart().encode(
         alt.Y("label:N", title=None, sort=None),
-        # The axis goes on beyond a weight of 1, where nothing but the numbers stands.
+        # The axis extends beyond a weight of 1, to leave room for the numbers.
         alt.X(
             "weight:Q",
             title="Attention weight of all tokens of a type",
@@ -209,7 +209,7 @@ def parameter_magnitudes(epochs: Epochs, _: Sequence[int]) -> Iterator[Figure]:
     ).assign(magnitude=lambda x: x["value"].abs())
     note = "Large queries and keys make sharp attention, large values a loud head."
     title = "Magnitudes of all parameters"
-    # Over all epochs, so that the scale stands still; the factor is room at its right end.
+    # Over all epochs, so that the scale is fixed; the factor leaves room at its right end.
     yield Figure.from_chart(14, title, "", note, _magnitudes(frame, (SMALLEST, 1.3 * max(every))))
 
 
@@ -276,7 +276,7 @@ def readouts(epochs: Epochs, _: Sequence[int]) -> Iterator[Figure]:
     header = alt.Header(labelFontSize=13, labelLimit=STEPS_WIDTH)
     strings = [string or "(empty)" for string in epochs.strings]
     facet = alt.Facet("string:N", title=None, sort=strings, header=header)
-    # Between panels stand the numbers of the left one.
+    # The space between panels holds the numbers of the left one.
     room = token_marks.ROOM_FOR_NUMBERS
     padding = {"left": 5, "top": 5, "bottom": 5, "right": room}
     chart = panel.facet(facet, columns=2, spacing=room).properties(padding=padding, **OWN_SIZE)

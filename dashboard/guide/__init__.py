@@ -1,1 +1,1 @@
-"""How does a small Transformer fail? The report's argument with the models of a database."""
+"""The guide: how a small Transformer fails, by the report's argument and a database's models."""

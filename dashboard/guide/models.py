@@ -1,4 +1,4 @@
-"""The report's models, as a database has them, and what the guide says of their numbers."""
+"""The report's models, as a database has them, and the guide's sentences on them."""
 
 from functools import lru_cache
 
@@ -35,7 +35,7 @@ def find(store: Store, sweep: str, model_seed: int) -> int:
     """
     name = f"{sweep}/{model_seed}"
     run_id = find_run(store, name)
-    # Users may name their sweep as the report's; what the guide says would be wrong of it.
+    # Users may name their own sweep as the report's; the guide would be wrong of it.
     if run_config(store, run_id).key not in _report_keys(sweep):
         raise UnknownRunError(f"run {name} is not the report's: a sweep of that name has others")
     return run_id
@@ -55,7 +55,7 @@ def _in_sweep(store: Store, sweep: str) -> pd.DataFrame:
 
 
 def failing(models: pd.DataFrame, sweep: str) -> str:
-    """How many models of a sweep get a test string wrong, as `7 of 8`.
+    """Number of models of a sweep that misclassify a test string, as `7 of 8`.
 
     Args:
         models: the `report`.
@@ -71,7 +71,7 @@ def failing(models: pd.DataFrame, sweep: str) -> str:
 
 
 def learned_sentence(store: Store, models: pd.DataFrame) -> str:
-    """How many of the report's models fail, how many of these had learned, and which had not."""
+    """Counts the report's failing models, and those that had learned; names the others."""
     # Sweeps of the report may share models: each counts once.
     models = models.drop_duplicates("run_id")
     wrong = models[models["errors"] > 0]

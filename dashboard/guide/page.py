@@ -1,4 +1,4 @@
-"""How does a small Transformer fail? `guide.md`, its numbers and figures filled in."""
+"""Page Guide: `guide.md`, its numbers and figures filled in."""
 
 import re
 from collections.abc import Callable
@@ -152,7 +152,7 @@ def _number(blank: re.Match[str]) -> str:
     """A number as Markdown; where its model is not here, that this is so."""
     try:
         return page.markdown(NUMBERS[blank[1]]())
-    # Without a database the page says so once, and not in every blank.
+    # Without a database the page reports it once, and not in every blank.
     except StoreMissingError:
         raise
     except SeqclsError as error:

@@ -27,7 +27,7 @@ def compare(models: pd.DataFrame, sweeps: Sequence[str]) -> Section:
     frame = frame[["run", "sweep", "model_seed", "errors", "accuracy", "outcome"]]
     clicked = alt.selection_point(name="clicked", fields=["run"], empty=False)
     axis = alt.Axis(titleAnchor="end", grid=True)
-    # Square root: zero has a place, and hundreds are told from thousands.
+    # Square root: zero has a place, and hundreds differ visibly from thousands.
     scale = alt.Scale(type="sqrt", zero=True)
     chart = (
         alt.Chart(frame)
@@ -36,7 +36,7 @@ def compare(models: pd.DataFrame, sweeps: Sequence[str]) -> Section:
             alt.X("errors:Q", title="Wrong test strings (square root)", axis=axis, scale=scale),
             alt.Y("sweep:N", title=None, sort=list(sweeps), axis=alt.Axis(labelLimit=260)),
             marks.color("outcome", marks.OUTCOMES),
-            # Seeds stand below each other: equal counts of errors would hide one another.
+            # A row per seed: equal counts of errors would hide one another.
             yOffset=alt.YOffset("model_seed:O"),
             tooltip=marks.tips(
                 sweep="Sweep", model_seed="Seed:", errors="Wrong:,", accuracy="Accuracy:.2~%",

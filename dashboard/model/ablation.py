@@ -1,4 +1,4 @@
-"""What is left of a model without its parts: each alone, or removed one after another."""
+"""Accuracy of a model without its parts: each alone, or removed one after another."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ NAMED = 4
 """Parts that a sentence names."""
 
 METHODS = {"nothing": "zero", "its mean": "mean"}
-"""What a removed part adds, as `RunModel.ablate` calls it."""
+"""The replacement for a removed part's output, as `RunModel.ablate` names it."""
 
 FEW_LENGTHS, BIN = 40, 10
 """Test lengths up to which each has a point of its own; of more, so many share one."""
@@ -42,7 +42,7 @@ def kinds_of(found: "Ablations") -> dict[str, tuple[str, ...]]:
 
 
 def ablations(model: RunModel, found: "Ablations") -> Section:
-    """What removing parts costs, as `RunModel.ablate` has found it."""
+    """The accuracy that removing parts costs, as found by `RunModel.ablate`."""
     return _pruning(model, found) if found.pruned else _alone(model, found)
 
 

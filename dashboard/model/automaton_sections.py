@@ -38,7 +38,7 @@ add_sentences(
 
 
 def learning(model: RunModel, learned: Any) -> Section:
-    """What asking the model has found, and how the hypotheses grew.
+    """The automaton learned from the model by queries, and how the hypotheses grew.
 
     Args:
         model: the model.
@@ -76,7 +76,7 @@ def learning(model: RunModel, learned: Any) -> Section:
 
 
 def hypothesis(model: RunModel, learned: Any, made: Any) -> str:
-    """What is known of one hypothesis, in a sentence or two."""
+    """Describes one hypothesis in a sentence or two."""
     known = say("hypothesis", states=made.states, agreement=percent(made.agreement))
     if learned.wrong:
         # It goes on with the sentence.
@@ -88,7 +88,7 @@ def hypothesis(model: RunModel, learned: Any, made: Any) -> str:
 
 
 def inside(model: RunModel, learned: Any) -> Section:
-    """How well linear probes of every block or layer read the automaton's state.
+    """Accuracy of linear probes of every block or layer for the automaton's state.
 
     Args:
         model: the model.
@@ -113,7 +113,7 @@ def inside(model: RunModel, learned: Any) -> Section:
         for x in found.probes
     ]
     layers = [probe.layer for probe in found.probes]
-    # Colors of letters tell lines apart as well; there are eight.
+    # Lines are distinguished by the colors of letters as well; there are eight.
     colors = [f"letter {place % 8}" for place in range(len(layers))]
     lines = marks.lines(
         pd.concat(frames),

@@ -1,4 +1,4 @@
-"""The bar above the tabs: a string, an epoch, a second model; and what the models say of it."""
+"""The bar above the tabs: a string, an epoch, a second model; and the models' answers."""
 
 import re
 from typing import Any
@@ -53,7 +53,7 @@ def choose(run: int) -> Opened:
     with left:
         string = _choose_string(opened)
     if opened.lacks_weights:
-        # Results are of the kept epoch; of another one nothing can be asked without weights.
+        # Results are of the tested epoch; other epochs cannot be evaluated without weights.
         return Opened(run, None, string, judged=opened.judged)
     with middle:
         epoch = _choose_epoch(opened)
@@ -101,7 +101,7 @@ def _choose_string(opened: Opened) -> str:
 
 
 def _choose_epoch(opened: Opened) -> int | None:
-    """The epoch that the link names; None where it is the kept one."""
+    """The epoch that the link names; None if it is the tested one."""
     kept_epoch = opened.kept_epoch
     # Of a model that was trained elsewhere nothing is known before.
     epochs = [*opened.epochs] if opened.config.is_loaded else [0, *opened.epochs]
@@ -163,7 +163,7 @@ def second_model(typed: str, string: str) -> Opened:
     # It always matches, as the first group takes whatever is no epoch.
     name, _, epoch = re.fullmatch(r"(.*?)(@(\d{1,9}))?", typed.strip(), re.DOTALL).groups()  # type: ignore[union-attr]
     opened = Opened(find_run(data.reader(), name), None, string)
-    # None is the kept epoch: either way to name it shares what was computed.
+    # None is the tested epoch: either way to name it shares cached answers.
     if epoch is None or int(epoch) == opened.kept_epoch:
         return opened
     if int(epoch) not in (0, *opened.epochs):
@@ -173,7 +173,7 @@ def second_model(typed: str, string: str) -> Opened:
 
 
 def show_answers(opened: Opened) -> None:
-    """What the models say of the string: its label, its logit and its probability."""
+    """Shows the models' answers on the string: label, logit and probability."""
     if opened.lacks_weights and not opened.problem.is_imported:
         return
     try:
@@ -191,10 +191,10 @@ def show_answers(opened: Opened) -> None:
 
 
 def answer_sentence(opened: Opened) -> str:
-    """What is right of the bar's string, and what the model says.
+    """The label or target of the bar's string, and the model's prediction.
 
     Raises:
-        InvalidStringError: it is not of this alphabet, or cannot be asked.
+        InvalidStringError: it is not of this alphabet, or is no input of the task.
     """
     if opened.lacks_weights:
         frame = _predict(opened.run, (opened.string,))

@@ -7,17 +7,17 @@ from itertools import zip_longest
 from dashboard.section import Panel, Section
 
 Named = tuple[str, Section | None]
-"""What a model is called, and what it was asked for."""
+"""A model's name, and its section."""
 
 
 def beside(sections: Sequence[Named]) -> Section | None:
     """One section of the pictures of several models, each titled by its model, in turn.
 
     Args:
-        sections: of one question; None where it says nothing of a model.
+        sections: of one question; None where it does not apply to a model.
 
     Returns:
-        None where it says nothing of any.
+        None if it applies to none.
     """
     known = [(name, section) for name, section in sections if section is not None]
     if not known:
@@ -31,7 +31,7 @@ def beside(sections: Sequence[Named]) -> Section | None:
     return replace(
         first,
         says=tuple(f"{name}: {x}" for name, section in known for x in section.says),
-        # One table of several models would not say which row is whose.
+        # One table of several models would not show which row is whose.
         table=None,
         panels=_on_one_scale(panels),
         legend=tuple(legend),

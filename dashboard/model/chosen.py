@@ -1,4 +1,4 @@
-"""Which run the page is about: the link's, else the one that fails worst; the sidebar has others.
+"""The run of the page: the link's, else the one that fails worst; the sidebar has others.
 
 A link decides all that the page shows, and so each box writes into it.
 """
@@ -25,7 +25,7 @@ OFFERED = 500
 """Configurations, and seeds of one, that the boxes offer; any other model is found by typing."""
 
 NOT_FOUND = "model that was not found"
-"""Where the session keeps why what was typed names no model."""
+"""Key in the session of the error where typed text names no model."""
 
 _names = data.cached(names_of)
 
@@ -77,7 +77,7 @@ def _choose_another(run: int, models: pd.DataFrame) -> None:
     task = _select("Task", [*names], tasks[run], names.__getitem__)
     alike = models[tasks == task]
     own = int(models["config_id"][run])
-    # The row of the run may stand first: it decides which are offered, not their order.
+    # The run's own row may come first: it decides which are offered, not their order.
     offered = alike["config_id"].drop_duplicates().head(OFFERED).tolist()
     called = _names(tuple(sorted({*offered, own} if task == tasks[run] else offered)))
     chosen = _select("Configuration", [*called], own, called.__getitem__)

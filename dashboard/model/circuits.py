@@ -1,4 +1,4 @@
-"""What the heads of a model look for and what they write, whatever the string; and its orders."""
+"""Key-query and value-output circuits of heads, for any string; and permutations of a string."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def heads_of(model: RunModel) -> tuple[Any, ...]:
 
 
 def circuits(model: RunModel) -> tuple[Section, ...]:
-    """What each head looks for and what it writes; nothing of a model that has no heads."""
+    """Key-query and value-output circuits of each head; empty for a model without heads."""
     looks, writes = [], []
     for head in heads_of(model):
         name, size = f"{head.name[:1].upper()}{head.name[1:]}", np.shape(head.output)[-1]
@@ -59,7 +59,7 @@ def _direct(head: Any) -> Any:
 
 
 def orders(model: RunModel, letters: Letters) -> Section:
-    """Whether the order of a string's letters matters: its numbers in other orders.
+    """Shows whether the order of a string's letters matters, by the logits of permutations.
 
     Raises:
         ConfigError: the string cannot be permuted, as the input of a task whose inputs have a form.

@@ -1,4 +1,4 @@
-"""Which test strings a model gets wrong: how many, of what lengths and kinds, and which."""
+"""Misclassified test strings of a model: counts, lengths, kinds, and the strings."""
 
 from typing import Any, get_args
 
@@ -132,7 +132,7 @@ def _errors_by_length(scores: pd.DataFrame, trained: range | None, kinds: dict[s
     ]
     frame = pd.concat(parts).reset_index()
     frame = frame[frame["of"] > 0].assign(share=frame["strings"] / frame["of"].clip(lower=1))
-    # One kind stands on the other.
+    # The kinds are stacked.
     frame["high"] = frame.groupby("first")["share"].cumsum()
     frame["low"] = frame["high"] - frame["share"]
     frame["start"], frame["end"] = frame["first"] - 0.45, frame["first"] + width - 0.55
@@ -186,10 +186,10 @@ def _first_wrong(errors: pd.DataFrame, longest: int) -> Any:
 
 
 def by_drawn(store: Store, run_id: int) -> Section | None:
-    """How a model does on each kind of test string, and on border pairs; None without kinds."""
+    """Accuracy on each kind of test string, and on border pairs; None without kinds."""
     accuracies = reading.accuracy_by_drawn(store, [run_id])
     sentence = border_sentence(border_accuracies(store, Selection(run_ids=(run_id,))))
-    # Of one kind alone, the counts above say all.
+    # With one kind alone, the counts above are complete.
     if len(accuracies) < 2 and not sentence:
         return None
     right = accuracies["tested"] - accuracies["wrong"]
@@ -209,7 +209,7 @@ def by_drawn(store: Store, run_id: int) -> Section | None:
 
 
 def shortcuts(store: Store, run_id: int, config_id: int) -> Section | None:
-    """What readers of a part of the string reach on the same test; None where none can."""
+    """Accuracy of shortcut readers on the same test; None if none applies."""
     config = run_config(store, run_id)
     if obstacle_of(config) is None and not resolve(config).kind.shortcut_readers:
         return None
@@ -233,7 +233,7 @@ def shortcuts(store: Store, run_id: int, config_id: int) -> Section | None:
 
 
 def _beside_best(store: Store, run_id: int, config_id: int) -> str:
-    """Whether the model is better than the best shortcut reader of its test."""
+    """Compares the model with the best shortcut reader of its test."""
     best, model = reading.best_shortcuts(store, (config_id,)), reading.model(store, run_id)
     if best.empty or model.empty or not best["all_read"].iloc[0]:
         return ""

@@ -22,7 +22,7 @@ NAMED = 3
 """Changes whose counts are written beside their rules."""
 
 ANSWERED = {"output": "Predicted", "target": "Is"}
-"""What pointing at a string tells of a language."""
+"""Titles of a tooltip's fields for a language."""
 
 SURE = 5.0
 """A logit that is drawn in full color: a probability of 0.7%, or of 99.3%."""
@@ -91,15 +91,15 @@ def _has_inputs(model: RunModel, family: str) -> bool:
 
 
 def family(model: RunModel, text: str) -> Section:
-    """Where the answer, or of outputs its rightness, changes as counts grow.
+    """Shows where the answer, or the correctness of outputs, changes as counts grow.
 
     Args:
         model: at an epoch.
         text: one or two counts are free in it, as in `ab{n}` and `a{m}b{n}`.
 
     Raises:
-        ConfigError: nobody knows what is right of its strings.
-        InvalidStringError: it is no family of this alphabet, or none of its strings is answered.
+        ConfigError: the labels of its strings are not known.
+        InvalidStringError: it is no family of this alphabet, or none of its strings is an input.
     """
     found = model.family(text)
     names = found.family.names
@@ -149,7 +149,7 @@ def family(model: RunModel, text: str) -> Section:
 
 
 def _fold(sentences: Sequence[str]) -> list[str]:
-    """The first changes of an answer and what it ends with; it is said how many are left out."""
+    """The first changes of an answer, the number left out, and the last."""
     if len(sentences) <= SENTENCES:
         return [*sentences]
     left = len(sentences) - SENTENCES

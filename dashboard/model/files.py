@@ -1,4 +1,4 @@
-"""What `seqcls model figures` does: the figures of any model, drawn and written into files."""
+"""The command `seqcls model figures`: figures of any model, drawn and written to files."""
 
 import json
 from collections import Counter
@@ -73,14 +73,14 @@ def write_all(
     *,
     force: bool = False,
 ) -> None:
-    """Writes every figure of a run's model for some strings, and says where.
+    """Writes every figure of a run's model for some strings, and prints the paths.
 
     Args:
         store: the database.
         run: the run's id.
         strings: to draw.
         out: the folder.
-        epoch: whose model; 0 is before training, None the kept epoch.
+        epoch: whose model; 0 is before training, None the tested epoch.
         force: replace files, in a folder that holds no others.
 
     Raises:
@@ -92,12 +92,12 @@ def write_all(
 
 
 def charts(store: Store, run: int | str, strings: Sequence[str], epoch: int | None) -> list[Any]:
-    """What `sweeps.api.figures` hands out: charts of Altair, which may stand beside each other."""
+    """Charts for `sweeps.api.figures`, which Altair can concatenate."""
     return [_as_chart(figure) for figure in draw_figures(store, str(run), strings, epoch)]
 
 
 _OF_A_PAGE = ("$schema", "config", "autosize", "padding", "datasets")
-"""What no chart may have that stands beside another one."""
+"""Keys that a concatenated chart may not have."""
 
 
 def _as_chart(figure: Figure) -> Any:
@@ -109,7 +109,7 @@ def _as_chart(figure: Figure) -> Any:
             return [with_rows(x) for x in part]
         if not isinstance(part, dict):
             return part
-        # A chart beside others has no data sets at its top: rows stand where their name stood.
+        # A concatenated chart has no data sets of its own: rows replace their names.
         if (name := part.get("name")) in datasets and len(part) == 1:
             return {"values": datasets[name]}
         return {key: with_rows(value) for key, value in part.items()}

@@ -19,7 +19,7 @@ FEW_HEADS = 4
 
 
 def has_figures(opened: Opened) -> bool:
-    """Whether the figures are of such models; of others *States* and *Circuits* have theirs."""
+    """Returns True if the gallery has figures of the model; *States* and *Circuits* draw others."""
     return are_figures_by_counts(opened.problem)
 
 

@@ -85,7 +85,7 @@ def _show_along(opened: Opened, strings: Sequence[Letters]) -> None:
     running = [string_states.running_of(*reading) for reading in read]
     _draw(opened, "running", running, across=len(read))
     _draw(opened, "stream", [string_states.stream_of(states) for *_, states in read])
-    # Of one row that is read, bars say all; maps of the others would say nothing of the answer.
+    # If one row is read, its bars are complete: the other rows do not reach the answer.
     every = any(string_states.reads_several(*reading) for reading in read) and st.toggle(
         "What every token attends to", key="every", bind="query-params"
     )
@@ -157,7 +157,7 @@ def _writing(opened: Opened) -> None:
 
 
 def _show_live(opened: Opened) -> None:
-    """What the models make of a string while it is typed; nothing else is drawn again."""
+    """Shows the models' answers on a string while it is typed; nothing else is drawn again."""
     left, right = st.columns([6, 1], vertical_alignment="bottom")
     shown = opened.model.tokenizer.display(opened.string)
     typed = left.text_input("Type a string", shown, live=True, key=f"typed {opened.key}") or ""

@@ -68,7 +68,7 @@ def _first_family(opened: Opened) -> str:
 
 
 def _show_every(opened: Opened) -> None:
-    """All strings; what takes seconds is asked for."""
+    """Shows the results on all strings; on request where they take seconds."""
     st.header(words.EVERY, anchor=False)
     if unaffordable(opened.problem) is None:
         letters = _choose_letters(opened)
@@ -124,7 +124,7 @@ def _stored_proof(model: RunModel, epoch: int) -> "Proof | None":
 
 
 def _show_proof(opened: Opened) -> None:
-    """As it is stored; else it takes up to a minute, so it is asked for."""
+    """Shows the stored proof; else proves on request, which takes up to a minute."""
     st.header(words.IS_PROVED, anchor=False)
     proof = opened.ask(_stored_proof, opened.epoch)
     if proof is None:

@@ -50,14 +50,14 @@ def shortest(model: RunModel) -> Section:
 
 
 def every_multiset(model: RunModel, letters: tuple[int, int] | None = None) -> Section:
-    """Which of all multisets of letters up to the longest test length are wrong, and where.
+    """Misclassified ones among all multisets of letters up to the longest test length.
 
     Args:
         model: one that letter counts suffice for.
         letters: the two on the axes of the map; if none are named, those that occur most in errors.
 
     Raises:
-        ConfigError: the order of tokens has a part, or there are too many.
+        ConfigError: the order of tokens matters, or there are too many.
     """
     from seqcls.interpretability.domains import multisets_of
 
@@ -124,7 +124,7 @@ def likeliest_letters(model: "RunModel") -> tuple[int, int] | None:
 
 
 def _bin(counts: np.ndarray, labels: np.ndarray, letters: Sequence[int], side: int) -> np.ndarray:
-    """How many multisets there are of each label and cell, of shape (label, x, y)."""
+    """Number of multisets of each label and cell, of shape (label, x, y)."""
     # Rounded up, so that a count of zero has cells of its own.
     x, y = (-(-counts[:, letter] // CELL) for letter in letters)
     # `bincount` ends with the last cell that is hit, and the shape needs all of them.
@@ -133,7 +133,7 @@ def _bin(counts: np.ndarray, labels: np.ndarray, letters: Sequence[int], side: i
 
 
 def _where(wrong: np.ndarray, tried: np.ndarray, names: Sequence[str], longest: int) -> Any:
-    """How often two letters occur in misclassified multisets, in cells of several counts."""
+    """Map of misclassified multisets by the counts of two letters."""
     rows = [
         {
             "x": CELL * (x - 1), "x2": CELL * x, "y": CELL * (y - 1), "y2": CELL * y,
@@ -170,7 +170,7 @@ def _counts(cell: int) -> str:
 
 
 def _lengths(wrong: np.ndarray, longest: int) -> Any:
-    """How many multisets of each length are misclassified."""
+    """Number of misclassified multisets of each length."""
     length, kind = np.nonzero(wrong)
     frame = pd.DataFrame({"length": length, "errors": wrong[length, kind]})
     frame["kind"] = [KINDS[x] for x in kind]
@@ -184,10 +184,10 @@ def _lengths(wrong: np.ndarray, longest: int) -> Any:
 
 
 def every_string(model: RunModel) -> Section:
-    """What the model makes of every string, or input, up to the length to which all can be tried.
+    """Results on every string, or input, up to the length to which all can be evaluated.
 
     Raises:
-        ConfigError: nobody knows what is right of them.
+        ConfigError: their labels are not known.
     """
     found = model.verdict()
     # Sentences begin with the model's name, which the page has above.
@@ -241,14 +241,14 @@ PROVED = 3
 
 
 def beyond(model: RunModel) -> Section:
-    """What is proved of all longer strings, by letter counts.
+    """Certificates for all longer strings, by letter counts.
 
     Raises:
-        ConfigError: nothing can be proved of such a model so.
+        ConfigError: the model is not of the kind that can be certified so.
     """
     found = model.proofs()
     scope, *claims = describe(model, found)
-    # A failing claim is the answer; what is certified right stands in the table, too.
+    # A failing claim is the answer; certified ones are in the table, too.
     claims.sort(key=lambda claim: "certified right" in claim)
     says = (scope, *claims[:PROVED])
     rows = [
@@ -268,7 +268,7 @@ def beyond(model: RunModel) -> Section:
 
 
 def proof(model: RunModel, found: "Proof") -> Section:
-    """Whether a recurrent network is right on every string: proved, refuted, or not decided."""
+    """Proof that a recurrent network is right on every string, its refutation, or neither."""
     says = [*found.describe(model)]
     if found.outcome == "not decided":
         says.append(say("try_longer", run=model.run))
@@ -295,7 +295,7 @@ def _forgetting(model: RunModel, string: str) -> Any:
 
 
 def _moves(found: Any) -> Any:
-    """How far a model's state moves away while a word repeats, and where its answer turns."""
+    """Distance that a state moves while a word repeats, and where the answer turns."""
     frame = pd.DataFrame({"repetitions": range(len(found.distances))})
     frame["distance"], frame["logit"] = found.distances, found.margins
     frame["answer"] = [right_or_wrong(x > 0) for x in found.margins.tolist()]

@@ -25,7 +25,7 @@ Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
 LONGEST_EXAMPLE = 200
-"""Tokens up to which a string is looked for that a model can be asked about."""
+"""Longest example string, in tokens."""
 
 _names, _config = data.cached(names_of), data.cached(run_config)
 _epochs, _done = data.cached(stored_epochs), data.cached(check_done)
@@ -33,11 +33,11 @@ _epochs, _done = data.cached(stored_epochs), data.cached(check_done)
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A run's model at one epoch; what is read of it is read when it is asked for first."""
+    """A run's model at one epoch, read from the database lazily."""
 
     run: int
     at_epoch: int | None = None
-    """None where it is the one that was kept."""
+    """None for the tested epoch."""
     string: str = ""
     """The bar's string, in the usual notation."""
     second: "Opened | None" = None
@@ -51,7 +51,7 @@ class Opened:
 
     @cached_property
     def problem(self) -> Problem:
-        """What it was trained for.
+        """The problem that it was trained for.
 
         Raises:
             PluginMissingError: it needs a package that is not installed.
@@ -60,7 +60,7 @@ class Opened:
 
     @cached_property
     def row(self) -> dict[str, Any]:
-        """What came of it, as `data.model` has it.
+        """Its results, as of `data.model`.
 
         Raises:
             UnknownRunError: it is not finished.
@@ -72,7 +72,7 @@ class Opened:
 
     @property
     def fails(self) -> bool:
-        """Whether it gets any test string wrong."""
+        """True if it misclassifies any test string."""
         return bool(self.row["errors"])
 
     @cached_property
@@ -83,12 +83,12 @@ class Opened:
 
     @property
     def title(self) -> str:
-        """Its name, with the epoch where it is not the kept one."""
+        """Its name, with the epoch unless that is the tested one."""
         return self.name if self.at_epoch is None else f"{self.name}, epoch {self.epoch}"
 
     @cached_property
     def lacks_weights(self) -> str | None:
-        """Why nothing can be asked of the model itself; None where it can."""
+        """The reason why the model itself cannot be evaluated; None if it can."""
         if (reason := why_no_weights(self.config)) is not None:
             return reason
         try:
@@ -104,12 +104,12 @@ class Opened:
 
     @cached_property
     def kept_epoch(self) -> int:
-        """The epoch whose weights were kept.
+        """The epoch whose weights were stored and tested.
 
         Raises:
             UnknownRunError: no weights are stored.
         """
-        # The kept one is the last, whatever its number.
+        # The tested one is the last, whatever its number.
         return _epochs(self.run)[-1]
 
     @property
@@ -162,7 +162,7 @@ class Opened:
 
     @property
     def key(self) -> str:
-        """What tells it from others among the keys of widgets."""
+        """Prefix of its widgets' keys."""
         beside = f" beside {self.second.key}" if self.second else ""
         return f"{self.run} {self.at_epoch} {self.string}{beside}"
 

@@ -31,7 +31,7 @@ TABS: Mapping[str, Callable[[Opened], None]] = {
 }
 
 WITHOUT_WEIGHTS = ("Errors", "Training")
-"""What can be shown of a model of which no weights are stored."""
+"""Tabs of a model without stored weights."""
 
 FORMER = {
     "Answers": ("Errors", ""), "Second model": ("Errors", ""), "Minimal and nearest": ("Why", ""),
@@ -40,7 +40,7 @@ FORMER = {
     "Patching": ("Inside", "Patching"), "Ablation": ("Inside", "Ablation"),
     "Surgery": ("Inside", "Ablation"), "Writing": ("Inside", "Writing"),
 }  # fmt: skip
-"""Where what links called a section is now: the tab, and the part of *Inside*."""
+"""Tab, and part of *Inside*, by the names of sections in earlier links."""
 
 
 def show() -> None:
@@ -51,7 +51,7 @@ def show() -> None:
         return
     follow_former()
     follow_next()
-    # It stands first and is filled last: the bar decides which epoch it is of.
+    # It is shown first and filled last: the bar decides its epoch.
     head = st.container()
     opened = bar.choose(run)
     with head:
@@ -80,7 +80,7 @@ def follow_former() -> None:
 
 
 def _show_head(opened: Opened) -> None:
-    """What the model is called and came to; how it was made, and its handout, on request."""
+    """Shows the model's name and outcome; on request its settings and its handout."""
     st.set_page_config(page_title=f"{opened.name} · seqcls", layout="wide")
     outcome = Outcome(opened.row["outcome"])
     left, right = st.columns([5, 2], vertical_alignment="center")
@@ -106,14 +106,14 @@ def _show_tabs(opened: Opened) -> None:
     page.say_not_offered("view", names)
     tabs = st.tabs(names, key="view", bind="query-params", default=first, on_change="rerun")
     for name, tab in zip(names, tabs, strict=True):
-        # Only the open tab is drawn, since drawing one asks the model.
+        # Only the open tab is drawn, since drawing one evaluates the model.
         if tab.open:
             with tab:
                 _show_tab(TABS[name], opened)
 
 
 def _show_tab(show_it: Callable[[Opened], None], opened: Opened) -> None:
-    """Draws a tab; what cannot be asked of this model is said in a line."""
+    """Draws a tab, or an error in a line if the question does not apply to this model."""
     try:
         with data.at_one_moment():
             show_it(opened)

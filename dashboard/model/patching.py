@@ -1,4 +1,4 @@
-"""Which states, carried over from another string, turn the answer."""
+"""Patching: states carried over from another string, and the answer that they turn."""
 
 from typing import Any
 
@@ -80,7 +80,7 @@ def _cells(patched: Any) -> pd.DataFrame:
 
 
 def _turning(patched: Any, turning: pd.DataFrame) -> pd.DataFrame:
-    """The states that turn the answer, in the order in which they are told."""
+    """The states that turn the answer, in the order of the sentences."""
     order = {place: number for number, place in enumerate(patched.ranked)}
     ranks = [order[place] for place in zip(turning["site"], turning["place"], strict=True)]
     table = turning.assign(rank=ranks).sort_values("rank").head(LISTED)

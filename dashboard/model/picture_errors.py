@@ -1,4 +1,4 @@
-"""How a model that reads pictures errs by what stands in them: characters and lines."""
+"""Errors of a model that reads pictures, by their contents: characters and lines."""
 
 from typing import Any
 

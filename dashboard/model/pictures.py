@@ -19,7 +19,7 @@ from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 from seqcls.tasks import Task
 
 LONG_SIDE = 300
-"""Pixels of the screen of the longer side of a picture that stands alone."""
+"""Longer side of a single picture, in screen pixels."""
 
 SMALL_SIDE = 200
 """The same of one of several."""
@@ -37,7 +37,7 @@ Colors = UInt8[np.ndarray, "row column color"]
 
 
 def page_of(task: Task) -> Page | None:
-    """How a task draws its inputs; None where it draws none."""
+    """The page on which a task draws its inputs; None if it draws none."""
     page: Any = getattr(task, "page", None)
     return page if isinstance(page, Page) else None
 
@@ -129,7 +129,7 @@ def heads_of(weights: Weights | None) -> dict[str, tuple[int, int]]:
 
 
 def gaze(model: RunModel, letters: Letters, head: str = "") -> Section | None:
-    """Where in its picture a model looks as it writes each character; None where it reads none.
+    """Attention to the picture at each character written; None if the model reads no pictures.
 
     Args:
         model: the model.

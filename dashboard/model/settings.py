@@ -1,4 +1,4 @@
-"""What a model was made with, on request: its protocol in words, and its settings."""
+"""Settings of a model, on request: its protocol in words, and its fields."""
 
 from typing import Any
 
@@ -57,14 +57,14 @@ def _is_missing(value: object) -> bool:
 
 
 def usual_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """What is usual of a task and an architecture, which decide and so are never usual."""
+    """Settings at their usual values for the task and architecture, without these two."""
     parts: dict[str, Any] = {x: settings[x] for x in ("task", "architecture") if x in settings}
     usual = dict(RunConfig.from_mapping(with_samplers(parts)))
     return {x: y for x, y in usual.items() if x not in parts}
 
 
 def _sentences(opened: Opened, config_id: int) -> list[str]:
-    """How it was trained and tested; and which test strings it was trained on."""
+    """Describes training and test, and the test strings that it was trained on."""
     try:
         overlap = _trained_on(config_id, opened.run)
         return [*_protocol(config_id, (opened.run,)), *filter(None, [overlap])]
@@ -81,7 +81,7 @@ def _trained_on(store: Store, config_id: int, run: int) -> str | None:
 
 
 def _names(run: int, opened: Opened) -> list[str]:
-    """What commands and files call the model and its configuration."""
+    """Names of the model and its configuration in commands and files."""
     seed = opened.row["model_seed"]
     names = [f"{sweep}/{seed}" for sweep in data.sweeps_of((run,)).get(run, ())]
     # In a sweep of several configurations a seed is no name of one model.

@@ -16,7 +16,7 @@ LONGEST_READ = 2 * DRAWN + 2
 
 
 def figures_of_strings(model: RunModel, strings: Sequence[str]) -> Iterator[Figure]:
-    """What each part adds to the logit, each prefix's logit, attention and units, by string.
+    """Figures of strings: parts of the logit, each prefix's logit, attention and units.
 
     Args:
         model: a Transformer with positions, or a recurrent network, for instance.
@@ -63,7 +63,7 @@ def _panels(model: RunModel, letters: Letters) -> Iterator[tuple[str, str, str, 
         # Of a model of one block the page leaves its number out.
         title = panel.title.lower()
         title = title if "block" in title else f"block {block}, {title}"
-        # What a decoder attends to stands first in names of files.
+        # Files of a decoder's attention are named first.
         head, comma, kind = title.rpartition(", ")
         title = f"{kind}{comma}{head}" if kind.endswith("attention") else title
         yield "Attention weights", title, note, panel

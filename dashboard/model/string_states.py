@@ -1,4 +1,4 @@
-"""What happens inside a model along one string: running logit, parts, attention and units.
+"""States of a model along one string: running logit, parts, attention and units.
 
 Each is a section of the model's states, so that pages and files of one string share them.
 """
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from seqcls.interpretability.states_by_strings import ModelStates
 
 MIN_LABELED_WEIGHT = 0.005
-"""Weights from which on a number stands above the bar."""
+"""Least weight that is written above its bar."""
 
 DRAWN = 64
 """Tokens up to which maps of attention and units are drawn."""
 
 
 def running_of(model: RunModel, letters: Letters, states: "ModelStates") -> Section | None:
-    """Where along a string the answer is made; None of a model that writes."""
+    """Logit of each prefix of a string; None for a model that writes."""
     if (prefixes := states.prefixes) is None:
         return None
     at_places = model.problem.at_places
@@ -56,7 +56,7 @@ def running_of(model: RunModel, letters: Letters, states: "ModelStates") -> Sect
 
 
 def _are_right(prefixes: Any) -> list[bool]:
-    """Whether each prefix is answered rightly, as far as it is known what is right."""
+    """Correctness of each prefix's answer."""
     if isinstance(prefixes.labels[0], str):
         return [x > 0 for x in prefixes.logits.tolist()]
     pairs = zip(prefixes.logits.tolist(), prefixes.labels, strict=True)
@@ -80,7 +80,7 @@ def stream_of(states: "ModelStates") -> Section | None:
 
 
 def reads_several(model: RunModel, letters: Letters, states: "ModelStates") -> bool:
-    """Whether what more than one token attends to has a part in the answer."""
+    """Returns True if the attention of more than one token reaches the answer."""
     patterns = states.attention
     if patterns is None or model.problem.lacks("labels"):
         return False
@@ -90,13 +90,13 @@ def reads_several(model: RunModel, letters: Letters, states: "ModelStates") -> b
 def attention_of(
     model: RunModel, letters: Letters, states: "ModelStates", *, every: bool = False
 ) -> Section | None:
-    """What is attended to, head by head; None of a model whose tokens do not attend.
+    """Attention weights, head by head; None for a model without attention.
 
     Args:
         model: the model.
         letters: of the string.
         states: of the string.
-        every: shows what each token attends to, not only the one that is read.
+        every: shows each token's attention, not only that of the one that is read.
     """
     patterns = states.attention
     if patterns is None or not patterns.weights.shape[1]:
@@ -130,14 +130,14 @@ def attention_of(
 def attention_map(
     weights: np.ndarray, rows: Sequence[str], columns: Sequence[str], attends: str
 ) -> Any:
-    """What each token (row) attends to (column) in one head; `attends` says what the rows are."""
+    """Attention of each token (row) to each (column) in one head; `attends` titles the rows."""
     # Rounded: more digits make the page larger, and no color shows them.
     cells = token_marks.cells(weights.round(6), rows, columns, attends, "Attended to", "Weight")
     return token_marks.share_map(cells, "value", len(rows))
 
 
 def heads(patterns: Any) -> Iterator[tuple[str, np.ndarray]]:
-    """What each head is called, and its weights, a row a token that attends."""
+    """Yields each head's name and its weights, a row for each token that attends."""
     blocks, heads = patterns.weights.shape[:2]
     for block in range(blocks):
         for head in range(heads):
@@ -168,7 +168,7 @@ def _bars(weights: np.ndarray, names: list[str], title: str) -> Panel:
 
 
 def layer_word(model: RunModel) -> str:
-    """What each layer of the units of a string is, such as `decoder block`."""
+    """Name of a layer, such as `decoder block`."""
     # Imported where it is used: PyTorch takes a second or two to load.
     from seqcls.interpretability import states_by_strings
 

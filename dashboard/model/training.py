@@ -1,4 +1,4 @@
-"""How a model was trained: its losses, the epoch that was kept, and whether rounding decides it."""
+"""Training of a model: its losses, the tested epoch, and whether rounding decides the outcome."""
 
 import pandas as pd
 
@@ -57,7 +57,7 @@ def losses(store: Store, run_id: int) -> Section:
 
 
 def _rounding(store: Store, run_id: int) -> list[str]:
-    """Whether the model's outcome hangs on rounding, where it was trained again."""
+    """Reports whether the outcome depends on rounding, if the model was trained again."""
     again = reading.sensitivity(store, [run_id])
     if again.empty:
         return []

@@ -67,11 +67,11 @@ def _say_cause(opened: Opened, cause: Section | None) -> None:
 
 
 def _say_string(opened: Opened) -> Section | None:
-    """What is known of the bar's string, the rest of it folded."""
+    """Shows the explanation of the bar's string, its details folded."""
     try:
         found = opened.ask(sections.string, opened.string)
     except InvalidStringError:
-        # The bar says what is wrong with it.
+        # The bar shows the error.
         return None
     if found.says:
         shown = opened.display(opened.string)
@@ -177,7 +177,7 @@ def _offer(label: str, key: str, spec: SweepSpec) -> None:
 
 
 def _follow(sweep: str, waiting: int) -> None:
-    """How far a remedy is; the page is drawn anew once it is done."""
+    """Shows the progress of a remedy; the page is drawn anew once it is done."""
     found = next((x for x in data.progress() if x.name == sweep), None)
     if found is None:
         # It is part of a sweep of another name.
@@ -210,7 +210,7 @@ def offer_handout(opened: Opened) -> None:
 
     st.download_button(
         "Handout",
-        # Made on a click: few want it, and it asks the model again.
+        # Made on a click: few need it, and it evaluates the model again.
         later(make),
         f"model_{opened.run}.html",
         "text/html",

@@ -31,7 +31,7 @@ FLIPS = "The answer would flip"
 
 
 def cause(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> Section | None:
-    """What most of a model's errors come from; None where that was not looked for yet."""
+    """The cause of most of a model's errors; None if it was not looked for yet."""
     found = reading.causes(store, [run_id], learned_at)
     not_learned = failures.why_not_learned(store, run_id, learned_at)
     if found.empty and not_learned is None:
@@ -119,13 +119,13 @@ def find_reasons(model: RunModel, text: str) -> tuple[str, ...]:
         found = model.explain(text)
     except ConfigError:
         return ()
-    # The answer itself stands above.
+    # The answer itself is shown above.
     _, *reasons = [x for x in model.describe(found) if isinstance(x, str)]
     return tuple(reasons)
 
 
 def _is_short(model: RunModel, shortest: int, given: int) -> bool:
-    """Whether the part is as short as training strings, while the string is not."""
+    """Returns True if the part is as short as training strings, while the string is not."""
     if not model.problem.knows_trained_lengths:
         return False
     return shortest <= model.problem.trained_lengths[-1] < given
@@ -149,8 +149,8 @@ def _row(what: str, answer: Any) -> dict[str, Any]:
 
 
 def pictures(model: RunModel, text: str) -> tuple[Section, ...]:
-    """What is drawn of a string, that which says most first: the attention where letter counts
-    decide, else where along it the answer is made; nothing of one that is too long.
+    """Pictures of a string, the most telling first: attention where letter counts decide, else
+    the logit of each prefix; none of a string that is too long.
     """
     try:
         letters, states = model.letters(text), model.states(text)
@@ -166,7 +166,7 @@ def pictures(model: RunModel, text: str) -> tuple[Section, ...]:
 def remedies(
     store: Store, run_id: int, selection: Selection | None = None
 ) -> tuple[RemedyTrial, ...]:
-    """What may help, the likeliest first, with what came of it where it was tried."""
+    """Remedies, the likeliest first, with the outcomes of those that were tried."""
     judged = selection or Selection()
     found = trials.mechanisms_of(reading.causes(store, [run_id], judged.learned_at))
     if failures.why_not_learned(store, run_id, judged.learned_at) and NOT_LEARNED not in found:
@@ -177,12 +177,12 @@ def remedies(
 
 
 def came_of(trial: RemedyTrial) -> list[str]:
-    """What came of a remedy, and how often it mended this cause elsewhere, a sentence each."""
+    """Describes the outcome of a remedy, and how often it mended this cause elsewhere."""
     return [f"{x[:1].upper()}{x[1:]}." for x in trials.sentences(trial)]
 
 
 def helps(trial: RemedyTrial) -> bool | None:
-    """Whether a remedy helps; None where chance alone may explain the difference."""
+    """True if a remedy helps, False if it harms, None if chance may explain the difference."""
     found = trial.comparison
     if found is None or found.counts is None or not found.is_decided:
         return None
@@ -216,9 +216,9 @@ def handout(
         store: the database.
         model: of a run.
         text: the string.
-        lead: what the model is and came to, and what it says of the string.
-        selection: from which accuracies on a model has learned and fails.
-        with_cause: whether the cause of its errors is told, which is of the kept epoch.
+        lead: sentences on the model, its outcome, and its answer on the string.
+        selection: its thresholds decide whether a model has learned and fails.
+        with_cause: shows the cause of its errors, which is of the tested epoch.
     """
     assert model.run is not None
     found = cause(store, model.run, selection.learned_at) if with_cause else None

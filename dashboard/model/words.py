@@ -1,4 +1,4 @@
-"""What page Model calls things: columns of its tables, and its sentences."""
+"""Words of page Model: columns of its tables, and its sentences."""
 
 from dashboard.words.columns import Column, add_columns
 from dashboard.words.sentences import add_sentences

@@ -1,4 +1,4 @@
-"""What a model writes for an input, token by token, what it attends to, and what else it might."""
+"""A model's output for an input, token by token, with attention and likely alternatives."""
 
 from math import exp
 from typing import Any
@@ -56,7 +56,7 @@ def transcript(model: RunModel, letters: Letters) -> Section:
     if output[-1] != "END":
         says.append(say("cut_off"))
     panels = [Panel.of(token_marks.alignment(rows, wrong))]
-    # Of a text that is read off its picture, the frame says where it was misread.
+    # For a text read off its picture, the frame shows where it was misread.
     framed = None if wrong is None else picture(model.task, model.text(letters), wrong)
     panels += [framed] if framed is not None else []
     table = pd.DataFrame([x._asdict() for x in tokens])
@@ -71,14 +71,14 @@ def _tokens(model: RunModel, text: str) -> list[str]:
 def _first_wrong(output: list[str], target: list[str]) -> tuple[int | None, str]:
     if output == target:
         return None, say("output_right")
-    # Where one ends first, nothing stands against the next token of the other.
+    # If one ends first, the next token of the other is paired with "nothing".
     pairs = zip([*output, "nothing"], [*target, "nothing"], strict=False)
     place, (given, right) = next((n, x) for n, x in enumerate(pairs) if x[0] != x[1])
     return place, say("output_wrong", place=place + 1, given=given, right=right)
 
 
 def attention(model: RunModel, letters: Letters) -> Section | None:
-    """What each token that is written attends to; None of a model that attends to no tokens.
+    """Attention of each output token to the input; None for a model without attention to tokens.
 
     Raises:
         InvalidStringError: the string is too long.
@@ -149,7 +149,7 @@ def _places(tree: Any) -> range:
 
 
 def _tree(tree: Any, places: range) -> Any:
-    """A row an output, whose first tokens stand in the row that it leaves."""
+    """Tree of outputs, a row each; tokens shared with an earlier output are drawn in its row."""
     parting = {(row, x.branch) for x in tree.leaves if x.row for row in (x.parent, x.row)}
     cells = [
         {

@@ -1,4 +1,4 @@
-"""What `seqcls report` does: a sweep as one file, sweeps as a static folder."""
+"""The command `seqcls report`: a sweep as one file, sweeps as a static folder."""
 
 import logging
 import re
@@ -50,7 +50,7 @@ def write_report(
 
 
 def answer(store: Store, sweeps: Sequence[str], chosen: Mapping[str, Any]) -> Answer:
-    """What the report of sweeps says, for a terminal or as records.
+    """The report of sweeps for a terminal, or as records.
 
     Raises:
         UnknownRunError: there is no such sweep, or nothing of them is trained yet.
@@ -109,7 +109,7 @@ def _nothing_to_report(sweeps: Sequence[str], chosen: Mapping[str, Any]) -> Unkn
 
 
 def _describe(chosen: Mapping[str, Any]) -> str:
-    """What is chosen, in a line; empty where nothing is."""
+    """Describes the selection in a line; empty if there is none."""
     filters = [
         f"{name.replace('_', ' ')} {', '.join(map(str, x)) if isinstance(x, list | tuple) else x}"
         for name, x in chosen.items()
@@ -119,14 +119,14 @@ def _describe(chosen: Mapping[str, Any]) -> str:
 
 
 def quieten() -> None:
-    """Keeps back what Streamlit says of being used outside of a page."""
+    """Silences Streamlit's warnings of being used outside of a page."""
     from streamlit.logger import set_log_level
 
     set_log_level(logging.ERROR)
 
 
 USUAL = {"failing": False, "below": 1.0, "learned_at": LEARNED_AT}
-"""What restricts nothing."""
+"""Options that restrict nothing."""
 
 INDEX = "index.html"
 TITLE = "Sweeps"

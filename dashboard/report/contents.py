@@ -1,4 +1,4 @@
-"""What a report has of sweeps: the sections of the pages, then all strings that are wrong."""
+"""Contents of a report: the sections of the pages, then all misclassified strings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ from sweeps.api.reading import Note, Selection
 from sweeps.grid.written_spec import toml_of
 
 MOST_CONFIGURATIONS = 40
-"""That are told in words."""
+"""Configurations described in words, at most."""
 
 MOST_FAILURES = 20
 
@@ -50,8 +50,8 @@ def report(
         selection: which models.
         title: the page's; the names of the sweeps where none is given.
         only: a line on which models are shown, where these are not all of their sweeps.
-        pages: the file of each sweep, by its name; where none are given, the strings of failing
-            models stand in this page.
+        pages: the file of each sweep, by its name; if none are given, the strings of failing
+            models are part of this page.
     """
     models = reading.models(store, selection)
     if not (models["picked"] > 0).any():
@@ -60,7 +60,7 @@ def report(
     named = ", ".join(sweeps)
     title = title or (named if len(named) <= LONGEST_TITLE else f"{len(sweeps):,} sweeps")
     lead = [only] if only else []
-    # Notes of several sweeps would not say of which they are.
+    # Notes of several sweeps would not show which sweep each is about.
     if pages is None and len(sweeps) == 1:
         lead = [*_notes(store, sweeps[0]), *lead]
     listed = [] if pages is None else [Part([_list_sweeps(store, pages)])]
@@ -73,7 +73,7 @@ def report(
 def task_sections(
     store: Store, selection: Selection, models: pd.DataFrame
 ) -> Iterator[tuple[str, pd.DataFrame, list[Section]]]:
-    """What the pages Results and Failures say of each task, those with most models first.
+    """Sections of the pages Results and Failures for each task, those with most models first.
 
     Args:
         selection: which models.
@@ -126,7 +126,7 @@ def _sweeps_of(store: Store, selection: Selection, models: pd.DataFrame) -> list
 
 
 def _notes(store: Store, sweep: str) -> Iterator[str]:
-    """What people wrote about a sweep, as it is."""
+    """Yields a sweep's title, description and note, unchanged, and the day when it was submitted."""
     (key,) = (key for key, name in reading.sweep_names(store).items() if name == sweep)
     note, record = reading.notes(store).get(key, Note()), reading.sweep_record(store, key)
     yield from filter(None, (note.title, record.description, note.note))
@@ -142,7 +142,7 @@ def _list_sweeps(store: Store, pages: Mapping[str, str]) -> Section:
 
 
 def _training(store: Store, models: pd.DataFrame, sweeps: Sequence[str]) -> Part:
-    """How models were trained, in words and as specifications, and what failed meanwhile."""
+    """Training of the models, in words and as specifications, with the failed runs."""
     ids = {name: key for key, name in reading.sweep_names(store).items()}
     failed = pd.concat(
         [reading.failures(store, ids[x], MOST_FAILURES).assign(sweep=x) for x in sweeps]
@@ -158,7 +158,7 @@ def _training(store: Store, models: pd.DataFrame, sweeps: Sequence[str]) -> Part
 
 
 def _in_words(store: Store, models: pd.DataFrame) -> Iterator[Details]:
-    """How the seeds of each configuration were trained and tested."""
+    """Yields the protocol of each configuration, in words."""
     runs = models[models["picked"] > 0].groupby("config_id")["run_id"].agg(tuple)
     for config_id, name in names_of(store, runs.index.tolist()[:MOST_CONFIGURATIONS]).items():
         try:
@@ -173,7 +173,7 @@ def _in_words(store: Store, models: pd.DataFrame) -> Iterator[Details]:
 def _links(
     store: Store, selection: Selection, models: pd.DataFrame, pages: Mapping[str, str] | None
 ) -> Links:
-    """Where failing runs and sweeps lead: here, or on a site to the pages of sweeps."""
+    """Links of failing runs and sweeps: within the page, or on a site to the pages of sweeps."""
     failing = {*models.loc[models["errors"] > 0, "run_id"]}
     files: dict[Any, str] = {}
     for name, file in (pages or {}).items():

@@ -1,6 +1,6 @@
-"""Sections as one HTML file, which asks nothing of the network and is also what is printed.
+"""Sections as one HTML file, which makes no requests and can be printed.
 
-It runs no program but its own, which pages through strings. Pictures are on either ground.
+It runs no program but its own, which pages through strings. Pictures suit both themes.
 """
 
 import base64
@@ -22,20 +22,20 @@ from dashboard.section import Panel, Section, Spec, svg
 from dashboard.words import columns
 
 Links = Callable[[str, Any], str]
-"""Where a value of what a section opens leads, such as `("run", 5)`; nowhere where it is empty."""
+"""Address of what a section opens, such as `("run", 5)`; empty for no link."""
 
 HERE = "https://here.invalid/"
-"""What addresses of a picture begin with while it is drawn: Vega would put its own before them."""
+"""Prefix of a picture's addresses while it is drawn: Vega would add its own to relative ones."""
 
 NO_LINK = re.compile(rf'<a [^>]*"{HERE}"[^>]*>(.*?)</a>', re.DOTALL)
 
 WIDTH, SMALL = 760, 300
-"""Pixels of a picture that stands alone, and of one of several."""
+"""Width of a single picture, and of one of several, in pixels."""
 
 
 @dataclass(frozen=True)
 class Details:
-    """What is unfolded: sentences, a text as it is, or strings to page through and to search."""
+    """Content of an expander: sentences, a text unchanged, or strings to page through."""
 
     title: str
     note: str = ""
@@ -47,7 +47,7 @@ class Details:
 
 @dataclass(frozen=True)
 class Part:
-    """What a page says of one task, or of its sweeps."""
+    """The part of a page on one task, or on its sweeps."""
 
     sections: Sequence[Section] = ()
     details: Sequence[Details] = ()
@@ -65,8 +65,8 @@ def page(
 
     Args:
         lead: lines below the title, as people wrote them.
-        links: where marks, names and rows lead that open something.
-        footer: says what wrote it.
+        links: addresses of marks, names and rows that open something.
+        footer: names the program that wrote it.
     """
     here = files("dashboard.report")
     script = here.joinpath("page.js").read_text(encoding="utf-8")
@@ -100,7 +100,7 @@ def page(
 
 
 def _with_strings(sentence: str) -> Markup:
-    """A sentence, what stands between backquotes as code."""
+    """Renders a sentence; text between backquotes is code."""
     parts = [escape(part) for part in sentence.split("`")]
     marked = (f"<code>{part}</code>" if n % 2 else part for n, part in enumerate(parts))
     return Markup("").join(map(Markup, marked))

@@ -18,7 +18,7 @@ from sweeps.api.reading import string_errors
 
 MOST_MODELS = 200
 MOST_STRINGS, MOST_OF_ALL = 2_000, 20_000
-"""Strings of a model, and of all models of a page, that stand in it: the shortest."""
+"""Strings of a model, and of all models of a page, at most: the shortest."""
 
 SHORTEST = 5
 
@@ -65,11 +65,11 @@ def _model(
 def _strings(
     config: RunConfig, errors: pd.DataFrame, kind: Kind | None, most: int
 ) -> dict[str, Any]:
-    """What the page's program pages through."""
+    """The strings that the page's program shows, as JSON."""
     first = "String" if kind is None else kind.words.string.capitalize()
     titles = {"string": first, "kind": "Kind"}
     if kind is not None:
-        # The kind of an error says the label, too.
+        # The kind of an error implies the label.
         titles |= {x.name: x.title for x in kind.error_columns() if x.name != "label"}
     titles |= {"length": "Length", "occurrences": "Occurrences"}
     shown = errors.sort_values(["length"], kind="stable").head(most)
@@ -85,7 +85,7 @@ def _strings(
 
 
 def _cell(value: Any) -> Any:
-    """As JSON has it: short, and nothing where there is nothing."""
+    """A cell as JSON: short, and null for a missing value."""
     if isinstance(value, str):
         return value
     if pd.isna(value):

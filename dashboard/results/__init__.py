@@ -1,1 +1,1 @@
-"""Which configurations generalize, and where does failing begin?"""
+"""Page Results: the configurations that generalize, and where failing begins."""

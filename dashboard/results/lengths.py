@@ -1,4 +1,4 @@
-"""Where failing begins: a small picture for each configuration."""
+"""Accuracy by length: a small picture for each configuration."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

@@ -25,7 +25,7 @@ MAPPED = {
     "best": "best accuracy on longer strings of those that learned",
     "worst": "worst accuracy on longer strings of those that learned",
 }
-"""What a map may show."""
+"""Measures of a map, by name."""
 
 MOST_FACETS, MOST_EFFECTS = 6, 12
 
@@ -98,7 +98,7 @@ def _texts(values: "pd.Series[Any]") -> list[str]:
 
 
 def _with_labels(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """With value, label, n and told of each cell."""
+    """Adds the value, label, n and tooltip of each cell."""
     rows = cells.to_dict("records")
     if measure in ("learned", "generalize"):
         total = "judged" if measure == "learned" else "judged_beyond"
@@ -121,7 +121,7 @@ def _with_labels(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
 def settings(
     store: Store, selection: Selection, config_ids: Sequence[int], measure: str = "generalizes"
 ) -> Section:
-    """Which setting moves a measure most: its worst value against its best.
+    """Effect of each setting on a measure: its worst value against its best.
 
     Args:
         measure: one of `by_settings.MEASURES`.
@@ -169,7 +169,7 @@ def _effect(row: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _values(fields: Sequence[str], text: str) -> str:
     values = text.split(", ")
-    # A value may hold a comma itself, and then nothing tells which part is whose.
+    # A value may hold a comma itself, which would make the parts ambiguous.
     if len(values) != len(fields):
         return text
     return ", ".join(map(say_setting, fields, values))

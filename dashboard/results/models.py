@@ -21,7 +21,7 @@ add_sentences(
 
 
 def two_models(store: Store, first: int, second: int) -> Section:
-    """Which test strings only one of two models gets wrong, and whether that is chance.
+    """Test strings that only one of two models misclassifies, and whether that is chance.
 
     Args:
         first: a run's id.

@@ -81,7 +81,7 @@ def _one_of(
     """One of a list, whose key the link has; None where none is chosen.
 
     Args:
-        place: of the box; None where it stands above the first task, and holds for all.
+        place: of the box; None above the first task, where it holds for all.
     """
     if place is None:
         chosen = st.session_state.get(key)
@@ -233,7 +233,7 @@ def _select(found: Section, key: str) -> tuple[int, ...]:
 def _draw(
     picture: str, selection: Selection, ids: tuple[int, ...], measure: str | None, number: int
 ) -> Section | None:
-    """The picture that was asked for, of these configurations."""
+    """The chosen picture of these configurations."""
     if picture == LENGTHS:
         found = by_length(selection, ids)
     elif picture == SETTINGS:
@@ -255,7 +255,7 @@ def _draw(
 
 
 def _axes(axes: Sequence[str], number: int) -> tuple[str, str, str, str | None]:
-    """What the map has across and up, what it shows, and by what it is split; chosen once."""
+    """The map's two axes, its measure and its facet; chosen once for all tasks."""
     boxes = [None] * 4 if number else st.columns(4)
     across = _one_of("Across", axes, "across", boxes[0], axes[0]) or axes[0]
     others = [x for x in axes if x != across]

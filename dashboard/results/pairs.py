@@ -56,7 +56,7 @@ def _verdict(found: Compared) -> Section:
 
 
 def _question(name: str, answer: Difference) -> dict[str, object]:
-    """What the seeds say about a question."""
+    """The seeds' answer to a question, as a row."""
     interval, values = answer.interval, shown_values(answer)
     apart = ""
     if answer.p_value is not None:
@@ -77,7 +77,7 @@ def _question(name: str, answer: Difference) -> dict[str, object]:
 
 
 def _chance(answer: Difference) -> str:
-    """Whether there is more than chance explains, in a few words."""
+    """Describes in a few words whether chance explains the difference."""
     if answer.p_value is None:
         return "nothing to compare"
     if answer.is_decided:

@@ -64,7 +64,7 @@ def heat_map(
     order: dict[str, list[str]],
     span: tuple[float, float],
 ) -> Any:
-    """Two settings against each other: a share in each cell, with what it is of.
+    """Two settings against each other: a share in each cell, with its n.
 
     Args:
         cells: across, up (as text), value in [0, 1] (missing where there is none), label, n, told,
@@ -105,7 +105,7 @@ def heat_map(
 
 
 def effects(frame: pd.DataFrame, fields: Sequence[str]) -> Any:
-    """How far each setting moves a measure, with its interval.
+    """Effect of each setting on a measure, with its interval.
 
     Args:
         frame: field, moves, low, high, worst, best (texts), value_worst, value_best.

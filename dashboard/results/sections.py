@@ -1,4 +1,4 @@
-"""Which configurations generalize: the table, every row against a baseline."""
+"""The table of configurations, every row against a baseline."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -41,8 +41,8 @@ def configurations(
 
     Args:
         baseline: the id of the one that every other row is compared with; none if it is not there.
-        measure: by what, one of `by_settings.MEASURES`; else by what most rows differ in. The
-            sentence tells of all of them.
+        measure: of the comparison, one of `by_settings.MEASURES`; by default the one in which
+            most rows differ. The sentence covers all of them.
         columns: more of the table's that are shown.
 
     Returns:
@@ -87,7 +87,7 @@ def configurations(
 
 
 def _left_out(table: pd.DataFrame, found: pd.DataFrame, baseline: int) -> str:
-    """That rows are not compared, of so many models that it would take too long."""
+    """States that rows are not compared, since there are too many models."""
     if table["seeds"].sum() <= MOST_READ:
         return ""
     able = set(table.loc[table["judged_beyond"] > 1, "config_id"])
@@ -97,7 +97,7 @@ def _left_out(table: pd.DataFrame, found: pd.DataFrame, baseline: int) -> str:
 
 
 def _begins(store: Store, table: pd.DataFrame) -> list[str]:
-    """Where those that fail beyond begin to be wrong."""
+    """Lengths at which those that fail beyond begin to err."""
     number = int((table["judged_beyond"] - table["generalize"]).sum())
     known = table[["fails_from", "fails_to"]].dropna().astype(int)
     if not number or known.empty:
@@ -111,8 +111,8 @@ def _begins(store: Store, table: pd.DataFrame) -> list[str]:
 
 
 def _shortcut(store: Store, table: pd.DataFrame) -> tuple[str, str]:
-    """What is said of a task that a shortcut reader knows, so that it is none; else of the best
-    reader, where that is the same for all.
+    """Sentences on a task that a shortcut reader solves; else on the best reader, if that is the
+    same for all rows.
     """
     read = table.dropna(subset=["shortcut_beyond"])
     if read.empty:
@@ -150,7 +150,7 @@ def _in_words(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def generalize_of(row: Any, low: str = "generalize_low", high: str = "generalize_high") -> str:
-    """How many of those that learned generalize, with the interval; empty of none."""
+    """Share of those that learned that generalizes, with its interval; empty if none learned."""
     if not row["judged_beyond"]:
         return ""
     ends = percents(row[low], row[high], 0)
@@ -164,7 +164,7 @@ def _span(first: Any, last: Any) -> str:
 
 
 def _proofs(row: Any) -> str | None:
-    """What stored proofs found of how many seeds, as `1 proved, 2 refuted`; none of no proof."""
+    """Outcomes of stored proofs, as `1 proved, 2 refuted`; None without proofs."""
     words = {"proved": "proved", "refuted": "refuted", "undecided": "not decided"}
     return ", ".join(f"{row[x]:,} {word}" for x, word in words.items() if row[x]) or None
 

@@ -10,7 +10,7 @@ DIFFERENCES = {
     "generalizes": "Of the seeds that learned, the share that generalizes",
     "beyond": "Mean accuracy on longer strings, of the seeds that learned,",
 }
-"""What configurations are compared by, and what a difference is then of."""
+"""Measures by which configurations are compared, and the quantity that a difference is of."""
 
 MEASURED = {
     "learned": "the share that learned",

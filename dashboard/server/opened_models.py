@@ -17,7 +17,7 @@ Answer = TypeVar("Answer")
 
 
 class OpenedModels:
-    """Answers by their keys, which who asks may not change.
+    """Answers by their keys; callers may not change them.
 
     Streamlit's cache of resources counts entries, while an answer has a hundred bytes or a hundred
     million.

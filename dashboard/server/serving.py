@@ -1,4 +1,4 @@
-"""The dashboard's server: what it says when it begins, whom it answers, and how it ends."""
+"""The dashboard's server: its first message, the hosts it answers to, and its end."""
 
 import logging
 import os
@@ -23,12 +23,12 @@ from sweeps.serve import NAMES_VARIABLE, THIS_MACHINE, answers_to, configured_na
 from sweeps.terminal import say
 
 END_SECONDS = 3.0
-"""What is being answered may take so long to be; a page asks for the rest from the next server."""
+"""Seconds for pending answers at the end; a page requests the rest from the next server."""
 
 
 @asynccontextmanager
 async def in_time() -> AsyncIterator[None]:
-    """The life of a server, which ends soon after it was asked to.
+    """Runs a server that ends soon after it is stopped.
 
     Uvicorn shuts down the connections that it knows of and then waits for all, without an end. One
     that a browser opens at that moment is not known yet: Ctrl-C seemed to do nothing.
@@ -65,7 +65,7 @@ host."""
 
 @asynccontextmanager
 async def lifespan(_app: object) -> AsyncIterator[None]:
-    """From what is shown being said to the server's end."""
+    """Checks the server's settings, prints its address, and runs the search for causes until its end."""
     _refuse_others()
     _check_settings()
     _say_what_is_shown()
@@ -80,7 +80,7 @@ async def lifespan(_app: object) -> AsyncIterator[None]:
 class NoUploads:
     """Takes no file from visitors of a read-only page, whatever a browser sends.
 
-    Streamlit keeps in memory what is uploaded, also where no control of the page asks for it.
+    Streamlit holds uploads in memory even if no control of the page accepts files.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -136,7 +136,7 @@ class OwnPages:
 
 
 def _from_here_alone(send: Send, host: str) -> Send:
-    """Has a page load nothing from elsewhere, whatever stands in the texts that it shows."""
+    """Adds the policy by which a page loads nothing from elsewhere, whatever text it shows."""
 
     async def send_with_policy(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -185,7 +185,7 @@ def _say_what_is_shown() -> None:
     try:
         message, wrong = f"Showing {open_reader().name}.", False
     except (SeqclsError, OSError) as error:
-        # The page says so too, and what to do; a sweep can be launched from there.
+        # The page reports it too, with what to do; a sweep can be launched from there.
         message, wrong = f"seqcls: {error}", True
     # If the output is closed, or cannot encode the name, the server still runs.
     with suppress(OSError, UnicodeError):

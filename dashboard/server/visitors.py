@@ -1,4 +1,4 @@
-"""What visitors of a read-only dashboard may ask: one question at a time, in a limit of time.
+"""Limits for visitors of a read-only dashboard: one question at a time, within a time limit.
 
 What is being computed ends with the visit. Where the dashboard may write, it is its user's own, and
 nothing waits or is limited.
@@ -25,10 +25,10 @@ SECONDS_VARIABLE = "SEQCLS_VISITOR_SECONDS"
 DEFAULT_SECONDS = 60.0
 
 WAIT_SECONDS = 30.0
-"""That a question waits for those of others."""
+"""Seconds that a question waits for those of others."""
 
 MOST_MODELS = 1_000
-"""That a visitor's form may ask for: what launching them would mean takes a moment each."""
+"""Most models of a visitor's form, since estimating each takes a moment."""
 
 Answer = TypeVar("Answer")
 
@@ -56,12 +56,12 @@ def limit_seconds() -> float:
 
 
 def ask(key: Hashable, make: Callable[[], Answer], says: str = "") -> Answer:
-    """The answer to a question that takes more than a moment; the one way by which pages ask them.
+    """Returns the cached or computed answer to a question that takes more than a moment.
 
     Args:
-        key: tells it from all others; in its name, what the database was as well.
+        key: unique to the question and the state of the database.
         make: computes it.
-        says: what the page says meanwhile.
+        says: text of the page's spinner.
 
     Raises:
         VisitorError: the server is busy, or it takes longer than a visitor's question may.
@@ -75,7 +75,7 @@ def ask(key: Hashable, make: Callable[[], Answer], says: str = "") -> Answer:
 
 
 def later(make: Callable[[], Answer]) -> Callable[[], Answer]:
-    """What makes a download once it is clicked, in a thread that knows of no visit."""
+    """A function that makes a download on a click, in a thread outside of the visit."""
     has_left = _has_left()
 
     def prepare() -> Answer:
@@ -90,7 +90,7 @@ def one_question(has_left: Callable[[], bool] | None = None) -> Iterator[None]:
     """A block that runs alone, for a visitor, and no longer than it may.
 
     Args:
-        has_left: tells whether the visit has ended; by itself that whose page is being drawn.
+        has_left: returns True if the visit has ended; by default that of the page being drawn.
 
     Raises:
         VisitorError: the server is busy, or the time is over.
@@ -116,7 +116,7 @@ def one_question(has_left: Callable[[], bool] | None = None) -> Iterator[None]:
 
 
 def refuse_many(models: int) -> None:
-    """Refuses what a visitor asks for before it is made.
+    """Refuses a visitor's request before it is computed.
 
     Raises:
         VisitorError: it is more than a visitor may.
@@ -129,7 +129,7 @@ def refuse_many(models: int) -> None:
 
 
 def _has_left() -> Callable[[], bool]:
-    """What tells, in any thread, whether the visit whose page is being drawn has ended."""
+    """A function that returns True, in any thread, if the current page's visit has ended."""
     context = get_script_run_ctx(suppress_warning=True)
     # Without a runtime, where a script runs alone, nobody leaves.
     session = context.session_id if context is not None and runtime.exists() else None

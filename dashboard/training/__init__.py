@@ -1,1 +1,1 @@
-"""What is trained, and what to train next."""
+"""Pages Sweeps and New sweep: current training, and what to train next."""

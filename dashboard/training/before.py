@@ -1,4 +1,4 @@
-"""What models would be trained and tested on, looked at before any is trained; each on request."""
+"""Previews of a sweep before training, on request: strings, shortcuts, theory."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
@@ -59,7 +59,7 @@ MOST_SHOWN = 12
 """Different strings that can be looked at, of as many configurations."""
 
 MOST_CONFIGURATIONS = 60
-"""Configurations of which theory says something."""
+"""Most configurations in the table of theory."""
 
 MOST_TOKENS = 2**22
 """Tokens that are drawn for readers beside a page, of training or of a test."""
@@ -71,7 +71,7 @@ SECONDS = 1.0
 """So often is looked whether readers are fitted."""
 
 READ = Beside[TestReached | SeqclsError]("readers")
-"""What readers reach on the tests of this server's visitors."""
+"""Results of shortcut readers on previewed tests, for all sessions of the server."""
 
 
 def show(key: offer.Submitted) -> None:
@@ -155,7 +155,7 @@ def strings(problem: Problem, part: str) -> Section:
 
 
 def theory(key: offer.Submitted) -> Section:
-    """What theory says of each network and task."""
+    """Theoretical predictions for each network and task."""
     every = dict(enumerate(config for spec in offer.specs_of(key) for config in spec.configs()))
     some = dict(islice(every.items(), MOST_CONFIGURATIONS))
     named = name_configurations(some)
@@ -170,7 +170,7 @@ def theory(key: offer.Submitted) -> Section:
 
 
 def _overlap(key: offer.Submitted) -> str | None:
-    """How many test strings are trained on, and what an answer by length alone is right on."""
+    """Reports the share of test strings trained on, and the accuracy of answers by length alone."""
     return overlaps.trained_on(x for spec in offer.specs_of(key) for x in spec.configs())
 
 
@@ -194,7 +194,7 @@ def _show_shortcuts(key: offer.Submitted) -> None:
 def _is_small(config: RunConfig) -> bool:
     problem = resolve(config)
     train, test = (max(1, x.lengths[-1]) for x in (problem.train, problem.test))
-    # All that is trained on is drawn, where it is kept out of the test.
+    # All training strings are drawn if the test excludes them.
     trained = getattr(problem.test, "trained", None)
     drawn = problem.train.epoch_size if trained is None else trained.size
     return bool(max(drawn * train, problem.test.epoch_size * test) <= MOST_TOKENS)
@@ -211,7 +211,7 @@ def _read(config: RunConfig) -> TestReached | SeqclsError:
 
 
 def shortcuts(made: TestReached | SeqclsError) -> Section:
-    """How far readers get that look at little of a string, and what to do about it."""
+    """Accuracy of shortcut readers, and how to make the test harder for them."""
     if isinstance(made, SeqclsError):
         return Section("", (f"{say('no_reader')} {made}.",))
     rows = pd.DataFrame(

@@ -1,4 +1,4 @@
-"""What is made beside the drawing of pages, in a thread of its own, and kept: timings, readers."""
+"""Answers computed in a background thread and cached: timings, shortcut readers."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -15,15 +15,15 @@ Answer = TypeVar("Answer")
 MOST_KEPT = 1_000
 """Answers of one kind that a server knows of."""
 
-# One at a time: two would slow each other down, and a timing would tell the wrong time.
+# One at a time: two would slow each other down and spoil timings.
 _THREAD = ThreadPoolExecutor(1, "beside pages")
 
 
 class Beside(Generic[Answer]):
-    """Answers by their keys; a session that asks for another wants the one before no longer.
+    """Answers by their keys; a session's next request cancels its previous one.
 
     Args:
-        name: tells what is wanted of one kind from what is wanted of another.
+        name: distinguishes requests of one kind from those of another.
     """
 
     def __init__(self, name: str) -> None:
@@ -32,12 +32,12 @@ class Beside(Generic[Answer]):
         self._lock = Lock()
 
     def is_done(self, key: Hashable) -> bool:
-        """Whether the answer is there."""
+        """Returns True if the answer is there."""
         begun = self._begun.get(key)
         return begun is not None and begun.done() and not _was_left(begun)
 
     def answer(self, key: Hashable) -> Answer:
-        """What was made; to be asked where `is_done`."""
+        """Returns the answer; call it only if `is_done`."""
         return self._begun[key].result()
 
     def begin(self, key: Hashable, make: Callable[[], Answer]) -> None:

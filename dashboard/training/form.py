@@ -1,4 +1,4 @@
-"""What is typed for a new sweep: two lists, lengths, seeds. The page and the sidebar share it."""
+"""The form of a new sweep: two lists, lengths, seeds. The page and the sidebar share it."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -21,10 +21,10 @@ TRAINED, TESTED, SEEDS, NAME = "trained_to", "tested_to", "model_seeds", "sweep_
 START, EDITS, TEXT = "start", "edits", "toml"
 PLACE = "page of the form"
 BOX_VALUES = "typed for a new sweep"
-"""Where the session keeps what the boxes held on the last page."""
+"""Key in the session of the boxes' values on the last page."""
 
 SHORT = "short form"
-"""Whether the short form in the sidebar is open."""
+"""Key in the session: the short form in the sidebar is open."""
 
 FIRST = {
     TASKS: "(ab|ba)*, even pairs",
@@ -44,7 +44,7 @@ _dataset_names = data.cached(watching.dataset_names)
 
 @dataclass(frozen=True)
 class Typed:
-    """What is typed, as a specification; or what is wrong with it."""
+    """The typed text as a specification, or its error."""
 
     table: Mapping[str, Any] | None = None
     problem: str = ""
@@ -54,7 +54,7 @@ def lists(*, in_short: bool = False) -> tuple[list[Entry] | None, list[Entry] | 
     """Draws the two lists and how each entry was read; None where one cannot be read.
 
     Args:
-        in_short: whether what networks were read as stands in one line.
+        in_short: shows how networks were read in one line.
     """
     _take_over()
     known = files()
@@ -151,9 +151,9 @@ def read(
     networks: Sequence[Entry] | None,
     drawn: tuple[int, int, str, str],
 ) -> Typed:
-    """What is typed as a specification, with the settings of all rows."""
+    """The typed text as a specification, with the settings of all rows."""
     if tasks is None or networks is None:
-        # What is wrong stands below the list.
+        # The error is shown below the list.
         return Typed()
     trained, tested, seeds, name = drawn
     try:

@@ -78,7 +78,7 @@ def _choose_start() -> str | None:
 
 
 def _start_texts(start: str) -> Sequence[str]:
-    """The specifications that a start stands for, as TOML; of a sweep under a name that is free."""
+    """The specifications of a start, as TOML; that of a sweep gets a free name."""
     stored: Mapping[str, str] = {} if existing() is None else _specifications()
     if start not in stored:
         return [toml_of(spec.submitted) for spec in load_specs(start)]
@@ -87,7 +87,7 @@ def _start_texts(start: str) -> Sequence[str]:
 
 
 def _tables(typed: form.Typed, start: str | None) -> list[str]:
-    """What is trained, each specification as JSON; its text is shown, and can be edited."""
+    """Shows the specifications' text for editing, and returns each as JSON."""
     try:
         made = [toml_of(spec_as_written(typed.table).submitted)] if typed.table else []
         texts = [*(_start_texts(start) if start else made)]
@@ -101,7 +101,7 @@ def _tables(typed: form.Typed, start: str | None) -> list[str]:
         # A disabled toggle may still be on, from when there was one text.
         if edits and len(texts) == 1:
             st.caption("This is what is trained; the form is not read.")
-            # The key names the start, so that edits of one text never stand in another.
+            # The key names the start, so that edits of one text never appear in another.
             edited = st.text_area(
                 "Specification",
                 texts[0],

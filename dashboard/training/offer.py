@@ -1,4 +1,4 @@
-"""What launching would mean: how many models, how long, which is timed beside, and the button."""
+"""The offer to launch: number of models, time, estimated in the background, and the button."""
 
 import json
 import os
@@ -25,7 +25,7 @@ SECONDS = 0.5
 """So often is looked whether all is timed."""
 
 TIMINGS = Beside[Estimate]("timing")
-"""Which specifications this server has timed, or is timing."""
+"""Timings of specifications, done or running, for all sessions of the server."""
 
 TOKEN, LAUNCHED = "launch token", "sweeps that were launched"
 
@@ -74,8 +74,8 @@ def show(specs: Sequence[SweepSpec], place: str) -> None:
     """Draws the line: models, time, and the button that launches them.
 
     Args:
-        specs: what is offered; nothing where something is wrong, which is said elsewhere.
-        place: tells it from the line of another place.
+        specs: on offer; empty after an error, which is shown elsewhere.
+        place: unique to the line.
     """
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
@@ -103,7 +103,7 @@ def _launch(specs: Sequence[SweepSpec], token: str) -> None:
     st.session_state[TOKEN] = uuid.uuid4().hex
     if launched:
         st.session_state[LAUNCHED] = specs[-1].name
-        # In both, or the next page would take the launched name over from the kept values.
+        # In both, or the next page would take the launched name from the stored values.
         st.session_state[form.NAME] = st.session_state[form.BOX_VALUES][form.NAME] = ""
         st.session_state[form.SHORT] = False
 
@@ -127,7 +127,7 @@ def _say(specs: Sequence[SweepSpec]) -> int:
     is_waiting = not is_timed and not is_read_only()
     basis, qualifier = found.basis, "about"
     if found.seconds is None:
-        # Of what there was no time for, its cost tells.
+        # Parts that were not timed are estimated by cost.
         found, qualifier = _estimate(key, is_timed, guess_times), "about" if is_timed else "roughly"
         basis = "By what its steps cost; a few of them are being timed." if is_waiting else basis
     time = "how long is not known"
@@ -165,7 +165,7 @@ def _estimate_here(store: Store, key: Submitted, is_timed: bool, timer: Timer) -
 
 
 def guess(submitted: str) -> float | None:
-    """How many seconds the rest of a stored sweep will take, by what is known without timing."""
+    """Seconds that the rest of a stored sweep will take, estimated without timing."""
     try:
         return _estimate((submitted,), TIMINGS.is_done((submitted,)), guess_times).seconds
     except SeqclsError:
@@ -174,7 +174,7 @@ def guess(submitted: str) -> float | None:
 
 
 def warnings(specs: Sequence[SweepSpec]) -> list[str]:
-    """What is to be known before it is launched: what it replaces, grows to, or has no room for."""
+    """Warnings before launching: growth by `until`, lack of memory, specifications replaced."""
     sentences = [sweeping.growth_sentence(spec) for spec in specs if spec.until]
     try:
         sentences += filter(None, [sweeping.memory_warning(list(specs), _workers())])

@@ -1,6 +1,6 @@
 """Tasks that are chosen instead of typed: by name with their parameters, or by a file of one's own.
 
-What is chosen is added to the list of tasks as it is typed, so that nothing stands in two places.
+A choice is added to the list of tasks as text, so that the list is the only record.
 """
 
 import tempfile

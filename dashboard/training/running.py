@@ -1,4 +1,4 @@
-"""What is trained now: a line each, refreshed by itself while anything goes on."""
+"""Sweeps in training: a line each, refreshed by itself while any is active."""
 
 from collections.abc import Callable
 from functools import partial
@@ -20,24 +20,24 @@ SECONDS = 2.0
 
 MAX_SHOWN = 4
 SEEN = "active sweeps"
-"""Where the session keeps the names of those that were seen in training, by number."""
+"""Key in the session of the names of sweeps seen in training, by id."""
 
 
 def show(draw: Callable[[Store, SweepProgress], None]) -> None:
-    """Draws what is in training, each as it is told, and refreshes itself.
+    """Draws each sweep in training by `draw`, and refreshes itself.
 
     Once a sweep has ended, the page is drawn anew with its results; until then it is left alone.
     """
     try:
         polls = any(map(goes_on, data.progress()))
     except SeqclsError:
-        # The page says what is the case.
+        # The page shows the error.
         return
     st.fragment(partial(_refresh, draw, polls), run_every=SECONDS if polls else None)()
 
 
 def goes_on(sweep: SweepProgress) -> bool:
-    """Whether anything may come of a sweep by itself, so that it is worth another look."""
+    """Returns True if the sweep may change by itself, so that it is polled."""
     return sweep.running > 0 or sweep.state not in (SweepState.DONE, SweepState.STOPPED)
 
 
@@ -48,7 +48,7 @@ def _refresh(draw: Callable[[Store, SweepProgress], None], polls: bool) -> None:
     except SeqclsError:
         return
     before: dict[int, str] = st.session_state.get(SEEN, {})
-    # Before the rerun below, or each run would tell of the same sweeps again.
+    # Before the rerun below, or each run would report the same sweeps again.
     st.session_state[SEEN] = now = {sweep.id: sweep.name for sweep in active}
     if ended := [name for key, name in before.items() if key not in now]:
         for name in ended:
@@ -64,7 +64,7 @@ def _refresh(draw: Callable[[Store, SweepProgress], None], polls: bool) -> None:
 
 
 def _tell(name: str) -> None:
-    # Silent, since the page itself says what is wrong with the database.
+    # Silent, since the page itself shows the database's error.
     with data.explaining(lambda _: None):
         counts = OutcomeCounts.from_configurations(data.configurations(Selection(sweeps=(name,))))
         message = f"{name} is done: {describe_counts(counts)}."
@@ -76,7 +76,7 @@ def line(store: Store, sweep: SweepProgress) -> None:
     doing, attended = _doing(store, sweep)
     left = sweep.seconds_left
     if left is None and attended and sweep.state != SweepState.STOPPED:
-        # Until the first epoch has ended, its cost tells.
+        # Until the first epoch has ended, the time is estimated by cost.
         left = offer.guess(watching.specifications(store)[sweep.name])
     description = page.plain(describe(sweep, attended, doing, left))
     st.progress(sweep.share, f"**{page.plain(sweep.name)}** · {description}")
@@ -93,7 +93,7 @@ def line_with_buttons(store: Store, sweep: SweepProgress) -> None:
 
 
 def _doing(store: Store, sweep: SweepProgress) -> tuple[str, bool]:
-    """What the worker does before it trains, and whether there is one."""
+    """The worker's step before training, and whether there is a worker."""
     # Runs whose worker died are attended by nobody.
     attended = actions.is_attended(store, sweep.id, sweep.running - sweep.orphaned)
     return (actions.doing(store, sweep) if attended else ""), attended
@@ -119,12 +119,12 @@ def _stop_or_resume(sweep: SweepProgress, attended: bool) -> None:
 def describe(
     sweep: SweepProgress, attended: bool, doing: str = "", left: float | None = None
 ) -> str:
-    """How far a sweep is, in models and in time, in one line.
+    """Describes the progress of a sweep, in models and in time, in one line.
 
     Args:
         attended: whether a worker trains it.
-        doing: what that does before it trains.
-        left: seconds that it will take, where that is known.
+        doing: its step before training.
+        left: remaining seconds; None if not known.
     """
     parts = [f"{sweep.done:,} of {count(sweep.total, 'model')}"]
     if sweep.running:
@@ -145,7 +145,7 @@ def describe(
 
 
 def _epochs(sweep: SweepProgress) -> str:
-    """How far the models in training are."""
+    """Describes the progress of the models in training."""
     if not sweep.epochs:
         return ""
     epochs = [epoch for epoch, _ in sweep.epochs]

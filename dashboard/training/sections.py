@@ -1,4 +1,4 @@
-"""What the page Sweeps shows, as sections: all sweeps, the losses of one, its protocol."""
+"""Sections of page Sweeps: all sweeps, the losses of one, its protocol."""
 
 import altair as alt
 import pandas as pd
@@ -132,6 +132,6 @@ def _curves(frame: pd.DataFrame, last: int, least: float, most: float) -> alt.Ch
 
 
 def protocol(store: Store, sweep: str, number: int) -> tuple[Section, list[str]]:
-    """How one configuration of a sweep is trained and tested, in words; what all are called."""
+    """The protocol of one configuration of a sweep, in words; and the names of all."""
     sentences, names = watching.protocol_of_sweep(store, sweep, number)
     return Section("", tuple(sentences)), names

@@ -67,7 +67,7 @@ def show(name: str) -> None:
 
 
 def _say(sweep: SweepProgress, record: Any, note: watching.Note, counts: OutcomeCounts) -> None:
-    """What came of it, what is written about it, and when it was trained."""
+    """Shows the sweep's outcomes, its title and note, and when it was trained."""
     outcome = describe_counts(counts) if counts.models else "no model is finished yet"
     lines = [f"{outcome[0].upper()}{outcome[1:]}."]
     lines += [sweep.name] if note.title else []
@@ -85,7 +85,7 @@ def _say(sweep: SweepProgress, record: Any, note: watching.Note, counts: Outcome
 
 
 def _grow(sweep: SweepProgress, not_learned: int) -> None:
-    """What trains more of it: failed runs again, more seeds, more epochs."""
+    """Shows the buttons for more training: failed runs again, more seeds, more epochs."""
     if sweep.failed:
         label = f"Retry {sweep.failed:,} failed"
         which = (sweep.id, sweep.name, actions.writer.retry, [sweep.id])
@@ -126,7 +126,7 @@ def _grow(sweep: SweepProgress, not_learned: int) -> None:
 
 
 def _describe(sweep_id: int, note: watching.Note) -> None:
-    """What is written about a sweep, to be changed."""
+    """Shows the form of a sweep's title, note and tags."""
     known = sorted({tag for other in data.sweep_notes().values() for tag in other.tags})
     with st.popover("Title, note, tags", icon=":material/edit:"), st.form(f"note {sweep_id}"):
         st.text_input("Title", note.title, key=f"title {sweep_id}", **control())

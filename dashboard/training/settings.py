@@ -1,7 +1,6 @@
 """Settings of a new sweep beside its lists: rows of a name and values, and what each means.
 
-All that is known of a field stands where it is declared (`seqcls.declarations`). Nothing here names
-a field that a new one would have to join.
+A field is described where it is declared (`seqcls.declarations`). A new field needs no line here.
 """
 
 from collections.abc import Mapping
@@ -30,10 +29,10 @@ FIELDS: dict[str, tuple[str, ...]] = {
     group: tuple(name for name, about in ABOUT.items() if about.group == group)
     for group in get_args(Group)
 }
-"""Every field that can be set, those first that are asked for most."""
+"""Every field that can be set, by group, the most used first."""
 
 OF_LISTS = ("task", "dataset")
-"""What the lists say, and no row."""
+"""Fields set by the lists, and by no row."""
 
 ROWS, TYPED = "settings", "typed settings"
 """The editor of rows, and where the session keeps what it held on the last page."""

@@ -1,4 +1,4 @@
-"""What every page shows of training: a way to a new sweep, and what is trained now."""
+"""The part of the sidebar on training: a link to a new sweep, and the sweeps in training."""
 
 import streamlit as st
 
@@ -54,10 +54,10 @@ def _short_form() -> None:
 
 
 def _more() -> str:
-    """What the rows of the page New sweep add."""
+    """Describes the settings added by the rows of page New sweep."""
     try:
         values = settings.read(st.session_state.get(settings.TYPED))
     except SeqclsError:
-        # `form.read` has the same rows, and says what is wrong with them.
+        # `form.read` reads the same rows, and reports their errors.
         return ""
     return f"With {settings.say(values)}, as on the page New sweep." if values else ""

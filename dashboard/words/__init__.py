@@ -1,1 +1,1 @@
-"""What pages call things: models, settings, errors, measures, and languages."""
+"""Words of pages: models, settings, errors, measures, and languages."""

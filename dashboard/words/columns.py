@@ -10,7 +10,7 @@ import pandas as pd
 
 
 class Column(NamedTuple):
-    """How a column of a table is called, shown and explained."""
+    """Title, format and help of a table's column."""
 
     title: str
     kind: str = "text"
@@ -22,7 +22,7 @@ class Column(NamedTuple):
     width: int | None = None
     """In pixels; a page has 1,130."""
     wraps: bool = False
-    """Whether rows have several lines where a text is too long for one."""
+    """True if a text too long for one line wraps."""
 
 
 COLUMNS: dict[str, Column] = {
@@ -45,7 +45,7 @@ LEGEND = {
     "up": "above 0", "down": "below 0",
     "false positive": "false positive", "false negative": "false negative",
 }  # fmt: skip
-"""What colors mean, by their names."""
+"""Meanings of colors, by name."""
 
 
 def add_columns(columns: dict[str, Column]) -> dict[str, Column]:
@@ -71,7 +71,7 @@ _FORMATS: dict[str, Callable[[Any], str]] = {
 
 
 def column_of(name: str) -> Column:
-    """How a column is shown; one that no subject declares, as a setting, has its name."""
+    """Returns the declaration of a column; an undeclared one is titled by its name."""
     return COLUMNS.get(name, Column(name.replace("_", " "), width=110))
 
 

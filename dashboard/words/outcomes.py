@@ -1,7 +1,7 @@
-"""What a model came to, in words: whether it learned, and whether it generalizes.
+"""Outcome of a model in words: whether it learned, and whether it generalizes.
 
-It is judged on the lengths that it was trained on first. Where it has not learned these, nothing is
-said of longer strings.
+It is judged on the trained lengths first. If it has not learned these, nothing is reported for
+longer strings.
 """
 
 from collections.abc import Mapping
@@ -20,12 +20,12 @@ from sweeps.results import LEARNED_AT, Outcome, why_not_known
 
 
 def describe_outcome(run_id: int, config: RunConfig, view: Selection | None = None) -> str:
-    """What a model came to, as `describe_model` says it; nothing where it is not tested.
+    """The outcome of a run, as of `describe_model`; empty if it is not tested.
 
     Args:
         run_id: the model.
         config: its configuration.
-        view: says what fails and what has learned, if not as is usual.
+        view: with thresholds other than the default ones.
     """
     view = view or Selection()
     rows = data.model(run_id, view)
@@ -59,9 +59,9 @@ def describe_model(
     learned_at: float = LEARNED_AT,
     below: float = 1,
 ) -> str:
-    """What a tested model came to and the counts that say so, in a sentence or two.
+    """Describes the outcome of a tested model, with its counts, in a sentence or two.
 
-    Of one that has not learned nothing is said about length.
+    If it has not learned, nothing is reported about length.
 
     Args:
         model: its row, as `sweeps.api.reading.model` has it.
@@ -97,7 +97,7 @@ def describe_model(
 
 
 def _first_wrong(model: Mapping[str, Any], trained: range | None) -> str:
-    """Where the shortest errors of a model are, beside the lengths that it was trained on."""
+    """Describes the shortest errors of a model against its trained lengths."""
     if pd.isna(length := model["first_wrong_length"]):
         return ""
     known = "" if trained is None else f" (trained to {trained[-1]})"

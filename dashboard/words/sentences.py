@@ -1,4 +1,4 @@
-"""Sentences of sections, as templates: each stands once, whoever says it."""
+"""Sentences of sections, as templates: each is written once, whoever shows it."""
 
 import string
 from typing import Any
@@ -15,7 +15,7 @@ SENTENCES = {
 
 
 def add_sentences(sentences: dict[str, str]) -> None:
-    """Declares the sentences of a subject, beside the sections that say them.
+    """Declares the sentences of a subject, beside the sections that show them.
 
     Raises:
         ValueError: a key is taken.
@@ -43,11 +43,11 @@ class _Sentence(string.Formatter):
 
 
 def say(key: str, **values: Any) -> str:
-    """A sentence, its values filled in; strings of letters stand between its backquotes."""
+    """Fills values into a sentence; strings of letters are written between backquotes."""
     sentence = _Sentence().format(SENTENCES[key], **values)
     return sentence[0].upper() + sentence[1:]
 
 
 def no_sweep() -> str:
-    """That there is no sweep; and how the first is trained, where that may be done."""
+    """States that there is no sweep, and how to train the first unless read-only."""
     return say("no_sweep_to_read" if is_read_only() else "no_sweep")

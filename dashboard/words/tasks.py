@@ -1,4 +1,4 @@
-"""What tasks are called."""
+"""Names of tasks."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ def task_name(task: str, *, usual_too: bool = False) -> str:
     """
     name, *settings = task.split(", ")
     values = dict(x.split("=", 1) for x in settings if "=" in x)
-    # A pattern says by itself which language it is.
+    # A pattern defines its language by itself.
     if name == "regular" and not usual_too:
         return values.get("pattern", name)
     usual = {x: str(y).lower() for x, y in default_fields().items()}
