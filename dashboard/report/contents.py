@@ -126,7 +126,7 @@ def _sweeps_of(store: Store, selection: Selection, models: pd.DataFrame) -> list
 
 
 def _notes(store: Store, sweep: str) -> Iterator[str]:
-    """Yields a sweep's title, description and note, unchanged, and the day when it was submitted."""
+    """Yields a sweep's title, description and note, unchanged, and the day of submission."""
     (key,) = (key for key, name in reading.sweep_names(store).items() if name == sweep)
     note, record = reading.notes(store).get(key, Note()), reading.sweep_record(store, key)
     yield from filter(None, (note.title, record.description, note.note))

@@ -65,7 +65,7 @@ host."""
 
 @asynccontextmanager
 async def lifespan(_app: object) -> AsyncIterator[None]:
-    """Checks the server's settings, prints its address, and runs the search for causes until its end."""
+    """Checks settings, prints the address, and runs the search for causes until the end."""
     _refuse_others()
     _check_settings()
     _say_what_is_shown()
