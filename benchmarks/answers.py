@@ -1,4 +1,4 @@
-"""How soon a changed string is answered on the page Model, in a real browser.
+"""Seconds until page Model answers a changed string, in a real browser.
 
 python -m benchmarks.answers
 
@@ -34,7 +34,7 @@ SHOWN = {
     "two Transformers": "run=1&beside=3",
     "Transformer and LSTM": "run=1&beside=2",
 }
-"""What is opened, and by which link."""
+"""Models opened, and their links."""
 
 FIXED = {
     "task": "even_pairs", "hidden_size": 16, "attention_head_size": 4, "readout": "last",

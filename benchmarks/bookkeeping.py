@@ -1,4 +1,4 @@
-"""What a run costs beside its training: submitting, claiming, storing; and whether that grows."""
+"""Cost of a run beside its training: submitting, claiming, storing; and whether it grows."""
 
 import tempfile
 import time

@@ -1,4 +1,4 @@
-"""Eight published GPT-2s, loaded and held against what is published of them, as docs tell it.
+"""Eight published GPT-2s, loaded and compared with their published results, as in the docs.
 
 python -m benchmarks.gpt2s FOLDER
 
@@ -96,7 +96,7 @@ def draw_interleaved(rng: np.random.Generator, length: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Published:
-    """A published model: how it is loaded here, and what it is asked."""
+    """A published model: how it is loaded here, and its strings."""
 
     folder: str
     task: Mapping[str, Any]
@@ -106,7 +106,7 @@ class Published:
     step: int = 1
     """Lengths of strings are multiples of it."""
     ends: bool = True
-    """Whether the model was trained to end its outputs."""
+    """True if the model was trained to end its outputs."""
 
     def lengths(self, least: int, most: int) -> list[int]:
         return [x for x in range(least, most + 1) if x % self.step == 0]
@@ -159,15 +159,15 @@ def load(published: Published, folder: Path, db: Path) -> TrainedModel:
 
 
 def ask(published: Published, loaded: TrainedModel, rows: list[list[int]]) -> tuple[Any, Any]:
-    """Which strings it is right on, and by how much the right answer is preferred."""
+    """Correctness of each string, and the margin of the right answer."""
     answers = loaded.ask(TokenStrings.of_lists(loaded.num_letters, rows))
-    # Where outputs were not trained to end, it is asked for the target's tokens alone.
+    # If outputs were not trained to end, only the target's tokens are evaluated.
     right = answers.right if published.ends else answers.right_length_given  # type: ignore[attr-defined]
     return right, answers.score
 
 
 def measure(published: Published, loaded: TrainedModel) -> list[int]:
-    """How many of the strings of each bin it is right on."""
+    """Number of strings of each bin that it is right on."""
     rng = np.random.default_rng(2026)
     counts = []
     for least, most in BINS:
@@ -182,10 +182,10 @@ AT_ONCE, ROUNDS = 100, 4
 
 
 def search(published: Published, loaded: TrainedModel, least: int) -> tuple[int, list[int] | None]:
-    """The first wrong string that is found, from a length on, by its margins.
+    """Searches for a wrong string from a length on, guided by margins.
 
     Returns:
-        How many strings were asked about, and the string.
+        Number of strings evaluated, and the wrong one.
     """
     rng, num_tried = np.random.default_rng(0), 0
     for length in published.lengths(least, BINS[-1][1]):
@@ -204,7 +204,7 @@ def search(published: Published, loaded: TrainedModel, least: int) -> tuple[int,
 
 
 def _change(loaded: TrainedModel, string: list[int], rng: np.random.Generator) -> Iterator[Any]:
-    """A string with letters at other places, or others: those that are asked about."""
+    """Yields the string with letters moved or replaced, for evaluation."""
     made = []
     for _ in range(12):
         other, places = list(string), rng.integers(len(string), size=2)
@@ -220,7 +220,7 @@ def _change(loaded: TrainedModel, string: list[int], rng: np.random.Generator) -
 
 
 def decide(published: Published, loaded: TrainedModel) -> str:
-    """What is known of all strings up to the longest, in words."""
+    """Describes what is decided of all strings up to the longest."""
     longest = BINS[-1][1]
     if published.ends:
         found = output_verdict(loaded)

@@ -1,4 +1,4 @@
-"""What a training step costs where outputs are written, and what it saves to keep what was read."""
+"""Time of a training step of transductions, and of writing outputs with and without a cache."""
 
 import math
 import time
@@ -25,7 +25,7 @@ from seqcls.strings.tokenizer import PAD
 from seqcls.training import train_group
 
 DECODED = 256
-"""Strings that are written, of up to 100 tokens; what the model says is not cut off before."""
+"""Number of outputs written, each of up to 100 tokens, whatever the model predicts."""
 
 CASES: dict[str, dict[str, Any]] = {
     "width 64, 2 blocks": {"hidden_size": 64, "num_blocks": 2},
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def _reference(problem: Problem) -> list[Callable[[], object]]:
-    """What trains the same network by PyTorch's own layers, where it has them."""
+    """Training steps of the same network by PyTorch's own layers, if it has them."""
     known = problem.network.architecture in ("transformer", "lstm")
     return [partial(_pytorch_epoch, problem)] if known else []
 
@@ -150,7 +150,7 @@ def _pytorch_epoch(problem: Problem) -> None:
 
 @torch.no_grad()
 def _decoding(problem: Problem) -> tuple[float, float, float]:
-    """Seconds to write outputs greedily: with what is kept, running the model again, compiled."""
+    """Seconds to write outputs greedily: with a cache, running the model again, compiled."""
     torch.manual_seed(0)
     model = make_model(problem.network).eval()
     for parameter in model.parameters():
@@ -166,7 +166,7 @@ def _decoding(problem: Problem) -> tuple[float, float, float]:
         seconds.append(time.process_time() - started)
     weights = {name: value.numpy() for name, value in model.state_dict().items()}
     most = np.minimum(limits.numpy(), inputs.lengths)
-    # Here END ends an output; without any model's saying it each is as long as its input.
+    # END ends an output; since no model predicts it here, each is as long as its input.
     weights["classifier.bias"][-1] = -1e9
     Lanes().write(problem, weights, inputs.take(np.arange(1)), most[:1])
     started = time.process_time()

@@ -1,4 +1,4 @@
-"""What a training step of a model costs where strings are read token by token, by engine."""
+"""Time of a training step of a model that reads strings token by token, by engine."""
 
 import statistics
 import time

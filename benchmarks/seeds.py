@@ -3,7 +3,7 @@
 python -m benchmarks.seeds [SEEDS ...]
 
 Beside it the same seeds are trained and tested by the same processes, and nothing is stored: the
-ratio says what storing costs. Processor time says so on a busy machine too.
+ratio is the cost of storing. Processor time measures it on a busy machine too.
 """
 
 import os
@@ -30,7 +30,7 @@ SEEDS = 1000
 
 @dataclass(frozen=True)
 class Cost:
-    """What a command and all its processes took: seconds, and seconds of processors."""
+    """Cost of a command and all its processes: seconds, and seconds of processors."""
 
     wall: float
     processor: float

@@ -1,4 +1,4 @@
-"""What the docs' tables of trained models share.
+"""Shared parts of the docs' tables of trained models.
 
 That is the finished models of a sweep and their outcomes, the texts of cells, and how a table or a
 picture gets into the docs.
@@ -82,7 +82,7 @@ def range_name(ends: tuple[int, int]) -> str:
 
 
 def name_model(run: Mapping[Any, Any]) -> str:
-    """What a run's model is called, by its architecture, positions, blocks and factors."""
+    """Name of a run's model, by its architecture, positions, blocks and factors."""
     name = " ".join([str(run["architecture"]).replace("_", " "), str(run["layers"])]).strip()
     if run["architecture"] == "transformer":
         blocks = run["num_blocks"]
