@@ -8,7 +8,7 @@ the study may be trained in parts, on several machines.
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import altair as alt
@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
-from benchmarks.counting import CLASSES, FIXED, specifications
+from benchmarks.counting import CLASSES, FIXED
 from benchmarks.tables import (
     DOCS,
     count_columns,
@@ -155,8 +155,7 @@ def _cell(row: Any) -> str:
 
 def read_lines(models: pd.DataFrame) -> list[str]:
     """Sentences on the lines that separate learned and generalizing languages, by network."""
-    number = sum(map(_count_asked, specifications().values()))
-    sentences = [f"- {len(models):,} of {number:,} models are trained so far."]
+    sentences = []
     for (sweep, model), own in models.groupby(["sweep", "model"], sort=False):
         if sweep == "counting_controls":
             continue
@@ -166,11 +165,6 @@ def read_lines(models: pd.DataFrame) -> list[str]:
         ]
         sentences.append(f"- **{model}, {SWEEPS[str(sweep)]}**: {'; '.join(parts)}.")
     return sentences
-
-
-def _count_asked(spec: Mapping[str, Any]) -> int:
-    """Number of models of a specification."""
-    return sum(int(x["model_seeds"].split("..")[1]) + 1 for x in spec["configurations"])
 
 
 def _line(models: pd.DataFrame, part: str, line: str) -> str:
