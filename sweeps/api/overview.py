@@ -1,4 +1,4 @@
-"""What pages show of runs, configurations and sweeps, made of the frame of runs."""
+"""Runs, configurations and sweeps as pages show them, computed on the frame of runs."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -17,23 +17,23 @@ from sweeps.store.tables import Checkpoint, Revision, Run
 
 
 def configs_revision(store: Store) -> int:
-    """A number that is raised whenever configurations are added or deleted."""
+    """Returns a number that is raised whenever configurations are added or deleted."""
     return int(store.value(select(Revision.configs)))
 
 
 def model_seeds(store: Store) -> list[int]:
-    """The model seeds that there are, in order."""
+    """Returns the model seeds of the database, in order."""
     query = select(Run.model_seed).distinct().order_by(Run.model_seed)
     return store.column(query)
 
 
 def configurations(store: Store, selection: Selection) -> pd.DataFrame:
-    """One row a configuration, as `frames.configurations`."""
+    """Returns a row for each configuration, as in `frames.configurations`."""
     return frames.configurations(frames.runs(store, selection))
 
 
 def models(store: Store, selection: Selection) -> pd.DataFrame:
-    """One row a finished run in scope, in the order of configurations and seeds.
+    """Returns a row for each finished run in scope, in the order of configurations and seeds.
 
     Returns:
         run_id, config_id, model_seed, accuracy in [0, 1], errors, first_wrong_length (of the
@@ -48,19 +48,19 @@ def models(store: Store, selection: Selection) -> pd.DataFrame:
 
 
 def model(store: Store, run_id: int, selection: Selection | None = None) -> pd.DataFrame:
-    """The row that `models` has of a run; none where it is not done or does not exist.
+    """Returns the row of a run in `models`; none where it is not done or does not exist.
 
     Args:
         run_id: the run, in the scope of the selection or not.
-        selection: says what fails and what has learned, if not as is usual.
+        selection: has the thresholds of failing and learning, if not the defaults.
     """
-    # The run is shown wherever it belongs: only the thresholds of the selection apply.
+    # The run is shown whatever its sweep: only the thresholds of the selection apply.
     chosen = replace(selection or Selection(), sweeps=(), without=(), model_seeds=())
     return models(store, replace(chosen, config_ids=None, run_ids=(run_id,)))
 
 
 def for_pages(found: pd.DataFrame) -> pd.DataFrame:
-    """Runs with their errors and the length of the shortest of them."""
+    """Returns the columns of `models` of a frame of runs."""
     errs = (found["wrong"] > 0) & (found["outcome"] != Outcome.NOT_LEARNED)
     shown = frames.whole(found).assign(
         # The length that is stored is one less than that of the shortest errors.
@@ -76,7 +76,7 @@ def for_pages(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:
-    """The epochs of a run whose weights are stored, the kept one last.
+    """Returns the epochs of a run whose weights are stored, the best one last.
 
     Raises:
         UnknownRunError: none are.
@@ -93,30 +93,30 @@ def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:
 
 
 def members_revision(store: Store) -> int:
-    """A number that is raised whenever a sweep, or what runs it has, changes."""
+    """Returns a number that is raised whenever a sweep or the set of its runs changes."""
     return int(store.value(select(Revision.members)))
 
 
 def sweeps_of(store: Store, run_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """The names of the sweeps that each of these runs belongs to, in the order of their making."""
+    """Returns the names of the sweeps of each of these runs, in the order of their creation."""
     return frames.sweeps_of(store, pd.Series(run_ids))
 
 
 @contextmanager
 def one_moment(store: Store) -> Iterator[None]:
-    """A block in which a database is seen as it was at its beginning; it holds up no writer.
+    """Opens a block that reads one snapshot of a database; it blocks no writer.
 
-    Of a file that is not in write-ahead mode each block of `Store.read` is a moment of its own: a
-    reader would hold up its writers.
+    In a file that is not in write-ahead mode each block of `Store.read` is a snapshot of its own: a
+    longer one would block writers.
     """
     held = ExitStack()
     db = held.enter_context(store.read())
     is_file = db.dialect.name == "sqlite"
     if is_file and db.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
-        # Each read within the block opens a moment of its own then.
+        # Each read within the block opens its own snapshot then.
         held.close()
     try:
         yield
     finally:
-        # Not as an error of the database: it is one of whatever the page does.
+        # Outside of the block's error handling: the error is one of the page.
         held.close()

@@ -1,7 +1,4 @@
-"""Every read of the database that pages, charts and reports ask for, by name.
-
-What belongs together stands in a file of its own in `sweeps.store.reads`.
-"""
+"""The reads of the database that pages, charts and reports use, by name."""
 
 from sweeps.api.overview import configs_revision as configs_revision
 from sweeps.api.overview import configurations as configurations

@@ -1,4 +1,4 @@
-"""Two models on the strings that both are tested on."""
+"""Comparison of two models on the strings that both are tested on."""
 
 from typing import NamedTuple
 
@@ -13,21 +13,21 @@ from sweeps.store.reads import misclassified, queries
 
 
 class TwoModels(NamedTuple):
-    """Two runs side by side; differences are the first less the second.
+    """A comparison of two runs; differences are the first minus the second.
 
-    Each string counts once, however often the test has it: a model answers it the same each time.
+    Each distinct string counts once.
     """
 
     fields: dict[str, tuple[object, object]]
     """The fields in which their configurations differ, with both values."""
     wrong: Difference
-    """The shares of strings that are wrong: of pairs, where their test strings are the same."""
+    """The shares of wrong strings; of pairs where their test strings are the same."""
     strings: pd.DataFrame | None
-    """Those that only one gets wrong: string, length, label, wrong_a and wrong_b."""
+    """Strings that only one gets wrong: string, length, label, wrong_a and wrong_b."""
 
 
 def compare_models(store: Store, first: int, second: int) -> TwoModels:
-    """Two finished runs, string by string where they are tested on the same strings.
+    """Compares two finished runs, by string where they are tested on the same strings.
 
     Raises:
         UnknownRunError: there is no such run, or it is not finished.
@@ -41,7 +41,7 @@ def compare_models(store: Store, first: int, second: int) -> TwoModels:
     tested = [misclassified.tested_strings(store, config_id) for config_id in ids]
     paired = len(queries.test_set_digests(store, ids)) == 1
     if paired:
-        # One that only one of them has places for does not count.
+        # A string too long for the position table of one of them does not count.
         tested = [tested[0] & tested[1]] * 2
         errors = [frame[frame["string"].isin(tested[0])] for frame in errors]
     wrong = [
