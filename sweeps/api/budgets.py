@@ -4,7 +4,6 @@ import json
 import math
 import numbers
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -20,7 +19,7 @@ from seqcls.problem import missing_plugin, obstacle_of
 from seqcls.text import count
 from sweeps.api.selecting import checked_threshold
 from sweeps.api.sweeping import submit
-from sweeps.api.trials import tables_of
+from sweeps.api.trials import spec_of
 from sweeps.grid.budgets import budget_fields
 from sweeps.grid.seeds import EXPECTED, Until
 from sweeps.grid.spec import SweepSpec, parse_spec, spec_as_written
@@ -102,7 +101,12 @@ def more_training(
         none = f"{known}none is left to train with this budget."
         return MoreTraining(None, [none])
     record = sweep_queries.sweep_record(store, sweep_id)
-    spec = _spec(record, name or f"{sweep}-{budget}", budget, members, parents)
+    times = str(budget).removesuffix("x")
+    longer = count(int(times), "epoch") if times == str(budget) else f"{times} times the epochs"
+    about = f"The seeds of {record.name} that have not learned, with {longer}."
+    submitted = json.loads(record.spec)
+    options = {key: submitted[key] for key in ("checkpoints", "verdict") if key in submitted}
+    spec = spec_of(name or f"{sweep}-{budget}", about, members, parents, **options)
     _refuse_another(store, spec)
     sentences = [f"{known}{spec.name} trains {spec.num_runs():,} with a larger budget."]
     if ended_early:
@@ -263,7 +267,7 @@ def _parse_budget(budget: Budget) -> tuple[Fraction, int | None]:
 
 
 def _larger(budget: Budget, config: RunConfig, epochs: int) -> RunConfig:
-    """The configuration with a larger budget."""
+    """Returns the configuration with a larger budget."""
     if (reason := obstacle_of(config)) is not None:
         raise ConfigError(reason)
     try:
@@ -312,37 +316,6 @@ def _judge(
     runs = frames.runs(store, selection)
     judged = (runs["state"] == RunState.DONE) & (runs["tested_within"].fillna(0) > 0)
     return runs, judged.astype(bool), runs["learned"].fillna(False).astype(bool)
-
-
-def _spec(
-    record: sweep_queries.SweepRecord,
-    name: str,
-    budget: Budget,
-    members: Mapping[RunConfig, set[int]],
-    parents: Mapping[str, str],
-) -> SweepSpec:
-    """Returns the sweep that trains these members with the options of the previous sweep."""
-    submitted, table = json.loads(record.spec), tables_of([*members])
-    seeds = [tuple(sorted(some)) for some in members.values()]
-    # The most frequent seeds are those of the sweep, and only other entries name their own.
-    usual = Counter(seeds).most_common(1)[0][0]
-    entries = table.get("configurations", [])
-    # A single configuration has no entry: all its fields are fixed.
-    for entry, own in zip(entries, seeds, strict=bool(entries)):
-        if own != usual:
-            entry["model_seeds"] = list(own)
-    times = str(budget).removesuffix("x")
-    longer = count(int(times), "epoch") if times == str(budget) else f"{times} times the epochs"
-    return parse_spec(
-        {
-            "name": name,
-            "description": f"The seeds of {record.name} that have not learned, with {longer}.",
-            **{key: submitted[key] for key in ("checkpoints", "verdict") if key in submitted},
-            "model_seeds": list(usual),
-            "parents": dict(parents),
-            **table,
-        }
-    )
 
 
 def _refuse_another(store: Store, spec: SweepSpec) -> None:

@@ -8,7 +8,8 @@ A configuration is the trial of a remedy if the fields that its models read are 
 Only the configurations with most explained seeds are evaluated, so that the work is bounded.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -347,49 +348,46 @@ def trial_spec(
     # The key's digits distinguish trials of one remedy for several configurations.
     name = f"{suggestion.field}={suggestion.value} for {config.key[:8]}"
     about = f"Against {suggestion.mechanism}: {suggestion.text}."
-    return _spec(name, about, seeds, before, [config])
+    return spec_of(name, about, {config: seeds}, {config.key: before.key})
 
 
 def all_spec(run_id: int, config: RunConfig, tried: Sequence[RemedyTrial]) -> SweepSpec:
     """Returns one sweep that tries all remedies of a model, with the same seeds."""
     changed = [change_fields(config, x.suggestion.fields) for x in tried]
     about = "; ".join(trial.suggestion.text for trial in tried)
-    seeds = tried[0].spec.model_seeds
-    return _spec(f"remedies for model {run_id}", about, seeds, config, changed)
+    members = dict.fromkeys(changed, tried[0].spec.model_seeds)
+    parents = {x.key: config.key for x in changed}
+    return spec_of(f"remedies for model {run_id}", about, members, parents)
 
 
-def _spec(
+def spec_of(
     name: str,
     description: str,
-    seeds: Sequence[int],
-    before: RunConfig,
-    changed: Sequence[RunConfig],
+    members: Mapping[RunConfig, Collection[int]],
+    parents: Mapping[str, str],
+    **options: Any,
 ) -> SweepSpec:
-    return parse_spec(
-        {
-            "name": name,
-            "description": description,
-            "model_seeds": list(seeds),
-            "parents": {x.key: before.key for x in changed},
-            **tables_of(changed),
-        }
-    )
-
-
-def tables_of(configs: Sequence[RunConfig]) -> dict[str, Any]:
-    """Returns the tables of fields of a specification with these configurations, in this order.
+    """Returns the specification of some configurations, in their order, with their model seeds.
 
     Args:
-        configs: at least one, all different.
+        parents: the key of the configuration from which each was made, by its key.
+        options: other keys of the specification.
     """
-    fields = [named_fields(config) for config in configs]
-    first, *others = fields
+    fields = [named_fields(config) for config in members]
+    seeds = [tuple(sorted(own)) for own in members.values()]
     # Only values that all share: a field that one of them lacks has its default there.
-    shared = {
-        x: value for x, value in first.items() if all(x in y and y[x] == value for y in others)
-    }
-    own = [{x: value for x, value in named.items() if x not in shared} for named in fields]
-    return {"fixed": shared, **({"configurations": own} if len(own) > 1 else {})}
+    shared = {x: y for x, y in fields[0].items() if all(x in z and z[x] == y for z in fields)}
+    # The most frequent seeds are those of the sweep, and only other entries name their own.
+    usual = Counter(seeds).most_common(1)[0][0]
+    table: dict[str, Any] = {"name": name, "description": description, "fixed": shared}
+    # A single configuration has no entry: all its fields are fixed.
+    if len(fields) > 1:
+        table["configurations"] = [
+            {x: y for x, y in named.items() if x not in shared}
+            | ({} if own == usual else {"model_seeds": list(own)})
+            for named, own in zip(fields, seeds, strict=True)
+        ]
+    return parse_spec({**options, **table, "model_seeds": list(usual), "parents": dict(parents)})
 
 
 def sentences(trial: RemedyTrial) -> list[str]:
