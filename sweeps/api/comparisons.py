@@ -1,7 +1,7 @@
-"""Comparisons of two stored configurations: by seed, by length and by test string."""
+"""Comparisons of two stored configurations or models: by seed, by length and by test string."""
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -32,7 +32,7 @@ from sweeps.results import (
     of_learned,
     rows_of,
 )
-from sweeps.statistics.chance import Difference, number_of_pairs
+from sweeps.statistics.chance import Difference, compare_shares, number_of_pairs
 from sweeps.statistics.differences import (
     FEWEST_OF_A_MEAN,
     SIDES,
@@ -369,3 +369,44 @@ def fields_apart(store: Store, ids: tuple[int, int]) -> dict[str, tuple[object, 
     a, b = (known[config_id] for config_id in ids)
     apart = (x for x in dict.fromkeys([*a, *b]) if a.get(x) != b.get(x))
     return {x: (a.get(x), b.get(x)) for x in apart if (x in a and x in b) or x.startswith(PREFIX)}
+
+
+class TwoModels(NamedTuple):
+    """A comparison of two runs; differences are the first minus the second.
+
+    Each distinct string counts once.
+    """
+
+    fields: dict[str, tuple[object, object]]
+    """The fields in which their configurations differ, with both values."""
+    wrong: Difference
+    """The shares of wrong strings; of pairs where their test strings are the same."""
+    strings: pd.DataFrame | None
+    """Strings that only one gets wrong: string, length, label, wrong_a and wrong_b."""
+
+
+def compare_models(store: Store, first: int, second: int) -> TwoModels:
+    """Compares two finished runs, by string where they are tested on the same strings.
+
+    Raises:
+        UnknownRunError: there is no such run, or it is not finished.
+    """
+    for run_id in (first, second):
+        queries.check_done(store, run_id, "was not tested")
+    ids = queries.config_id_of(store, first), queries.config_id_of(store, second)
+    errors = [misclassified.errors_of(store, [run_id]) for run_id in (first, second)]
+    tested = [misclassified.tested_strings(store, config_id) for config_id in ids]
+    paired = len(queries.test_set_digests(store, ids)) == 1
+    if paired:
+        # A string too long for the position table of one of them does not count.
+        tested = [tested[0] & tested[1]] * 2
+        errors = [frame[frame["string"].isin(tested[0])] for frame in errors]
+    wrong = [
+        dict.fromkeys(strings, 0.0) | dict.fromkeys(frame["string"], 1.0)
+        for strings, frame in zip(tested, errors, strict=True)
+    ]
+    found = compare_shares(*wrong, paired=paired, plan=False)
+    if found.p_value is None:
+        raise UnknownRunError(f"the test strings of runs {first} and {second} are not stored")
+    strings = string_differences(*errors) if paired else None
+    return TwoModels(fields_apart(store, ids), found, strings)

@@ -1,7 +1,6 @@
 """Measures by which the seeds of two configurations are compared, and their wording."""
 
 from collections.abc import Collection, Mapping
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -120,18 +119,14 @@ def outcomes_of(runs: pd.DataFrame, below: float) -> dict[int, dict[str, dict[in
     keys = ["config_id", "model_seed"]
     once = runs.drop_duplicates(keys).sort_values(keys, ignore_index=True)
     values = measured(once, below)
-    found: dict[int, dict[str, dict[int, float]]] = {
-        config_id: {name: {} for name in QUESTIONS} for config_id in once["config_id"].unique()
-    }
-    for name in QUESTIONS:
-        known = values[name].dropna()
-        of_configs, seeds = once.loc[known.index, keys].to_numpy().T
-        pairs = list(zip(seeds.tolist(), known.tolist(), strict=True))
-        # Rows are sorted by configuration: each has a slice.
-        ends = [*(np.flatnonzero(np.diff(of_configs)) + 1).tolist(), len(pairs)]
-        for start, end in pairwise([0, *ends]):
-            if pairs:
-                found[int(of_configs[start])][name] = dict(pairs[start:end])
+    columns = [values[name].to_numpy(float, na_value=np.nan).tolist() for name in QUESTIONS]
+    found: dict[int, dict[str, dict[int, float]]] = {}
+    for config_id, seed, *own in zip(*(once[x].tolist() for x in keys), *columns, strict=True):
+        of_config = found.setdefault(config_id, {name: {} for name in QUESTIONS})
+        for name, value in zip(QUESTIONS, own, strict=True):
+            # NaN, which does not equal itself, is no value.
+            if value == value:
+                of_config[name][seed] = value
     return found
 
 
