@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
@@ -109,17 +109,7 @@ def submit(store: Store, spec: Spec) -> list[str]:
     return [sweep_spec.name for sweep_spec in specs]
 
 
-class AgentLaunch(NamedTuple):
-    """The result of an agent's launch."""
-
-    sweeps: list[str]
-    models: int
-    """Number of models to train, including those that a sweep may grow by."""
-    may_still_be_launched: int
-    """Number of models that agents may still launch in this database."""
-
-
-def launch_for_agent(store: Store, spec: Spec, most: int) -> AgentLaunch:
+def launch_for_agent(store: Store, spec: Spec, most: int) -> dict[str, Any]:
     """Queues a specification of an agent, within the limit of models for all agents.
 
     An agent cannot change sweeps of people.
@@ -128,14 +118,19 @@ def launch_for_agent(store: Store, spec: Spec, most: int) -> AgentLaunch:
         spec: as `submit` takes it.
         most: the maximum number of models that agents may train in this database.
 
+    Returns:
+        sweeps (names), models (to train, those that a sweep may grow by included), and
+        may_still_be_launched (models of agents in this database).
+
     Raises:
         SpecError: the specification cannot be read or is refused.
         ConfigError: too many models, the name of a sweep that no agent launched, or one that runs
             would leave; nothing is queued.
     """
     specs = [as_grown(store, sweep_spec) for sweep_spec in read_specs(spec)]
-    launched = writer.launch_for_agent(store, specs, most)
-    return AgentLaunch([sweep_spec.name for sweep_spec in specs], *launched)
+    models, left = writer.launch_for_agent(store, specs, most)
+    names = [sweep_spec.name for sweep_spec in specs]
+    return {"sweeps": names, "models": models, "may_still_be_launched": left}
 
 
 def leaving_sentence(store: Store, spec: SweepSpec) -> str:
