@@ -180,7 +180,7 @@ def compare_all(
 
 
 def _work(measured: Mapping[int, Mapping[str, Outcomes]], baseline: int) -> int:
-    """The number of seeds in pairs too large for all permutations to be enumerated."""
+    """Counts the seeds in pairs too large for all permutations to be enumerated."""
     own = {x: len(outcomes["beyond"]) for x, outcomes in measured.items()}
     pairs = (n + own.get(baseline, 0) for n in own.values())
     # C(20, 10) is 184,756, below EXACT: up to 20 seeds every permutation is enumerated.

@@ -10,7 +10,7 @@ from jaxtyping import Int64
 from sqlalchemy import Connection, select
 
 from sweeps.api.failures import leading_causes, why_without
-from sweeps.api.overview import for_pages
+from sweeps.api.reading import for_pages
 from sweeps.records import error_numbers
 from sweeps.results import Outcome
 from sweeps.store.database import Store
@@ -30,7 +30,7 @@ def failing_models(store: Store, selection: Selection) -> pd.DataFrame:
     accurate first.
 
     Returns:
-        The columns of `sweeps.api.overview.models`.
+        The columns of `sweeps.api.reading.models`.
     """
     runs = frames.finished_runs(store, selection)
     errs = (runs["outcome"] == Outcome.NOT_KNOWN) & (runs["wrong"] > 0).fillna(False)
