@@ -61,15 +61,7 @@ if TYPE_CHECKING:
     )
     from sweeps.api.results import remedies as helps  # noqa: F401 - its name until 0.3
     from sweeps.api.strings import draw, shortcuts
-    from sweeps.api.sweeping import (
-        delete,
-        engines,
-        estimate,
-        fit_shortcuts,
-        status,
-        submit,
-        work,
-    )
+    from sweeps.api.sweeping import delete, engines, estimate, fit_shortcuts, status, submit, work
     from sweeps.api.task_theory import theory
     from sweeps.datasets.summary import summary as data
     from sweeps.store.convert import convert

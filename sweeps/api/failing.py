@@ -122,7 +122,11 @@ def breaking_strings(store: Store, models: pd.DataFrame, limit: int) -> tuple[pd
     with store.read() as connection:
         wrong, runs = _wrong_by_set(connection, run_ids)
         texts = TestStrings(store)
-        parts = [_name_strings(texts, set_id, counts) for set_id, counts in wrong.items()]
+        parts = []
+        for set_id, counts in wrong.items():
+            numbers = np.flatnonzero(counts)
+            strings = texts.by_number(set_id, numbers).select(["string", "label", "length"])
+            parts.append(strings.to_pandas().assign(models=counts[numbers]))
         columns = ["string", "kind", "length", "models"]
         if not parts:
             return pd.DataFrame(columns=[*columns, "of", "run_id"]), 0
@@ -164,13 +168,6 @@ def _wrong_by_set(
         numbers.setdefault(test_set_id, []).append(error_numbers(errors))
         runs[test_set_id, config_id] += 1
     return {x: np.bincount(np.concatenate(own)) for x, own in numbers.items()}, runs
-
-
-def _name_strings(texts: TestStrings, test_set_id: int, counts: Counts) -> pd.DataFrame:
-    """Returns string, label, length and models (that got it wrong) of the strings of a test set."""
-    numbers = np.flatnonzero(counts)
-    strings: pd.DataFrame = texts.by_number(test_set_id, numbers).to_pandas()
-    return strings[["string", "label", "length"]].assign(models=counts[numbers])
 
 
 def _count_tested(

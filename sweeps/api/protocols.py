@@ -5,13 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from seqcls.config import (
-    ANY_SAMPLER,
-    AS_TRAINED,
-    REPORT_SAMPLER,
-    STRING_PARTS,
-    RunConfig,
-)
+from seqcls.config import ANY_SAMPLER, AS_TRAINED, REPORT_SAMPLER, STRING_PARTS, RunConfig
 from seqcls.curricula import stages_of
 from seqcls.engines.member import steps_of_epoch
 from seqcls.fields import phrases_of

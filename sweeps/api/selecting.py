@@ -125,7 +125,7 @@ def _with_values(configs: Configs, text: str, names: Sequence[str]) -> Configs:
             if following and not any(following.startswith(f"{x}=") for x in names):
                 continue
             try:
-                value = read_setting(name, rest[:end], f"{name}=")
+                value = value_of(name, rest[:end], f"{name}=")
             except ConfigError:
                 continue
             found |= _with_values(queries.with_value(configs, name, value), following, names)
@@ -179,7 +179,8 @@ def selection_of(
     for name, value in fields.items():
         if not is_setting(name):
             raise ConfigError(f"{name}={value!r:.60}: {nearest(name, list(default_fields()))}")
-        required.append((name, checked_value(name, value)))
+        plain = value.item() if isinstance(value, np.generic) else value
+        required.append((name, value_of(name, plain, f"{name}={plain!r:.60}", is_text=False)))
     alike: Configs | None = None
     if required:
         alike = queries.with_values(queries.configs(store), required)
@@ -205,22 +206,6 @@ def _outcome(text: Any) -> Outcome:
 def is_setting(name: str) -> bool:
     """True if a name is that of a field of configurations, or of models trained elsewhere."""
     return name in RunConfig.model_fields or name.startswith(PREFIX)
-
-
-def checked_value(field: str, value: Any) -> Any:
-    """Converts a value of a field to its type: 16 for `"16"` or NumPy's 16.
-
-    Raises:
-        ConfigError: the field does not have that value.
-    """
-    value = value.item() if isinstance(value, np.generic) else value
-    if field.startswith(PREFIX):
-        return value
-    annotation: Any = RunConfig.model_fields[field].annotation
-    try:
-        return TypeAdapter(annotation).validate_python(value)
-    except ValidationError as error:
-        raise ConfigError(f"{field}={value!r:.60}: {expectation(error.errors()[0])}") from None
 
 
 def checked_threshold(name: str, value: float) -> float:
@@ -274,39 +259,35 @@ def condition(text: str, source: str | Parameter, foreign: Collection[str] = ())
         raise ConfigError(source, f": {nearest(name, list(default_fields()))}")
     if not equals:
         raise ConfigError(source, ": expected FIELD=VALUE, such as hidden_size=16")
-    return name, read_setting(name, value, source)
+    return name, value_of(name, value, source)
 
 
-def read_setting(field: str, text: str, source: str | Parameter) -> Any:
-    """Reads a value like `value_of`; that of a model trained elsewhere has no known type.
-
-    Raises:
-        ConfigError: the field does not have that value.
-    """
-    return WrittenValue(text) if field.startswith(PREFIX) else value_of(field, text, source)
-
-
-def value_of(field: str, text: str, source: str | Parameter) -> Any:
-    """Reads a value of a field from text.
+def value_of(field: str, given: Any, source: str | Parameter, *, is_text: bool = True) -> Any:
+    """Reads a value of a field; a setting of models trained elsewhere has no known type.
 
     Args:
+        given: text, such as `16` or `"rotary"`; else a Python value.
         source: the place where it was written, the beginning of messages.
 
     Raises:
         ConfigError: the field does not have that value.
     """
+    if field.startswith(PREFIX):
+        return WrittenValue(given) if is_text else given
     annotation: Any = RunConfig.model_fields[field].annotation
-    named = {str(x): x for x in get_args(annotation)} if get_origin(annotation) is Literal else {}
-    if text.startswith('"'):
+    adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+    if is_text and given.startswith('"'):
         # Tables and specifications write texts in quotes.
         with suppress(ValueError):
-            text = str(json.loads(text))
-    if text in named:
-        return named[text]
+            given = str(json.loads(given))
+    if is_text and get_origin(annotation) is Literal:
+        named = {str(x): x for x in get_args(annotation)}
+        if given in named:
+            return named[given]
     try:
-        read = TypeAdapter(annotation).validate_strings(text)
-        if isinstance(read, float) and not math.isfinite(read):
-            raise ConfigError(source, ": expected a finite number")
-        return read
+        read = adapter.validate_strings(given) if is_text else adapter.validate_python(given)
     except ValidationError as error:
         raise ConfigError(source, f": {expectation(error.errors()[0])}") from None
+    if is_text and isinstance(read, float) and not math.isfinite(read):
+        raise ConfigError(source, ": expected a finite number")
+    return read

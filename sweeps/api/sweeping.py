@@ -35,12 +35,7 @@ from sweeps.work.executors.dask_cluster import check_address
 from sweeps.work.machine import WorkOptions, WorkSummary, check_device
 from sweeps.work.more_seeds import as_grown
 from sweeps.work.progress import SweepProgress, counts, progress
-from sweeps.work.readers import (
-    FittedReaders,
-    are_fitted_after_training,
-    fit_readers,
-    fit_when_idle,
-)
+from sweeps.work.readers import FittedReaders, are_fitted_after_training, fit_readers, fit_when_idle
 from sweeps.work.worker import work as work_on
 
 if TYPE_CHECKING:

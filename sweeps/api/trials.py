@@ -136,17 +136,14 @@ Results = Mapping[Remedy, Mapping[tuple[int, int], bool]]
 
 def known_results(store: Store, selection: Selection) -> Results:
     """Returns the results of every remedy that was trained in this database."""
-    asker, first = Asker(store, judging(selection)), first_budgets(store)
+    asker = Asker(store, judging(selection))
+    # A model with several budgets has the id of the configuration with the smallest one.
+    first = {x: min(model.items())[1] for model in budget_models(store) for x in model.values()}
     return results_of(
         (asker.configs[x], first.get(x, x), trial)
         for x, mechanism, _ in asker.causes()
         for trial in asker.ask(x, [mechanism])
     )
-
-
-def first_budgets(store: Store) -> dict[int, int]:
-    """Maps each configuration with several budgets to that of the smallest one."""
-    return {x: min(model.items())[1] for model in budget_models(store) for x in model.values()}
 
 
 def results_of(tried: Iterable[tuple[RunConfig, int, RemedyTrial]]) -> Results:

@@ -116,8 +116,8 @@ def _task(part: str, files: Mapping[str, str]) -> Entry:
     phrase, known = " ".join(words), TASKS
     named = re.sub(r"[\s-]+", "_", phrase).lower()
     kind, fields = "", {"task": named}
-    if _unquote(phrase) in files:
-        fields = _of_file(files[_unquote(phrase)])
+    if (digest := files.get(_unquote(phrase))) is not None:
+        fields = {"task": dataset_of(digest).task, "dataset": digest}
     elif named in known:
         pass
     elif phrase in get_args(LanguageClass):
@@ -152,10 +152,6 @@ def _list_letters(alphabet: Sequence[str]) -> str:
     if len(text) <= MOST_LETTERS:
         return f"`{text}`"
     return f"{len(alphabet):,} tokens, `{text[:MOST_LETTERS]}` …"
-
-
-def _of_file(digest: str) -> Fields:
-    return {"task": dataset_of(digest).task, "dataset": digest}
 
 
 def _infer_alphabet(fields: Fields) -> Fields:
