@@ -17,7 +17,7 @@ from seqcls.interpretability.remedies import change_fields
 from seqcls.interpretability.wording import percents
 from seqcls.problem import missing_plugin, obstacle_of
 from seqcls.text import count
-from sweeps.api.selecting import checked_threshold
+from sweeps.api.selecting import selection_of
 from sweeps.api.sweeping import submit
 from sweeps.api.trials import spec_of
 from sweeps.grid.budgets import budget_fields
@@ -64,10 +64,10 @@ def more_training(
     not learned. A seed that learned with a budget below the new one is left out. Nothing is
     written. Arguments and errors are those of `more`.
     """
-    learned_at = checked_threshold("learned_at", learned_at)
+    selection = selection_of(store, (sweep,), learned_at=learned_at)
     sweep_id = sweep_queries.find_sweep(store, sweep)
     factor, epochs = _parse_budget(budget)
-    runs, judged, has_learned = _judge(store, Selection((sweep,), learned_at=learned_at))
+    runs, judged, has_learned = _judge(store, selection)
     waiting = runs[judged & ~has_learned].sort_values(["config_id", "model_seed"])
     configs = queries.configs(store, [int(x) for x in waiting["config_id"].unique()])
     changed = {
@@ -75,7 +75,7 @@ def more_training(
         for config_id, config in configs.items()
     }
     # A seed that learned with a budget in between needs no second training.
-    since = _learned_since(store, waiting, changed, learned_at)
+    since = _learned_since(store, waiting, changed, selection.learned_at)
     # Configurations that differ only by the budget become one.
     members: dict[RunConfig, set[int]] = {}
     parents: dict[str, str] = {}

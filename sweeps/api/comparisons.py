@@ -22,7 +22,7 @@ from sweeps.api.questions import (
     sentence_of,
     why_unpaired,
 )
-from sweeps.api.selecting import checked_threshold, config_named
+from sweeps.api.selecting import config_named, selection_of
 from sweeps.results import (
     BORDER_MEDIANS,
     BORDER_SHARES,
@@ -238,10 +238,7 @@ def compare(
         UnknownRunError: there is no such configuration, or no run of it is finished.
         ConfigError: there is no such field or value.
     """
-    selection = Selection(
-        below=checked_threshold("below", below),
-        learned_at=checked_threshold("learned_at", learned_at),
-    )
+    selection = selection_of(store, learned_at=learned_at, below=below)
     first, second = (
         config_named(store, reference)
         if isinstance(reference, str)

@@ -189,8 +189,8 @@ def selection_of(
         tuple(sweeps),
         tuple(seeds),
         None if alike is None else tuple(alike),
-        below=checked_threshold("below", below),
-        learned_at=checked_threshold("learned_at", learned_at),
+        below=_threshold("below", below),
+        learned_at=_threshold("learned_at", learned_at),
         failing=failing,
         outcomes=tuple(map(_outcome, as_list(() if outcome is None else outcome))),
     )
@@ -208,12 +208,8 @@ def is_setting(name: str) -> bool:
     return name in RunConfig.model_fields or name.startswith(PREFIX)
 
 
-def checked_threshold(name: str, value: float) -> float:
-    """Checks a threshold of accuracy.
-
-    Raises:
-        ConfigError: it is no share.
-    """
+def _threshold(name: str, value: float) -> float:
+    """Checks a threshold of accuracy; raises a ConfigError if it is no share."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ConfigError(

@@ -23,6 +23,7 @@ from sweeps.store.opening import open_writer
 from sweeps.store.reads import frames, sweep_queries
 from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.sweep_queries import Sweeps, ids_or_all
+from sweeps.store.reads.sweep_queries import missing_runs as missing_runs
 from sweeps.store.reads.sweep_queries import runs_by_state as runs_by_state
 from sweeps.store.reads.sweep_queries import runs_of_one_sweep_only as runs_of_one_sweep_only
 from sweeps.store.reads.sweep_queries import sweep_ids as sweep_ids
@@ -141,11 +142,6 @@ def leaving_sentence(store: Store, spec: SweepSpec) -> str:
         f"{runs} the sweep {spec.name!r}, whose specification has changed: {listed}; {deleted:,} "
         "not begun yet are deleted"
     )
-
-
-def missing_runs(store: Store, spec: Spec) -> int | None:
-    """Counts the unfinished runs of a specification; None where a sweep is not stored as such."""
-    return sweep_queries.missing_runs(store, read_specs(spec))
 
 
 def growth_sentence(spec: SweepSpec) -> str:
@@ -340,16 +336,13 @@ def estimate(
     return estimating.estimate(store, read_specs(spec), workers, timer)
 
 
-def engines(
-    spec: Spec, engine: str = "auto", device: str = "auto", store: Store | None = None
-) -> "pd.DataFrame":
+def engines(spec: Spec, engine: str = "auto", device: str = "auto") -> "pd.DataFrame":
     """Returns the engine that trains each configuration of a specification, and the reason.
 
     Args:
         spec: as `submit` takes it.
         engine: the one to train with, or `auto`.
         device: `auto`, `cpu` or `cuda`.
-        store: an open database, which provides strings that a specification names by digest.
 
     Returns:
         configuration (its name), sweep, engine, the fields that differ from the defaults (missing
@@ -361,8 +354,6 @@ def engines(
     """
     import pandas as pd
 
-    # An open database provides datasets without being passed on.
-    del store
     pairs = [
         (sweep_spec.name, config)
         for sweep_spec in read_specs(spec)

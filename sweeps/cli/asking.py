@@ -182,9 +182,10 @@ def estimate(
     from sweeps.api.overlaps import trained_on
     from sweeps.api.sweeping import growth_sentence
 
+    # An open database provides the strings that a specification names by digest.
     there = api.existing(db)
     if engines:
-        frame = api.engines(spec, engine, device, there)
+        frame = api.engines(spec, engine, device)
         shown = toml_values(frame, except_for=("configuration", "sweep", "engine", "reason"))
         return Answer(frame, [Table(shown, count(len(frame), "configuration"), look)])
     processes = max(processes_of(workers), 1)
