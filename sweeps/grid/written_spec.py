@@ -143,7 +143,8 @@ class WrittenSpec(BaseModel):
 
 def check_keys(data: Mapping[str, Any]) -> None:
     """Refuses an unknown key."""
-    for name in data.keys() - WrittenSpec.model_fields.keys():
+    # In the order of the file: a set would name another key each time.
+    for name in [x for x in data if x not in WrittenSpec.model_fields]:
         field = closest(name, list(RunConfig.model_fields))
         meant = field if field in (name, OTHER_NAMES.get(name.lower())) else None
         if meant and OTHER_NAMES.get(name.lower()) not in WrittenSpec.model_fields:
