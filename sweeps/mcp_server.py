@@ -290,8 +290,9 @@ class Questions:
         from sweeps.work.background_worker import start_worker
 
         launched = launch_for_agent(self._store, _spec(specification), self._allowed)
-        start_worker(self._store, {find_sweep(self._store, name): name for name in launched.sweeps})
-        return launched._asdict()
+        names = launched["sweeps"]
+        start_worker(self._store, {find_sweep(self._store, name): name for name in names})
+        return launched
 
 
 def _spec(text: str) -> str | Mapping[str, Any]:

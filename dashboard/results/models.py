@@ -4,8 +4,8 @@ from dashboard.section import Section
 from dashboard.words.columns import Column, add_columns
 from dashboard.words.sentences import add_sentences, say
 from sweeps.api import Store, run_config
+from sweeps.api.comparisons import compare_models
 from sweeps.api.presentation import display_strings, words_of
-from sweeps.api.two_models import compare_models
 
 MOST_STRINGS = 1_000
 

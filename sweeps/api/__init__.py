@@ -1,4 +1,4 @@
-"""Everything that a command or a page can ask, from Python, in as few words as at the command line.
+"""The Python interface: the functions behind every command and page.
 
 from sweeps.api import errors, lengths, open_store, runs, submit, work
 
@@ -61,15 +61,7 @@ if TYPE_CHECKING:
     )
     from sweeps.api.results import remedies as helps  # noqa: F401 - its name until 0.3
     from sweeps.api.strings import draw, shortcuts
-    from sweeps.api.sweeping import (
-        delete,
-        engines,
-        estimate,
-        fit_shortcuts,
-        status,
-        submit,
-        work,
-    )
+    from sweeps.api.sweeping import delete, engines, estimate, fit_shortcuts, status, submit, work
     from sweeps.api.task_theory import theory
     from sweeps.datasets.summary import summary as data
     from sweeps.store.convert import convert
@@ -108,7 +100,7 @@ __all__ = [
     "work",
 ]  # fmt: skip
 
-# What each module hands out, once one of its names is asked for: commands begin sooner.
+# The module of each name, imported when the name is first used: commands start faster.
 _NAMES = {
     name.asname or name.name: (str(part.module), name.name)
     # The imports under TYPE_CHECKING are the only list, so that type checkers see the same names.
@@ -135,14 +127,14 @@ def __dir__() -> list[str]:
 def figures(
     store: "Store", run: int | str, strings: str | Sequence[str], epoch: int | None = None
 ) -> list[Any]:
-    """Every figure of a model for some strings, as charts that a notebook shows.
+    """Draws every figure of a model for some strings, as charts that a notebook shows.
 
     Args:
-        epoch: whose model; the kept epoch's if none is named.
+        epoch: the epoch of the weights; the best one by default.
 
     Raises:
         UnknownRunError: as `predict`, or there are no weights of that epoch.
-        InvalidStringError: a string that is not of this alphabet, or too long to be drawn.
+        InvalidStringError: a string is not over this alphabet, or is too long to be drawn.
         PluginError: the dashboard, whose charts these are, is not installed.
     """
     from sweeps.store.reads.selection import as_list
@@ -154,13 +146,13 @@ def figures(
 
 
 def report(store: "Store", sweep: str | Sequence[str], *more: str, **chosen: Any) -> str:
-    """Sweeps' table, charts, failing strings and causes as one page that needs no other file.
+    """Renders sweeps as one self-contained HTML page: table, charts, failing strings and causes.
 
     Args:
         store: the database.
-        sweep: one, or several.
-        *more: more of them.
-        **chosen: which of their runs: `model_seeds`, `failing`, `outcome`, `learned_at`, `below`,
+        sweep: the name of a sweep, or several.
+        *more: further names.
+        **chosen: the selection of runs: `model_seeds`, `failing`, `outcome`, `learned_at`, `below`,
             and values of fields, as `hidden_size=16`.
 
     Raises:
@@ -174,10 +166,10 @@ def report(store: "Store", sweep: str | Sequence[str], *more: str, **chosen: Any
 
 
 def _of_the_dashboard(name: str) -> Callable[..., Any]:
-    """What stands above the book-keeping and so cannot be imported here says itself where it is."""
+    """Loads a function of the dashboard, which this package may not import, by its entry point."""
     from importlib.metadata import entry_points
 
-    # An entry point turns the dependency around: this package may not import the dashboard.
+    # An entry point inverts the dependency.
     for known in entry_points(group="seqcls.api", name=name):
         made: Callable[..., Any] = known.load()
         return made

@@ -1,4 +1,4 @@
-"""Configurations against one of them, the baseline: how each differs, and whether by chance."""
+"""Comparisons of configurations with a baseline: differences, intervals and tests."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, replace
@@ -21,17 +21,17 @@ from sweeps.store.reads.overview import judge_on, longer_of, own_longer
 from sweeps.store.reads.selection import Selection
 
 MOST_DRAWN = 20_000
-"""Seeds of all pairs at most whose accuracies are compared by drawn permutations: a few seconds."""
+"""Maximum number of seeds, over all pairs, compared by random permutations: a few seconds."""
 
 
 def proposed_baseline(store: Store, seeds: Mapping[int, int]) -> int | None:
-    """The configuration that changes the fewest settings, of those with the most seeds.
+    """Returns the configuration that changes the fewest settings, of those with many seeds.
 
     Args:
-        seeds: how many each has; with the most are those that at most half of all exceed.
+        seeds: the number of seeds by configuration; many is at least the median.
 
     Returns:
-        Its id, the first of several; None where nothing could be compared with it.
+        Its id, the first of several; None of fewer than two configurations.
     """
     if len(seeds) < 2:
         return None
@@ -43,8 +43,9 @@ def proposed_baseline(store: Store, seeds: Mapping[int, int]) -> int | None:
 
 
 def networks_of(store: Store, config_ids: Sequence[int]) -> dict[int, str]:
-    """What stands for all settings of configurations but those of their tasks: what is alike in it
-    is the same network, trained in the same way, on whatever task.
+    """Returns the settings of configurations without those of their tasks, as canonical JSON.
+
+    Two with the same text are the same network, trained in the same way, on any task.
     """
     found = {}
     for config_id, config in queries.configs(store, list(config_ids)).items():
@@ -52,7 +53,7 @@ def networks_of(store: Store, config_ids: Sequence[int]) -> dict[int, str]:
         of_network = {
             x: y
             for x, y in config.changed.items()
-            # How strings are drawn may be the task's own way.
+            # A sampler may be specific to the task.
             if x not in of_task and not x.endswith("_sampler")
         }
         found[config_id] = canonical_json(of_network)
@@ -62,24 +63,24 @@ def networks_of(store: Store, config_ids: Sequence[int]) -> dict[int, str]:
 def differences(
     store: Store, selection: Selection, baseline: int, config_ids: Collection[int]
 ) -> pd.DataFrame:
-    """Every configuration less the baseline, by each of `MEASURES` that can be asked of both.
+    """Compares every configuration with the baseline, by each of `MEASURES` known of both.
 
-    What is compared, and by which tests, is that of `sweeps.api.compare`; on longer strings, where
-    the two were trained on other lengths, those that both have in common.
+    The tests are those of `sweeps.api.compare`. Two that were trained on different lengths are
+    compared on the longer strings that both have in common.
 
     Args:
-        selection: which seeds; all of them count, with whatever result.
-        config_ids: those that are compared, the baseline or not among them.
+        selection: the seeds; all of them count, whatever their results.
+        config_ids: the configurations, with or without the baseline.
 
     Returns:
-        question, config_id, value, low, high (the difference and its 95% interval, in [-1, 1]),
-        p_value (two-sided), holm (corrected for all that are compared by this question), method,
-        paired, and seeds and baseline_seeds (that are compared); no row where nothing can be
-        compared, none by accuracy where that would take more than `MOST_DRAWN` allows, and none of
-        configurations that were trained on other lengths where there are over `MOST_READ` models.
+        question, config_id, value, low, high (the difference from the baseline and its 95%
+        interval, in [-1, 1]), p_value (two-sided), holm (corrected for all comparisons by this
+        question), method, paired, and seeds and baseline_seeds (that are compared). No row where
+        nothing can be compared, none by accuracy where that would exceed `MOST_DRAWN`, and none of
+        configurations trained on other lengths where there are over `MOST_READ` models.
     """
     others = [x for x in config_ids if x != baseline]
-    # Runs that were picked by their results would bias every share.
+    # Runs selected by their results would bias every share.
     scope = replace(selection, failing=False, outcomes=())
     runs = frames.finished_runs(store, frames.of_configurations(scope, [baseline, *others]))
     measured = outcomes_of(runs, selection.below)
@@ -94,7 +95,7 @@ def differences(
     for common in {*longer.values()} - {None}:
         those = [baseline, *(x for x in others if longer[x] == common)]
         own = runs[runs["config_id"].isin(those)]
-        # An empty frame leaves these configurations out; on unlike lengths nothing is compared.
+        # An empty frame leaves these configurations out: on unlike lengths nothing is compared.
         judged = judge_on(store, own, common, selection.below) if len(own) <= MOST_READ else own[:0]
         alike[common] = outcomes_of(judged, selection.below)
     rows = []
@@ -110,19 +111,19 @@ def differences(
         ]
     columns = ["question", "config_id", "value", "low", "high", "p_value", "method", "paired"]
     table = pd.DataFrame(rows, columns=[*columns, "seeds", "baseline_seeds"])
-    # What could not be tested must not count among the tests that Holm corrects for.
+    # Comparisons without a test must not count among those that Holm corrects for.
     table = table.dropna(subset=["p_value"])
     return _with_holm(table)
 
 
 def _with_holm(table: pd.DataFrame) -> pd.DataFrame:
-    """Corrects p-values for all that are compared by the same question."""
+    """Adds the p-values corrected for all comparisons by the same question."""
     corrected = table.groupby("question")["p_value"].transform(lambda p: holm(p.tolist()))
     return table.assign(holm=corrected.astype(float))
 
 
 MOST_PAIRED = 30
-"""Configurations at most of which every pair is compared: 435 pairs, a few seconds."""
+"""Maximum number of configurations of which every pair is compared: 435 pairs, a few seconds."""
 
 
 def compare_all(
@@ -133,19 +134,19 @@ def compare_all(
     learned_at: float = LEARNED_AT,
     below: float = 1.0,
 ) -> pd.DataFrame:
-    """Every pair of configurations, by each of `MEASURES` that can be asked of both.
+    """Compares every pair of configurations, by each of `MEASURES` known of both.
 
     Args:
         store: the database.
-        names: the configurations, as `compare` takes them; else all of `sweeps`.
+        names: the configurations, as `compare` takes them; by default, all of `sweeps`.
         sweeps: names of sweeps; with neither, all configurations of the database.
         learned_at: the accuracy on strings of trained lengths from which on a run has learned.
         below: the accuracy below which a run fails, on longer strings or on the whole test.
 
     Returns:
-        a, b (names), question, value, low, high (the first less the second, and its 95% interval,
-        in [-1, 1]), p_value (two-sided), holm (corrected for all pairs of this question; Holm
-        1979), method, paired, a_seeds and b_seeds; the smallest p first.
+        a, b (names), question, value, low, high (a minus b, and its 95% interval, in [-1, 1]),
+        p_value (two-sided), holm (corrected for all pairs of this question; Holm 1979), method,
+        paired, a_seeds and b_seeds; the smallest p first.
 
     Raises:
         UnknownRunError: there is no such configuration or sweep.
@@ -163,7 +164,7 @@ def compare_all(
             f"{MOST_PAIRED} can be compared; name them, or a sweep"
         )
     parts = [
-        # Each pair once: a configuration is compared with those before it.
+        # Each pair once: a configuration with those before it.
         differences(store, selection, second, ids[:place]).assign(b=second)
         for place, second in enumerate(ids)
         if place
@@ -179,8 +180,8 @@ def compare_all(
 
 
 def _work(measured: Mapping[int, Mapping[str, Outcomes]], baseline: int) -> int:
-    """How many seeds there are in pairs of which not every permutation is looked at."""
+    """Counts the seeds in pairs too large for all permutations to be enumerated."""
     own = {x: len(outcomes["beyond"]) for x, outcomes in measured.items()}
     pairs = (n + own.get(baseline, 0) for n in own.values())
-    # C(20, 10) is 184,756, below EXACT: up to 20 seeds every permutation is looked at.
+    # C(20, 10) is 184,756, below EXACT: up to 20 seeds every permutation is enumerated.
     return sum(n for n in pairs if n > 20 and comb(n, n // 2) > EXACT)

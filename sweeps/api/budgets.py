@@ -4,7 +4,6 @@ import json
 import math
 import numbers
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -18,9 +17,9 @@ from seqcls.interpretability.remedies import change_fields
 from seqcls.interpretability.wording import percents
 from seqcls.problem import missing_plugin, obstacle_of
 from seqcls.text import count
-from sweeps.api.selecting import checked_threshold
+from sweeps.api.selecting import selection_of
 from sweeps.api.sweeping import submit
-from sweeps.api.trials import tables_of
+from sweeps.api.trials import spec_of
 from sweeps.grid.budgets import budget_fields
 from sweeps.grid.seeds import EXPECTED, Until
 from sweeps.grid.spec import SweepSpec, parse_spec, spec_as_written
@@ -35,7 +34,7 @@ from sweeps.store.tables import RunState
 from sweeps.work.more_seeds import known_of
 
 Budget = str | int
-"""How much training may take: so many times the epochs of before, `4x`, or so many epochs."""
+"""A training budget: a multiple of the previous epochs, `4x`, or a number of epochs."""
 
 LOOKS = "95%, however often one looks"
 
@@ -43,12 +42,12 @@ _BUDGET = re.compile(r"([0-9]{1,18})|([0-9]{1,6}(?:\.[0-9]{1,6})?)x")
 
 
 class MoreTraining(NamedTuple):
-    """Which runs of a sweep have not learned, and the sweep that trains them with more epochs."""
+    """The sweep that trains the runs of another that have not learned with more epochs."""
 
     spec: SweepSpec | None
     """None where there is no such run."""
     sentences: list[str]
-    """What is said of it, a line each."""
+    """A description, a line each."""
 
 
 def more_training(
@@ -59,16 +58,16 @@ def more_training(
     learned_at: float = LEARNED_AT,
     name: str | None = None,
 ) -> MoreTraining:
-    """The runs of a sweep that have not learned, and the sweep that gives them a larger budget.
+    """Plans a sweep that gives the runs of another that have not learned a larger budget.
 
-    It trains the same configurations with more epochs, `max_num_epochs`, each with those of its
-    seeds that have not learned; nothing is written. A seed is left out that learned with another
-    budget below this one. Asked, and refused, like `more`.
+    It trains the same configurations with a larger `max_num_epochs`, each with its seeds that have
+    not learned. A seed that learned with a budget below the new one is left out. Nothing is
+    written. Arguments and errors are those of `more`.
     """
-    learned_at = checked_threshold("learned_at", learned_at)
+    selection = selection_of(store, (sweep,), learned_at=learned_at)
     sweep_id = sweep_queries.find_sweep(store, sweep)
     factor, epochs = _parse_budget(budget)
-    runs, judged, has_learned = _judge(store, Selection((sweep,), learned_at=learned_at))
+    runs, judged, has_learned = _judge(store, selection)
     waiting = runs[judged & ~has_learned].sort_values(["config_id", "model_seed"])
     configs = queries.configs(store, [int(x) for x in waiting["config_id"].unique()])
     changed = {
@@ -76,8 +75,8 @@ def more_training(
         for config_id, config in configs.items()
     }
     # A seed that learned with a budget in between needs no second training.
-    since = _learned_since(store, waiting, changed, learned_at)
-    # Those of several budgets become the same with a larger one.
+    since = _learned_since(store, waiting, changed, selection.learned_at)
+    # Configurations that differ only by the budget become one.
     members: dict[RunConfig, set[int]] = {}
     parents: dict[str, str] = {}
     ended_early = 0
@@ -89,7 +88,7 @@ def more_training(
             # A larger budget changes nothing where another rule ended the training.
             ended_early += int(used < configs[config_id].max_num_epochs)
     learned, done = int(has_learned.sum()), runs["state"] == RunState.DONE
-    # What is proved has learned, though no test judges it.
+    # A proved run has learned, though no test judges it.
     unknown = int((done & ~judged & ~has_learned).sum())
     lacks = {
         "learned with a larger budget": len(since),
@@ -102,7 +101,12 @@ def more_training(
         none = f"{known}none is left to train with this budget."
         return MoreTraining(None, [none])
     record = sweep_queries.sweep_record(store, sweep_id)
-    spec = _spec(record, name or f"{sweep}-{budget}", budget, members, parents)
+    times = str(budget).removesuffix("x")
+    longer = count(int(times), "epoch") if times == str(budget) else f"{times} times the epochs"
+    about = f"The seeds of {record.name} that have not learned, with {longer}."
+    submitted = json.loads(record.spec)
+    options = {key: submitted[key] for key in ("checkpoints", "verdict") if key in submitted}
+    spec = spec_of(name or f"{sweep}-{budget}", about, members, parents, **options)
     _refuse_another(store, spec)
     sentences = [f"{known}{spec.name} trains {spec.num_runs():,} with a larger budget."]
     if ended_early:
@@ -125,9 +129,9 @@ def more(
 
     Args:
         sweep: its name.
-        budget: `4x`, so many times what each configuration had, or a number of epochs.
+        budget: `4x`, a multiple of the budget of each configuration, or a number of epochs.
         learned_at: the accuracy on strings of trained lengths from which on a run has learned.
-        name: of the new sweep; `heads-4x` for `heads` where none is given.
+        name: of the new sweep; by default `heads-4x` for `heads`.
 
     Returns:
         The name of the new sweep, for `work`; None where no run is known not to have learned.
@@ -145,32 +149,32 @@ def more(
 
 
 def seeds(store: Store, sweep: str, until: str, *, most: int | None = None) -> SweepSpec:
-    """Has a sweep get as many seeds as it takes: whatever worker trains it goes on until then.
+    """Lets a sweep grow until a share is known: its workers add seeds until then.
 
-    The interval that decides is a confidence sequence: it holds however often one looks.
+    The interval that decides is a confidence sequence, which is valid at any number of looks.
 
     Args:
         sweep: its name.
         until: `share ± 10 %`, until the interval of the share that generalizes, of seeds that
-            learned, reaches no farther to either side for each configuration; `learned ± 10 %`,
-            likewise of the share that learned; `share apart` or `learned apart`, until the shares
+            learned, is at most so wide to either side for each configuration; `learned ± 10 %`,
+            the same of the share that learned; `share apart` or `learned apart`, until the shares
             of its two configurations differ, by pairs where the same seed starts both from the
             same weights.
-        most: a configuration gets no more seeds than these; as the sweep says where it is None.
+        most: the maximum number of seeds of a configuration; by default, that of the sweep.
 
     Returns:
-        The specification of the sweep, which says so from now on.
+        The new specification of the sweep, which is stored.
 
     Raises:
         UnknownRunError: there is no such sweep.
         ConfigError: its results are imported, so that it has no seeds to train, or it needs a
             package that is not installed here.
-        SpecError: there is nothing that one could wait for like this.
+        SpecError: the rule is none, or no number of seeds can fulfill it.
     """
     sweep_id = sweep_queries.find_sweep(store, sweep)
     submitted = _specification(store, sweep)
     if not until.strip():
-        # Of a specification it says that there is nothing to wait for.
+        # In a specification an empty rule is valid: no seeds are added.
         raise SpecError(f"sweep {sweep!r}: until={until!r}: expected {EXPECTED}")
     trained = queries.config_ids_of_sweep(store, sweep_id)
     for config in queries.configs(store, trained).values():
@@ -183,7 +187,7 @@ def seeds(store: Store, sweep: str, until: str, *, most: int | None = None) -> S
 
 
 def _specification(store: Store, sweep: str) -> dict[str, Any]:
-    """The table of a sweep that was trained here."""
+    """Returns the specification of a sweep that was trained here, as a table."""
     record = sweep_queries.sweep_record(store, sweep_queries.find_sweep(store, sweep))
     submitted: dict[str, Any] = json.loads(record.spec)
     if are_imported(submitted.get("fixed", {})) or "model_seeds" not in submitted:
@@ -195,12 +199,12 @@ def _specification(store: Store, sweep: str) -> dict[str, Any]:
 
 
 def more_seeds(store: Store, sweep: str, number: int) -> SweepSpec:
-    """The specification of a sweep with so many more seeds of each configuration.
+    """Returns the specification of a sweep with this many more seeds of each configuration.
 
     Raises:
         UnknownRunError: there is no such sweep.
         ConfigError: it has no seeds to train.
-        SpecError: it has more than there may be.
+        SpecError: it would have too many runs.
     """
     spec = spec_as_written(_specification(store, sweep))
     combinations = math.prod(map(len, spec.axes.values()))
@@ -209,11 +213,11 @@ def more_seeds(store: Store, sweep: str, number: int) -> SweepSpec:
 
 
 def seed_sentences(store: Store, sweep_ids: Sequence[int] | None = None) -> list[str]:
-    """What is known of the shares for which sweeps get as many seeds as it takes, a line each."""
+    """Describes the shares for which sweeps grow, as far as they are known, a line each."""
     sentences: list[str] = []
     for sweep_id, submitted in sweep_queries.sweeps_to_grow(store, sweep_ids).items():
         spec = spec_as_written(json.loads(submitted))
-        # What a seed starts is not known on a machine that lacks a package.
+        # Without a package its configurations need, the meaning of a seed is unknown here.
         with suppress(ConfigError):
             if spec.until:
                 names = queries.names_of_sweep(store, sweep_id)
@@ -249,7 +253,7 @@ def _known_of_share(
 
 
 def _parse_budget(budget: Budget) -> tuple[Fraction, int | None]:
-    """How many times as many epochs, or how many they are."""
+    """Reads a budget as a factor and, where it is absolute, a number of epochs."""
     # Neither 4.0 nor True, which would be 1.
     written = isinstance(budget, str | numbers.Integral) and not isinstance(budget, bool)
     match = _BUDGET.fullmatch(str(budget)) if written else None
@@ -263,7 +267,7 @@ def _parse_budget(budget: Budget) -> tuple[Fraction, int | None]:
 
 
 def _larger(budget: Budget, config: RunConfig, epochs: int) -> RunConfig:
-    """The configuration with a larger budget."""
+    """Returns the configuration with a larger budget."""
     if (reason := obstacle_of(config)) is not None:
         raise ConfigError(reason)
     try:
@@ -277,9 +281,9 @@ def _larger(budget: Budget, config: RunConfig, epochs: int) -> RunConfig:
 def _learned_since(
     store: Store, waiting: pd.DataFrame, changed: Mapping[int, RunConfig], learned_at: float
 ) -> set[tuple[int, int]]:
-    """Those of these seeds, by configuration, that learned with a budget between the two.
+    """Returns the seeds, by configuration, that learned with a budget between the two.
 
-    Not where they were trained with the new budget too: what is there stays in the sweep.
+    Seeds that were trained with the new budget too are left out: they stay in the sweep.
     """
     models = {x: model for model in budget_models(store) for x in model.values() if x in changed}
     others = {x for model in models.values() for x in model.values()}
@@ -296,7 +300,7 @@ def _learned_since(
                 learned.clear()
             elif budget <= changed[config_id].max_num_epochs and (other, seed) in known:
                 learned[budget] = known[other, seed]
-        # What it came to with the largest of them counts.
+        # The result with the largest of them counts.
         largest = max(learned, default=0)
         if learned.get(largest) and largest < changed[config_id].max_num_epochs:
             since.add((int(config_id), int(seed)))
@@ -306,7 +310,7 @@ def _learned_since(
 def _judge(
     store: Store, selection: Selection
 ) -> tuple[pd.DataFrame, "pd.Series[bool]", "pd.Series[bool]"]:
-    """The runs in scope, which are judged on trained lengths, and which are known to have
+    """Returns the runs in scope, and masks of those judged on trained lengths and those that
     learned.
     """
     runs = frames.runs(store, selection)
@@ -314,43 +318,12 @@ def _judge(
     return runs, judged.astype(bool), runs["learned"].fillna(False).astype(bool)
 
 
-def _spec(
-    record: sweep_queries.SweepRecord,
-    name: str,
-    budget: Budget,
-    members: Mapping[RunConfig, set[int]],
-    parents: Mapping[str, str],
-) -> SweepSpec:
-    """The sweep that trains these, as the sweep of before was trained."""
-    submitted, table = json.loads(record.spec), tables_of([*members])
-    seeds = [tuple(sorted(some)) for some in members.values()]
-    # The most frequent seeds stand at the top, and only entries with others name their own.
-    usual = Counter(seeds).most_common(1)[0][0]
-    entries = table.get("configurations", [])
-    # A single configuration has no entry: all its fields are fixed.
-    for entry, own in zip(entries, seeds, strict=bool(entries)):
-        if own != usual:
-            entry["model_seeds"] = list(own)
-    times = str(budget).removesuffix("x")
-    longer = count(int(times), "epoch") if times == str(budget) else f"{times} times the epochs"
-    return parse_spec(
-        {
-            "name": name,
-            "description": f"The seeds of {record.name} that have not learned, with {longer}.",
-            **{key: submitted[key] for key in ("checkpoints", "verdict") if key in submitted},
-            "model_seeds": list(usual),
-            "parents": dict(parents),
-            **table,
-        }
-    )
-
-
 def _refuse_another(store: Store, spec: SweepSpec) -> None:
-    """Refuses a name that a sweep has that was not made like this."""
+    """Refuses the name of an existing sweep that was not made by the same request."""
     if spec.name not in sweep_queries.sweep_names(store).values():
         return
     known = sweep_queries.sweep_record(store, sweep_queries.find_sweep(store, spec.name))
-    # The description names the sweep and the budget: the same may be asked for again.
+    # The description names the sweep and the budget, so that the same request may be repeated.
     if known.description != spec.description:
         raise ConfigError(
             f"there is a sweep {spec.name!r} already, which was not made by this; choose a name "

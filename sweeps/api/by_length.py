@@ -18,13 +18,13 @@ from sweeps.store.reads.stored import length_rows, tested_lengths, texts_of
 from sweeps.store.tables import RunState
 
 WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-"""Lengths that make one point of a line."""
+"""Numbers of lengths that may be merged into one point of a line."""
 
 MOST_POINTS = 30
-"""Points of a line, about."""
+"""Approximate maximum number of points of a line."""
 
 MOST_LINES = 40
-"""Seeds of a configuration that have a line: from the least accurate to the most, evenly apart."""
+"""Maximum number of lines of a configuration: seeds evenly spaced in their order by accuracy."""
 
 _TESTED, _WRONG = (LENGTH_FIELDS.index(name) for name in ("tested", "wrong"))
 
@@ -34,8 +34,8 @@ class Curves:
     """Accuracies of configurations at strings of similar length, in [0, 1]."""
 
     runs: pd.DataFrame
-    """Those that have a line: run_id, config_id, model_seed, outcome, accuracy_beyond; of each
-    configuration those that are least accurate on longer strings first."""
+    """Runs with a line: run_id, config_id, model_seed, outcome, accuracy_beyond; within each
+    configuration the least accurate on longer strings first."""
     points: pd.DataFrame
     """run_id, first_length, last_length, tested (strings), accuracy."""
     medians: pd.DataFrame
@@ -43,14 +43,14 @@ class Curves:
     shortcuts: pd.DataFrame
     """config_id, first_length, last_length, reader, accuracy: of the best shortcut reader."""
     trained: dict[int, range]
-    """The lengths that each configuration is trained on, where that is known."""
+    """The trained lengths by configuration, where they are known."""
 
 
 def curves(store: Store, selection: Selection, config_ids: Collection[int]) -> Curves:
-    """The accuracies of configurations by length.
+    """Computes the accuracies of configurations by length.
 
     Args:
-        selection: which seeds have a line: those that it picks. The medians are of all in scope.
+        selection: picks the seeds that have a line. The medians are over all in its scope.
     """
     with store.read():
         found = frames.runs(store, selection)
@@ -64,7 +64,7 @@ def curves(store: Store, selection: Selection, config_ids: Collection[int]) -> C
         counting = {*learned["run_id"].tolist()}
         # Errors are read only of runs that are drawn or enter a median.
         needed = {*lines["run_id"].tolist(), *counting}
-        # A run without errors needs no reading: all its counts of wrong strings are zero.
+        # A run without errors need not be read: all its counts of wrong strings are zero.
         erring = found.loc[found["run_id"].isin(needed) & (found["wrong"] > 0), "run_id"]
         texts = texts_of(store, erring, "lengths")
         wrong = {x: _sum_up(length_rows(text), width)[2] for x, text in texts}
@@ -93,7 +93,7 @@ def curves(store: Store, selection: Selection, config_ids: Collection[int]) -> C
 
 
 def _choose_lines(runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs that have a line, the least accurate on longer strings first."""
+    """Chooses the runs that have a line, the least accurate on longer strings first."""
     ordered = runs.sort_values(["config_id", "accuracy_beyond", "accuracy", "model_seed"])
     place = ordered.groupby("config_id").cumcount()
     size = ordered.groupby("config_id")["run_id"].transform("size")
@@ -106,7 +106,7 @@ def _choose_lines(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sum_up(rows: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The first length of each point, and how many strings are tested there, and wrong."""
+    """Sums rows to points: their first lengths, and the numbers of strings tested and wrong."""
     if not len(rows):
         return (np.empty(0, dtype=np.int64),) * 3
     first, starts = np.unique(first_lengths(rows[:, 0], width), return_index=True)
@@ -116,7 +116,7 @@ def _sum_up(rows: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray, np.nd
 
 
 def _frame(columns: list[str], parts: Sequence[tuple[Any, ...]], width: int) -> pd.DataFrame:
-    """Rows of whose parts each has several lengths, the first of the points as its second item."""
+    """Makes a frame of parts with arrays over points; their second item is the first lengths."""
     if not parts:
         return pd.DataFrame(columns=[*columns, "last_length"])
     sizes = [len(part[1]) for part in parts]
@@ -141,7 +141,7 @@ def _shortcuts(store: Store, config_ids: Collection[int], width: int) -> pd.Data
 
 
 def trained_lengths(store: Store, config_ids: Collection[int]) -> dict[int, range]:
-    """The lengths that each of these configurations is trained on, where that is known here."""
+    """Returns the trained lengths of each of these configurations, where they are known here."""
     known = queries.configs(store, list(config_ids)).items()
     problems = {x: resolve(y) for x, y in known if obstacle_of(y) is None}
     return {x: y.trained_lengths for x, y in problems.items() if y.knows_trained_lengths}

@@ -1,4 +1,4 @@
-"""Configurations by their settings: as a map of two, and which of them matters most."""
+"""Outcomes by setting: a map over two settings, and the importance of each."""
 
 from collections.abc import Collection, Sequence
 from itertools import combinations
@@ -18,15 +18,15 @@ from sweeps.store.reads.overview import longer_lengths as longer_lengths
 from sweeps.store.reads.selection import Selection
 
 MOST_VALUES = 30
-"""Values of a setting that is an axis of a map."""
+"""Maximum number of values of a setting that may be an axis of a map."""
 
 MOST_READ = 3_000
-"""Models at most whose results at every length are read: a second."""
+"""Maximum number of models whose results at every length are read: a second."""
 
 
 def axes_of(store: Store, config_ids: Sequence[int]) -> list[str]:
-    """The settings of few values in which configurations differ: first the two that have the most
-    cells, then those that all of them read.
+    """Returns the settings with few values in which configurations differ: first the two with the
+    most cells, then those that all of them read.
     """
     settings = settings_read(store, config_ids)
     few = [str(x) for x in settings if 1 < settings[x].nunique() <= MOST_VALUES]
@@ -41,11 +41,11 @@ def axes_of(store: Store, config_ids: Sequence[int]) -> list[str]:
 def judged_alike(
     store: Store, selection: Selection, config_ids: Collection[int]
 ) -> tuple[pd.DataFrame, range | None]:
-    """The finished runs of configurations, on longer strings that are the same for all.
+    """Returns the finished runs of configurations, judged on the same longer strings.
 
     Returns:
-        The frame of `frames.runs`, and the lengths of these strings where configurations have
-        others of their own; of more than `MOST_READ` runs each is judged on its own.
+        The frame of `frames.runs`, and the common lengths where those of configurations differ;
+        more than `MOST_READ` runs are judged on their own lengths.
     """
     runs = frames.finished_runs(store, selection)
     runs = runs[runs["config_id"].isin(config_ids)]
@@ -59,22 +59,22 @@ def judged_alike(
 def cells(
     store: Store, selection: Selection, config_ids: Sequence[int], fields: Sequence[str]
 ) -> tuple[pd.DataFrame, int, range | None]:
-    """What the models of each cell of a map come to.
+    """Summarizes the models of each cell of a map.
 
-    Models that do not read one of the fields are in no cell; a seed that was trained with several
-    budgets counts once, with the largest, where no field is about budgets.
+    Models that do not read one of the fields are in no cell. A seed trained with several budgets
+    counts once, with the largest, unless a field is about budgets.
 
     Returns:
-        The fields, sorted by their values; models, configurations, judged, learned, judged_beyond,
-        generalize (models); median, best and worst (accuracies on longer strings of those that
-        learned; missing where there is none). And how many models are in no cell, and the lengths
-        of the longer strings, as `judged_alike` gives them.
+        A frame of the fields, sorted by their values; models, configurations, judged, learned,
+        judged_beyond, generalize (models); median, best and worst (accuracies on longer strings of
+        those that learned; missing where there is none). Then the number of models in no cell, and
+        the lengths of the longer strings, as in `judged_alike`.
     """
     runs, longer = judged_alike(store, selection, config_ids)
     every = each_seed_once(store, runs, fields)
     settings = settings_read(store, list(config_ids))[list(fields)]
     runs = every.join(settings, on="config_id").dropna(subset=list(fields))
-    # A seed that has not learned says nothing of longer strings.
+    # Only seeds that learned are judged on longer strings.
     beyond = runs["accuracy_beyond"].where(runs["learned"].fillna(False).astype(bool))
     keys = [runs[name] for name in fields]
     grouped = beyond.groupby(keys)
@@ -89,20 +89,20 @@ def cells(
 def which_matters(
     store: Store, selection: Selection, config_ids: Sequence[int], measure: str
 ) -> tuple[pd.DataFrame, range | None]:
-    """How far each setting that is read moves a measure, as `importance` has it.
+    """Computes how far each setting that is read moves a measure.
 
     Args:
-        measure: one of `MEASURES`; of longer strings only seeds that learned are asked.
+        measure: one of `MEASURES`; on longer strings only seeds that learned count.
 
     Returns:
-        And the lengths of the longer strings, as `judged_alike` gives them.
+        The frame of `importance`, and the lengths of the longer strings, as in `judged_alike`.
     """
     runs, longer = judged_alike(store, selection, config_ids)
     value = measured(runs, selection.below)[measure]
     runs = runs.assign(value=value).dropna(subset=["value"])
     if runs.empty:
         return pd.DataFrame({"moves": []}), longer
-    # How many parameters there are follows from settings, of which each stands for itself.
+    # The number of parameters follows from the other settings.
     settings = settings_read(store, list(config_ids)).drop(columns=SIZE, errors="ignore")
     configs = queries.configs(store, list(config_ids))
 
@@ -112,7 +112,7 @@ def which_matters(
         return why_unpaired(configs[a], configs[b]) is not None
 
     parts = []
-    # A seed with two budgets is one model: only to compare budgets does it count with each.
+    # A seed with two budgets is one model, and counts with each only to compare budgets.
     for by, is_meant in (((), False), (BUDGET_FIELDS, True)):
         some = each_seed_once(store, runs, by)
         found = importance(some, settings, "value", are_strangers, is_share=measure != "beyond")

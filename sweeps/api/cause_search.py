@@ -1,4 +1,4 @@
-"""Finding causes in a process of its own, for callers that may not be kept busy, such as a server.
+"""A background process that finds causes, for callers that must not block, such as a server.
 
 Causes are committed run by run, so that the database shows the progress, and the process may be
 ended at any moment.
@@ -18,13 +18,13 @@ from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 
 NICE = 10
-"""How far it stands back behind other processes."""
+"""The niceness of the process: training and pages come first."""
 
 
 def start_cause_search(store: Store, run_ids: Sequence[int]) -> subprocess.Popen[bytes]:
-    """Begins to find the causes of these runs of a database, and to store them there.
+    """Starts a process that finds the causes of these runs and stores them in their database.
 
-    The process ends with its caller, whatever ends that.
+    It ends with its caller.
 
     Raises:
         OSError: no process could be started.
@@ -48,9 +48,8 @@ def start_cause_search(store: Store, run_ids: Sequence[int]) -> subprocess.Popen
 
 
 def main() -> None:
-    """Finds the causes of the runs whose numbers come on standard input, after its caller's."""
+    """Finds causes; standard input holds the caller's process id and run ids, as a JSON list."""
     caller, *run_ids = json.load(sys.stdin)
-    # Training and pages come first.
     os.nice(NICE)
     for run_id in run_ids:
         # An orphan is adopted by another process: its caller has ended, and so does the search.
@@ -59,7 +58,7 @@ def main() -> None:
         try:
             attribute(open_writer(), [run_id])
         except SeqclsError:
-            # Its weights may be gone; of the others there may be causes.
+            # Its weights may be gone, and those of the others not.
             continue
 
 

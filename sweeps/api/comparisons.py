@@ -1,7 +1,7 @@
-"""Two stored configurations compared: seed by seed, by length and on every string of both tests."""
+"""Comparisons of two stored configurations or models: by seed, by length and by test string."""
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -22,7 +22,7 @@ from sweeps.api.questions import (
     sentence_of,
     why_unpaired,
 )
-from sweeps.api.selecting import checked_threshold, config_named
+from sweeps.api.selecting import config_named, selection_of
 from sweeps.results import (
     BORDER_MEDIANS,
     BORDER_SHARES,
@@ -32,7 +32,7 @@ from sweeps.results import (
     of_learned,
     rows_of,
 )
-from sweeps.statistics.chance import Difference, number_of_pairs
+from sweeps.statistics.chance import Difference, compare_shares, number_of_pairs
 from sweeps.statistics.differences import (
     FEWEST_OF_A_MEAN,
     SIDES,
@@ -50,7 +50,7 @@ from sweeps.store.reads.selection import Selection
 from sweeps.store.reads.shortcuts import best_shortcut, deciding, shortcut_scores, shortcut_shares
 
 NAMED_STRINGS = 10
-"""Strings that a description names; the record has them all."""
+"""Number of strings in a description; the record has all of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,21 +58,21 @@ class Compared:
     """Two configurations side by side; differences are the first less the second."""
 
     names: tuple[str, str]
-    """As they were asked for."""
+    """References to the configurations, as the caller wrote them."""
     called: tuple[str, str]
-    """What the configurations are called."""
+    """Names of the configurations."""
     config_ids: tuple[int, int]
     fields: dict[str, tuple[object, object]]
     """The fields in which they differ, with both values."""
     runs: tuple[int, int]
     """Finished runs of each."""
     unpaired: str | None
-    """Why the same seed makes no pair; None where it does."""
+    """The reason why the same seed makes no pair; None where it does."""
     questions: dict[str, Difference]
-    """What the seeds say, by those of `QUESTIONS` that can be asked of both: of all finished seeds
-    the share that learned and the accuracy on trained lengths; of those that learned the share that
-    generalizes and the accuracy on longer strings. Where it is not known of both whether they
-    learned, the whole test is asked about."""
+    """Differences, by those of `QUESTIONS` with an answer for both: of all finished seeds the share
+    that learned and the accuracy on trained lengths; of those that learned the share that
+    generalizes and the accuracy on longer strings. On the whole test where it is not known of both
+    whether they learned."""
     lengths: pd.DataFrame
     """The frame of `sweeps.statistics.differences.by_length`; beyond the trained lengths of a
     configuration, of its seeds that learned."""
@@ -80,26 +80,26 @@ class Compared:
     """The frame of `sweeps.statistics.differences.string_differences`; None where their test
     strings are not the same."""
     shortcuts: pd.DataFrame
-    """What the best shortcut reader of each test reaches, as `shortcut_shares` gives it, and
-    decided_by: what decides its language, so that readers take no shortcut, or None."""
+    """Accuracies of the best shortcut reader of each test, as in `shortcut_shares`, and decided_by:
+    the property that decides its language, so that readers take no shortcut, or None."""
     border: dict[str, tuple[float, float]]
     """Medians over seeds of the accuracies of `BORDER_SHARES`, on longer strings over those that
     learned; none where no test has pairs."""
     longer: range | None = None
-    """The lengths of the longer strings that both are asked about, where their own are others:
+    """The common lengths of the longer strings, where those of the two differ:
     `sweeps.store.reads.overview.longer_lengths`."""
     selection: tuple[tuple[int, ConfidenceInterval] | None, ...] = ()
-    """How many seeds of each learned, and by how much the best of these exceeds their mean in
-    accuracy on longer strings; None where fewer than two did."""
+    """The number of seeds of each that learned, and the excess of the best over their mean accuracy
+    on longer strings; None where fewer than two learned."""
     absent: dict[str, str] = field(default_factory=dict)
-    """Why others of `QUESTIONS` are not asked, as clauses."""
+    """The reasons why others of `QUESTIONS` have no answer, as clauses."""
 
     def __repr__(self) -> str:
         return f"<Compared {self.names[0]} and {self.names[1]}: {self.verdict()}>"
 
     @property
     def pairing(self) -> str:
-        """Whether seeds are paired, and why, as a sentence."""
+        """A sentence about whether seeds are paired, and why."""
         if self.unpaired is not None:
             return f"Seeds are not paired: {self.unpaired}."
         return (
@@ -109,14 +109,14 @@ class Compared:
 
     @property
     def longer_strings(self) -> str:
-        """Which strings are longer ones, in a sentence; empty where they are those of each."""
+        """A sentence about the common longer strings; empty where each has its usual ones."""
         return describe_longer([self.longer])
 
     def verdict(self, sides: tuple[str, str] = SIDES) -> str:
-        """Whether the two differ by more than chance, in one sentence that says in what.
+        """Returns a sentence about whether, and in what, the two differ by more than chance.
 
         Args:
-            sides: what the two are called.
+            sides: the names of the two in the sentence.
         """
         tested = {x: y for x, y in self.questions.items() if y.p_value is not None}
         more = [
@@ -135,7 +135,7 @@ class Compared:
         return f"Too few seeds to tell: {few}. At least {enough} of each can show a difference."
 
     def record(self) -> dict[str, Any]:
-        """What programs read of it."""
+        """Returns the comparison as JSON data."""
         bests = [self.shortcuts[self.shortcuts["config_id"] == x] for x in self.config_ids]
         return {
             "a": self.names[0],
@@ -171,10 +171,10 @@ class Compared:
         }
 
     def describe(self, *configs: RunConfig) -> list[str]:
-        """The difference in a few lines.
+        """Describes the differences in a few lines.
 
         Args:
-            configs: both configurations, which know how strings are shown and errors called.
+            configs: both configurations, which determine the notation and the words for errors.
         """
         words, sides = words_of(*configs), zip(SIDES, self.called, self.names, strict=True)
         lines = [f"{side}: {called} ({reference})" for side, called, reference in sides]
@@ -203,7 +203,7 @@ class Compared:
         return lines
 
     def _describe_shortcuts(self) -> list[str]:
-        """What the best shortcut reader of each side's test reaches."""
+        """Describes the accuracy of the best shortcut reader on the test of each side."""
         by_side = {}
         for best in self.shortcuts.to_dict("records"):
             shares = [f"{percent(best[x])} {x}" for x in ("within", "beyond") if pd.notna(best[x])]
@@ -225,22 +225,20 @@ def compare(
     learned_at: float = LEARNED_AT,
     below: float = 1.0,
 ) -> Compared:
-    """Two configurations, seed by seed where seeds agree; differences are the first less the other.
+    """Compares two configurations, by pairs where the same seed starts both alike.
 
     Args:
-        a: a sweep of one configuration, `heads:hidden_size=16`, or a run, as `seqcls compare` does;
-            a whole number is a run's id, whatever sweeps are called.
+        a: a sweep of one configuration, `heads:hidden_size=16`, or a run, as `seqcls compare` takes
+            it; an integer is a run's id, even where a sweep has that name.
+        b: the other one, which is subtracted.
         learned_at: the accuracy on strings of trained lengths from which on a run has learned.
         below: the accuracy below which a run fails, on longer strings or on the whole test.
 
     Raises:
         UnknownRunError: there is no such configuration, or no run of it is finished.
-        ConfigError: a field or a value that there is not.
+        ConfigError: there is no such field or value.
     """
-    selection = Selection(
-        below=checked_threshold("below", below),
-        learned_at=checked_threshold("learned_at", learned_at),
-    )
+    selection = selection_of(store, learned_at=learned_at, below=below)
     first, second = (
         config_named(store, reference)
         if isinstance(reference, str)
@@ -256,7 +254,7 @@ def compare_configs(
     """Compares configurations by their ids, like `compare`.
 
     Args:
-        thresholds: from which accuracies on runs have learned, and fail; else the usual ones.
+        thresholds: a selection with other thresholds of learning and failing than the defaults.
 
     Raises:
         UnknownRunError: no run of one is finished.
@@ -275,7 +273,7 @@ def compare_configs(
     paired, strings = unpaired is None, None
     # Only strings of the same test set can be compared one by one.
     if len(queries.test_set_digests(store, ids)) == 1:
-        # What only one of them has places for, the other was never asked.
+        # One whose position table is too short was not evaluated on the longest strings.
         both = set.intersection(
             *(misclassified.tested_strings(store, config_id) for config_id in ids)
         )
@@ -313,12 +311,12 @@ def compare_configs(
 
 
 def _length_scores(store: Store, config: RunConfig, runs: pd.DataFrame) -> pd.DataFrame:
-    """The scores of a configuration's runs by length, with their model seeds; of longer strings
-    than it was trained on, those of runs that learned.
+    """Returns the scores of a configuration's runs by length, with their model seeds; beyond the
+    trained lengths only those of runs that learned.
     """
     scores = queries.length_scores(store, runs["run_id"].tolist())
     scores["model_seed"] = scores["run_id"].map(runs.set_index("run_id")["model_seed"])
-    # Without the package that it needs, nobody knows which lengths are trained ones.
+    # Without the package that it needs, its trained lengths are unknown.
     if obstacle_of(config) is not None:
         return scores
     unlearned = runs.loc[runs["outcome"] == Outcome.NOT_LEARNED, "run_id"]
@@ -327,14 +325,14 @@ def _length_scores(store: Store, config: RunConfig, runs: pd.DataFrame) -> pd.Da
 
 
 def _shortcuts(store: Store, ids: tuple[int, int], longer: range | None) -> pd.DataFrame:
-    """What the best reader of each test reaches, beyond trained lengths on those of `longer`, and
-    what decides its language.
+    """Returns the accuracies of the best reader of each test, beyond trained lengths on those of
+    `longer`, and the property that decides its language.
     """
     best, by = best_shortcut(shortcut_scores(store, ids)), deciding(store, ids)
     shares = shortcut_shares(best)
     shares["decided_by"] = pd.Series([by[x] for x in shares["config_id"]], dtype=object)
     if longer is not None:
-        # Within trained lengths each keeps its own strings; beyond them only common lengths count.
+        # Within trained lengths all strings count; beyond them only those of common lengths.
         alike = shortcut_shares(best[best["within"].astype(bool) | best["length"].isin(longer)])
         shares["beyond"] = shares["config_id"].map(alike.set_index("config_id")["beyond"])
     return shares
@@ -347,10 +345,10 @@ def border_medians(
     runs: pd.DataFrame,
     longer: range | None,
 ) -> dict[str, tuple[float, float]]:
-    """Medians of accuracies of `BORDER_SHARES` of the first and the second.
+    """Computes the median accuracies of `BORDER_SHARES` of the first and the second.
 
     Args:
-        runs: run_id and outcome; of those that have not learned nothing is said of longer strings.
+        runs: run_id and outcome; those that have not learned are not judged on longer strings.
     """
     found = border_accuracies(store, selection, longer)
     found = of_learned(found, runs.set_index("run_id")["outcome"])
@@ -361,10 +359,51 @@ def border_medians(
 
 
 def fields_apart(store: Store, ids: tuple[int, int]) -> dict[str, tuple[object, object]]:
-    """The fields that two configurations both read and in which they differ, with both values; and
-    all settings of models trained elsewhere, None where one has none.
+    """Returns the fields that two configurations both read and in which they differ, with both
+    values; and all settings of models trained elsewhere, None where one has none.
     """
     known = settings_of(store, ids)
     a, b = (known[config_id] for config_id in ids)
     apart = (x for x in dict.fromkeys([*a, *b]) if a.get(x) != b.get(x))
     return {x: (a.get(x), b.get(x)) for x in apart if (x in a and x in b) or x.startswith(PREFIX)}
+
+
+class TwoModels(NamedTuple):
+    """A comparison of two runs; differences are the first minus the second.
+
+    Each distinct string counts once.
+    """
+
+    fields: dict[str, tuple[object, object]]
+    """The fields in which their configurations differ, with both values."""
+    wrong: Difference
+    """The shares of wrong strings; of pairs where their test strings are the same."""
+    strings: pd.DataFrame | None
+    """Strings that only one gets wrong: string, length, label, wrong_a and wrong_b."""
+
+
+def compare_models(store: Store, first: int, second: int) -> TwoModels:
+    """Compares two finished runs, by string where they are tested on the same strings.
+
+    Raises:
+        UnknownRunError: there is no such run, or it is not finished.
+    """
+    for run_id in (first, second):
+        queries.check_done(store, run_id, "was not tested")
+    ids = queries.config_id_of(store, first), queries.config_id_of(store, second)
+    errors = [misclassified.errors_of(store, [run_id]) for run_id in (first, second)]
+    tested = [misclassified.tested_strings(store, config_id) for config_id in ids]
+    paired = len(queries.test_set_digests(store, ids)) == 1
+    if paired:
+        # A string too long for the position table of one of them does not count.
+        tested = [tested[0] & tested[1]] * 2
+        errors = [frame[frame["string"].isin(tested[0])] for frame in errors]
+    wrong = [
+        dict.fromkeys(strings, 0.0) | dict.fromkeys(frame["string"], 1.0)
+        for strings, frame in zip(tested, errors, strict=True)
+    ]
+    found = compare_shares(*wrong, paired=paired, plan=False)
+    if found.p_value is None:
+        raise UnknownRunError(f"the test strings of runs {first} and {second} are not stored")
+    strings = string_differences(*errors) if paired else None
+    return TwoModels(fields_apart(store, ids), found, strings)

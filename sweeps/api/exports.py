@@ -1,4 +1,4 @@
-"""Runs, lengths and errors as files for other programs: CSV or Parquet; answers: JSON Lines."""
+"""Exports: runs, lengths and errors as CSV or Parquet, answers as JSON Lines."""
 
 import json
 import re
@@ -29,10 +29,10 @@ from sweeps.store.statements import chunks
 from sweeps.store.tables import RunState
 
 JSONL = "jsonl"
-"""One file instead of three: every answer of every run."""
+"""The kind that writes every answer of every run into one file."""
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
-"""What a cell begins with that spreadsheets compute, wide signs of Chinese keyboards too."""
+"""First characters of cells that spreadsheets compute; full-width ones are of Chinese keyboards."""
 
 LENGTHS = pa.schema([(name, pa.int64()) for name in ("run_id", "length", *LENGTH_COUNTS)])
 
@@ -64,13 +64,13 @@ def export(
 ) -> dict[Path, int]:
     """Writes `runs`, `lengths`, `errors` and `shortcuts` into a folder, whole files or none.
 
-    `shortcuts` has what shortcut readers reach on the tests of these runs, by length.
+    `shortcuts` has the accuracies of shortcut readers on the tests of these runs, by length.
 
     Args:
-        folder: where to; it is made where it is missing.
+        folder: the folder; it is made where it is missing.
         kind: `csv` or `parquet`; or `jsonl`, which writes every answer into `answers`.
         sweeps: only runs of these; all where it is empty.
-        on_progress: told how many runs are written, and of how many.
+        on_progress: called with the number of runs that are written, and of all.
         spreadsheet: of `csv`, write `'` before texts that a spreadsheet would compute as formulas.
         force: replace files, in a folder that holds no others.
         chosen: which runs, as for `sweeps.api.selecting.selection_of`: `model_seeds=0`.
@@ -94,14 +94,14 @@ def export(
     if kind not in WRITERS:
         raise ConfigError(f"format {kind!r}: expected {', '.join(WRITERS)} or {JSONL}")
     paths = {name: folder / f"{name}.{kind}" for name in ("runs", "lengths", "errors", "shortcuts")}
-    # Refused here, before minutes of reading, and again when the files are moved.
+    # Checked before minutes of reading, and again when the files are moved.
     refuse_taken(paths.values(), force=force)
     frame = with_shortcuts(store, queries.runs(store, selection))
     frame = with_border(store, frame, selection)
     scores = shortcut_scores(store, set(frame["config_id"].tolist()))
     # A column of a file cannot hold several names: they become one text.
     frame = frame.assign(sweeps=frame["sweeps"].map(", ".join))
-    # Of runs that are done: what is stored of them does not change while this goes on.
+    # The stored results of finished runs do not change during the export.
     ids = frame.loc[frame["state"] == RunState.DONE, "id"].tolist()
     with whole_files(folder, force=force) as new:
         whole = {
@@ -116,10 +116,7 @@ def export(
 
 
 def arrow_table(frame: pd.DataFrame) -> pa.Table:
-    """A frame as an Arrow table, whose columns have one type each.
-
-    Where no type holds all values of a column as they are, it has their text.
-    """
+    """Converts a frame to an Arrow table; a column of values of several types becomes text."""
     typed = {str(name): _cast(frame[name]) for name in frame if frame[name].dtype == object}
     return pa.Table.from_pandas(frame.assign(**typed), preserve_index=False)
 
@@ -138,7 +135,7 @@ def _cast(column: "pd.Series[Any]") -> "pd.Series[Any]":
 def _answers(
     store: Store, folder: Path, selection: Selection, on_progress: OnProgress | None, *, force: bool
 ) -> dict[Path, int]:
-    """Every answer of every run, a line each, in the columns that evaluation tools use."""
+    """Writes every answer of every run, a line each, in the columns that evaluation tools use."""
     path = folder / f"answers.{JSONL}"
     refuse_taken([path], force=force)
     frame = queries.runs(store, selection)
@@ -161,10 +158,10 @@ def _answers(
 def _results(
     store: Store, ids: Sequence[int], on_progress: OnProgress | None
 ) -> Iterator[dict[str, pa.Table]]:
-    """The results of runs, a part after another: `lengths` and `errors`."""
+    """Yields the results of runs in parts: `lengths` and `errors`."""
     strings = TestStrings(store)
     written = 0
-    # A part at a time, since the errors of all runs may not fit into memory.
+    # In parts, since the errors of all runs may not fit into memory.
     for some in chunks(ids):
         with store.read():
             counts = length_frame(store, some)
@@ -179,7 +176,7 @@ def _results(
 
 
 def without_formulas(table: pa.Table) -> pa.Table:
-    """A table whose texts a spreadsheet does not compute: those that it would begin with `'`."""
+    """Prefixes texts that a spreadsheet would compute with `'`."""
     pattern = f"^([{re.escape(''.join(FORMULA))}])"
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
@@ -193,7 +190,7 @@ def _write_all(folder: Path, kind: str, parts: Iterator[dict[str, pa.Table]]) ->
     schemas = {"lengths": LENGTHS, "errors": ERRORS}
     schemas |= {name: table.schema for name, table in first.items()}
     rows = dict.fromkeys(schemas, 0)
-    # All files stay open, since each part of the results has rows for several of them.
+    # All files stay open, since each part has rows for several of them.
     with ExitStack() as opened:
         writers = {
             name: opened.enter_context(WRITERS[kind](folder / f"{name}.{kind}", schema))

@@ -1,4 +1,4 @@
-"""Models that fail: which there are, what each fails by, and which strings break most of them."""
+"""Failing models: their causes, and the strings that most of them get wrong."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -10,7 +10,7 @@ from jaxtyping import Int64
 from sqlalchemy import Connection, select
 
 from sweeps.api.failures import leading_causes, why_without
-from sweeps.api.overview import for_pages
+from sweeps.api.reading import for_pages
 from sweeps.records import error_numbers
 from sweeps.results import Outcome
 from sweeps.store.database import Store
@@ -22,15 +22,15 @@ from sweeps.store.statements import one_of
 from sweeps.store.tables import Config, Run, TestString
 
 FAILING = (Outcome.FAILS_BEYOND, Outcome.NOT_LEARNED)
-"""What it means that a model fails: where its outcome is known, that it does not generalize."""
+"""Outcomes of models that fail."""
 
 
 def failing_models(store: Store, selection: Selection) -> pd.DataFrame:
-    """The models of a selection that fail, those first that err on most of their test; and with
-    them those that err while it is not known whether they generalize.
+    """Returns the models of a selection that fail, or err with an unknown outcome, the least
+    accurate first.
 
     Returns:
-        As `sweeps.api.overview.models`.
+        The columns of `sweeps.api.reading.models`.
     """
     runs = frames.finished_runs(store, selection)
     errs = (runs["outcome"] == Outcome.NOT_KNOWN) & (runs["wrong"] > 0).fillna(False)
@@ -39,24 +39,24 @@ def failing_models(store: Store, selection: Selection) -> pd.DataFrame:
 
 
 def count_tested(store: Store, selection: Selection) -> int:
-    """How many tested models a selection picks."""
+    """Returns the number of tested models that a selection picks."""
     return int(frames.finished_runs(store, selection)["picked"].sum())
 
 
-# What they fail by.
+# Causes.
 
 
 def main_causes(
     store: Store, models: pd.DataFrame, selection: Selection
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The cause of most errors of each of these models, as far as causes are known.
+    """Returns the cause of most errors of each of these models, as far as causes are known.
 
     Returns:
-        run_id, config_id, mechanism, models in their order; and all their causes, as
-        `sweeps.store.reads.explained.causes`.
+        run_id, config_id, mechanism, models in their order; and the frame of all their causes, as
+        in `sweeps.store.reads.explained.causes`.
     """
     ids = models["run_id"].tolist()
-    # Beyond that many, reading all causes is cheaper than naming each run.
+    # Beyond so many, reading all causes is cheaper than selecting runs by id.
     some = ids if len(ids) <= frames.MOST_BY_ID else None
     known = explained.causes(store, some, selection.learned_at)
     known = known[known["run_id"].isin(ids)]
@@ -67,14 +67,14 @@ def main_causes(
 def waiting(
     store: Store, models: pd.DataFrame, known: Collection[int] | None = None
 ) -> tuple[list[int], dict[str, int]]:
-    """Those of these models whose causes can be found and are not known yet, in their order.
+    """Returns the models whose causes can be found and are not known yet, in their order.
 
     Args:
-        models: as `failing_models` gives them.
-        known: those whose causes are known, if that was asked already.
+        models: the frame of `failing_models`.
+        known: the ids of those whose causes are known; by default, they are read.
 
     Returns:
-        Their ids; and how many others no causes can be found of, by the reason.
+        Their ids; and the number of others whose causes cannot be found, by the reason.
     """
     known = explained.runs_with_causes(store) if known is None else known
     without = models[~models["run_id"].isin(known) & (models["errors"] > 0).fillna(False)]
@@ -85,43 +85,48 @@ def waiting(
 
 
 def waiting_of(store: Store, selection: Selection) -> list[int]:
-    """The failing models of a selection whose causes are still to be found, the worst first."""
+    """Returns the failing models of a selection whose causes are not known yet, the worst first."""
     return waiting(store, failing_models(store, selection))[0]
 
 
 def count_explained(store: Store) -> int:
-    """How many models of a database have known causes."""
+    """Returns the number of models of a database with known causes."""
     return len(explained.runs_with_causes(store))
 
 
-# Which strings break most of them.
+# Strings.
 
 MOST_ERRORS = 500_000
-"""That are counted by string; of models that make more, every second, third, … is asked."""
+"""Maximum number of errors counted by string; beyond it only every k-th model is read."""
 
 EXAMPLES = 20
-"""Models, the worst, of whose outputs one is shown for each string."""
+"""Number of the worst models, one of whose outputs is shown for each string."""
 
 
 def breaking_strings(store: Store, models: pd.DataFrame, limit: int) -> tuple[pd.DataFrame, int]:
-    """The strings that most of these models of one task get wrong, the first of them.
+    """Returns the strings that most of these models of one task get wrong.
 
     Args:
-        models: as `failing_models` gives them.
+        models: the frame of `failing_models`.
+        limit: the maximum number of strings.
 
     Returns:
         string, kind (of the error), length, models (that get it wrong), of (that were tested on
         it), run_id (one of the worst of those that get it wrong); and of outputs the target, that
-        model's output and first_wrong (tokens that are right before). And how many models were
-        asked.
+        model's output and first_wrong (right tokens before the first wrong one). And the number of
+        models that were read.
     """
-    # Ceiling division: every k-th model of the ranking stands for its neighbors.
+    # Ceiling division: every k-th model of the ranking represents its neighbors.
     every = max(1, -(-int(models["errors"].sum()) // MOST_ERRORS))
     run_ids = models["run_id"].tolist()[::every]
     with store.read() as connection:
         wrong, runs = _wrong_by_set(connection, run_ids)
         texts = TestStrings(store)
-        parts = [_name_strings(texts, set_id, counts) for set_id, counts in wrong.items()]
+        parts = []
+        for set_id, counts in wrong.items():
+            numbers = np.flatnonzero(counts)
+            strings = texts.by_number(set_id, numbers).select(["string", "label", "length"])
+            parts.append(strings.to_pandas().assign(models=counts[numbers]))
         columns = ["string", "kind", "length", "models"]
         if not parts:
             return pd.DataFrame(columns=[*columns, "of", "run_id"]), 0
@@ -135,7 +140,7 @@ def breaking_strings(store: Store, models: pd.DataFrame, limit: int) -> tuple[pd
         ).reset_index(drop=True)
         shown = errors_of_runs(store, run_ids[:EXAMPLES])
     outputs = ["target", "output", "first_wrong"] if "output" in shown else []
-    # Of the worst first, not of the least number.
+    # In the order of models, the worst first, not of ids.
     shown = shown.sort_values("run_id", key=lambda ids: ids.map(run_ids.index), kind="stable")
     examples = shown[["string", "run_id", *outputs]].drop_duplicates("string")
     return first[[*columns, "of"]].merge(examples, "left", "string"), len(run_ids)
@@ -147,10 +152,10 @@ Counts = Int64[np.ndarray, " string"]
 def _wrong_by_set(
     connection: Connection, run_ids: Sequence[int]
 ) -> tuple[dict[Any, Counts], Counter[tuple[Any, int]]]:
-    """How many of these runs got each string of a test set wrong, and how many runs got any.
+    """Counts the runs that got each string of a test set wrong, and those that got any wrong.
 
     Returns:
-        By test set, strings by their numbers; and by test set and configuration.
+        Counts by the number of a string, by test set; and runs by test set and configuration.
     """
     query = (
         select(Config.test_set_id, Config.id, Run.errors)
@@ -165,17 +170,10 @@ def _wrong_by_set(
     return {x: np.bincount(np.concatenate(own)) for x, own in numbers.items()}, runs
 
 
-def _name_strings(texts: TestStrings, test_set_id: int, counts: Counts) -> pd.DataFrame:
-    """How many runs got each string of a test set wrong: string, label, length, models."""
-    numbers = np.flatnonzero(counts)
-    strings: pd.DataFrame = texts.by_number(test_set_id, numbers).to_pandas()
-    return strings[["string", "label", "length"]].assign(models=counts[numbers])
-
-
 def _count_tested(
     store: Store, runs: Mapping[tuple[Any, int], int], strings: Collection[str]
 ) -> list[int]:
-    """How many runs were tested on each string: their test sets differ, and how far they go."""
+    """Counts the runs tested on each string; their test sets and greatest lengths differ."""
     longest = {
         x: int(lengths[-1, 0]) for x, lengths in tested_lengths(store, {x for _, x in runs}).items()
     }

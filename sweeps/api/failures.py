@@ -1,9 +1,8 @@
-"""Why runs fail: their errors attributed to causes, and whether rounding decides their outcome.
+"""Causes of errors of runs, and whether rounding decides their outcome.
 
-A run is trained again with other rounding: from initial values moved by the least that their
-precision can hold, and in double precision. If its confusion matrix is another one then, it hangs
-on rounding: nothing that the configuration says decides what comes of it, and another machine or
-engine may make something else of it.
+A run is trained again with other rounding: from initial values moved by one unit in the last place,
+and in double precision. If its confusion matrix changes, its outcome depends on rounding: it does
+not follow from the configuration, and may differ on another machine or engine.
 """
 
 from collections.abc import Sequence
@@ -31,20 +30,19 @@ from sweeps.store.reads.selection import Selection
 from sweeps.store.tables import RunState
 
 TIMES = 8
-"""How often each run is trained again from moved values, unless asked for more."""
+"""Default number of times that each run is trained again from moved values."""
 
 DOUBLE = "float64"
 PRECISIONS = ("float32", DOUBLE)
 
 
 def in_both_precisions(store: Store) -> pd.DataFrame:
-    """Runs that are stored in single and in double precision, and whether rounding decides them.
+    """Compares runs that are stored in single and in double precision.
 
     Returns:
-        One row a pair of finished runs that differ in nothing but `precision`: run_id_float32,
-        run_id_float64, model_seed, sweeps, the cells of both (as tn_float32 and so on) and wrong,
-        and sensitive, true where any of these differ. Of tasks that are no languages there are no
-        cells.
+        One row a pair of finished runs that differ only in `precision`: run_id_float32,
+        run_id_float64, model_seed, sweeps, the cells of both (as tn_float32 and so on; missing of
+        tasks that are no languages) and wrong, and sensitive, true where any of these differ.
     """
     done = queries.runs(store).rename(columns={"id": "run_id"})
     done = done[done["state"] == RunState.DONE]
@@ -57,7 +55,7 @@ def in_both_precisions(store: Store) -> pd.DataFrame:
     pairs = single.merge(double.drop(columns="sweeps"), on=alike, suffixes=(ends[0], ends[1]))
     both = [[f"{cell}{end}" for cell in cells] for end in ends]
     first, second = (pairs[names].to_numpy(dtype=float) for names in both)
-    # Of tasks that are no languages there are no cells, and of none there is nothing to differ.
+    # NaN marks the cells of tasks that are no languages, and does not equal itself.
     differ = (first != second) & ~(np.isnan(first) & np.isnan(second))
     ids = [*(f"run_id{end}" for end in ends), "model_seed", "sweeps"]
     return pairs[[*ids, *both[0], *both[1]]].assign(sensitive=differ.any(axis=1))
@@ -67,7 +65,7 @@ def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
     """Trains finished runs again with other rounding, and stores the results.
 
     Args:
-        times: how often each is trained again from moved values, all together in one group.
+        times: trainings of each from moved values, all in one group.
 
     Raises:
         UnknownRunError: one is not finished.
@@ -88,14 +86,14 @@ def perturb(store: Store, run_ids: Sequence[int], times: int = TIMES) -> None:
         seed, engine = known[run_id]["model_seed"], known[run_id]["engine"]
         config = queries.run_config(store, run_id)
         own = _engine_that_can(resolve(config), str(engine))
-        # Stored run by run: each takes a while, and an interruption loses only one.
+        # Stored run by run, since each takes a while: an interruption loses only one.
         outcomes = train_perturbed(config, int(seed), times, engine=own)
         writer.record_findings(store, run_id, "perturbation", outcomes)
 
 
 def _engine_that_can(problem: Problem, stored: str) -> str:
-    """The engine that a run is stored with, whatever its device; `auto` where an older version's
-    cannot train it any more.
+    """Returns the engine that a run is stored with, without its device; `auto` where it cannot
+    train the run any more.
     """
     name = stored.partition(" on ")[0]
     can = any(x.name == name and x.obstacle(problem, "auto") is None for x in ENGINES)
@@ -105,11 +103,11 @@ def _engine_that_can(problem: Problem, stored: str) -> str:
 def train_perturbed(
     config: RunConfig, model_seed: int, times: int = TIMES, *, engine: str = "auto"
 ) -> list[Confusion]:
-    """What a run comes to with other rounding.
+    """Returns the confusion matrices of a run trained with other rounding.
 
-    First from initial values moved by one unit in the last place, each parameter up or down, drawn
-    by a generator of its own for each time; then from the same initial values in double precision,
-    where the run's own is another. Trainings that diverge have no model, and so are left out.
+    First from initial values moved by one unit in the last place, each parameter up or down, with
+    one generator for each time; then, unless the run has double precision, from the unmoved values
+    in double precision. Trainings that diverge are left out.
 
     Args:
         engine: the one that trained the run.
@@ -120,12 +118,12 @@ def train_perturbed(
     from seqcls.training import train_group
 
     (initial,) = draw_initial([(resolve(config), model_seed)])
-    # Seeded by run and repetition, so that asking again gives the same trainings.
+    # Seeded by run and repetition, so that the trainings are reproducible.
     moved = [moved_values(initial, np.random.default_rng([model_seed, i])) for i in range(times)]
     groups = [(config, moved, engine)]
     if config.precision != DOUBLE:
         unmoved = {name: values.astype(DOUBLE) for name, values in initial.items()}
-        # auto, since the run's own engine may not be compiled for double precision.
+        # auto, since the run's engine may not be compiled for double precision.
         groups.append((config.model_copy(update={"precision": DOUBLE}), [unmoved], "auto"))
     found: list[Confusion] = []
     for own, values, on in groups:
@@ -138,9 +136,9 @@ def train_perturbed(
 
 
 def moved_values(weights: Weights, rng: np.random.Generator) -> Weights:
-    """Parameters, each moved up or down by one unit in the last place; zeros stay zero.
+    """Moves each parameter up or down by one unit in the last place.
 
-    A zero is what a constant is drawn as, such as the embedding of padding.
+    Zeros stay zero: they are constants, such as the embedding of padding.
     """
     moved = {}
     for name, values in weights.items():
@@ -154,10 +152,10 @@ def attribute(store: Store, run_ids: Sequence[int], sample: int = SAMPLE) -> int
     """Attributes the errors of finished runs and stores the causes, where not stored already.
 
     Args:
-        sample: errors of each that are looked at, spread evenly from the shortest to the longest.
+        sample: errors of each that are examined, spread evenly from the shortest to the longest.
 
     Returns:
-        How many runs were attributed now. One whose task is neither a language nor a transduction
+        The number of runs attributed now. A run whose task is neither a language nor a transduction
         has no causes.
 
     Raises:
@@ -176,7 +174,8 @@ def attribute(store: Store, run_ids: Sequence[int], sample: int = SAMPLE) -> int
 
 
 def causes_of_run(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> pd.DataFrame:
-    """Why a run fails: as stored, or else found, and stored where this process may write.
+    """Returns the causes of a run: as stored, or else found, and stored where this process may
+    write.
 
     Args:
         learned_at: as for `sweeps.store.reads.explained.causes`.
@@ -184,7 +183,7 @@ def causes_of_run(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> 
     Raises:
         UnknownRunError: it has no model.
     """
-    # A run without a model says so here, before anything is attributed.
+    # Raises for a run without a model, before anything is attributed.
     checkpoints.weights(store, run_id)
     stored = explained.causes(store, [run_id])
     if len(stored) or misclassified.string_errors(store, run_id).empty:
@@ -200,13 +199,13 @@ def causes_of_run(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> 
 def causes_judged(
     store: Store, run_ids: Sequence[int], learned_at: float, sample: int = SAMPLE
 ) -> pd.DataFrame:
-    """The stored causes of these runs, by an accuracy from which on a run has learned.
+    """Returns the stored causes of these runs, at a threshold of learning.
 
-    Those of runs that were looked into as not having learned, and have by this accuracy, are found
-    anew, and not stored.
+    The causes of runs stored as not learned that have learned at this threshold are found anew, and
+    not stored.
 
     Returns:
-        As `sweeps.store.reads.explained.causes`.
+        The columns of `sweeps.store.reads.explained.causes`.
     """
     known = explained.causes(store, run_ids, learned_at)
     if learned_at == LEARNED_AT:
@@ -232,7 +231,7 @@ def causes_judged(
 def _find(
     store: Store, run_id: int, learned_at: float, sample: int = SAMPLE
 ) -> list[dict[str, Any]]:
-    """The rows of a run's causes, found now."""
+    """Finds the causes of a run, as rows."""
     found = causes_of(store, run_id, sample, learned_at)
     return [{"run_id": run_id, "number": n, **asdict(cause)} for n, cause in enumerate(found)]
 
@@ -240,10 +239,10 @@ def _find(
 def causes_of(
     store: Store, run_id: int, sample: int = SAMPLE, learned_at: float = LEARNED_AT
 ) -> list[Cause]:
-    """The causes of a run's errors, the most frequent first.
+    """Finds the causes of a run's errors, the most frequent first.
 
     Args:
-        sample: errors that are looked at; strings count as often as they occur in the test set.
+        sample: errors that are examined; strings count as often as they occur in the test set.
         learned_at: the accuracy on trained lengths from which on a run has learned.
     """
     # Imported where it is used: PyTorch takes a second or two to load.
@@ -257,7 +256,7 @@ def causes_of(
 
 
 def why_not_learned(store: Store, run_id: int, learned_at: float = LEARNED_AT) -> str | None:
-    """How it shows that a run has not learned the trained lengths; None where it does not."""
+    """Returns the evidence that a run has not learned the trained lengths; None where it has."""
     from seqcls.interpretability.mechanisms import not_learned_text
     from sweeps.api.presentation import words_of
 
@@ -273,33 +272,33 @@ def why_not_learned(store: Store, run_id: int, learned_at: float = LEARNED_AT) -
 
 
 LEAD = {NOT_LEARNED: 0, ORDER: 1}
-"""Causes that lead however few errors have them: nothing is known of longer strings before the
+"""Ranks of causes that lead however few errors have them: longer strings are not judged before the
 first is mended, and no training mends the second. All others follow by their share."""
 
 
 def leading_causes(causes: pd.DataFrame) -> "pd.Series[Any]":
-    """The mechanism of most errors of each run, by run_id, whatever head and tokens it is about.
+    """Returns the mechanism of most errors of each run, by run_id, over all heads and tokens.
 
     Those of `LEAD` always lead.
 
     Args:
-        causes: as `sweeps.store.reads.explained.causes`.
+        causes: the frame of `sweeps.store.reads.explained.causes`.
     """
     groups = causes.groupby(["run_id", "mechanism"], sort=False, as_index=False)
     summed = groups[["share"]].sum()
     summed["lead"] = summed["mechanism"].map(LEAD).fillna(len(LEAD))
-    # Of equals the first stays, which is that of the most frequent cause.
+    # The order is stable: of equals the first is that of the most frequent cause.
     ranked = summed.sort_values(["run_id", "lead", "share"], ascending=[True, True, False])
     first: pd.Series[Any] = ranked.drop_duplicates("run_id").set_index("run_id")["mechanism"]
     return first
 
 
 def causes_by_configuration(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.DataFrame:
-    """The share of failing seeds by leading mechanism, of every configuration.
+    """Computes the share of failing seeds by leading mechanism, of every configuration.
 
     Args:
         runs: a row a failing run: id, config_id.
-        causes: as `sweeps.store.reads.explained.causes`, of these runs.
+        causes: the frame of `sweeps.store.reads.explained.causes` of these runs.
 
     Returns:
         config_id, mechanism, seeds (whose errors it causes most), failing (attributed seeds of
@@ -316,10 +315,10 @@ def causes_by_configuration(runs: pd.DataFrame, causes: pd.DataFrame) -> pd.Data
 
 
 def _with_causes(store: Store, run_ids: Sequence[int]) -> list[int]:
-    """Those of these runs whose errors can be attributed.
+    """Returns those of these runs whose errors can be attributed.
 
     Raises:
-        ConfigError: there are some, and none of them is.
+        ConfigError: none of the runs can be.
     """
     reasons = {run: why_without(queries.run_config(store, run)) for run in run_ids}
     if reasons and None not in reasons.values():
@@ -329,6 +328,6 @@ def _with_causes(store: Store, run_ids: Sequence[int]) -> list[int]:
 
 
 def why_without(config: RunConfig) -> str | None:
-    """Why no causes can be found of runs of a configuration; None where they can."""
+    """Returns why causes of runs of a configuration cannot be found; None where they can."""
     elsewhere = queries.why_no_weights(config) or missing_plugin(config)
     return elsewhere or resolve(config).lacks("causes")

@@ -1,4 +1,4 @@
-"""A first question in a line: networks on a task, as a specification, trained and summed up."""
+"""`seqcls try`: networks on a task as a specification, trained and summarized."""
 
 import os
 import re
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LENGTHS = {"train_max_length": [20], "test_max_length": [100]}
-"""What a question says of lengths where its settings do not: those of a new sweep's form."""
+"""Default lengths, the same as on the form of a new sweep."""
 
 LONGEST_NAME = 40
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet", ".att", ".dot")
-"""How names of files end: with a slip in it, such a name is no regular expression either."""
+"""Endings of file names: a mistyped one is refused as a file, and not read as an expression."""
 
 
 def specify(
@@ -39,14 +39,14 @@ def specify(
     settings: Mapping[str, Any] | Sequence[str] = (),
     name: str | None = None,
 ) -> dict[str, Any]:
-    """The table that specifies a first question.
+    """Returns the specification of networks on tasks, as a table.
 
     Args:
         task: a list of tasks as they are typed: names, expressions, formulas; `(ab|ba)*, parity`;
             or files of strings or automata, such as `words.csv`.
         networks: a list of networks as they are typed, such as `transformer, lstm`.
-        positions: position schemes, each of which every network gets.
-        seeds: how many model seeds; or a range such as `0..4`.
+        positions: position schemes, each combined with every network.
+        seeds: the number of model seeds; or a range such as `0..4`.
         settings: values of other fields, as `hidden_size=16` or as a mapping; several of one field,
             with commas or as a list, make a configuration each.
         name: of the sweep; by default made of the task.
@@ -66,10 +66,10 @@ def specify(
             if field in ("path", "dataset"):
                 file = f": name the file as the task: `seqcls try {as_argument(written)}`"
                 raise ConfigError(Parameter("settings", text), file)
-            # It says which fields there are, and whether a value follows.
+            # Refuses an unknown field and a missing value.
             condition(text.split(",")[0], Parameter("settings", text))
             values[field] = typed.values_of(field, written)
-    # Only here, and for no form of a page: whoever reads a page may not read this machine's files.
+    # Only here, and for no form of a page: visitors of a page may not read this machine's files.
     files = {x: _digest(x) for x in typed.phrases_of(task) if _is_file(x)}
     tasks, nets = typed.tasks_of(task, files), typed.networks_of(networks)
     name = name or _name_of(task)
@@ -77,7 +77,7 @@ def specify(
 
 
 def _is_file(phrase: str) -> bool:
-    """Whether a task is the name of a file, be it there or not; in quotes it is an expression."""
+    """True if a task is the name of a file, existing or not; in quotes it is an expression."""
     return phrase not in TASKS and (os.path.exists(phrase) or phrase.endswith(ENDINGS))
 
 
@@ -86,21 +86,21 @@ def _digest(path: str) -> str:
 
 
 def _name_of(text: str) -> str:
-    """A name for a sweep and its file: the letters and digits of what was asked."""
+    """Makes a name for a sweep and its file from the letters and digits of a text."""
     words = re.findall(r"\w+", text)
     # A task such as '()' has no letter or digit to name a file by.
     return "-".join(words)[:LONGEST_NAME].strip("-") or "question"
 
 
 def write_specification(table: Mapping[str, Any], folder: Path) -> Path:
-    """Writes a question as the file that one goes on with; the same question is written once.
+    """Writes a specification into a file, unless the same one is there.
 
     Returns:
-        The file, called like the sweep, as far as its name has letters and digits.
+        The file, named by the letters and digits of the sweep's name.
 
     Raises:
         SpecError: the specification is refused, or one of its configurations.
-        ConfigError: a file of that name asks something else.
+        ConfigError: a file of that name has another content.
     """
     spec = spec_as_written(table)
     # Expanding checks every configuration before the file is written.
@@ -129,14 +129,14 @@ def try_task(
     workers: int = 0,
     **settings: Any,
 ) -> "pd.DataFrame":
-    """Trains small networks on a task, and says how many learn it and how many generalize.
+    """Trains small networks on a task, and counts how many learn it and how many generalize.
 
     Args:
         store: the database.
         task: as `specify` takes it, such as `(ab|ba)*`; likewise the other arguments.
         networks: such as `transformer, lstm`.
         positions: such as `["none", "rotary"]`.
-        seeds: how many of each.
+        seeds: the number of seeds of each.
         name: of the sweep; by default made of the task.
         workers: processes to train in, as for `work`.
         **settings: values of fields, as `train_max_length=30` or `hidden_size=[16, 32]`.

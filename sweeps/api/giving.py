@@ -1,4 +1,4 @@
-"""A stored model given away: its weights, and one file of PyTorch that needs nothing of this."""
+"""Export of a stored model: its weights, and a PyTorch file that needs no other package."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ from sweeps.store.opening import open_reader
 from sweeps.store.reads import checkpoints, queries
 
 LONGEST_INPUT = 1_000
-"""Tokens of an input of which the file knows how long its output may be."""
+"""Maximum input length, in tokens, for which the file has the limit of the output's length."""
 
 _README = """# {name}
 
@@ -54,22 +54,22 @@ def give(
     form: str = "torch",
     force: bool = False,
 ) -> list[Path]:
-    """Writes a model into a folder: weights, settings, vocabulary, `model.py`, what trained it.
+    """Writes a model into a folder: weights, settings, vocabulary, `model.py`, specification.
 
     Args:
         store: the database.
         run: its id, or its sweep and model seed, as `heads/2`.
         folder: made where it is missing.
-        epoch: whose weights; the best one's if none is named.
+        epoch: the epoch of the weights; the best one by default.
         form: `torch`, or `gpt2` for the tensors and settings of Hugging Face instead of `model.py`.
-        force: whether files are replaced, in a folder that holds no others.
+        force: replace files, in a folder that holds no others.
 
     Returns:
         The files.
 
     Raises:
         UnknownRunError: there is no such run, or it has no such weights.
-        ConfigError: a file is there, or the model reads what only its task knows.
+        ConfigError: a file is there, or the model reads features that only its task can compute.
     """
     run_id = queries.find_run(store, run)
     seed = checkpoints.stored_model(store, run_id).model_seed
@@ -83,7 +83,7 @@ def give(
 
 
 def describe_file(problem: Problem) -> str:
-    """What the file of a model computes, in words."""
+    """Describes the computation of the file of a model in words."""
     parts, longest = [list_values(network_settings(problem.network))], _longest(problem)
     known = "any number of tokens" if longest is None else f"up to {count(longest, 'token')}"
     parts.append(f"of strings of {known} out of {' '.join(problem.task.alphabet):.200}")
@@ -99,7 +99,7 @@ def describe_file(problem: Problem) -> str:
 
 
 def files_of(model: TrainedModel, name: str, seed: int, form: str = "torch") -> dict[str, bytes]:
-    """What a model's folder holds, by the files' names; arguments and errors as `give`."""
+    """Returns the files of a model's folder by name; arguments and errors are those of `give`."""
     # Dropout is for training, and the standalone file only answers.
     problem, weights = model.problem.without_dropout, to_bytes(model.weights)
     texts = {"vocabulary.json": json.dumps(_ids(problem)) + "\n"}
@@ -131,7 +131,7 @@ def files_of(model: TrainedModel, name: str, seed: int, form: str = "torch") -> 
 
 
 def _settings(problem: Problem) -> dict[str, Any]:
-    """What `model.py` reads, and what loads the model again."""
+    """Returns the settings that `model.py` and the import of the model read."""
     fields = {
         field: value
         for field, value in problem.config.changed.items()
@@ -148,7 +148,7 @@ def _settings(problem: Problem) -> dict[str, Any]:
 
 
 def _longest(problem: Problem) -> int | None:
-    """Tokens of the longest string that the file answers; None for any number."""
+    """Returns the length of the longest string that the file answers; None without a limit."""
     end = longest_readable(problem.network)
     known = None if problem.lacks("outputs") else LONGEST_INPUT
     positions = None if end is None else max(end - problem.kind.prompt_length(0), 0)
@@ -156,12 +156,12 @@ def _longest(problem: Problem) -> int | None:
 
 
 def _of_outputs(problem: Problem) -> dict[str, Any]:
-    """How outputs are decoded, and how many tokens they have at most, by the input's length;
-    nothing of a model that writes none.
+    """Returns the beam width and the limits of output lengths by input length; nothing for a model
+    without outputs.
     """
     if problem.lacks("outputs"):
         return {}
-    # PyTorch, which takes a second or two to load.
+    # PyTorch takes a second or two to load.
     from seqcls.decode import output_limits
 
     lengths = np.arange((_longest(problem) or 0) + 1)
@@ -174,7 +174,7 @@ def _of_outputs(problem: Problem) -> dict[str, Any]:
 
 
 def _ids(problem: Problem) -> dict[str, int]:
-    """The ids of the tokens, special ones by names that the alphabet does not have."""
+    """Returns the ids of the tokens, special ones under names that the alphabet does not have."""
     alphabet = list(problem.task.alphabet)
     special = {role: next(x for x in ROLES[role] if x not in alphabet) for role in ROLES}
     network = problem.network

@@ -1,8 +1,7 @@
 """Results of models trained elsewhere: predictions for test strings, stored as runs.
 
-Predictions come as Python has them: frames or columns or answers by string. Columns are put beside
-each other by position, whatever index they have: a column that was made in another order than its
-neighbors cannot be told from one that was not, but none is reordered here.
+Predictions are a frame, columns, or answers by string. Columns are joined by position, whatever
+their index: they must be in the same order.
 """
 
 import json
@@ -48,14 +47,14 @@ EXPECTED = (
 
 
 def prediction_rows(predictions: Any) -> Predictions:
-    """The predictions as rows.
+    """Returns the predictions as rows.
 
     Args:
         predictions: a frame of any library, columns by name, rows as mappings by name, or
             predictions by string.
 
     Raises:
-        DatasetError: it is none of these, or columns are not equally long.
+        DatasetError: it is none of these, or the columns differ in length.
     """
     columns = _columns(predictions)
     string = "tokens" if "tokens" in columns else "id"
@@ -75,7 +74,7 @@ def prediction_rows(predictions: Any) -> Predictions:
 
 
 def _columns(predictions: Any) -> Mapping[str, Any]:
-    """The columns by name, as they are given."""
+    """Returns the given columns by name."""
     if callable(as_frame := getattr(predictions, "to_pandas", None)):
         predictions = as_frame()
     if isinstance(predictions, Mapping):
@@ -85,7 +84,7 @@ def _columns(predictions: Any) -> Mapping[str, Any]:
         return {"tokens": list(predictions), "prediction": list(predictions.values())}
     if isinstance(predictions, list | tuple | np.ndarray | Iterator):
         rows = predictions if isinstance(predictions, np.ndarray) else list(predictions)
-        # The 0 stands in where there are no rows.
+        # The 0 is for no rows.
         if getattr(rows, "dtype", np.dtype(int)).names or isinstance([*rows, 0][0], Mapping):
             predictions = pd.DataFrame(rows, dtype=object)
     if not isinstance(predictions, pd.DataFrame):
@@ -100,26 +99,27 @@ def _describe(value: Any) -> str:
 
 
 def _is_answer(value: Any) -> bool:
-    """Whether a value is one prediction, and no column of several."""
+    """True if a value is one prediction, and not a column of several."""
     is_single = isinstance(value, str) or not isinstance(value, Iterable)
     return is_single or getattr(value, "ndim", None) == 0
 
 
 def _column(name: str, values: Any) -> list[Any]:
-    """The values of a column, in the order in which they were given, as Python has them."""
+    """Returns the values of a column in their order, as Python objects."""
     if isinstance(values, Mapping):
-        # As `frame.to_dict()` has it, by index.
+        # `frame.to_dict()` has values by index.
         values = list(values.values())
     elif _is_answer(values) or isinstance(values, bytes | set | frozenset):
         raise DatasetError(f"column {name!r} is {_describe(values)}, expected a list, or an array")
-    # Numbers of NumPy, PyTorch and Arrow as Python has them.
+    # Numbers of NumPy, PyTorch and Arrow become Python's.
     as_list = getattr(values, "to_pylist", None) or getattr(values, "tolist", None)
     rows = map(unpack_array, as_list() if as_list else values)
     return [None if value is pd.NA or value is pd.NaT else value for value in rows]
 
 
 def _losses(losses: Any) -> tuple[list[float], list[float], str]:
-    """Train and validation losses up to the epoch in which training diverged, and what says so.
+    """Returns train and validation losses up to the epoch in which training diverged, and a
+    sentence about it.
 
     Raises:
         ConfigError: they are no pairs of numbers.
@@ -144,7 +144,7 @@ def _losses(losses: Any) -> tuple[list[float], list[float], str]:
 
 
 class ResultLog:
-    """Takes results of models trained elsewhere; each run is stored as it comes, in one piece."""
+    """Stores results of models trained elsewhere, one run at a time, each in one transaction."""
 
     def __init__(
         self, store: Store, sweep: str, fields: Mapping[str, Any], *, replace: bool = False
@@ -153,18 +153,18 @@ class ResultLog:
         self.opened = store
         self._fields = dict(fields)
         self._replace = replace
-        # Any name does: only the test strings are asked about.
+        # The name is arbitrary: only the test strings are read.
         self._strings = TestedStrings(resolve(imported_config(fields, "any")))
         self._last = 0
-        """The last configuration that was read."""
+        """Id of the last configuration that was read."""
         self._stored: dict[str, dict[str, RunConfig]] = {}
         """Configurations of models trained elsewhere by their settings, and by their keys."""
-        # Asked before any result is taken, so that a refusal does not come after hours of work.
+        # Checked before any result is taken: a refusal must not come after hours of work.
         check_sweep(store, sweep)
 
     @property
     def strings(self) -> pd.DataFrame:
-        """The test strings: tokens, as a list, and what is right, label or target."""
+        """The test strings: tokens, as a list, and label or target."""
         test, tokens = self._strings.test, self._strings.problem.task.alphabet
         encoded = (self._strings.tokenizer.encode(text)[1:] for text in test.texts)
         spelled = [[tokens[x - FIRST_LETTER] for x in ids] for ids in encoded]
@@ -185,20 +185,20 @@ class ResultLog:
 
         Args:
             model: its name.
-            seed: what tells it from others of this name and config.
+            seed: distinguishes models of this name and config.
             predictions: a frame, or its columns: `id` or `tokens`, `prediction` (a label, or the
-                text of an output), and `score`, where there is one; columns are put beside each
-                other by position. Or predictions by string.
+                text of an output), and `score`, where there is one; columns are joined by position.
+                Or predictions by string.
             config: its settings, by name.
             losses: train and validation loss of each epoch, as sums over the strings: pairs, or a
-                frame with the columns `train` and `validation`. Those from the first on that is no
-                finite number are left out: training diverged, as `engine_reason` says then.
+                frame with the columns `train` and `validation`. Losses from the first that is not
+                finite on are left out, and `engine_reason` records that training diverged.
 
         Returns:
             The run's id.
 
         Raises:
-            DatasetError: strings are missing, unknown or stand twice, or a prediction is none.
+            DatasetError: strings are missing, unknown or repeated, or a prediction is none.
             ConfigError: the run is there already, or its settings are no JSON.
         """
         given = prediction_rows(predictions)
@@ -217,7 +217,7 @@ class ResultLog:
         """Checks a run; nothing is written. Raises as `run`.
 
         Args:
-            source: what is said of the file that the predictions are from.
+            source: a description of the file that the predictions are from.
         """
         try:
             seed = seed_of(seed)
@@ -238,11 +238,11 @@ class ResultLog:
         return ImportedRun(stored, seed, result.seal(stored.key, seed))
 
     def _find_stored(self, config: RunConfig, seed: int, is_of_file: bool) -> RunConfig:
-        """The stored configuration that has the same settings, whether as 64 or as 64.0.
+        """Returns the stored configuration with the same settings, where 64 equals 64.0.
 
-        Where it has a run of this seed already, a new one is as it was written, but of a file.
+        If it has a run of this seed already, results that are not of a file get a new one.
         """
-        # Only what was stored since the last run is read: a log may have thousands of runs.
+        # Only configurations stored since the last run are read: a log may have thousands of runs.
         for config_id, known in configs_since(self.opened, self._last).items():
             self._last = config_id
             self._stored.setdefault(same_settings(known), {})[known.key] = known
@@ -253,7 +253,7 @@ class ResultLog:
         return next(free, next(iter(same.values()), config) if is_of_file else config)
 
     def store(self, runs: Sequence[ImportedRun]) -> list[int]:
-        """Stores runs that were checked, all or none.
+        """Stores checked runs, all or none.
 
         Raises:
             ConfigError: one of them is there already.
@@ -273,19 +273,19 @@ class ResultLog:
 
 KINDS = ("predictions", "weights", "strings")
 WEIGHTS = (".safetensors", ".npz", ".bin", ".pt", ".pth", ".ckpt")
-"""How names of files of weights end; of all but the first it is said how they are converted."""
+"""Endings of files of weights; all but the first are refused with a way to convert them."""
 
 
 def kind_of_file(path: str | Path, kind: str | None = None, *, tested: bool = False) -> str:
-    """What a file or folder is: one of `KINDS`.
+    """Returns the kind of a file or folder: one of `KINDS`.
 
     Args:
         path: the file.
-        kind: what it is said to be; by default, that is seen by its name and its columns.
-        tested: whether it is said on which strings models were tested: then it is no strings.
+        kind: the kind, if it is known; by default, it is detected by name and columns.
+        tested: True if test strings are given for it: then it does not hold strings itself.
 
     Raises:
-        ConfigError: it is said to be something else.
+        ConfigError: the given kind is none of `KINDS`.
     """
     path = Path(path)
     if kind is not None and kind not in KINDS:
@@ -299,10 +299,10 @@ def kind_of_file(path: str | Path, kind: str | None = None, *, tested: bool = Fa
 def import_strings(
     db: Store | str | Path | None, path: str | Path, *, name: str | None = None
 ) -> Summary:
-    """Stores the strings or the automaton in a file, and says what is in it.
+    """Stores the strings or the automaton in a file, and returns a summary of it.
 
-    A specification names them as `dataset = "…"`, by their digest, wherever the file is. Of a file
-    with a row that is refused nothing is stored.
+    A specification names them as `dataset = "…"`, by their digest, without the file. A file with a
+    refused row is not stored.
     """
     content = read_content(path, name)
     if content.dataset is not None:
@@ -323,9 +323,9 @@ def import_predictions(
 ) -> list[int]:
     """Stores the predictions in a file: `model, seed, id|tokens, prediction`.
 
-    All rows are checked before anything is written, and all runs are stored or none. Besides there
-    may be the columns `score`, `split` (others than those of testing are left out), `config` (JSON)
-    and `config.NAME`.
+    All rows are checked before anything is written, and all runs are stored or none. Optional
+    columns are `score`, `split` (only rows of the test split are read), `config` (JSON) and
+    `config.NAME`.
 
     Args:
         db: the database; made where there is none.
@@ -333,8 +333,8 @@ def import_predictions(
         sweep: a name for these runs.
         dataset: the test strings, as `log_results` takes them; or a `task`.
         task: see `dataset`.
-        model: a name for the one model of the file, instead of its name there.
-        replace: whether runs that are there already are replaced; else they are refused.
+        model: a name for the only model of the file, instead of its name there.
+        replace: replace runs that are there already; else they are refused.
 
     Returns:
         The runs' ids, in the order of the file.
@@ -343,7 +343,7 @@ def import_predictions(
         DatasetError: a row is refused, with its line.
         ConfigError: as `log_results`.
     """
-    # A file's name may hold line breaks, and stands within a sentence here.
+    # A file's name may hold line breaks, and becomes part of a sentence.
     shown = "".join(x if x.isprintable() else "?" for x in Path(path).name)
     source = f"predictions of {shown[:MAX_NAME]}"
     with refused_in(f"{str(path)[:200]}: "):
@@ -353,13 +353,13 @@ def import_predictions(
             raise ConfigError(Parameter("model", model), ": the file has several models")
         made = []
         for (called, seed, settings), given in runs.items():
-            # Rows of one model, one of which has another setting, are two runs.
+            # Rows of one model with different settings are two runs.
             several = sum(run[:2] == (called, seed) for run in runs) > 1
             who = f"model {called!r:.60}, seed {seed}{f', config {settings[:80]}' * several}: "
             with refused_in(who * (len(runs) > 1)):
                 config, name = json.loads(settings), called if model is None else model
                 made.append(log.prepare(name, seed, given, config=config, source=source))
-    # Only now that every run is checked: all of them are stored, or none.
+    # Every run is checked by now: all of them are stored, or none.
     return log.store(made)
 
 
@@ -371,16 +371,16 @@ def log_results(
     task: Mapping[str, Any] | str | None = None,
     replace: bool = False,
 ) -> ResultLog:
-    """A log for results of models trained elsewhere, tested on the same strings.
+    """Opens a log for results of models trained elsewhere, tested on the same strings.
 
     Args:
         db: the database; made where there is none.
-        sweep: a name for all of these runs; runs are added to those that it has.
+        sweep: a name for all of these runs; an existing sweep gets them in addition.
         dataset: the test strings: the rows of a file whose split is `test`; all where it has no
             splits.
-        task: instead of a dataset, a task and what determines its test strings, with the fields of
-            a specification, as `{"task": "parity", "test_max_length": 40}`.
-        replace: whether a run that is there already is replaced; else it is refused.
+        task: instead of a dataset, a task and the fields that determine its test strings, as in a
+            specification: `{"task": "parity", "test_max_length": 40}`.
+        replace: replace a run that is there already; else it is refused.
 
     Raises:
         DatasetError: the file cannot be read.
@@ -393,7 +393,7 @@ def log_results(
 def tested_fields(
     dataset: Dataset | str | Path | None, task: Mapping[str, Any] | str | None
 ) -> Mapping[str, Any]:
-    """The fields of a configuration that say on which strings a model is tested.
+    """Returns the fields of a configuration that determine its test strings.
 
     Args:
         dataset: the strings, as `log_results` takes them.

@@ -1,4 +1,4 @@
-"""Populations of languages: which classes are learned, by which networks."""
+"""Populations of languages: shares of classes that networks learn."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,25 +37,24 @@ from sweeps.store.reads.stored import read_config
 from sweeps.store.reads.test_sets import stored_datasets
 
 MOST_BY_DRAWN = 5_000
-"""Models whose errors are looked through at most for how the strings were drawn."""
+"""Maximum number of models whose errors are read for how the strings were drawn."""
 
 
 @dataclass(frozen=True, eq=False)
 class Populations:
-    """What became of configurations that differ only by the language."""
+    """Outcomes of configurations that differ only in the language."""
 
     by: list[str]
-    """The settings that tell them apart."""
+    """The settings that distinguish populations."""
     table: pd.DataFrame
-    """The shares, as `sweeps.statistics.populations.language_shares` gives them; and median
-    accuracies as `median_accuracies` does, where these are known: where a test has strings at the
-    border, and there are no more than `MOST_BY_DRAWN` models."""
+    """The shares, as in `sweeps.statistics.populations.language_shares`; and median accuracies, as
+    in `median_accuracies`, where a test has border strings and there are no more than
+    `MOST_BY_DRAWN` models."""
     longer: Sequence[range] = ()
-    """The lengths of the longer strings that models of a language are compared on, where their own
-    are others."""
+    """The common lengths of the longer strings of a language, where those of its models differ."""
 
     def texts(self) -> pd.DataFrame:
-        """The table as people read it: shares and accuracies in percent, intervals beside them."""
+        """Formats the table: shares and accuracies in percent, with intervals."""
         table = self.table
         shown = table[[*self.by, "languages", "seeds"]].astype({"languages": int})
         if COUNTING in table and COUNTING not in self.by and table[COUNTING].any():
@@ -69,7 +68,7 @@ class Populations:
 
 
 def _tell_levels(levels: "pd.Series[Any]") -> str:
-    """How many languages are of which level, as `level 0: 8, outside: 2`."""
+    """Counts languages by level, as `level 0: 8, outside: 2`."""
     counts = levels.value_counts().sort_index()
     return ", ".join(f"{name}: {number}" for name, number in counts.items())
 
@@ -84,14 +83,14 @@ def populations(
     by: str | Sequence[str] = (),
     **chosen: Any,
 ) -> Populations:
-    """How many languages are learned, and generalized on, over all that are alike but for them.
+    """Computes the shares of languages learned and generalized on, over populations of them.
 
     Args:
-        sweep: only of this sweep, or these.
-        by: the settings that tell populations apart; else the fewest that do, the class of the
-            languages (`language_class`) first.
-        chosen: which runs, as for `sweeps.api.selecting.selection_of`: `below=0.9`. Results pick
-            none, so that shares are of all languages.
+        sweep: only this sweep, or these.
+        by: the settings that distinguish populations; by default the fewest that do, the class of
+            the languages (`language_class`) first.
+        chosen: the selection of runs, as for `sweeps.api.selecting.selection_of`: `below=0.9`.
+            Filters by results are ignored, so that shares are of all languages.
 
     Raises:
         UnknownRunError: there is no such sweep.
@@ -99,7 +98,7 @@ def populations(
     """
     by = tuple(as_list(by))
     selection = selection_of(store, [] if sweep is None else as_list(sweep), **chosen)
-    # A share of runs that were picked by their results would only show what was picked.
+    # A share of runs selected by their results would only show the selection.
     scope = replace(selection, failing=False, outcomes=())
     models = frames.finished_runs(store, scope).sort_values(["config_id", "model_seed"])
     ids = [int(x) for x in models["config_id"].drop_duplicates()]
@@ -127,13 +126,13 @@ def populations(
 
 
 def every_setting(store: Store, config_ids: Sequence[int]) -> pd.DataFrame:
-    """The settings of these configurations, indexed by config_id: missing where one does not read
-    them; and the class of each language (`CLASS`) and its counting (`COUNTING`).
+    """Returns the settings of configurations, indexed by config_id: missing where they are not
+    read; and the class of each language (`CLASS`) and its counting (`COUNTING`).
     """
     unread = {x: _unread(text) for x, text in queries.config_texts(store, config_ids).items()}
     read = without_unread(overview.settings(store).loc[list(config_ids)], unread)
     languages = pd.Series(overview.language_names(store)).reindex(read.index)
-    # Theory is asked once for each language, not for each configuration.
+    # Theory is computed once for each language, not for each configuration.
     first = languages.drop_duplicates()
     configs = queries.configs(store, first.index.tolist())
     levels = pd.Series({x: counting_of(config) for x, config in configs.items()}, dtype=object)
@@ -145,14 +144,14 @@ def every_setting(store: Store, config_ids: Sequence[int]) -> pd.DataFrame:
 
 @lru_cache(maxsize=2**14)
 def _unread(text: str) -> frozenset[str]:
-    # Of each once: pages ask for all configurations whenever a run has ended.
+    # Cached, since pages read all configurations whenever a run has ended.
     return unread_fields(read_config(text))
 
 
 def classes_of(store: Store, configs: Mapping[int, RunConfig]) -> "pd.Series[Any]":
-    """The class of the language of each configuration, by id; missing where it is not decided.
+    """Returns the class of the language of each configuration, by id; missing where undecided.
 
-    It is what the configuration names, else what the name of a file says, else what is decided.
+    It is the class in the configuration, else in the name of a file, else the decided one.
     """
     named = {digest: class_named(name) for digest, name in stored_datasets(store).items()}
     found = {x: _class_of(config, named) for x, config in configs.items()}
@@ -160,8 +159,8 @@ def classes_of(store: Store, configs: Mapping[int, RunConfig]) -> "pd.Series[Any
 
 
 def counting_of(config: RunConfig) -> str | None:
-    """The level of counting of the configuration's language, as `level 1`, or `outside`; None where
-    it is not regular or not decided.
+    """Returns the counting level of a configuration's language, as `level 1`, or `outside`; None
+    where it is not regular or not decided.
     """
     if obstacle_of(config) is not None:
         return None
@@ -179,7 +178,7 @@ def _class_of(config: RunConfig, named: Mapping[str, str | None]) -> str | None:
 
 def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     none = pd.DataFrame(columns=by)
-    # Every run's errors are read for this, string by string.
+    # This reads the errors of every run, string by string.
     if len(models) > MOST_BY_DRAWN:
         return none
     first = models.drop_duplicates("config_id")
@@ -194,7 +193,7 @@ def _accuracies(store: Store, models: pd.DataFrame, by: list[str]) -> pd.DataFra
     of_models = models[["run_id", "language", *by]].assign(name="")
     kinds = border_accuracies(store, Selection(run_ids=tuple(run_ids)))
     kinds = of_learned(kinds, models.set_index("run_id")["outcome"])
-    # A share counts as one string, of which a fraction is right: one sum serves all rows.
+    # A share counts as one string that is right to a fraction: one sum serves all rows.
     kinds = kinds.melt("run_id", list(BORDER_SHARES), "drawn", "right").assign(tested=1)
     counts = [
         of_models.merge(tested.assign(right=tested["tested"] - tested["wrong"])),

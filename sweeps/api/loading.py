@@ -1,4 +1,4 @@
-"""Weights that were trained elsewhere, loaded as runs: tested here, and looked into like any."""
+"""Weights trained elsewhere, loaded as runs: tested here, and analyzed like any other."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,10 +25,10 @@ from sweeps.store.writes.importing import ImportedRun, check_sweep, record_impor
 
 
 class LoadedRun(int):
-    """The id of a run that was loaded, and how its weights were read."""
+    """The id of a loaded run, with the reading of its weights."""
 
     reading: dict[str, Any]
-    """By name: see `seqcls.adapters.ForeignWeights.read`; and the fields of the `network`."""
+    """The record of `seqcls.adapters.ForeignWeights.read`; and the fields of the `network`."""
 
     @classmethod
     def with_reading(cls, run: int, reading: Mapping[str, Any]) -> Self:
@@ -63,23 +63,23 @@ def load_weights(
         path: a safetensors file, or a folder with one, its `config.json` and its vocabulary, in a
             `vocabulary.json`, or as Hugging Face has it.
         task: the task that it is tested on, by name, or with the fields of a specification, as
-            `{"task": "parity", "test_max_length": 40}`. Where these say what it was trained on, as
-            `train_max_length` does, it is judged on trained and on longer lengths.
+            `{"task": "parity", "test_max_length": 40}`. With a field about its training strings,
+            such as `train_max_length`, it is judged on trained and on longer lengths.
         dataset: instead of a task, the file of the test strings, as `log_results` takes it.
-        sweep: a name for these runs; runs are added to those that it has.
-        adapter: one of `seqcls.adapters.FORMATS`; by the names of the tensors if none is named.
+        sweep: a name for these runs; an existing sweep gets them in addition.
+        adapter: one of `seqcls.adapters.FORMATS`; by default, detected from the tensors' names.
         tokens: a JSON file of the vocabulary: ids by token, or tokens in the order of their ids.
             Without one, and none beside the weights, they are the task's tokens in their order.
-        settings: what the tensors do not say, such as `{"heads": 2, "readout": "mean"}`.
-        model: a name; that of the file if none is given.
-        seed: what tells it from others of this name.
-        replace: whether a run that is there already is replaced; else it is refused.
+        settings: settings that tensors do not reveal, such as `{"heads": 2, "readout": "mean"}`.
+        model: a name; by default, that of the file.
+        seed: distinguishes models of this name.
+        replace: replace a run that is there already; else it is refused.
 
     Returns:
-        The run's id; its `reading` says how the weights were read, and what was assumed.
+        The run's id; its `reading` records how the weights were read, and assumptions.
 
     Raises:
-        ConfigError: the file is none that can be read, or is no model of such a task.
+        ConfigError: the file cannot be read, or is no model of such a task.
     """
     path = Path(path)
     foreign = read_weights(path, None if tokens is None else Path(tokens))
@@ -108,7 +108,7 @@ def load_weights(
     about = {"model": called, "config": written_settings, "trained": trained}
     weights = made.weights
     if made.fields.get("positions") == "learned" and not made.fields.get("position_range"):
-        # Of two streams each has one of its own.
+        # Of two streams each has a table.
         about["places"] = next((len(x) for y, x in weights.items() if y.endswith(TABLE)), None)
     network = {**made.fields, "imported": canonical_json(about)}
     config = RunConfig.from_mapping(with_samplers({**fields, **network}))
@@ -119,7 +119,7 @@ def load_weights(
     if (obstacle := shape_mismatch(problem, weights)) is not None:
         raise ConfigError(f"{path}: read as {name!r}, {obstacle}")
     store = open_writer(db)
-    # What can be refused is, before the model is tested.
+    # Refused before the model is tested.
     check_sweep(store, sweep)
     reading = {**made.reading, "network": network_settings(problem.network)}
     (evaluation,) = evaluate(problem, [weights])
@@ -140,7 +140,7 @@ def load_weights(
 
 
 def _sentences(reading: Mapping[str, Any]) -> list[str]:
-    """How weights were read, in words."""
+    """Describes how weights were read."""
     network, settings = reading["network"], reading["settings"]
     places, found = reading["places"], reading["tensors"]
     sentences = [f"read as {reading['read_as']}: {list_values(network)}"]
@@ -169,25 +169,25 @@ def _sentences(reading: Mapping[str, Any]) -> list[str]:
 
 
 MOST_SHOWN = 12
-"""Tokens, and parts that were not read, that a sentence has."""
+"""Maximum number of tokens, and of parts that were not read, in a sentence."""
 
 
 def _task_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a configuration that say what the model is tested on."""
+    """Returns the fields of a configuration that determine the test of a loaded model."""
     for field in given:
         if field in ABOUT and ABOUT[field].group in ("Network", "Training"):
             raise ConfigError(f"{field}={given[field]!r:.60}: the weights say it; leave it out")
     if "train_max_length" in given:
-        # Validation strings serve to judge it on trained lengths.
+        # The model is judged on trained lengths by validation strings.
         return {"validation_max_length": given["train_max_length"], **given}
     return dict(given)
 
 
 def _check_places(problem: Problem) -> None:
-    """Refuses a model whose table of positions ends before the longest test string does.
+    """Refuses a model whose position table is shorter than the longest test string.
 
     Raises:
-        ConfigError: it does.
+        ConfigError: it is.
     """
     size = table_size(problem.network)
     needed = problem.longest_reading("test") + special_tokens(problem.network)

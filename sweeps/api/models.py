@@ -1,7 +1,7 @@
-"""One stored model: `model` opens it, and its methods are the questions that may be asked of it.
+"""Access to one stored model: `model` opens it, and its methods are the questions about it.
 
-A question of `sweeps.api` is the method of that name, asked of a run: it opens the model and asks.
-What a verdict or a proof finds is stored, where the file may be written.
+Each question is also a function of `sweeps.api`, which opens the model of a run and calls the
+method of that name. Verdicts and proofs are stored, where the database may be written.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,11 +30,11 @@ from sweeps.store.reads.selection import as_list
 
 
 def trained_model(store: Store, run_id: int, epoch: int | None = None) -> RunModel:
-    """A run's model after an epoch; of the best epoch if none is named.
+    """Opens a run's model after an epoch; by default, the best one.
 
     Raises:
         UnknownRunError: the run has no such weights.
-        StoreError: they are damaged, or no weights of the run's configuration.
+        StoreError: they are damaged, or do not fit the run's configuration.
     """
     problem = resolve(queries.run_config(store, run_id))
     data = checkpoints.weights(store, run_id, epoch)
@@ -43,10 +43,10 @@ def trained_model(store: Store, run_id: int, epoch: int | None = None) -> RunMod
 
 
 def ask_on_one_thread() -> None:
-    """From now on PyTorch keeps to one thread in this process.
+    """Limits PyTorch to one thread in this process from now on.
 
-    A tiny model's operations are too small to share out: threads only wait for each other, which
-    takes several times as long where other processes want the cores too.
+    The operations of a tiny model are too small to be parallel: threads only wait for each other,
+    which takes several times as long where other processes use the cores too.
     """
     import torch
 
@@ -54,7 +54,7 @@ def ask_on_one_thread() -> None:
 
 
 def untrained_model(store: Store, run_id: int) -> RunModel:
-    """A run's model before its training."""
+    """Returns a run's model before its training."""
     from seqcls.engines.member import draw_initial
 
     stored = checkpoints.stored_model(store, run_id)
@@ -64,7 +64,7 @@ def untrained_model(store: Store, run_id: int) -> RunModel:
 
 
 def config(store: Store, run: int | str) -> RunConfig:
-    """A run's configuration.
+    """Returns a run's configuration.
 
     Raises:
         UnknownRunError: there is no such run.
@@ -73,11 +73,11 @@ def config(store: Store, run: int | str) -> RunConfig:
 
 
 def model(store: Store, run: int | str, epoch: int | None = None) -> RunModel:
-    """A run's model, whose methods are the questions that may be asked of it.
+    """Opens a run's model, whose methods are the questions about it.
 
     Args:
         run: its id, or its sweep and model seed, as `heads/2`.
-        epoch: whose weights to use; the best one's if none is named.
+        epoch: the epoch of the weights; the best one by default.
 
     Raises:
         UnknownRunError: there is no such run, or it has no such weights.
@@ -85,7 +85,7 @@ def model(store: Store, run: int | str, epoch: int | None = None) -> RunModel:
     run_id = queries.find_run(store, run)
     model = trained_model(store, run_id, epoch)
     if epoch is not None:
-        # Test results are of the best one.
+        # Test results are those of the best epoch.
         return model
     scores = queries.length_scores(store, [run_id])
     shares = 1 - scores["wrong"] / scores["tested"]
@@ -94,9 +94,9 @@ def model(store: Store, run: int | str, epoch: int | None = None) -> RunModel:
 
 
 def _question(name: str) -> Callable[..., Any]:
-    """The method of a model as a function of a database and a run, with its arguments.
+    """Returns a method of models as a function of a database, a run and its arguments.
 
-    The epoch comes behind those that may be given by position.
+    The epoch follows the positional ones.
     """
     method = getattr(RunModel, name)
     _, *own = signature(method).parameters.values()
@@ -130,30 +130,30 @@ def predict(
     partial: bool = True,
     beam: int | None = None,
 ) -> pd.DataFrame:
-    """A model's answers, from letter counts where they suffice; an imported one's as stored.
+    """Predicts strings, from letter counts where they suffice; an imported model's are stored.
 
     Args:
-        strings: as `ab{100}c{55}`, or as a list of tokens; one, or several.
-        partial: answer the others where the model has no places for so long a string; else refuse.
-        beam: of a transduction, the width of a beam, which finds that many outputs at most.
+        strings: one or several, as `ab{100}c{55}` or as a list of tokens.
+        partial: leave the answers to strings too long for the model missing; else refuse them.
+        beam: of a transduction, the width of a beam, the maximum number of outputs it finds.
 
     Returns:
         string, label (missing where the string is too long to be read token by token), predicted
-        and logit (missing where the model has no places for it), probability. Of a task that is no
-        language: string, target, predicted, margin (of the prediction over all else); of a
+        and logit (missing where the string is too long for the model), probability. Of a task that
+        is no language: string, target, predicted, margin (of the prediction over all else); of a
         transduction string, target, output, log_probability (of the output, in nats). With a beam,
-        a row an output, the likeliest of each string first, and ended: whether the model ended it
-        with END, or it was cut off.
+        a row an output, the likeliest of each string first, and ended: True if the model ended it
+        with END, False if it was cut off.
 
     Raises:
         UnknownRunError: there is no such run, or it has no weights.
         ConfigError: a beam of a task that is no transduction, or one too narrow or too wide.
-        InvalidStringError: a string that is not of this alphabet, or that cannot be asked: an
-            imported model answers its test strings alone.
+        InvalidStringError: a string is not over this alphabet, or not among the test strings, whose
+            answers alone are known of an imported model.
     """
     run_id = queries.find_run(store, run)
     problem = resolve(queries.run_config(store, run_id))
-    # A single string is one, too, and a list of tokens in a list of strings.
+    # Both a single string and a list of tokens within a list are allowed.
     texts = [problem.tokenizer.notation(string) for string in as_list(strings)]
     if problem.is_imported and epoch is None and beam is None:
         with checkpoints.of_run(run_id):
@@ -165,10 +165,10 @@ def predict(
 def _stored_answers(
     store: Store, run_id: int, problem: Problem, texts: Sequence[str]
 ) -> pd.DataFrame:
-    """What a model that was trained elsewhere answered to strings of its test."""
+    """Returns the stored answers of a model trained elsewhere to strings of its test."""
     stored = {row["input"]: row for row in answers_of(store, run_id)}
     encode, decode = problem.tokenizer.encode, problem.tokenizer.decode
-    # Decoding what was encoded makes one string of a{3} and aaa.
+    # Encoding and decoding maps a{3} and aaa to one string.
     rows = [stored.get(decode(encode(text))) for text in texts]
     if None in rows:
         raise InvalidStringError(
@@ -188,10 +188,10 @@ def _stored_answers(
 
 
 def verdict(store: Store, run: int | str) -> Verdict | OutputVerdict:
-    """What a model makes of all strings up to a length: as stored, or else tried and stored.
+    """Checks a model on all strings up to a length: as stored, or else evaluated and stored.
 
-    By letter counts where these decide and there are few enough; else string by string. Of a
-    transduction every input up to a length is tried, anew each time.
+    By letter counts where these decide and there are few enough; else string by string. The inputs
+    of a transduction are evaluated anew each time.
 
     Raises:
         UnknownRunError: there is no such run, or it is not finished.

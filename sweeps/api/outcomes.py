@@ -1,4 +1,4 @@
-"""What configurations come to over their seeds."""
+"""Outcomes of configurations over their seeds."""
 
 import json
 import math
@@ -28,34 +28,33 @@ from sweeps.store.reads.shortcuts import best_shortcuts as best_shortcuts
 from sweeps.store.reads.shortcuts import deciding as deciding
 
 MOST_RESAMPLED = 20_000
-"""Seeds that learned at most of whose medians a page has intervals: half a second."""
+"""Maximum number of seeds that learned for which a page bootstraps intervals: half a second."""
 
 MOST_BY_DRAWN = 2_000
-"""Models whose errors are looked through at most for how the strings were drawn: a second."""
+"""Maximum number of models whose errors are read for how the strings were drawn: a second."""
 
 
 def configurations(
     store: Store, sweep: str | Sequence[str] | None = None, **chosen: Any
 ) -> pd.DataFrame:
-    """One row a configuration, those first of whose seeds the greatest share generalizes.
+    """Summarizes configurations, a row each, by the share of seeds that generalize, descending.
 
-    A seed is judged on longer strings only if it has learned: if it is right on strings of the
-    lengths that it was trained on.
+    A seed is judged on longer strings only if it has learned: if it is right on strings of its
+    trained lengths.
 
     Args:
         store: the database.
-        sweep: only this sweep's, or these sweeps'.
-        chosen: which of their runs, as for `sweeps.api.runs`: `model_seeds=0`, `learned_at=0.95`,
-            `hidden_size=16`.
+        sweep: only this sweep, or these sweeps.
+        chosen: the selection of runs, as for `sweeps.api.runs`: `model_seeds=0`,
+            `learned_at=0.95`, `hidden_size=16`.
 
     Returns:
-        name; seeds (finished); judged (of which it is known whether they have learned), learned,
-        and learned_low and learned_high, the 95% interval of their share (Wilson 1927);
-        judged_beyond (of those that learned, tested on longer strings), generalize, and
-        generalize_low and generalize_high likewise; accuracy_beyond, the median on longer strings
-        of the seeds that learned, in [0, 1], and beyond_low and beyond_high, its 95% interval
-        (bootstrap; missing of fewer than six); config_id; and the settings that differ. An interval
-        of no seed is missing.
+        name; seeds (finished); judged (with known learning), learned, and learned_low and
+        learned_high, the 95% interval of their share (Wilson 1927); judged_beyond (of those that
+        learned, tested on longer strings), generalize, and generalize_low and generalize_high
+        likewise; accuracy_beyond, the median on longer strings of the seeds that learned, in
+        [0, 1], and beyond_low and beyond_high, its 95% interval (bootstrap; missing of fewer than
+        six); config_id; and the settings that differ. The interval of no seed is missing.
 
     Raises:
         UnknownRunError: there is no such sweep.
@@ -72,16 +71,16 @@ def configurations(
         *("accuracy_beyond", "beyond_low", "beyond_high", "config_id"),
     ]
     of_them = settings(store).reindex(ids)
-    # Compared as text, since a setting of a foreign model may be a list, which has no hash.
+    # As text, since a setting of a foreign model may be a list, which has no hash.
     differ = of_them.loc[:, of_them.astype(str).nunique() > 1]
     return table[shown].join(differ, on="config_id").reset_index(drop=True)
 
 
 def _sum_up(runs: pd.DataFrame, most: float = math.inf) -> pd.DataFrame:
-    """What runs come to, a row a configuration, the best first.
+    """Summarizes runs, a row a configuration, the best first.
 
     Args:
-        most: seeds that learned of which medians have an interval; of more they have none.
+        most: the maximum number of seeds that learned; of more, medians have no intervals.
 
     Returns:
         The columns of `frames.configurations`, the intervals of both shares, accuracy_within (the
@@ -107,9 +106,9 @@ def _sum_up(runs: pd.DataFrame, most: float = math.inf) -> pd.DataFrame:
         table[name] = table["config_id"].map(medians[column]).astype(float)
     within = runs.groupby("config_id")["accuracy_within"].median()
     table["accuracy_within"] = table["config_id"].map(within).astype(float)
-    # Of all seeds of which it is known whether they learned: who learned little is not the best.
+    # Of all judged seeds, not of those that learned: few that all generalize are not the best.
     share = table["generalize"] / table["judged"].where(table["judged"] > 0)
-    # An unknown share stands below a share of zero.
+    # An unknown share ranks below a share of zero.
     table = table.assign(share=share.fillna(-1.0))
     by = ["share", "learned", "accuracy_beyond", "config_id"]
     table = table.sort_values(by, ascending=[False, False, False, True], ignore_index=True)
@@ -117,8 +116,8 @@ def _sum_up(runs: pd.DataFrame, most: float = math.inf) -> pd.DataFrame:
 
 
 def counts_of(store: Store, selection: Selection) -> pd.DataFrame:
-    """The configurations with a finished model that the selection picks, in the order of ids: name,
-    and what `frames.configurations` counts of all seeds in scope.
+    """Returns the configurations with a picked finished model, by id: name, and the counts of
+    `frames.configurations` over all seeds in scope.
     """
     table = frames.configurations(frames.runs(store, selection))
     return _with_names(store, table)
@@ -132,15 +131,15 @@ def _with_names(store: Store, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def configurations_of(store: Store, selection: Selection) -> pd.DataFrame:
-    """The rows of `counts_of`, the best first, as `configurations` has them, and more.
+    """Returns the rows of `counts_of` with the columns of `configurations`, the best first.
 
     Returns:
-        Likewise, of all seeds in scope; and fails_from and fails_to (the least and the greatest
-        length at which those that fail beyond are wrong first, trained lengths included);
-        shortcut_reader, shortcut_within and shortcut_beyond (what the best shortcut reader of its
-        test reaches); theory (whether some weights recognize the language); counting (the level of
-        the language, or outside); num_parameters; selection (by how much the best seed exceeds the
-        mean on longer strings, in words).
+        And fails_from and fails_to (the least and the greatest length of a first error of those
+        that fail beyond, trained lengths included); shortcut_reader, shortcut_within and
+        shortcut_beyond (accuracies of the best shortcut reader of its test); theory (the verdict
+        whether some weights recognize the language); counting (the level of the language, or
+        outside); num_parameters; selection (the excess of the best seed over the mean on longer
+        strings, in words).
     """
     runs = frames.runs(store, selection)
     table = _with_names(store, _sum_up(runs, MOST_RESAMPLED))
@@ -161,8 +160,8 @@ def configurations_of(store: Store, selection: Selection) -> pd.DataFrame:
 
 
 def _selection_effects(runs: pd.DataFrame) -> dict[Hashable, str]:
-    """By how much the best of the seeds that learned exceeds their mean on longer strings, by
-    configuration; none of more than `MOST_BY_DRAWN` models.
+    """Returns the excess of the best of the seeds that learned over their mean on longer strings,
+    by configuration; nothing for more than `MOST_BY_DRAWN` models.
     """
     learned = runs[runs["learned"].fillna(False).astype(bool)].dropna(subset=["accuracy_beyond"])
     texts: dict[Hashable, str] = {}
@@ -175,11 +174,11 @@ def _selection_effects(runs: pd.DataFrame) -> dict[Hashable, str]:
 
 
 def accuracies_by_drawn(store: Store, selection: Selection) -> pd.DataFrame:
-    """The accuracy on strings drawn in each way: medians over the seeds that learned.
+    """Computes the accuracy by how strings were drawn: medians over the seeds that learned.
 
     Returns:
-        config_id, and a column of each of `seqcls.results.DRAWN` of which the tests have strings;
-        and those of `BORDER_SHARES` that are known. Nothing of more than `MOST_BY_DRAWN` models.
+        config_id, and a column for each of `seqcls.results.DRAWN` that the tests have; and those of
+        `BORDER_SHARES` that are known. Nothing for more than `MOST_BY_DRAWN` models.
     """
     runs = frames.finished_runs(store, selection)
     runs = runs[runs["learned"].fillna(False).astype(bool)]
@@ -196,31 +195,31 @@ def accuracies_by_drawn(store: Store, selection: Selection) -> pd.DataFrame:
 
 
 def settings_read(store: Store, config_ids: Sequence[int]) -> pd.DataFrame:
-    """The settings in which these configurations differ, indexed by config_id: missing where one
-    does not read them; and the class of each language, its counting, and how many parameters
-    models have, where they differ in it.
+    """Returns the settings in which configurations differ, indexed by config_id: missing where one
+    does not read them; and the class of each language, its counting and the number of parameters,
+    where they differ.
     """
     read = every_setting(store, config_ids)
-    # A class that is not decided tells no language from another.
+    # An undecided class does not distinguish languages.
     read = read.drop(columns=[x for x in (CLASS, COUNTING) if read[x].nunique() < 2])
     read[SIZE] = pd.Series(queries.sizes_of(store, list(config_ids)), dtype="Int64")
     return read.loc[:, read.astype(str).nunique() > 1]
 
 
 def each_seed_once(store: Store, runs: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
-    """Runs of which a seed that was trained with several budgets counts once, with the largest, as
-    if of the configuration of the smallest; or, where these are told apart, with each.
+    """Returns one run of each seed that was trained with several budgets: that of the largest, in
+    the configuration of the smallest; all of them where `by` has a field about budgets.
 
     Args:
-        runs: finished ones, as `frames.runs` gives them.
-        by: the settings that tell runs apart.
+        runs: finished ones, as in `frames.runs`.
+        by: the settings that distinguish runs.
     """
     choose = with_every_budget if {*by} & {*BUDGET_FIELDS} else with_largest_budget
     return choose(runs, budget_models(store))
 
 
 def count_outcomes(store: Store, selection: Selection) -> OutcomeCounts:
-    """What seeds in scope came to; one with several budgets counts once, with its largest."""
+    """Counts outcomes of the seeds in scope; one with several budgets once, with its largest."""
     runs = each_seed_once(store, frames.finished_runs(store, selection))
     return OutcomeCounts.from_configurations(frames.configurations(runs))
 
@@ -228,14 +227,14 @@ def count_outcomes(store: Store, selection: Selection) -> OutcomeCounts:
 def groups(
     store: Store, selection: Selection, by: str, config_ids: Sequence[int] | None = None
 ) -> pd.DataFrame:
-    """Configurations summed up by a setting, or by the class of their languages.
+    """Summarizes configurations by a setting, or by the class of their languages.
 
-    Each configuration weighs the same, or each language where there are several: their seeds make
-    nothing but its own share more certain (`sweeps.statistics.intervals.clustered_wilson`).
+    Each configuration has the same weight, or each language where there are several; more seeds
+    only make its share more certain (`sweeps.statistics.intervals.clustered_wilson`).
 
     Args:
         by: a column of `settings_read`.
-        config_ids: of which the setting may be; all in scope where it is None.
+        config_ids: the configurations; by default, all in scope.
 
     Returns:
         value, those first that generalize most: members (configurations) or languages, seeds,
@@ -265,7 +264,7 @@ def groups(
     )
     medians = learned.groupby("value")["accuracy_beyond"].median()
     table["accuracy_beyond"] = table["value"].map(medians).astype(float)
-    # The product is about the share of all seeds that learn and generalize.
+    # The product is approximately the share of all seeds that learn and generalize.
     best = table["generalize_share"] * table["learned_share"]
     order = best.fillna(-1.0).sort_values(ascending=False, kind="stable").index
     return table.loc[order].reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""How much of a test was trained on, in a sentence: for commands, pages and reports."""
+"""Sentences about tests: overlap with the training, border pairs, majority answers."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -19,21 +19,21 @@ from seqcls.tasks import TASKS
 from seqcls.text import count
 
 MOST_TESTS = 100
-"""Pairs of a test and a training that are looked at."""
+"""Maximum number of pairs of a test and a training."""
 
 LEAST_NAMED, MOST_NAMED = 0.05, 4
-"""Lengths that are named: of which such a share was trained on, but not all; the shortest ones."""
+"""The minimum share trained on of a length that is listed, and the maximum number of lengths."""
 
 MOST_UNPAIRED = 8
-"""Lengths without border pairs that are named; the shortest ones."""
+"""Maximum number of lengths without border pairs that are listed, the shortest ones."""
 
 LEAST_MAJORITY_SHARE = 0.6
-"""The share of longer test strings from which on the majority answer by length is said."""
+"""The accuracy on longer test strings from which on the majority answer by length is reported."""
 
 MOST_TOKENS = 2**22
-"""Tokens of the tests that are drawn for it."""
+"""Maximum number of tokens of the tests that are drawn for the majority answer."""
 
-# Fields that decide no string: configurations that differ only in these share a test.
+# Fields that affect no string: configurations that differ only in these share a test.
 _NOT_OF_STRINGS = set(NetworkConfig.model_fields) - {"num_letters"} | {
     *("learning_rate", "final_learning_rate_factor", "learning_rate_schedule"),
     *("learning_rate_interval", "warm_up_steps", "weight_decay", "decay", "gradient_clip"),
@@ -44,20 +44,19 @@ _NOT_OF_STRINGS = set(NetworkConfig.model_fields) - {"num_letters"} | {
 def trained_on(
     configs: Iterable[RunConfig], *, epochs: int | None = None, exact: bool = False
 ) -> str | None:
-    """How many of the test strings of trained lengths are trained on, in one sentence.
+    """Describes how many of the test strings of trained lengths are trained on.
 
-    A second one says at which lengths a test lacks the border pairs that it asks for, a third what
-    the majority answer by length is right on, a fourth which files have contradictory rows.
+    Further sentences are those of `without_pairs`, `majority` and `contradictions`.
 
     Args:
-        configs: configurations; those with one test and one training count once, those of models
-            that were trained elsewhere not at all.
-        epochs: of the training of a run; as many as a run of each may have, where none are named.
-        exact: whether all training strings are drawn, however many; else it is said where that
-            would take too long, and the cheapest part of them tells the least that it is.
+        configs: configurations; those with the same test and training count once, those of models
+            trained elsewhere not at all.
+        epochs: the epochs of training; by default, the maximum of each configuration.
+        exact: draw all training strings, however many; else a part of them gives a lower bound, or
+            the sentence states that the number is not known.
 
     Returns:
-        None where there is nothing to be said.
+        The sentences; None where there are none.
     """
     effort, distinct = Effort(UNLIMITED) if exact else Effort(), _distinct(configs)
     if len(distinct) > MOST_TESTS:
@@ -66,7 +65,7 @@ def trained_on(
     # With the epochs, since a longer training draws more strings.
     pairs = {(x.train, x.test, x.config.max_num_epochs): x for x in problems}
     found = []
-    # Of a test that cannot be drawn, others say what is wrong.
+    # A test that cannot be drawn is refused elsewhere, with the reason.
     with suppress(SeqclsError):
         found = [(x, overlap(x, effort, epochs)) for x in check_each(pairs.values())]
     if not found:
@@ -80,7 +79,7 @@ def trained_on(
 
 
 def _distinct(configs: Iterable[RunConfig]) -> list[RunConfig]:
-    """Configurations that may train and test on other strings."""
+    """Returns configurations that may differ in the strings of training or test."""
     by_strings: dict[object, RunConfig] = {}
     for config in configs:
         fields = tuple(x for x in config.changed.items() if x[0] not in _NOT_OF_STRINGS)
@@ -89,7 +88,7 @@ def _distinct(configs: Iterable[RunConfig]) -> list[RunConfig]:
 
 
 def _problems(configs: Iterable[RunConfig]) -> Iterator[Problem]:
-    """What they ask; of those of a package that is not here others say what is wrong."""
+    """Yields the problems of distinct configurations whose packages are installed."""
     for config in _distinct(configs):
         with suppress(SeqclsError):
             yield resolve(config)
@@ -112,7 +111,7 @@ def _of_one(problem: Problem, found: Overlap | None, epochs: int | None) -> str:
     if not found.is_exact:
         where += f" (the first {count(found.seen, 'epoch')} searched)"
     shares = {length: known / tested for length, (tested, known) in found.by_length.items()}
-    # Short lengths that are trained on completely are said as one: all of up to length 4.
+    # Short lengths that are trained on completely are one item: all of up to length 4.
     whole = list(takewhile(lambda length: shares[length] == 1, shares))
     named = [x for x, share in shares.items() if share >= LEAST_NAMED and x not in whole]
     lengths = [f"all of up to length {whole[-1]}"] if whole else []
@@ -150,7 +149,7 @@ def _not_known(strings: str, where: str, drawn: str) -> str:
 
 
 def _percent(found: Overlap) -> str:
-    """A share that is 0% or 100% only where it is none or all."""
+    """Formats a share; 0% and 100% are exact."""
     text = f"{(share := found.share or 0.0):.1%}"
     if share not in (0, 1) and text in ("0.0%", "100.0%"):
         return "under 0.1%" if share < 0.5 else "over 99.9%"
@@ -158,12 +157,12 @@ def _percent(found: Overlap) -> str:
 
 
 def majority(configs: Iterable[RunConfig]) -> str:
-    """What the majority answer by length is right on beyond the trained lengths, and where that
-    comes from, in a sentence; or nothing.
+    """Describes the accuracy of the majority answer by length beyond the trained lengths, and its
+    cause; empty where it is low.
     """
     pairs = {(x.train, x.test): x for x in _problems(configs) if not x.is_imported}
     shares: list[tuple[float, float, float]] = []
-    # The budget is for all tests together, so that many take no longer than one.
+    # One budget for all tests, so that many take no longer than one.
     left, looked_at = MOST_TOKENS, list[Problem]()
     for problem in pairs.values():
         tokens = problem.test.epoch_size * max(1, problem.test.lengths[-1])
@@ -181,7 +180,7 @@ def majority(configs: Iterable[RunConfig]) -> str:
         where = "" if len(looked_at) == len(pairs) else tests
         return f"{sentence} is right on {ends} of longer test strings{where}."
     (share, constant, short), problem = shares[0], looked_at[0]
-    # One answer to all that is about as good is the simpler thing to say.
+    # One answer to all strings that is about as accurate is the simpler description.
     if abs(constant) > share - 0.01:
         sentence = f"Always answering {'yes' if constant > 0 else 'no'}"
     sentence += f" is right on {share:.0%} of longer test strings"
@@ -197,9 +196,9 @@ def majority(configs: Iterable[RunConfig]) -> str:
 
 
 def _majority_of(problem: Problem) -> list[tuple[float, float, float]]:
-    """Shares of longer test strings: those right by the majority answer of their length; by one
-    answer to all, below 0 where it is no; and the share of all negatives that are not longer.
-    Nothing where there are none, or no labels.
+    """Returns the accuracies on longer test strings of the majority answer by length and of one
+    answer to all (negative where it is no), and the share of negatives that are not longer. Nothing
+    without longer strings or labels.
     """
     if problem.lacks("labels"):
         return []
@@ -216,9 +215,9 @@ def _majority_of(problem: Problem) -> list[tuple[float, float, float]]:
 
 
 def contradictions(configs: Iterable[RunConfig]) -> str:
-    """Which files have rows that contradict others, in sentences; none where none has."""
+    """Describes the files that have rows that contradict others; empty where none has."""
     sentences = []
-    # A dict keeps the order of configurations, which a set would not.
+    # A dict preserves the order of configurations.
     for digest in {config.dataset: None for config in configs if config.dataset}:
         with suppress(SeqclsError):
             content = dataset_of(digest)
@@ -233,7 +232,7 @@ def contradictions(configs: Iterable[RunConfig]) -> str:
 
 
 def without_pairs(configs: Iterable[RunConfig]) -> str:
-    """At which lengths tests that ask for border pairs have none, in a sentence or none."""
+    """Lists the lengths at which tests with border pairs have none, in a sentence; or nothing."""
     tests = {problem.test: None for problem in _problems(configs) if not problem.is_imported}
     lacking = [x.unpaired_lengths.tolist() for x in tests if isinstance(x, BalancedStrings)]
     lacking = [lengths for lengths in lacking if lengths]
@@ -247,10 +246,10 @@ def without_pairs(configs: Iterable[RunConfig]) -> str:
 
 
 def near_obstacle(problem: Problem) -> str | None:
-    """Why strings are drawn without near negatives though these are asked for; None else.
+    """Returns why strings are drawn without the near negatives of the configuration, or None.
 
     Raises:
-        SeqclsError: a task from outside fails.
+        SeqclsError: the task of a plug-in fails.
     """
     samplers = map(problem.sampler, ("test",) if problem.is_imported else STRING_PARTS)
     near_samplers = [
@@ -263,7 +262,7 @@ def near_obstacle(problem: Problem) -> str | None:
 
 
 def without_near(configs: Iterable[RunConfig]) -> str:
-    """Which languages have no near negatives though they are asked for, and why; or nothing."""
+    """Describes why a language has no near negatives though a configuration requests them."""
     reasons = dict[str, None]()
     for problem in _problems(configs):
         with suppress(SeqclsError):

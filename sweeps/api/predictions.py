@@ -1,7 +1,7 @@
-"""Predictions of models trained elsewhere, held against what is right of each test string.
+"""Evaluation of predictions of models trained elsewhere.
 
-A prediction is joined with its test string by its tokens, whichever way they are written, or by the
-id of its row; those that are missing, stand twice or contradict others are named.
+A prediction is joined with its test string by its tokens, in any notation, or by the id of its row;
+missing, repeated and contradictory ones are refused by name.
 """
 
 import math
@@ -32,27 +32,27 @@ from sweeps.datasets.tables import refused_in
 from sweeps.datasets.texts import written_list
 
 UNWRITABLE = "\N{REPLACEMENT CHARACTER}"
-"""Stands for a token that no text can have."""
+"""Placeholder of a token that no text can have."""
 
 NAMED_STRINGS = 5
-"""Strings that are named at most where several are missing."""
+"""Maximum number of missing strings that are listed."""
 
 _AROUND = re.compile("^[\\s\0\ufeff\u200b-\u200f\u2060]+|[\\s\0\ufeff\u200b-\u200f\u2060]+$")
-"""Blanks around an output, and what nobody sees: a byte order mark, a zero byte."""
+"""Blanks around an output, and invisible characters: a byte order mark, a zero byte."""
 
 _MARKER = re.compile(
     r"<(?:/?s|[bes]os|pad|cls|sep|end)>|\[(?:[bes]os|pad|cls|sep|end)\]|<\|\w+\|>|"
     r"\b(?:[bes]os|pad)\b",
     re.IGNORECASE,
 )
-"""What tokenizers have for beginnings, ends and padding."""
+"""Usual tokens for beginnings, ends and padding."""
 
 _FLOAT = re.compile(r"\s*-?[0-9]+(?:\.0|(?:\.[0-9]+)?e\+[0-9]+)\s*")
-"""A whole number as a column has it in which another one is missing."""
+"""A whole number as a float, as in a column with a missing value."""
 
 
 class TestedStrings:
-    """The strings that a test asks for, found by their tokens or by ids of a file's rows."""
+    """The test strings of a problem, looked up by their tokens or by ids of a file's rows."""
 
     def __init__(self, problem: Problem) -> None:
         if problem.lacks("labels") and problem.lacks("outputs"):
@@ -63,26 +63,26 @@ class TestedStrings:
             )
         self.problem = problem
         self.are_outputs = problem.lacks("outputs") is None
-        """Whether predictions are strings, and not labels."""
+        """True if predictions are strings, and not labels."""
         self.test: DistinctStrings = distinct_test_strings(problem.test)
         self.tokenizer: Tokenizer = problem.tokenizer
         self._numbers = {token: number for number, token in enumerate(problem.task.alphabet)}
         strings = self.test.strings
         self.rows = {key: row for row, key in enumerate(_keys(strings))}
-        """The row of each test string by its letters, or its counts; -1 where it is not asked, as
-        rows that contradict others are not."""
+        """The row of each test string by its letters, or its counts; -1 where it is not tested,
+        since its rows contradict each other."""
         self.rows_of_ids: dict[Hashable, int] = {}
-        """The same by the ids of a file's rows, where it has some."""
+        """The same by the ids of a file's rows, if it has any."""
         self._are_words = dict.fromkeys(("tokens", "target"), bool(self.tokenizer.separator))
-        """Whether the texts of a column are words: not of a file's where all tokens of the column
-        are of one character, though tokens of the other one have names."""
+        """True for each column whose texts are words separated by blanks; False where all tokens
+        of a file's column are of one character, even if those of the other column are not."""
         if isinstance(content := getattr(problem.task, "content", None), Dataset):
             splits, against = content.splits, content.contradicted
             tested = np.full(len(content), True)
             if splits is not None:
                 tested = splits == SPLITS.index("test")
             keys = list(_keys(content.strings))
-            # Strings that are asked win over contradicted rows with the same letters.
+            # Tested strings take precedence over contradicted rows with the same letters.
             self.rows = {**{keys[x]: -1 for x in np.flatnonzero(tested & against)}, **self.rows}
             if content.ids is not None:
                 self.rows_of_ids = {
@@ -96,7 +96,7 @@ class TestedStrings:
                     self._are_words[name] = bool(is_long[letters[letters != NO_LETTER]].any())
 
     def _readings(self, value: Any, column: str) -> Iterator[Sequence[str]]:
-        """The ways to read a string or an output: `aaab`, `a{3}b`, lists of tokens and of
+        """Yields the ways to read a string or an output: `aaab`, `a{3}b`, lists of tokens and of
         characters, texts of such lists.
 
         Raises:
@@ -128,19 +128,19 @@ class TestedStrings:
             yield items
 
     def _plain(self, text: str, column: str) -> Sequence[str]:
-        """The words of a text, or its characters."""
+        """Returns the words of a text, or its characters."""
         words = text.split()
         return words if len(words) > 1 or self._are_words[column] else text
 
     def _text_of(self, items: Sequence[str]) -> str:
-        """The text of which `list(text)` or `text.split()` made these."""
+        """Returns the text of which `list(text)` or `text.split()` made these."""
         return ("" if all(len(x) == 1 for x in items) else self.tokenizer.separator).join(items)
 
     def _items(self, given: Sequence[Any]) -> list[str]:
-        """The tokens of a list; a number is the token that is written so.
+        """Returns the tokens of a list; a number is the token of these digits.
 
         Raises:
-            DatasetError: there is a number that is no token's, as padding of -1.
+            DatasetError: a number is no token, such as padding of -1.
         """
         tokens = [_whole(unpack_array(token)) for token in given]
         for place, token in enumerate(tokens, start=1):
@@ -153,8 +153,8 @@ class TestedStrings:
         return [compose(str(token)) for token in tokens]
 
     def tokens(self, value: Any, column: str) -> tuple[str, ...]:
-        """The tokens of a string or an output as it was given, in the alphabet or not: of several
-        ways to read it, the first whose tokens the alphabet has, else the last.
+        """Returns the tokens of a given string or output, in the alphabet or not: of several ways
+        to read it, the first whose tokens the alphabet has, else the last.
 
         Raises:
             DatasetError: it is neither text nor a list of tokens.
@@ -166,14 +166,14 @@ class TestedStrings:
         return tuple(tokens)
 
     def key(self, value: Any, *, by_id: bool) -> Hashable:
-        """The id of a test string, or its letters; counts where their order does not matter.
+        """Returns the id of a test string, or its letters; counts where order does not matter.
 
         Raises:
-            DatasetError: it is that of no test string.
+            DatasetError: there is no such test string.
         """
         if by_id:
             text = str(unpack_array(value)).strip()
-            # A frame has whole numbers as 7.0 where another one of the column was missing.
+            # A frame has integers as 7.0 in a column with a missing value.
             key: Hashable = text if text in self.rows_of_ids else text.removesuffix(".0")
             if key not in self.rows_of_ids:
                 raise DatasetError(f"id {text!r:.60} is not that of a test string")
@@ -189,7 +189,7 @@ class TestedStrings:
         return key
 
     def answer(self, value: Any) -> Any:
-        """A label, or the tokens of an output, in the alphabet or not.
+        """Returns a label, or the tokens of an output, in the alphabet or not.
 
         Raises:
             DatasetError: it is none.
@@ -204,7 +204,7 @@ class TestedStrings:
 
 
 def _keys(strings: TokenStrings) -> Iterator[Hashable]:
-    """What tells each string: its counts, where nothing else is known of it, else its letters."""
+    """Returns a key of each string: its counts, where nothing else is known, else its letters."""
     if strings.is_counted:
         return map(tuple, strings.counts.tolist())
     pairs = zip(strings.letters, strings.lengths.tolist(), strict=True)
@@ -212,10 +212,10 @@ def _keys(strings: TokenStrings) -> Iterator[Hashable]:
 
 
 def _whole(value: Any) -> Any:
-    """A whole number as one, which a frame has as 6.0 where another of its column is missing.
+    """Converts a whole float to an integer: a frame has 6.0 in a column with a missing value.
 
     Raises:
-        DatasetError: it is so large that a float need not have all its digits.
+        DatasetError: it is so large that a float may lack some of its digits.
     """
     if not isinstance(value, float) or not value.is_integer():
         return value
@@ -230,7 +230,7 @@ def _score(value: Any) -> float:
         return math.nan
     with suppress(TypeError, ValueError, OverflowError):
         score = float(value)
-        # Spelled out, infinity is a logit or the logarithm of 0; digits are a number no float is.
+        # The word infinity is a logit or the logarithm of 0; digits are too large for a float.
         if not (math.isinf(score) and any(map(str.isdecimal, str(value)))):
             return score
     raise DatasetError(
@@ -239,16 +239,16 @@ def _score(value: Any) -> float:
 
 
 def evaluate_predictions(strings: TestedStrings, given: Predictions) -> Evaluation:
-    """Predictions for every test string, held against what is right.
+    """Evaluates predictions for every test string.
 
     Raises:
-        DatasetError: strings are missing, unknown or stand twice, or a prediction is none.
+        DatasetError: strings are missing, unknown or repeated, or a prediction is none.
     """
     rows = strings.rows_of_ids if given.by_id else strings.rows
     if given.by_id and not rows:
         raise DatasetError("id: the test strings have none; give their tokens")
     outputs = [x.answer for x in given.rows if strings.are_outputs and not is_missing(x.answer)]
-    # Numbers that were written as 18.0, all of them, where a point is no token.
+    # All outputs are numbers written as 18.0, and a point is no token.
     are_floats = all(isinstance(x, str) and _FLOAT.fullmatch(x) for x in outputs) and not any(
         "." in token for token in strings.problem.task.alphabet
     )
@@ -261,12 +261,12 @@ def evaluate_predictions(strings: TestedStrings, given: Predictions) -> Evaluati
             is_float = outputs and are_floats and not is_missing(answer)
             made = strings.answer(float(answer) if is_float else answer)
             row, score = rows[key], _score(prediction.score)
-            # Contradicted strings may have predictions, which count for nothing.
+            # Predictions for contradicted strings are ignored.
             if row < 0:
                 continue
             if (before := seen_at.setdefault(key, place)) != place:
                 raise DatasetError(f"the string of {before} again; keep one of them")
-            # Several ids may be those of one string.
+            # Several ids may belong to one string.
             if row in by_row and by_row[row][1] != made:
                 other = by_row[row][0].place
                 raise DatasetError(f"the string of {other} again, with another prediction")
@@ -280,7 +280,7 @@ def evaluate_predictions(strings: TestedStrings, given: Predictions) -> Evaluati
             f"no prediction for {len(missing):,} of {count(len(required), 'test string')}: "
             f"{', '.join(shown)}{more}"
         )
-    # In the order of the test strings, whatever that of the file is.
+    # In the order of the test strings.
     predictions, answers, scores = zip(*(by_row[row] for row in sorted(by_row)), strict=True)
     if not strings.are_outputs:
         made_of = _labels(strings.test, np.array(answers, dtype=bool), np.array(scores))
@@ -290,7 +290,7 @@ def evaluate_predictions(strings: TestedStrings, given: Predictions) -> Evaluati
 
 
 def _labels(test: DistinctStrings, answers: np.ndarray, scores: np.ndarray) -> Answers:
-    """Labels with their logits.
+    """Returns the answers of labels with their logits.
 
     Raises:
         DatasetError: scores cannot be logits of the answer 1.
@@ -298,14 +298,14 @@ def _labels(test: DistinctStrings, answers: np.ndarray, scores: np.ndarray) -> A
     no, yes = (scores[~np.isnan(scores) & (answers == label)] for label in (False, True))
     why = ""
     if (no > 0).any() or (yes < 0).any():
-        # The least, that of the threshold, and the largest of what scores may be instead.
+        # Minimum, threshold and maximum of other scales that scores may have.
         for scale, least, half, most in (
             ("as probabilities are", 0.0, 0.5, 1.0),
             ("as logarithms of probabilities are", -math.inf, math.log(0.5), 0.0),
         ):
             is_low = ((least <= no) & (no <= half)).all()
             why = f"lie {scale}" if is_low and ((half <= yes) & (yes <= most)).all() else why
-        # Scores that are greater for 0 than for 1 are those of the other answer.
+        # Scores that are greater for 0 than for 1 are of the opposite answer.
         if len(yes) and len(no) and yes.max() < no.min():
             why = "of strings predicted 0 are above all of those predicted 1"
     if why:
@@ -321,19 +321,19 @@ def _targets(test: DistinctStrings) -> list[list[int]]:
 def _check_spelling(
     strings: TestedStrings, given: Sequence[Prediction], answers: Sequence[tuple[str, ...]]
 ) -> None:
-    """Looks whether outputs are wrong for how they were written, and for nothing else.
+    """Checks that outputs are not wrong only by their spelling.
 
     Args:
-        strings: what is right of all test strings.
+        strings: the test strings with their targets.
         given: the predictions for them, in their order.
         answers: the tokens of each.
 
     Raises:
-        DatasetError: numbers have lost zeros in front, no output has a token of the task, or more
-            are right but for what no token has, or for markers of ends, than are right.
+        DatasetError: numbers have lost leading zeros, no output has a token of the task, or more
+            outputs are right up to capitals, foreign signs or end markers than are right.
     """
     alphabet = strings.problem.task.alphabet
-    # Capitals and forms of letters are let go where no two tokens are then the same.
+    # Capitals and forms of letters are ignored where no two tokens become the same.
     fold = _fold if len({*map(_fold, alphabet)}) == len(alphabet) else str
     tokens = sorted(map(fold, alphabet), key=len, reverse=True)
     known = re.compile("|".join(map(re.escape, tokens)))
@@ -346,14 +346,14 @@ def _check_spelling(
             bare = known.findall(_MARKER.sub("", fold(text)))
             if bare == [*map(fold, target)] or (text and text.zfill(len(spelled)) == spelled):
                 otherwise.append(row)
-    # Numbers that lack no zeros are as they were.
+    # Numbers without leading zeros may have lost some.
     are_numbers = all(len(x) < 4_000 and x.isdecimal() and str(int(x)) == x for x in texts)
     right = 0 if are_numbers else sum(x == y for x, y in zip(answers, targets, strict=True))
     why = (
         f", as {len(otherwise):,} of {len(targets):,} outputs, is right but for zeros in front, "
         "capitals, or signs and markers of ends that no token has"
     )
-    # One other spelling is an error of the model; many are a habit of the file.
+    # One other spelling is an error of the model; many are a convention of the file.
     if len(otherwise) <= max(1, right):
         written = {token for answer in answers for token in answer}
         if not written or not written.isdisjoint(alphabet):
@@ -371,7 +371,7 @@ def _fold(text: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """An output as text, with blanks between the items of a list."""
+    """Returns an output as text, with blanks between the items of a list."""
     value = _whole(unpack_array(value))
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
@@ -379,8 +379,8 @@ def _text(value: Any) -> str:
 def _evaluate_outputs(
     strings: TestedStrings, outputs: Sequence[tuple[str, ...]], scores: np.ndarray
 ) -> Evaluation:
-    """Outputs held against the targets; a token that the alphabet does not have is wrong, and is
-    written as it is, or as U+FFFD where a text cannot have it, such as one with a space.
+    """Evaluates outputs; a token outside the alphabet is wrong, and is stored unchanged, or as
+    U+FFFD where a text cannot have it, such as one with a space.
     """
     test, alphabet = strings.test, tuple(strings.problem.task.alphabet)
     tokens = [*dict.fromkeys((*alphabet, *chain.from_iterable(outputs)))]
@@ -391,11 +391,11 @@ def _evaluate_outputs(
         for row, (output, target) in enumerate(zip(letters, _targets(test), strict=True))
         if output != target
     }
-    # Tokens beyond the alphabet have numbers that fit no byte; another wrong letter serves.
+    # Tokens outside the alphabet may have numbers above a byte; any wrong letter serves.
     narrow = letter_rows([[min(x, NO_LETTER - 1) for x in output] for output in letters])
     expected, predicted = pad_to_one_width(test.targets, narrow)
     every = np.ones(len(outputs), dtype=bool)
-    # What would have been written at the target's length is known of right outputs alone.
+    # The output at the target's length is known of right outputs alone.
     right = np.array([row not in errors for row in range(len(outputs))], dtype=bool)
     answers = OutputAnswers(test.strings, expected, predicted, scores, every, ~every, right, errors)
     is_one = re.compile(strings.tokenizer.pattern).fullmatch

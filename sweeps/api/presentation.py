@@ -1,4 +1,4 @@
-"""Strings, proofs and errors of runs as they are shown. Pure functions."""
+"""Texts for strings, proofs and errors of runs. Pure functions."""
 
 from collections.abc import Callable, Mapping
 
@@ -11,7 +11,7 @@ from seqcls.problem import obstacle_of, resolve, tokenizer_of
 from sweeps.results import BORDER_MEDIANS, BORDER_SHARES
 
 TEXTS = ("string", "target", "output")
-"""The columns of tables whose texts are strings of the alphabet."""
+"""Columns of tables that hold strings of the alphabet."""
 
 ANY_WORDS = Words(
     *("string", "get {} wrong", "gets {} wrong", "wrongly answered", "task", "label or target"),
@@ -20,18 +20,18 @@ ANY_WORDS = Words(
 
 
 def words_of(*configs: RunConfig) -> Words:
-    """What errors are called; as those of languages where no task's kind is known here."""
+    """Returns the words for errors of the task's kind; those of languages where it is unknown."""
     known = {resolve(config).kind.words for config in configs if obstacle_of(config) is None}
     # Words for one kind of answer would be wrong for the other.
     return ANY_WORDS if len(known) > 1 else next(iter(known), MISCLASSIFIED)
 
 
 def display_strings(frame: pd.DataFrame, *configs: RunConfig) -> pd.DataFrame:
-    """A table of strings as it is shown; what is looked up stays as it is stored.
+    """Formats the strings of a table.
 
     Args:
-        frame: with any of the columns `TEXTS`.
-        configs: of the models that it is about; their tasks have one alphabet.
+        frame: a frame with any of the columns `TEXTS`.
+        configs: the configurations of its models; their tasks have one alphabet.
     """
     tokenizer = next(filter(None, map(tokenizer_of, configs)), None)
     texts = [name for name in TEXTS if name in frame] if tokenizer is not None else []
@@ -42,17 +42,17 @@ def display_strings(frame: pd.DataFrame, *configs: RunConfig) -> pd.DataFrame:
 
 
 def display_of(config: RunConfig) -> Callable[[str], str]:
-    """What shows a string of a configuration's task; as it is where that is not known here."""
+    """Returns the formatter of strings of a configuration's task; `str` where it is unknown."""
     tokenizer = tokenizer_of(config)
     return str if tokenizer is None else tokenizer.display
 
 
 def describe_proofs(runs: pd.DataFrame, configs: Mapping[int, RunConfig]) -> list[str]:
-    """What proofs found of each run, as `refuted by 10{25}`; empty where none is stored.
+    """Describes the result of each run's proof, as `refuted by 10{25}`; empty where none is stored.
 
     Args:
         runs: config_id and, where any proof is stored, every_length and refuted_by.
-        configs: theirs, by id; a string is shown as it is where its configuration is not there.
+        configs: configurations by id; the string of any other is not formatted.
     """
     if "every_length" not in runs:
         return [""] * len(runs)
@@ -67,11 +67,11 @@ def describe_proofs(runs: pd.DataFrame, configs: Mapping[int, RunConfig]) -> lis
 
 
 def border_sentence(accuracies: pd.DataFrame) -> str:
-    """How models do on random strings and on border pairs; empty where no test has these.
+    """Describes the accuracy on random strings and border pairs; empty where no test has these.
 
     Args:
-        accuracies: one row a model, with the columns of `BORDER_SHARES`; of several, those on
-            longer strings are missing where a model has not learned.
+        accuracies: one row a model, with the columns of `BORDER_SHARES`; of several models, those
+            on longer strings are missing of models that have not learned.
     """
     medians = accuracies[list(BORDER_SHARES)].median().dropna()
     accuracy, words = "Median accuracy", BORDER_MEDIANS

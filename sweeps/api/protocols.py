@@ -1,17 +1,11 @@
-"""How a model was trained and tested, in sentences by which it could be done again."""
+"""Protocols: training and test of a model in sentences, sufficient to repeat them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from seqcls.config import (
-    ANY_SAMPLER,
-    AS_TRAINED,
-    REPORT_SAMPLER,
-    STRING_PARTS,
-    RunConfig,
-)
+from seqcls.config import ANY_SAMPLER, AS_TRAINED, REPORT_SAMPLER, STRING_PARTS, RunConfig
 from seqcls.curricula import stages_of
 from seqcls.engines.member import steps_of_epoch
 from seqcls.fields import phrases_of
@@ -27,17 +21,17 @@ from sweeps.store.reads.overview import dataset_names
 from sweeps.store.reads.selection import Selection
 
 DIGEST_DIGITS = 16
-"""How many of a digest's are said."""
+"""Number of digits of a digest in a sentence."""
 
 
 def protocol(store: Store, run: int | str) -> list[str]:
-    """On what a model was trained, to which budget, which epoch was kept, and how it was tested.
+    """Describes a model's training strings, optimizer, budget, best epoch and test.
 
     Args:
-        run: by its id or as `heads/2`.
+        run: its id, or its sweep and model seed, as `heads/2`.
 
     Returns:
-        A sentence or a few on each, as far as they are known.
+        A paragraph on each, as far as they are known.
 
     Raises:
         UnknownRunError: there is no such run.
@@ -48,7 +42,7 @@ def protocol(store: Store, run: int | str) -> list[str]:
 
 
 def protocols(store: Store, config_id: int, run_ids: Sequence[int]) -> list[str]:
-    """Says of several runs of one configuration what `protocol` says of one, an item for each."""
+    """Describes runs of one configuration as `protocol` does one, with an item for each."""
     (config,) = queries.configs(store, [config_id]).values()
     problem = resolve(config)
     (digest,) = queries.test_set_digests(store, [config_id]) or {None}
@@ -64,7 +58,7 @@ def _join(*parts: tuple[object, str], by: str = ", ") -> str:
 
 
 def _of_configuration(problem: Problem, file: str) -> list[str]:
-    """What holds for all seeds of a configuration."""
+    """Describes what all seeds of a configuration share."""
     config = problem.config
     task = f"Task: {problem.task.describe()}"
     if file:
@@ -94,13 +88,13 @@ def _of_configuration(problem: Problem, file: str) -> list[str]:
         _budget(problem),
         f"Validated on {_strings(problem, 'validation', file)}.{longer * (last_validated > last)}",
         tested,
-        # Other answers are given at once.
+        # Only outputs are decoded.
         *([f"Outputs are written by {decoding}."] if problem.writes else []),
     ]
 
 
 def _strings(problem: Problem, part: str, file: str) -> str:
-    """So many strings of which lengths, and how they are drawn."""
+    """Describes the number, lengths and drawing of the strings of a part."""
     sampler, config, trains = problem.sampler(part), problem.config, part == "train"
     fresh = "the same" if sampler.repeats else "new ones"
     seed = getattr(sampler, "seed", None)
@@ -120,7 +114,7 @@ def _strings(problem: Problem, part: str, file: str) -> str:
 
 
 def _describe_drawing(problem: Problem, part: str, file: str) -> str:
-    """How a part's sampler draws strings."""
+    """Describes how a part's sampler draws strings."""
     config, name = problem.config, getattr(problem.config, f"{part}_sampler")
     if name == ANY_SAMPLER:
         return _describe_balance(problem, part)
@@ -184,7 +178,7 @@ def _optimizer(config: RunConfig) -> str:
 
 
 def _budget(problem: Problem) -> str:
-    """When training ends."""
+    """Describes when training ends."""
     config, strings = problem.config, problem.kind.words.plural("validation")
     epochs, also = config.max_num_epochs, ""
     if config.check_every:
@@ -215,7 +209,7 @@ def _budget(problem: Problem) -> str:
 
 
 def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) -> list[str]:
-    """What came of one seed: the epoch kept, its test, its digests."""
+    """Describes the results of one seed: its best epoch, test and digests."""
     config, words, sentences = problem.config, problem.kind.words, []
     if epochs := row["epochs"]:
         kept_epoch = (
@@ -235,7 +229,7 @@ def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) ->
     if row["finished_at"]:
         how = f"Trained by the engine {row['engine']}"
         if config.imported:
-            # Of which file, or in which epoch training diverged.
+            # The reason names the file, or the epoch in which training diverged.
             how = "Imported" + f" ({row['engine_reason']})" * bool(row["engine_reason"])
         when = f"{how}, {pd.Timestamp(row['finished_at']):%Y-%m-%d %H:%M} UTC"
         results = f"digest of its results {_digits(row['digest'] or '')}"
@@ -246,13 +240,13 @@ def of_run(problem: Problem, row: Mapping[str, Any], test_digest: str | None) ->
 
 
 def _describe_kept(problem: Problem, row: Mapping[str, Any]) -> str:
-    """Which epoch was kept, and why."""
+    """Describes which epoch was selected, and why."""
     config, strings = problem.config, problem.kind.words.plural("validation")
     best, loss = row["best_epoch"], row["best_validation_loss"]
     why = f"of the lowest loss on the {strings}, {loss:.4g} nats in all"
     if config.stop_when_right and best == row["epochs"]:
         why = f"the last, with a loss of {loss:.4g} nats on the {strings}"
-        # At the latest epoch either may be so, and a low loss ends training as well.
+        # At the latest epoch either may hold, and a low loss ends training as well.
         if best < config.max_num_epochs and loss >= config.min_validation_loss:
             first = "one" if config.train_more_steps else "the first"
             why = f"{first} at which all {strings} of trained lengths were right"

@@ -1,4 +1,4 @@
-"""Whether recurrent networks are right on every string: proved once, stored, and read again."""
+"""Proofs that recurrent networks are right on every string, stored and read again."""
 
 import json
 import zlib
@@ -38,23 +38,22 @@ def prove(
     again: bool = False,
     on_progress: Callable[[str], None] | None = None,
 ) -> "Proof":
-    """Whether a recurrent network is right on every string: proved, refuted, or not decided.
+    """Proves or refutes that a recurrent network is right on every string, if it can be decided.
 
-    What is found of a run's kept epoch is stored, and read from there; but where it was not decided
-    within a smaller budget, that is tried anew.
+    The result of a run's best epoch is stored, and read from there; one that was not decided is
+    tried anew with a larger budget.
 
     Args:
         run: its id, its sweep and model seed, as `heads/2`, or its model after the epoch.
-        learned: hold it against the automaton that is learned of its answers, not the language's.
-        seconds: after which it is not decided; this and what follows as the `ProofBudget` has it,
-            if not named.
-        regions: regions of states at most.
+        learned: compare with the automaton learned from its answers, not with the language's.
+        seconds: maximum processor time; by default, that of `ProofBudget`, as for `regions`.
+        regions: maximum number of regions of states.
         again: prove it anew, whatever is stored.
-        on_progress: told what is tried.
+        on_progress: called with a description of each attempt.
 
     Raises:
         UnknownRunError: there is no such run, or it has no such weights.
-        ConfigError: nothing can be proved of such a model, or no automaton is known of it.
+        ConfigError: such a model cannot be proved right, or no automaton of it is known.
     """
     from seqcls.proofs.prover import ProofBudget
 
@@ -64,12 +63,12 @@ def prove(
     budget = within(ProofBudget(), seconds=seconds, regions=regions)
     before = stored_proof(store, opened, epoch, learned=learned)
     if before is not None and not again:
-        # What was not decided is tried anew only with more time or more regions.
+        # An undecided proof is tried anew only with more time or more regions.
         larger = budget.seconds > before.budget.seconds or budget.regions > before.budget.regions
         if before.outcome != "not decided" or not larger:
             return before
     proof = opened.prove(learned=learned, on_progress=on_progress, **asdict(budget))
-    # What was decided stays so, however long it was tried anew.
+    # A decided proof is not replaced by an undecided one.
     stays = before is not None and before.outcome != "not decided"
     is_news = not stays or proof.outcome != "not decided"
     if is_news and _is_kept(store, opened, epoch) and not is_read_only():
@@ -82,10 +81,10 @@ def prove(
 def stored_proof(
     store: Store, opened: RunModel, epoch: int | None = None, *, learned: bool = False
 ) -> "Proof | None":
-    """What is stored of a run's model; None where nothing is, or of other weights.
+    """Returns the stored proof of a run's model; None where there is none, or of other weights.
 
     Args:
-        opened: the run's model after the epoch; only of the kept one anything is stored.
+        opened: the run's model after the epoch; only proofs of the best epoch are stored.
     """
     if not _is_kept(store, opened, epoch):
         return None
@@ -101,7 +100,7 @@ def _is_kept(store: Store, opened: RunModel, epoch: int | None) -> bool:
     return run is not None and epoch in (None, queries.run_status(store, run).best_epoch)
 
 
-# A proof as it is stored.
+# Conversion of proofs to and from stored records.
 
 
 def _record_of(proof: "Proof", opened: TrainedModel) -> ProofRecord:
@@ -123,7 +122,7 @@ def _record_of(proof: "Proof", opened: TrainedModel) -> ProofRecord:
         "forgetting": None if forgets is None else forgets.record(),
     }
     if string is not None:
-        # The column says what is not right; that there is no answer stands in the details.
+        # The column holds the wrong answer; a missing one is noted in the details.
         details["unanswered"] = proof.predicted is None
     made = proof.certificate
     return ProofRecord(
@@ -137,13 +136,13 @@ def _record_of(proof: "Proof", opened: TrainedModel) -> ProofRecord:
         details=json.dumps(with_nulls(details), ensure_ascii=False, separators=(",", ":")),
         weights=digest(opened.weights),
         version=__version__,
-        # Compressed as far as zlib can: it is written once, and copied with every database.
+        # Compressed at the highest level: it is written once, and copied with every database.
         certificate=None if made is None else zlib.compress(to_text(made).encode(), 9),
     )
 
 
 def _proof_of(record: ProofRecord, opened: TrainedModel) -> "Proof | None":
-    """A proof that was stored; None where this version cannot read it."""
+    """Reads a stored proof; None where this version cannot read it."""
     from seqcls.proofs.certificate import FORMAT
     from seqcls.proofs.prover import Attempt, Proof, ProofBudget
 

@@ -1,7 +1,6 @@
-"""What is asked of the seeds of two configurations, and what they say, in words."""
+"""Measures by which the seeds of two configurations are compared, and their wording."""
 
 from collections.abc import Collection, Mapping
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -23,21 +22,21 @@ QUESTIONS = {
     "accuracy": "accuracy on all test strings",
     "fails": "share that fails",
 }
-"""What is asked of two configurations."""
+"""Measures of a comparison, with their wording."""
 
 SHARES = ("learned", "generalizes", "fails")
-"""Those of them that ask for a share of seeds; all others ask for mean accuracies."""
+"""Those that are shares of seeds; all others are mean accuracies."""
 
 MEASURES = ("learned", "generalizes", "beyond")
-"""Those that say most: what settings may matter for, and configurations are compared by."""
+"""The most informative ones: of baselines, maps and the importance of settings."""
 
 FEWEST_LEARNED = 2
-"""Seeds of each that learned, of fewer of which no accuracy on longer strings is compared."""
+"""Minimum number of seeds of each that learned, for accuracies on longer strings."""
 
 
 def why_unpaired(a: RunConfig, b: RunConfig) -> str | None:
-    """Why seeds of two configurations share only their number, as a clause; None where they are
-    pairs.
+    """Returns why seeds of two configurations share only their number, as a clause; None where
+    they are pairs.
     """
     if a.imported or b.imported:
         return "what a seed determines is not known of models that were trained elsewhere"
@@ -62,19 +61,19 @@ def ask(
     only: Collection[str] = tuple(QUESTIONS),
     plan: bool = True,
 ) -> dict[str, Difference]:
-    """Answers those of `QUESTIONS` that can be asked of both.
+    """Compares two configurations by those of `QUESTIONS` that have values for both.
 
     Args:
-        first: the seeds of the first that each is about, as `outcomes_of` has them.
-        second: likewise of the second.
-        only: the questions that are wanted.
-        plan: whether to simulate how many seeds would decide.
+        first: values of the first by question and seed, as in `outcomes_of`.
+        second: the same of the second.
+        only: the questions to answer.
+        plan: simulate how many seeds would decide.
     """
     seeds = {name: (len(first[name]), len(second[name])) for name in first}
     # Without known trained lengths only the whole test can be compared.
     names = ["accuracy", "fails"]
     if all(seeds["learned"]):
-        # Of none that learned, or where no test string is longer, there is nothing else to ask.
+        # Longer strings are compared only where seeds learned and are tested on some.
         longer = {
             "generalizes": any(seeds["generalizes"]),
             "beyond": min(seeds["beyond"]) >= FEWEST_LEARNED,
@@ -90,8 +89,8 @@ def ask(
 
 
 def measured(runs: pd.DataFrame, below: float) -> pd.DataFrame:
-    """What `QUESTIONS` ask of runs, a column each; missing of those that are no measure of it: of
-    longer strings of those that have not learned.
+    """Returns the values of `QUESTIONS` for runs, a column each; missing where a run has none, as
+    on longer strings where it has not learned.
 
     Args:
         runs: finished ones: outcome, and accuracies.
@@ -111,7 +110,7 @@ def measured(runs: pd.DataFrame, below: float) -> pd.DataFrame:
 
 
 def outcomes_of(runs: pd.DataFrame, below: float) -> dict[int, dict[str, dict[int, float]]]:
-    """What `QUESTIONS` ask of each seed, by configuration and question.
+    """Returns the values of `QUESTIONS` by configuration, question and seed.
 
     Args:
         runs: as for `measured`, of any number of configurations: config_id and model_seed besides.
@@ -120,26 +119,22 @@ def outcomes_of(runs: pd.DataFrame, below: float) -> dict[int, dict[str, dict[in
     keys = ["config_id", "model_seed"]
     once = runs.drop_duplicates(keys).sort_values(keys, ignore_index=True)
     values = measured(once, below)
-    found: dict[int, dict[str, dict[int, float]]] = {
-        config_id: {name: {} for name in QUESTIONS} for config_id in once["config_id"].unique()
-    }
-    for name in QUESTIONS:
-        known = values[name].dropna()
-        of_configs, seeds = once.loc[known.index, keys].to_numpy().T
-        pairs = list(zip(seeds.tolist(), known.tolist(), strict=True))
-        # They are in the order of configurations: each has a slice.
-        ends = [*(np.flatnonzero(np.diff(of_configs)) + 1).tolist(), len(pairs)]
-        for start, end in pairwise([0, *ends]):
-            if pairs:
-                found[int(of_configs[start])][name] = dict(pairs[start:end])
+    columns = [values[name].to_numpy(float, na_value=np.nan).tolist() for name in QUESTIONS]
+    found: dict[int, dict[str, dict[int, float]]] = {}
+    for config_id, seed, *own in zip(*(once[x].tolist() for x in keys), *columns, strict=True):
+        of_config = found.setdefault(config_id, {name: {} for name in QUESTIONS})
+        for name, value in zip(QUESTIONS, own, strict=True):
+            # NaN, which does not equal itself, is no value.
+            if value == value:
+                of_config[name][seed] = value
     return found
 
 
 def sentence_of(name: str, found: Difference) -> str:
-    """What the seeds say about a question, in a line: by which test, of how many, and how surely.
+    """Describes a difference in a line: values, interval, number of seeds, test and conclusion.
 
     Args:
-        name: that of the question in `QUESTIONS`.
+        name: a question of `QUESTIONS`.
     """
     both = f"{'' if found.counts else 'mean '}{' and '.join(shown_values(found))}"
     if found.p_value is None:
@@ -161,7 +156,7 @@ def sentence_of(name: str, found: Difference) -> str:
 
 
 def shown_values(found: Difference) -> tuple[str, str]:
-    """Both values as text: mean accuracies, or how many of how many seeds."""
+    """Formats both values: mean accuracies, or counts of seeds."""
     if found.counts is not None:
         first, second = (f"{count:,} of {n:,}" for count, n in found.counts)
     else:
@@ -170,7 +165,7 @@ def shown_values(found: Difference) -> tuple[str, str]:
 
 
 def seeds_text(found: Difference) -> str:
-    """How many seeds are compared: `5 pairs`, `5 and 3 seeds`."""
+    """Formats the number of seeds: `5 pairs`, `5 and 3 seeds`."""
     n, m = found.seeds
     if found.paired:
         return "1 pair" if n == 1 else f"{n:,} pairs"
@@ -178,7 +173,7 @@ def seeds_text(found: Difference) -> str:
 
 
 def chance_of(found: Difference) -> str:
-    """What a question's test says of chance, what so few seeds can show, and how many would do."""
+    """Describes the conclusion of a test, and how many seeds would decide."""
     if found.is_decided:
         return "significant"
     if found.is_nothing:
@@ -193,7 +188,7 @@ def chance_of(found: Difference) -> str:
 
 
 def selection_text(seeds: int, effect: ConfidenceInterval) -> str:
-    """By how much the best seed exceeds the mean of so many, as `selection_effect` has it."""
+    """Describes the excess of the best seed over the mean, as computed by `selection_effect`."""
     known = effect.low == effect.low
     ends = f" (95%: {percents(effect.low, effect.high)})" if known else ""
     return (

@@ -1,20 +1,19 @@
-"""Every read of the database that pages, charts and reports ask for, by name.
+"""The reads of the database that pages, charts and reports use, some of them defined here."""
 
-What belongs together stands in a file of its own in `sweeps.store.reads`.
-"""
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
-from sweeps.api.overview import configs_revision as configs_revision
-from sweeps.api.overview import configurations as configurations
-from sweeps.api.overview import members_revision as members_revision
-from sweeps.api.overview import model as model
-from sweeps.api.overview import model_seeds as model_seeds
-from sweeps.api.overview import models as models
-from sweeps.api.overview import one_moment as one_moment
-from sweeps.api.overview import stored_epochs as stored_epochs
-from sweeps.api.overview import sweeps_of as sweeps_of
+import pandas as pd
+from sqlalchemy import select
+
+from seqcls.errors import UnknownRunError
 from sweeps.api.watching import Note as Note
 from sweeps.api.watching import notes as notes
+from sweeps.results import RANGE_COLUMNS, Outcome
+from sweeps.store.database import Store
 from sweeps.store.database import limit_reads as limit_reads
+from sweeps.store.reads import frames
 from sweeps.store.reads.checkpoints import of_run as of_run
 from sweeps.store.reads.checkpoints import stored_model as stored_model
 from sweeps.store.reads.explained import causes as causes
@@ -45,4 +44,111 @@ from sweeps.store.reads.sweep_queries import failures as failures
 from sweeps.store.reads.sweep_queries import specifications as specifications
 from sweeps.store.reads.sweep_queries import sweep_names as sweep_names
 from sweeps.store.reads.sweep_queries import sweep_record as sweep_record
+from sweeps.store.tables import Checkpoint, Revision, Run
 from sweeps.store.tables import SweepState as SweepState
+
+
+def configs_revision(store: Store) -> int:
+    """Returns a number that is raised whenever configurations are added or deleted."""
+    return int(store.value(select(Revision.configs)))
+
+
+def model_seeds(store: Store) -> list[int]:
+    """Returns the model seeds of the database, in order."""
+    query = select(Run.model_seed).distinct().order_by(Run.model_seed)
+    return store.column(query)
+
+
+def configurations(store: Store, selection: Selection) -> pd.DataFrame:
+    """Returns a row for each configuration, as in `frames.configurations`."""
+    return frames.configurations(frames.runs(store, selection))
+
+
+def models(store: Store, selection: Selection) -> pd.DataFrame:
+    """Returns a row for each finished run in scope, in the order of configurations and seeds.
+
+    Returns:
+        run_id, config_id, model_seed, accuracy in [0, 1], errors, first_wrong_length (of the
+        shortest test strings that it got wrong, of trained lengths or longer; missing where there
+        is none, and of runs that have not learned), failing and picked (as 0 or 1), outcome (one of
+        `Outcome`), learned (as 0 or 1; missing where it is not known on trained lengths),
+        accuracy_within and accuracy_beyond in [0, 1], on trained and on longer lengths;
+        `RANGE_COLUMNS`; and where a proof is stored, every_length and refuted_by.
+    """
+    done = frames.finished_runs(store, selection)
+    return for_pages(done.sort_values(["config_id", "model_seed"]))
+
+
+def model(store: Store, run_id: int, selection: Selection | None = None) -> pd.DataFrame:
+    """Returns the row of a run in `models`; none where it is not done or does not exist.
+
+    Args:
+        run_id: the run, in the scope of the selection or not.
+        selection: has the thresholds of failing and learning, if not the defaults.
+    """
+    # The run is shown whatever its sweep: only the thresholds of the selection apply.
+    chosen = replace(selection or Selection(), sweeps=(), without=(), model_seeds=())
+    return models(store, replace(chosen, config_ids=None, run_ids=(run_id,)))
+
+
+def for_pages(found: pd.DataFrame) -> pd.DataFrame:
+    """Returns the columns of `models` of a frame of runs."""
+    errs = (found["wrong"] > 0) & (found["outcome"] != Outcome.NOT_LEARNED)
+    shown = frames.whole(found).assign(
+        # The length that is stored is one less than that of the shortest errors.
+        first_wrong_length=(found["solved_length"] + 1).where(errs),
+        **{name: found[name].astype("int64") for name in ("failing", "picked")},
+        learned=found["learned"].astype("Int64"),
+    )
+    shown = shown.rename(columns={"wrong": "errors"})
+    proofs = ["every_length", "refuted_by"] if found["every_length"].notna().any() else []
+    columns = ["run_id", "config_id", "model_seed", "accuracy", "errors", "failing", "outcome"]
+    columns += ["learned", "accuracy_within", "accuracy_beyond", "picked", *RANGE_COLUMNS]
+    return shown[[*columns, "first_wrong_length", *proofs]].reset_index(drop=True)
+
+
+def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:
+    """Returns the epochs of a run whose weights are stored, the best one last.
+
+    Raises:
+        UnknownRunError: none are.
+    """
+    stored = select(Checkpoint.epoch, Run.best_epoch).join(Run, Run.id == Checkpoint.run_id)
+    query = stored.where(Checkpoint.run_id == run_id).order_by(Checkpoint.epoch)
+    rows = store.rows(query)
+    best = rows[0].best_epoch if rows else None
+    if best is None and (reason := why_no_weights(run_config(store, run_id))) is not None:
+        raise UnknownRunError(f"run {run_id}: {reason}")
+    if best is None:
+        raise UnknownRunError(f"the weights of run {run_id} are not stored")
+    return (*(row.epoch for row in rows if row.epoch != best), best)
+
+
+def members_revision(store: Store) -> int:
+    """Returns a number that is raised whenever a sweep or the set of its runs changes."""
+    return int(store.value(select(Revision.members)))
+
+
+def sweeps_of(store: Store, run_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Returns the names of the sweeps of each of these runs, in the order of their creation."""
+    return frames.sweeps_of(store, pd.Series(run_ids))
+
+
+@contextmanager
+def one_moment(store: Store) -> Iterator[None]:
+    """Opens a block that reads one snapshot of a database; it blocks no writer.
+
+    In a file that is not in write-ahead mode each block of `Store.read` is a snapshot of its own: a
+    longer one would block writers.
+    """
+    held = ExitStack()
+    db = held.enter_context(store.read())
+    is_file = db.dialect.name == "sqlite"
+    if is_file and db.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
+        # Each read within the block opens its own snapshot then.
+        held.close()
+    try:
+        yield
+    finally:
+        # Outside of the block's error handling: the error is one of the page.
+        held.close()

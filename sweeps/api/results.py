@@ -1,4 +1,4 @@
-"""Many runs: their results, why they fail, what would help, whether rounding decides."""
+"""Questions about many runs: results, causes, remedies, dependence on rounding."""
 
 import numbers
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,11 +18,7 @@ from sweeps.api import failures
 from sweeps.api.comparisons import compare as compare
 from sweeps.api.failures import attribute, causes_judged, causes_of_run
 from sweeps.api.failures import in_both_precisions as in_both_precisions
-from sweeps.api.selecting import (
-    is_setting,
-    refuse_no_value,
-    selection_of,
-)
+from sweeps.api.selecting import is_setting, refuse_no_value, selection_of
 from sweeps.api.trials import RemedyTrial, mechanisms_of, trials
 from sweeps.results import LEARNED_AT, differing_fields
 from sweeps.store.database import Store
@@ -36,7 +32,7 @@ from sweeps.store.tables import RunState
 FIRST = ["id", "sweeps", "model_seed", "state", "outcome", "accuracy", "errors", "solved_length"]
 
 SORTS = ("length", "string", "logit", "occurrences")
-"""What errors are sorted by; where two are alike, by the next."""
+"""Columns by which errors are sorted; ties by the next."""
 
 
 def stored_runs(
@@ -47,14 +43,13 @@ def stored_runs(
     conditions: Sequence[str] = (),
     **chosen: Any,
 ) -> pd.DataFrame:
-    """Runs, their results and configurations as they are stored, and what is predicted of them.
-
-    And what the best shortcut reader reaches on the same test.
+    """Returns stored runs with results, configurations, predictions of theory, and the accuracy of
+    the best shortcut reader on the same test.
 
     Args:
         fields: values that columns must have: fields of the configuration, or results.
-        conditions: likewise, as a user writes them: `hidden_size=16`, `model_seed=0`.
-        chosen: which runs, as for `sweeps.api.selecting.selection_of`.
+        conditions: the same as text: `hidden_size=16`, `model_seed=0`.
+        chosen: the selection of runs, as for `sweeps.api.selecting.selection_of`.
 
     Raises:
         UnknownRunError: there is no such sweep.
@@ -78,7 +73,7 @@ def stored_runs(
     frame = with_shortcuts(store, _with_predictions(queries.runs(store, selection)))
     frame = with_border(store, frame, selection)
     for name, value, source in results:
-        # Of no row, it is no mask of rows before it is one of booleans.
+        # The mask of an empty frame would have another type.
         frame = frame[_has_value(frame, name, value, source).astype(bool)]
     refuse_no_value(frame, conditions)
     return frame.reset_index(drop=True)
@@ -91,14 +86,14 @@ def _plain(value: Any) -> Any:
 def _has_value(
     frame: pd.DataFrame, name: str, value: Any, source: str | Parameter
 ) -> "pd.Series[bool]":
-    """Which runs have this value in a column of results."""
+    """Returns the mask of runs with this value in a column of results."""
     if name not in frame:
         columns = [*frame.columns, *default_fields()]
         raise ConfigError(source, f": {nearest(name, list(dict.fromkeys(map(str, columns))))}")
     if name == "sweeps":
         requested = value.text if isinstance(value, WrittenValue) else value
         named = {requested} if isinstance(requested, str) else set(requested)
-        # As the table writes them where there are several, too.
+        # Several are also accepted as the table writes them.
         return frame[name].map(lambda names: bool(named & {*names, ", ".join(names)})).astype(bool)
     if not isinstance(value, WrittenValue):
         return frame[name].map(lambda cell: is_value(cell, _plain(value))).astype(bool)
@@ -106,7 +101,7 @@ def _has_value(
         return frame[name].map(lambda cell: not pd.isna(cell) and str(cell) == value.text)
     try:
         number = float(value.text.removesuffix("%"))
-        # Whole where it is written so, since a float rounds seeds beyond 2**53.
+        # An integer if possible, since a float rounds seeds beyond 2**53.
         with suppress(ValueError):
             number = int(value.text)
     except ValueError:
@@ -120,8 +115,8 @@ def _has_value(
 
 
 def _with_predictions(frame: pd.DataFrame) -> pd.DataFrame:
-    """Runs with what theory says of each configuration: `predicted`, and `counting`."""
-    # What theory says depends on the configuration alone.
+    """Adds the predictions of theory for each configuration: `predicted`, and `counting`."""
+    # A prediction depends on the configuration alone.
     rows = frame.drop_duplicates("config_id").to_dict("records")
     fields = [{str(name): value for name, value in row.items()} for row in rows]
     predictions = {row["config_id"]: theory_of(row) for row in fields}
@@ -145,26 +140,26 @@ def runs(
     below: float = 1.0,
     **fields: Any,
 ) -> pd.DataFrame:
-    """One row a run: its results, `accuracy` in [0, 1] and its configuration.
+    """Returns a row for each run: its results, `accuracy` in [0, 1] and its configuration.
 
-    `outcome` is what a run has come to: not learned, fails beyond, generalizes, at every length
-    (proved right on every string) or not known; where a proof is stored, `every_length` is proved,
-    refuted or not decided, and `refuted_by` a string that refutes;
-    `accuracy_within` and `accuracy_beyond` are those on trained and on longer lengths. `predicted`
-    is what theory says of the language and the network: can, cannot or not known; `counting`
-    whether the language's state is a function of counts, as `level 1` or `outside`;
-    `num_parameters` how many numbers the network has; `shortcut_within` and `shortcut_beyond` what
-    the best shortcut reader reaches on the same test, on strings of trained lengths and on others;
-    missing where none was asked. Where a test has border pairs, `random_within`, `border_within`,
-    `random_beyond` and `border_beyond` are the accuracies on its random strings and on those of the
-    pairs, of trained and of longer lengths. What is asked for most stands first: the run, its
-    results, the settings that differ. Times are timestamps in UTC.
+    `outcome` is not learned, fails beyond, generalizes, at every length (proved right on every
+    string) or not known; where a proof is stored, `every_length` is proved, refuted or not decided,
+    and `refuted_by` a string that refutes; `accuracy_within` and `accuracy_beyond` are those on
+    trained and on longer lengths. `predicted` is the verdict of theory about the language and the
+    network: can, cannot or not known; `counting` the level at which the language's state is a
+    function of counts, as `level 1`, or `outside`; `num_parameters` the number of the network's
+    parameters; `shortcut_within` and `shortcut_beyond` the accuracies of the best shortcut reader
+    on the same test, on trained lengths and on others; missing where none was fitted. Where a test
+    has border pairs, `random_within`, `border_within`, `random_beyond` and `border_beyond` are the
+    accuracies on its random strings and on those of the pairs, of trained and of longer lengths.
+    The first columns are the run, its results and the settings that differ. Times are timestamps in
+    UTC.
 
     Args:
-        sweep: only this sweep's, or these sweeps'.
-        model_seeds: only this, or these; all where it is empty.
+        sweep: only this sweep, or these sweeps.
+        model_seeds: only this seed, or these; all where it is empty.
         failing: only runs whose accuracy is below `below`.
-        outcome: only runs that have come to this, or one of these: `generalizes` (by its test or a
+        outcome: only runs with this outcome, or one of these: `generalizes` (by its test or a
             proof), `at every length`, `fails beyond`, `not learned`, `not known`.
         learned_at: the accuracy on strings of trained lengths from which on a run has learned.
         below: the accuracy below which a run fails on longer ones, or on its whole test.
@@ -198,17 +193,17 @@ def _run_ids(store: Store, runs: Runs) -> list[int]:
 
 
 def lengths(store: Store, run_ids: Runs) -> pd.DataFrame:
-    """Results of runs at every length: run_id, length, tn, fp, fn, tp, tested, wrong (strings).
+    """Returns results of runs by length: run_id, length, tn, fp, fn, tp, tested, wrong (strings).
 
-    Of transductions right_length_given (strings), edits and target_tokens besides.
+    For transductions also right_length_given (strings), edits and target_tokens.
     """
     return queries.length_scores(store, _run_ids(store, run_ids))
 
 
 def errors(store: Store, run_ids: Runs) -> pd.DataFrame:
-    """Misclassified test strings: run_id, string, length, label, logit (nats), occurrences.
+    """Returns misclassified test strings: run_id, string, length, label, logit (nats), occurrences.
 
-    Of tasks that are no languages target besides; of transductions output, first_wrong (tokens),
+    For tasks that are no languages also target; for transductions output, first_wrong (tokens),
     log_probability (of the target, in nats) and error_kind. And drawn, where it is known: how the
     string was drawn, one of `seqcls.results.DRAWN`.
     """
@@ -216,17 +211,17 @@ def errors(store: Store, run_ids: Runs) -> pd.DataFrame:
 
 
 def by_drawn(store: Store, run_ids: Runs) -> pd.DataFrame:
-    """Accuracy by how test strings were drawn: run_id, drawn, tested, wrong (strings), accuracy.
+    """Returns accuracy by how strings were drawn: run_id, drawn, tested, wrong (strings), accuracy.
 
     `drawn` is `positive`, or how a negative string was drawn: `uniform`, `edited` or `near`; or
-    `border`, of border pairs. Of runs of whose test strings that is not known, there is no row.
+    `border`, of border pairs. Runs whose test strings were drawn in an unknown way have no row.
     """
     found = accuracy_by_drawn(store, _run_ids(store, run_ids))
     return found.assign(accuracy=1 - found["wrong"] / found["tested"])
 
 
 def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.DataFrame:
-    """A finished run's misclassified test strings, with the kind of each error.
+    """Returns a finished run's misclassified test strings, with the kind of each error.
 
     Args:
         run: its id, or its sweep and model seed, as `heads/2`.
@@ -238,7 +233,7 @@ def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.Data
 
     Raises:
         UnknownRunError: there is no such run, or it was not tested.
-        ConfigError: there is nothing such to sort by.
+        ConfigError: there is no such column to sort by.
     """
     if sort not in SORTS:
         raise ConfigError(Parameter("sort", sort), f": {nearest(sort, list(SORTS))}")
@@ -249,12 +244,12 @@ def errors_of_run(store: Store, run: int | str, sort: str = "length") -> pd.Data
 
 
 def causes(store: Store, sweep: str, sample: int = SAMPLE, **chosen: Any) -> pd.DataFrame:
-    """Why the failing runs of a sweep fail: as stored, or else found and stored.
+    """Returns the causes of the failing runs of a sweep: as stored, or else found and stored.
 
     Args:
         sweep: its name.
-        sample: errors of each run that are looked at.
-        chosen: which of its runs, as for `sweeps.api.selecting.selection_of`: `below=0.9`.
+        sample: number of errors of each run that are examined.
+        chosen: the selection of its runs, as for `sweeps.api.selecting.selection_of`: `below=0.9`.
 
     Returns:
         run_id, number, mechanism, head, tokens, share, strings, agreement; in each run the cause of
@@ -272,23 +267,23 @@ def causes(store: Store, sweep: str, sample: int = SAMPLE, **chosen: Any) -> pd.
 
 
 class Remedies(NamedTuple):
-    """What would help a failing run."""
+    """Remedies for a failing run."""
 
     mechanisms: list[str]
-    """Why it fails, the most frequent first; none where it misclassifies no test string."""
+    """Its causes, the most frequent first; none where it misclassifies no test string."""
     trials: tuple[RemedyTrial, ...]
-    """Suggestions, the sweeps that try them, and what came of those."""
+    """Suggestions, the sweeps that try them, and their results."""
 
 
 def remedies(store: Store, run: int | str, **chosen: Any) -> Remedies:
-    """Which field to change so that a failing run may work, and what came of it where it was tried.
+    """Suggests changes of fields that may mend a failing run, with results where they were tried.
 
-    The run's errors are attributed, and their causes stored, where that was not done yet.
+    The run's errors are attributed first, and the causes stored, if they are not yet.
 
     Args:
         store: the database.
         run: its id, or its sweep and model seed, as `heads/2`.
-        chosen: which runs of its configuration are compared, as for
+        chosen: the selection of runs of its configuration that are compared, as for
             `sweeps.api.selecting.selection_of`: `learned_at=0.95`.
 
     Raises:
@@ -301,16 +296,16 @@ def remedies(store: Store, run: int | str, **chosen: Any) -> Remedies:
 
 
 def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.DataFrame:
-    """Which runs hang on rounding: trained again with other rounding where that is not stored.
+    """Finds runs that depend on rounding: trains them again with other rounding, unless stored.
 
     Args:
-        runs: runs, or sweeps, whose finished runs are meant; all that are stored where it is empty.
-            A whole number is a run's id, whatever sweeps are called.
-        times: how often each is trained again from initial values moved by one unit in the last
-            place; and once in double precision.
+        runs: runs, or sweeps, of which all finished runs count; by default, all stored results. An
+            integer is a run's id, even where a sweep has that name.
+        times: trainings of each from initial values moved by one unit in the last place; one in
+            double precision is added.
 
     Returns:
-        As `sweeps.store.reads.explained.sensitivity`.
+        The frame of `sweeps.store.reads.explained.sensitivity`.
 
     Raises:
         UnknownRunError: there is neither such a sweep nor such a run, or the run is not finished.
@@ -323,12 +318,12 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
     )
     known = explained.perturbations(store, ids).groupby("run_id").size()
     found = queries.runs(store, Selection(run_ids=tuple(ids))).set_index("id")
-    # Of models that were trained elsewhere it is not known.
+    # The precision of models trained elsewhere is unknown.
     is_double = found["precision"].eq(failures.DOUBLE).fillna(False)
     waiting = [
         run_id
         for run_id in ids
-        # As many as there are where no training diverges.
+        # The number of results where no training diverges.
         if known.get(run_id, 0) != times + (not is_double[run_id])
     ]
     if waiting:
@@ -337,7 +332,7 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
 
 
 def _finished_runs(store: Store, reference: int | str) -> Iterator[int]:
-    """The finished runs of a sweep, or the one run of that reference; a number is a run's id."""
+    """Yields the finished runs of a sweep, or the run of that reference; an integer is an id."""
     if not isinstance(reference, str):
         yield queries.find_run(store, reference)
         return

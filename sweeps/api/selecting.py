@@ -1,4 +1,4 @@
-"""Which configuration a user means."""
+"""References of users: to configurations, fields, values and selections of runs."""
 
 import json
 import math
@@ -22,13 +22,13 @@ from sweeps.store.reads.selection import WrittenValue, as_list
 
 
 def config_named(store: Store, reference: str) -> int:
-    """The id of the configuration named by its name, or by `heads`, `heads:hidden_size=16`, `12`
-    or `heads/2`.
+    """Returns the id of the configuration referred to by its name, or by `heads`,
+    `heads:hidden_size=16`, `12` or `heads/2`.
 
-    A sweep names its only configuration, or the one that has the values after a colon. A run, by
-    its id or by its sweep and model seed, names its own configuration. Names, and values, may have
-    colons, commas and slashes themselves: every way to read the reference is tried, and one that
-    is both a sweep's name and a run's, say, is refused unless both have the same configuration.
+    A sweep refers to its only configuration, or to the one with the values after a colon. A run, by
+    its id or by its sweep and model seed, refers to its configuration. Names and values may contain
+    colons, commas and slashes: every way to read the reference is tried, and an ambiguous one is
+    refused unless all readings are of the same configuration.
 
     Raises:
         UnknownRunError: no configuration fits, or several do.
@@ -54,7 +54,7 @@ def config_named(store: Store, reference: str) -> int:
         except UnknownRunError as error:
             refused.append(error)
     if found and reference in names and f"the sweep {reference!r}" not in found:
-        # The sweep of that name has several configurations: the run may not be meant.
+        # The sweep of that name has several configurations: the reference is ambiguous.
         found = {f"the sweep {reference!r}": -1, **found}
     if len(set(found.values())) == 1:
         return next(iter(found.values()))
@@ -65,15 +65,15 @@ def config_named(store: Store, reference: str) -> int:
         )
     if not names and "/" not in reference and not reference.isdecimal():
         sweep_queries.find_sweep(store, reference.partition(":")[0])
-    # The first refusal is of the longest sweep name, which was most likely meant.
+    # The first refusal is of the longest sweep name, the most likely reading.
     raise refused[0]
 
 
 def _config_of_sweep(store: Store, reference: str, sweep: str, conditions: str) -> int:
-    """The only configuration of a sweep that has these values, `hidden_size=16,positions=none`."""
+    """Returns the only configuration of a sweep with the values `hidden_size=16,positions=none`."""
     ids = queries.config_ids_of_sweep(store, sweep_queries.find_sweep(store, sweep))
     known = {x: fields_known(config) for x, config in queries.configs(store, ids).items()}
-    # Foreign models have settings of any name, which only the stored ones tell.
+    # Foreign models have settings of any name, known only from the stored ones.
     names = {name for fields in known.values() for name in fields}
     alike = _with_values(known, conditions, sorted(names, key=len, reverse=True))
     if not alike:
@@ -101,13 +101,13 @@ def _config_of_sweep(store: Store, reference: str, sweep: str, conditions: str) 
 
 
 Configs = Mapping[int, Mapping[str, Any]]
-"""Fields of configurations by their ids."""
+"""The fields of configurations by id."""
 
 
 def _with_values(configs: Configs, text: str, names: Sequence[str]) -> Configs:
-    """Those of these configurations that have the values of `hidden_size=16,positions=none`.
+    """Returns those of these configurations with the values of `hidden_size=16,positions=none`.
 
-    A comma ends a value only where another field follows; a value may have one, too.
+    A comma ends a value only where another field follows; a value may contain one.
 
     Args:
         names: of all fields, the longest first.
@@ -125,7 +125,7 @@ def _with_values(configs: Configs, text: str, names: Sequence[str]) -> Configs:
             if following and not any(following.startswith(f"{x}=") for x in names):
                 continue
             try:
-                value = read_setting(name, rest[:end], f"{name}=")
+                value = value_of(name, rest[:end], f"{name}=")
             except ConfigError:
                 continue
             found |= _with_values(queries.with_value(configs, name, value), following, names)
@@ -144,18 +144,18 @@ def selection_of(
     conditions: Sequence[str] = (),
     **fields: Any,
 ) -> Selection:
-    """The runs that a user chooses, which every question about many runs takes in the same way.
+    """Makes the selection of runs of the filters that all questions about many runs share.
 
     Args:
         store: the database.
-        sweeps: only those of these sweeps; all where it is empty.
+        sweeps: only runs of these sweeps; all where it is empty.
         model_seeds: likewise.
         failing: only runs whose accuracy is below `below`.
-        outcome: only runs that have come to one of these, of `sweeps.results.Outcome`.
+        outcome: only runs with one of these outcomes, of `sweeps.results.Outcome`.
         learned_at: the accuracy on trained lengths from which on a run has learned.
         below: the accuracy below which a run fails, on longer lengths or on the whole test.
         conditions: values that fields of the configuration must have, as text: `hidden_size=16`.
-        fields: as `conditions`, with values as Python has them.
+        fields: the same as Python values.
 
     Raises:
         UnknownRunError: there is no such sweep.
@@ -167,7 +167,7 @@ def selection_of(
     seeds = [x.item() if isinstance(x, np.generic) else x for x in given]
     for seed in seeds:
         check_model_seed(seed)
-    # Reading all foreign configurations is worth it only where a condition may name one.
+    # All foreign configurations are read only where a condition may name one.
     foreign = queries.foreign_settings(store) if conditions else ()
     required: list[tuple[str, Any]] = []
     for text in conditions:
@@ -179,7 +179,8 @@ def selection_of(
     for name, value in fields.items():
         if not is_setting(name):
             raise ConfigError(f"{name}={value!r:.60}: {nearest(name, list(default_fields()))}")
-        required.append((name, checked_value(name, value)))
+        plain = value.item() if isinstance(value, np.generic) else value
+        required.append((name, value_of(name, plain, f"{name}={plain!r:.60}", is_text=False)))
     alike: Configs | None = None
     if required:
         alike = queries.with_values(queries.configs(store), required)
@@ -188,8 +189,8 @@ def selection_of(
         tuple(sweeps),
         tuple(seeds),
         None if alike is None else tuple(alike),
-        below=checked_threshold("below", below),
-        learned_at=checked_threshold("learned_at", learned_at),
+        below=_threshold("below", below),
+        learned_at=_threshold("learned_at", learned_at),
         failing=failing,
         outcomes=tuple(map(_outcome, as_list(() if outcome is None else outcome))),
     )
@@ -203,32 +204,12 @@ def _outcome(text: Any) -> Outcome:
 
 
 def is_setting(name: str) -> bool:
-    """Whether a name is that of a field of configurations, or of models trained elsewhere."""
+    """True if a name is that of a field of configurations, or of models trained elsewhere."""
     return name in RunConfig.model_fields or name.startswith(PREFIX)
 
 
-def checked_value(field: str, value: Any) -> Any:
-    """A value of a field as Python has it: 16 for `"16"` or NumPy's 16.
-
-    Raises:
-        ConfigError: the field does not have that value.
-    """
-    value = value.item() if isinstance(value, np.generic) else value
-    if field.startswith(PREFIX):
-        return value
-    annotation: Any = RunConfig.model_fields[field].annotation
-    try:
-        return TypeAdapter(annotation).validate_python(value)
-    except ValidationError as error:
-        raise ConfigError(f"{field}={value!r:.60}: {expectation(error.errors()[0])}") from None
-
-
-def checked_threshold(name: str, value: float) -> float:
-    """An accuracy that a user divides runs at.
-
-    Raises:
-        ConfigError: it is no share.
-    """
+def _threshold(name: str, value: float) -> float:
+    """Checks a threshold of accuracy; raises a ConfigError if it is no share."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ConfigError(
@@ -238,10 +219,10 @@ def checked_threshold(name: str, value: float) -> float:
 
 
 def refuse_no_value(found: Sized, conditions: Sequence[str]) -> None:
-    """Refuses a condition such as `x=` or `x=nan` by which nothing is found.
+    """Refuses a condition such as `x=` or `x=nan`, which finds nothing.
 
     Raises:
-        ConfigError: there is one: its value is none that any run has.
+        ConfigError: there is one.
     """
     for text in conditions if not len(found) else ():
         name, _, value = text.rpartition("=")
@@ -254,11 +235,11 @@ def refuse_no_value(found: Sized, conditions: Sequence[str]) -> None:
 
 
 def condition(text: str, source: str | Parameter, foreign: Collection[str] = ()) -> tuple[str, Any]:
-    """The field and the value of `hidden_size=16`.
+    """Reads the field and the value of `hidden_size=16`.
 
     Args:
-        source: where it was written, which messages begin with.
-        foreign: settings of models trained elsewhere that there are, whose names may have a `=`.
+        source: the place where it was written, the beginning of messages.
+        foreign: known settings of models trained elsewhere, whose names may contain a `=`.
 
     Raises:
         ConfigError: there is no such field, or it does not have that value.
@@ -274,39 +255,35 @@ def condition(text: str, source: str | Parameter, foreign: Collection[str] = ())
         raise ConfigError(source, f": {nearest(name, list(default_fields()))}")
     if not equals:
         raise ConfigError(source, ": expected FIELD=VALUE, such as hidden_size=16")
-    return name, read_setting(name, value, source)
+    return name, value_of(name, value, source)
 
 
-def read_setting(field: str, text: str, source: str | Parameter) -> Any:
-    """Reads like `value_of`; a setting of models trained elsewhere, of no known type, as written.
-
-    Raises:
-        ConfigError: the field does not have that value.
-    """
-    return WrittenValue(text) if field.startswith(PREFIX) else value_of(field, text, source)
-
-
-def value_of(field: str, text: str, source: str | Parameter) -> Any:
-    """A value of a field, from text.
+def value_of(field: str, given: Any, source: str | Parameter, *, is_text: bool = True) -> Any:
+    """Reads a value of a field; a setting of models trained elsewhere has no known type.
 
     Args:
-        source: where it was written, which messages begin with.
+        given: text, such as `16` or `"rotary"`; else a Python value.
+        source: the place where it was written, the beginning of messages.
 
     Raises:
         ConfigError: the field does not have that value.
     """
+    if field.startswith(PREFIX):
+        return WrittenValue(given) if is_text else given
     annotation: Any = RunConfig.model_fields[field].annotation
-    named = {str(x): x for x in get_args(annotation)} if get_origin(annotation) is Literal else {}
-    if text.startswith('"'):
-        # As tables show texts, and specifications write them.
+    adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+    if is_text and given.startswith('"'):
+        # Tables and specifications write texts in quotes.
         with suppress(ValueError):
-            text = str(json.loads(text))
-    if text in named:
-        return named[text]
+            given = str(json.loads(given))
+    if is_text and get_origin(annotation) is Literal:
+        named = {str(x): x for x in get_args(annotation)}
+        if given in named:
+            return named[given]
     try:
-        read = TypeAdapter(annotation).validate_strings(text)
-        if isinstance(read, float) and not math.isfinite(read):
-            raise ConfigError(source, ": expected a finite number")
-        return read
+        read = adapter.validate_strings(given) if is_text else adapter.validate_python(given)
     except ValidationError as error:
         raise ConfigError(source, f": {expectation(error.errors()[0])}") from None
+    if is_text and isinstance(read, float) and not math.isfinite(read):
+        raise ConfigError(source, ": expected a finite number")
+    return read

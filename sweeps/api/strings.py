@@ -1,4 +1,4 @@
-"""What a specification's models are trained and tested on, looked at before any is trained."""
+"""Strings of a specification before training: samples of them, and shortcuts on its tests."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,45 +31,45 @@ Part = Literal["train", "validation", "test"]
 Label = Literal["positive", "negative"]
 
 TEMPTING = 0.9
-"""A test of which a shortcut reader gets more right than this is worth a word of warning."""
+"""The accuracy of a shortcut reader from which on there is advice about the test."""
 
 MOST_TOKENS = 2**21
-"""Tokens of an epoch that is drawn as it is to be looked at; a larger one takes long to draw."""
+"""Maximum number of tokens of an epoch that is drawn completely; a larger one takes long."""
 
 
 @dataclass(frozen=True)
 class Reached:
-    """What one shortcut reader reaches on one test."""
+    """Accuracies of a shortcut reader on a test."""
 
     reader: str
     """One of `seqcls.shortcuts.READERS`."""
     within: float | None
-    """The share of test strings of trained lengths that it is right on; None where there is none,
-    or the reader cannot be fitted."""
+    """Accuracy on test strings of trained lengths, in [0, 1]; None where there are none, or the
+    reader cannot be fitted."""
     beyond: float | None
     """The same of all other lengths."""
     reason: str | None
-    """Why it cannot be fitted."""
+    """The reason why it cannot be fitted."""
 
 
 @dataclass(frozen=True)
 class TestReached:
-    """What readers of little reach on one test."""
+    """Accuracies of all shortcut readers on a test."""
 
     __test__: ClassVar[bool] = False
 
     task: str
     fields: Mapping[str, Any]
-    """Those in which the configurations that are asked about differ, of this test's."""
+    """The values of the fields that differ between the tests."""
     readers: Sequence[Reached]
     advice: str | None
-    """What the best reader says of the test, and what to do about it; None where it says little."""
+    """A sentence about the best reader, with a remedy; None where its accuracy is low."""
     remedy: Mapping[str, Any]
-    """Values of fields with which less can be reached; none where none are known."""
+    """Values of fields that make the test harder for readers; empty where none are known."""
 
 
 def shortcuts(spec: Spec, conditions: Sequence[str] = ()) -> list[TestReached]:
-    """How far readers get that look at little of a string, on each test of a specification.
+    """Fits shortcut readers, which use simple features, to each test of a specification.
 
     Args:
         spec: as `submit` takes it.
@@ -83,9 +83,9 @@ def shortcuts(spec: Spec, conditions: Sequence[str] = ()) -> list[TestReached]:
 
 
 def distinct_tests(configs: Iterable[RunConfig]) -> list[tuple[RunConfig, dict[str, Any]]]:
-    """The first configuration of each way to draw strings to train and to test on.
+    """Returns the first configuration of each way to draw training and test strings.
 
-    Beside it the fields of strings in which it differs from others of them, but its task.
+    Each with those of its fields about strings, except the task, that differ between them.
     """
     distinct: dict[tuple[Any, ...], RunConfig] = {}
     for config in configs:
@@ -99,13 +99,13 @@ def distinct_tests(configs: Iterable[RunConfig]) -> list[tuple[RunConfig, dict[s
 
 
 def measure_readers(problem: Problem, fields: Mapping[str, Any]) -> TestReached:
-    """What each reader reaches on the test of a problem, of these fields."""
+    """Computes the accuracy of each reader on the test of a problem."""
     test, found = distinct_test_strings(problem.test).test_set, []
     within = are_within(problem, test.lengths)
     for reading in read_test(problem):
         shares: dict[str, float | None] = {"within": None, "beyond": None}
         for name, chosen in (("within", within), ("beyond", ~within)):
-            # A string counts as often as the test has it, as it does for models.
+            # A string counts as often as it occurs in the test, as for models.
             times = test.occurrences * chosen
             if reading.right is not None and times.any():
                 shares[name] = float((times * reading.right).sum() / times.sum())
@@ -114,22 +114,22 @@ def measure_readers(problem: Problem, fields: Mapping[str, Any]) -> TestReached:
 
 
 def are_within(problem: Problem, lengths: np.ndarray) -> np.ndarray:
-    """Which lengths are those of training strings."""
+    """Returns the mask of trained lengths."""
     trained = problem.train.lengths
     return np.asarray((lengths >= trained[0]) & (lengths <= trained[-1]))
 
 
 def _advise(problem: Problem, found: Sequence[Reached]) -> tuple[str | None, dict[str, Any]]:
-    """A sentence about the best reader, and the fields that it says to set."""
+    """Returns a sentence about the best reader, and the fields that it recommends."""
     is_language, decided = isinstance(problem.task, LanguageTask), decided_by(problem)
     decision = f"this {'language' if is_language else 'task'} is decided by {decided}"
-    # What counts is beyond trained lengths, where there are others.
+    # The accuracy beyond trained lengths counts, where there are longer strings.
     shares = [(x.within if x.beyond is None else x.beyond, x) for x in found]
     share, best = max(shares, key=lambda x: x[0] or 0.0, default=(None, None))
     where = "within" if best is None or best.beyond is None else "beyond"
     if (share or 0.0) < TEMPTING:
-        # Within trained lengths letter counts tell much that they do not tell beyond; which tokens
-        # stand next to each other is what near negatives are made for.
+        # Within trained lengths letter counts are more informative than beyond; near negatives are
+        # made against bigrams.
         best = next((x for x in found if x.reader == "bigrams"), None)
         share, where = None if best is None else best.within, "within"
     if best is None or (share or 0.0) < TEMPTING:
@@ -145,7 +145,7 @@ def _advise(problem: Problem, found: Sequence[Reached]) -> tuple[str | None, dic
         return advice, {}
     if test.negatives in ("near", "border") or test.near_obstacle:
         return advice, {}
-    # A test that names its own negatives does not follow those of the training.
+    # A test with its own kind of negatives does not follow that of the training.
     own = problem.config.test_negatives != AS_TRAINED
     remedy = {"negatives": "near"} | ({"test_negatives": AS_TRAINED} if own else {})
     values = " and ".join(f'{name} = "{value}"' for name, value in remedy.items())
@@ -161,25 +161,24 @@ def draw(
     *,
     in_notation: bool = False,
 ) -> pd.DataFrame:
-    """The first strings that a specification's models are trained, validated or tested on.
+    """Draws the first strings that a specification's models are trained, validated or tested on.
 
     Args:
         spec: as `submit` takes it.
         part: `train`, `validation` or `test`.
-        number: of strings, of the first epoch at most; None for all of it.
+        number: maximum number of strings of the first epoch; None for all of it.
         label: only strings of this label, of languages.
         conditions: values of one configuration, such as `task=dyck`, where there are several.
-        in_notation: whether repetitions are written as counts, as in `a{3}`; else strings are
-            spelled out, tokens that have names with spaces between.
+        in_notation: write repetitions as counts, as in `a{3}`; else strings are spelled out, tokens
+            that have names separated by spaces.
 
     Returns:
         Of languages the columns string, label (0 or 1), length and kind: positive, or how a
-        negative string was drawn (uniform, edited or near; empty where the sampler does not say);
-        border, of both strings of a border pair.
-        Else string, target and length.
+        negative string was drawn (uniform, edited or near; empty where that is unknown); border, of
+        both strings of a border pair. Else string, target and length.
 
     Raises:
-        SpecError, ConfigError: the specification is refused; the configurations are drawn from in
+        SpecError, ConfigError: the specification is refused; its configurations draw strings in
             several ways; the task has no labels.
     """
     known: dict[str, tuple[object, Sequence[object]]]
@@ -204,7 +203,7 @@ def drawn_strings(
     *,
     in_notation: bool = False,
 ) -> pd.DataFrame:
-    """The first strings of one part, as `draw` gives them."""
+    """Draws the first strings of a part, in the columns of `draw`."""
     examples = stream(problem.sampler(part)).epoch(0)
     if label is not None:
         examples = examples.take(np.flatnonzero(examples.labels == (label == "positive")))
@@ -212,31 +211,31 @@ def drawn_strings(
 
 
 class FirstStrings(NamedTuple):
-    """The first strings of one part, by how they were drawn."""
+    """The first strings of a part, by kind: how they were drawn."""
 
     first: pd.DataFrame
-    """Some of each kind, as `draw` gives them, in the notation; negative ones of which it is not
-    known how they were drawn are of the kind negative."""
+    """Some of each kind, in the columns of `draw`, in the notation; the kind of negative ones that
+    were drawn in an unknown way is negative."""
     numbers: Mapping[str, int]
-    """How many of each kind there are; of an empty one where the strings have targets."""
+    """The number of strings of each kind; the kind of strings with targets is empty."""
     lengths: range
     """From the shortest to the longest of all of them."""
     drawn_apart: bool
-    """Whether an epoch is too large to be looked at: these are then drawn as it is, but fewer, and
-    none is kept out because it was trained on."""
+    """True if an epoch is too large: fewer strings are then drawn in the same way, and trained ones
+    are not excluded."""
 
 
 def first_strings(problem: Problem, part: str, number: int = 10) -> FirstStrings:
-    """So many strings of each kind, the shortest of them first, and how many there are."""
+    """Draws the strings of a part; `number` of each kind are returned, the shortest first."""
     sampler = problem.sampler(part)
     small = make_smaller(sampler)
     examples = stream(small).epoch(0)
     lengths = examples.strings.lengths
-    # One target tells what kind of answers these are; spelling out all would take long.
+    # One target determines the kind of answers; spelling out all would take long.
     texts = problem.kind.texts(problem.task, examples.targets[:1])
     unknown = "negative" if texts is None else ""
     kinds = np.array([kind or unknown for kind in kinds_of(problem, examples)])
-    # The empty kind is that of strings with targets, which have no other.
+    # Strings with targets have the empty kind.
     rows = {kind: np.flatnonzero(kinds == kind) for kind in ("", *DRAWN, "negative")}
     numbers = {kind: len(own) for kind, own in rows.items() if len(own)}
     some = [x for kind in numbers for x in sorted(rows[kind][:number], key=lengths.__getitem__)]
@@ -246,7 +245,7 @@ def first_strings(problem: Problem, part: str, number: int = 10) -> FirstStrings
 
 
 def make_smaller(sampler: Sampler) -> Sampler:
-    """A sampler of fewer strings, where drawing an epoch takes long and none was drawn before."""
+    """Returns a sampler of fewer strings, where an epoch is large and not drawn before."""
     if isinstance(sampler, AnsweredAgain):
         return replace(sampler, sampler=make_smaller(sampler.sampler))
     longest = max(1, sampler.lengths[-1])
@@ -255,7 +254,7 @@ def make_smaller(sampler: Sampler) -> Sampler:
     knows_trained = getattr(of_lengths, "trained", None) is not None
     if (is_small and not knows_trained) or stream(sampler).is_cached(0):
         return sampler
-    # Keeping out trained strings would take drawing all of the training first.
+    # Excluding trained strings would require to draw all of the training first.
     changes = {"trained": None} if knows_trained else {}
     if not is_small and hasattr(of_lengths, "size"):
         changes["size"] = max(MOST_TOKENS // longest, of_lengths.batch_size)
@@ -264,11 +263,10 @@ def make_smaller(sampler: Sampler) -> Sampler:
 
 
 def negatives_sentence(numbers: Mapping[str, int]) -> str:
-    """Which share of the negative strings was drawn in each way; empty where that is not known.
+    """Describes the shares of negative strings drawn in each way; empty where that is not known.
 
     Args:
-        numbers: how many strings were drawn in each way; border pairs and positive ones are left
-            aside.
+        numbers: the number of strings drawn in each way; border and positive ones are ignored.
     """
     drawn = {kind: numbers[kind] for kind in DRAWN[1:-1] if numbers.get(kind)}
     total = sum(drawn.values())
@@ -277,7 +275,7 @@ def negatives_sentence(numbers: Mapping[str, int]) -> str:
 
 
 def write_rows(problem: Problem, examples: Examples, in_notation: bool) -> pd.DataFrame:
-    """A row a string, as `draw` gives them."""
+    """Returns a row for each string, in the columns of `draw`."""
     strings, tokenizer = examples.strings, problem.tokenizer
     targets = problem.kind.texts(problem.task, examples.targets)
 
@@ -285,7 +283,7 @@ def write_rows(problem: Problem, examples: Examples, in_notation: bool) -> pd.Da
         return [tokenizer.display(text) for text in texts]
 
     def spell_out(letters: np.ndarray) -> list[str]:
-        """Rows of tokens as other programs read them: nothing is counted or escaped."""
+        """Joins rows of tokens for other programs: nothing is counted or escaped."""
         rows = [[tokenizer.alphabet[x] for x in row if x != NO_LETTER] for row in letters.tolist()]
         return [tokenizer.separator.join(row) for row in rows]
 
@@ -294,7 +292,7 @@ def write_rows(problem: Problem, examples: Examples, in_notation: bool) -> pd.Da
     if targets is None:
         answers = {"label": examples.labels.astype(int)}
     elif in_notation or kind_name(problem.task) != "transduction":
-        # What answers of a package's own kind are made of is not known.
+        # The parts of answers of a plug-in's kind are unknown.
         answers = {"target": show(targets)}
     else:
         answers = {"target": spell_out(examples.targets)}
@@ -303,7 +301,7 @@ def write_rows(problem: Problem, examples: Examples, in_notation: bool) -> pd.Da
 
 
 def kinds_of(problem: Problem, examples: Examples) -> list[str]:
-    """How each string was drawn; empty where that is not known, and where strings have targets."""
+    """Returns how each string was drawn; empty where it is unknown, or strings have targets."""
     if problem.kind.texts(problem.task, examples.targets[:1]) is not None:
         return [""] * len(examples)
     if examples.drawn is None:
@@ -312,7 +310,7 @@ def kinds_of(problem: Problem, examples: Examples) -> list[str]:
 
 
 def choose(spec: Spec, conditions: Sequence[str]) -> list[RunConfig]:
-    """The configurations of a specification that have these values."""
+    """Returns the configurations of a specification with these values."""
     required = [condition(text, Parameter("conditions", text)) for text in conditions]
     every = [config for one in read_specs(spec) for config in one.configs()]
     chosen = [x for x in every if all(getattr(x, name) == value for name, value in required)]
@@ -325,13 +323,13 @@ def choose(spec: Spec, conditions: Sequence[str]) -> list[RunConfig]:
 
 
 def _find_varied(configs: Sequence[RunConfig]) -> list[str]:
-    """The fields in which configurations differ."""
+    """Returns the fields in which configurations differ."""
     names = {name for config in configs for name in config.changed}
     return sorted(x for x in names if len({getattr(config, x) for config in configs}) > 1)
 
 
 def _one_way(configs: Sequence[RunConfig], part: str) -> Problem:
-    """The problem of configurations whose strings are drawn in one way."""
+    """Returns the problem of configurations that draw the same strings of a part."""
     if (ways := len({resolve(config).sampler(part) for config in configs})) == 1:
         return resolve(configs[0])
     read = {name for config in configs for name in strings_read(config, part)}

@@ -1,11 +1,11 @@
-"""Sweeps: submitted, trained, watched, stopped, started again, deleted, estimated."""
+"""Actions on sweeps: submit, train, watch, delete, estimate."""
 
 import builtins
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
@@ -23,6 +23,7 @@ from sweeps.store.opening import open_writer
 from sweeps.store.reads import frames, sweep_queries
 from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.sweep_queries import Sweeps, ids_or_all
+from sweeps.store.reads.sweep_queries import missing_runs as missing_runs
 from sweeps.store.reads.sweep_queries import runs_by_state as runs_by_state
 from sweeps.store.reads.sweep_queries import runs_of_one_sweep_only as runs_of_one_sweep_only
 from sweeps.store.reads.sweep_queries import sweep_ids as sweep_ids
@@ -35,12 +36,7 @@ from sweeps.work.executors.dask_cluster import check_address
 from sweeps.work.machine import WorkOptions, WorkSummary, check_device
 from sweeps.work.more_seeds import as_grown
 from sweeps.work.progress import SweepProgress, counts, progress
-from sweeps.work.readers import (
-    FittedReaders,
-    are_fitted_after_training,
-    fit_readers,
-    fit_when_idle,
-)
+from sweeps.work.readers import FittedReaders, are_fitted_after_training, fit_readers, fit_when_idle
 from sweeps.work.worker import work as work_on
 
 if TYPE_CHECKING:
@@ -50,14 +46,14 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 Spec = str | Path | Mapping[str, Any] | Sequence[SweepSpec]
-"""A TOML file, a folder of them, a shipped one's name, a table with the same keys, or what
-`read_specs` made of one of these."""
+"""A TOML file, a folder of them, the name of a shipped one, a table with the same keys, or the
+result of `read_specs`."""
 
 
 def read_specs(spec: Spec, precision: str | None = None) -> list[SweepSpec]:
-    """Specifications, checked as a whole; at another precision where one is named.
+    """Reads and checks specifications; at another precision if one is given.
 
-    Each is expanded once, whatever is asked of it.
+    Each is expanded once.
 
     Raises:
         SpecError: a specification cannot be read or is refused.
@@ -81,13 +77,14 @@ def read_specs(spec: Spec, precision: str | None = None) -> list[SweepSpec]:
 
 
 def submit(store: Store, spec: Spec) -> list[str]:
-    """Queues what a specification asks for and the database lacks.
+    """Queues the runs of a specification that the database lacks.
 
-    Of a sweep that is there, the specification is replaced: runs that it no longer asks for leave
-    it, which is logged as a warning.
+    The specification of an existing sweep is replaced: runs that are no longer part of it leave the
+    sweep, which is logged as a warning.
 
     Args:
-        spec: a TOML file, a folder of them, a shipped one's name, or a table with the same keys.
+        spec: a TOML file, a folder of them, the name of a shipped one, or a table with the same
+            keys.
 
     Returns:
         The names of the sweeps.
@@ -97,10 +94,10 @@ def submit(store: Store, spec: Spec) -> list[str]:
     """
     specs = [as_grown(store, sweep_spec) for sweep_spec in read_specs(spec)]
     every = [config for sweep_spec in specs for config in sweep_spec.configs()]
-    # Sweeps that are submitted together are told apart from each other as well.
+    # The names of sweeps that are submitted together are distinct across all of them.
     names = names_by_key(every) if len(specs) > 1 else None
     for sweep_spec in specs:
-        # Asked first: once it is submitted, nothing tells which runs the sweep had.
+        # Before it is submitted: afterwards the sweep's former runs are unknown.
         leaving = leaving_sentence(store, sweep_spec)
         writer.submit(store, sweep_spec, names=names)
         if leaving:
@@ -108,24 +105,18 @@ def submit(store: Store, spec: Spec) -> list[str]:
     return [sweep_spec.name for sweep_spec in specs]
 
 
-class AgentLaunch(NamedTuple):
-    """What became of what an agent asked for."""
+def launch_for_agent(store: Store, spec: Spec, most: int) -> dict[str, Any]:
+    """Queues a specification of an agent, within the limit of models for all agents.
 
-    sweeps: list[str]
-    models: int
-    """Models that it trains, those that a sweep may grow to included."""
-    may_still_be_launched: int
-    """By agents in this database."""
-
-
-def launch_for_agent(store: Store, spec: Spec, most: int) -> AgentLaunch:
-    """Queues what an agent asks for, where that stays within what agents may have trained in all.
-
-    Its sweeps are the agents' own: those of people keep their names and their runs.
+    An agent cannot change sweeps of people.
 
     Args:
         spec: as `submit` takes it.
-        most: the models that agents may have trained in this database.
+        most: the maximum number of models that agents may train in this database.
+
+    Returns:
+        sweeps (names), models (to train, those that a sweep may grow by included), and
+        may_still_be_launched (models of agents in this database).
 
     Raises:
         SpecError: the specification cannot be read or is refused.
@@ -133,13 +124,14 @@ def launch_for_agent(store: Store, spec: Spec, most: int) -> AgentLaunch:
             would leave; nothing is queued.
     """
     specs = [as_grown(store, sweep_spec) for sweep_spec in read_specs(spec)]
-    launched = writer.launch_for_agent(store, specs, most)
-    return AgentLaunch([sweep_spec.name for sweep_spec in specs], *launched)
+    models, left = writer.launch_for_agent(store, specs, most)
+    names = [sweep_spec.name for sweep_spec in specs]
+    return {"sweeps": names, "models": models, "may_still_be_launched": left}
 
 
 def leaving_sentence(store: Store, spec: SweepSpec) -> str:
-    """How many runs a sweep of this name would lose to a specification, which, and what becomes of
-    them; empty where it would lose none.
+    """Describes the runs that would leave the sweep of a specification's name; empty where none
+    would.
     """
     if not (leaving := sweep_queries.leaving_runs(store, spec)):
         return ""
@@ -152,13 +144,8 @@ def leaving_sentence(store: Store, spec: SweepSpec) -> str:
     )
 
 
-def missing_runs(store: Store, spec: Spec) -> int | None:
-    """How many runs of a specification are not done; None where a sweep is not stored like this."""
-    return sweep_queries.missing_runs(store, read_specs(spec))
-
-
 def growth_sentence(spec: SweepSpec) -> str:
-    """What is said of the runs of a specification beyond those that it lists."""
+    """Describes the seeds that a specification may add to those that it lists."""
     return (
         f"{spec.name}: will add seeds until {spec.until!r}, up to {spec.most_seeds:,} per "
         "configuration."
@@ -166,7 +153,7 @@ def growth_sentence(spec: SweepSpec) -> str:
 
 
 def check_training(how: WorkOptions, spec: Spec = ()) -> None:
-    """Refuses what cannot be trained like this, before anything is written.
+    """Refuses a device, cluster or engine that cannot train, before anything is written.
 
     Raises:
         DeviceError: there is no such device.
@@ -182,7 +169,7 @@ def check_training(how: WorkOptions, spec: Spec = ()) -> None:
 
 
 def memory_warning(spec: Spec, workers: int = 1) -> str | None:
-    """What to say of models that so many processes cannot train at once on this machine."""
+    """Returns a warning about models too large for this many processes on this machine, or None."""
     problems = {
         resolve(config) for sweep_spec in read_specs(spec) for config in sweep_spec.configs()
     }
@@ -202,20 +189,18 @@ def work(
     progress_bar: bool | None = None,
     shortcuts: bool = True,
 ) -> WorkSummary:
-    """Trains what is queued, and returns when nothing is.
-
-    Then shortcut readers are fitted to tests that none were asked about, as by `fit_shortcuts`.
+    """Trains queued runs until none are left, and fits shortcut readers, as by `fit_shortcuts`.
 
     Args:
         sweeps: the name of a sweep, or several; all where it is None.
-        workers: processes to train in; with 0 this one trains. In a script, more than 0 needs
+        workers: number of processes; with 0 this one trains. In a script, more than 0 needs
             `if __name__ == "__main__":` around the call, since processes are spawned.
         engine: `auto`, `fused` or `torch`.
         device: `auto`, `cpu` or `cuda`.
         dask: the address of a Dask scheduler whose workers train instead.
-        watch: wait for more when nothing is queued any longer.
-        progress_bar: whether to show how far it is; in a notebook, where it is None.
-        shortcuts: whether readers are fitted; never where `SEQCLS_SHORTCUTS` is off.
+        watch: wait for more runs when none are left.
+        progress_bar: show the progress; by default, in a notebook.
+        shortcuts: fit readers; never where `SEQCLS_SHORTCUTS` is off.
 
     Raises:
         UnknownRunError: there is no such sweep.
@@ -229,12 +214,12 @@ def work(
     shortcuts = shortcuts and are_fitted_after_training()
     idle = fit_when_idle(store, ids) if shortcuts and watch else None
     if progress_bar is None:
-        # Shown in a cell of a notebook.
+        # The shell of a notebook.
         shell = getattr(builtins, "get_ipython", None)
         progress_bar = shell is not None and type(shell()).__name__ == "ZMQInteractiveShell"
     with bar_of("training", stays=True) if progress_bar else nullcontext() as on_progress:
         worked = work_on(store, ids, how, on_progress, idle)
-    # Whoever interrupted the training does not want to wait for readers.
+    # An interrupted training does not wait for readers.
     if shortcuts and worked.signal is None:
         fit_after_training(store, ids, progress_bar=progress_bar)
     return worked
@@ -243,11 +228,11 @@ def work(
 def describe_outcomes(
     store: Store, trained: Sweeps | WorkSummary | None = None, **chosen: Any
 ) -> str:
-    """How many finished runs learned and generalize, as a clause; empty where none is finished.
+    """Counts finished runs that learned and generalize, as a clause; empty where none is finished.
 
     Args:
         store: the database.
-        trained: which sweeps, or what a worker did; all runs where it is None.
+        trained: sweeps, or the summary of a worker; all runs where it is None.
         chosen: as for `sweeps.api.selecting.selection_of`: `learned_at=0.95`.
     """
     if isinstance(trained, WorkSummary):
@@ -266,12 +251,10 @@ def describe_outcomes(
 def fit_after_training(
     store: Store, sweeps: Sweeps | None = None, *, progress_bar: bool = False
 ) -> bool:
-    """Fits shortcut readers where that is not turned off; what is trained is no worse for it.
-
-    Ctrl-C ends it, and what keeps it from going on is logged.
+    """Fits shortcut readers unless that is turned off; failures are logged, and Ctrl-C ends it.
 
     Returns:
-        Whether it ended since runs were queued meanwhile.
+        True if it ended since runs were queued meanwhile.
     """
     if not are_fitted_after_training():
         return False
@@ -290,16 +273,16 @@ def fit_after_training(
 def fit_shortcuts(
     store: Store, sweeps: Sweeps | None = None, on_progress: OnProgress | None = None
 ) -> FittedReaders:
-    """Fits shortcut readers to tests of finished runs that none were asked about, and stores it.
+    """Fits shortcut readers to tests of finished runs that have none yet, and stores the results.
 
-    It takes seconds for each test. What is stored already is left as it is.
+    It takes seconds for each test.
 
     Args:
         sweeps: only tests of runs of these sweeps; of all where it is None.
-        on_progress: told how many tests are done, and of how many.
+        on_progress: called with the number of tests that are done, and of all.
 
     Returns:
-        How many tests that were, and why others have no readers.
+        The number of tests, and why others have no readers.
 
     Raises:
         UnknownRunError: there is no such sweep.
@@ -308,7 +291,7 @@ def fit_shortcuts(
 
 
 def status(store: Store, sweeps: Sweeps | None = None) -> list[SweepProgress]:
-    """How far these sweeps are; every sweep, where none is named.
+    """Returns the progress of these sweeps, or of all.
 
     Raises:
         UnknownRunError: there is no such sweep.
@@ -317,7 +300,7 @@ def status(store: Store, sweeps: Sweeps | None = None) -> list[SweepProgress]:
 
 
 def delete(store: Store, sweep: str | int) -> int:
-    """Deletes a sweep and the runs that no other sweep has; how many runs that were.
+    """Deletes a sweep and the runs that no other sweep has, and returns their number.
 
     Raises:
         UnknownRunError: there is no such sweep.
@@ -326,7 +309,7 @@ def delete(store: Store, sweep: str | int) -> int:
         raise UnknownRunError(f"{sweep!r:.60}: expected the name of one sweep to delete")
     (sweep_id,) = sweep_ids(store, sweep)
     runs = writer.delete(open_writer(store), sweep_id)
-    # Another sweep may get its id.
+    # A new sweep may get its id.
     background_worker.forget(store, sweep_id)
     return runs
 
@@ -337,15 +320,15 @@ def estimate(
     workers: int = 1,
     timer: estimating.Timer | None = estimating.time_group,
 ) -> estimating.Estimate:
-    """How many runs a specification asks for, and how long those that are missing will take.
+    """Counts the runs of a specification, and estimates the time for those that are missing.
 
     Groups that were not trained on this machine are timed for a moment, in this process.
 
     Args:
         store: the database; None where there is none yet.
         spec: as `submit` takes it.
-        workers: processes that train at once.
-        timer: what times groups; by default they are timed now, with None they are not.
+        workers: number of processes that train at once.
+        timer: a function that times groups; None does not time them.
 
     Raises:
         SpecError: the specification cannot be read or is refused.
@@ -353,21 +336,17 @@ def estimate(
     return estimating.estimate(store, read_specs(spec), workers, timer)
 
 
-def engines(
-    spec: Spec, engine: str = "auto", device: str = "auto", store: Store | None = None
-) -> "pd.DataFrame":
-    """Which engine trains each configuration of a specification, and why.
+def engines(spec: Spec, engine: str = "auto", device: str = "auto") -> "pd.DataFrame":
+    """Returns the engine that trains each configuration of a specification, and the reason.
 
     Args:
         spec: as `submit` takes it.
         engine: the one to train with, or `auto`.
         device: `auto`, `cpu` or `cuda`.
-        store: a database, once it is open, has the strings of files that a specification names by
-            their digests.
 
     Returns:
-        configuration (its name), sweep, engine, the fields that are not as by default (missing
-        where they are), reason.
+        configuration (its name), sweep, engine, the fields that differ from the defaults (missing
+        where they do not), reason.
 
     Raises:
         SpecError: the specification cannot be read or is refused.
@@ -375,8 +354,6 @@ def engines(
     """
     import pandas as pd
 
-    # An open database is asked for datasets by itself.
-    del store
     pairs = [
         (sweep_spec.name, config)
         for sweep_spec in read_specs(spec)

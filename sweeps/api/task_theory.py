@@ -1,4 +1,4 @@
-"""What theory says of a task and networks, without any run."""
+"""Predictions of theory for a task and networks, without any run."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -23,17 +23,17 @@ READOUTS = ("first", "last", "mean")
 
 @dataclass(frozen=True)
 class PredictedNetwork:
-    """What is predicted of one network."""
+    """Predictions for one network."""
 
     network: dict[str, Any]
     """The settings in which it differs from the defaults, as far as theory reads them."""
     predictions: tuple[TheoryPrediction, ...]
-    """What applies; the first decides."""
+    """Those that apply; the first decides."""
 
 
 @dataclass(frozen=True)
 class ClassOfTask:
-    """A class that holds a task's language, and none that is smaller does."""
+    """A smallest class that contains a task's language."""
 
     name: str
     words: str
@@ -47,7 +47,7 @@ class ClassOfTask:
 
 @dataclass(frozen=True)
 class WitnessOfTask:
-    """Strings that show that a language is not in a class, of width k."""
+    """Strings that prove that a language is not in a class, of width k."""
 
     name: str
     k: int
@@ -58,27 +58,27 @@ class WitnessOfTask:
 
 @dataclass(frozen=True)
 class TheoryOfTask:
-    """A task's class and what follows from it."""
+    """A task's class and its consequences."""
 
     task: str
-    """In a sentence."""
+    """A description of the task."""
     language: str
-    """Its class, in a sentence."""
+    """A description of its class."""
     classes: tuple[ClassOfTask, ...]
-    """The smallest classes of a regular language that are known to hold it."""
+    """The smallest classes of a regular language that are known to contain it."""
     witnesses: tuple[WitnessOfTask, ...]
-    """Why it is in none of the next smaller ones."""
+    """Proofs that it is in none of the next smaller ones."""
     counting: dict[str, Any] | None
-    """Whether the state of a regular language is a function of counts: `level` (None where it is
-    none), `program`, `witness`, and `words`, all of it in sentences."""
+    """The level at which the state of a regular language is a function of counts: `level` (None
+    where it is none), `program`, `witness`, and `words`, a description."""
     networks: tuple[PredictedNetwork, ...]
 
     def record(self) -> dict[str, Any]:
-        """What programs read of it."""
+        """Returns the theory as JSON data."""
         return asdict(self)
 
     def describe(self) -> Iterator[str]:
-        """The class, why it is no smaller one, and what holds of each network, line by line."""
+        """Describes the class, the witnesses and the predictions for each network, in lines."""
         yield from (self.task, self.language)
         for smallest in self.classes:
             yield from ("", f"{smallest.words}: {smallest.definition}")
@@ -101,12 +101,12 @@ class TheoryOfTask:
 
 
 def theory(task: str, **fields: Any) -> TheoryOfTask:
-    """The class of a task's language, and whether networks can recognize it at all.
+    """Decides the class of a task's language, and predicts whether networks can recognize it.
 
     Args:
         task: one as it is typed, such as `parity`, `(ab|ba)*` or `a > b`.
-        **fields: of the task, and of the network; where none of a network's is named, of several.
-            A file is named as in specifications, by `path`.
+        **fields: fields of the task and of the network; without any of a network, several networks
+            are predicted. A file is named as in specifications, by `path`.
 
     Raises:
         ConfigError: there is no such task, field or value, or the field changes nothing here.
@@ -160,14 +160,14 @@ def theory(task: str, **fields: Any) -> TheoryOfTask:
 
 
 def _networks(network: dict[str, Any]) -> list[dict[str, Any]]:
-    """A network with the readout that is named, or with each that it can have if `CLS` is none; one
-    of each kind that recognizes languages where none is named.
+    """Returns a network with its readout, or with each that it can have if it has no `CLS`; without
+    any settings, one of each kind that recognizes languages.
 
     Raises:
-        ConfigError: it cannot have the one that is named.
+        ConfigError: it cannot have the given readout.
     """
     if not network:
-        # Those that read at the end or all, and have no positions.
+        # Architectures with a readout and without positions.
         ends = [x for x in MODELS if {"readout", "positions"} & MODELS[x].reads == {"readout"}]
         causal: dict[str, Any] = {"architecture": "transformer", "attention_mask": "causal"}
         sinusoidal = {"positions": "sinusoidal"}
@@ -182,7 +182,7 @@ def _networks(network: dict[str, Any]) -> list[dict[str, Any]]:
     of_each = [(x, NetworkConfig(**{**network, "readout": x})) for x in READOUTS]
     reasons = {x: MODELS[made.architecture].obstacle(made) for x, made in of_each}
     reason = reasons[network.get("readout", READOUTS[0])]
-    # Where none can be read, it is something else that it lacks, such as heads.
+    # Where every readout is refused, the reason is another setting, such as the heads.
     if reason is None or None not in reasons.values():
         return [network]
     if "readout" in network:

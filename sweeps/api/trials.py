@@ -1,16 +1,15 @@
-"""What would help failing runs: suggestions, the sweeps that try them, and what came of them.
+"""Remedies for failing runs: suggestions, the sweeps that try them, and their results.
 
-A remedy against *not learned* is judged by accuracy on trained lengths, whatever becomes of longer
-strings: it mended a seed that has learned with it. Any other mended one if it generalizes with it,
-or makes no error where nothing longer is tested; of seeds that have not learned, with it or without
-it, such a remedy says nothing, and so they do not count.
+A remedy against *not learned* mended a seed that has learned with it, judged on trained lengths
+alone. Any other remedy mended a seed that generalizes with it, or makes no error where nothing
+longer is tested; seeds that have not learned, with or without it, do not count.
 
-Pages, reports and the command all have it from here. Another configuration is the trial of
-a remedy by what its models read, whatever else it says. Bounded, whatever the database holds: the
-configurations with most explained seeds are looked at.
+A configuration is the trial of a remedy if the fields that its models read are those of the remedy.
+Only the configurations with most explained seeds are evaluated, so that the work is bounded.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -37,55 +36,55 @@ from sweeps.store.tables import RunState
 
 MOST_CONFIGURATIONS = 12
 MOST_CAUSES = 8
-"""Failing seeds of one configuration and one cause that are looked at: those of most seeds."""
+"""Maximum number of pairs of a configuration and a cause: those with most failing seeds."""
 
 MOST_SEEDS = 200
-"""The most seeds of a configuration."""
+"""Maximum number of failing seeds of a configuration."""
 
 
 @dataclass(frozen=True, eq=False)
 class RemedyTrial:
-    """A suggestion, how it is tried, and what came of it."""
+    """A suggestion, the sweep that tries it, and its results."""
 
     suggestion: Suggestion
     spec: SweepSpec
     """The same seeds with one field changed."""
     comparison: Difference | None
-    """How many seeds fail of the changed configuration (a) and of this one (b), by what the
-    suggestion is to mend; None where there is no seed of it, or of this one, to judge by."""
+    """Shares of seeds that fail, of the changed configuration (a) and of this one (b), judged as
+    the cause requires; None where one has no seed to judge."""
     medians: tuple[float, float] | None = None
-    """Medians of both over the accuracy of these seeds."""
+    """Median accuracies of these seeds of both."""
     waiting: int = 0
     """Seeds of the changed configuration that are queued or in training."""
     lost: int = 0
     """Seeds whose training failed."""
     left_out: tuple[int, int] = (0, 0)
-    """Seeds of both that are no measure of it: they have not learned; where that is to mend, it is
-    not known whether they did."""
+    """Seeds of both that do not count: they have not learned; against *not learned*, those of which
+    learning is unknown."""
     results: Mapping[int, bool] = field(default_factory=dict)
-    """Whether it mended each model seed that failed by the cause and is a measure of it; where
-    seeds of both share only their number, whether each with the change needs no mending."""
+    """True for each counted model seed that failed by the cause and is mended; without pairs, for
+    each seed with the change that does not fail."""
     broken: int = 0
-    """Seeds that needed no mending, and do with it; none where seeds are no pairs."""
+    """Number of seeds that fail only with the change; 0 without pairs."""
     run_ids: tuple[int, ...] = ()
-    """The runs with the change that are a measure of it."""
+    """The counted runs with the change."""
     longer: range | None = None
-    """The lengths of the longer strings that both are judged on, where their own are others."""
+    """The common lengths of the longer strings, where those of the two differ."""
     mended: tuple[int, int] = (0, 0)
-    """In how many of how many seeds of this database the remedy mended this cause."""
+    """Numbers of seeds in this database that the remedy mended of this cause, and of all tried."""
 
     @property
     def remedy(self) -> "Remedy":
-        """What is changed against what, and why."""
+        """The cause, the changed field and the reason."""
         return self.suggestion.mechanism, self.suggestion.field, self.suggestion.reason
 
     @property
     def is_begun(self) -> bool:
-        """Whether any of it is trained, or will be."""
+        """True if a seed is trained, or will be."""
         return self.comparison is not None or self.waiting > 0 or self.left_out[0] > 0
 
     def record(self) -> dict[str, Any]:
-        """What programs read of it."""
+        """Returns the trial as JSON data."""
         trained, comparison = None, self.comparison
         if comparison is not None:
             trained = {
@@ -107,12 +106,12 @@ class RemedyTrial:
 def trials(
     store: Store, run_id: int, mechanisms: Sequence[str], selection: Selection | None = None
 ) -> tuple[RemedyTrial, ...]:
-    """What may help the configuration of a run against these mechanisms; first what mended most.
+    """Returns trials of remedies for the configuration of a run, those that mended most first.
 
     Args:
         run_id: a run of the configuration; all its finished runs in the selection are compared.
-        mechanisms: the most frequent first.
-        selection: whose failing seeds. What came of a remedy is told wherever it was trained.
+        mechanisms: the causes, the most frequent first.
+        selection: picks the failing seeds. Trials count in whatever sweep they were trained.
     """
     selection, config_id = selection or Selection(), queries.config_id_of(store, run_id)
     resolve(queries.run_config(store, run_id))
@@ -124,20 +123,22 @@ def trials(
 
 
 def judging(selection: Selection) -> Selection:
-    """All runs, judged as the selection does."""
+    """Selects all runs, with the thresholds of a selection."""
     return Selection(below=selection.below, learned_at=selection.learned_at)
 
 
 Remedy = tuple[str, str, str]
-"""A mechanism, the field that is changed against it, and why: whatever the field was before."""
+"""A mechanism, the field that is changed against it, and the reason."""
 
 Results = Mapping[Remedy, Mapping[tuple[int, int], bool]]
-"""Whether each remedy mended its cause, by the seed of a model that failed by it."""
+"""True for each remedy and seed, (configuration, model seed), of which it mended the cause."""
 
 
 def known_results(store: Store, selection: Selection) -> Results:
-    """What came of every remedy that was trained, anywhere in this database."""
-    asker, first = Asker(store, judging(selection)), first_budgets(store)
+    """Returns the results of every remedy that was trained in this database."""
+    asker = Asker(store, judging(selection))
+    # A model with several budgets has the id of the configuration with the smallest one.
+    first = {x: min(model.items())[1] for model in budget_models(store) for x in model.values()}
     return results_of(
         (asker.configs[x], first.get(x, x), trial)
         for x, mechanism, _ in asker.causes()
@@ -145,17 +146,11 @@ def known_results(store: Store, selection: Selection) -> Results:
     )
 
 
-def first_budgets(store: Store) -> dict[int, int]:
-    """The configuration of the smallest budget of each that is one model with several."""
-    return {x: min(model.items())[1] for model in budget_models(store) for x in model.values()}
-
-
 def results_of(tried: Iterable[tuple[RunConfig, int, RemedyTrial]]) -> Results:
-    """The results of trials; a seed that was trained with several budgets counts once, with the
-    largest.
+    """Merges the results of trials; a seed with several budgets counts once, with the largest.
 
     Args:
-        tried: each trial with its configuration, and the model that this is with some budget.
+        tried: each trial with its configuration, and the id of that with the smallest budget.
     """
     found: dict[Remedy, dict[tuple[int, int], bool]] = {}
     # The largest budget comes last, and so overwrites the others.
@@ -166,7 +161,7 @@ def results_of(tried: Iterable[tuple[RunConfig, int, RemedyTrial]]) -> Results:
 
 
 def rank(tried: Sequence[RemedyTrial], known: Results) -> tuple[RemedyTrial, ...]:
-    """Trials with their records, those first that mended most; untried ones count as half."""
+    """Sorts trials by the share that the remedy mended, as known; untried ones count as half."""
     seeds = [known.get(trial.remedy, {}).values() for trial in tried]
     recorded = [replace(x, mended=(sum(y), len(y))) for x, y in zip(tried, seeds, strict=True)]
     # Laplace's rule of succession: a remedy that was never tried counts as mending half.
@@ -174,8 +169,8 @@ def rank(tried: Sequence[RemedyTrial], known: Results) -> tuple[RemedyTrial, ...
 
 
 class Asker:
-    """What came of the remedies of some configurations, read once for all of them; of those with
-    most explained seeds where none are named.
+    """Evaluates remedies of some configurations, read once for all of them; by default, of those
+    with most explained seeds.
     """
 
     def __init__(
@@ -184,7 +179,7 @@ class Asker:
         if config_ids is None:
             config_ids = explained.most_explained(store, selection, MOST_CONFIGURATIONS)
         self._store = store
-        # What is tried is another configuration, often of another sweep.
+        # A trial is another configuration, often of another sweep.
         self._anywhere = replace(selection, sweeps=(), config_ids=None, run_ids=None)
         runs = queries.seeds_of(store, config_ids, selection)
         # Bounded, since the causes of every one of these are read.
@@ -193,23 +188,23 @@ class Asker:
         main = runs["run_id"].map(leading_causes(causes))
         self.runs = runs.assign(mechanism=main.astype(object))
         known = queries.configs(store) if config_ids else {}
-        # What a plug-in reads is unknown unless it is installed.
+        # The fields that a plug-in reads are unknown unless it is installed.
         every = {x: config for x, config in known.items() if obstacle_of(config) is None}
         self.configs = {x: every[x] for x in config_ids if x in every}
-        # By meaning, so that a trial is found whatever sweep trained it.
+        # By their meaning, so that a trial is found in whatever sweep it was trained.
         self._alike: dict[str, list[int]] = {}
         for config_id, config in every.items():
             self._alike.setdefault(_meaning(config), []).append(config_id)
 
     def causes(self) -> Iterator[tuple[int, str, tuple[int, ...]]]:
-        """The main causes of the picked seeds of each configuration, with the runs that have it."""
+        """Yields the main causes of picked seeds of each configuration, with the runs they have."""
         for (config_id, mechanism), alike in self.runs.groupby(["config_id", "mechanism"]):
             if config_id in self.configs and alike["picked"].any():
                 run_ids = tuple(alike["run_id"].astype(int))
                 yield int(str(config_id)), str(mechanism), run_ids
 
     def ask(self, config_id: int, mechanisms: Sequence[str]) -> tuple[RemedyTrial, ...]:
-        """Every suggestion against these mechanisms, and what came of it."""
+        """Returns a trial for every suggestion against these mechanisms."""
         config = self.configs[config_id]
         before = self.runs[self.runs["config_id"] == config_id]
         epochs = before.loc[before["failing"] == 1, "epochs"].median()
@@ -225,8 +220,8 @@ class Asker:
     def _try(
         self, suggestion: Suggestion, other: RunConfig, after: pd.DataFrame, before: pd.DataFrame
     ) -> RemedyTrial:
-        """What came of a suggestion: the seeds with the change against those without, by how many
-        lack what is to be mended.
+        """Compares the seeds with the change of a suggestion with those without it, by the share
+        that fails.
         """
         mechanism, states, longer = suggestion.mechanism, after["state"].value_counts(), None
         config = self.configs[int(before["config_id"].iloc[0])]
@@ -267,14 +262,14 @@ class Asker:
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """Failing seeds of one configuration with one main cause, and what was tried against it."""
+    """Failing seeds of one configuration with one main cause, and the remedies against it."""
 
     config_id: int
     mechanism: str
     run_ids: tuple[int, ...]
-    """The seeds whose errors mainly come from it."""
+    """The runs with this main cause."""
     trials: tuple[RemedyTrial, ...]
-    """Every suggestion against it, as for a run of them: first what mended most of them."""
+    """Every suggestion against it, those that mended most of these seeds first."""
 
     @property
     def best(self) -> RemedyTrial | None:
@@ -283,15 +278,15 @@ class Tried:
 
     @property
     def mended(self) -> int:
-        """How many seeds the best remedy mended; -1 where none was trained."""
+        """The number of seeds the best remedy mended; -1 where none was trained."""
         return sum(self.best.results.values()) if self.best else -1
 
 
 def remedies_tried(store: Store, selection: Selection) -> tuple[Tried, ...]:
-    """What stored causes and trained remedies say, first where most seeds were mended.
+    """Returns trials of remedies by configuration and main cause, those with most mended first.
 
     Args:
-        selection: whose failing seeds. What came of a remedy is told wherever it was trained.
+        selection: picks the failing seeds. Trials count in whatever sweep they were trained.
     """
     asker, cases = Asker(store, selection), []
     for config_id, mechanism, run_ids in sorted(asker.causes(), key=lambda x: -len(x[2])):
@@ -304,11 +299,11 @@ def remedies_tried(store: Store, selection: Selection) -> tuple[Tried, ...]:
 
 
 def _judge(mechanism: str, runs: pd.DataFrame) -> pd.DataFrame:
-    """Finished runs with whether each is a measure of a remedy against this mechanism (judged), and
-    whether the remedy leaves it, or finds it, to be mended (lacks).
+    """Adds two columns to finished runs: judged, if they count for remedies against a mechanism,
+    and lacks, if they fail in the sense of it.
 
     Args:
-        mechanism: what is to be mended.
+        mechanism: the cause to be mended.
         runs: outcome, accuracy_within and failing of each.
     """
     unlearned = runs["outcome"] == Outcome.NOT_LEARNED.value
@@ -320,17 +315,17 @@ def _judge(mechanism: str, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _meaning(config: RunConfig) -> str:
-    """What a configuration says of its models: an LSTM's number of heads says nothing."""
+    """Returns the fields that a configuration's models read, as JSON: an LSTM reads no heads."""
     unread = fields_unread(config)
     return canonical_json({k: v for k, v in config.changed.items() if k not in unread})
 
 
 def mechanisms_of(frame: pd.DataFrame) -> list[str]:
-    """The mechanisms of stored causes: what no training mends, then whether a run learned, then
-    that of most errors.
+    """Ranks the mechanisms of stored causes: first those that no training mends, then not learned,
+    then by the number of errors.
 
     Args:
-        frame: as `sweeps.store.reads.explained.causes`, of one run or of several.
+        frame: the frame of `sweeps.store.reads.explained.causes`, of one run or of several.
     """
     shares = frame.groupby("mechanism", sort=False)["share"].sum()
     ranked = shares.sort_values(ascending=False, kind="stable").index
@@ -340,65 +335,60 @@ def mechanisms_of(frame: pd.DataFrame) -> list[str]:
 def trial_spec(
     before: RunConfig, config: RunConfig, suggestion: Suggestion, seeds: Sequence[int]
 ) -> SweepSpec:
-    """The sweep that tries a suggestion.
+    """Returns the sweep that tries a suggestion.
 
     Args:
         before: the configuration that it is for.
-        config: with the field changed.
+        config: the configuration with the field changed.
         seeds: those of the runs that it is compared with.
     """
-    # The key's digits tell apart trials of one remedy for several configurations.
+    # The key's digits distinguish trials of one remedy for several configurations.
     name = f"{suggestion.field}={suggestion.value} for {config.key[:8]}"
     about = f"Against {suggestion.mechanism}: {suggestion.text}."
-    return _spec(name, about, seeds, before, [config])
+    return spec_of(name, about, {config: seeds}, {config.key: before.key})
 
 
 def all_spec(run_id: int, config: RunConfig, tried: Sequence[RemedyTrial]) -> SweepSpec:
-    """One sweep that tries all remedies of a model, with the same seeds."""
+    """Returns one sweep that tries all remedies of a model, with the same seeds."""
     changed = [change_fields(config, x.suggestion.fields) for x in tried]
     about = "; ".join(trial.suggestion.text for trial in tried)
-    seeds = tried[0].spec.model_seeds
-    return _spec(f"remedies for model {run_id}", about, seeds, config, changed)
+    members = dict.fromkeys(changed, tried[0].spec.model_seeds)
+    parents = {x.key: config.key for x in changed}
+    return spec_of(f"remedies for model {run_id}", about, members, parents)
 
 
-def _spec(
+def spec_of(
     name: str,
     description: str,
-    seeds: Sequence[int],
-    before: RunConfig,
-    changed: Sequence[RunConfig],
+    members: Mapping[RunConfig, Collection[int]],
+    parents: Mapping[str, str],
+    **options: Any,
 ) -> SweepSpec:
-    return parse_spec(
-        {
-            "name": name,
-            "description": description,
-            "model_seeds": list(seeds),
-            "parents": {x.key: before.key for x in changed},
-            **tables_of(changed),
-        }
-    )
-
-
-def tables_of(configs: Sequence[RunConfig]) -> dict[str, Any]:
-    """What a specification says of fields so that it has these configurations, in this order.
+    """Returns the specification of some configurations, in their order, with their model seeds.
 
     Args:
-        configs: at least one, all different.
+        parents: the key of the configuration from which each was made, by its key.
+        options: other keys of the specification.
     """
-    fields = [named_fields(config) for config in configs]
-    first, *others = fields
-    # Only what all have alike: a field that one of them lacks has its default there.
-    shared = {
-        x: value for x, value in first.items() if all(x in y and y[x] == value for y in others)
-    }
-    own = [{x: value for x, value in named.items() if x not in shared} for named in fields]
-    return {"fixed": shared, **({"configurations": own} if len(own) > 1 else {})}
+    fields = [named_fields(config) for config in members]
+    seeds = [tuple(sorted(own)) for own in members.values()]
+    # Only values that all share: a field that one of them lacks has its default there.
+    shared = {x: y for x, y in fields[0].items() if all(x in z and z[x] == y for z in fields)}
+    # The most frequent seeds are those of the sweep, and only other entries name their own.
+    usual = Counter(seeds).most_common(1)[0][0]
+    table: dict[str, Any] = {"name": name, "description": description, "fixed": shared}
+    # A single configuration has no entry: all its fields are fixed.
+    if len(fields) > 1:
+        table["configurations"] = [
+            {x: y for x, y in named.items() if x not in shared}
+            | ({} if own == usual else {"model_seeds": list(own)})
+            for named, own in zip(fields, seeds, strict=True)
+        ]
+    return parse_spec({**options, **table, "model_seeds": list(usual), "parents": dict(parents)})
 
 
 def sentences(trial: RemedyTrial) -> list[str]:
-    """What came of a suggestion, in a clause; where it was tried, how often it mended this cause in
-    another.
-    """
+    """Describes the results of a suggestion for this configuration, and in the database."""
     mended, seeds = trial.mended
     mended_text = f"mended {trial.suggestion.mechanism} in {mended} of {count(seeds, 'seed')}"
     where = f"{mended_text} of this database"
@@ -408,7 +398,7 @@ def sentences(trial: RemedyTrial) -> list[str]:
 
 
 def trial_sentence(trial: RemedyTrial) -> str:
-    """What came of a suggestion for this configuration."""
+    """Describes the results of a suggestion for this configuration."""
     found, mechanism = trial.comparison, trial.suggestion.mechanism
     left_out, (changed, before) = "", trial.left_out
     if changed or before:
@@ -423,7 +413,7 @@ def trial_sentence(trial: RemedyTrial) -> str:
             return "training failed for every seed that was tried"
         return "not tried on this configuration" if trial.mended[1] else "not tried yet"
     lacks, where = "fail", ""
-    # That it has learned is judged on trained lengths.
+    # Learning is judged on trained lengths.
     longer = describe_longer([trial.longer]).removesuffix(".")
     if mechanism == NOT_LEARNED:
         lacks, where, longer = "have not learned", " on trained lengths", ""
@@ -442,5 +432,5 @@ def trial_sentence(trial: RemedyTrial) -> str:
 
 
 def why_left_out(mechanism: str) -> str:
-    """Why seeds are no measure of a remedy against this mechanism, in two or three words."""
+    """Returns why seeds do not count for remedies against a mechanism, in two or three words."""
     return "not judged on trained lengths" if mechanism == NOT_LEARNED else "not learned"

@@ -1,10 +1,9 @@
 """Tasks and networks as people type them, a list in a line: `(ab|ba)*, even pairs`.
 
-What a specification says in tables stands here in words, for a form has one box for all tasks and
-one for all networks. A task is a name, a regular expression, a formula over letter counts, a
-rewriting, a class of languages or a file; a network is said in the words in which tables name it.
-Each may be followed by settings, as `dyck max_depth=3`. No comma, space or line end within brackets
-or quotation marks parts anything.
+This is the notation of forms and of `seqcls try`, and is converted to a specification. A task is a
+name, a regular expression, a formula over letter counts, a rewriting, a class of languages or a
+file; a network is written in the words of result tables. Each may be followed by settings, as
+`dyck max_depth=3`. Commas, spaces and line ends within brackets or quotation marks do not separate.
 """
 
 import json
@@ -30,16 +29,16 @@ from sweeps.naming import WORDS, say_setting
 Fields = dict[str, Any]
 
 MOST_LETTERS = 40
-"""Characters of an alphabet that are said."""
+"""Maximum number of characters of an alphabet in a description."""
 
 MOST_WORDS = 4
-"""Words of a phrase such as `recurrent encoder-decoder` at most."""
+"""Maximum number of words of a phrase such as `recurrent encoder-decoder`."""
 
 _SETTING = re.compile(r"([A-Za-z_]+)=(?!=)(.*)", re.DOTALL)
 _COMPARISON = re.compile(r"[<>=!]=|[<>%]")
 _EXPRESSION = re.compile(r"[()*+|&?.\[\]{}\\]")
 _SIGNS = r"\\[A-Za-z]|\{[\d,]*\}|[()*+|&?.\[\]{}\\^$\s-]"
-"""What no letter of a regular expression is."""
+"""Signs of regular expressions that are no letters."""
 
 _KEYWORDS = {"and", "or", "not"}
 _USUAL_ALPHABETS = ("ab", "01", "abc")
@@ -55,17 +54,17 @@ _OTHER_NAMES = {**OTHER_NAMES, "width": "hidden_size"}
 
 @dataclass(frozen=True)
 class Entry:
-    """One of a list, and what it was taken for."""
+    """An item of a list, and its interpretation."""
 
     text: str
     fields: Mapping[str, Any]
-    """Those of a configuration that it says something of."""
+    """The fields of a configuration that it sets."""
     read_as: str
-    """In words, with its alphabet where it is a task; letters stand between backquotes."""
+    """A description, with the alphabet of a task; letters are between backquotes."""
 
 
 def parts_of(text: str, between: str = ",\n") -> list[str]:
-    """What stands between these signs, but for those within brackets or quotation marks."""
+    """Splits a text at signs outside of brackets and quotation marks."""
     depth, quote, parts = 0, "", [""]
     for sign in text:
         if quote or sign in "\"'":
@@ -80,10 +79,10 @@ def parts_of(text: str, between: str = ",\n") -> list[str]:
 
 
 def tasks_of(text: str, files: Mapping[str, str] | None = None) -> list[Entry]:
-    """The tasks of a list.
+    """Reads a list of tasks.
 
     Args:
-        files: the digests of files of strings or automata that may be named.
+        files: the digests of files of strings or automata that may occur, by name.
 
     Raises:
         ConfigError: a part is no task; in one line, with the nearest name that is known.
@@ -92,16 +91,16 @@ def tasks_of(text: str, files: Mapping[str, str] | None = None) -> list[Entry]:
 
 
 def phrases_of(text: str) -> list[str]:
-    """What each of a list is called, without its settings."""
+    """Returns the items of a list without their settings."""
     parts = [parts_of(part, " \t") for part in parts_of(text)]
     return [" ".join(x for x in part if not _SETTING.fullmatch(x)) for part in parts]
 
 
 def networks_of(text: str) -> list[Entry]:
-    """The networks of a list.
+    """Reads a list of networks.
 
     Raises:
-        ConfigError: a word is no part of a network; likewise.
+        ConfigError: a word is no part of a network; with the nearest name that is known.
     """
     return [_network(part) for part in parts_of(text)]
 
@@ -117,19 +116,19 @@ def _task(part: str, files: Mapping[str, str]) -> Entry:
     phrase, known = " ".join(words), TASKS
     named = re.sub(r"[\s-]+", "_", phrase).lower()
     kind, fields = "", {"task": named}
-    if _unquote(phrase) in files:
-        fields = _of_file(files[_unquote(phrase)])
+    if (digest := files.get(_unquote(phrase))) is not None:
+        fields = {"task": dataset_of(digest).task, "dataset": digest}
     elif named in known:
         pass
     elif phrase in get_args(LanguageClass):
         fields = {"task": "subregular", "language_class": phrase}
-    # Asked before formulas, since an arrow holds the sign of a comparison.
+    # Before formulas, since an arrow contains the sign of a comparison.
     elif "->" in phrase:
         kind = "rewriting"
         pattern, _, replacement = map(str.strip, phrase.partition("->"))
         fields = {"task": "rewrite", "pattern": _unquote(pattern)}
         fields |= {"replacement": _unquote(replacement)}
-    # Asked before expressions, as a formula may have brackets and signs of theirs.
+    # Before expressions, since a formula may have brackets and signs of theirs.
     elif _COMPARISON.search(phrase):
         kind, fields = "formula", {"task": "counting", "formula": _unquote(phrase)}
     elif phrase != _unquote(phrase) or _EXPRESSION.search(phrase):
@@ -155,12 +154,8 @@ def _list_letters(alphabet: Sequence[str]) -> str:
     return f"{len(alphabet):,} tokens, `{text[:MOST_LETTERS]}` …"
 
 
-def _of_file(digest: str) -> Fields:
-    return {"task": dataset_of(digest).task, "dataset": digest}
-
-
 def _infer_alphabet(fields: Fields) -> Fields:
-    """The letters that an expression or a formula names: with others, where it names only one."""
+    """Infers the alphabet of an expression or a formula; a single letter gets a second one."""
     if "formula" in fields:
         names = re.findall(r"#(\S)|([^\W\d]\w*)", fields["formula"])
         letters = sorted({one or other for one, other in names} - _KEYWORDS)
@@ -198,7 +193,7 @@ def _network(part: str) -> Entry:
 
 
 def _phrase(phrase: str, part: str) -> Fields | None:
-    """What some words say of a network; None where they say nothing."""
+    """Returns the field and value of a phrase about a network; None where it is no phrase."""
     plain = phrase.lower()
     named = re.sub(r"[\s-]+", "_", plain)
     for field, known in (("architecture", MODELS), ("positions", POSITIONS)):
@@ -216,7 +211,7 @@ def _phrase(phrase: str, part: str) -> Fields | None:
 
 @lru_cache(maxsize=1)
 def _phrases() -> tuple[dict[str, tuple[str, Any]], list[tuple[re.Pattern[str], str]]]:
-    """What tables call the settings of networks, and those that hold a number."""
+    """Returns the phrases of tables for settings of networks, and templates with a number."""
     fixed: dict[str, tuple[str, Any]] = {}
     templates = dict(_OTHER_PHRASES)
     for field, words in WORDS.items():
@@ -249,10 +244,10 @@ def _unquote(text: str) -> str:
 
 
 def values_of(field: str, text: str) -> list[Any]:
-    """The values of a setting, with commas between; whole numbers may be a range such as `0..7`.
+    """Reads the values of a setting, separated by commas; integers may be a range such as `0..7`.
 
     Raises:
-        ConfigError, SpecError: one of them is none of this setting's.
+        ConfigError, SpecError: one of them is not valid for this setting.
     """
     values: list[Any] = []
     for part in parts_of(text):
@@ -263,7 +258,7 @@ def values_of(field: str, text: str) -> list[Any]:
 
 
 def seeds_of(text: str) -> str | list[int]:
-    """Model seeds as a specification has them: `8` means the first eight, `0-9` means `0..9`."""
+    """Reads model seeds: `8` means the first eight, `0-9` means `0..9`."""
     if (number := text.strip()).isdecimal() and 0 < len(number) < 20 and int(number) > 0:
         return f"0..{int(number) - 1}"
     if dashed := _DASHED.fullmatch(text.strip()):
@@ -275,7 +270,7 @@ def seeds_of(text: str) -> str | list[int]:
 
 
 def spell_task(task: str, settings: Mapping[str, Any]) -> str:
-    """A task with its settings as it is typed."""
+    """Writes a task with its settings as it is typed."""
     return " ".join([task.replace("_", " "), *_spell(settings)])
 
 
@@ -294,8 +289,8 @@ def specification(
     seeds: str | list[int],
     settings: Mapping[str, Sequence[Any]],
 ) -> Fields:
-    """What is typed as a table that specifies a sweep: every network on every task, on the base of
-    a small Transformer.
+    """Returns the specification of every network on every task, as a table, with the base of a
+    small Transformer.
 
     Args:
         settings: values that all share; several make a configuration each.
@@ -309,7 +304,7 @@ def specification(
     own = [{**task.fields, **net.fields} for task, net in product(tasks, networks)]
     named = {field for entry in own for field in entry}
     every = {field: values[0] for field, values in settings.items() if len(values) == 1}
-    # What one network says for itself, the others have of what all share.
+    # A field set by one network has its shared value in the others.
     own = [{**{x: y for x, y in every.items() if x in named}, **entry} for entry in own]
     shared = {x: y for x, y in own[0].items() if all(x in z and z[x] == y for z in own)}
     fixed = {x: y for x, y in every.items() if x not in named} | shared

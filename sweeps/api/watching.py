@@ -1,4 +1,4 @@
-"""Sweeps as they are watched: what each came to, what is written about it, losses, its protocol."""
+"""Sweeps as pages show them: results, notes, losses and protocols."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ from sweeps.work.progress import counts
 
 @dataclass(frozen=True)
 class Note:
-    """What is written about a sweep."""
+    """Title, note and tags of a sweep."""
 
     title: str = ""
     note: str = ""
@@ -44,7 +44,7 @@ class Note:
 
 
 def notes(store: Store) -> dict[int, Note]:
-    """The note of each sweep that has one, by its id."""
+    """Returns the note of each sweep that has one, by id."""
     columns = (Sweep.id, Sweep.title, Sweep.note, Sweep.tags, Sweep.archived_at)
     rows = store.rows(select(*columns).order_by(Sweep.id))
     every = {row.id: Note(row.title, row.note, tuple(json.loads(row.tags)), row[4]) for row in rows}
@@ -52,11 +52,11 @@ def notes(store: Store) -> dict[int, Note]:
 
 
 def sweeps(store: Store) -> pd.DataFrame:
-    """Every sweep and what came of it, the newest first.
+    """Returns every sweep with its results, the newest first.
 
     Returns:
-        sweep (its name), title, tags (with commas between), models (all that it asks for), result
-        (how many learned, and how many of these generalize, in words), submitted (the day, UTC),
+        sweep (its name), title, tags (separated by commas), models (all that it specifies), result
+        (the numbers of models that learned and generalize, in words), submitted (the day, UTC),
         state, done and failed (models), archived, sweep_id.
     """
     outcomes, written = sweep_queries.sweep_outcomes(store), notes(store)
@@ -87,20 +87,20 @@ def sweeps(store: Store) -> pd.DataFrame:
 
 
 def is_trained_here(submitted: str) -> bool:
-    """Whether a sweep's models are trained here, and none was imported.
+    """True if a sweep's models are trained here, and not imported.
 
     Args:
-        submitted: its specification, as it is stored.
+        submitted: its stored specification.
     """
     specification = json.loads(submitted)
     return "model_seeds" in specification and not are_imported(specification.get("fixed", {}))
 
 
 def protocol_of_sweep(store: Store, sweep: str, number: int) -> tuple[list[str], list[str]]:
-    """How one configuration of a sweep is trained and tested, in words, and what all are called.
+    """Describes the training and test of one configuration of a sweep, and names all of them.
 
     Args:
-        number: which of them, in their order, from 0.
+        number: the position of the configuration, from 0.
 
     Raises:
         UnknownRunError: there is no such sweep.
@@ -111,7 +111,7 @@ def protocol_of_sweep(store: Store, sweep: str, number: int) -> tuple[list[str],
     ids = runs["config_id"].drop_duplicates().tolist()
     if not ids:
         return [], []
-    # A page may still ask by a number that was chosen of a larger sweep.
+    # The number on a page may have been chosen of a larger sweep.
     config_id = ids[min(number, len(ids) - 1)]
     try:
         sentences = protocols(
@@ -123,7 +123,7 @@ def protocol_of_sweep(store: Store, sweep: str, number: int) -> tuple[list[str],
 
 
 def describe_database(store: Store) -> Iterator[tuple[str, str]]:
-    """What kind of database this is, what is in it and whether it can be written, name by name."""
+    """Yields the properties of a database: kind, size, contents, and whether it can be written."""
     yield "database", store.name
     yield "schema", schema_version(store) or ""
     if store.path is not None:
@@ -139,28 +139,28 @@ def describe_database(store: Store) -> Iterator[tuple[str, str]]:
 # Losses by epoch of a sweep's models, which a page shows while more are trained.
 
 LOOKED_AT = 1_000
-"""Newest models of a sweep among which those that are read are chosen."""
+"""Number of the newest models of a sweep among which those to be read are chosen."""
 
 MOST_EPOCHS = 200
-"""The most epochs of a model, evenly apart, and its last: no chart shows more of a line."""
+"""Maximum number of epochs of a model, evenly spaced; its last is added."""
 
 
 def losses(store: Store, sweep_id: int, configs: int, models: int) -> pd.DataFrame:
-    """The validation losses of a sweep's newest finished models, and of those in training that
-    began first.
+    """Returns the validation losses of a sweep's newest finished models, and of those in training
+    that began first.
 
-    Workers store those of models in training every few seconds without raising a revision, so a
-    remembered answer is old. Those of a dead worker stay until another takes the run.
+    Workers store losses of models in training every few seconds without raising a revision, so that
+    the result must not be cached. Those of a dead worker stay until another takes the run.
 
     Args:
-        configs: configurations at most, those with the newest models.
-        models: models in either state at most, equally many of each configuration.
+        configs: maximum number of configurations, those with the newest models.
+        models: maximum number of models in either state, equally many of each configuration.
 
     Returns:
         run_id, config_id, configuration (its name), model_seed, state (`finished`, `in training` or
         `worker died`), epoch, loss (a mean over the strings, in nats), in the order of
-        configurations, seeds and epochs of either state. Of models that need a package that is not
-        installed here there is no row.
+        configurations, seeds and epochs of either state. Models that need a package that is not
+        installed here have no row.
     """
     of_sweep = (
         select(Run.id.label("run_id"), Run.config_id, Run.model_seed, Run.worker_id)

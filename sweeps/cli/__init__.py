@@ -1,1 +1,1 @@
-"""The `seqcls` command: arguments, the question that is asked, and how its answer is shown."""
+"""The `seqcls` command: arguments, calls of the API, and printed answers."""

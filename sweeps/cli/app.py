@@ -1,6 +1,6 @@
-"""The `seqcls` command: its panels, its exit statuses, and the end of what goes wrong.
+"""The `seqcls` command: its panels, exit statuses and error messages.
 
-Heavy imports stand in the commands that need them: help is fast.
+Heavy imports are in the commands that need them, so that help is fast.
 """
 
 import logging
@@ -55,14 +55,14 @@ OLD_WORDS = {
     **{x: f"model {x}" for x in ("patch", "ablate", "automaton", "verdict", "prove", "check")},
     **{x: f"model {x}" for x in ("figures", "sensitive")},
 }
-"""What commands, and some of their options, were called until 0.3, and are called now."""
+"""Names of commands and options until 0.3, with the present ones."""
 
 
 def in_new_words(given: Sequence[str]) -> list[str]:
-    """A command line as it is written today."""
+    """Translates a command line with old names."""
     old, rest = (given or [""])[0], list(given[1:])
     if old == "site":
-        # Its argument, which stands first or last, is a value now.
+        # Its argument, which was the first or the last, is a value now.
         place = 0 if rest and rest[0][:1] != "-" else -1
         if not rest or rest[place][:1] == "-":
             return ["report", *rest]
@@ -75,8 +75,8 @@ def in_new_words(given: Sequence[str]) -> list[str]:
 
 
 class Root(Group):
-    """All commands, by their old names too; one that lost its connection to a server is tried
-    again, if nothing of it is kept or printed.
+    """The group of all commands, also by their old names; one that lost its connection to a server
+    is run again, if nothing is stored or printed yet.
     """
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **how: Any) -> Any:
@@ -92,7 +92,7 @@ class Root(Group):
                 raise
             from sweeps.api import damage_of_last_opened
 
-            # What fails so may have read what is damaged.
+            # Damaged data may be the cause of any error.
             if (damage := damage_of_last_opened()) is None:
                 raise
             raise StoreDamagedError(damage) from error
@@ -117,16 +117,16 @@ app = typer.Typer(
 watch = Panel("Watch")
 
 _OF_THE_SYSTEM = ("can't start new thread", "failed to map segment", "annot allocate memory")
-"""In errors of libraries to which the system gave too little, as `ulimit` says."""
+"""Parts of messages of libraries about limits of the system, such as those of `ulimit`."""
 
 
 def main() -> None:
-    """Runs the command; what goes wrong is told in one line and by the exit status."""
+    """Runs the command; an error is reported in one line and by the exit status."""
     # SystemExit unwinds the stack, so that files and transactions are closed.
     for end in (ends := ending_signals()):
         signal.signal(end, lambda number, _: sys.exit(128 + number))
     begin_output()
-    # What plug-ins print must not mix with the output of the command.
+    # Output of plug-ins must not mix with that of the command.
     cancellation.before_loading = keep_output_apart
     _show_log()
     name_database(None)
@@ -137,7 +137,7 @@ def main() -> None:
     except BrokenPipeError:
         _end_without_reader()
     except SystemExit as ended:
-        # Typer and Rich end by 1 then.
+        # Typer and Rich exit with 1 then.
         if isinstance(ended.__context__, BrokenPipeError):
             _end_without_reader()
         raise
@@ -152,14 +152,14 @@ def main() -> None:
     finally:
         cancellation.before_loading = None
         end_output()
-        # What Python does at its very end cannot be interrupted without a traceback.
+        # Python's finalization cannot be interrupted without a traceback.
         for end in ends:
             signal.signal(end, signal.SIG_DFL)
         end_without_collecting()
 
 
 def _end_without_reader() -> NoReturn:
-    """Ends where the reader of our output, such as `head`, has left: no message can reach it."""
+    """Ends the process when the reader of its output, such as `head`, has left."""
     # Python flushes stdout at its end, and would fail there again.
     os.dup2(os.open(os.devnull, os.O_WRONLY), output().fileno())
     sys.exit(128 + signal.SIGPIPE)
@@ -168,7 +168,7 @@ def _end_without_reader() -> NoReturn:
 def _fail(error: Exception, status: int) -> NoReturn:
     message = error.render(option) if isinstance(error, SeqclsError) else str(error)
     message = message or "this machine has no memory left"
-    # One line, whatever a library wrote into its message.
+    # Messages of libraries may have several lines.
     say(f"seqcls: {' '.join(message.split())}", err=True)
     sys.exit(status)
 
@@ -178,7 +178,7 @@ def _show_log() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(VisibleFormatter("seqcls: %(message)s"))
     logging.getLogger("sweeps").addHandler(handler)
-    # SQLAlchemy reports whatever ends the closing of a connection; that a signal did is no news.
+    # SQLAlchemy logs all that interrupts the closing of a connection; a signal is no error.
     others, ends = logging.StreamHandler(), (KeyboardInterrupt, SystemExit)
     others.addFilter(lambda record: not isinstance((record.exc_info or (None,) * 2)[1], ends))
     logging.getLogger("sqlalchemy").addHandler(others)

@@ -1,7 +1,4 @@
-"""Commands before anything is trained: what is asked, on which strings, and what is to be expected.
-
-`sweep` stands here too, since it is the question itself.
-"""
+"""Commands that begin with a question: `sweep`, strings, shortcuts, estimates and theory."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
 ask = Panel("Ask")
 
 DRAWN_FIRST = 10
-"""Strings that are shown before a first question is trained."""
+"""Number of strings that `try` shows before training."""
 
 
 @ask.add("sweep report -w 4")
@@ -41,7 +38,7 @@ def sweep(
 
     `seqcls try` writes a specification to begin with.
     """
-    # Once it is open, it has the strings that a specification names by their digests.
+    # An open database provides the strings that a specification names by digest.
     api.existing(db)
     train_specs(read_specs(spec, precision), db, None if queue else training)
 
@@ -83,7 +80,7 @@ def try_task(
     print_table(drawn, f"{count(len(drawn), 'string')} that models train on")
     try:
         train_specs(specs, db, training)
-    # What was trained is shown all the same, and the command ends with that status.
+    # Trained models are shown nevertheless, and the command ends with that status.
     except typer.Exit as ended:
         status = ended.exit_code
     store = api.open_reader(db)
@@ -185,9 +182,10 @@ def estimate(
     from sweeps.api.overlaps import trained_on
     from sweeps.api.sweeping import growth_sentence
 
+    # An open database provides the strings that a specification names by digest.
     there = api.existing(db)
     if engines:
-        frame = api.engines(spec, engine, device, there)
+        frame = api.engines(spec, engine, device)
         shown = toml_values(frame, except_for=("configuration", "sweep", "engine", "reason"))
         return Answer(frame, [Table(shown, count(len(frame), "configuration"), look)])
     processes = max(processes_of(workers), 1)
@@ -246,7 +244,7 @@ def data(file: str) -> Answer:
 
 
 def summary_parts(summary: "Summary") -> Iterator[str | Table]:
-    """What is in a file, or why it is refused."""
+    """Yields the parts of an answer about a file; reports refused lines."""
     import pandas as pd
 
     for problem in summary.refused:

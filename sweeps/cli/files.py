@@ -1,4 +1,4 @@
-"""Commands on files and whole databases: what comes in, what goes out, what is kept."""
+"""Commands on files and databases: import, export, merge, verify, convert."""
 
 import json
 from itertools import chain
@@ -90,7 +90,7 @@ def import_(
 
 
 def _read_json(text: str, is_json: bool = False) -> Any:
-    """What JSON says; text stays as it is."""
+    """Reads JSON; other text is returned unchanged."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -1,6 +1,6 @@
-"""Commands that ask one model: what it answers, why, of which strings it holds, and what is in it.
+"""Commands about one model: predictions, explanations, states, automata and proofs.
 
-Each is a question of `seqcls.questions`, which knows how its answer is told.
+Each is a question of `seqcls.questions`, which also describes the answer.
 """
 
 from collections.abc import Iterator
@@ -37,9 +37,9 @@ def predict(opened: OpenedModel, strings: list[str], beam: int | None = None) ->
     store, run = opened.store, opened.run
     frame = api.predict(store, run, strings, opened.epoch, partial=False, beam=beam)
     config = api.config(store, run)
-    # Of a task that is no language all there is: strings with targets, answers and margins.
+    # For a task that is no language all columns: strings with targets, answers and margins.
     if "label" in frame:
-        # Of a model whose weights are not here, what it answered to strings of its test.
+        # For an imported model the stored answers to test strings.
         shown = ["label", "predicted"] if config.is_imported else ["probability", "logit"]
         frame = frame[["string", *shown]]
     return Answer(frame, [Table(readable(display_strings(frame, config)), f"run {run}")])
@@ -177,7 +177,7 @@ def verdict(store: "Store", run: str, beyond: bool = False, every_length: bool =
         return opened.ask("proofs")
     checked = api.verdict(store, opened.run)
     answer = opened.tell(checked)
-    # Of a language it is the row of a table, as it is stored.
+    # The verdict on a language is printed as the row that is stored.
     return replace(answer, record=[asdict(checked)]) if is_dataclass(checked) else answer
 
 
@@ -269,7 +269,7 @@ def sensitive(
 
     def parts() -> Iterator[str | Table]:
         if len(again):
-            # How many test strings they misclassify, from the least to the most.
+            # The numbers of misclassified test strings, from the least to the most.
             shown = again[again["sensitive"]].drop(columns="sensitive")
             runs = stored_runs(store).set_index("id").loc[shown["run_id"]]
             shown.insert(1, "sweeps", [", ".join(names) for names in runs["sweeps"]])

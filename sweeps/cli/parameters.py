@@ -1,8 +1,8 @@
 """Arguments and options of commands, and how a function becomes a command.
 
-A command is a function of its own arguments and of what many share: `store`, `opened`, `chosen`,
-`look`, `training`. What is shared is named in its signature, stands in `SHARED` with the options
-that make it, and is made before the function is called. An `Answer` that it returns prints itself.
+A command is a function of its own arguments and of objects that many commands share: `store`,
+`opened`, `chosen`, `look`, `training`. A shared one is a parameter in its signature; `SHARED` has
+the function that makes it, whose parameters become options. A returned `Answer` is printed.
 """
 
 import os
@@ -32,15 +32,13 @@ if TYPE_CHECKING:
     from sweeps.work.machine import WorkOptions
 
 RUNS_FAILED = 1
-"""Everything was tried, and some runs failed, or a proof is not decided; or what was checked is
-damaged or in conflict."""
+"""Some runs failed, a proof is not decided, or checked data is damaged or in conflict."""
 
 BAD_INPUT = 2
 """A mistake of the user's; nothing was written."""
 
 UNAVAILABLE = 3
-"""The database, the cluster or this machine cannot be used at the moment; what was committed is
-intact."""
+"""The database, the cluster or this machine is unavailable; committed data is intact."""
 
 RUNS_LEFT = 4
 """Runs are left: another worker trains them, or their sweep was stopped."""
@@ -49,9 +47,9 @@ INTERRUPTED = 130
 """Ended by Ctrl-C."""
 
 LEARNED_AT = 0.99
-"""That of `sweeps.results`, whose import `seqcls --help` does not wait for."""
+"""The value of `sweeps.results`, not imported, so that `seqcls --help` is fast."""
 
-# Arguments that may be left out.
+# Optional arguments.
 Text = Annotated[str | None, typer.Argument()]
 Texts = Annotated[list[str] | None, typer.Argument()]
 
@@ -63,7 +61,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "out": ("--out", "-o"), "port": ("--port", "-p"), "settings": ("--set",),
     "sweeps": ("--sweep",), "workers": ("--workers", "-w"), "yes": ("--yes", "-y"),
 }  # fmt: skip
-"""Options of another name than the parameter that they are, or of two."""
+"""Names of options that differ from the parameter's, or have a short form."""
 
 HELP = {
     "as_json": "Print JSON instead of a table.",
@@ -94,12 +92,12 @@ HELP = {
     "wide": "Show all columns, however wide the terminal is.",
     "workers": "Training processes, by default one per core; 0 trains in this process.",
 }
-"""What parameters of several commands mean."""
+"""Help texts of parameters of several commands."""
 
 
 def _find_database(context: typer.Context, db: str | None) -> str | None:
-    """The database that is named; else, where this folder has none, what the dashboard shows."""
-    # A shell that completes a line parses it, and runs nothing.
+    """Returns the given database; by default, if this folder has none, that of the dashboard."""
+    # Shell completion parses the line, and runs nothing.
     if context.resilient_parsing or _name_database(context, db):
         return db
     # Imported where it is used: `seqcls --help` needs none of it.
@@ -120,15 +118,15 @@ def _name_database(context: typer.Context, db: str | None) -> str | None:
 
 Db = Annotated[str | None, typer.Option(callback=_find_database)]
 NewDb = Annotated[str | None, typer.Option(callback=_name_database)]
-"""A database that is made where there is none, or of which the command says what it shows."""
+"""A database that is made where there is none, or that the command itself reports."""
 
 
-# What many commands share, and the options that make it.
+# Objects that many commands share, and the options that make them.
 
 
 @dataclass(frozen=True)
 class OpenedModel:
-    """The model that a command asks: of a run, at an epoch."""
+    """The model of a command: of a run, at an epoch."""
 
     store: "Store"
     run: int
@@ -136,15 +134,15 @@ class OpenedModel:
 
     @cached_property
     def model(self) -> "RunModel":
-        """The model itself."""
+        """The opened model."""
         return api.model(self.store, self.run, self.epoch)
 
     def ask(self, question: str, *given: Any, **how: Any) -> Answer:
-        """What the model answers to one of its questions."""
+        """Calls a method of the model, and returns its answer."""
         return self.tell(getattr(self.model, question)(*given, **how))
 
     def tell(self, found: Any) -> Answer:
-        """An answer of the model that is found already; as data it names the run."""
+        """Returns the answer to print of a result; as data it names the run."""
         if hasattr(found, "record"):
             record = found.record()
         else:
@@ -170,7 +168,7 @@ def _choose(
     below: float = 1.0,
     conditions: list[str] | None = None,
 ) -> dict[str, Any]:
-    """The filters of every page, as `sweeps.api.selecting.selection_of` takes them."""
+    """Returns the filters of runs, as `sweeps.api.selecting.selection_of` takes them."""
     # No other name is bound here, so that these are exactly the parameters.
     return {name: value for name, value in locals().items() if value is not None}
 
@@ -191,7 +189,7 @@ def _training(
 
 
 def processes_of(workers: int | None) -> int:
-    """So many processes as there are cores, or fewer: more would only wait for each other."""
+    """Limits the number of processes to that of cores: more would only wait for each other."""
     cores = os.cpu_count() or 1
     if workers is not None and workers > cores:
         has = count(cores, "core")
@@ -208,10 +206,10 @@ SHARED: dict[str, Callable[..., Any]] = {
 
 
 class PlainHelp:
-    """A command or group whose help leaves out that a flag is a `<bool>`, and ranges of numbers."""
+    """A command or group whose help omits the type of flags, `<bool>`, and ranges of numbers."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters."""
+        """Returns the parameters."""
         parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for flag in (x for x in parameters if getattr(x, "is_flag", False)):
             flag.metavar = ""
@@ -222,7 +220,7 @@ class PlainHelp:
         # Imported where it is used: Rich takes long to load.
         from typer import rich_utils
 
-        # A number out of range is told what was expected.
+        # The message about a number out of range has the range.
         rich_utils.RANGE_STRING = ""
         super().format_help(ctx, formatter)  # type: ignore[misc]
 
@@ -232,7 +230,7 @@ class Group(PlainHelp, TyperGroup):
 
 
 class Command(PlainHelp, TyperCommand):
-    """A command that refuses an option of one value that is given twice: one would be lost."""
+    """A command that refuses a repeated option of one value, of which one would be lost."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Reads the command line."""
@@ -249,14 +247,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Panel(typer.Typer):
-    """Commands that help shows together."""
+    """A panel of commands in the help."""
 
     def __init__(self, title: str | None, **how: Any) -> None:
         super().__init__(cls=Group, **how)
         self.title = title
 
     def add(self, example: str, name: str | None = None) -> Callable[[Function], Function]:
-        """Makes a function a command, whose help ends with an example."""
+        """Registers a function as a command, whose help ends with an example."""
 
         def register(function: Function) -> Function:
             text = cleandoc(function.__doc__ or "").partition("\n\nArgs:")[0]
@@ -268,10 +266,10 @@ class Panel(typer.Typer):
 
 
 def with_options(function: Callable[..., Any]) -> Callable[..., None]:
-    """A function with the options that make what it shares with others, and that prints itself.
+    """Returns a function with the options of its shared objects, which prints its answer.
 
-    What a parameter means, the function's docstring says, or `HELP`. One without a default is an
-    argument. A command that names its sweeps by an argument has no option `--sweep`.
+    Help texts of parameters are those of the function's docstring, or `HELP`. A parameter without a
+    default is an argument. A command with an argument for sweeps has no option `--sweep`.
     """
     own = signature(function).parameters
     makes = {name: SHARED[name] for name in own if name in SHARED}
@@ -299,24 +297,24 @@ def with_options(function: Callable[..., Any]) -> Callable[..., None]:
 
     words = {x: " ".join(y.split()) for x, y in _ARGUMENT.findall(cleandoc(function.__doc__ or ""))}
     keywords = [_declare(x, words.get(x.name)) for x in parameters.values()]
-    # Typer asks the wrapper for its signature and its annotations.
+    # Typer reads the signature and the annotations of the wrapper.
     command.__signature__ = Signature(keywords)  # type: ignore[attr-defined]
     command.__annotations__ = {x.name: x.annotation for x in keywords}
     return command
 
 
 _ARGUMENT = re.compile(r"^    (\w+): (.*(?:\n        .*)*)", re.MULTILINE)
-"""An argument as a docstring has it."""
+"""An argument in a docstring."""
 
 
 def _declare(parameter: Argument, words: str | None) -> Argument:
-    """A parameter as Typer takes it."""
+    """Returns a parameter as Typer takes it."""
     kind, given = parameter.annotation, []
     if get_origin(kind) is Annotated:
         kind, *given = get_args(kind)
     is_argument = parameter.default is Argument.empty
     made = typer.Argument(show_default=False) if is_argument else typer.Option()
-    # A copy, since one declaration serves several commands, each with its own help.
+    # A copy, since commands share a declaration and differ in the help.
     info = copy(given[0] if given else made)
     info.help = f"{words[0].upper()}{words[1:]}" if words else HELP[parameter.name]
     if isinstance(info, OptionInfo) and not info.param_decls:
@@ -326,7 +324,7 @@ def _declare(parameter: Argument, words: str | None) -> Argument:
 
 
 def option(parameter: Parameter) -> str:
-    """A parameter as it is written on the command line: `--sort length`, `--force`."""
+    """Formats a parameter for the command line: `--sort length`, `--force`."""
     name, value = parameter
     written = NAMES.get(name, (f"--{name.replace('_', '-')}",))[0]
     return written if value is None or value is True else f"{written} {value}"

@@ -1,4 +1,4 @@
-"""How answers of commands are printed: as sentences and tables, or as JSON."""
+"""Printing of answers of commands: sentences and tables, or JSON."""
 
 import json
 import re
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
 
 FITTED = 80
-"""Columns of sentences where tables are fitted to a terminal."""
+"""Width of sentences where tables are fitted to a terminal."""
 
 SPACE = 3
 """Characters between two columns of a table."""
 
 MOST_LISTED = 12
-"""Columns that are named where one that does not exist was asked for."""
+"""Maximum number of columns in the message about an unknown one."""
 
 STRINGS = ["string", "target", "output"]
-"""Columns in which an empty text is a string, and has to be seen."""
+"""Columns in which the empty string is printed as two quotation marks."""
 
 
 @dataclass(frozen=True)
 class TableOptions:
-    """Which columns of a table are shown."""
+    """The columns of a table to show."""
 
     wide: bool = False
-    """All of them, however wide the terminal is."""
+    """True for all of them, however wide the terminal is."""
     columns: str | None = None
-    """Those named, separated by commas; None: as many as fit."""
+    """Names of columns, separated by commas; None for as many as fit."""
 
 
 @dataclass(frozen=True)
@@ -50,23 +50,23 @@ class Table:
     frame: "pd.DataFrame"
     title: str
     look: TableOptions | None = None
-    """Which columns the user asked for; None where the command has no such options."""
+    """The columns chosen by the user; None where the command has no such options."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command prints."""
+    """The output of a command."""
 
     record: Any
-    """What `--json` prints: an object, or rows as a list or a frame."""
+    """The output of `--json`: an object, or rows as a list or a frame."""
     parts: "Iterable[str | Table | wording.Table]"
-    """Sentences and tables; made only where they are printed."""
+    """Sentences and tables; evaluated only where they are printed."""
     status: int = 0
-    """How the command exits."""
+    """The exit status of the command."""
 
 
 def print_answer(answer: Answer, *, as_json: bool) -> int:
-    """Prints an answer, and says how the command exits; NaN is null, as JSON has none."""
+    """Prints an answer, and returns the exit status; NaN is null in JSON."""
     if as_json:
         from sweeps.results import rows_of
 
@@ -85,12 +85,12 @@ def print_answer(answer: Answer, *, as_json: bool) -> int:
 
 
 def frame_of(rows: "Sequence[Mapping[str, Any]]") -> "pd.DataFrame":
-    """Rows as a table; whole numbers stay so beside empty cells."""
+    """Converts rows to a frame; integers stay integers beside missing cells."""
     import pandas as pd
 
     frame = pd.DataFrame(rows)
     values = {name: [row[name] for row in rows] for name in frame.columns}
-    # Beside None pandas would make fractions of whole numbers.
+    # With None in a column pandas would convert integers to floats.
     whole = [x for x in values if all(y is None or isinstance(y, int) for y in values[x])]
     return frame.astype(dict.fromkeys(whole, "Int64"))
 
@@ -98,12 +98,12 @@ def frame_of(rows: "Sequence[Mapping[str, Any]]") -> "pd.DataFrame":
 def table_of(
     frame: "pd.DataFrame", title: str, widths: Sequence[int | None] | None = None
 ) -> "table.Table":
-    """A frame as a table for the terminal; its text is shown as it is.
+    """Converts a frame to a table for the terminal.
 
     Args:
         frame: the rows.
-        title: what stands above them.
-        widths: characters that each column has at least.
+        title: the heading.
+        widths: minimum width of each column, in characters.
     """
     from rich import box
     from rich import table as rich_table
@@ -122,13 +122,13 @@ def table_of(
 
 
 def cell_texts(column: "pd.Series[Any]") -> list[str]:
-    """The values of a column as a table shows them."""
+    """Formats the values of a column."""
     cells = zip(column, column.isna(), strict=True)
     return ["" if is_missing else visible(str(value)) for value, is_missing in cells]
 
 
 def share_text(value: Any, places: int = 2) -> str:
-    """A share as percent; empty where there is none."""
+    """Formats a share as percent; empty where it is missing."""
     import pandas as pd
 
     from seqcls.interpretability.wording import percent
@@ -137,7 +137,7 @@ def share_text(value: Any, places: int = 2) -> str:
 
 
 def toml_values(frame: "pd.DataFrame", except_for: Sequence[str] = ()) -> "pd.DataFrame":
-    """Columns of settings as they are written in a specification: 0.0, true, "balanced"."""
+    """Formats columns of settings as in a specification: 0.0, true, "balanced"."""
 
     def text(value: Any) -> str:
         return json.dumps(value) if isinstance(value, bool | str) else str(value)
@@ -147,7 +147,7 @@ def toml_values(frame: "pd.DataFrame", except_for: Sequence[str] = ()) -> "pd.Da
 
 
 def readable(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Strings and numbers as a table shows them: what is not known says so, numbers are short."""
+    """Formats strings, which are "not known" where missing, and scores for a table."""
     import pandas as pd
 
     from seqcls.interpretability.wording import score_text
@@ -155,7 +155,7 @@ def readable(frame: "pd.DataFrame") -> "pd.DataFrame":
     frame = frame.copy()
     for name in frame.columns.intersection(STRINGS):
         frame[name] = frame[name].fillna("not known")
-    # Models that were trained elsewhere may have given no scores.
+    # Imported predictions may have no scores.
     for name in frame.columns.intersection(["logit", "margin", "log_probability"]):
         frame[name] = ["" if pd.isna(x) else score_text(x) for x in frame[name]]
     if "probability" in frame:
@@ -164,7 +164,7 @@ def readable(frame: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def is_fitted(look: TableOptions) -> bool:
-    """Whether a table must fit the terminal; lines in a file may have any length."""
+    """True if a table must fit the terminal; lines in a file may have any length."""
     from rich.console import Console
 
     return not look.wide and look.columns is None and Console(file=output()).is_terminal
@@ -174,12 +174,12 @@ def print_table(frame: "pd.DataFrame", title: str, look: TableOptions | None = N
     """Prints a frame as a table, of which a terminal shows as many columns as fit.
 
     Args:
-        frame: its columns in the order of their weight: the last are left out first.
-        title: what stands above it.
-        look: which columns the user asked for; None where the command has no such options.
+        frame: its columns in the order of importance: the last are left out first.
+        title: the heading.
+        look: the columns chosen by the user; None where the command has no such options.
 
     Raises:
-        ConfigError: the user asked for a column that does not exist.
+        ConfigError: a chosen column does not exist.
     """
     from rich.cells import cell_len
     from rich.console import Console
@@ -197,12 +197,12 @@ def print_table(frame: "pd.DataFrame", title: str, look: TableOptions | None = N
         those = [x for x, end in zip(chosen, ends, strict=True) if end <= terminal.width]
         # The first one is shown in any case.
         chosen = those or chosen[:1]
-    # What is printed may have been read: a lost connection is not tried again after this.
+    # Output may have been read: the command is not run again after this.
     note_lasting()
     width = sum(widths[name] + SPACE for name in chosen)
     # A command without such options shows all columns, in cells of several lines if needed.
     folds = (fits or (look is None and terminal.is_terminal)) and width > terminal.width
-    # As wide as the table where it need not fold, or Rich would cut its cells.
+    # As wide as the table unless it folds, or Rich would cut its cells.
     console = Console(file=output(), width=terminal.width if folds else width)
     if folds or console.options.ascii_only:
         console.print(table_of(frame[chosen], title))
@@ -220,7 +220,7 @@ def print_table(frame: "pd.DataFrame", title: str, look: TableOptions | None = N
 
 
 def is_number(column: "pd.Series[Any]") -> bool:
-    """Whether a column stands to the right."""
+    """True if a column is aligned to the right."""
     import pandas as pd
 
     return pd.api.types.is_numeric_dtype(column)
@@ -235,14 +235,14 @@ def _pad(texts: Sequence[str], width: int, *, right: bool) -> Iterator[str]:
 
 
 def named_columns(frame: "pd.DataFrame", names: str) -> list[str]:
-    """The columns named, in the order named.
+    """Returns the named columns, in the given order.
 
     Raises:
         ConfigError: there is no such column.
     """
     from seqcls.text import closest
 
-    # The longest first: a setting of a model trained elsewhere may have a comma in its name.
+    # The longest first: the name of an imported model's setting may contain a comma.
     known = sorted(map(str, frame.columns), key=len, reverse=True)
     any_known = "|".join(map(re.escape, known))
     given = re.findall(rf"\s*({any_known}|[^,]*?)\s*(?:,|$)", names)

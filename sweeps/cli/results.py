@@ -1,4 +1,4 @@
-"""Commands on results: runs, their errors, configurations compared, causes and remedies."""
+"""Commands on results: runs, errors, comparisons, causes and remedies."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 results = Panel("Results")
 
 LONGEST_NAME = 30
-"""Characters of a configuration's name in a table that has to fit a terminal."""
+"""Maximum length of a configuration's name in a table that has to fit a terminal."""
 
 MOST_CHECKED = 1_000
-"""Configurations of which it is said how much of their tests they were trained on."""
+"""Maximum number of configurations whose overlap of training and test is reported."""
 
 MOST_NAMED = 10
-"""Languages that are named of those that the same decides; of more their number is said."""
+"""Maximum number of languages listed as decided by the same property; else their number."""
 
 
 @results.add("runs --sweep all_initializations --failing")
@@ -69,7 +69,7 @@ def runs(
 
 
 def _runs_parts(store: "Store", frame: "pd.DataFrame", look: TableOptions) -> Iterator[str | Table]:
-    """The runs in columns of which the first weigh most: a narrow terminal leaves the last out."""
+    """Yields the table of runs, the most important columns first, and sentences about it."""
     import pandas as pd
 
     from seqcls.imported import MODEL
@@ -90,7 +90,7 @@ def _runs_parts(store: "Store", frame: "pd.DataFrame", look: TableOptions) -> It
         }
     shortest = api.shortest_tested(store, set(config_ids))
     solved = solved_or_none(frame["solved_length"], frame["config_id"].map(shortest).fillna(-1))
-    # Known, but below the shortest test string: nothing is solved.
+    # Below the shortest test string: nothing is solved.
     none = frame["solved_length"].notna() & solved.isna()
     shown = pd.DataFrame({"configuration": frame["config_id"].map(named), "id": frame["id"]})
     shown["model_seed"] = frame["model_seed"]
@@ -102,7 +102,7 @@ def _runs_parts(store: "Store", frame: "pd.DataFrame", look: TableOptions) -> It
     shown["outcome"] = frame["outcome"].fillna("")
     shown["accuracy"] = frame["accuracy"].map(share_text)
     tested = frame.loc[frame["state"] == done, "fp"]
-    # Of tasks that are no languages there are no such counts.
+    # Tasks that are no languages have no such counts.
     counts = [] if len(tested) and tested.isna().all() else ["fp", "fn", "tn", "tp"]
     shown[counts[:2]] = frame[counts[:2]]
     shown["solved_length"] = frame["solved_length"]
@@ -122,7 +122,7 @@ def _runs_parts(store: "Store", frame: "pd.DataFrame", look: TableOptions) -> It
     for name in ("state", "epochs", "best_epoch", *counts[2:], "num_parameters"):
         shown[name] = frame[name]
     if look.columns is not None:
-        # Asked for, any is shown: a setting that is the same in all of them, too.
+        # Any column may be chosen, also a setting that is the same in all runs.
         rest = frame.columns.difference([*shown, "config_id"], sort=False)
         shown = pd.concat([shown, toml_values(frame[rest])], axis=1)
     shares = ["accuracy_within", "accuracy_beyond", "shortcut_within", "shortcut_beyond"]
@@ -138,7 +138,7 @@ def _runs_parts(store: "Store", frame: "pd.DataFrame", look: TableOptions) -> It
 
 
 def _deciding_sentences(store: "Store", frame: "pd.DataFrame") -> Iterator[str]:
-    """Where what a shortcut reader reads is all that counts, that it is no shortcut."""
+    """Lists languages decided by the features of a shortcut reader, which is no shortcut then."""
     import pandas as pd
 
     read = frame[frame["shortcut_within"].notna() | frame["shortcut_beyond"].notna()]
@@ -275,7 +275,7 @@ def causes(
     stored = api.causes(store, sweep, sample, **chosen)
     configs = api.configs(store, every["config_id"].unique().tolist())
     table = causes_by_configuration(failing, stored)
-    # Proofs found these, of runs without a test error, too.
+    # Found by proofs, also of runs without a test error.
     forgets, config_ids = api.forgettings(store), every.set_index("id")["config_id"]
     forgets = {run: forgets[run] for run in config_ids.index if run in forgets}
     record = {"sweep": sweep, "failing": len(failing), "causes": rows_of(stored)}
@@ -297,7 +297,7 @@ def causes(
             yield Table(shown, f"{count(len(failing), 'failing run')} of {sweep}")
             shown = stored.drop(columns="number").astype({"head": "Int64"})
             shown.insert(1, "seed", shown["run_id"].map(failing.set_index("id")["model_seed"]))
-            # It is said of the model, not of some of its errors.
+            # Not learned is about the model, not a share of its errors.
             shown["share"] = shown["share"].mask(shown["mechanism"] == NOT_LEARNED)
             shown["share"] = [share_text(x, 1) for x in shown["share"]]
             shown["agreement"] = [share_text(x, 1) for x in shown["agreement"]]

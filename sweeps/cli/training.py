@@ -1,4 +1,4 @@
-"""Commands that train: sweeps are worked on, watched, stopped, resumed, grown and deleted."""
+"""Commands that train, watch, stop, resume, grow and delete sweeps."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -51,7 +51,7 @@ def work(
     check_training(training)
     ids = None
     if sweeps or not watch:
-        # First to read: a database that is not there holds nothing to work on.
+        # Opened to read first: a database must exist to have these sweeps.
         ids = sweep_ids(api.open_reader(db), sweeps) or None
     _work(
         api.open_writer(db), ids, replace(training, watch=watch), ", ".join(sweeps) or "all sweeps"
@@ -62,7 +62,7 @@ STATUS = ["name", "state", "done", "failed", "queued", "running", "seconds_left"
 """The columns of a status; on a narrow terminal the last are left out."""
 
 STATUS_SECONDS = 2.0
-"""How often a watched status is renewed."""
+"""Seconds between updates of a watched status."""
 
 
 @train.add("status heads --watch")
@@ -97,7 +97,7 @@ def status(
                 if all(x.state in ("done", "stopped") and not x.running for x in progress):
                     break
                 time.sleep(STATUS_SECONDS)
-                # One that is deleted meanwhile is no longer told of.
+                # A sweep that is deleted meanwhile is left out.
                 every = retry_lost(partial(api.status, store))
                 progress = [x for x in every if not sweeps or x.name in sweeps]
 
@@ -202,7 +202,7 @@ def more(
         spec = budgets.seeds(store, sweep, until, most=most)
         say(f"{sweep}: will add seeds until {spec.until!r}, up to {spec.most_seeds:,} in all.")
         if queue:
-            # What a worker would do first: so `status` shows what is queued before one comes.
+            # As a worker would: `status` shows the queued runs before one starts.
             grow(store, sweep_ids(store, sweep))
             say(f"`seqcls work {as_argument(sweep)}` trains them.")
         else:
@@ -210,7 +210,7 @@ def more(
         return
     planned = budgets.more_training(store, sweep, budget or "", learned_at=learned_at, name=name)
     if planned.spec is not None:
-        # What may not be written is said before what would be done.
+        # A read-only database is refused before the plan is printed.
         api.open_writer(db)
     for sentence in planned.sentences:
         say(sentence)
@@ -237,17 +237,17 @@ def delete(store: "Store", sweep: str, yes: bool = False) -> None:
     say(f"{sweep}: deleted, with {count(api.delete(store, sweep), 'run')}.")
 
 
-# How specifications are trained, or only queued, and what is said of it.
+# Training or queueing of specifications.
 
 
 def train_specs(specs: "list[SweepSpec]", db: str | None, training: "WorkOptions | None") -> None:
-    """Trains what the database lacks of these; queues it where `how` is None."""
+    """Trains the runs that the database lacks; only queues them where `training` is None."""
     from sweeps.api.overlaps import contradictions, majority, trained_on, without_near
     from sweeps.api.sweeping import check_training, missing_runs, runs_by_state, sweep_ids
 
     if training is not None:
         check_training(training, specs)
-        # Looked up read-only first: a complete database is not touched at all.
+        # Looked up read-only first: a complete database is not modified.
         grow = any(spec.until for spec in specs)
         if not grow and (there := api.existing(db)) and missing_runs(there, specs) == 0:
             say(f"{name_sweeps(specs)}: all runs are in {there.name}.")
@@ -265,14 +265,14 @@ def train_specs(specs: "list[SweepSpec]", db: str | None, training: "WorkOptions
     if training is not None:
         _work(store, sweep_ids(store, names), training, name_sweeps(specs))
         return
-    # Asked again by itself: what is queued is queued.
+    # Only this read is repeated: the runs are queued by now.
     queued = retry_lost(partial(runs_by_state, store, names)).get(api.RunState.QUEUED, 0)
     runs = f"{count(queued, 'run')} queued in {store.name}"
     say(f"{name_sweeps(specs)}: {runs}; `seqcls work` trains them.")
 
 
 def read_specs(reference: str, precision: str | None = None) -> "list[SweepSpec]":
-    """The specifications that a command names."""
+    """Reads the specifications of a command, with a progress bar."""
     from sweeps.api.sweeping import read_specs
 
     with progress_bar(f"reading {reference}"):
@@ -280,12 +280,12 @@ def read_specs(reference: str, precision: str | None = None) -> "list[SweepSpec]
 
 
 def name_sweeps(specs: "list[SweepSpec]") -> str:
-    """What the sweeps of these specifications are called together."""
+    """Returns the name of the only sweep, or the number of sweeps."""
     return specs[0].name if len(specs) == 1 else f"{len(specs)} sweeps"
 
 
 def warn_of_memory(specs: "list[SweepSpec]", workers: int) -> None:
-    """Says which models this machine has too little memory for."""
+    """Warns of models that this machine has too little memory for."""
     from sweeps.api.sweeping import memory_warning
 
     if warning := memory_warning(specs, workers):
@@ -293,7 +293,7 @@ def warn_of_memory(specs: "list[SweepSpec]", workers: int) -> None:
 
 
 def outcome_sentences(store: "Store", sweeps: Sequence[str], **chosen: Any) -> Iterator[str]:
-    """What the finished runs of these sweeps came to."""
+    """Yields a sentence about the outcomes of the finished runs of these sweeps."""
     from sweeps.api.sweeping import describe_outcomes
 
     if sweeps and (came_to := retry_lost(partial(describe_outcomes, store, sweeps, **chosen))):
@@ -301,7 +301,7 @@ def outcome_sentences(store: "Store", sweeps: Sequence[str], **chosen: Any) -> I
 
 
 def _work(store: "Store", ids: list[int] | None, training: "WorkOptions", what: str) -> None:
-    """Trains until nothing is left, and exits by what came of it."""
+    """Trains until nothing is left, and exits with the status of the result."""
     from sweeps.api.budgets import seed_sentences
     from sweeps.api.sweeping import describe_outcomes, fit_after_training, runs_by_state
 
@@ -314,7 +314,7 @@ def _work(store: "Store", ids: list[int] | None, training: "WorkOptions", what: 
     while goes_on:
         started = time.perf_counter()
         try:
-            # While it waits for runs it fits readers, else once it has said what it trained.
+            # With `watch` readers are fitted while it waits, else after the report below.
             worked = api.work(
                 store, ids, progress_bar=True, shortcuts=training.watch, **asdict(training)
             )
@@ -349,4 +349,4 @@ LEFT = {
     "failed": "failed; `seqcls runs --json` gives each one's reason, `seqcls resume SWEEP "
     "--failed` queues them again",
 }
-"""What is said of runs that are in these states after training."""
+"""Explanations of runs that are in these states after training."""

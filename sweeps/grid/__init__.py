@@ -1,1 +1,1 @@
-"""Which models a sweep asks for: specifications, what they mean, groups of one shape."""
+"""Specifications of sweeps, their expansion into runs, and groups of runs of one shape."""

@@ -1,8 +1,8 @@
-"""Budgets: how many epochs training may take, and which configurations are one model with several.
+"""Budgets of training, and configurations that are one model with several budgets.
 
-A budget is what training was allowed, `max_num_epochs`, not what it used: it may end early. That it
-may not is said in two ways, by patience or by a least number of epochs as large as the budget; such
-a number grows with the budget, since it would end training that nothing was to end.
+A budget is the maximum number of epochs, `max_num_epochs`; training may end earlier. Early ends are
+disabled by a patience or a minimum number of epochs at least as large as the budget; such a value
+grows with the budget, so that they stay disabled.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from seqcls.text import canonical_json
 
 BUDGET = "max_num_epochs"
 EARLIEST = ("min_num_epochs", "patience")
-"""The fields that say when training may end before its budget."""
+"""Fields that determine when training may end before its budget."""
 
 BUDGET_FIELDS = (BUDGET, *EARLIEST)
 
@@ -21,7 +21,7 @@ _Values = tuple[Any, ...]
 
 
 def budget_fields(config: RunConfig, epochs: int) -> dict[str, int]:
-    """The fields to change so that the same model may be trained for so many epochs."""
+    """Returns the fields to change so that the same model is trained for this many epochs."""
     grown = {
         name: max(value, epochs)
         for name in EARLIEST
@@ -31,16 +31,16 @@ def budget_fields(config: RunConfig, epochs: int) -> dict[str, int]:
 
 
 def models_by_budget(configs: Mapping[int, Mapping[str, Any]]) -> list[dict[int, int]]:
-    """The models that are there with several budgets: each one's configurations by budget.
+    """Returns the models with several budgets: the configurations of each by budget.
 
-    Configurations are one model where they differ in nothing but the budget and fields that grow
-    with it, as by `budget_fields`. What was trained elsewhere has no budget that is known here.
+    Configurations are one model if they differ only in the budget and the fields that grow with it,
+    as by `budget_fields`. Models trained elsewhere have no known budget.
 
     Args:
-        configs: the fields of each that are stored, by its id.
+        configs: the stored fields of each configuration, by id.
 
     Returns:
-        Of each model, in the order of the first ids, the ids by budget, smallest budget first.
+        For each model, in the order of the first ids, the ids by budget, smallest budget first.
     """
     # Where all have one budget, no model has several.
     if len({fields.get(BUDGET) for fields in configs.values()}) < 2:
@@ -63,9 +63,9 @@ def models_by_budget(configs: Mapping[int, Mapping[str, Any]]) -> list[dict[int,
 
 
 def _join(same: Mapping[_Values, Mapping[int, int]]) -> Iterator[dict[int, int]]:
-    """Models by budget, those joined in which the same fields may not end training early.
+    """Joins models by budget in which the same fields are disabled from ending training early.
 
-    Not where both have one budget: a sweep that varies when training may end compares models.
+    Two that share a budget are not joined: a sweep that varies early ends compares models.
 
     Args:
         same: ids by budget, by the values of `EARLIEST`.

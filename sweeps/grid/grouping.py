@@ -1,4 +1,4 @@
-"""Divides runs into groups of one shape, ordered by what their training costs."""
+"""Groups of runs of one shape, ordered by the cost of training."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,23 +11,23 @@ from seqcls.models import MODELS
 from seqcls.problem import Problem, missing_plugin, resolve
 
 PER_STRING = 100.0
-"""Multiply-adds that take as long as what a string costs beside its products, by letter counts."""
+"""Overhead of a string beside its products, by letter counts, in multiply-adds."""
 
 PER_TOKEN = 60.0
-"""What costs as much for a token, where tokens are read one by one."""
+"""Overhead of a token, where tokens are read one by one, in multiply-adds."""
 
 
 def engine_of(problem: Problem) -> Engine:
-    """The engine that trains a problem's models unless one is chosen."""
+    """Returns the default engine for a problem's models."""
     return engine_named(choose_engine(problem).name)
 
 
 def cost_of_training(problem: Problem) -> float:
-    """What a member's training takes, comparable between problems of one engine.
+    """Estimates the cost of a member's training, comparable between problems of one engine.
 
-    By letter counts a string costs the same however long it is: one block computes the token that
-    is read, several each letter once. Otherwise each of its tokens passes every block, and attends
-    to every other.
+    By letter counts the cost of a string does not depend on its length: one block computes the
+    token that is read out, several blocks each letter once. Otherwise each token passes every
+    block, and attends to every other.
     """
     network, by_counts = problem.network, engine_of(problem).reads_counts(problem)
     if by_counts and network.num_blocks == 1:
@@ -40,17 +40,17 @@ def cost_of_training(problem: Problem) -> float:
 
 
 ANSWERED = 1 / 3
-"""What a string costs that is only answered, when one that is trained on costs 1."""
+"""Cost of predicting a string, relative to training on it."""
 
 
 def cost_of_checks(problem: Problem) -> float:
-    """What checks within epochs cost, when training on an epoch's strings costs 1."""
+    """Estimates the cost of checks within epochs, relative to training on an epoch's strings."""
     config, trained, validated = problem.config, problem.trained_lengths, problem.validation.lengths
     if not (config.stop_when_right and config.check_every):
         return 0.0
     both = range(max(trained.start, validated.start), min(trained.stop, validated.stop))
     strings = problem.validation.epoch_size * len(both) / len(validated)
-    # A check comes with every so many strings that are trained on.
+    # The denominator is the number of strings trained on between two checks.
     return ANSWERED * strings / (config.check_every * problem.train.batch_size)
 
 
@@ -68,18 +68,18 @@ def _of_tokens(network: NetworkConfig, tokens: float) -> float:
 
 
 def mean_length(problem: Problem) -> float:
-    """Tokens that are read of a training string, about half way from the shortest to the longest;
-    where an output is written, with the target.
+    """Returns the mean of the tokens read of the shortest and the longest training string; with
+    the target, where there are outputs.
     """
     lengths = problem.train.lengths
     return sum(problem.kind.longest_reading(problem.task, x) for x in (lengths[0], lengths[-1])) / 2
 
 
 STEP_MEMBERS = 10
-"""A step costs about as much as so many members' arithmetic before the first member is counted."""
+"""Fixed cost of a step, in units of one member's arithmetic."""
 
 MAX_FAILURES = 3
-"""A run that failed this often is not tried again by itself."""
+"""Number of failures after which a run is not retried automatically."""
 
 
 @dataclass(frozen=True)
@@ -90,15 +90,15 @@ class PlannedRun:
     config: RunConfig
     model_seed: int
     every_epoch: bool
-    """Whether a sweep wants the weights of every epoch."""
+    """True if a sweep stores the weights of every epoch."""
     verdict: bool
-    """Whether a sweep wants the exhaustive check."""
+    """True if a sweep has the exhaustive check."""
     failures: int = 0
-    """How often it was lost or failed since it was queued by hand."""
+    """Number of times that it was lost or failed since the user queued it."""
 
     @property
     def problem(self) -> Problem:
-        """What it is trained for."""
+        """The problem that it is trained for."""
         return resolve(self.config)
 
 
@@ -106,7 +106,7 @@ RunGroup = tuple[PlannedRun, ...]
 
 
 def split_by_packages(runs: Iterable[PlannedRun]) -> tuple[list[PlannedRun], Counter[str]]:
-    """The runs whose packages are here; and of how many others what is lacking."""
+    """Returns the runs whose packages are installed, and counts others by the lacking package."""
     runs = list(runs)
     configs = {run.config.key: run.config for run in runs}
     lacking = {key: missing_plugin(config) for key, config in configs.items()}
@@ -117,10 +117,10 @@ def split_by_packages(runs: Iterable[PlannedRun]) -> tuple[list[PlannedRun], Cou
 def make_groups(
     runs: Iterable[PlannedRun], engine: str = "auto", device: str = "auto"
 ) -> list[RunGroup]:
-    """Groups of runs that can train together, the longest first, so that cores end together.
+    """Groups runs that can train together, the costliest first, so that cores end together.
 
     Args:
-        engine: as for `choose_engine`; how many members a group has is the engine's to say.
+        engine: as for `choose_engine`; the engine determines the size of groups.
 
     Raises:
         EngineError: the engine is unknown, or cannot train one of them.
@@ -146,10 +146,10 @@ def make_groups(
 
 
 def _size(run: PlannedRun, largest: int) -> int:
-    """How many members its group may have.
+    """Returns the maximum size of a run's group.
 
-    A run that was lost with its group is tried in a smaller one, at last alone: so one run that
-    kills its process takes no other with it for good.
+    A run that was lost with its group is retried in a smaller one, and finally alone: a run that
+    kills its process does not fail others.
     """
     return (largest, max(1, largest // 8), 1)[min(run.failures, MAX_FAILURES - 1)]
 

@@ -1,4 +1,4 @@
-"""As many seeds as it takes: until a share of them is known well enough, or two are told apart."""
+"""Rules of growing sweeps: seeds are added until a share is known, or two shares differ."""
 
 import math
 import re
@@ -22,25 +22,25 @@ _RULE = re.compile(
 EXPECTED = "'share ± 10 %', 'learned ± 10 %', 'generalizes ± 10 %' or one of these shares 'apart'"
 
 HOPELESS = 30
-"""So many seeds of which none has learned: of those that generalize there will be none to count."""
+"""Number of seeds without any that learned after which the share that generalizes is given up."""
 
 
 @dataclass(frozen=True)
 class Until:
-    """When a sweep has enough seeds."""
+    """A rule for when a sweep has enough seeds."""
 
     share: str
     """`learned`, of all seeds, or `generalizes`, of those that learned."""
     within: float | None
-    """How far the interval of each configuration's share may reach to either side; None where the
-    shares of two are to be told apart."""
+    """The maximum distance of the limits of each configuration's interval from its share; None
+    where the shares of two must differ."""
 
     @classmethod
     def parse(cls, text: str) -> "Until":
-        """The rule that is written.
+        """Reads a rule.
 
         Raises:
-            ValueError: it is none; with what was expected.
+            ValueError: it is none; the message has the expected form.
         """
         if not (match := _RULE.fullmatch(text.strip())):
             raise ValueError(f"expected {EXPECTED}")
@@ -53,7 +53,7 @@ class Until:
         return cls(share, within / 100)
 
     def fraction(self, counts: OutcomeCounts) -> tuple[int, int]:
-        """How many seeds the share is, and of how many."""
+        """Returns the numerator and the denominator of the share, in seeds."""
         if self.share == "learned":
             return counts.learned, counts.judged
         return counts.generalize, counts.judged_beyond
@@ -61,14 +61,14 @@ class Until:
     def intervals(
         self, counts: Sequence[OutcomeCounts], pairs: "PairTable | None" = None
     ) -> "list[ConfidenceInterval]":
-        """The confidence sequence of each configuration's share; of two to be told apart, that of
-        their difference.
+        """Returns the confidence sequence of each configuration's share; where two must differ,
+        that of their difference.
 
         Args:
-            pairs: of two to be told apart, what the pairs of their seeds have come to; None where
-                the same seed makes no pair.
+            pairs: where two must differ, the outcomes of their pairs of seeds; None where the same
+                seed makes no pair.
         """
-        # Imported where they are used: to read a specification takes no statistics.
+        # Imported where they are used: reading a specification needs no statistics.
         from sweeps.statistics import sequences
 
         shares = [self.fraction(seed_counts) for seed_counts in counts]
@@ -81,10 +81,10 @@ class Until:
     def seeds_needed(
         self, counts: Sequence[OutcomeCounts], most: int, pairs: "PairTable | None" = None
     ) -> list[int]:
-        """How many seeds each configuration is to have next: as it has, where those are enough.
+        """Returns the next number of seeds of each configuration; the present one if it suffices.
 
         Args:
-            most: more are not trained.
+            most: maximum number of seeds.
             pairs: as in `intervals`.
         """
         if self.within is None:
@@ -98,7 +98,7 @@ class Until:
         is_known = bool(n) and float(_reach(count / n, np.asarray(float(n)))) <= within
         if is_known or (not n and counts.judged >= HOPELESS):
             return counts.models
-        # If the share stays as it is; at first little is known of it.
+        # The present share is extrapolated.
         further = np.arange(n + 1, most + 1, dtype=np.float64)
         # Without any observation a share of 1 is assumed, whose interval is the narrowest.
         narrow = np.flatnonzero(_reach(count / n if n else 1.0, further) <= within)
@@ -108,7 +108,7 @@ class Until:
 
 
 def _reach(share: float, n: "Floats") -> "Floats":
-    """How far the confidence sequence of a share reaches to the side that is less known."""
+    """Returns the greater distance of a limit of a share's confidence sequence from the share."""
     from sweeps.statistics.sequences import share_limits
 
     low, high = share_limits(n * share, n)
@@ -116,7 +116,7 @@ def _reach(share: float, n: "Floats") -> "Floats":
 
 
 def _next(counts: OutcomeCounts, needed: int, most: int) -> int:
-    """Some seeds more, and at most twice as many: what is expected of a few may be far off."""
+    """Returns a number of seeds larger by half to twice: estimates from few seeds are rough."""
     if counts.judged * 2 < counts.models:
         # Where most fail in training, or are not judged, more seeds would not help.
         return counts.models

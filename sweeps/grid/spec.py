@@ -1,4 +1,4 @@
-"""Sweep specifications: a TOML file, read as data only, and the runs that it asks for."""
+"""Sweep specifications: TOML files, read as data only, and their expansion into runs."""
 
 import itertools
 import json
@@ -29,14 +29,13 @@ from sweeps.grid.written_spec import (
 )
 
 MAX_BYTES = 1_000_000
-"""A larger file is refused before it is read to its end."""
+"""Maximum size of a file; a larger one is refused before it is read to its end."""
 
 _TOO_DEEP = "its lists or tables are nested too deep; a field has one value, an axis a list of them"
 
 _KEY = r"""(?:"[^"\n]*"|'[^'\n]*'|[\w-]+)[ \t]*"""
 _DEEP = re.compile(rf"(?<![\w-]){_KEY}(?:\.[ \t]*{_KEY}){{200}}")
-"""A dotted key of so many parts, each of which is a table of its own; a specification needs three
-at most."""
+"""A dotted key of over 200 parts, each a nested table; a specification needs three at most."""
 
 SHIPPED = Path(__file__).with_name("specs")
 
@@ -44,51 +43,53 @@ SHIPPED = Path(__file__).with_name("specs")
 class SweepSpec(WrittenSpec):
     """A named grid of configurations, each with every model seed.
 
-    The configurations are every combination of one value per axis, on top of the fixed fields;
-    with `configurations`, every such combination on top of each of those, and with its own model
-    seeds where it has some. They are expanded once and kept, as long as it is.
+    The configurations are every combination of one value per axis, added to the fixed fields; with
+    `configurations`, every such combination is added to each of those, which may have their own
+    model seeds. They are expanded once and cached.
     """
 
     submitted: str
-    """The specification as it was read, as JSON."""
+    """The specification before expansion, as JSON."""
 
     @property
     def every_epoch(self) -> bool:
-        """Whether the weights of every epoch are stored instead of the best one's."""
+        """True if the weights of every epoch are stored instead of the best one's."""
         return self.checkpoints == "every_epoch"
 
     def num_runs(self, least: int = 0) -> int:
-        """How many runs the grid has, with so many seeds of each configuration at least; nothing is
-        expanded to know it.
+        """Counts the runs of the grid without expanding it.
+
+        Args:
+            least: minimum number of seeds of each configuration.
         """
         combinations = math.prod(map(len, self.axes.values()))
         return combinations * sum(max(len(self.seeds_of(x)), least) for x in self.configurations)
 
     def most_runs(self) -> int:
-        """How many runs the grid may grow to; as `num_runs` where it gets no more seeds."""
+        """Counts the runs that the grid may grow to; as `num_runs` where no seeds are added."""
         return self.num_runs(self.most_seeds if self.until else 0)
 
     def configs(self) -> Iterator[RunConfig]:
-        """Every configuration of the grid. Raises as `members`."""
+        """Yields every configuration of the grid. Raises as `members`."""
         return (config for config, _ in self.members())
 
     def seeds_of(self, entry: Mapping[str, Any]) -> Seeds:
-        """The model seeds of one of the `configurations`."""
+        """Returns the model seeds of one of the `configurations`."""
         seeds: Seeds = entry.get("model_seeds", self.model_seeds)
         return seeds
 
     def all_it_may_train(self) -> Iterator[tuple[RunConfig, Seeds]]:
-        """Every configuration with all model seeds that it has or may get. Raises as `members`."""
+        """Yields every configuration with all seeds that it has or may get. Raises as `members`."""
         for config, seeds in self.members():
             # New seeds follow the greatest one, as in `_extend`.
             more = range(max(seeds) + 1, max(seeds) + 1 + self.most_seeds - len(seeds))
             yield config, (*seeds, *more) if self.until else seeds
 
     def with_seeds(self, numbers: Sequence[int]) -> "SweepSpec":
-        """The same with so many seeds of each configuration, those that it has and the next ones.
+        """Returns the specification with more seeds: the present ones and those after them.
 
         Args:
-            numbers: one for each of the members, in their order.
+            numbers: the number of seeds of each of the members, in their order.
         """
         entries = [
             {**entry, **dict(zip(self.axes, values, strict=True))}
@@ -101,7 +102,7 @@ class SweepSpec(WrittenSpec):
         ]
         data = {**json.loads(self.submitted), "model_seeds": more[0]}
         if any(own != more[0] for own in more) or any("model_seeds" in x for x in entries):
-            # An axis has no seeds of its own, so every combination becomes an entry.
+            # Values of axes have no seeds, so every combination becomes an entry.
             data.pop("axes", None)
             data["configurations"] = [
                 {**entry, "model_seeds": own} for entry, own in zip(entries, more, strict=True)
@@ -109,7 +110,7 @@ class SweepSpec(WrittenSpec):
         return spec_as_written(data)
 
     def members(self) -> Iterator[tuple[RunConfig, Seeds]]:
-        """Every configuration of the grid, with its model seeds.
+        """Yields every configuration of the grid, with its model seeds.
 
         Raises:
             SpecError: a combination cannot be trained, or is in the grid twice.
@@ -143,7 +144,7 @@ class SweepSpec(WrittenSpec):
 
 
 def _extend(seeds: Seeds, number: int) -> str | list[int]:
-    """So many seeds, as they are written: these, and the next ones after the greatest."""
+    """Writes `number` seeds: these, and the next ones after the greatest."""
     first = max(seeds) + 1
     every = [*seeds, *range(first, first + number - len(seeds))]
     is_range = every == list(range(every[0], every[0] + len(every)))
@@ -151,12 +152,12 @@ def _extend(seeds: Seeds, number: int) -> str | list[int]:
 
 
 def load_specs(reference: str) -> list[SweepSpec]:
-    """The specifications of a TOML file, a folder of them, or a shipped one's name.
+    """Reads the specifications of a TOML file, a folder of them, or the name of a shipped one.
 
     Raises:
         SpecError: there is none, or one cannot be read or is refused.
     """
-    # A file of the user's comes before a shipped one of that name.
+    # The user's files take precedence over shipped ones.
     for path in (Path(reference), SHIPPED / reference, SHIPPED / f"{reference}.toml"):
         if path.is_dir():
             files = sorted(file for file in path.glob("*.toml") if file.is_file())
@@ -171,7 +172,7 @@ def load_specs(reference: str) -> list[SweepSpec]:
 
 
 def at_precision(spec: SweepSpec, precision: str) -> SweepSpec:
-    """The same runs at another precision, as a sweep of its own beside this one.
+    """Returns a specification of the same runs at another precision, with its own name.
 
     Raises:
         SpecError: the precision is unknown, or varies in the specification already.
@@ -190,15 +191,15 @@ def at_precision(spec: SweepSpec, precision: str) -> SweepSpec:
 
 
 def shipped_names() -> list[str]:
-    """The names of the specifications that come with the program, each folder before its own."""
+    """Returns the names of shipped specifications, each folder before its files."""
     files = [path.relative_to(SHIPPED) for path in SHIPPED.rglob("*.toml")]
     names = {str(file.with_suffix("")) for file in files} | {str(file.parent) for file in files}
-    # The report's first: they are what the program is known by, and trained in a minute.
+    # The report's first: they are the best known, and trained in a minute.
     return sorted(names - {"."}, key=lambda name: (name.partition("/")[0] != "report", name))
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """What a TOML file says.
+    """Parses TOML.
 
     Raises:
         SpecError: a key of too many parts, for which the parser makes tables within tables.
@@ -210,7 +211,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def read_spec(path: Path) -> SweepSpec:
-    """The specification in a TOML file.
+    """Reads the specification in a TOML file.
 
     Raises:
         SpecError: as `parse_spec`, with the file named.
@@ -230,7 +231,7 @@ def read_spec(path: Path) -> SweepSpec:
 
 def _read(path: Path) -> str:
     with path.open("rb") as file:
-        # One byte more tells that it is too large, however large it is.
+        # One more byte than allowed, to detect a larger file.
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise SpecError(f"it has more than {MAX_BYTES:,} bytes; split it into several files")
@@ -239,7 +240,7 @@ def _read(path: Path) -> str:
 
 
 def parse_spec(data: Mapping[str, Any]) -> SweepSpec:
-    """The specification in a table as TOML gives it.
+    """Parses and checks the specification in a table.
 
     Raises:
         SpecError: an unknown key, a value of the wrong kind, too many runs, or a configuration
@@ -252,8 +253,7 @@ def parse_spec(data: Mapping[str, Any]) -> SweepSpec:
 
 
 def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
-    """Parses like `parse_spec`, but without checking configurations: this machine may lack a plug-
-    in.
+    """Parses like `parse_spec`, but without checking configurations, which may need a plug-in.
 
     Raises:
         SpecError: as `parse_spec`, but for a configuration.
@@ -281,7 +281,7 @@ def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
 
 
 def _check_until(spec: SweepSpec) -> None:
-    """Refuses to wait for what no number of seeds could say."""
+    """Refuses a rule that no number of seeds can fulfill."""
     if not spec.until:
         if "most_seeds" in spec.submitted and "most_seeds" in json.loads(spec.submitted):
             raise SpecError(

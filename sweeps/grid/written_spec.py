@@ -1,4 +1,4 @@
-"""A sweep specification as it is written down: its keys, and what each takes."""
+"""The keys of a sweep specification and their values, bases, and paths of files."""
 
 import datetime
 import glob
@@ -24,7 +24,7 @@ from sweeps.datasets import read_rows_or_automaton
 from sweeps.grid.seeds import Until
 
 MAX_RUNS = 100_000
-"""A larger grid is refused before anything of it is expanded."""
+"""Maximum number of runs of a grid; a larger one is refused before it is expanded."""
 
 MAX_NAME = 200
 
@@ -36,13 +36,13 @@ _RANGE = re.compile(r"(\d{1,19})\.\.(\d{1,19})")
 
 
 def range_of(value: Any) -> range | None:
-    """The whole numbers of a range such as '0..7', ends included; None where it is none."""
+    """Returns the integers of a range such as '0..7', ends included; None where it is none."""
     if not isinstance(value, str) or (match := _RANGE.fullmatch(value)) is None:
         return None
     return range(int(match[1]), int(match[2]) + 1)
 
 
-# What the values of keys may be.
+# Checks of values.
 
 
 def _check_line(text: str) -> str:
@@ -92,7 +92,7 @@ def _read_seeds(value: Any, whose: str = "") -> Seeds:
     if isinstance(seeds, range) and seeds.stop - seeds.start > MAX_RUNS:
         raise SpecError(f"{prefix}at most {MAX_RUNS:,} seeds; take fewer")
     try:
-        # The ends of a range bound all that is in it.
+        # The ends of a range bound all its seeds.
         for seed in (seeds[0], seeds[-1]) if isinstance(seeds, range) else seeds:
             check_model_seed(seed)
     except ConfigError as error:
@@ -105,7 +105,7 @@ def _read_seeds(value: Any, whose: str = "") -> Seeds:
 
 
 def _read_entry(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The fields of one of the configurations, and its model seeds where it has its own."""
+    """Reads the fields of one of the configurations, and its model seeds if it has any."""
     _check_names({name: value for name, value in fields.items() if name != "model_seeds"})
     if "model_seeds" not in fields:
         return fields
@@ -113,7 +113,7 @@ def _read_entry(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class WrittenSpec(BaseModel):
-    """The keys of a specification, in the order in which people write them."""
+    """The keys of a specification, in the order in which they are written."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -122,28 +122,29 @@ class WrittenSpec(BaseModel):
     model_seeds: Annotated[Seeds, PlainValidator(_read_seeds)]
     checkpoints: Literal["best_epoch", "every_epoch"] = "best_epoch"
     verdict: bool = False
-    """Whether every run is checked exhaustively, where that is affordable."""
+    """Check every run exhaustively, where that is affordable."""
     until: Annotated[str, AfterValidator(_check_until)] = ""
-    """Seeds are added until a share of them is known so well, as `share ± 10 %`, or differs between
-    two configurations, as `share apart`."""
+    """Add seeds until a share of them is known, as `share ± 10 %`, or differs between two
+    configurations, as `share apart`."""
     most_seeds: Annotated[int, Field(ge=1, le=MAX_RUNS)] = 500
-    """A configuration gets no more seeds than these."""
+    """Maximum number of seeds of a configuration."""
     base: Base | None = None
-    """What gives values to fields that no table names."""
+    """Source of values for fields in no table."""
     parents: dict[str, str] = {}
-    """What configurations were made from, by keys: a new one is called by the name of that one,
-    with what is changed."""
+    """The key of the configuration from which each was made: the new one gets the name of that one
+    with the change."""
     fixed: Annotated[Table, AfterValidator(_check_names)] = {}
     axes: Annotated[Table, AfterValidator(_check_axes)] = {}
     configurations: Annotated[
         Sequence[Annotated[Table, AfterValidator(_read_entry)]], Field(min_length=1)
     ] = ({},)
-    """Each may have `model_seeds` of its own in place of those of all."""
+    """Each may have `model_seeds`, which replace the common ones."""
 
 
 def check_keys(data: Mapping[str, Any]) -> None:
-    """Refuses a key that no specification has."""
-    for name in data.keys() - WrittenSpec.model_fields.keys():
+    """Refuses an unknown key."""
+    # In the order of the file: a set would name another key each time.
+    for name in [x for x in data if x not in WrittenSpec.model_fields]:
         field = closest(name, list(RunConfig.model_fields))
         meant = field if field in (name, OTHER_NAMES.get(name.lower())) else None
         if meant and OTHER_NAMES.get(name.lower()) not in WrittenSpec.model_fields:
@@ -157,17 +158,17 @@ def check_keys(data: Mapping[str, Any]) -> None:
 
 
 def toml_of(submitted: str) -> str:
-    """A specification's TOML, its keys in the order in which people write them.
+    """Writes a specification as TOML, its keys in the usual order.
 
     Args:
-        submitted: the specification as it is stored, as JSON.
+        submitted: the stored specification, as JSON.
     """
     spec = json.loads(submitted)
     return tomli_w.dumps({key: spec[key] for key in WrittenSpec.model_fields if key in spec})
 
 
 def refuse_unfit(value: Any, name: str = "") -> None:
-    """Refuses what JSON does not have, as dates and infinities, by the name beside it."""
+    """Refuses values that JSON lacks, such as dates and infinities, by their names."""
     expected = None
     if isinstance(value, Mapping | list | tuple):
         inner = value.items() if isinstance(value, Mapping) else ((name, item) for item in value)
@@ -182,12 +183,12 @@ def refuse_unfit(value: Any, name: str = "") -> None:
     elif not isinstance(value, str | float | int | None):
         expected, value = "a number, text or true or false", f"{value!r:.80}"
     if expected is not None:
-        # A message is one line, whatever a key is made of.
+        # A key may contain line breaks, a message may not.
         name = name if name.isprintable() else repr(name)
         raise SpecError(f"{name}={value}: expected {expected}")
 
 
-# What a specification starts from: `base = "small_transformer"` gives values that it need not.
+# Bases: `base = "small_transformer"` sets defaults of a specification.
 
 _VALUES: Mapping[Base, Mapping[str, Callable[[Table], Any] | bool | float | str]] = {
     "report": {"no_attend_cls": True, "layer_norm_eps": 0.0},
@@ -201,8 +202,8 @@ _VALUES: Mapping[Base, Mapping[str, Callable[[Table], Any] | bool | float | str]
         "feed_forward_size": lambda x: 4 * x["hidden_size"],
         "layer_norm": "nn",
         "biases": True,
-        # Recurrent networks have no CLS to read at that knows the string, nor has a causal mask;
-        # an output is read at every place.
+        # Recurrent networks and causal masks have no CLS that has read the string; outputs are read
+        # out at every position.
         "readout": lambda x: (
             "last"
             if (x["architecture"] != "transformer" or x["attention_mask"] == "causal")
@@ -224,8 +225,8 @@ _VALUES: Mapping[Base, Mapping[str, Callable[[Table], Any] | bool | float | str]
         "stop_when_right": True,
     },
 }
-"""Values by field; of some it is made of what other fields have. They never change: a stored
-specification names its base."""
+"""Values by field, some computed from other fields. They never change: a stored specification names
+its base."""
 
 
 def _is_language(task: str) -> bool:
@@ -233,10 +234,10 @@ def _is_language(task: str) -> bool:
 
 
 def on_base(base: Base | None, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a configuration, with the values of its base for others that it reads.
+    """Returns the fields of a configuration, with values of its base for others that it reads.
 
     Args:
-        base: None adds nothing.
+        base: the name of the base; None adds nothing.
 
     Raises:
         ConfigError: the fields are no configuration.
@@ -249,21 +250,21 @@ def on_base(base: Base | None, fields: Mapping[str, Any]) -> dict[str, Any]:
     added: dict[str, Any] = {}
     for name, value in values.items():
         if name not in fields and name not in unread:
-            # Later values may follow from earlier ones, as the size of heads from the hidden size.
+            # Values may depend on earlier ones, as the size of heads on the hidden size.
             added[name] = value({**known, **added}) if callable(value) else value
     return {**added, **fields}
 
 
-# Files of strings that a specification names: their digests stand in configurations.
+# Files of strings: configurations have their digests.
 
 
 def with_digests(data: Mapping[str, Any], folder: Path | None = None) -> dict[str, Any]:
-    """A specification whose every `path` is read, and replaced by `dataset` and its digest, and
-    whose axes are lists.
+    """Reads the files of every `path` in a specification, replaces it by `dataset` and the digest,
+    and converts axes to lists.
 
     Args:
-        folder: where paths are looked for first, that of the specification; else, or where there
-            is none, the working directory.
+        folder: the folder of the specification, where paths are looked up before the working
+            directory.
 
     Raises:
         SpecError: a file cannot be read or is refused.
@@ -283,7 +284,7 @@ def with_digests(data: Mapping[str, Any], folder: Path | None = None) -> dict[st
 
 
 def listed_values(name: str, values: Any) -> Any:
-    """The values of an axis; those of a range such as '0..7' as a list."""
+    """Returns the values of an axis; those of a range such as '0..7' as a list."""
     if (found := range_of(values)) is None:
         return values
     if not found:
@@ -315,8 +316,8 @@ def _replace_path(fields: Mapping[str, Any], folder: Path | None) -> Mapping[str
 
 
 def _files(named: Any, folder: Path | None) -> list[Any]:
-    """The files that a pattern such as `languages/*.att` matches, in order; what is no pattern is
-    one file.
+    """Returns the files that a pattern such as `languages/*.att` matches, in order; any other name
+    is one file.
     """
     folders = (folder or Path(), Path())
     is_pattern = isinstance(named, str) and "\0" not in named and any(x in named for x in "*?[")

@@ -19,7 +19,7 @@ import pytest
 
 from seqcls.errors import StoreMissingError
 from sweeps.api import by_length, failing
-from sweeps.api import overview as pages
+from sweeps.api import reading as pages
 from sweeps.grid.spec import parse_spec
 from sweeps.store import writer
 from sweeps.store.database import Store

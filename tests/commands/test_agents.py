@@ -221,14 +221,14 @@ def test_growth_leaves_a_sweep_to_the_agents(tmp_path: Path) -> None:
     table = tomllib.loads(SMALL)
     grows = {**table, "until": "learned ± 10 %", "most_seeds": 4}
     launched = launch_for_agent(store, grows, 4)
-    assert (launched.models, launched.may_still_be_launched) == (4, 0)
+    assert launched == {"sweeps": [table["name"]], "models": 4, "may_still_be_launched": 0}
     api.work(store, shortcuts=False)
     assert api.status(store)[0].done == 4
     with pytest.raises(ConfigError, match="1 model, and 0 may still be launched"):
         launch_for_agent(store, {**table, "name": "more", "model_seeds": [9]}, 4)
-    assert launch_for_agent(store, grows, 4).models == 0
+    assert launch_for_agent(store, grows, 4)["models"] == 0
     # Trained models are anybody's, and queued ones of a person are not trained for nothing.
-    assert launch_for_agent(store, {**table, "name": "same"}, 4).models == 0
+    assert launch_for_agent(store, {**table, "name": "same"}, 4)["models"] == 0
     api.submit(store, {**table, "name": "own", "model_seeds": [7, 8]})
     with pytest.raises(ConfigError, match="asks for 2 models"):
         launch_for_agent(store, {**table, "name": "thief", "model_seeds": [7, 8]}, 5)
@@ -246,7 +246,7 @@ def test_an_agent_leaves_sweeps_of_others_and_all_models_where_they_are(tmp_path
         launch_for_agent(store, {**table, "name": "agents", "model_seeds": [5]}, 9)
     assert {sweep.name: sweep.total for sweep in api.status(store)} == {"small": 2, "agents": 2}
     wider = launch_for_agent(store, {**table, "name": "agents", "model_seeds": "0..2"}, 9)
-    assert (wider.models, wider.may_still_be_launched) == (1, 6)
+    assert (wider["models"], wider["may_still_be_launched"]) == (1, 6)
     # What a person submits is the person's from then on.
     api.submit(store, {**table, "name": "agents"})
     with pytest.raises(ConfigError, match="which no agent launched"):

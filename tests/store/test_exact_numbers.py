@@ -12,8 +12,8 @@ import pytest
 
 from seqcls import fields
 from sweeps import api
-from sweeps.api import overview as pages
 from sweeps.api import reading
+from sweeps.api import reading as pages
 from sweeps.results import BORDER_SHARES
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer

@@ -15,7 +15,7 @@ from dashboard import filters
 from seqcls.strings.tokenizer import Tokenizer
 from sweeps import api
 from sweeps.api import failing
-from sweeps.api import overview as pages
+from sweeps.api import reading as pages
 from sweeps.results import Outcome
 from sweeps.store import writer
 from sweeps.store.database import Store

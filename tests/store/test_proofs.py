@@ -23,7 +23,7 @@ from seqcls.tasks.automaton import language_automaton
 from seqcls.weights import from_bytes, to_bytes
 from sweeps import api
 from sweeps.api import load_weights
-from sweeps.api import overview as pages
+from sweeps.api import reading as pages
 from sweeps.api.budgets import more_training
 from sweeps.api.exports import export
 from sweeps.api.models import trained_model

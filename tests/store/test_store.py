@@ -11,7 +11,7 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.errors import UnknownRunError
-from sweeps.api import overview as pages
+from sweeps.api import reading as pages
 from sweeps.api.exports import export
 from sweeps.processes import environment_of
 from sweeps.results import RunResult
