@@ -1,4 +1,4 @@
-"""A run's answer for every string of its test."""
+"""A run's answers to all strings of its test."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,10 +18,10 @@ from sweeps.store.tables import Config, Run
 
 
 def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
-    """A row for each distinct test string: doc_id, input, target, prediction, correct.
+    """Yields a row for each distinct test string: doc_id, input, target, prediction, correct.
 
-    `doc_id` is the string's number in its test set. Strings that a model has no places for were
-    not tested, and are left out. A prediction is None where the model computed NaN.
+    `doc_id` is the string's number in its test set. Strings that are longer than the model can read
+    were not tested, and are left out. A prediction is None where the model computed NaN.
     """
     of_config = tables.TestSetRow.id == Config.test_set_id
     query = (
@@ -31,7 +31,7 @@ def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
         test = stored_test_set(connection, store.one(query.where(Run.id == run_id))[0])
         (run,) = read_runs(connection, [run_id])
     wrong = {number: error for number, *error in read_rows(run.run["errors"])}
-    # Those who import answers need not know how sure of them the model was.
+    # Imported answers may have no scores.
     is_imported = bool(run_config(store, run_id).imported)
     tested = set(_tested_rows(store, run_id, test, run).tolist()) | set(wrong)
     for number, text in enumerate(test.texts):
@@ -43,7 +43,7 @@ def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
         prediction = target
         if number in wrong:
             logit, *output = wrong[number]
-            # Of kinds whose answers are not stored nothing is said.
+            # None for kinds whose answers are not stored.
             prediction = None if test.bits is None else 1 - target
             if output:
                 prediction = output[0]
@@ -65,6 +65,6 @@ def _tested_rows(
     count = dict(length_rows(run.run["lengths"])[:, :2].tolist())
     rows = np.flatnonzero(are_tested(run_config(store, run_id), test))
     times = np.bincount(test.lengths[rows], test.occurrences[rows])
-    # Of a length of which fewer were tested, as its task is not known here, nobody knows which.
+    # Lengths of which fewer were tested are left out: it is not known which strings these were.
     known = [count.get(length, 0) == times[length] for length in test.lengths[rows].tolist()]
     return np.asarray(rows[np.array(known, dtype=bool)])

@@ -1,4 +1,4 @@
-"""Strings that are stored once: datasets of one's own, and the strings of test sets."""
+"""Reads of stored strings: datasets, and the strings of test sets."""
 
 import numpy as np
 from jaxtyping import Bool
@@ -18,10 +18,10 @@ from sweeps.store.statements import fetch
 
 
 def load_dataset(connection: Connection, digest: str) -> Content | None:
-    """The dataset of a digest; None where the database has none.
+    """The dataset of a digest; None if the database has none.
 
     Raises:
-        StoreDamagedError: its rows are not those that were stored.
+        StoreDamagedError: its rows do not fit the digest.
     """
     table = tables.DatasetRow
     columns = (table.id, table.name, table.rows)
@@ -38,7 +38,7 @@ def load_dataset(connection: Connection, digest: str) -> Content | None:
 
 
 def stored_datasets(store: Store) -> dict[str, str]:
-    """The digests of all datasets, newest first, each with its name, task and size."""
+    """Descriptions of all datasets with name, task and size, by digest, newest first."""
     table = tables.DatasetRow
     columns = (table.digest, table.name, table.task, table.row_count)
     rows = store.rows(select(*columns).order_by(table.id.desc()))
@@ -50,13 +50,13 @@ def stored_datasets(store: Store) -> dict[str, str]:
 
 
 def names_of_datasets(connection: Connection) -> dict[str, str]:
-    """What datasets are called, by their digests: no two the same."""
+    """Unique names of datasets, by digest."""
     query = select(tables.DatasetRow.digest, tables.DatasetRow.name)
     return call_datasets(dict(connection.execute(query).all()))
 
 
 def stored_test_set(connection: Connection, test_set_id: int) -> TestSet:
-    """The strings of a test set as they are stored; none where none are."""
+    """The stored strings of a test set; empty before they are stored."""
     names = ("string", "length", "label", "occurrences", "target", "drawn")
     table = tables.TestString
     query = select(*(getattr(table, name) for name in names))
@@ -74,17 +74,17 @@ def stored_test_set(connection: Connection, test_set_id: int) -> TestSet:
 
 
 def are_tested(config: RunConfig, test: TestSet) -> Bool[np.ndarray, " string"]:
-    """Which strings of its test set a configuration's models are tested on.
+    """The mask of the strings of a test set that a configuration's models are tested on.
 
-    The others are longer than the models have places for, of transductions with their targets. All
-    count where the task is not known here.
+    The others, in transductions with their targets, are longer than the models can read. All are
+    tested where the task is not known here.
     """
     every = np.ones(len(test.texts), dtype=bool)
     tokenizer = tokenizer_of(config)
     if tokenizer is None or (end := longest_readable(resolve(config).network)) is None:
         return every
     read = test.lengths
-    # `SEP` stands between input and target, where the target is read.
+    # `SEP` separates input and target, where the target is read.
     separators = resolve(config).kind.prompt_length(0)
     if separators and test.targets is not None:
         counts = [sum(n for _, n in tokenizer.pieces(target)) for target in test.targets]
