@@ -1,4 +1,4 @@
-"""Stores what shortcut readers make of test sets."""
+"""Storing the answers of shortcut readers to test sets."""
 
 import numpy as np
 from jaxtyping import Bool
@@ -18,19 +18,19 @@ from sweeps.store.writes.test_sets import fill_drawn
 
 
 def fit_shortcuts(store: Store, unread: Unread) -> str | None:
-    """Fits the readers of one test set and training, asks them and stores what they say.
+    """Fits the readers of one test set and training, and stores their answers to its strings.
 
-    What is stored already stays, but how the test's strings were drawn is added.
+    Stored answers are not replaced; missing ways in which strings were drawn are added.
 
     Returns:
-        Why there is nothing to say of the stored strings; None where it is stored.
+        The reason why nothing is stored; None if the answers are.
 
     Raises:
         SeqclsError: its strings cannot be drawn.
     """
     problem = unread.problem
     test = drawn_test_set(problem)
-    # Answers are stored as a bit for each string by its number, which would mean other strings.
+    # Answers are stored as bits by number, which would denote other strings.
     if test.digest != unread.digest:
         return "its strings are not those that are drawn now"
     rows = []
@@ -45,7 +45,7 @@ def fit_shortcuts(store: Store, unread: Unread) -> str | None:
         }
         digest = shortcut_digest(test.digest, row)
         rows.append({**row, "test_set_id": unread.test_set_id, "digest": digest})
-    # Only now, since fitting takes seconds, in which a transaction would hold up other writers.
+    # After fitting, which takes seconds, for which a transaction would block other writers.
     with store.write() as connection:
         insert_new(connection, ShortcutRow, rows)
         fill_drawn(connection, unread.test_set_id, test.drawn or ())
@@ -53,12 +53,12 @@ def fit_shortcuts(store: Store, unread: Unread) -> str | None:
 
 
 def copy_shortcuts(source: Connection, target: Connection) -> None:
-    """Adds what is known of tests that both databases have: readers, and how strings were drawn.
+    """Copies answers of readers, and ways of drawing, for test sets that both databases have.
 
-    What is here stays; nothing damaged is taken over.
+    Existing rows are not replaced, and damaged ones are not copied.
     """
     same = select(TestSetRow.key, TestSetRow.digest, TestSetRow.id)
-    # By the digest, too: under one key two versions may have drawn different strings.
+    # By digest, too: two versions may have drawn different strings under one key.
     here = {(row.key, row.digest): row.id for row in target.execute(same)}
     for key, digest, their_id in source.execute(same).all():
         if digest is None or (our_id := here.get((key, digest))) is None:
@@ -73,7 +73,7 @@ def copy_shortcuts(source: Connection, target: Connection) -> None:
 
 
 def _count_by_length(test: TestSet, right: Bool[np.ndarray, " string"]) -> list[list[int]]:
-    """Lengths of test strings, how many each has, and how many of them a reader is right on."""
+    """Rows of length, number of test strings, and number of those that a reader is right on."""
     lengths = np.unique(test.lengths)
     counts = [np.bincount(test.lengths, test.occurrences * x)[lengths] for x in (1, right)]
     rows: list[list[int]] = np.column_stack([lengths, *counts]).astype(int).tolist()

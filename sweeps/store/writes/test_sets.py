@@ -1,4 +1,4 @@
-"""Stores strings once: datasets of one's own, and the strings of test sets."""
+"""Storing strings once: datasets, and the strings of test sets."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,7 +18,7 @@ from sweeps.store.tables import now
 
 
 def store_dataset(connection: Connection, dataset: Content) -> int:
-    """Stores a dataset, unless it is there; its id. A name that is there stays."""
+    """Stores a dataset unless it exists, and returns its id. A stored name is not changed."""
     table = tables.DatasetRow
     query = select(table.id).where(table.digest == dataset.digest)
     known = connection.scalar(query)
@@ -31,7 +31,7 @@ def store_dataset(connection: Connection, dataset: Content) -> int:
 
 
 def copy_datasets(source: Connection, target: Connection) -> None:
-    """Adds the datasets of another database; of damaged ones nothing."""
+    """Adds the datasets of another database, except damaged ones."""
     table = tables.DatasetRow
     for row in source.execute(select(inspect(table).local_table).order_by(table.id)).mappings():
         with suppress(StoreDamagedError):
@@ -43,9 +43,9 @@ def copy_datasets(source: Connection, target: Connection) -> None:
 
 
 def missing_test_set(store: Store, config: RunConfig) -> TestSet | None:
-    """The strings of a configuration's test set; None where they are stored already.
+    """Draws the strings of a configuration's test set; None if they are stored already.
 
-    To be asked for before a transaction, which would hold up others while they are drawn.
+    Called before a transaction, which would block others while they are drawn.
     """
     with store.read() as connection:
         if _digest(connection, config) is not None:
@@ -57,7 +57,7 @@ def missing_test_set(store: Store, config: RunConfig) -> TestSet | None:
 
 
 def store_test_set(connection: Connection, config: RunConfig, drawn: TestSet | None) -> str | None:
-    """Stores a test set's strings, unless another process has meanwhile.
+    """Stores a test set's strings, unless another process has stored them meanwhile.
 
     Returns:
         The digest of the stored strings.
@@ -72,7 +72,7 @@ def store_test_set(connection: Connection, config: RunConfig, drawn: TestSet | N
 def put_test_strings(connection: Connection, key: str, drawn: TestSet) -> None:
     """Stores the strings of the test set of this key, unless it has some."""
     table = tables.TestSetRow
-    # First, so that of two processes that would store them one waits here, then sees them stored.
+    # First, so that of two processes that store them one waits here, then finds them stored.
     missing = update(table).where(table.key == key, table.digest.is_(None))
     returned = missing.values(digest=drawn.digest).returning(table.id)
     test_set_id = connection.scalars(returned).one_or_none()
@@ -88,13 +88,13 @@ def put_test_strings(connection: Connection, key: str, drawn: TestSet) -> None:
         none if drawn.drawn is None else drawn.drawn,
         strict=True,
     )
-    # Their numbers, by which errors name them, sort them as text.
+    # Numbers, by which errors name strings, sort them as text.
     numbered = [(test_set_id, number, *row) for number, row in enumerate(rows)]
     insert_rows(connection, tables.TestString, numbered)
 
 
 def fill_drawn(connection: Connection, test_set_id: int, drawn: Sequence[str | None]) -> None:
-    """Stores how test strings were drawn where that is missing, as it was before migration 0005."""
+    """Stores the ways in which test strings were drawn if missing, as before migration 0005."""
     table = tables.TestString
     known = select(table.number).where(table.test_set_id == test_set_id, table.drawn.is_not(None))
     rows = [{"of": number, "way": way} for number, way in enumerate(drawn) if way is not None]
