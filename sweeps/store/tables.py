@@ -322,8 +322,8 @@ class Finding(Base):
     run_id: Mapped[int] = _key_part("run")
     kind: Mapped[str] = _word(FindingKind, primary_key=True)
     number: Mapped[int] = mapped_column(primary_key=True)
-    """Of a failure the attempt; of a proof 1 by the language's own automaton, 0 by a learned one;
-    of causes their rank, 0 for that of most errors."""
+    """The attempt of a failure; 1 for a proof by the language's own automaton, 0 by a learned one;
+    the rank of a cause, 0 for that of most errors."""
     json: Mapped[str] = _json("object")
     """The fields of `sweeps.results.FINDINGS`."""
     digest: Mapped[str]
