@@ -11,9 +11,7 @@ from sqlalchemy import (
     Connection,
     Select,
     bindparam,
-    case,
     exists,
-    func,
     insert,
     select,
 )
@@ -27,7 +25,6 @@ from sweeps.store.tables import (
     RunState,
     Sweep,
     SweepRun,
-    SweepState,
     TestSetRow,
     now,
 )
@@ -193,41 +190,3 @@ def requirements_of(connection: Connection, run_ids: Sequence[int]) -> dict[int,
     every = {x for x, text in rows if specs[text].get("checkpoints") == "every_epoch"}
     checked = {x for x, text in rows if specs[text].get("verdict")}
     return {x: (x in every, x in checked) for x, _ in rows}
-
-
-HAS_UNTIL = Sweep.spec.contains('"until":"')
-"""The condition that a sweep has `until`. Quotes within JSON strings are escaped, so that this
-matches the key alone."""
-
-
-def state_of_sweep() -> ColumnElement[str]:
-    """The state of the sweep of a row of `sweep`, one of `SweepState`, by its runs."""
-    ended = ~_has_run(RunState.RUNNING) & ~_has_run(RunState.QUEUED)
-    stopped = Sweep.stopped_at.is_not(None)
-    # A stopped sweep that would get more seeds is not done, even if all its runs are.
-    return case(
-        (ended & ~(HAS_UNTIL & stopped), SweepState.DONE.value),
-        (stopped, SweepState.STOPPED.value),
-        (_has_run(RunState.RUNNING), SweepState.RUNNING.value),
-        else_=SweepState.QUEUED.value,
-    )
-
-
-def _has_run(state: RunState) -> ColumnElement[bool]:
-    """The condition that the sweep of a row of `sweep` has a run in this state.
-
-    The query goes from the few runs in the state to their sweeps, so that finished runs cost
-    nothing, and only over the sweep's own range of ids, so that other sweeps' queues do not either.
-    """
-    member = aliased(SweepRun)
-    first, last = (
-        select(end(member.run_id)).where(member.sweep_id == Sweep.id).scalar_subquery()
-        for end in (func.min, func.max)
-    )
-    belongs = exists().where(SweepRun.sweep_id == Sweep.id, SweepRun.run_id == Run.id)
-    return exists().where(
-        Run.state == state,
-        Run.id >= first.correlate(Sweep),
-        Run.id <= last.correlate(Sweep),
-        belongs.correlate(Run, Sweep),
-    )

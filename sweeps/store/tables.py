@@ -116,7 +116,7 @@ class Revision(Base):
 class Sweep(Base):
     """A named grid, with the notes that people write about it.
 
-    Its state follows from those of its runs: `sweeps.store.statements.state_of_sweep`.
+    Its state follows from those of its runs: `sweeps.store.reads.sweep_queries.states`.
     """
 
     __tablename__ = "sweep"

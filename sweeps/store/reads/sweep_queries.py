@@ -3,7 +3,7 @@
 import json
 import numbers
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from sweeps.store.reads import frames
 from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.workers import dead_workers
-from sweeps.store.statements import HAS_UNTIL, frame, in_another_sweep, one_of, state_of_sweep
+from sweeps.store.statements import frame, in_another_sweep, one_of
 from sweeps.store.tables import (
     Config,
     Finding,
@@ -122,12 +122,19 @@ def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
     return left
 
 
+HAS_UNTIL = Sweep.spec.contains('"until":"').label("grows")
+"""The condition that a sweep has `until`. Quotes within JSON strings are escaped, so that this
+matches the key alone."""
+
+
 def sweeps_to_grow(store: Store, sweep_ids: Sequence[int] | None = None) -> dict[int, str]:
     """The specifications, as JSON by id, of finished sweeps with `until`."""
-    query = select(Sweep.id, Sweep.spec).where(state_of_sweep() == SweepState.DONE, HAS_UNTIL)
+    query = select(Sweep.id, Sweep.spec).where(HAS_UNTIL)
     if sweep_ids is not None:
         query = query.where(Sweep.id.in_(sweep_ids))
-    return dict(store.rows(query.order_by(Sweep.id)))
+    specs = dict(store.rows(query))
+    ended = [x for x, _, state, _ in states(store, list(specs)) if state == SweepState.DONE]
+    return {sweep_id: specs[sweep_id] for sweep_id in ended}
 
 
 def seed_counts(store: Store, sweep_id: int) -> dict[str, dict[int, OutcomeCounts]]:
@@ -200,16 +207,17 @@ def sweep_record(store: Store, sweep_id: int) -> SweepRecord:
             Sweep.name,
             Sweep.description,
             Sweep.spec,
-            state_of_sweep(),
             Sweep.created_at,
-            func.sum(Run.train_seconds),
+            func.sum(Run.train_seconds).label("train_seconds"),
         )
         .outerjoin(SweepRun, SweepRun.sweep_id == Sweep.id)
         .outerjoin(Run, Run.id == SweepRun.run_id)
         .where(Sweep.id == sweep_id)
         .group_by(Sweep.id)
     )
-    return SweepRecord(*store.one(query))
+    with store.read():
+        ((_, _, state, _),) = states(store, [sweep_id])
+        return SweepRecord(state=state, **store.one(query)._mapping)
 
 
 JUDGED = ("judged", "learned", "judged_beyond", "generalize")
@@ -263,7 +271,7 @@ def states(
         .join(Run, Run.id == SweepRun.run_id)
         .group_by(SweepRun.sweep_id)
     )
-    sweeps = select(Sweep.id, Sweep.name, state_of_sweep()).order_by(Sweep.id)
+    sweeps = select(Sweep.id, Sweep.name, Sweep.stopped_at, HAS_UNTIL).order_by(Sweep.id)
     if sweep_ids is not None:
         query = query.where(one_of(SweepRun.sweep_id, sweep_ids))
         sweeps = sweeps.where(one_of(Sweep.id, sweep_ids))
@@ -271,10 +279,25 @@ def states(
     with store.read():
         named = store.rows(sweeps)
         counted = {row.sweep_id: row._asdict() for row in store.rows(query)}
-    return [
-        (*sweep, {state: int(counted.get(sweep.id, {}).get(state, 0)) for state in RunState})
-        for sweep in named
-    ]
+    found: list[tuple[int, str, str, dict[str, int]]] = []
+    for sweep_id, name, stopped_at, grows in named:
+        runs: dict[str, int] = {
+            state: int(counted.get(sweep_id, {}).get(state, 0)) for state in RunState
+        }
+        state = _state_of(runs, stopped_at is not None, grows)
+        found.append((sweep_id, name, state.value, runs))
+    return found
+
+
+def _state_of(runs: Mapping[str, int], is_stopped: bool, grows: bool) -> SweepState:
+    """The state of a sweep with so many runs in each state; `grows` if it has `until`."""
+    has_ended = not (runs[RunState.RUNNING] or runs[RunState.QUEUED])
+    # A stopped sweep that would get more seeds is not done, even if all its runs are.
+    if has_ended and not (is_stopped and grows):
+        return SweepState.DONE
+    if is_stopped:
+        return SweepState.STOPPED
+    return SweepState.RUNNING if runs[RunState.RUNNING] else SweepState.QUEUED
 
 
 def recent(store: Store, seconds: float) -> dict[int, tuple[int, Spans]]:

@@ -26,7 +26,6 @@ from sweeps.store.statements import (
     one_of,
     put_configs,
     queue_runs,
-    state_of_sweep,
 )
 from sweeps.store.tables import (
     Checkpoint,
@@ -38,7 +37,6 @@ from sweeps.store.tables import (
     ShortcutRow,
     Sweep,
     SweepRun,
-    SweepState,
     TestSetRow,
     TestString,
     now,
@@ -123,7 +121,9 @@ def submit(
                 # It is the person's now, but the models granted to agents still count.
                 token = f"taken:{match[2]}:{token}"
         else:
-            unchanged = (Sweep.spec == instead_of) & (state_of_sweep() == SweepState.DONE)
+            member = (SweepRun.sweep_id == Sweep.id) & (SweepRun.run_id == Run.id)
+            is_left = exists().where(member, Run.state.in_((RunState.QUEUED, RunState.RUNNING)))
+            unchanged = (Sweep.spec == instead_of) & Sweep.stopped_at.is_(None) & ~is_left
             if connection.execute(there.where(unchanged)).first() is None:
                 return int(connection.scalar(there) or 0)
             # The launch token is unchanged.
