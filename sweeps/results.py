@@ -380,6 +380,10 @@ EXACT = 2**53
 """The bound up to which every whole number is representable as a float."""
 
 
+NULLABLE = {bool: "boolean", int: "Int64", float: "Float64", str: "string"}
+"""Pandas' types of columns in which values may be missing."""
+
+
 def exact_type(values: Iterable[Any]) -> str:
     """The pandas type of a column that holds these values exactly; `object` if none does.
 
@@ -388,20 +392,14 @@ def exact_type(values: Iterable[Any]) -> str:
     """
     # NaN does not equal itself.
     known = [value for value in values if value is not None and value == value]
-    match {type(value) for value in known}:
-        case types if types == {bool}:
-            return "boolean"
-        case types if types == {str}:
-            return "string"
-        # Larger whole numbers fit no column of 64 bits.
-        case types if types == {int} and all(-(2**63) <= value < 2**63 for value in known):
-            return "Int64"
-        case types if types == {float}:
-            return "Float64"
-        case types if types == {int, float}:
-            whole = (value for value in known if isinstance(value, int))
-            return "Float64" if all(abs(value) <= EXACT for value in whole) else "object"
-    return "object"
+    types = {type(value) for value in known}
+    whole = [value for value in known if type(value) is int]
+    if types == {int, float}:
+        return "Float64" if all(abs(value) <= EXACT for value in whole) else "object"
+    # Larger whole numbers fit no column of 64 bits.
+    if len(types) != 1 or not all(-(2**63) <= value < 2**63 for value in whole):
+        return "object"
+    return NULLABLE.get(types.pop(), "object")
 
 
 def solved_or_none(solved: "pd.Series[Any]", shortest: "pd.Series[Any]") -> "pd.Series[Any]":

@@ -34,7 +34,7 @@ from sweeps.store.reads.misclassified import accuracy_by_drawn, border_accuracie
 from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcuts_by_drawn
 from sweeps.store.reads.stored import read_config
-from sweeps.store.reads.test_sets import stored_datasets
+from sweeps.store.test_sets import stored_datasets
 
 MOST_BY_DRAWN = 5_000
 """Models whose errors are looked through at most for how the strings were drawn."""

@@ -39,7 +39,6 @@ from sweeps.results import (
 from sweeps.store.database import Store
 from sweeps.store.opening import OLDER, locate, open_as_it_is, open_writer
 from sweeps.store.reads.stored import config_of
-from sweeps.store.reads.test_sets import names_of_datasets
 from sweeps.store.statements import chunks, insert_rows
 from sweeps.store.tables import (
     Base,
@@ -56,6 +55,7 @@ from sweeps.store.tables import (
     Worker,
     now,
 )
+from sweeps.store.test_sets import names_of_datasets
 
 SCATTERED = "0005"
 """The schema in which a run is spread over many tables; since then it is one row."""

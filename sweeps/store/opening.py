@@ -179,7 +179,7 @@ def _dataset_in(store: Store, digest: str) -> Content | None:
     if store.path is not None and not store.path.exists():
         return None
     # Imported where it is used: the tables take a while to load.
-    from sweeps.store.reads.test_sets import load_dataset
+    from sweeps.store.test_sets import load_dataset
 
     with store.read() as db:
         return load_dataset(db, digest)

@@ -17,9 +17,9 @@ from sweeps.store import opening
 from sweeps.store.database import Store
 from sweeps.store.findings import read_findings
 from sweeps.store.reads.stored import IMPORTED_JSON, read_config, read_runs
-from sweeps.store.reads.test_sets import load_dataset, stored_test_set
 from sweeps.store.statements import chunks
 from sweeps.store.tables import Config, DatasetRow, Run, RunState, ShortcutRow, TestSetRow
+from sweeps.store.test_sets import load_dataset, stored_test_set
 
 
 class Damage(NamedTuple):

@@ -1,4 +1,4 @@
-"""Misclassified strings, from the rows of runs and the strings of test sets."""
+"""Answers of runs: misclassified strings, and all answers, from rows of runs and test sets."""
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache, partial
@@ -11,17 +11,25 @@ import pyarrow as pa
 from jaxtyping import Bool, Int64
 from sqlalchemy import ColumnElement, Row, or_, select
 
+from seqcls.config import RunConfig
 from seqcls.errors import StoreDamagedError
+from seqcls.fields import TestSet
 from seqcls.results import DRAWN
 from sweeps.records import ERROR_FIELDS, error_numbers, read_rows
 from sweeps.results import BORDER_SHARES
 from sweeps.store.database import Store
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import Selection, in_scope
-from sweeps.store.reads.stored import problem_of, tested_lengths, texts_of
-from sweeps.store.reads.test_sets import are_tested, stored_test_set
+from sweeps.store.reads.stored import (
+    length_rows,
+    problem_of,
+    read_runs,
+    tested_lengths,
+    texts_of,
+)
 from sweeps.store.statements import chunks, fetch, one_of
-from sweeps.store.tables import Config, Run, RunState, TestString
+from sweeps.store.tables import Config, Run, RunState, TestSetRow, TestString
+from sweeps.store.test_sets import are_tested, stored_test_set
 
 OUTPUT_COLUMNS = ("output", "first_wrong", "log_probability", "error_kind")
 """Further columns of a transduction's errors."""
@@ -98,20 +106,12 @@ def errors_of_runs(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
         of `seqcls.results.DRAWN`, where it is known of any string.
     """
     table = errors_table(store, run_ids, TestStrings(store))
-    there = {
-        name: table[name].null_count < len(table) for name in ("target", "error_kind", "drawn")
-    }
-    missing: list[str] = [] if there["drawn"] else ["drawn"]
-    whole: dict[str, Any] = {}
-    if there["error_kind"]:
-        whole = {"label": "Int64", "first_wrong": "Int64"}
-    elif there["target"]:
-        missing, whole = [*missing, *OUTPUT_COLUMNS], {"label": "Int64"}
-    else:
-        missing = [*missing, "target", *OUTPUT_COLUMNS]
-    columns = [name for name in _NUMBERED.names if name not in missing]
-    frame: pd.DataFrame = table.select(columns).to_pandas()
-    return frame.astype(whole)
+    # Optional columns, each with the one that has values where it applies.
+    applies = {"target": "target", "drawn": "drawn", **dict.fromkeys(OUTPUT_COLUMNS, "error_kind")}
+    absent = {x for x, y in applies.items() if table[y].null_count == len(table)}
+    frame: pd.DataFrame = table.drop_columns(sorted(absent)).to_pandas()
+    whole = {"label", "first_wrong"} & {*frame} if "target" in frame else ()
+    return frame.astype(dict.fromkeys(whole, "Int64"))
 
 
 def errors_table(store: Store, run_ids: Sequence[int], strings: TestStrings) -> pa.Table:
@@ -315,3 +315,55 @@ def tested_strings(store: Store, config_id: int) -> set[str]:
     with store.read() as connection:
         test = stored_test_set(connection, test_set_id or 0)
     return set(compress(test.texts, are_tested(config, test)))
+
+
+# Answers to all strings of a test.
+
+
+def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
+    """Yields a row for each distinct test string: doc_id, input, target, prediction, correct.
+
+    `doc_id` is the string's number in its test set. Strings that are longer than the model can read
+    were not tested, and are left out. A prediction is None where the model computed NaN.
+    """
+    of_config = TestSetRow.id == Config.test_set_id
+    query = select(TestSetRow.id).join(Config, of_config).join(Run, Run.config_id == Config.id)
+    with store.read() as connection:
+        test = stored_test_set(connection, store.one(query.where(Run.id == run_id))[0])
+        (run,) = read_runs(connection, [run_id])
+    wrong = {number: error for number, *error in read_rows(run.run["errors"])}
+    config = queries.run_config(store, run_id)
+    tested = {*_tested_rows(config, test, run.run["lengths"]).tolist(), *wrong}
+    for number in sorted(tested):
+        target: Any = test.targets[number] if test.targets is not None else None
+        if test.bits is not None:
+            target = int(test.bits[number])
+        prediction = target
+        if number in wrong:
+            logit, *output = wrong[number]
+            # None for kinds whose answers are not stored.
+            prediction = None if test.bits is None else 1 - target
+            if output:
+                prediction = output[0]
+            # Imported answers may have no scores.
+            if logit is None and not config.imported:
+                prediction = None
+        yield {
+            "doc_id": number,
+            "input": test.texts[number],
+            "target": target,
+            "prediction": prediction,
+            "correct": number not in wrong,
+        }
+
+
+def _tested_rows(
+    config: RunConfig, test: TestSet, lengths: str | None
+) -> Int64[np.ndarray, " row"]:
+    """The numbers of the strings that a run with these counts by length was tested on."""
+    count = dict(length_rows(lengths)[:, :2].tolist())
+    rows = np.flatnonzero(are_tested(config, test))
+    times = np.bincount(test.lengths[rows], test.occurrences[rows])
+    # Lengths of which fewer were tested are left out: it is not known which strings these were.
+    known = [count.get(length, 0) == times[length] for length in test.lengths[rows].tolist()]
+    return np.asarray(rows[np.array(known, dtype=bool)])

@@ -18,7 +18,7 @@ from sweeps.results import Outcome, differing_fields, exact_type
 from sweeps.store.database import Store
 from sweeps.store.reads.queries import config_texts, configs
 from sweeps.store.reads.stored import config_of, length_frame, problem_of
-from sweeps.store.reads.test_sets import names_of_datasets
+from sweeps.store.test_sets import names_of_datasets
 
 
 def settings(store: Store) -> pd.DataFrame:

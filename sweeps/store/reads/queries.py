@@ -13,7 +13,7 @@ from seqcls.errors import StoreDamagedError, UnknownRunError
 from seqcls.imported import PREFIX, fields_known, in_columns
 from seqcls.problem import unread_fields
 from sweeps.records import LOSS_FIELDS, OUTPUT_COUNTS, read_rows
-from sweeps.results import RECORDS, exact_type
+from sweeps.results import NULLABLE, RECORDS, exact_type
 from sweeps.store.database import Store
 from sweeps.store.findings import sound_findings
 from sweeps.store.reads import frames
@@ -52,9 +52,6 @@ _OF_RUNS = [
     if column.key not in ("id", "worker_id", "started_at", *RECORDS)
 ]
 """Columns of the table in a frame of runs."""
-
-_NULLABLE = {bool: "boolean", int: "Int64", float: "Float64", str: "string"}
-"""Pandas' types of fields that some runs lack."""
 
 
 def runs(store: Store, selection: Selection | None = None) -> "pd.DataFrame":
@@ -101,7 +98,7 @@ def runs(store: Store, selection: Selection | None = None) -> "pd.DataFrame":
     if not any(foreign):
         return runs.join(settings)
     # The type of each field's default: whole values of a float field stay floats.
-    types = {name: _NULLABLE[type(default)] for name, default in default_fields().items()}
+    types = {name: NULLABLE[type(default)] for name, default in default_fields().items()}
     theirs = pd.DataFrame(foreign, index=runs.index, dtype=object)
     theirs = theirs.astype({name: exact_type(theirs[name]) for name in theirs})
     return runs.join(settings.astype(types)).join(theirs.where(theirs.notna(), None))

@@ -18,10 +18,10 @@ from sweeps.store.database import Store, take_turns
 from sweeps.store.reads.queries import same_run
 from sweeps.store.statements import insert_new, insert_sweep, queue_runs
 from sweeps.store.tables import Sweep, SweepRun
+from sweeps.store.test_sets import store_dataset, store_test_set
 from sweeps.store.writes.names import names_of_imported
 from sweeps.store.writes.recording import insert_results
 from sweeps.store.writes.sweep_actions import config_ids_of, delete_runs
-from sweeps.store.writes.test_sets import store_dataset, store_test_set
 
 DESCRIPTION = "Results of models trained elsewhere."
 

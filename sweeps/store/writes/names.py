@@ -11,9 +11,9 @@ from seqcls.config import RunConfig
 from sweeps.grid.spec import SweepSpec
 from sweeps.naming import name_apart, name_configurations, name_with_change, names_by_key
 from sweeps.store.reads.stored import config_of
-from sweeps.store.reads.test_sets import names_of_datasets
 from sweeps.store.statements import one_of
 from sweeps.store.tables import Config
+from sweeps.store.test_sets import names_of_datasets
 
 
 def free_names(db: Connection, proposed: Mapping[str, tuple[str, str]]) -> dict[str, str]:

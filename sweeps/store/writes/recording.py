@@ -17,8 +17,8 @@ from sweeps.store.database import Store
 from sweeps.store.findings import put_findings
 from sweeps.store.statements import insert_rows, one_of
 from sweeps.store.tables import Checkpoint, Config, FindingKind, Run, RunState, now
+from sweeps.store.test_sets import missing_test_set, store_test_set
 from sweeps.store.writes.claiming import Claim
-from sweeps.store.writes.test_sets import missing_test_set, store_test_set
 
 
 def record(store: Store, claimed: Claim, outcomes: Sequence[RunResult]) -> int:

@@ -11,10 +11,9 @@ from sweeps.records import rows_text
 from sweeps.results import shortcut_digest
 from sweeps.store.database import Store
 from sweeps.store.reads.shortcuts import Unread
-from sweeps.store.reads.test_sets import stored_test_set
 from sweeps.store.statements import insert_new
 from sweeps.store.tables import ShortcutRow, TestSetRow
-from sweeps.store.writes.test_sets import fill_drawn
+from sweeps.store.test_sets import fill_drawn, stored_test_set
 
 
 def fit_shortcuts(store: Store, unread: Unread) -> str | None:

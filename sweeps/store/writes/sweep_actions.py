@@ -41,8 +41,8 @@ from sweeps.store.tables import (
     TestString,
     now,
 )
+from sweeps.store.test_sets import store_dataset
 from sweeps.store.writes.names import names_of_sweep
-from sweeps.store.writes.test_sets import store_dataset
 
 LONGEST_NAME = 200
 LONGEST_NOTE = 20_000
