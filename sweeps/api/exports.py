@@ -28,8 +28,8 @@ from sweeps.store.reads.misclassified import (
     with_border,
 )
 from sweeps.store.reads.selection import Selection, as_list
-from sweeps.store.reads.shortcuts import shortcut_scores, with_shortcuts
 from sweeps.store.reads.stored import length_frame
+from sweeps.store.shortcuts import shortcut_scores, with_shortcuts
 from sweeps.store.statements import chunks
 from sweeps.store.tables import RunState
 

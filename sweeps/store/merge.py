@@ -18,6 +18,7 @@ from sweeps.store.database import Store, take_turns
 from sweeps.store.findings import copy_findings
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads.stored import StoredRun, read_config, read_runs
+from sweeps.store.shortcuts import copy_shortcuts
 from sweeps.store.statements import (
     chunks,
     insert_new,
@@ -30,7 +31,6 @@ from sweeps.store.statements import (
 from sweeps.store.tables import Checkpoint, Config, Run, RunState, Sweep, SweepRun, TestSetRow
 from sweeps.store.test_sets import copy_datasets, put_test_strings, stored_test_set
 from sweeps.store.writes.names import free_names
-from sweeps.store.writes.shortcuts import copy_shortcuts
 
 WRITTEN = ("title", "note", "tags", "archived_at")
 """Columns of a sweep that people write."""

@@ -15,9 +15,8 @@ from sweeps.grid.grouping import split_by_packages
 from sweeps.processes import OnProgress
 from sweeps.store.database import Store
 from sweeps.store.reads.queries import revision
-from sweeps.store.reads.shortcuts import unread_tests
 from sweeps.store.reads.workers import queued_runs
-from sweeps.store.writes.shortcuts import fit_shortcuts
+from sweeps.store.shortcuts import fit_shortcuts, unread_tests
 
 _log = logging.getLogger(__name__)
 
