@@ -63,8 +63,6 @@ def runs(store: Store, selection: Selection | None = None) -> "pd.DataFrame":
     `sweeps` is a tuple of names. If any run has a proof, `every_length` and `refuted_by` are
     included as in `frames.runs`.
     """
-    import pandas as pd
-
     chosen = selection or Selection()
     with store.read():
         found = frames.runs(store, chosen, _OF_RUNS)
@@ -79,29 +77,26 @@ def runs(store: Store, selection: Selection | None = None) -> "pd.DataFrame":
     shares = ["accuracy_within", "accuracy_beyond", "outcome", "errors", "accuracy", "sweeps"]
     # Few runs have a proof.
     proofs = ["every_length", "refuted_by"] if runs["every_length"].notna().any() else []
-    settings_of = {x: fields_known(config) for x, config in known.items()}
-    of_runs = [settings_of[config_id] for config_id in runs["config_id"]]
-    foreign = in_columns(
-        {name: value for name, value in fields.items() if name.startswith(PREFIX)}
-        for fields in of_runs
-    )
-    settings = pd.DataFrame(
-        of_runs,
-        columns=list(default_fields()),
-        index=runs.index,
-        dtype=object if any(foreign) else None,
-    )
     sizes = sizes_of(store, list(known))
     runs["num_parameters"] = runs["config_id"].map(sizes).astype("Int64")
     runs = runs[["id", *_OF_RUNS, *shares, *proofs, "num_parameters"]]
-    runs = runs.astype({"accuracy": "Float64"})
-    if not any(foreign):
-        return runs.join(settings)
+    return runs.astype({"accuracy": "Float64"}).join(_fields_of(known), on="config_id")
+
+
+def _fields_of(configs: Mapping[int, RunConfig]) -> "pd.DataFrame":
+    """The fields of configurations, indexed by id, with settings of models trained elsewhere."""
+    import pandas as pd
+
+    rows, fields = in_columns(map(fields_known, configs.values())), default_fields()
+    foreign = list(dict.fromkeys(x for row in rows for x in row if x.startswith(PREFIX)))
+    columns, kind = [*fields, *foreign], object if foreign else None
+    table = pd.DataFrame(rows, list(configs), columns, dtype=kind)
+    if not foreign:
+        return table
     # The type of each field's default: whole values of a float field stay floats.
-    types = {name: NULLABLE[type(default)] for name, default in default_fields().items()}
-    theirs = pd.DataFrame(foreign, index=runs.index, dtype=object)
-    theirs = theirs.astype({name: exact_type(theirs[name]) for name in theirs})
-    return runs.join(settings.astype(types)).join(theirs.where(theirs.notna(), None))
+    types = {name: NULLABLE[type(default)] for name, default in fields.items()}
+    table = table.astype({**types, **{name: exact_type(table[name]) for name in foreign}})
+    return table.assign(**{x: table[x].where(table[x].notna(), None) for x in foreign})
 
 
 def length_scores(store: Store, run_ids: Sequence[int]) -> "pd.DataFrame":
