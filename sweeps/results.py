@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, get_args, get_type_hints
 
 from seqcls.config import default_fields
 from seqcls.imported import PREFIX
-from seqcls.results import Cause, Confusion, Evaluation, ProofOutcome, RangeCounts, Verdict
+from seqcls.results import Cause, Confusion, Evaluation, ProofOutcome, Verdict
 from seqcls.text import canonical_json
 from sweeps.records import OUTPUT_COUNTS as OUTPUT_COUNTS
 from sweeps.records import errors_text, lengths_text, rows_text
@@ -185,7 +185,8 @@ class RunResult:
             **(self.evaluation.confusion._asdict() if self.evaluation.has_confusion else {}),
             "tested": self.evaluation.tested,
             "wrong": self.evaluation.wrong,
-            **range_values(self.evaluation.ranges),
+            **dict.fromkeys(RANGE_COLUMNS),
+            **(asdict(ranges) if (ranges := self.evaluation.ranges) else {}),
         }
 
     def records(self) -> dict[str, str]:
@@ -207,11 +208,6 @@ class RunResult:
             config_key, model_seed, values, self.checkpoints, self.evaluation.test_set
         )
         return replace(self, digest=digest)
-
-
-def range_values(ranges: RangeCounts | None) -> dict[str, Any]:
-    """Counts on trained and longer lengths as `RANGE_COLUMNS` of a run; all None without them."""
-    return dict.fromkeys(RANGE_COLUMNS) if ranges is None else asdict(ranges)
 
 
 # Outcomes: learning first, then generalization.

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, inspect, select
+from sqlalchemy import ColumnElement, Connection, delete, inspect, select
 
 from seqcls.errors import UnknownRunError
 from seqcls.results import Cause, Confusion, Verdict
@@ -72,13 +72,6 @@ def sound_findings(store: Store, *conditions: ColumnElement[bool]) -> list[Found
     """The findings of `read_findings` that fit their digests."""
     with store.read() as connection:
         return [found for found in read_findings(connection, *conditions) if found.fits]
-
-
-def is_proof_with(result: ProofResult) -> ColumnElement[bool]:
-    """The condition that a finding is a proof by the language's own automaton with this result."""
-    # Quotes within JSON strings are escaped.
-    has_result = Finding.json.contains(f'"result":"{result}"')
-    return and_(Finding.kind == FindingKind.PROOF, Finding.number == 1, has_result)
 
 
 def put_findings(

@@ -17,7 +17,7 @@ from sweeps.results import (
     ProofResult,
 )
 from sweeps.store.database import Store
-from sweeps.store.findings import is_proof_with, sound_findings
+from sweeps.store.findings import sound_findings
 from sweeps.store.reads import frames
 from sweeps.store.reads.selection import Selection
 from sweeps.store.statements import fetch, frame, one_of
@@ -141,7 +141,10 @@ def proof(store: Store, run_id: int, *, of_language: bool) -> ProofRecord | None
 
 def forgettings(store: Store) -> dict[int, dict[str, Any]]:
     """The records of `seqcls.proofs.forgetting` of refuted runs, by run id."""
-    refuted = sound_findings(store, is_proof_with(ProofResult.REFUTED))
+    is_proof = (Finding.kind == FindingKind.PROOF) & (Finding.number == 1)
+    # Quotes within JSON strings are escaped.
+    is_refuted = Finding.json.contains(f'"result":"{ProofResult.REFUTED}"')
+    refuted = sound_findings(store, is_proof, is_refuted)
     forgets = {x.run_id: json.loads(x.fields["details"]).get("forgetting") for x in refuted}
     return {run_id: record for run_id, record in forgets.items() if record}
 

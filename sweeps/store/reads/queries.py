@@ -103,12 +103,7 @@ def length_scores(store: Store, run_ids: Sequence[int]) -> "pd.DataFrame":
     """These runs' counts at every length: run_id, length, tn, fp, fn, tp, tested, wrong; and
     right_length_given, edits and target_tokens, where any of the runs is of a transduction.
     """
-    return with_outputs(length_frame(store, run_ids))
-
-
-def with_outputs(scores: "pd.DataFrame") -> "pd.DataFrame":
-    """Counts by length, without the columns of outputs if no run is of a transduction."""
-    counts = list(OUTPUT_COUNTS)
+    scores, counts = length_frame(store, run_ids), list(OUTPUT_COUNTS)
     if scores[counts].isna().all(axis=None):
         return scores.drop(columns=counts)
     return scores.astype(dict.fromkeys(counts, "Int64"))
@@ -168,8 +163,12 @@ def find_run(store: Store, reference: int | str) -> int:
         )
     if not ids:
         sweep, slash, _ = reference.rpartition("/")
-        if slash:
-            _find_sweep_of(store, reference, sweep)
+        try:
+            # Suggests a sweep if none has the name in the reference.
+            if slash:
+                find_sweep(store, sweep)
+        except UnknownRunError as error:
+            raise UnknownRunError(f"no run {reference!r}: {error}") from None
         raise UnknownRunError(f"no run {reference!r} in {store.name!r}; `seqcls runs` lists them")
     with store.read() as connection:
         for stored in read_runs(connection, ids):
@@ -188,14 +187,6 @@ def refuse_misfit(store: Store, stored: StoredRun) -> None:
             f"{store.name!r}: run {stored.run['id']} is damaged: {misfit}; restore a copy, or "
             "train it again in another database"
         )
-
-
-def _find_sweep_of(store: Store, reference: str, sweep: str) -> None:
-    """Raises with a suggestion if no sweep has the name in a run's reference."""
-    try:
-        find_sweep(store, sweep)
-    except UnknownRunError as error:
-        raise UnknownRunError(f"no run {reference!r}: {error}") from None
 
 
 @dataclass(frozen=True)
