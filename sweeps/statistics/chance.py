@@ -321,7 +321,7 @@ def _p_values_of_shares(
     if table is not None:
         cells = np.array([table.both, table.only_first, table.only_second, table.none])
         drawn = rng.multinomial(seeds, cells / table.pairs, size=STUDIES)[:, 1:3]
-        # McNemar's test of all studies at once.
+        # McNemar's test of all studies together.
         below = stats.binom.cdf(drawn.min(axis=1), drawn.sum(axis=1), 0.5)
     else:
         drawn = np.stack([rng.binomial(seeds, share, size=STUDIES) for share in shares], axis=1)

@@ -103,7 +103,7 @@ INTERRUPTED = (
 )
 
 ERRORS: tuple[tuple[str, type[StoreError], str], ...] = (
-    # ROLLBACK or RECOVERY: what a killed writer left, which this process may not play back.
+    # ROLLBACK or RECOVERY: the journal of a killed writer, which this process may not roll back.
     ("SQLITE_READONLY_R", StoreUnavailableError, INTERRUPTED),
     (
         "SQLITE_(READONLY|CANTOPEN|FULL|IOERR)",

@@ -44,7 +44,7 @@ EXPECTED = (
 )
 
 PACKED_PAGE_BYTES = 2048
-"""Half of what is usual: each table and index ends in half an empty page."""
+"""Half the default: each table and index wastes half a page on average."""
 
 _LIKE_A_URL = re.compile(r"^[^/].*:.*@|pass\w*=", re.DOTALL)
 """Texts that look like a server's URL, even a malformed one, and so may hold a password."""

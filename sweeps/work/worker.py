@@ -40,7 +40,7 @@ from sweeps.work.more_seeds import grow
 BEAT_SECONDS = 10.0
 
 POLL_SECONDS = 0.1
-"""Time that a worker waits at once for a group to end, or for machine code."""
+"""Time that a worker waits at a time for a group to end, or for machine code."""
 
 LOSSES_SECONDS = 5.0
 """Interval at which losses of groups in training are stored, for pages to draw."""
