@@ -19,7 +19,7 @@ from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads.stored import problem_of
 from sweeps.store.tables import Config, Run, now
-from sweeps.store.writes.test_sets import store_test_set
+from sweeps.store.test_sets import store_test_set
 
 AXES: dict[str, list[Any]] = {
     "hidden_size": [2, 4, 8, 16, 32],

@@ -22,7 +22,7 @@ from seqcls.interpretability.wording import percent, percents
 from sweeps.results import LEARNED_AT
 from sweeps.statistics.populations import BORDER, RANDOM, language_shares
 from sweeps.store.database import Store
-from sweeps.store.reads.shortcuts import shortcuts_by_drawn
+from sweeps.store.shortcuts import shortcuts_by_drawn
 
 LANGUAGE = ["language_class", "width", "language_seed"]
 

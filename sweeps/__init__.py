@@ -1,4 +1,4 @@
-"""The bookkeeping of sweeps: which models, who trains them, and their results."""
+"""The bookkeeping of sweeps: their models, the training, and the results."""
 
 import sys
 

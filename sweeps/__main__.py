@@ -3,11 +3,11 @@
 import signal
 import sys
 
-# Until the command is loaded, Ctrl-C ends it as every other signal does: at once and in silence.
+# Until the command is loaded, Ctrl-C ends it like every other signal: immediately and silently.
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 if not sys.flags.safe_path:
-    # Python looks for modules in the working directory first, where any `array.py` may lie.
+    # Python would search the working directory first, which may contain any `array.py`.
     sys.path.append(sys.path.pop(0))
 
 from sweeps.processes import collect_seldom  # noqa: E402 (only now is it safe)

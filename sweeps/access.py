@@ -1,4 +1,4 @@
-"""Which database is used where none is named, and whether this process may write."""
+"""The default database, and read-only mode."""
 
 import contextlib
 import os
@@ -17,20 +17,20 @@ _OFF = ("", "0", "false", "no", "off")
 
 
 def is_read_only() -> bool:
-    """Whether `SEQCLS_READ_ONLY` is set to anything but 0, false, no or off."""
+    """True if `SEQCLS_READ_ONLY` is set to anything but 0, false, no or off."""
     return not is_off(os.environ.get(READ_ONLY_VARIABLE, ""))
 
 
 def is_off(value: str) -> bool:
-    """Whether a variable's value means no: it is empty, 0, false, no or off."""
+    """True if a variable's value means no: it is empty, 0, false, no or off."""
     return value.strip().lower() in _OFF
 
 
 def refuse_writes(what: str) -> None:
-    """Refuses what would write or start a process.
+    """Raises ReadOnlyError if this process only reads.
 
-    Raises:
-        ReadOnlyError: this process only reads.
+    Args:
+        what: the refused action.
     """
     if is_read_only():
         raise ReadOnlyError(
@@ -38,10 +38,10 @@ def refuse_writes(what: str) -> None:
         )
 
 
-# The report's models, which an installed package brings: a database to begin with.
+# The database of the report's models, which is part of an installed package.
 
 SHIPPED = Path(__file__).with_name("shipped") / DEFAULT_DB
-"""Where a wheel has it; a clone has it in its own folder, where it is found anyway."""
+"""Its place in a wheel; a clone has it in its own folder, where it is found anyway."""
 
 NONE_HERE = "There is no runs.db in this folder; using your copy of the report's models."
 
@@ -53,12 +53,12 @@ def to_begin_with(db: str | None) -> Path | None:
         None if a database is named or in this folder, if none is shipped, or if no copy can be
         made.
     """
-    # lexists, so that a link to nowhere is reported and not passed over for the copy.
+    # lexists, so that a broken link is reported and not replaced by the copy.
     if db or os.environ.get(DB_VARIABLE) or os.path.lexists(DEFAULT_DB) or not SHIPPED.is_file():
         return None
     place = user_data_path("seqcls") / DEFAULT_DB
     if not place.exists():
-        # Moved into its place as a whole: two processes may do this at once.
+        # Moved into its place as a whole, since two processes may do this at the same time.
         with contextlib.suppress(ConfigError, MachineError), whole_files(place.parent) as new:
             shutil.copyfile(SHIPPED, new / DEFAULT_DB)
     return place if place.exists() else None

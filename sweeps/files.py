@@ -1,6 +1,6 @@
-"""Files that commands write where the user says: each whole or not at all, never over a database.
+"""Atomic writing of files to places that a user names, never over a database.
 
-They are written into a hidden folder beside their places, and moved when all of them are whole.
+They are written into a hidden folder beside their places, and moved when all are complete.
 """
 
 import errno
@@ -16,24 +16,24 @@ from pathlib import Path
 from seqcls.errors import ConfigError, MachineError, Parameter
 
 DATABASE = b"SQLite format 3\0"
-"""How every SQLite file begins."""
+"""The first bytes of every SQLite file."""
 
 COMPANIONS = ("-wal", "-shm", "-journal")
-"""Ends of SQLite's names beside a database, which another file in their place makes unreadable."""
+"""Endings of SQLite's files beside a database, which foreign files of these names would damage."""
 
 # Errors of the machine and not of the user: a disk that is full, broken or limited.
 _NO_MISTAKE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
 def refuse_taken(paths: Collection[Path], *, force: bool = False) -> None:
-    """Refuses what may not be written before any work is done for it.
+    """Refuses files that may not be written, before any work is done for them.
 
     Args:
         paths: files of one folder.
-        force: whether plain files are replaced; several, only in a folder that holds no others.
+        force: True if plain files are replaced; several, only in a folder that holds no others.
 
     Raises:
-        ConfigError: there is something else under such a name, or the name can be no file's.
+        ConfigError: a name is taken or invalid.
     """
     taken = [path for path in paths if _is_taken(path)]
     for path in taken[:1] if not force else ():
@@ -51,9 +51,9 @@ def refuse_taken(paths: Collection[Path], *, force: bool = False) -> None:
 
 
 def _is_taken(path: Path) -> bool:
-    """Whether a plain file is there, which may be replaced."""
+    """True if there is a plain file, which may be replaced."""
     try:
-        # Bytes that are no UTF-8 are lone surrogates in Python; such names are refused.
+        # Names that are not UTF-8, which have surrogates in Python, are refused.
         str(path).encode()
         is_plain = stat.S_ISREG(path.lstat().st_mode)
         if is_plain:
@@ -73,13 +73,13 @@ def _is_taken(path: Path) -> bool:
 
 @contextmanager
 def whole_files(folder: Path, *, force: bool = False) -> Iterator[Path]:
-    """A temporary folder, whose files are moved into the one named when all of them are whole.
+    """Yields a temporary folder, whose files are moved into `folder` at the end of the block.
 
-    A program that is killed leaves it; after a day, the next one that writes there removes it.
+    A killed program leaves it behind; the next one that writes there after a day removes it.
 
     Args:
-        folder: where the files go; it is made where it is missing.
-        force: whether plain files are replaced, as in `refuse_taken`.
+        folder: the destination, created if missing.
+        force: True if plain files are replaced, as in `refuse_taken`.
 
     Raises:
         ConfigError: one of the files may not be written; none is.
@@ -91,17 +91,17 @@ def whole_files(folder: Path, *, force: bool = False) -> Iterator[Path]:
             with suppress(OSError):
                 if time.time() - abandoned.lstat().st_mtime > 24 * 3600:
                     shutil.rmtree(abandoned)
-        # In the same folder, and so on the same disk: what is moved is never half there.
+        # In the same folder, and so on the same disk, where moving is atomic.
         with tempfile.TemporaryDirectory(dir=folder, prefix=".seqcls-") as new:
             yield Path(new)
             moves = {file: folder / file.name for file in sorted(Path(new).iterdir())}
             refuse_taken(moves.values(), force=force)
             for file, path in moves.items():
-                # A disk that is full may say so only now.
+                # A full disk may report so only now.
                 with file.open("rb") as written:
                     os.fsync(written.fileno())
                 with suppress(FileNotFoundError):
-                    # A file that is replaced keeps its permissions.
+                    # The permissions of a replaced file are preserved.
                     shutil.copymode(path, file)
             for file, path in moves.items():
                 # Atomic on one disk: readers see the old file or the new one.

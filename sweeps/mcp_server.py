@@ -1,7 +1,7 @@
-"""What a database holds, for agents that speak the Model Context Protocol: `seqcls mcp`.
+"""A server of the Model Context Protocol, by which agents read a database: `seqcls mcp`.
 
-Each tool is a function of `sweeps.api`. An answer is bounded in size, says of how many rows it is,
-and gives n and a 95% interval beside each share. Nothing is written unless launching is allowed.
+Each tool is a function of `sweeps.api`. An answer is bounded in size, gives its total number of
+rows, and n and a 95% interval beside each share. Nothing is written unless launching is allowed.
 """
 
 import json
@@ -37,10 +37,10 @@ except ModuleNotFoundError as error:
     ) from error
 
 MOST_ROWS = 200
-"""Rows of a table in one answer; the next ones are asked for by `first`."""
+"""The maximum of rows in one answer; further ones are requested by `first`."""
 
 MOST_CHARACTERS = 30_000
-"""The longest answer, as JSON: what an agent can read beside all else that it has to."""
+"""The maximum length of an answer as JSON, which leaves an agent room for its other context."""
 
 INSTRUCTIONS = """seqcls trains many small sequence models on formal languages and transductions,
 and tests which generalize to longer strings. A run is one trained model: a configuration and a
@@ -52,14 +52,14 @@ aaab. Runs are named by id or as SWEEP/SEED."""
 
 
 def _text(value: Any) -> Any:
-    """A number stands for its text: agents write the ids of runs so."""
+    """A number as text, since agents write ids of runs as numbers."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    # Fifteen digits show a whole number as one: 12 and not 12.0.
+    # Fifteen digits format a whole number as 12 and not 12.0.
     return f"{value:.15g}" if is_number else value
 
 
 def _texts(value: Any) -> Any:
-    """One text stands for a list of it, and null for none."""
+    """A list of texts from one text, a list, or null."""
     return [value] if isinstance(value, str | int | float) else [] if value is None else value
 
 
@@ -75,14 +75,14 @@ Specification = Annotated[
 
 
 def serve(db: str | None, allowed: int) -> None:
-    """Answers on standard input and output until the agent leaves.
+    """Serves on standard input and output until the agent leaves.
 
     Args:
         db: the database.
-        allowed: models that `launch` may queue in all; with 0 there is no such tool.
+        allowed: the number of models that `launch` may queue in all; with 0 there is no such tool.
     """
     before = os.environ.get(READ_ONLY_VARIABLE, "")
-    # Without launching, no tool stores what it finds, such as causes or verdicts.
+    # Without launching, no tool stores its results, such as causes or verdicts.
     os.environ[READ_ONLY_VARIABLE] = before if allowed else "1"
     try:
         server_of(api.open_writer(db) if allowed else api.open_reader(db), allowed).run()
@@ -91,7 +91,7 @@ def serve(db: str | None, allowed: int) -> None:
 
 
 def server_of(store: "api.Store", allowed: int) -> MCPServer:
-    """A server of this database, whose tool `launch` may queue so many models in all."""
+    """The server of a database, whose tool `launch` may queue so many models in all."""
     questions = Questions(store, allowed)
     names = [name for name in vars(Questions) if not name.startswith("_")]
     offered = names if allowed else [name for name in names if name != "launch"]
@@ -104,14 +104,14 @@ def server_of(store: "api.Store", allowed: int) -> MCPServer:
 
 
 class _Tool(Tool):
-    """A tool whose answers are no longer than `MOST_CHARACTERS`, and its mistakes one line."""
+    """A tool with answers of at most `MOST_CHARACTERS`, and errors of one line."""
 
     async def run(
         self, arguments: dict[str, Any], context: Any, convert_result: bool = False
     ) -> Any:
-        """Runs the tool; its answer as JSON."""
+        """Runs the tool and returns its answer as JSON."""
         known = self.parameters["properties"]
-        # An unknown argument would be ignored, and the answer would be to another question.
+        # Unknown arguments are refused: ignoring them would answer another question.
         if unknown := sorted(arguments.keys() - known):
             hint = nearest(unknown[0], sorted(known))
             raise ToolError(f"{self.name}: unknown argument {unknown[0]!r:.60}: {hint}")
@@ -119,7 +119,7 @@ class _Tool(Tool):
             answer = await super().run(arguments, context)
         except ToolError as error:
             raise ToolError(" ".join(self._describe(error, arguments).split())) from None
-        # JSON has no NaN; whatever else it does not have becomes text.
+        # JSON has no NaN; values of other types become text.
         text = json.dumps(with_nulls(answer), allow_nan=False, default=str)
         if len(text) > MOST_CHARACTERS:
             raise ToolError(
@@ -139,12 +139,12 @@ class _Tool(Tool):
                 return cause.render(_argument)
             case OSError() | UnicodeError() as cause:
                 return str(cause)
-        # Any other cause is a fault of this program, which must not look like the agent's.
+        # Any other cause is a fault of this program, and not the agent's.
         raise error
 
 
 def _argument(parameter: Parameter) -> str:
-    """A parameter as tools call it."""
+    """A parameter by its name in tools."""
     return str(parameter._replace(name={"conditions": "where"}.get(*[parameter.name] * 2)))
 
 
@@ -155,7 +155,7 @@ def share(count: int, n: int) -> dict[str, Any]:
 
 
 class Questions:
-    """What may be asked of a database: each method is a tool."""
+    """The tools, one for each method."""
 
     def __init__(self, store: "api.Store", allowed: int) -> None:
         self._store, self._allowed = store, allowed
@@ -318,7 +318,7 @@ def _spec(text: str) -> str | Mapping[str, Any]:
 
 
 def _rows(found: Any, first: int = 0, most: int = MOST_ROWS) -> dict[str, Any]:
-    """Some rows of a frame or a list, and of how many they are."""
+    """Some rows of a frame or a list, with the total number."""
     rows: Sequence[Mapping[Any, Any]] = found if isinstance(found, list) else rows_of(found)
     shown = [dict(row) for row in rows[first : first + most]]
     return {"of": len(rows), "first": first, "shown": len(shown), "rows": shown}

@@ -1,10 +1,10 @@
-"""The names that configurations are given when they are submitted, and keep.
+"""Names of configurations, given when they are submitted and never changed.
 
-A name says what tells a configuration from the others that it is submitted with and is read by its
-model, the most telling first. It goes down a tree: all are told apart by their language, those of
-one language by their architecture, those that are still alike by what comes next, and so on. So the
-first thing in which two configurations differ stands in both names, and what tells nothing apart in
-none. A model that was trained elsewhere is called what it is called there.
+A name lists the settings read by the model that distinguish a configuration from the others of its
+submission, the most important first. Names follow a tree: configurations are distinguished by their
+language, those of one language by their architecture, those that are still alike by the next
+setting, and so on. So the first setting in which two configurations differ is in both names, and
+settings that distinguish nothing are in none. A model trained elsewhere keeps its name.
 """
 
 from collections import Counter
@@ -22,16 +22,16 @@ from seqcls.strings.datasets import dataset_of
 from sweeps.grid.budgets import BUDGET, EARLIEST
 
 MOST_CHARACTERS = 46
-"""Characters from which on a name leaves out defaults that it can do without."""
+"""The length above which a name leaves out dispensable defaults."""
 
 LONGEST_NAME = 400
-"""Characters of a name that is stored: PostgreSQL keeps no index of very long texts."""
+"""The maximum length of a stored name: PostgreSQL cannot index very long texts."""
 
 MOST_OF_VALUE = 40
-"""Characters of a value in a name."""
+"""The maximum length of a value in a name."""
 
 FIRST = ("architecture", MODEL, "positions")
-"""What comes next to the language; a name keeps these."""
+"""Settings that follow the language, and are never left out."""
 
 _ORDER = ("Task", "Network", "Training", "Strings", None)
 
@@ -75,15 +75,15 @@ WORDS: Mapping[str, Any] = {
         "dataset_rows": "rows of a file", "": "{} strings",
     },
 }  # fmt: skip
-"""What values are called, by field; under "" any other value."""
+"""Names of values by field; "" is the pattern for other values."""
 
 
 RECURRENT = ("rnn", "gru", "lstm", "recurrent_attention")
-"""Networks whose width is said in units, and whose blocks are layers."""
+"""Networks whose width is counted in units, and whose blocks are called layers."""
 
 
 def say_setting(field: str, value: Any, architecture: str = "") -> str:
-    """A setting in words, as `32 units`; one of a model trained elsewhere as `d_model=64`."""
+    """A setting in words, such as `32 units`; for a model trained elsewhere, `d_model=64`."""
     if field.startswith(PREFIX) and field != MODEL:
         return f"{field.removeprefix(PREFIX)}={_shorten(value)}"
     known = WORDS.get(field, {})
@@ -101,7 +101,7 @@ def say_setting(field: str, value: Any, architecture: str = "") -> str:
 
 
 def _shorten(value: Any) -> str:
-    # The short form only where it loses no digit.
+    # The short form only if it loses no digit.
     text = f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
     return text if len(text) <= MOST_OF_VALUE else text[: MOST_OF_VALUE - 1] + "…"
 
@@ -109,22 +109,22 @@ def _shorten(value: Any) -> str:
 def settings_read(
     shown: Mapping[int, RunConfig], datasets: Mapping[str, str] | None = None
 ) -> dict[int, dict[str, Any]]:
-    """The settings that each configuration reads, the most telling first.
+    """The settings that each configuration reads, the most important first.
 
     Args:
-        shown: configurations by their ids.
-        datasets: what datasets are called, by their digests.
+        shown: configurations by id.
+        datasets: names of datasets by digest.
 
     Returns:
-        Values by field, and by `config.d_model` the settings of models trained elsewhere.
+        Values by field, and by `config.d_model` for models trained elsewhere; by id.
     """
     rows = in_columns(map(fields_known, shown.values()))
-    # Neither is a setting: one is unfolded into others, and one follows from them.
+    # Neither is a setting: one is expanded into others, and one follows from them.
     order = sorted({x for row in rows for x in row} - {"imported", "plugins"}, key=place_of)
     found = {}
     for (config_id, config), row in zip(shown.items(), rows, strict=True):
         unread = frozenset[str]()
-        with suppress(SeqclsError):  # Of a part that is not here nobody knows what it reads.
+        with suppress(SeqclsError):  # The fields read by a plug-in that is missing are unknown.
             unread = fields_unread(config)
         row["dataset"] = (datasets or {}).get(row["dataset"], row["dataset"])
         read = (x for x in order if x not in unread and row.get(x) is not None)
@@ -133,7 +133,7 @@ def settings_read(
 
 
 def place_of(field: str) -> tuple[Any, ...]:
-    """How telling a field is: language, architecture, positions, sizes, all others."""
+    """The sort key of a field in names: language, architecture, positions, sizes, all others."""
     if field in FIRST:
         return 1, FIRST.index(field), field
     if field.startswith(PREFIX):
@@ -141,26 +141,26 @@ def place_of(field: str) -> tuple[Any, ...]:
     about = ABOUT.get(field, About(None))
     if about.group == "Task" and "kind" not in readers().get(field, ()):
         return 0, about.place, field
-    # What reads other settings comes before these.
+    # Samplers come before the settings that they read.
     return 2 + _ORDER.index(about.group), not field.endswith("_sampler"), about.place
 
 
 def name_configurations(
     shown: Mapping[int, RunConfig], datasets: Mapping[str, str] | None = None
 ) -> dict[int, str]:
-    """What each configuration is called beside the others: no two the same.
+    """Unique names of configurations beside each other.
 
     Args:
-        shown: all that are, by their ids.
-        datasets: what datasets are called, by their digests.
+        shown: all configurations, by id.
+        datasets: names of datasets by digest.
 
     Returns:
-        Names such as `parity, LSTM, 32 units`, in the order of the configurations. What no setting
-        that is read tells apart has its number besides.
+        Names such as `parity, LSTM, 32 units`, in the order of the configurations. Those that no
+        setting distinguishes end with their ids.
     """
     known = settings_read(shown, datasets)
     parts: dict[int, list[str]] = {config_id: [] for config_id in known}
-    # Groups that no field has told apart so far; each field splits them further.
+    # Groups of configurations that are alike so far; each field splits them further.
     alike = [list(known)]
     for field in sorted({x for settings in known.values() for x in settings}, key=place_of):
         split = []
@@ -172,9 +172,9 @@ def name_configurations(
                 parts[config_id] += [field] * (field in known[config_id])
             split += [x for x in values.values() if len(x) > 1]
         alike = split
-    # What stands alone, or differs from others only in what they have, is called by what it is.
+    # A configuration without distinguishing settings of its own is named by its main ones.
     names = {x: _join(parts[x] or _telling(settings), settings) for x, settings in known.items()}
-    # What was trained elsewhere keeps the name that it was given; more is said where two have one.
+    # Models trained elsewhere keep their given names, which are extended where two are equal.
     given = {x: _shorten(settings[MODEL]) for x, settings in known.items() if MODEL in settings}
     shared = Counter(given.values())
     for config_id, own in given.items():
@@ -192,14 +192,14 @@ def name_configurations(
 
 
 def names_by_key(configs: Iterable[RunConfig], first: int = 1) -> dict[str, str]:
-    """What configurations that are submitted together are called, by their keys.
+    """Unique names of configurations that are submitted together, by key.
 
     Args:
-        configs: all of them, some perhaps twice.
-        first: the number of the first, for those that nothing else tells apart.
+        configs: all of them; duplicates are ignored.
+        first: the number of the first, for those that no setting distinguishes.
 
     Raises:
-        ConfigError: one names strings that are in no place that is known.
+        ConfigError: the dataset of one is not found.
     """
     distinct = {config.key: config for config in configs}
     digests = sorted({config.dataset for config in distinct.values()} - {""})
@@ -209,32 +209,30 @@ def names_by_key(configs: Iterable[RunConfig], first: int = 1) -> dict[str, str]
 
 
 def call_datasets(names: Mapping[str, str]) -> dict[str, str]:
-    """What datasets are called, by their digests: no two the same.
+    """Unique names of datasets, by digest.
 
     Args:
-        names: those of their files, by their digests.
+        names: the names of their files, by digest.
     """
     often = Counter(names.values())
     return {x: name if often[name] == 1 else f"{name} ({x[:12]})" for x, name in names.items()}
 
 
 def name_with_change(name: str, before: RunConfig, after: RunConfig) -> str:
-    """The name of a configuration that was made from another, as a remedy or a larger budget is:
-    that one's with what is changed, `LSTM, with learning_rate=0.009`.
+    """The name of a configuration that modifies another, as a remedy or a larger budget does: the
+    other's name with the changes, `LSTM, with learning_rate=0.009`.
     """
     old, new = settings_read({0: before, 1: after}).values()
     changed = [x for x in new if new[x] != old.get(x, default_fields().get(x))]
     if BUDGET in changed:
-        # They grow with it.
+        # These fields grow with the budget.
         changed = [x for x in changed if x not in EARLIEST]
     changes = ", ".join(f"{x}={_shorten(new[x])}" for x in changed)
     return f"{name}, with {changes}" if changes else name
 
 
 def name_apart(name: str, sweep: str, taken: Collection[str]) -> str:
-    """A configuration's name beside those of others: where one has it, as after a merge, that of
-    the later one's sweep stands before it.
-    """
+    """A configuration's name, prefixed by that of its sweep if it is taken, as after a merge."""
     name = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
     longer = f"{sweep}: {name}"
     several = (f"{longer} ({number})" for number in count(2))
@@ -242,7 +240,7 @@ def name_apart(name: str, sweep: str, taken: Collection[str]) -> str:
 
 
 def _telling(settings: Mapping[str, Any]) -> list[str]:
-    """The fields that name a configuration where no other is shown."""
+    """The main fields of a configuration, which name it without others."""
     defaults = default_fields()
     return [
         name
@@ -253,14 +251,14 @@ def _telling(settings: Mapping[str, Any]) -> list[str]:
 
 
 def _join(fields: list[str], settings: Mapping[str, Any]) -> str:
-    """A name of these fields; a long one leaves out defaults that are not kept."""
+    """A name of these fields; a long one leaves out dispensable defaults."""
     defaults, remaining = default_fields(), list(fields)
     architecture = settings.get("architecture", "")
 
     def text() -> str:
         return ", ".join(say_setting(x, settings[x], architecture) for x in remaining)
 
-    # The least telling default is left out first.
+    # The least important default is left out first.
     for name in reversed(fields):
         is_telling = name in FIRST or place_of(name)[0] == 0
         if (

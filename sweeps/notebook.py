@@ -1,6 +1,6 @@
-"""A database as a notebook asks it: `seqcls.open("runs.db").runs("heads")`.
+"""The interface for notebooks: `seqcls.open("runs.db").runs("heads")`.
 
-Whatever `sweeps.api` asks of a database is a method here, with the same arguments and answers.
+The functions of `sweeps.api` that take a database are methods here, with the same arguments.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from seqcls.text import count
 from sweeps import api
 
 NO_METHODS = {"convert", "data", "draw", "engines", "open_store", "shortcuts", "theory"}
-"""Names of `sweeps.api` that are about no database that is open."""
+"""Names of `sweeps.api` that take no open database."""
 
 METHODS = [name for name in api.__all__ if name not in NO_METHODS]
 
@@ -20,11 +20,11 @@ METHODS = [name for name in api.__all__ if name not in NO_METHODS]
 class Database:
     """A database of runs: one SQLite file, or a PostgreSQL database.
 
-    Its methods are the functions of `sweeps.api` that ask a database something, such as `runs`,
-    `compare`, `model`, `explain`, `causes` and `work`.
+    Its methods are the functions of `sweeps.api` that take a database, such as `runs`, `compare`,
+    `model`, `explain`, `causes` and `work`.
 
     Args:
-        db: a file, which is made where there is none, or the URL of a PostgreSQL database; else
+        db: a file, which is created if missing, or the URL of a PostgreSQL database; by default
             `SEQCLS_DB`, else `runs.db`.
 
     Raises:
@@ -45,7 +45,7 @@ class Database:
         if name not in METHODS:
             raise AttributeError(f"a database has no {name!r}; it has {', '.join(METHODS)}")
         function = getattr(api, name)
-        # A partial has neither the name nor the docstring that help shows.
+        # A partial lacks the name and the docstring for `help`.
         return update_wrapper(partial(function, self.store), function)
 
     def __dir__(self) -> list[str]:
@@ -53,7 +53,7 @@ class Database:
 
 
 def sweep(spec: Any, db: str | Path | None = None, **how: Any) -> Database:
-    """Trains what a specification asks for and the database lacks.
+    """Trains the runs of a specification that the database lacks.
 
     Args:
         spec: a TOML file, a folder of them, a shipped one's name, or a table with the same keys.
@@ -61,7 +61,7 @@ def sweep(spec: Any, db: str | Path | None = None, **how: Any) -> Database:
         **how: as for `sweeps.api.work`: `workers`, `engine`, `device`, `dask`.
 
     Returns:
-        The database, to be asked.
+        The database.
 
     Raises:
         SpecError: the specification cannot be read or is refused; nothing is trained.

@@ -1,4 +1,4 @@
-"""Processes of this program: how they begin, what they do beside their work, how they end."""
+"""Processes of this program: starting them, memory, retries, and signals that end them."""
 
 import ctypes
 import gc
@@ -14,80 +14,76 @@ from typing import TypeVar
 
 from seqcls.errors import StoreLostError
 
-# How long work says how far it is.
-
 OnProgress = Callable[[float, int], None]
-"""Told how many runs are done, parts of runs included where they are known, and of how many."""
+"""A callback with the number of runs done, including fractions if known, and the total."""
 
 
-# How seldom this program's processes look for garbage that refers to itself.
+# Garbage collection.
 #
-# Python looks after every 700 new objects, now and then through all there are. A process that loads
-# PyTorch makes a million that stay: the search took a third of its start, and half a second of its
-# end (CPython 3.11, PyTorch 2.13).
+# By default Python collects after every 700 new objects, sometimes over all objects. A process that
+# loads PyTorch makes a million that stay: collection took a third of its start, and half a second
+# of its end (CPython 3.11, PyTorch 2.13).
 
 OBJECTS = 50_000
-"""Containers made and not freed until Python looks again: a few megabytes."""
+"""New containers between two collections: a few megabytes."""
 
 
 def collect_seldom() -> None:
-    """To be called before anything large is loaded."""
+    """Makes garbage collection rare; called before anything large is loaded."""
     gc.set_threshold(OBJECTS)
 
 
 def end_without_collecting() -> None:
-    """To be called last: all that is in memory is left to the system."""
-    # What is frozen is left out of the collection at the interpreter's end.
+    """Prevents the collection at the interpreter's end; called last."""
+    # Frozen objects are left out of it, and freed by the system.
     gc.freeze()
 
 
-# By default glibc returns what large tensors leave free to the system, which clears each page of
-# the next ones: a quarter of a step of Mamba (five models, width 16, 128 strings of 20 tokens).
+# By default glibc returns the freed memory of large tensors to the system, which clears each page
+# of the next ones: a quarter of a step of Mamba (five models, width 16, 128 strings of 20 tokens).
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
 def keep_freed_memory() -> None:
-    """For processes that train: what is freed is used again. Elsewhere than with glibc it does
-    nothing.
-    """
+    """Lets a process that trains reuse freed memory; does nothing without glibc."""
     set_option = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     if set_option is not None:
-        # 32 MiB, the most that glibc takes: larger blocks are mapped and given back each time.
+        # 32 MiB, glibc's maximum: larger blocks are mapped and returned each time.
         set_option(M_MMAP_THRESHOLD, 1 << 25)
-        # Up to 1 GiB that is free at the end of the heap stays with the process.
+        # Up to 1 GiB of free memory at the end of the heap is not returned.
         set_option(M_TRIM_THRESHOLD, 1 << 30)
 
 
-# What is tried again, since nothing of it lasts.
+# Retries of actions without lasting effects.
 
 lasting = 0
-"""How often this process has printed something, or ended a transaction that writes."""
+"""The number of prints and of committed transactions of this process."""
 
 AGAIN_SECONDS = (0.2, 1.0)
-"""How long it is waited before what lost its connection is tried a second time, and a third."""
+"""Delays before an action that lost its connection is tried a second time, and a third."""
 
 Answer = TypeVar("Answer")
 
 
 def note_lasting() -> None:
-    """Has it known that something may last: what did that is not done twice."""
+    """Counts a lasting effect: the action that had it is not repeated."""
     global lasting
     lasting += 1
 
 
 def retry_lost(act: Callable[[], Answer]) -> Answer:
-    """What an action gives, tried again where a server ended its connection before any of it lasts.
+    """The result of an action, repeated if a server ended its connection before any lasting effect.
 
     Raises:
-        StoreLostError: the connection was lost each time, or after something was kept.
+        StoreLostError: the connection was lost each time, or after a lasting effect.
     """
     before = lasting
     for seconds in AGAIN_SECONDS:
         try:
             return act()
         except StoreLostError:
-            # A second try would print or store something twice.
+            # Another try would print or store something twice.
             if lasting != before:
                 raise
         time.sleep(seconds)
@@ -100,19 +96,19 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def ending_signals() -> list[signal.Signals]:
-    """The signals that end this program: `nohup` has it ignore that its terminal is closed."""
+    """The signals that end this program, without SIGHUP under `nohup`."""
     ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     return [number for number in SIGNALS if not (ignored and number == signal.SIGHUP)]
 
 
 class Interruption:
-    """Whether the program was asked to end, and by which signal."""
+    """The first signal that asked the program to end; None before."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
 
     def receive(self, number: int, _frame: FrameType | None) -> None:
-        """Remembers the first signal; the second ends the program as it would have without this."""
+        """Stores the first signal; the second ends the program as by default."""
         if self.signal is not None and number == signal.SIGINT:
             raise KeyboardInterrupt
         if self.signal is not None:
@@ -123,9 +119,9 @@ class Interruption:
 
 @contextmanager
 def gentle_interruption() -> Iterator[Interruption]:
-    """Within the block, the first signal is only remembered; in the main thread, that is."""
+    """Stores the first signal within the block instead of ending; in the main thread only."""
     interruption = Interruption()
-    # Python lets only the main thread set handlers of signals.
+    # Python allows only the main thread to set signal handlers.
     if threading.current_thread() is not threading.main_thread():
         yield interruption
         return
@@ -137,24 +133,24 @@ def gentle_interruption() -> Iterator[Interruption]:
             signal.signal(number, handler)
 
 
-# How this program starts Python anew: the working directory's files are no part of it.
+# New Python processes, which import nothing from the working directory.
 
 
 def python(module: str, *arguments: str) -> list[str]:
     """The command that runs an installed module.
 
-    With -P no file such as `array.py` or `sweeps.py` that happens to lie in the working directory
-    is taken for the module of that name.
+    With -P no file such as `array.py` or `sweeps.py` in the working directory is imported in place
+    of the module of that name.
     """
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
 def environment_of(address: str) -> dict[str, str]:
-    """The environment of a process that works on a database, and says at once what it has to say.
+    """The environment of a process that works on a database, with unbuffered output.
 
-    The database's address goes by it: a command line, which all may read, shows no password.
+    It contains the database's address, whose password a command line would reveal to all users.
     """
-    # Imported here: what only counts its signals loads no more for it.
+    # Imported here, so that other users of this module load less.
     from sweeps.access import DB_VARIABLE
 
     return {**os.environ, DB_VARIABLE: address, "PYTHONUNBUFFERED": "1"}

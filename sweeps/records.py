@@ -1,7 +1,7 @@
-"""What came of a run in full, as JSON in its row: an array for each length, epoch and error.
+"""The full results of a run as JSON in its row: an array for each length, epoch and error.
 
-Floats have the fewest digits that give the same number in the precision in which they came. JSON
-knows neither NaN, which is null, nor infinity, which is 9e999: a number too large for a double.
+Floats have the fewest digits that round-trip in their own precision. JSON has neither NaN, which is
+stored as null, nor infinity, which is stored as 9e999: a number too large for a double.
 """
 
 import json
@@ -14,21 +14,21 @@ from jaxtyping import Int64
 from seqcls.results import Confusion, Evaluation
 
 OUTPUT_COUNTS = ("right_length_given", "edits", "target_tokens")
-"""What is counted at each length of transductions besides."""
+"""Further counts at each length for transductions."""
 
 LENGTH_FIELDS = ("length", "tested", "wrong", *Confusion._fields, *OUTPUT_COUNTS)
-"""What an array of `lengths` holds: the confusion is null where there is none, and without outputs
-the last three are left out."""
+"""Fields of an array of `lengths`: the confusion is null if there is none, and the last three are
+left out without outputs."""
 
 LENGTH_COUNTS = (*Confusion._fields, "tested", "wrong", *OUTPUT_COUNTS)
-"""What is counted at each length."""
+"""Counts at each length."""
 
 LOSS_FIELDS = ("epoch", "train_loss", "validation_loss")
-"""What an array of `losses` holds."""
+"""Fields of an array of `losses`."""
 
 ERROR_FIELDS = ("number", "logit", "output", "first_wrong", "error_kind")
-"""What an array of `errors` holds: the string by its number in the test set; the last three of
-transductions alone."""
+"""Fields of an array of `errors`: the string's number in the test set; the last three only for
+transductions."""
 
 
 def lengths_text(evaluation: Evaluation) -> str:
@@ -53,7 +53,7 @@ def errors_text(evaluation: Evaluation) -> str:
         texts_of_floats(errors.logits),
     ]
     if outputs is not None:
-        # Tokens are printable, so that there is nothing that a database cannot hold.
+        # Tokens are printable, so that a database can store them.
         columns += [map(_quote, outputs.texts), map(str, outputs.first_wrong.tolist())]
         columns.append(map(_quote, outputs.error_kinds))
     return f"[{','.join(map(_array, zip(*columns, strict=True)))}]"
@@ -72,24 +72,24 @@ _ODD = {"nan": "null", "inf": "9e999", "-inf": "-9e999"}
 
 def texts_of_floats(values: np.ndarray) -> list[str]:
     """Floats as JSON, each with the fewest digits of its own precision."""
-    # NumPy writes the fewest digits that are read back as the same number of this precision.
+    # NumPy writes the fewest digits that round-trip in this precision.
     return [_ODD.get(text, text) for text in values.astype("U32").tolist()]
 
 
 def rows_text(rows: Iterable[Iterable[Any]]) -> str:
     """Rows of numbers as JSON."""
     text = json.dumps(list(map(tuple, rows)), separators=(",", ":"))
-    # Rows of numbers have no other capitals, and one search is faster than a pass over all.
+    # Rows of numbers contain no other capitals, and one search is faster than replacing.
     if "N" in text or "I" in text:
         text = text.replace("NaN", "null").replace("Infinity", "9e999")
     return text
 
 
 def read_rows(text: str | None) -> list[list[Any]]:
-    """The rows of a text; none where there is none."""
+    """The rows of a text; empty for None."""
     return [] if text is None else json.loads(text)
 
 
 def error_numbers(text: str | None) -> Int64[np.ndarray, " error"]:
-    """The numbers alone."""
+    """The numbers of the misclassified strings in a text of errors."""
     return np.array([row[0] for row in read_rows(text)], dtype=np.int64)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, get_args, get_type_hints
 
 from seqcls.config import default_fields
 from seqcls.imported import PREFIX
-from seqcls.results import Cause, Confusion, Evaluation, ProofOutcome, RangeCounts, Verdict
+from seqcls.results import Cause, Confusion, Evaluation, ProofOutcome, Verdict
 from seqcls.text import canonical_json
 from sweeps.records import OUTPUT_COUNTS as OUTPUT_COUNTS
 from sweeps.records import errors_text, lengths_text, rows_text
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 # A hash over a run's results, which reveals a damaged file.
 #
-# The training process computes it, and every check of the database compares it with what is stored.
+# The training process computes it, and every check of the database compares it with stored values.
 # It covers named columns, so a column added later changes no digest.
 
 RANGE_COLUMNS = ("tested_within", "wrong_within", "within_from", "tested_beyond", "wrong_beyond")
-"""The columns of `run` that say how a run does on trained and on longer lengths."""
+"""The columns of `run` with its counts on trained and on longer lengths."""
 
 SUMMARY = (
     *("epochs", "best_epoch", "best_validation_loss", "tn", "fp", "fn", "tp"),
     *("tested", "wrong", "solved_length", *RANGE_COLUMNS),
 )
-"""The columns of `run` that follow from training and testing: numbers."""
+"""The columns of `run` with numbers from training and testing."""
 
 RECORDS = ("lengths", "losses", "errors")
-"""The columns of `run` with what came of it in full, as JSON."""
+"""The columns of `run` with its full results as JSON."""
 
 BORDER_SHARES = {
     "random_within": "random, trained lengths",
@@ -43,13 +43,13 @@ BORDER_SHARES = {
 """Accuracies on the random strings of a test and on those of its border pairs, in words."""
 
 OF_LONGER = tuple(name for name in BORDER_SHARES if name.endswith("beyond"))
-"""Those on longer strings: of several runs, of those that learned."""
+"""Those on longer strings, which are summarized over runs that learned alone."""
 
 BORDER_MEDIANS = {
     name: f"{words}, of those that learned" if name in OF_LONGER else words
     for name, words in BORDER_SHARES.items()
 }
-"""What medians of these over several runs are, in words."""
+"""Medians of these over several runs, in words."""
 
 
 def run_digest(
@@ -59,10 +59,10 @@ def run_digest(
     checkpoints: Mapping[int, bytes],
     test_set: str,
 ) -> str:
-    """The SHA-256 over one run's results, as 64 hexadecimal digits.
+    """The SHA-256 of one run's results, as 64 hexadecimal digits.
 
     Args:
-        values: at least `SUMMARY`, and `RECORDS` as the texts that are stored.
+        values: at least `SUMMARY`, and `RECORDS` as stored texts.
         checkpoints: its weights by epoch.
         test_set: the digest of the strings that it was tested on.
     """
@@ -74,17 +74,17 @@ def run_digest(
 
 
 class ProofResult(StrEnum):
-    """What came of trying to prove a run right on every string."""
+    """The result of an attempt to prove a run right on every string."""
 
     PROVED, REFUTED, NOT_DECIDED = get_args(ProofOutcome)
 
 
 @dataclass(frozen=True)
 class ProofRecord:
-    """Whether a run's model answers as an automaton on every string, as it is stored."""
+    """A proof that a run's model agrees with an automaton on every string, or an attempt at it."""
 
     of_language: int
-    """1 where the automaton is the language's own, 0 where it was learned of the model."""
+    """1 if the automaton is the language's own, 0 if it was learned from the model."""
     result: str
     """One of `ProofResult`."""
     states: int
@@ -100,7 +100,7 @@ class ProofRecord:
 
 FINDINGS: dict[str, dict[str, Any]] = {
     "verdict": get_type_hints(Verdict),
-    # Its automaton is its number, and its certificate stands beside its fields.
+    # Its automaton is stored as its number, and its certificate beside its fields.
     "proof": {
         name: hint
         for name, hint in get_type_hints(ProofRecord).items()
@@ -110,7 +110,7 @@ FINDINGS: dict[str, dict[str, Any]] = {
     "perturbation": get_type_hints(Confusion),
     "failure": {"at": str, "reason": str},
 }
-"""The fields of what is found out about runs, with their types, by kind."""
+"""The fields of findings about runs, with their types, by kind."""
 
 
 def finding_digest(
@@ -121,10 +121,10 @@ def finding_digest(
     text: str,
     certificate: bytes | None = None,
 ) -> str:
-    """The digest of something that was found out about a run.
+    """The digest of a finding about a run.
 
     Args:
-        text: its fields, as the JSON that is stored.
+        text: its fields, as stored JSON.
     """
     content = {"config": config_key, "model_seed": model_seed, "number": number, kind: text}
     content["certificate"] = None if certificate is None else _sha256(certificate)
@@ -132,7 +132,7 @@ def finding_digest(
 
 
 def shortcut_digest(test_set: str, row: Mapping[str, Any]) -> str:
-    """The digest of what a shortcut reader makes of a test set.
+    """The digest of a shortcut reader's answers to a test set.
 
     Args:
         test_set: the digest of its strings.
@@ -152,7 +152,7 @@ def _sha256(data: bytes) -> str:
 
 @dataclass(frozen=True)
 class RunResult:
-    """The results of one run, or the reason why there are none."""
+    """The results of one run, or the reason of its failure."""
 
     train_losses: list[float]
     validation_losses: list[float]
@@ -169,27 +169,28 @@ class RunResult:
     """The digest of the results; see `seal`."""
 
     def summary(self) -> dict[str, Any]:
-        """The results in the run's own row."""
+        """The values of `SUMMARY`."""
         assert self.evaluation is not None
         best = self.best_epoch
         return {
-            # Of a model trained elsewhere there may be weights and no losses.
+            # A model trained elsewhere may have weights without losses.
             "epochs": len(self.train_losses) or None,
             "best_epoch": best,
             "best_validation_loss": (
                 self.validation_losses[best - 1] if best and self.validation_losses else None
             ),
             "solved_length": self.evaluation.solved_length,
-            # Tasks that are no languages have these columns too, and nothing in them.
+            # None for tasks that are no languages.
             **dict.fromkeys(Confusion._fields),
             **(self.evaluation.confusion._asdict() if self.evaluation.has_confusion else {}),
             "tested": self.evaluation.tested,
             "wrong": self.evaluation.wrong,
-            **range_values(self.evaluation.ranges),
+            **dict.fromkeys(RANGE_COLUMNS),
+            **(asdict(ranges) if (ranges := self.evaluation.ranges) else {}),
         }
 
     def records(self) -> dict[str, str]:
-        """What came of it in full, as JSON by column: `RECORDS`."""
+        """The full results as JSON, by column of `RECORDS`."""
         assert self.evaluation is not None
         losses = zip(self.train_losses, self.validation_losses, strict=True)
         return {
@@ -199,7 +200,7 @@ class RunResult:
         }
 
     def seal(self, config_key: str, model_seed: int) -> Self:
-        """The same with the digest of its results, by which what is stored of them is checked."""
+        """The same with the digest of its results, by which stored ones are checked."""
         if self.evaluation is None:
             return self
         values = {**self.summary(), **self.records()}
@@ -209,18 +210,13 @@ class RunResult:
         return replace(self, digest=digest)
 
 
-def range_values(ranges: RangeCounts | None) -> dict[str, Any]:
-    """Counts on trained and longer lengths as `RANGE_COLUMNS` of a run; all None without them."""
-    return dict.fromkeys(RANGE_COLUMNS) if ranges is None else asdict(ranges)
-
-
-# Whether a run has learned, and whether it generalizes.
+# Outcomes: learning first, then generalization.
 
 
 class Outcome(StrEnum):
-    """What a tested run has come to, first on trained lengths and only then on longer ones.
+    """The outcome of a tested run, decided on trained lengths first and only then on longer ones.
 
-    `sweeps.store.reads.selection.outcome` tells which, from counts and two thresholds.
+    `sweeps.store.reads.frames` computes it from accuracies and two thresholds.
     """
 
     AT_EVERY_LENGTH = "at every length"
@@ -232,10 +228,10 @@ class Outcome(StrEnum):
 
 
 GENERALIZING = (Outcome.AT_EVERY_LENGTH, Outcome.GENERALIZES)
-"""What it means that a run generalizes: by a proof, or by its test."""
+"""Outcomes of runs that generalize, by a proof or by their test."""
 
 JUDGED_BEYOND = (*GENERALIZING, Outcome.FAILS_BEYOND)
-"""Outcomes that say whether a run generalizes."""
+"""Outcomes with a decision on generalization."""
 
 LEARNED_AT = 0.99
 """The accuracy on strings of trained lengths from which on a run has learned."""
@@ -245,10 +241,11 @@ NONE_LONGER = "no test string is longer than those of training"
 
 
 def why_not_known(tested_within: int | None, *, knows_trained_lengths: bool) -> str:
-    """Why it is not known what a tested run has come to, as a clause.
+    """A clause on why the outcome of a tested run is not known.
 
     Args:
-        tested_within: strings of trained lengths that it is judged by; None where it is not judged.
+        tested_within: the number of strings of trained lengths by which it is judged; None if it is
+            not judged.
     """
     if not knows_trained_lengths:
         return "it was trained elsewhere, so its trained lengths are not known here"
@@ -260,11 +257,13 @@ def why_not_known(tested_within: int | None, *, knows_trained_lengths: bool) -> 
 
 
 def describe_longer(lengths: Iterable[range | None]) -> str:
-    """On which lengths models that were trained on others are compared; empty where on their own.
+    """A sentence on the lengths on which models of different trained lengths are compared.
 
     Args:
-        lengths: of the longer strings, in one language or in several: as `longer_lengths` in
-            `sweeps.store.reads.overview` gives them.
+        lengths: results of `sweeps.store.reads.overview.longer_lengths`, one for each language.
+
+    Returns:
+        An empty text if all are compared on their own lengths.
     """
     known = [longer for longer in lengths if longer is not None]
     named = dict.fromkeys(
@@ -286,15 +285,15 @@ def describe_longer(lengths: Iterable[range | None]) -> str:
 
 @dataclass(frozen=True)
 class OutcomeCounts:
-    """How many models learned, and how many of those generalize."""
+    """Numbers of models that learned, and of those that generalize."""
 
     models: int
-    """That are tested; of a sweep that gets as many seeds as it takes, all that it has."""
+    """Number of tested models; in a sweep with `until`, of all its models."""
     judged: int = 0
-    """Those of them of which it is known whether they learned."""
+    """Number of models of which it is known whether they learned."""
     learned: int = 0
     judged_beyond: int = 0
-    """Those that learned and are tested on longer strings."""
+    """Number of models that learned and are tested on longer strings."""
     generalize: int = 0
 
     @classmethod
@@ -309,10 +308,10 @@ class OutcomeCounts:
 
 
 def describe_counts(counts: OutcomeCounts, which: str = " models") -> str:
-    """How many learned and generalize, as a clause: `3 of 5 models learned; of these 2 generalize`.
+    """A clause such as `3 of 5 models learned; of these 2 generalize`.
 
     Args:
-        which: what they are, after their number; nothing where that is clear.
+        which: the noun after the number, with a blank before it; empty if it is clear.
     """
     if not counts.models:
         return "no model is tested"
@@ -340,10 +339,10 @@ def _describe_one(counts: OutcomeCounts) -> str:
 
 
 def of_these(counts: OutcomeCounts, tested: str) -> str:
-    """How many of those that learned generalize, as a clause.
+    """A clause on the number of models that generalize of those that learned.
 
     Args:
-        tested: where those are that it is known of, such as `beyond`.
+        tested: the range of lengths on which they are tested, such as `beyond`.
     """
     generalize = "generalizes" if counts.generalize == 1 else "generalize"
     if counts.learned == 1 == counts.judged_beyond:
@@ -354,60 +353,56 @@ def of_these(counts: OutcomeCounts, tested: str) -> str:
     return f"{counts.generalize:,} of {whole} {generalize}"
 
 
-# What frames of runs say beyond their columns. Pure functions; no database.
+# Functions of frames of runs, without a database.
 
 
 def of_learned(shares: "pd.DataFrame", outcomes: "pd.Series[Any]") -> "pd.DataFrame":
-    """Accuracies of `BORDER_SHARES`, those on longer strings missing of runs that have not learned.
+    """Accuracies of `BORDER_SHARES`, with missing ones on longer strings for runs not learned.
 
     Args:
         shares: run_id and the columns of `BORDER_SHARES`.
-        outcomes: what runs have come to, by their ids.
+        outcomes: outcomes of runs, by id.
     """
     unlearned = shares["run_id"].map(outcomes) == Outcome.NOT_LEARNED
     return shares.assign(**{name: shares[name].mask(unlearned) for name in OF_LONGER})
 
 
 def accuracy(counts: "pd.DataFrame") -> "pd.Series[float]":
-    """The share of strings classified rightly, in [0, 1]; missing where there are none."""
+    """The share of correctly classified strings, in [0, 1]; missing without strings."""
     return (counts["tested"] - counts["wrong"]).astype("Float64") / counts["tested"]
 
 
 EXACT = 2**53
-"""Up to here every whole number is a float."""
+"""The bound up to which every whole number is representable as a float."""
+
+
+NULLABLE = {bool: "boolean", int: "Int64", float: "Float64", str: "string"}
+"""Pandas' types of columns in which values may be missing."""
 
 
 def exact_type(values: Iterable[Any]) -> str:
-    """The type of a column that holds these values, each as it is; `object` where none does.
+    """The pandas type of a column that holds these values exactly; `object` if none does.
 
     Args:
-        values: as JSON has them; None and NaN are missing.
+        values: JSON scalars; None and NaN are missing.
     """
     # NaN does not equal itself.
     known = [value for value in values if value is not None and value == value]
-    match {type(value) for value in known}:
-        case types if types == {bool}:
-            return "boolean"
-        case types if types == {str}:
-            return "string"
-        # Larger whole numbers fit no column of 64 bits.
-        case types if types == {int} and all(-(2**63) <= value < 2**63 for value in known):
-            return "Int64"
-        case types if types == {float}:
-            return "Float64"
-        case types if types == {int, float}:
-            whole = (value for value in known if isinstance(value, int))
-            return "Float64" if all(abs(value) <= EXACT for value in whole) else "object"
-    return "object"
+    types = {type(value) for value in known}
+    whole = [value for value in known if type(value) is int]
+    if types == {int, float}:
+        return "Float64" if all(abs(value) <= EXACT for value in whole) else "object"
+    # Larger whole numbers fit no column of 64 bits.
+    if len(types) != 1 or not all(-(2**63) <= value < 2**63 for value in whole):
+        return "object"
+    return NULLABLE.get(types.pop(), "object")
 
 
 def solved_or_none(solved: "pd.Series[Any]", shortest: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Solved lengths, missing where no string of so few tokens was tested.
-
-    That is so of runs that get one of their shortest test strings wrong: nothing is solved.
+    """Solved lengths, missing where a run gets one of its shortest test strings wrong.
 
     Args:
-        solved: as stored, the greatest length up to which a run got no test string wrong.
+        solved: the stored greatest length up to which a run got no test string wrong.
         shortest: the length of the shortest string that each run was tested on.
     """
     return solved.where(solved >= shortest)
@@ -419,11 +414,11 @@ def differing_fields(runs: "pd.DataFrame") -> list[str]:
     ours = [name for name in default_fields() if name != "imported"]
     return [
         *(name for name in ours if runs[name].nunique() > 1),
-        # A setting that some models lack tells them apart, too.
+        # A setting that only some models have differs, too.
         *(name for name in foreign if runs[name].nunique(dropna=False) > 1),
     ]
 
 
 def rows_of(frame: "pd.DataFrame") -> list[dict[Any, Any]]:
-    """A frame's rows as JSON has them: what is missing is null."""
+    """A frame's rows as JSON objects, with null for missing values."""
     return frame.astype(object).where(frame.notna(), None).to_dict("records")

@@ -1,6 +1,6 @@
-"""Starting the dashboard, a program of its own, on a database.
+"""Starting the dashboard, a separate program, on a database.
 
-What the dashboard loads anyway, such as the store, is not loaded here before it.
+Modules that the dashboard loads anyway, such as the store, are not loaded here before it.
 """
 
 import errno
@@ -22,10 +22,10 @@ from sweeps.terminal import say
 ADDRESS = "127.0.0.1"
 
 THIS_MACHINE = (ADDRESS, "localhost", "::1")
-"""Addresses that nobody but this machine reaches."""
+"""Addresses that only this machine reaches."""
 
 NAMES_VARIABLE = "SEQCLS_NAMES"
-"""Further names that the server answers to, such as a reverse proxy's, with commas between."""
+"""The variable of further names of the server, such as a reverse proxy's, separated by commas."""
 
 _PATH = re.compile(r"(?!\.)[\w.-]+(/(?!\.)[\w.-]+)*", re.ASCII)
 
@@ -33,7 +33,7 @@ _NAME = re.compile(r"(?!-)[a-z\d_-]+(\.[a-z\d_-]+)*", re.ASCII)
 
 
 class PortTakenError(OSError):
-    """Another program listens there."""
+    """The error of a port on which another program listens."""
 
 
 def show_dashboard(
@@ -45,17 +45,17 @@ def show_dashboard(
     base_path: str = "",
     names: Sequence[str] = (),
 ) -> NoReturn:
-    """Becomes the dashboard's server on this machine, until it is interrupted.
+    """Replaces this process by the dashboard's server, until it is interrupted.
 
     Args:
-        host: the address that it is served at; others than this machine's let others in.
-        read_only: write nothing, as where `SEQCLS_READ_ONLY` is set.
+        host: the address to listen at; except for those in `THIS_MACHINE`, others can reach it.
+        read_only: True to write nothing, as with `SEQCLS_READ_ONLY`.
         base_path: the path below which a reverse proxy serves it.
-        names: further names that it answers to, as `SEQCLS_NAMES` has them.
+        names: further names that it answers to, as in `SEQCLS_NAMES`.
 
     Raises:
-        HostError: no name, no address of this machine, or one that others reach while writing is
-            possible.
+        HostError: an invalid name, no address of this machine, or one that others reach while
+            writing is possible.
         PortTakenError: another program listens there.
     """
     read_only = read_only or is_read_only()
@@ -82,8 +82,8 @@ def show_dashboard(
     if (copy := to_begin_with(db)) is not None:
         say(NONE_HERE)
         db = str(copy)
-    # Streamlit's own options but for colors are left out: they would count before what the
-    # dashboard's own file says, on who may reach the server too.
+    # Streamlit's variables are left out, except colors: they would override the dashboard's own
+    # file, even on who may reach the server.
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -96,38 +96,38 @@ def show_dashboard(
         f"--browser.serverAddress={host}",
         f"--server.port={port}",
         f"--server.baseUrlPath={path}",
-        # Where the dashboard is, the command says itself.
+        # The command itself prints the address.
         "--logger.hideWelcomeMessage=true",
     ]
     if read_only:
         environment[READ_ONLY_VARIABLE] = "1"
-        # A traceback names folders of this machine.
+        # A traceback would name folders of this machine.
         options.append("--client.showErrorDetails=none")
         say("Read-only: nothing is launched, changed or computed into the database.")
     url = f"http://{host}:{port}/{path}".removesuffix("/")
     say(f"The dashboard is at {url} (Ctrl-C stops it; sweeps keep running).")
     sys.stdout.flush()
-    # Found and not imported: this layer knows no screen.
+    # Located and not imported: this layer must not depend on the dashboard.
     package = importlib.util.find_spec("dashboard")
     assert package is not None
     assert package.origin is not None
     script = Path(package.origin).with_name("app.py")
-    # In place of this process, so that ending it ends the server.
+    # This process is replaced, so that ending it ends the server.
     os.execve(sys.executable, python("streamlit", "run", str(script), *options), environment)
 
 
 def configured_names() -> list[str]:
-    """The further names that the server answers to, of `SEQCLS_NAMES`.
+    """The further names that the server answers to, from `SEQCLS_NAMES`.
 
     Raises:
-        HostError: one of them is no name.
+        HostError: one of them is invalid.
     """
     named = re.split(r"[,\s]+", os.environ.get(NAMES_VARIABLE, ""))
     return [_checked_name(name, NAMES_VARIABLE) for name in named if name]
 
 
 def number_of(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The address that a text is in numbers; None where it is a name."""
+    """The numeric address in a text; None if it is a name."""
     try:
         return ipaddress.ip_address(name)
     except ValueError:
@@ -135,7 +135,7 @@ def number_of(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None
 
 
 def plain_name(name: str) -> str:
-    """A name as it is compared: `Example.org.` is `example.org`, `[::1]` is `::1`."""
+    """A name in normal form: `Example.org.` is `example.org`, `[::1]` is `::1`."""
     return name.strip("[]").removesuffix(".").lower()
 
 
@@ -144,7 +144,7 @@ def _checked_name(name: str, where: str) -> str:
     if number_of(plain) is not None:
         return plain
     try:
-        # Browsers send names of other alphabets in this form.
+        # The form in which browsers send names of other alphabets.
         plain = plain.encode("idna").decode()
     except UnicodeError:
         plain = ""
@@ -158,7 +158,7 @@ def _checked_name(name: str, where: str) -> str:
 
 def _is_taken(host: str, port: int) -> bool:
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        # As a server does: connections that are over do not keep the port taken.
+        # As by a server: closed connections do not occupy the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -175,17 +175,17 @@ def _is_taken(host: str, port: int) -> bool:
 
 
 def answers_to(host: str, address: str | None) -> bool:
-    """Whether a server answers a request for that host.
+    """True if a server answers requests for this host, which prevents DNS rebinding.
 
-    Whoever owns a name can have it lead to this machine, so that the browser takes the pages here
-    for theirs. An address in numbers leads where it says.
+    The owner of a foreign name can make it resolve to this machine, so that a browser takes these
+    pages for the owner's; a numeric address cannot be redirected.
 
     Args:
-        host: what the request says, perhaps with a port.
-        address: where the server listens; None: at all addresses.
+        host: the request's host, perhaps with a port.
+        address: the address at which the server listens; None for all.
 
     Raises:
-        HostError: a configured name is none.
+        HostError: a configured name is invalid.
     """
     name = _without_port(host)
     if name is None:
@@ -200,6 +200,6 @@ def answers_to(host: str, address: str | None) -> bool:
 
 
 def _without_port(host: str) -> str | None:
-    # An IPv6 address stands in brackets, since it has colons of its own.
+    # An IPv6 address, which contains colons, is in brackets.
     found = re.fullmatch(r"(?:\[([^\[\]]*)\]|([^:]*))(?::\d*)?", host, re.ASCII)
     return plain_name(found[1] or found[2]) or None if found else None

@@ -1,6 +1,6 @@
-"""What is printed: texts of a database, a file or an argument never steer the terminal.
+"""Printing, where texts of a database, a file or an argument never control the terminal.
 
-Commands that a message names can be typed as they stand: with the database of this command.
+Commands that a message names can be typed unchanged: they contain the database of this command.
 """
 
 import logging
@@ -20,31 +20,31 @@ from seqcls.text import visible
 from sweeps.processes import OnProgress, note_lasting
 
 _own: TextIO | None = None
-"""Where this command's output goes, once it is kept apart from what others print."""
+"""The stream of this command's output, once it is separate from that of other code."""
 
 
 def begin_output() -> None:
-    """To be called first: a letter that a stream cannot write is written as its number."""
+    """Prepares streams to write letters outside their encoding as escapes; called first."""
     end_output()
     for stream in (sys.stdout, sys.stderr):
-        # Whoever chose another way keeps it.
+        # Other handlers are a user's choice.
         if isinstance(stream, TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
             stream.reconfigure(errors="backslashreplace")
 
 
 def end_output() -> None:
-    """To be called last: nothing more is put out."""
+    """Resets the output stream; called last."""
     global _own
     _own = None
 
 
 def output() -> TextIO:
-    """Where a command's output goes: all that is not said to stderr."""
+    """The stream of a command's output, except messages on stderr."""
     return _own or sys.stdout
 
 
 def keep_output_apart() -> None:
-    """From now on all that others print goes to stderr: code from outside, and its processes."""
+    """Redirects the output of other code, such as plug-ins and their processes, to stderr."""
     global _own
     if _own is not None or sys.stderr is None:
         return
@@ -52,31 +52,31 @@ def keep_output_apart() -> None:
     try:
         number = own.fileno()
     except OSError:
-        # It is no file, where a test looks at it.
+        # It is no file in a test that captures it.
         _own = own
     else:
-        # What is buffered so far belongs to the command's own output.
+        # The buffer so far belongs to the command's own output.
         own.flush()
         _own = open(  # noqa: SIM115 - as long as the process lives
             os.dup(number), "w", encoding=own.encoding, errors=own.errors, buffering=1
         )
-        # The descriptor itself, so that what processes and C code print goes there, too.
+        # The descriptor itself, so that the output of processes and C code goes there, too.
         os.dup2(sys.stderr.fileno(), number)
     sys.stdout = sys.stderr
 
 
 _database: str | None = None
-"""What this command was given as `--db`."""
+"""The value of this command's `--db`."""
 
 WITHOUT_DATABASE = ("data", "db cache", "draw", "model check", "shortcuts", "theory")
 """Commands that take none."""
 
 _COMMAND = re.compile(rf"`seqcls (?!(?:{'|'.join(WITHOUT_DATABASE)})\b|estimate SPEC)[^`]+`")
-"""A command that takes a database, as messages name it."""
+"""A command that takes a database, in a message."""
 
 
 def name_database(db: str | None) -> None:
-    """Remembers the database that a command was given; None where it was given none."""
+    """Stores the database that a command was given; None without one."""
     global _database
     _database = db
 
@@ -88,42 +88,43 @@ def with_database(text: str) -> str:
     # A URL may hold a password.
     named = "URL" if "://" in _database else shlex.quote(_database)
     return _COMMAND.sub(
-        # A command that names a database means that one.
+        # A command that already names a database is unchanged.
         lambda found: found[0] if "--db" in found[0] else f"{found[0][:-1]} --db {named}`",
         text,
     )
 
 
 def say(text: str, *, err: bool = False, data: bool = False) -> None:
-    """Prints a text, to stderr if wanted: the one way by which commands do, but for tables.
+    """Prints a text; all output of commands except tables goes through here.
 
     Args:
-        data: whether it is read by programs, and so left as it is.
+        err: True to print to stderr.
+        data: True for output that is read by programs, in which commands are not extended.
     """
     note_lasting()
     shown = visible(text if data else with_database(text))
-    # Named: Typer would write UTF-8 where the stream is ASCII.
+    # The stream is passed, since Typer would write UTF-8 to an ASCII stream.
     typer.echo(shown, file=sys.stderr if err else output())
 
 
 class VisibleFormatter(logging.Formatter):
-    """Messages of a log, as they may be shown by a terminal."""
+    """A formatter of log messages that are safe for a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """A record as text."""
+        """Formats a record as text."""
         return visible(with_database(super().format(record)))
 
 
-# Durations as people say them.
+# Durations in words.
 
 
 def format_duration(seconds: float) -> str:
-    """A duration to the second where it is short, else to the minute: 1 hour and 30 minutes."""
+    """A duration to the second if it is short, else to the minute: 1 hour and 30 minutes."""
     import humanize
 
     if seconds < 1:
         return "under a second"
-    # Nobody waits for that; a database may say it of a run all the same.
+    # A damaged or imported run may have any duration.
     if seconds >= 100 * 365 * 24 * 3600:
         return "over a century"
     unit = "seconds" if seconds < 90 else "minutes"
@@ -135,16 +136,16 @@ def format_duration(seconds: float) -> str:
 
 @contextmanager
 def progress_bar(doing: str, unit: str = "runs", *, stays: bool = False) -> Iterator[OnProgress]:
-    """A bar of work on runs, or on another unit; called with how many are done, and of how many.
+    """Shows a progress bar within the block; yields a callback with the numbers done and in all.
 
-    It shows how far the work is, and how long it took and takes. Until the first call it shows that
-    the work goes on, and for how long.
+    It shows the share, the elapsed and the remaining time. Until the first call it shows the
+    elapsed time alone.
 
     Args:
-        doing: what is done.
-        unit: of what.
-        stays: whether it stays when that is done, whatever stderr is; else it disappears, and is
-            only shown on a terminal.
+        doing: the name of the work.
+        unit: the unit of the numbers.
+        stays: True to show it on any stderr, and to leave it there at the end; else it disappears,
+            and is only shown on a terminal.
     """
     from rich.console import Console
     from rich.markup import escape
@@ -169,5 +170,5 @@ def progress_bar(doing: str, unit: str = "runs", *, stays: bool = False) -> Iter
     ) as bar:
         # An unknown total shows a moving bar until the first report.
         task = bar.add_task(doing, total=None)
-        # Of nothing there is no bar.
+        # No bar for a total of zero.
         yield lambda done, total: bar.update(task, completed=done, total=total, visible=total > 0)

@@ -13,7 +13,8 @@ from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.plugin_checks import check_architecture
 from seqcls.tasks import TASKS
-from sweeps.store.reads import shortcuts, stored
+from sweeps.store import shortcuts
+from sweeps.store.reads import stored
 from tests.conftest import ASSETS, ROOT, SHORT
 
 PYTHONPATH = os.pathsep.join([str(ASSETS / "plugin_package"), str(ROOT)])

@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     from sweeps.store.reads.queries import names_of as names_of
     from sweeps.store.reads.queries import run_config as run_config
     from sweeps.store.reads.selection import Selection as Selection
-    from sweeps.store.reads.shortcuts import deciding as deciding
+    from sweeps.store.shortcuts import deciding as deciding
     from sweeps.store.tables import RunState as RunState
     from sweeps.store.verification import damage_of_last_opened as damage_of_last_opened
     from sweeps.store.verification import verify

@@ -13,8 +13,8 @@ from sweeps.store.database import Store
 from sweeps.store.reads import frames, queries
 from sweeps.store.reads.overview import first_lengths, last_lengths
 from sweeps.store.reads.selection import Selection
-from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores
 from sweeps.store.reads.stored import length_rows, tested_lengths, texts_of
+from sweeps.store.shortcuts import best_shortcut, shortcut_scores
 from sweeps.store.tables import RunState
 
 WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)

@@ -47,7 +47,7 @@ from sweeps.store.reads.misclassified import border_accuracies
 from sweeps.store.reads.overview import judge_on, longer_lengths, settings_of
 from sweeps.store.reads.queries import configs as configs
 from sweeps.store.reads.selection import Selection
-from sweeps.store.reads.shortcuts import best_shortcut, deciding, shortcut_scores, shortcut_shares
+from sweeps.store.shortcuts import best_shortcut, deciding, shortcut_scores, shortcut_shares
 
 NAMED_STRINGS = 10
 """Number of strings in a description; the record has all of them."""

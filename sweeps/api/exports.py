@@ -20,11 +20,16 @@ from sweeps.records import LENGTH_COUNTS
 from sweeps.results import exact_type
 from sweeps.store.database import Store
 from sweeps.store.reads import queries
-from sweeps.store.reads.export import answers_of
-from sweeps.store.reads.misclassified import ERRORS, TestStrings, errors_table, with_border
+from sweeps.store.reads.misclassified import (
+    ERRORS,
+    TestStrings,
+    answers_of,
+    errors_table,
+    with_border,
+)
 from sweeps.store.reads.selection import Selection, as_list
-from sweeps.store.reads.shortcuts import shortcut_scores, with_shortcuts
 from sweeps.store.reads.stored import length_frame
+from sweeps.store.shortcuts import shortcut_scores, with_shortcuts
 from sweeps.store.statements import chunks
 from sweeps.store.tables import RunState
 

@@ -36,8 +36,8 @@ from sweeps.results import RunResult
 from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads.queries import configs_since, has_run
+from sweeps.store.test_sets import store_dataset
 from sweeps.store.writes.importing import ImportedRun, check_sweep, record_imported
-from sweeps.store.writes.test_sets import store_dataset
 
 KNOWN = ("id", "tokens", "prediction", "score")
 EXPECTED = (

@@ -32,9 +32,9 @@ from sweeps.store.database import Store
 from sweeps.store.reads import frames, overview, queries
 from sweeps.store.reads.misclassified import accuracy_by_drawn, border_accuracies
 from sweeps.store.reads.selection import Selection, as_list
-from sweeps.store.reads.shortcuts import best_shortcut, shortcut_scores, shortcuts_by_drawn
 from sweeps.store.reads.stored import read_config
-from sweeps.store.reads.test_sets import stored_datasets
+from sweeps.store.shortcuts import best_shortcut, shortcut_scores, shortcuts_by_drawn
+from sweeps.store.test_sets import stored_datasets
 
 MOST_BY_DRAWN = 5_000
 """Maximum number of models whose errors are read for how the strings were drawn."""

@@ -25,7 +25,7 @@ from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_writer, try_to_store
 from sweeps.store.reads import checkpoints, queries
-from sweeps.store.reads.export import answers_of
+from sweeps.store.reads.misclassified import answers_of
 from sweeps.store.reads.selection import as_list
 
 

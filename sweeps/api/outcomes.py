@@ -24,8 +24,8 @@ from sweeps.store.reads.misclassified import accuracy_by_drawn, border_accuracie
 from sweeps.store.reads.overview import budget_models, language_names, settings
 from sweeps.store.reads.queries import config_texts, names_of
 from sweeps.store.reads.selection import Selection, as_list
-from sweeps.store.reads.shortcuts import best_shortcuts as best_shortcuts
-from sweeps.store.reads.shortcuts import deciding as deciding
+from sweeps.store.shortcuts import best_shortcuts as best_shortcuts
+from sweeps.store.shortcuts import deciding as deciding
 
 MOST_RESAMPLED = 20_000
 """Maximum number of seeds that learned for which a page bootstraps intervals: half a second."""

@@ -36,14 +36,14 @@ from sweeps.store.reads.queries import run_status as run_status
 from sweeps.store.reads.queries import runs_named as runs_named
 from sweeps.store.reads.queries import why_no_weights as why_no_weights
 from sweeps.store.reads.selection import Selection as Selection
-from sweeps.store.reads.shortcuts import best_shortcut as best_shortcut
-from sweeps.store.reads.shortcuts import best_shortcuts as best_shortcuts
-from sweeps.store.reads.shortcuts import shortcut_scores as shortcut_scores
-from sweeps.store.reads.shortcuts import shortcut_shares as shortcut_shares
 from sweeps.store.reads.sweep_queries import failures as failures
 from sweeps.store.reads.sweep_queries import specifications as specifications
 from sweeps.store.reads.sweep_queries import sweep_names as sweep_names
 from sweeps.store.reads.sweep_queries import sweep_record as sweep_record
+from sweeps.store.shortcuts import best_shortcut as best_shortcut
+from sweeps.store.shortcuts import best_shortcuts as best_shortcuts
+from sweeps.store.shortcuts import shortcut_scores as shortcut_scores
+from sweeps.store.shortcuts import shortcut_shares as shortcut_shares
 from sweeps.store.tables import Checkpoint, Revision, Run
 from sweeps.store.tables import SweepState as SweepState
 

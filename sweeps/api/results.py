@@ -26,7 +26,7 @@ from sweeps.store.opening import open_writer
 from sweeps.store.reads import explained, misclassified, queries, sweep_queries
 from sweeps.store.reads.misclassified import accuracy_by_drawn, with_border
 from sweeps.store.reads.selection import Selection, WrittenValue, as_list, is_value
-from sweeps.store.reads.shortcuts import with_shortcuts
+from sweeps.store.shortcuts import with_shortcuts
 from sweeps.store.tables import RunState
 
 FIRST = ["id", "sweeps", "model_seed", "state", "outcome", "accuracy", "errors", "solved_length"]

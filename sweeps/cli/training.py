@@ -189,6 +189,7 @@ def more(
     """
     from sweeps.api import budgets
     from sweeps.api.sweeping import sweep_ids
+    from sweeps.api.sweeping import growth_sentence
     from sweeps.work.more_seeds import grow
 
     if sum(x is not None for x in (budget, until, seeds)) != 1:
@@ -200,7 +201,7 @@ def more(
     if until is not None:
         store = api.open_writer(db)
         spec = budgets.seeds(store, sweep, until, most=most)
-        say(f"{sweep}: will add seeds until {spec.until!r}, up to {spec.most_seeds:,} in all.")
+        say(growth_sentence(spec))
         if queue:
             # As a worker would: `status` shows the queued runs before one starts.
             grow(store, sweep_ids(store, sweep))

@@ -1,4 +1,4 @@
-"""A file of strings with labels or targets as a dataset; what is refused is named with its line."""
+"""Reading a file of strings with labels or targets as a dataset; errors name the line."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,31 +30,31 @@ from sweeps.datasets.texts import Texts
 __all__ = ["FileContent", "read_content", "read_dataset", "read_rows_or_automaton"]
 
 MAX_LENGTH = 10_000
-"""Tokens of one string at most."""
+"""The maximum of tokens in a string."""
 
 MAX_ID = 200
-"""Characters of an id at most."""
+"""The maximum of characters in an id."""
 
 ROWS_AT_ONCE = 10_000
 
 MAX_PROBLEMS = 20
-"""Rows that are refused, and named, before the rest is not looked at any more."""
+"""The number of refused rows after which reading stops."""
 
 LABELS: dict[Any, bool] = {
     **dict.fromkeys(("1", "true", "1.0", "yes", "positive"), True),
     **dict.fromkeys(("0", "false", "0.0", "no", "negative"), False),
 }
-"""Texts of labels; 1.0 is what pandas makes of 1 where a row of the column is empty."""
+"""Labels by their texts; pandas writes 1 as 1.0 if a row of the column is empty."""
 
 
 @dataclass
 class FileNotes:
-    """What is said of a file beside its content."""
+    """Notes on a file beside its content."""
 
     left_out: Sequence[str] = ()
-    """Columns that mean nothing here."""
+    """Columns that are ignored."""
     read_as: Sequence[str] = ()
-    """Sentences on what the tokens of each column are: characters, words or items of lists."""
+    """Sentences on the tokens of each column: characters, words or items of lists."""
     unread: Sequence[str] = ()
     """Files of a folder that belong to no split."""
     contradictions: Sequence[str] = ()
@@ -63,11 +63,11 @@ class FileNotes:
 
 @dataclass
 class FileContent(FileNotes):
-    """What was read of a file: its dataset or automaton, or why there is none."""
+    """The dataset or automaton in a file, or the problems that prevent it."""
 
     dataset: Content | None = None
     problems: Sequence[str] = ()
-    """What is refused, each with its line; there is a dataset only where nothing is."""
+    """Refusals, each with its line; there is a dataset only without any."""
 
 
 def read_dataset(path: str | Path, name: str | None = None) -> Dataset:
@@ -91,7 +91,7 @@ def read_rows_or_automaton(path: str | Path, name: str | None = None) -> Content
 
 
 def read_content(path: str | Path, name: str | None = None) -> FileContent:
-    """What is in a file or folder, with the first rows that are refused."""
+    """Reads a file or folder; refused rows are among the problems of the result."""
     path = Path(path)
     name = "".join(x if x.isprintable() else "?" for x in name or path.resolve().name)[:MAX_NAME]
     try:
@@ -108,7 +108,7 @@ def _read_rows(table: Table, name: str) -> FileContent:
     texts: dict[str, Texts] = {
         x: Texts(x, given[x], table.spaced) for x in ("tokens", "target") if x in given
     }
-    # A column of nothing but `[1]` and `[]` has lists where the other one has some.
+    # A column of only `[1]` and `[]` has lists if the other one has some.
     for one, other in permutations(texts.values(), 2):
         one.kind = one.kind or ("written" if other.has_lists else None)
     labels, splits, ids = list[bool](), list[int](), dict[str, None]()
@@ -129,12 +129,12 @@ def _read_rows(table: Table, name: str) -> FileContent:
             except DatasetError as error:
                 refused.setdefault(row, f"{table.places[row]}: {error}")
     found.problems = [refused[row] for row in sorted(refused)]
-    # What is refused of the rows before it comes first.
+    # Damage ends the reading, so that refused rows come before it.
     found.problems += [table.damage] if table.damage else []
     known: dict[str, str] = {}
     if not found.problems:
         found.read_as = [text.settle(table.places) for text in texts.values()]
-        # A generator, so that looking ends with the last problem that is named.
+        # A generator, so that the search ends with the last problem that is named.
         obstacles = _obstacles(table.places, texts, found.read_as, known)
         found.problems = list(islice(obstacles, MAX_PROBLEMS))
     found.problems = found.problems[:MAX_PROBLEMS]
@@ -165,7 +165,7 @@ def _read_rows(table: Table, name: str) -> FileContent:
 
 
 def _add_id(ids: dict[str, None], cell: Any) -> None:
-    """Adds an id to those of the rows before it."""
+    """Adds an id to those of the previous rows."""
     row_id = str(cell).strip() if isinstance(cell, str | int) else ""
     if not 1 <= len(row_id) <= MAX_ID or not row_id.isprintable():
         raise DatasetError(f"id is {cell!r:.60}, expected text of 1 to {MAX_ID} characters")
@@ -177,10 +177,10 @@ def _add_id(ids: dict[str, None], cell: Any) -> None:
 def _obstacles(
     places: Sequence[str], texts: dict[str, Texts], read_as: Sequence[str], known: dict[str, str]
 ) -> Iterator[str]:
-    """What is against the tokens of texts, and of all together; they are the alphabet.
+    """Yields problems of the tokens of texts, and of their alphabet.
 
     Args:
-        known: is filled with the place where each token is first.
+        known: filled with the place of each token's first occurrence.
     """
     for row, place in enumerate(places):
         for name, column in texts.items():
@@ -205,7 +205,7 @@ def _obstacles(
 
 
 def _letters(column: Texts, alphabet: Sequence[str]) -> np.ndarray:
-    """The numbers of the tokens of each text: (text, place)."""
+    """The numbers of the tokens of each text, of shape (text, position)."""
     numbers = {token: x for x, token in enumerate(alphabet)}
     lengths = np.array([len(column.split(text)) for text in column.texts])
     width = int(lengths.max(initial=0))
@@ -215,7 +215,7 @@ def _letters(column: Texts, alphabet: Sequence[str]) -> np.ndarray:
             "all, each row as long as the longest; take fewer or shorter rows"
         )
     letters = np.full((len(lengths), width), NO_LETTER, dtype=np.uint8)
-    # Some rows at once, since what is made of them takes twice the room of their letters.
+    # In chunks, since the intermediate arrays take twice the memory of their letters.
     for start in range(0, len(lengths), ROWS_AT_ONCE):
         some = slice(start, start + ROWS_AT_ONCE)
         tokens = chain.from_iterable(map(column.split, column.texts[some]))
@@ -225,10 +225,10 @@ def _letters(column: Texts, alphabet: Sequence[str]) -> np.ndarray:
 
 
 def _contradictions(places: Sequence[str], wrong: float, what: str) -> Sequence[str]:
-    """Which rows contradict others, and how many could be answered right at most.
+    """Sentences on rows that contradict others, and on the best possible accuracy.
 
     Args:
-        places: those of the rows.
+        places: the places of these rows.
         wrong: the share of all rows that a perfect model gets wrong.
         what: label or target.
     """
@@ -245,16 +245,16 @@ def _contradictions(places: Sequence[str], wrong: float, what: str) -> Sequence[
 
 
 def _labels_read_as(labels: Sequence[Any]) -> str:
-    """Which labels are words, and what each is read as; empty where all are 0 or 1."""
+    """A sentence on labels that are words, and their values; empty if all are 0 or 1."""
     words = sorted({str(label).strip() for label in labels} - {"0", "1"})
     return "label: " * bool(words) + ", ".join(f"{x} is read as {label_of(x):d}" for x in words)
 
 
 def label_of(value: Any, column: str = "label") -> bool:
-    """A cell that says yes or no.
+    """The truth value of a cell.
 
     Raises:
-        DatasetError: it says neither.
+        DatasetError: it is no truth value.
     """
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, bool) or (type(value) in (int, float) and value in (0, 1)):

@@ -1,7 +1,7 @@
-"""Automata as files write them: AT&T's text, drawings in DOT, and JSON of `seqcls model automaton`.
+"""Reading automata from files: AT&T's text, DOT, and the JSON of `seqcls model automaton`.
 
-However one is written, its language is kept: ε and several ways to go on are made deterministic, a
-way that is missing leads to where all is rejected, and the result is minimal.
+The result is the minimal complete deterministic automaton of the file's language: ε and
+nondeterminism are removed, and missing transitions reject.
 """
 
 import re
@@ -42,34 +42,34 @@ from sweeps.datasets.tables import (
 )
 
 MAX_BYTES = 200_000_000
-"""A larger file is refused."""
+"""The maximum size of a file."""
 
 MAX_HEAD = 1_000_000
-"""Bytes of a JSON file in which it says that it is an automaton."""
+"""Bytes at the beginning of a JSON file that are searched for the keys of an automaton."""
 
 MAX_STEPS = 4_000_000
-"""Steps of making one deterministic: some seconds."""
+"""The maximum of steps to make an automaton deterministic: some seconds."""
 
 EPSILON = frozenset(
     {"<eps>", "<epsilon>", "ε", "\N{GREEK LUNATE EPSILON SYMBOL}", "@0@", "@_epsilon_symbol_@"}
 )
-"""What a line may have for no symbol, in lowercase: as OpenFst, people and HFST write it."""
+"""Spellings of the empty symbol in lowercase, by OpenFst, people and HFST."""
 
 TABLES = (".syms", ".isyms", ".sym")
-"""What the name of a table of symbols ends in, where an automaton's ends in .att."""
+"""Endings of the name of a symbol table beside an automaton's file .att."""
 
 _MEANS_OTHER = re.compile(
     r"@_(?:identity|unknown)_symbol_@|@[pnrdcu]\.[^@]+@|<(?:sigma|rho|phi)>|\\?(?:var)?epsilon|eps|"
     r"\\?lambda"
 )
-"""What tools write in lowercase for other symbols, for conditions, or, unlike any here, for ε."""
+"""Symbols that in some tools, in lowercase, denote other symbols, conditions, or ε."""
 
-# Both keys near the beginning tell it from rows of JSON.
+# Both keys near the beginning distinguish it from rows of JSON.
 _JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{(?=.*"accepting").*"transitions"', re.DOTALL)
 
 
 def is_automaton(path: Path) -> bool:
-    """Whether a file is read as an automaton: by its name, or, of JSON, by what is in it."""
+    """True if a file is read as an automaton: by its name, or for JSON by its content."""
     if kind_of(path) != ".json":
         return kind_of(path) in AUTOMATA
     with suppress(DatasetError), open_bytes(path) as file:
@@ -78,10 +78,10 @@ def is_automaton(path: Path) -> bool:
 
 
 def read_automaton(path: Path, name: str) -> StoredAutomaton:
-    """The automaton in a file.
+    """Reads the automaton in a file.
 
     Raises:
-        DatasetError: it cannot be read, or is none of a language over at most `MAX_TOKENS` symbols.
+        DatasetError: it cannot be read, or has more than `MAX_TOKENS` symbols.
     """
     check_file(path, MAX_BYTES)
     found = {".att": _read_att, ".json": _read_json}.get(kind_of(path), _read_dot)(path)
@@ -99,7 +99,7 @@ def read_automaton(path: Path, name: str) -> StoredAutomaton:
 
 
 def _plain(symbol: str) -> str:
-    """A symbol in the form in which letters are kept; the empty text for ε."""
+    """A symbol in the normal form of letters; the empty text for ε."""
     return "" if symbol.lower() in EPSILON else compose(symbol)
 
 
@@ -111,7 +111,7 @@ def _check_symbols(symbols: Sequence[str]) -> None:
             else "no line has a symbol, so there are no strings"
         )
     for symbol in symbols:
-        # A lambda is a letter among others of Greek.
+        # Lambda is a letter among other Greek ones.
         is_silent = symbol in "λΛ" and not any(
             "\u0391" <= x <= "\u03c9" for x in {*symbols} - {symbol}
         )
@@ -127,10 +127,10 @@ def _check_symbols(symbols: Sequence[str]) -> None:
 
 
 def _minimal(found: Arcs, letters: Mapping[str, int], num_letters: int) -> tuple[Automaton, str]:
-    """The minimal automaton of arcs, and what was made of them.
+    """The minimal automaton of these arcs, and a clause on their conversion.
 
     Args:
-        letters: by symbol; -1 of ε.
+        letters: the number of each symbol; -1 for ε.
     """
     ends = (state for source, _, target in found.arcs for state in (source, target))
     states = {x: n for n, x in enumerate(dict.fromkeys([found.start, *ends, *found.accepting]))}
@@ -144,7 +144,7 @@ def _minimal(found: Arcs, letters: Mapping[str, int], num_letters: int) -> tuple
         else:
             targets[states[source], letter].add(states[target])
     accepting = {states[state] for state in found.accepting}
-    # A set of states is one whole number, a bit for each; dead ends of silent arcs have none.
+    # Sets of states are bit masks; states without other arcs that do not accept are left out.
     useful = {state for state, _ in targets} | accepting
     reached = follow_silent([int(state in useful) << state for state in range(number)], silent)
     moves: list[dict[int, int]] = [{} for _ in range(number)]
@@ -196,7 +196,7 @@ def _read_att(path: Path) -> Arcs:
                     "state, as '1', with one tab or spaces between, and no weight but 0"
                 )
             if found := final or arc:
-                # In AT&T's format the start is the first state that is named.
+                # In AT&T's format the first state that is named is the start.
                 start = start or found[1]
     if not start:
         raise DatasetError("no lines")
@@ -205,10 +205,10 @@ def _read_att(path: Path) -> Arcs:
 
 
 def _name_symbols(found: Arcs, path: Path) -> Arcs:
-    """Calls symbols what a table beside the file calls them, where there is one; ε the empty text.
+    """Replaces symbols by their names in a table beside the file, if there is one; ε by "".
 
     Raises:
-        DatasetError: the table has one of them neither as a name nor as a number, or is none.
+        DatasetError: the table cannot be read, or has a symbol neither as name nor as number.
     """
     symbols = [x for x in dict.fromkeys(symbol for _, symbol, _ in found.arcs) if _plain(x)]
     if (table := next(_tables_beside(path), None)) is None:
@@ -233,8 +233,8 @@ def _name_symbols(found: Arcs, path: Path) -> Arcs:
 
 
 def _tables_beside(path: Path) -> Iterator[Path]:
-    """The tables of an automaton's symbols: `lang.syms` of `lang.att`; `alph4.txt` of `04.x.att`,
-    as MLRegTest has it.
+    """The existing symbol tables of an automaton: `lang.syms` of `lang.att`; `alph4.txt` of
+    `04.x.att`, as in MLRegTest.
     """
     stem = Path(re.sub(r"(\.gz|\.bz2|\.xz)$", "", path.name)).stem
     beside = [stem + x + y for x in TABLES for y in ("", *COMPRESSED)]
@@ -244,7 +244,7 @@ def _tables_beside(path: Path) -> Iterator[Path]:
 
 
 def _read_table(path: Path) -> dict[str, int]:
-    """The number of each symbol, as OpenFst's tables have them; that of ε is 0."""
+    """The number of each symbol in an OpenFst table; that of ε is 0."""
     numbers: dict[str, int] = {}
     for place, line in numbered_lines(path):
         if not line.strip():
@@ -259,7 +259,7 @@ def _read_table(path: Path) -> dict[str, int]:
     return numbers
 
 
-# What `seqcls model automaton` prints, and drawings.
+# The output of `seqcls model automaton`, and drawings.
 
 
 class _Learned(BaseModel):

@@ -1,9 +1,9 @@
-"""Automata as drawings in the language DOT: what Graphviz draws, as states and transitions.
+"""Reading automata from drawings in Graphviz's language DOT, as states and transitions.
 
-Defaults, blocks, chains of edges and comments mean what they mean to Graphviz
-(https://graphviz.org/doc/info/lang.html). What is no part of a directed graph is refused.
-Pydot 4 does not do: it reads `a -- b` as an arrow, drops what stands behind the graph, refuses
-`[shape=circle; peripheries=2]`, has no lines, and takes twice as long for each nested block.
+Defaults, blocks, chains of edges and comments have their meaning in Graphviz
+(https://graphviz.org/doc/info/lang.html). Anything that is no part of a directed graph is refused.
+Pydot 4 is unsuitable: it reads `a -- b` as an arrow, drops text after the graph, refuses
+`[shape=circle; peripheries=2]`, has no line numbers, and takes twice as long for each nested block.
 """
 
 import html
@@ -18,20 +18,20 @@ from sweeps.datasets.tables import refused_in
 Attributes = Mapping[str, str]
 
 Defaults = dict[str, dict[str, str]]
-"""Attributes of every `graph`, `node` and `edge` made in a block, from there on."""
+"""Default attributes for each `graph`, `node` and `edge` that follows in a block."""
 
 
 class Arcs(NamedTuple):
-    """An automaton as a file writes it, its states by the names that they have there."""
+    """An automaton as it is written in a file, with the file's names of states."""
 
     start: str
     accepting: Sequence[str]
     arcs: Sequence[tuple[str, str, str]]
-    """From, symbol, to."""
+    """Triples of source, symbol and target."""
     symbols: Sequence[str] = ()
-    """Those that no arc need have."""
+    """Further symbols of the alphabet, which may be on no arc."""
     read_as: Sequence[str] = ()
-    """Sentences on what was made of the file."""
+    """Sentences on the interpretation of the file."""
 
 
 class _Edge(NamedTuple):
@@ -43,16 +43,16 @@ class _Edge(NamedTuple):
 
 class _Token(NamedTuple):
     text: str
-    """What was written; between quotation marks, with the escapes of labels as they are."""
+    """The text without quotation marks; escapes of labels are not replaced."""
     kind: str
-    """`id`, `sign`, which words are too, or, behind the last one, `end`."""
+    """`id`, `sign` (including keywords), or `end` after the last one."""
     line: int
 
 
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _TOKEN = re.compile(
     r"(?P<blank>\s+|//[^\n]*|\#[^\n]*|/\*.*?\*/)|(?P<sign>->|--|[{}\[\]=;,:]|"
-    # Words mean the same in capitals, and nothing of the kind in quotation marks.
+    # Keywords are case-insensitive, and are plain texts in quotation marks.
     r"(?i:strict|graph|digraph|node|edge|subgraph)\b)|"
     rf"(?P<quoted>{_QUOTED}(?:\s*\+\s*{_QUOTED})*)|"
     r"(?P<id>-?(?:\.\d+|\d+(?:\.\d*)?)(?![\w.])|[^\W\d]\w*)|(?P<other>[^\n]{1,40})",
@@ -66,7 +66,7 @@ def _tokens_of(text: str) -> Iterator[_Token]:
         kind, written = token.lastgroup or "", token[0]
         if kind == "quoted":
             parts = [part[1:-1] for part in re.findall(_QUOTED, written, re.DOTALL)]
-            # A line goes on behind a backslash at its end.
+            # A backslash at its end continues a line.
             yield _Token(re.sub(r"\\\r?\n", "", "".join(parts)), "id", line)
         elif kind != "blank":
             yield _Token(written.lower() if kind == "sign" else written, kind, line)
@@ -75,17 +75,17 @@ def _tokens_of(text: str) -> Iterator[_Token]:
 
 
 class _Graph:
-    """The nodes and edges of a directed graph, each with the attributes that it has."""
+    """The nodes and edges of a directed graph, with their attributes."""
 
     def __init__(self, text: str) -> None:
         self.nodes: dict[str, dict[str, str]] = {}
         self.edges: list[_Edge] = []
         self._blocks: dict[str, Defaults] = {}
-        """The defaults in blocks that have a name, under which they may go on later."""
+        """The defaults of named blocks, which may be continued later."""
         self._tokens = _tokens_of(text)
         self._next = next(self._tokens)
         self.is_strict = self._takes("strict")
-        """Whether two edges between the same nodes are one."""
+        """True if two edges between the same nodes are one."""
         if not self._takes("digraph"):
             raise self._refusal("'digraph {', with arrows as '0 -> 1'")
         if self._next.kind == "id":
@@ -99,7 +99,7 @@ class _Graph:
         return token.text
 
     def _takes(self, *signs: str) -> bool:
-        """Whether one of these comes next, which is then left behind."""
+        """Consumes the next token if it is one of these; True if it was."""
         found = self._next.kind == "sign" and self._next.text in signs
         if found:
             self._advance()
@@ -114,7 +114,7 @@ class _Graph:
         return self._advance()
 
     def _block(self, defaults: Defaults) -> list[str]:
-        """Reads what stands in braces; the nodes that are named there."""
+        """Parses a block in braces; returns the nodes named there."""
         if not self._takes("{"):
             raise self._refusal("'{'")
         named: dict[str, None] = {}
@@ -130,14 +130,14 @@ class _Graph:
                 return []
         line, ends = self._next.line, [self._end(defaults)]
         if self._takes("="):
-            # An attribute of the graph.
+            # An attribute of the graph, which is ignored.
             self._id("a value")
             return []
         while self._takes("->"):
             ends.append(self._end(defaults))
         attributes, names = self._attributes(), [name for some in ends for name in some]
         for name in names:
-            # Graphviz applies defaults when a node is first named, whatever is set later.
+            # Graphviz applies the defaults at a node's first occurrence, whatever is set later.
             node = self.nodes.setdefault(name, {**defaults["node"]})
             node.update(attributes if len(ends) == 1 else {})
         made = {**defaults["edge"], **attributes}
@@ -146,14 +146,14 @@ class _Graph:
         return names
 
     def _end(self, defaults: Defaults) -> list[str]:
-        """The nodes at an end of an edge: one, or those of a block."""
+        """Parses the nodes at an end of an edge: one, or those of a block."""
         if self._next.kind == "id":
             name = self._advance()
-            # Where at the node an edge ends says nothing.
+            # Ports of nodes are ignored.
             while self._takes(":"):
                 self._id("the place of a node at which an edge ends")
             return [name]
-        # What is set within a block ends with it.
+        # Defaults that are set within a block end with it.
         inner = {word: {**own} for word, own in defaults.items()}
         if self._takes("subgraph"):
             if self._next.kind == "id":
@@ -174,17 +174,17 @@ class _Graph:
         return found
 
 
-# What is drawn.
+# Interpretation of the drawing.
 
 _PIECE = re.compile(r"\\(.)|&(?:#\d+|#x[0-9a-f]+|[a-z]+);", re.DOTALL | re.IGNORECASE)
 _PLACEHOLDER = 0xF0000
-"""Characters that no symbol has stand for those behind a backslash, which separate nothing."""
+"""The first of the private characters that replace escaped ones, which do not separate symbols."""
 _JOINED = re.compile(
     r"""\[.*\]|[!^~].+|Σ.+|.[-\u2013].|.\.\.+.|.+[|/:;+].+|['"`\u2018\u201c].*['"`\u2019\u201d]|"""
     r"[\[({<][^\])}>]+|[^\[({<]+[\])}>]",
     re.DOTALL,
 )
-"""What drawings write for several symbols or for other ones, or in quotation marks."""
+"""Labels that may abbreviate several or other symbols, or are in quotation marks."""
 
 _NOT_DRAWN = ("point", "none", "plaintext", "plain")
 _ONE_RING = (
@@ -195,11 +195,11 @@ _ONE_RING = (
 
 
 def drawn_arcs(text: str) -> Arcs:
-    """The automaton that a text draws: states with two rings accept, an arrow without a label leads
-    to the start.
+    """The automaton drawn by a text in DOT: states with two rings accept, an arrow without a label
+    leads to the start.
 
     Raises:
-        DatasetError: it draws none; with the line.
+        DatasetError: it draws no automaton; with the line.
     """
     try:
         graph = _Graph(text)
@@ -207,7 +207,7 @@ def drawn_arcs(text: str) -> Arcs:
         raise DatasetError("too many blocks within blocks") from None
     edges = [(edge, _symbols(edge)) for edge in graph.edges if not _is_invisible(edge.attributes)]
     rings = {name: _has_two_rings(name, own) for name, own in graph.nodes.items()}
-    # Nodes that are not drawn, or called so, point to the start.
+    # Invisible nodes, or a node named "start", point to the start.
     marks = {name for name, two in rings.items() if two is None}
     marks |= {edge.source for edge, symbols in edges if edge.source == "start" and not symbols}
     starts: list[str] = []
@@ -246,7 +246,7 @@ def _is_invisible(attributes: Attributes) -> bool:
 
 
 def _has_two_rings(name: str, own: Attributes) -> bool | None:
-    """Whether a node is drawn as a state that accepts; None where it is not drawn as a state."""
+    """True if a node is drawn as an accepting state; None if it is not drawn as a state."""
     shape, rings = own.get("shape", "ellipse"), own.get("peripheries", "")
     if shape in _NOT_DRAWN or _is_invisible(own):
         return None
@@ -261,7 +261,7 @@ def _has_two_rings(name: str, own: Attributes) -> bool | None:
 
 
 def _symbols(edge: _Edge) -> list[str]:
-    """The symbols of an edge's label; none where it has no label."""
+    """The symbols of an edge's label; empty without a label."""
     what = f"line {edge.line}: the edge from {edge.source!r:.40} to {edge.target!r:.40}"
     for name in ("xlabel", "headlabel", "taillabel", "dir"):
         if value := edge.attributes.get(name, "").removeprefix("forward"):
@@ -274,9 +274,9 @@ def _symbols(edge: _Edge) -> list[str]:
 
 
 def _symbols_of(label: str) -> list[str]:
-    """The symbols in a label: between commas and line ends, as drawings merge parallel edges.
+    """The symbols in a label, separated by commas and line ends, as drawings merge parallel edges.
 
-    What stands behind a backslash is part of a symbol.
+    An escaped character is part of a symbol.
     """
     escapes = list[str]()
 

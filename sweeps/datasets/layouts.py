@@ -1,4 +1,4 @@
-"""Rows of strings with their answers: of one table, or of the files of a folder, by split."""
+"""Reading rows of strings with their answers from one table, or from a folder's files by split."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ SPLIT_NAMES = {
     "test": "test",
     **dict.fromkeys(("validation", "valid", "val", "dev"), "validation"),
 }
-"""What a split may be called in a file, and in the name of one."""
+"""Splits by their spellings in files and in names of files."""
 
 SPELLED: Mapping[str, Sequence[str]] = {
     "tokens": ("tokens", "input", "string", "sequence", "text", "source", "src"),
@@ -35,7 +35,7 @@ SPELLED: Mapping[str, Sequence[str]] = {
     "split": ("split",),
     "id": ("id",),
 }
-"""What a file may call a column: the first that it has counts, and others mean nothing."""
+"""Spellings of columns: the first that a file has is read, and others are ignored."""
 
 FLARE = {
     ".": "train",
@@ -43,7 +43,7 @@ FLARE = {
     "validation-short": "validation",
     "validation-long": "validation",
 }
-"""The folders in one as the benchmark FLaRe lays it out, by their split."""
+"""The subfolders of a language in the benchmark FLaRe, with their split."""
 
 MLREGTEST = {
     ("Train",): ("train", False),
@@ -53,8 +53,8 @@ MLREGTEST = {
     ("TestSA", "Test3"): ("test", True),
     ("TestLA", "Test4"): ("test", True),
 }
-"""The parts of a language as the benchmark MLRegTest lays it out: the split of each, and whether
-its strings are pairs at the language's border. Its tests are named, or numbered as at first."""
+"""The parts of a language in the benchmark MLRegTest, by their names in its two versions: the split
+of each, and True if its strings are pairs at the language's border."""
 
 _PACKED = f"(?:{'|'.join(map(re.escape, COMPRESSED))})?"
 _PART = re.compile(rf"(.+)_({'|'.join(chain(*MLREGTEST))})\.txt{_PACKED}")
@@ -62,7 +62,7 @@ _PAIRS = re.compile(rf"(.+)_(src|tgt)\.txt{_PACKED}")
 
 
 def split_of(value: Any) -> str:
-    """The split that a cell names.
+    """The split named in a cell.
 
     Raises:
         DatasetError: it names none.
@@ -74,7 +74,7 @@ def split_of(value: Any) -> str:
 
 
 class _Part(NamedTuple):
-    """One file of several, with its answers, or beside the file that has them."""
+    """One file of several, which contains its answers, or has them in a file beside it."""
 
     file: Path
     split: str
@@ -82,10 +82,10 @@ class _Part(NamedTuple):
 
 
 def read_table(path: Path) -> Table:
-    """The rows of a file or folder, by the columns of `SPELLED` that it has.
+    """Reads the rows of a file or folder, in the columns of `SPELLED` that it has.
 
     Raises:
-        DatasetError: it is none that can be read.
+        DatasetError: it cannot be read.
     """
     try:
         if path.is_dir():
@@ -99,7 +99,7 @@ def read_table(path: Path) -> Table:
 
 
 def _file(path: Path) -> Table:
-    """The rows of one file, whose answers may be in one beside it."""
+    """The rows of one file, whose answers may be in a file beside it."""
     if path.name.startswith("main.tok"):
         answers = _one_file(path.parent, "labels.txt")
         return replace(Table.from_rows(_lines(path, answers, "label")), spaced=True)
@@ -114,14 +114,14 @@ def _file(path: Path) -> Table:
 
 
 def _sources(table: Table) -> dict[str, str]:
-    """What the file calls each column that it has of those that are known here."""
+    """The file's spelling of each known column that it has."""
     names = table.columns
     sources = {
         column: next(x for x in spelled if x in names)
         for column, spelled in SPELLED.items()
         if not names.keys().isdisjoint(spelled)
     }
-    # What is called `output` is the answer only where there is no other.
+    # A column `output` is the answer only if there is no other.
     if "label" in sources and sources.get("target") != "target":
         sources.pop("target", None)
     if "tokens" not in sources or ("label" in sources) == ("target" in sources):
@@ -134,7 +134,7 @@ def _sources(table: Table) -> dict[str, str]:
 
 
 def _lines(path: Path, answers: Path, column: str) -> Iterator[Row]:
-    """The lines of a text, and the answers in the same lines of another."""
+    """Yields the lines of a text, with the answers in the same lines of another."""
 
     def read_answers() -> Iterator[str]:
         with refused_in(f"{answers.name}, "):
@@ -148,11 +148,10 @@ def _lines(path: Path, answers: Path, column: str) -> Iterator[Row]:
 
 
 def _one_file(folder: Path, *names: str) -> Path:
-    """The file of one of these names in a folder, packed or not.
+    """The only file with one of these names in a folder, packed or not.
 
     Raises:
-        FileNotFoundError: there is none.
-        DatasetError: there are several.
+        DatasetError: there is none, or several.
     """
     paths = (folder / f"{name}{packed}" for name in names for packed in ("", *COMPRESSED))
     found = sorted(path for path in paths if path.is_file())
@@ -165,7 +164,7 @@ def _one_file(folder: Path, *names: str) -> Path:
     return found[0]
 
 
-# Folders, as benchmarks and people lay them out.
+# Folders in the layouts of benchmarks and of users.
 
 
 def _folder(path: Path) -> Table:
@@ -188,16 +187,16 @@ def _folder(path: Path) -> Table:
 
 
 def _part_of_language(path: Path) -> tuple[str, str] | None:
-    """The language and the part of it that a file is in MLRegTest: a table without names."""
+    """The language and part of a file of MLRegTest, which has no names of columns; else None."""
     if (part := _PART.fullmatch(path.name)) is None or not path.is_file():
         return None
-    # The name alone does not tell: the first line must end in a label of MLRegTest.
+    # The name does not suffice: the first line must end in a label of MLRegTest.
     last = next(lines_of(path), "").rstrip("\r\n").rpartition("\t")[2]
     return (part[1], part[2]) if last in ("TRUE", "FALSE") else None
 
 
 def _language(path: Path) -> list[_Part]:
-    """All parts of the language of MLRegTest whose training strings a file has."""
+    """All parts of a language of MLRegTest, given the file of its training strings."""
     name, part = _PART.fullmatch(path.name).groups()  # type: ignore[union-attr]
     if part != "Train":
         raise DatasetError(
@@ -219,7 +218,7 @@ def _labeled_lines(path: Path) -> Table:
 
 
 def _splits_of(file: Path) -> set[str]:
-    """The splits that a name has the words of."""
+    """The splits whose names occur as words in a file's name."""
     words = re.findall("[a-z]+", file.name.lower())
     return {SPLIT_NAMES[x] for x in words if x in SPLIT_NAMES}
 
@@ -229,13 +228,13 @@ def _is_table(file: Path) -> bool:
 
 
 def _by_split(files: Sequence[Path]) -> list[_Part]:
-    """Tables whose names have the word for a split, such as `train.csv` and `mine_dev.tsv`, and
+    """Files whose names contain the word for a split, such as `train.csv` and `mine_dev.tsv`, and
     pairs of texts, such as `train_src.txt` and `train_tgt.txt`.
     """
     by_split: dict[str, list[Path]] = {}
     for file in filter(_is_table, files):
         source = re.sub(r"_tgt\.txt.*", "_src.txt", file.name)
-        # A target's file is read along with its source.
+        # A file of targets is read together with its sources.
         is_target = source != file.name and any(file.parent.glob(f"{source}*"))
         if len(splits := _splits_of(file)) == 1 and not is_target:
             by_split.setdefault(splits.pop(), []).append(file)
@@ -261,13 +260,13 @@ def _by_split(files: Sequence[Path]) -> list[_Part]:
 def _join(
     folder: Path, parts: Sequence[_Part], files: Sequence[Path], spaced: bool | None
 ) -> Table:
-    """The rows of all parts.
+    """The rows of all parts in one table.
 
     Args:
-        folder: from which their files are named.
-        parts: the files, one a split or several.
-        files: what is beside them; of what is not read, that which may have been meant is told.
-        spaced: as a table has it.
+        folder: the folder to which the names of files are relative.
+        parts: the files, one or several a split.
+        files: all files there; unread ones that may have been intended are listed in the table.
+        spaced: as in `Table`.
     """
     left_out: dict[str, None] = {}
     read = {path for part in parts for path in (part.file, part.file.parent)}

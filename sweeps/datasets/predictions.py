@@ -1,4 +1,4 @@
-"""Files of predictions: `model, seed, id|tokens, prediction`, a line each."""
+"""Reading files of predictions: rows of `model, seed, id|tokens, prediction`."""
 
 import ast
 import json
@@ -24,12 +24,12 @@ COLUMNS = (*NEEDED, *_STRING, "score", "split", "config")
 
 
 class Prediction(NamedTuple):
-    """One answer of a model, as it was given."""
+    """One answer of a model, as given in the file."""
 
     place: str
-    """Such as `line 7`."""
+    """The place in the file, such as `line 7`."""
     string: Any
-    """Its tokens, or the id of its row."""
+    """The tokens of the string, or the id of its row."""
     answer: Any
     score: Any = None
 
@@ -38,7 +38,7 @@ class Predictions(NamedTuple):
     """The answers of one model."""
 
     by_id: bool
-    """Whether they name strings by the ids of rows."""
+    """True if strings are given by the ids of rows."""
     rows: list[Prediction]
 
 
@@ -47,10 +47,10 @@ Run = tuple[str, int, str]
 
 
 def read_predictions(path: Path) -> dict[Run, Predictions]:
-    """The predictions in a file for test strings, by run.
+    """Reads the predictions in a file for test strings, by run.
 
     Raises:
-        DatasetError: it cannot be read, or a row of it is refused: with the line named.
+        DatasetError: it cannot be read, or a row is refused; with the line.
     """
     table = Table.from_rows(rows_of(path))
     if table.damage:
@@ -59,16 +59,16 @@ def read_predictions(path: Path) -> dict[Run, Predictions]:
     tested = []
     for row, split in enumerate(table.columns.get("split", [None] * len(table.places))):
         with refused_in(f"{table.places[row]}: "):
-            # Predictions for training and validation strings are of no use here.
+            # Predictions for training and validation strings are ignored.
             if split == "" or is_missing(split) or split_of(split) == "test":
                 tested.append(row)
     if not tested:
         raise DatasetError("no predictions for test strings")
     columns = {name: [cells[row] for row in tested] for name, cells in table.columns.items()}
-    # Of these files every cell is text.
+    # In these files every cell is text.
     if kind_of(path) in (".csv", ".tsv", ".txt"):
         columns |= {x: _numbers(columns[x]) for x in columns if x.startswith(PREFIX)}
-        # An empty cell may be a missing value, and nothing tells the empty output from it.
+        # An empty cell cannot be distinguished from a missing value.
         columns["prediction"] = [x if x.strip() else None for x in columns["prediction"]]
     runs: dict[Run, Predictions] = {}
     for row, *values in zip(tested, *columns.values(), strict=True):
@@ -87,29 +87,29 @@ def read_predictions(path: Path) -> dict[Run, Predictions]:
 
 
 def are_predictions(path: Path) -> bool:
-    """Whether the first row of a file has a prediction."""
+    """True if the first row of a file has a prediction."""
     try:
         return any("prediction" in cells for _, cells in islice(rows_of(path), 1))
     except (DatasetError, OSError):
-        # What it is else, is said where it is read.
+        # The error is reported where the file is read as something else.
         return False
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a cell is None, or the NaN of a frame's empty cell."""
+    """True if a cell is None, or the NaN of a frame's empty cell."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def seed_of(value: Any) -> int:
-    """A seed, which a frame has as 42.0 where one of another row is missing.
+    """The seed in a cell, which is 42.0 in a frame where that of another row is missing.
 
     Raises:
-        DatasetError: it is no whole number, or none that a seed can be.
+        DatasetError: it is no whole number, or out of range.
     """
     value = unpack_array(value)
     is_number = isinstance(value, str | int | float) and not isinstance(value, bool)
     with suppress(ValueError):
-        # No number of more digits is read.
+        # At most 19 digits besides leading zeros.
         found = re.fullmatch(r"0*([0-9]{1,19})(?:\.0+)?", str(value).strip(), re.ASCII)
         if is_number and found and int(found[1]) <= MAX_MODEL_SEED:
             return int(found[1])
@@ -117,7 +117,7 @@ def seed_of(value: Any) -> int:
 
 
 def _settings(cells: Mapping[str, Any]) -> str:
-    """The settings of a model: of the column `config`, as JSON, and of columns `config.NAME`."""
+    """The settings of a model as JSON, from the column `config` and columns `config.NAME`."""
     given = cells.get("config")
     settings: Any = {} if is_missing(given) or given == "" else given
     try:
@@ -133,17 +133,17 @@ def _settings(cells: Mapping[str, Any]) -> str:
         if twice := settings.keys() & columns.keys():
             both = f"'config' and in {PREFIX + min(twice)!r:.60}; keep one"
             raise DatasetError(f"setting {min(twice)!r:.60} is in {both}")
-        # Rows of one model have one text, whether its numbers are 64 or 64.0.
+        # Normalized, so that rows of one model agree, whether its numbers are 64 or 64.0.
         return canonical_json(normalize_numbers(plain_settings(settings | columns)))
     except (TwiceError, ValueError, RecursionError) as error:
         raise DatasetError(f"config: {str(error)[:200]}") from None
 
 
 def _numbers(cells: Sequence[str]) -> list[Any]:
-    """The cells of a column of text as numbers, or as true and false, where all are.
+    """The cells of a column of text as numbers, or as booleans, if all are.
 
-    A cell is a number where the number is written as the cell is: 1.10, 007, 1_000 and 5500e03 are
-    not, and neither is any other cell of their column, nor are nan and inf.
+    A cell is a number if Python writes the number in the same way: 1.10, 007, 1_000 and 5500e03 are
+    texts, and so are then all cells of their column; nan and inf are texts, too.
     """
     values = {text: _number(text) for text in {cell.strip() for cell in cells} - {""}}
     is_one_kind = len({type(value) is bool for value in values.values()}) == 1
@@ -152,21 +152,21 @@ def _numbers(cells: Sequence[str]) -> list[Any]:
 
 
 def _number(text: str) -> int | float | bool | None:
-    """The number that a cell is, or the truth as Python writes it; None where it is text."""
+    """The number or the Python boolean in a cell; None if it is text."""
     with suppress(ValueError, SyntaxError):
-        # literal_eval alone would also read tuples, texts and 1_000.
+        # literal_eval alone would also accept tuples, strings and 1_000.
         is_literal = re.fullmatch(r"-?[0-9][-+.e0-9]*|True|False", text)
         value = ast.literal_eval(text) if is_literal else None
-        # Only what Python writes back alike is a number: 1.10 and 007 may be names.
+        # Only texts that Python writes back unchanged are numbers: 1.10 and 007 may be names.
         return value if repr(value) == text != "-0.0" else None
     return None
 
 
 def _column_of_strings(table: Table) -> str:
-    """The column that tells strings.
+    """The column that identifies strings: `id` or `tokens`.
 
     Raises:
-        DatasetError: it, or another one that is needed, is missing, or one means nothing here.
+        DatasetError: a required column is missing, or one is unknown.
     """
     columns = table.columns
     shown = ", ".join(columns)[:100]
@@ -179,7 +179,7 @@ def _column_of_strings(table: Table) -> str:
     for name in columns:
         if name not in COLUMNS and not name.startswith(PREFIX):
             hint = nearest(name, list(COLUMNS))
-            # Lines of JSON need not have the names of the first.
+            # Lines of JSON may have other names than the first.
             row = next((row for row, x in enumerate(columns[name]) if x is not None), 0)
             raise DatasetError(
                 f"{table.places[row]}: column {name!r:.60} means nothing here ({hint}); call it "

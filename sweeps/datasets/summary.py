@@ -1,4 +1,4 @@
-"""What is in a file of strings, before anything is trained on it."""
+"""Summary of a file of strings, before anything is trained on it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -18,43 +18,43 @@ from seqcls.theory.classes import class_of
 from sweeps.datasets import FileContent, FileNotes, read_content
 
 SHOWN_TOKENS = 40
-"""The most tokens of an alphabet that are told."""
+"""The number of tokens of an alphabet that are listed."""
 
 
 @dataclass(kw_only=True)
 class Summary(FileNotes):
-    """A file in numbers; of one that is refused only why."""
+    """The contents of a file in numbers; of a refused one only the refusals."""
 
     path: str
     refused: Sequence[str] = ()
-    """Rows that are refused, each with its line and why; the first ones of many."""
+    """The first refusals of rows, each with its line."""
     task: str | None = None
     digest: str | None = None
     tokens: Sequence[str] = ()
     rows: int = 0
     parts: Sequence[Mapping[Any, Any]] = ()
-    """Rows, and their shortest, longest and mean length, of each `split` (`all` where the file has
-    none) and `label` in it (0 or 1; `target` of pairs)."""
+    """Rows, and their shortest, longest and mean length, by `split` (`all` if the file has none)
+    and `label` (0 or 1; `target` for pairs)."""
     duplicates: int = 0
-    """Rows whose string stands in a row before them."""
+    """Number of rows whose string occurs in an earlier row."""
     overlaps: Sequence[tuple[str, str, int]] = ()
-    """Two splits, and how many distinct strings stand in both."""
+    """Two splits, and the number of distinct strings that occur in both."""
     test_rows_trained_on: int | None = None
-    """Rows of the split `test` whose string stands in `train`; None where either is missing."""
+    """Number of rows of `test` whose string occurs in `train`; None if either is missing."""
     states: int | None = None
-    """Those of the minimal automaton, where the file is one; it has no rows."""
+    """Number of states of the minimal automaton, if the file is one; it has no rows."""
     language: str | None = None
     """The class of its language, in words."""
 
     @property
     def heading(self) -> str:
-        """What it is, and how large."""
+        """The size and the task."""
         number, noun = (self.rows, "row") if self.states is None else (self.states, "state")
         return f"{count(number, noun)}, task = {self.task!r}"
 
     @property
     def sentences(self) -> list[str]:
-        """What is to be known besides the parts, one after another."""
+        """Notes besides the parts."""
         more = len(self.tokens) - SHOWN_TOKENS
         of_tokens = f"{count(len(self.tokens), 'token')}: {' '.join(self.tokens[:SHOWN_TOKENS])}"
         sentences = [of_tokens + (f" and {more} more" if more > 0 else ""), *self.read_as]
@@ -84,17 +84,17 @@ class Summary(FileNotes):
         return sentences
 
     def record(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The summary as JSON values."""
         return asdict(self)
 
 
 def summary(path: str | Path) -> Summary:
-    """What is in a file or folder of strings, and what of it is refused."""
+    """Reads a file or folder of strings and summarizes it."""
     return summary_of(read_content(path), str(path))
 
 
 def summary_of(content: FileContent, path: str) -> Summary:
-    """What is in a file that was read."""
+    """Summarizes a file that was read."""
     dataset = content.dataset
     notes = {field.name: getattr(content, field.name) for field in fields(FileNotes)}
     found = Summary(path=path, refused=content.problems, **notes)
@@ -112,7 +112,7 @@ def summary_of(content: FileContent, path: str) -> Summary:
             "split": "all" if splits is None else pd.Index(SPLITS)[splits],
             "label": "target" if labels is None else labels.astype(int).astype(str),
             "length": dataset.strings.lengths,
-            # Hashes of 64 bits stand for the strings, which are only counted and compared.
+            # Hashes of 64 bits replace the strings, which are only counted and compared.
             "string": [hash(row.tobytes()) for row in dataset.strings.letters],
         }
     )

@@ -1,8 +1,8 @@
-"""Tables as people and programs write them: CSV, TSV, JSON Lines, JSON and Parquet, packed or not.
+"""Reading tables: CSV, TSV, JSON Lines, JSON and Parquet, packed or not.
 
-Every cell is read as text, or as what JSON and Parquet say it is: nothing is guessed, since `007`,
-`1.10` and `true` may be tokens. Files that are called CSV differ in separators, line ends and
-quotation marks: what can mean one thing only is read, what can mean two is refused, with its line.
+Every cell is read as text, or with its type in JSON and Parquet: nothing is guessed, since `007`,
+`1.10` and `true` may be tokens. CSV files differ in separators, line ends and quotation marks:
+unambiguous files are read, ambiguous ones are refused, with the line.
 """
 
 import bz2
@@ -27,13 +27,13 @@ from seqcls.strings.datasets import MAX_ROWS
 from seqcls.text import TwiceError, count, refuse_duplicates
 
 MAX_BYTES = 4_000_000_000
-"""A larger file is refused before it is read."""
+"""The maximum size of a file."""
 
 MAX_COLUMNS = 250
-"""Names that lines of JSON may have, where not all have the same."""
+"""The maximum of names in lines of JSON, if not all have the same."""
 
 MAX_CELL = 10_000_000
-"""Characters of a cell between separators at most: 10,000 tokens of 40 characters, escaped."""
+"""The maximum of characters in a cell: 10,000 tokens of 40 characters, escaped."""
 
 COMPRESSED: Mapping[str, Callable[[Path, str], Any]] = {
     ".gz": gzip.open,
@@ -42,32 +42,32 @@ COMPRESSED: Mapping[str, Callable[[Path, str], Any]] = {
 }
 
 Row = tuple[str, dict[str, Any]]
-"""Where a row stands, such as `line 7`, and its cells by the names of their columns."""
+"""The place of a row, such as `line 7`, and its cells by the names of their columns."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows by column; nothing of them is checked."""
+    """Unchecked rows by column."""
 
     places: list[str]
-    """Where each row stands, such as `line 7`."""
+    """The place of each row, such as `line 7`."""
     columns: dict[str, list[Any]]
     """Cells by the names of their columns; None where a row has no such cell."""
     damage: str
-    """What ended the reading before the last row; empty where nothing did."""
+    """The error that ended the reading before the last row; empty without one."""
     left_out: Sequence[str] = ()
-    """Columns that mean nothing here."""
+    """Columns that are ignored."""
     spaced: bool | None = None
-    """Whether tokens have spaces between; None where the texts have to say it."""
+    """True if tokens are separated by spaces; None if the texts decide it."""
     unread: Sequence[str] = ()
-    """Files that are beside those that were read, and belong to no split."""
+    """Files beside those that were read, which belong to no split."""
 
     @classmethod
     def from_rows(cls, rows: Iterable[Row]) -> "Table":
         """The table of these rows, up to one that cannot be read."""
         places, columns, damage = list[str](), dict[str, list[Any]](), ""
         try:
-            # One row more than allowed tells that there are too many; the rest is not read.
+            # One row more than allowed shows that there are too many; the rest is not read.
             for place, cells in islice(rows, MAX_ROWS + 1):
                 if cells.keys() != columns.keys():
                     columns |= {x: [None] * len(places) for x in cells if x not in columns}
@@ -86,7 +86,7 @@ class Table:
 
 @contextmanager
 def refused_in(what: str) -> Iterator[None]:
-    """What is refused within begins with this, such as `line 7: `."""
+    """Prefixes errors in the block with a text such as `line 7: `."""
     try:
         yield
     except DatasetError as error:
@@ -94,24 +94,24 @@ def refused_in(what: str) -> Iterator[None]:
 
 
 def ending_of(name: str) -> str:
-    """What a name ends in, in lowercase; of a compressed file both, such as `.csv.gz`."""
+    """The ending of a name in lowercase; for a compressed file both, such as `.csv.gz`."""
     suffixes = Path(name.lower()).suffixes
     return "".join(suffixes[-2:] if suffixes and suffixes[-1] in COMPRESSED else suffixes[-1:])
 
 
 def kind_of(path: Path) -> str:
-    """What a name ends in before the ending of a compression, such as `.csv`."""
+    """The ending of a name before that of a compression, such as `.csv`."""
     return re.sub(r"(?<=.)(\.gz|\.bz2|\.xz)$", "", ending_of(path.name))
 
 
 def rows_of(path: Path) -> Iterator[Row]:
-    """The rows of one file, read as the ending of its name says.
+    """Reads the rows of one file, by the ending of its name.
 
-    Names of columns are in lowercase, but those of settings; the index of a frame, which pandas
-    writes beside it, is no column.
+    Names of columns are in lowercase, except those of settings; the index of a frame, which pandas
+    writes too, is left out.
 
     Raises:
-        DatasetError: it is none that can be read; of a row, when it is reached.
+        DatasetError: it cannot be read; for a row, when it is reached.
     """
     check_file(path)
     if (reader := READERS.get(kind_of(path))) is None:
@@ -123,7 +123,7 @@ def rows_of(path: Path) -> Iterator[Row]:
 
 
 def check_file(path: Path, most: int = MAX_BYTES) -> None:
-    """Refuses what is no file, or one of more bytes than these."""
+    """Refuses a path that is no file, or a file of more than so many bytes."""
     if not path.is_file():
         is_folder = f"is a folder; expected a file of {EXPECTED}"
         what = is_folder if path.is_dir() else "does not exist"
@@ -134,14 +134,14 @@ def check_file(path: Path, most: int = MAX_BYTES) -> None:
 
 @lru_cache(1000)
 def columns_of(*names: str) -> Sequence[tuple[int, str]]:
-    """The columns of a table, each with its place.
+    """The columns of a table as (index, normalized name).
 
     Raises:
-        DatasetError: two are called the same.
+        DatasetError: two have the same name.
     """
     known: dict[str, str] = {}
     columns = []
-    # Spreadsheets leave blanks around names, and write them in any case.
+    # Spreadsheets may have blanks around names, and any case.
     for place, name in enumerate(map(str.strip, names)):
         lower = name.lower()
         lower = PREFIX + name[len(PREFIX) :] if lower.startswith(PREFIX) else lower
@@ -158,7 +158,7 @@ def columns_of(*names: str) -> Sequence[tuple[int, str]]:
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """A file to be read, unpacked where its name says that it is compressed."""
+    """Opens a file for reading, and unpacks it if its name has the ending of a compression."""
     try:
         with COMPRESSED.get(path.suffix.lower(), Path.open)(path, "rb") as file:
             yield file
@@ -169,13 +169,13 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
 
 
 def lines_of(path: Path) -> Iterator[str]:
-    """The lines of a text, each with its end: LF or CRLF or, where the first one has it, CR."""
+    """Yields the lines of a text with their ends: LF or CRLF, or CR if the first line has it."""
     no_text = re.compile("[\0\udc80-\udcff]")
     with open_bytes(path) as file:
-        # A CR within the first line means that lines end with it, as on old Macs.
+        # A CR within the first line means that lines end with CR, as on old Macs.
         end = None if b"\r" in file.readline().rstrip(b"\r\n") else "\n"
         file.seek(0)
-        # Bytes that are no UTF-8 become characters that no text has, so that their line is known.
+        # Invalid UTF-8 becomes surrogates, which no text has, so that its line is known.
         text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", end)
         for number, line in enumerate(text, 1):
             if ("\0" in line or not line.isascii()) and (wrong := no_text.search(line)):
@@ -187,7 +187,7 @@ def lines_of(path: Path) -> Iterator[str]:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[str, str]]:
-    """The lines of a text without their ends, each with its place, such as `line 7`."""
+    """Yields the lines of a text without their ends, each with its place, such as `line 7`."""
     for number, line in enumerate(lines_of(path), 1):
         yield f"line {number}", line.rstrip("\r\n")
 
@@ -202,11 +202,11 @@ def whole_content(path: Path) -> bytes:
 
 
 def _read_separated(separator: str, path: Path) -> Iterator[Row]:
-    """The rows of a CSV or TSV file.
+    """Yields the rows of a CSV or TSV file.
 
     Args:
-        separator: what its ending says. Where it is not in the first line, but another is, that one
-            separates; and so does the one of a first line `sep=;`, as Excel reads it.
+        separator: the separator by the name's ending. It is replaced by another one that is in the
+            first line instead, or is declared by a first line `sep=;`, as in Excel.
         path: the file.
     """
     lines, skipped, in_quotes = lines_of(path), 0, re.compile('"(?:[^"]|"")*"').fullmatch
@@ -215,12 +215,12 @@ def _read_separated(separator: str, path: Path) -> Iterator[Row]:
         separator, skipped, header = declared[1], 1, next(lines, "")
     elif separator not in header.strip("\r\n"):
         separator = max(f"{separator},;\t|", key=header.strip("\r\n").count)
-    # Between tabs quotation marks are not needed, and are tokens, unless the header has them.
+    # Between tabs, quotation marks are tokens, unless the header is quoted.
     quoted = separator != "\t" or all(map(in_quotes, header.strip("\r\n").split("\t")))
-    # The limit is one of the process: whoever raised it may need it so.
+    # The limit is global to the process, and never lowered.
     csv.field_size_limit(max(csv.field_size_limit(), MAX_CELL))
-    # A space behind a separator is no part of a cell, and a quotation mark behind it opens one.
-    # strict refuses a stray quotation mark, of which the default would make something.
+    # A space after a separator is no part of a cell, and may precede a quotation mark.
+    # strict refuses a stray quotation mark, which would be read somehow by default.
     how: dict[str, Any] = {"delimiter": separator, "strict": True, "skipinitialspace": quoted}
     how["quoting"] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     reader, start = csv.reader(chain([header], lines), **how), 1
@@ -251,10 +251,13 @@ def _read_separated(separator: str, path: Path) -> Iterator[Row]:
 
 
 def load_json(what: str, text: str | bytes) -> Any:
-    """What a text says as JSON.
+    """Parses a text as JSON.
+
+    Args:
+        what: the name of the text in errors.
 
     Raises:
-        DatasetError: it is none, or an object in it has a name twice.
+        DatasetError: it is not JSON, or an object in it has a name twice.
     """
     try:
         text = text.decode("utf-8-sig") if isinstance(text, bytes) else text
@@ -266,11 +269,11 @@ def load_json(what: str, text: str | bytes) -> Any:
 
 
 def _read_json(path: Path) -> Iterator[Row]:
-    """Objects, one a line, or, of a file called `.json`, in an array."""
+    """Yields objects, one a line, or from an array in a file with the ending `.json`."""
     objects: Iterable[tuple[str, Any]] = (
         (place, load_json(place, line)) for place, line in numbered_lines(path) if line.strip()
     )
-    # Many programs call lines of JSON so too.
+    # Many programs also give lines of JSON this ending.
     first = next(filter(None, map(str.strip, lines_of(path))), "")
     if kind_of(path) == ".json" and first.startswith("["):
         rows = load_json("the file", whole_content(path))
@@ -313,12 +316,12 @@ READERS: Mapping[str, Callable[[Path], Iterator[Row]]] = {
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), _read_json),
     ".parquet": _read_parquet,
 }
-"""By the ending of a name, before that of a compression."""
+"""Readers by the ending of a name, before that of a compression."""
 
 AUTOMATA = (".att", ".dot", ".gv")
-"""What names of automata end in, which `sweeps.datasets.automata` reads; `.json` may be one too."""
+"""Endings of automata for `sweeps.datasets.automata`; a `.json` file may be one, too."""
 
 EXPECTED = ", ".join((*READERS, *AUTOMATA))
 
 ENDINGS = (*READERS, *AUTOMATA, *COMPRESSED)
-"""What names of files may end in."""
+"""All known endings of files."""

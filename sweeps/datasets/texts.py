@@ -1,5 +1,5 @@
-"""The texts of one column as tokens: characters, or words where any text has several, or the items
-of lists.
+"""Tokens of the texts of one column: characters, or words if any text has a space, or the items of
+lists.
 """
 
 import ast
@@ -15,7 +15,7 @@ from seqcls.strings.alphabets import compose, unseen_character
 from seqcls.text import count
 
 SPACES = " \t\r\n"
-"""What may stand at the ends of a text and is no part of it."""
+"""Characters that are stripped from the ends of a text."""
 
 
 class Texts:
@@ -24,33 +24,33 @@ class Texts:
     def __init__(self, name: str, values: Sequence[Any], spaced: bool | None = None) -> None:
         self.name = name
         self.texts: list[str] = []
-        """Those that were read; of lists the tokens with spaces between."""
+        """The texts read so far; for lists their tokens, joined by spaces."""
         self.spaced = spaced
-        """Whether tokens have spaces between; None until all texts are known."""
+        """True if tokens are separated by spaces; None until all texts are known."""
         self._composed: list[int] = []
-        """Rows with letters that were written in another form."""
+        """Indices of texts whose letters were not in normal form."""
         kinds = Counter[str | None]()
         for value in values:
             with suppress(DatasetError):
                 kinds[_items_of(value)[1]] += 1
-        # Values that could be either have no vote.
+        # Ambiguous values do not count.
         del kinds[None]
         self.kind = max(kinds, key=lambda kind: kinds[kind], default=None)
-        """How most values are written of which it is certain: `list`, `written`, `text`."""
+        """The kind of most unambiguous values: `list`, `written` (a list as text), `text`."""
 
     @property
     def has_lists(self) -> bool:
-        """Whether its texts are lists."""
+        """True if its texts are lists."""
         return self.kind in ("list", "written")
 
     def add(self, value: Any) -> None:
-        """Reads a text, or the tokens of a list with spaces between.
+        """Adds a text, or the tokens of a list joined by spaces.
 
         Raises:
-            DatasetError: it is no such value as others of the column, or no text has such tokens.
+            DatasetError: its kind differs from that of the column, or it has invalid tokens.
         """
         items, kind = _items_of(value)
-        # What is a list beside other lists may be a text too, unless it is no text at all.
+        # An ambiguous value takes the column's kind, except that true lists are no texts.
         if kind not in (None, self.kind) or (kind is None and self.kind == "list"):
             raise DatasetError(
                 f"texts and lists of tokens are mixed in one column: {value!r:.60} is "
@@ -71,10 +71,10 @@ class Texts:
         return text.split() if self.spaced else text
 
     def settle(self, places: Sequence[str]) -> str:
-        """Finds out what tokens are, when all texts are known, and which text says so.
+        """Decides on the tokens when all texts are known; returns a sentence with the reason.
 
         Args:
-            places: where each text stands.
+            places: the place of each text.
         """
         number = len(self.texts)
         words = [row for row, text in enumerate(self.texts) if " " in text or "\t" in text]
@@ -103,8 +103,8 @@ class Texts:
 
 
 def _items_of(value: Any) -> tuple[list[Any] | None, str | None]:
-    """The items of a list, or of a text that is one, and how it was written: `list`, `written` as
-    text, `text`; None of what may be either of these two.
+    """The items of a list, or of a text that is one, and its kind: `list`, `written` as text, or
+    `text`; None for the kind if it may be either of the latter two.
     """
     if isinstance(value, list):
         return value, "list"
@@ -115,12 +115,12 @@ def _items_of(value: Any) -> tuple[list[Any] | None, str | None]:
 
 
 def _text_of(value: Any, items: Sequence[Any]) -> str:
-    """The tokens in a list, with spaces between.
+    """The tokens in a list, joined by spaces.
 
     Raises:
-        DatasetError: one of them is none, or two side by side are read as one letter.
+        DatasetError: one of them is no token, or two adjacent ones compose to one letter.
     """
-    # Tokens stand many times in a list.
+    # Tokens occur many times in a list.
     is_plain = {*map(type, items)} <= {str, int}
     for token in dict.fromkeys(items) if is_plain else items:
         is_text = isinstance(token, str) and token and not any(map(str.isspace, token))
@@ -140,7 +140,7 @@ def _text_of(value: Any, items: Sequence[Any]) -> str:
     return text
 
 
-# Lists of tokens that stand in a cell as text, as Python, JSON, NumPy and PyTorch write them.
+# Lists of tokens in a cell as text, as written by Python, JSON, NumPy and PyTorch.
 
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _BARE = r"[^\s,()\[\]{}'\"]+"
@@ -155,14 +155,14 @@ _LIBRARY = r"(?:(?:np|numpy|torch)\.)?"
 _MORE = r"(?:,\s*\w+=[^()\[\],]*)*"
 _ARRAY = re.compile(rf"{_LIBRARY}(?:array|tensor|Size)\((\[.*\]){_MORE}\)", re.DOTALL)
 _SCALAR = re.compile(rf"(?:(?:np|numpy)\.\w+|tensor)\(({_QUOTED}|{_BARE}){_MORE}\)")
-"""An item as `np.int64(0)`, as NumPy 2 writes those of a list, or as PyTorch writes one."""
+"""An item such as `np.int64(0)`, as written by NumPy 2 or PyTorch."""
 
 ANY_TEXT = re.compile(r"\[\s*-?\d*\]|\(\)")
-"""What is a list beside other lists, and a text beside other texts: brackets may be tokens."""
+"""Texts that may be lists, or strings whose tokens are brackets."""
 
 
 def written_list(text: str) -> list[Any] | None:
-    """The items of a text that is a list; None of others.
+    """The items of a text that is a list; None for other texts.
 
     Raises:
         DatasetError: it was shortened when it was written, or is a set.
@@ -173,7 +173,7 @@ def written_list(text: str) -> list[Any] | None:
         raise DatasetError(f"{text!r:.60} is a set, whose items have no order; write a list")
     if array := _ARRAY.fullmatch(text):
         text = array[1]
-    # A space before the last bracket is nobody's list: brackets are tokens there.
+    # No program writes a space before the last bracket: there brackets are tokens.
     if text[:1] + text[-1:] not in ("[]", "()") or text[-2].isspace():
         return None
     text = _SCALAR.sub(r"\1", text)
@@ -195,7 +195,7 @@ def written_list(text: str) -> list[Any] | None:
 
 
 def _item(text: str) -> Any:
-    """An item as NumPy writes it: digits of whole numbers stay as they are, as 007 is a token."""
+    """An item as written by NumPy; whole numbers stay texts, since 007 is a token."""
     if text[0] in "'\"":
         return text[1:-1]
     if text in ("True", "False"):

@@ -1,1 +1,1 @@
-"""How sure shares, medians and differences are. Pure functions; no database."""
+"""Uncertainty of shares, medians and differences. Pure functions; no database."""

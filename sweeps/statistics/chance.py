@@ -1,18 +1,18 @@
-"""Whether seeds of two configurations differ by more than chance: exact tests and their intervals.
+"""Exact tests of whether the seeds of two configurations differ, with matching intervals.
 
-A test and the interval beside it are one procedure, so that neither contradicts the other: 0 is in
-the interval unless the test rules it out (Fay 2010, *R Journal* 2(1): 53).
+A test and its interval are one procedure, so that neither contradicts the other: 0 is in the
+interval unless the test rules it out (Fay 2010, *R Journal* 2(1): 53).
 
-Mean accuracies are compared by permutation (Fisher 1935): where nothing differs, each pair could as
-well be the other way around, or each seed be of either. Exchanging a set of seeds makes the
-difference greater where the set's own mean difference is below 0, so the test counts the sets whose
-is; moved by a shift, those whose mean difference is below the shift. The interval therefore ends at
-two of these means in their order (Hartigan 1969, *JASA* 64: 1303). The two-sided p-value is twice
-the smaller of both one-sided ones, which each bound of the interval goes with. Of samples of
-unequal sizes that is not the share of exchanges that give as great a difference in either
-direction: those of the other direction may be fewer, or none. Ranks, as Mann and Whitney's,
-have such an interval only where no values are equal, and many models are right on every string.
-Shares are compared by McNemar's exact test of pairs, else by Fisher's.
+Mean accuracies are compared by permutation (Fisher 1935): under the null hypothesis, the members of
+a pair are exchangeable, or all seeds are. Exchanging a set of seeds increases the difference if the
+set's own mean difference is below 0, so the test counts such sets; under a hypothetical shift, the
+sets whose mean difference is below the shift. The limits of the interval are therefore two order
+statistics of these means (Hartigan 1969, *JASA* 64: 1303). The two-sided p-value is twice the
+smaller one-sided p-value, each of which matches one limit. For samples of unequal sizes it is not
+the share of exchanges with as great a difference in either direction: there may be fewer in the
+other direction, or none. Rank tests, such as Mann and Whitney's, have such an interval only without
+ties, and many models are right on every string. Shares are compared by McNemar's exact test of
+pairs, else by Fisher's.
 """
 
 import math
@@ -42,70 +42,69 @@ Ints = npt.NDArray[np.int64]
 Sizes = tuple[int, int]
 
 UNIT = 1e-9
-"""Accuracies that differ by less are equal: what double precision leaves of fractions is no
-difference."""
+"""The difference of accuracies below which they are equal: rounding errors do not count."""
 
 EXACT = 200_000
-"""So many permutations are all looked at; of more, `DRAWS`."""
+"""The number of permutations up to which all are enumerated; beyond, `DRAWS` are drawn."""
 
 DRAWS = 9_999
 AT_ONCE = 1_000_000
 """Numbers of drawn permutations in memory at a time."""
 
 POWER = 0.8
-"""In this share of studies so many seeds decide."""
+"""The share of studies that decide with the planned number of seeds."""
 
 STUDIES = 400
-"""How many are drawn to see how many seeds would decide."""
+"""The number of studies that are simulated to plan a number of seeds."""
 
 MOST_SEEDS = 1_000
-"""More seeds of each are not thought of."""
+"""The largest planned number of seeds of each configuration."""
 
 DOUBLED = ", two-sided by doubling"
-"""How a permutation test, which need not be symmetric, is made two-sided."""
+"""The two-sided form of a permutation test, which need not be symmetric, in its name."""
 
 NONE = ConfidenceInterval(np.nan, np.nan, np.nan)
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What the seeds of two configurations say about one question, the first less the second."""
+    """The difference of two configurations, the first less the second, with its test."""
 
     method: str
-    """The test."""
+    """The name of the test."""
     paired: bool
     seeds: tuple[int, int]
-    """Seeds of each that are compared; of pairs both are their number."""
+    """The compared seeds of each; both are the number of pairs in a paired test."""
     values: tuple[float, float]
-    """Mean accuracies, or shares, of these; NaN of none."""
+    """Their mean accuracies, or shares; NaN without seeds."""
     interval: ConfidenceInterval
-    """Their difference; without limits where so few seeds have none, and NaN where one of the two
-    has no seed."""
+    """The interval of the difference; limits are NaN with too few seeds, and all is if one of the
+    two has no seed."""
     p_value: float | None
-    """Two-sided; of means twice the smaller of the two one-sided ones, at most 1. None where one of
+    """The two-sided p-value; for means twice the smaller one-sided one, at most 1. None if one of
     the two has no seed."""
     least_p: float
-    """No outcome of so many seeds has a smaller one."""
+    """The smallest possible p-value with so many seeds."""
     enough: int
-    """So many seeds of each, or pairs, can have one that decides."""
+    """The smallest number of seeds of each, or pairs, that can decide."""
     is_nothing: bool = False
-    """Whether nothing that was compared differs."""
+    """True if nothing that was compared differs."""
     counts: tuple[tuple[int, int], tuple[int, int]] | None = None
-    """How many of its own seeds each share counts, and of how many; None of means."""
+    """Count and total of all seeds for each share; None for means."""
     table: PairTable | None = None
-    """The pairs, where shares are compared."""
+    """The table of pairs, where shares are compared."""
     to_decide: int | None = None
-    """Seeds of each, or pairs, with which `POWER` of studies decide that draw theirs from these;
-    None where these do, or more than `MOST_SEEDS` are needed."""
+    """The number of seeds of each, or pairs, with which `POWER` of studies would decide; None where
+    these decide, or more than `MOST_SEEDS` are needed."""
 
     @property
     def is_decided(self) -> bool:
-        """Whether there is more than chance alone explains."""
+        """True if the difference is significant."""
         return self.p_value is not None and self.p_value / 2 <= TAIL
 
     @property
     def can_decide(self) -> bool:
-        """Whether so many seeds can show anything at all."""
+        """True if some outcome of so many seeds would be significant."""
         return self.least_p / 2 <= TAIL
 
 
@@ -119,9 +118,9 @@ def compare_values(a: Outcomes, b: Outcomes, *, paired: bool, plan: bool = True)
     at most as great; the p-value is twice the smaller one.
 
     Args:
-        a: of each seed of the first, its accuracy; one that is NaN does not count.
-        paired: whether the same seed makes a pair, where both have enough of the same.
-        plan: whether to simulate how many seeds would decide, which takes up to a second.
+        a, b: the accuracy of each seed; NaN is ignored.
+        paired: True if equal seeds make pairs, where both share enough of them.
+        plan: True to simulate how many seeds would decide, which takes up to a second.
     """
     first, second, paired = _align(a, b, paired)
     sizes = (len(first), len(second))
@@ -136,12 +135,12 @@ def compare_values(a: Outcomes, b: Outcomes, *, paired: bool, plan: bool = True)
     is_exact = number <= EXACT
     # The sample itself is one of the draws, so that no p-value is 0 (Phipson & Smyth 2010).
     number = number if is_exact else DRAWS + 1
-    # In units of UNIT, so that means that are equal on paper are equal here.
+    # In units of UNIT, so that mathematically equal means are equal.
     means = np.sort(np.rint((_every if is_exact else _draw)(*apart) / UNIT))
-    # Those that exchange nothing, the sample's own among them, speak for either side.
+    # Exchanges of nothing, including the sample itself, count for either side.
     same = number - len(means)
     fewer = min(np.searchsorted(means, 0, "right"), len(means) - np.searchsorted(means, 0, "left"))
-    # The interval ends at the outermost mean that the test at this level does not rule out.
+    # The limits are the outermost means that the test at this level does not rule out.
     place = math.floor(TAIL * number) - same
     low, high = (means[place], means[-1 - place]) if place >= 0 else (np.nan, np.nan)
     difference = values[0].mean() - values[1].mean()
@@ -163,13 +162,13 @@ def _permutations(paired: bool, sizes: Sizes) -> int:
 
 
 def _least_of_values(paired: bool, sizes: Sizes) -> float:
-    """The p-value where every seed of the one is above every one of the other."""
+    """The p-value if every seed of the one is above every one of the other."""
     number = _permutations(paired, sizes)
     return min(1.0, 2 / (number if number <= EXACT else DRAWS + 1))
 
 
 def _sums(values: Floats, most: int) -> tuple[Floats, Ints]:
-    """The sums of all subsets of at most so many values, and their sizes; first that of none."""
+    """The sums of all subsets of at most `most` values, and their sizes; the empty set first."""
     sums, sizes = np.zeros(1), np.zeros(1, dtype=np.int64)
     for value in values:
         grow = sizes < most
@@ -179,8 +178,8 @@ def _sums(values: Floats, most: int) -> tuple[Floats, Ints]:
 
 
 def _every(a: Floats, b: Floats | None) -> Floats:
-    """The mean difference of every set of pairs; of samples of every set of seeds of the first with
-    one of as many of the second.
+    """The mean difference of every set of pairs; for two samples, of every set of seeds of the
+    first with a set of equal size of the second.
 
     Args:
         a: the first sample, or the differences of pairs.
@@ -189,7 +188,7 @@ def _every(a: Floats, b: Floats | None) -> Floats:
     most = len(a) if b is None else min(len(a), len(b))
     first, sizes = _sums(a, most)
     if b is None:
-        # Without the empty set, which exchanges nothing.
+        # Without the empty set.
         means: Floats = first[1:] / sizes[1:]
         return means
     second, others = _sums(b, most)
@@ -202,14 +201,14 @@ def _every(a: Floats, b: Floats | None) -> Floats:
 
 
 def _draw(a: Floats, b: Floats | None) -> Floats:
-    """The mean differences of sets of seeds that are drawn to be exchanged, without those of none.
+    """The mean differences of randomly drawn non-empty sets of seeds.
 
     Args:
-        a: as in `_every`.
+        a, b: as in `_every`.
     """
     n, signed = len(a), a if b is None else np.concatenate([a, -b])
     seeds = len(signed)
-    # Seeded by the sizes, so that the same seeds have the same p-value each time.
+    # Seeded by the sizes, so that the p-value is reproducible.
     rng = np.random.default_rng(n if b is None else [n, seeds])
     means = []
     step = max(1, AT_ONCE // seeds)
@@ -219,7 +218,7 @@ def _draw(a: Floats, b: Floats | None) -> Floats:
             moved = rng.integers(2, size=size, dtype=np.int8)
         else:
             first = np.zeros(size, dtype=np.int8)
-            # The n smallest of random numbers are a random subset, of all draws at once.
+            # The n smallest of random numbers are a random subset, for all draws together.
             chosen = np.argpartition(rng.random(size), n - 1, axis=1)[:, :n]
             np.put_along_axis(first, chosen, 1, axis=1)
             moved = first ^ (np.arange(seeds) < n)
@@ -231,7 +230,7 @@ def _draw(a: Floats, b: Floats | None) -> Floats:
 def _p_values_of_values(
     a: Floats, b: Floats | None, seeds: int, rng: np.random.Generator
 ) -> Floats:
-    """The p-values, about, of studies of so many seeds of each drawn from these.
+    """Approximate p-values of simulated studies with so many seeds of each, drawn from these.
 
     Args:
         a: the first sample, or the differences of pairs.
@@ -259,12 +258,12 @@ def _p_values_of_values(
 
 
 def compare_shares(a: Outcomes, b: Outcomes, *, paired: bool, plan: bool = True) -> Difference:
-    """Compares which seeds of two configurations have come to something.
+    """Compares the shares of seeds of two configurations with an outcome.
 
     Args:
-        a: of each seed of the first that counts, whether it has (0 or 1).
-        paired: whether the same seed makes a pair, where both have enough of the same.
-        plan: whether to simulate how many seeds would decide, which takes up to a second.
+        a, b: 0 or 1 for each seed that counts.
+        paired: True if equal seeds make pairs, where both share enough of them.
+        plan: True to simulate how many seeds would decide, which takes up to a second.
     """
     first, second, paired = _align(a, b, paired)
     counts = _counts(first), _counts(second)
@@ -295,9 +294,9 @@ def _share(counts: tuple[int, int]) -> float:
 
 
 def agreeing(interval: ConfidenceInterval, p_value: float) -> ConfidenceInterval:
-    """An interval of a difference of shares, which 0 is in unless the test rules it out.
+    """An interval of a difference of shares, extended to 0 unless the test rules 0 out.
 
-    Newcombe's may do so where an exact test of as few does not; holding more, it covers no less.
+    Newcombe's may exclude 0 where an exact test of few seeds does not; extended, it covers no less.
     """
     if p_value / 2 <= TAIL:
         return interval
@@ -306,7 +305,7 @@ def agreeing(interval: ConfidenceInterval, p_value: float) -> ConfidenceInterval
 
 
 def _least_of_shares(paired: bool, sizes: Sizes) -> float:
-    """The p-value where all of the one have, and none of the other."""
+    """The p-value if all seeds of the one have the outcome, and none of the other."""
     if not all(sizes):
         return 1.0
     n, m = sizes
@@ -316,25 +315,25 @@ def _least_of_shares(paired: bool, sizes: Sizes) -> float:
 def _p_values_of_shares(
     shares: tuple[float, float], table: PairTable | None, seeds: int, rng: np.random.Generator
 ) -> Floats:
-    """The p-values of studies of so many seeds of each, drawn from these."""
+    """The p-values of simulated studies with so many seeds of each, drawn from these shares."""
     from scipy import stats
 
     if table is not None:
         cells = np.array([table.both, table.only_first, table.only_second, table.none])
         drawn = rng.multinomial(seeds, cells / table.pairs, size=STUDIES)[:, 1:3]
-        # McNemar's test of all studies at once.
+        # McNemar's test of all studies together.
         below = stats.binom.cdf(drawn.min(axis=1), drawn.sum(axis=1), 0.5)
     else:
         drawn = np.stack([rng.binomial(seeds, share, size=STUDIES) for share in shares], axis=1)
-        # One tail of Fisher's test, doubled below: near enough to plan by.
+        # One tail of Fisher's test, doubled below: close enough for planning.
         below = stats.hypergeom.cdf(drawn.min(axis=1), 2 * seeds, drawn.sum(axis=1), seeds)
     p_values: Floats = np.minimum(1.0, 2 * below)
     return p_values
 
 
 def holm(p_values: Sequence[float]) -> Floats:
-    """Holm's correction (1979) for all that is tested: the smallest times their number, the next
-    times one less, none below a smaller one's, and none above 1.
+    """P-values with Holm's correction for multiple tests (1979): the smallest times their number,
+    the next times one less, and so on, monotone and at most 1.
     """
     p = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(p, kind="stable")
@@ -344,19 +343,17 @@ def holm(p_values: Sequence[float]) -> Floats:
     return corrected
 
 
-# What both have.
+# Shared by both comparisons.
 
 
 def number_of_pairs(a: Set[Any], b: Set[Any]) -> int:
-    """How many pairs two sets of seeds make: none where few are in both, and others would be left
-    out for them.
-    """
+    """Number of pairs of two sets of seeds: 0 if few are common, and pairing would drop others."""
     common = len(a & b)
     return common if a == b or common >= FEWEST else 0
 
 
 def _align(a: Outcomes, b: Outcomes, paired: bool) -> tuple[Outcomes, Outcomes, bool]:
-    """The seeds of both that are compared, and whether they are pairs."""
+    """The outcomes of both that are compared, and True if they are pairs."""
     # NaN does not equal itself.
     first, second = ({x: y for x, y in outcomes.items() if y == y} for outcomes in (a, b))
     if not (paired and number_of_pairs(first.keys(), second.keys())):
@@ -367,7 +364,7 @@ def _align(a: Outcomes, b: Outcomes, paired: bool) -> tuple[Outcomes, Outcomes, 
 
 @lru_cache(maxsize=1024)
 def _reach(least: Callable[[bool, Sizes], float], paired: bool, sizes: Sizes) -> tuple[float, int]:
-    """The least p-value of so many seeds, and of how many it is small enough."""
+    """The least p-value with so many seeds, and the number with which it is significant."""
     return least(paired, sizes), next(n for n in count(1) if least(paired, (n, n)) / 2 <= TAIL)
 
 
@@ -382,7 +379,7 @@ def _with_seeds_to_decide(
         return bool((drawn / 2 <= TAIL).mean() >= POWER)
 
     few = many = max(found.enough, min(found.seeds) + 1)
-    # Doubled first, then bisected, since each look simulates `STUDIES` studies.
+    # Doubled first, then bisected, since each step simulates `STUDIES` studies.
     while many <= MOST_SEEDS and not decides(many):
         few, many = many + 1, 2 * many
     if many > MOST_SEEDS:

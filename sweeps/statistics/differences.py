@@ -1,6 +1,6 @@
-"""Two configurations at every length, and on every string.
+"""Differences of two configurations at every length, and on every string.
 
-Whether they differ by more than chance explains, `sweeps.statistics.chance` tests.
+Their significance is tested in `sweeps.statistics.chance`.
 """
 
 from collections.abc import Mapping
@@ -15,19 +15,19 @@ from sweeps.statistics.intervals import CONFIDENCE, PairTable
 Floats = npt.NDArray[np.float64]
 
 Outcomes = Mapping[Any, float]
-"""The outcome of each seed of a configuration; NaN where it is not known."""
+"""The outcome of each seed of a configuration; NaN where unknown."""
 
 
 def values_of(outcomes: Outcomes) -> Floats:
-    """The outcomes in their order."""
+    """The outcomes as an array, in their order."""
     return np.array([*outcomes.values()], dtype=np.float64)
 
 
 def table_of(a: Outcomes, b: Outcomes) -> PairTable:
-    """In how many seeds both fail, only the first, only the second, and none.
+    """The table of the seeds in which both outcomes are positive, only one, and none.
 
     Args:
-        b: of the same seeds, in the same order.
+        a, b: the outcomes of the same seeds, in the same order.
     """
     first, second = values_of(a) > 0, values_of(b) > 0
     return PairTable(
@@ -41,8 +41,8 @@ def table_of(a: Outcomes, b: Outcomes) -> PairTable:
 SIDES = ("a", "b")
 
 FEWEST_OF_A_MEAN = 3
-"""Seeds that a mean needs for an interval. Two have one degree of freedom, with which Student's t
-reaches nine times their standard deviation: mostly beyond all that a difference of shares can be.
+"""The number of seeds from which on a mean has an interval. Two have one degree of freedom, for
+which Student's t reaches nine times their standard deviation: mostly beyond [-1, 1].
 """
 
 
@@ -50,14 +50,14 @@ def by_length(a: pd.DataFrame, b: pd.DataFrame, *, paired: bool) -> pd.DataFrame
     """The accuracy of both at every length, and their difference.
 
     Args:
-        a: one row a run and length of the first: model_seed, length, tested, wrong (strings).
-        paired: whether the same seed makes a pair; then only seeds that both have count.
+        a, b: one row a run and length: model_seed, length, tested, wrong (strings).
+        paired: True if equal seeds make pairs; then only common seeds count.
 
     Returns:
-        One row a length of which both have strings: length, seeds (the fewer of both),
+        One row a length for which both have strings: length, seeds (the smaller number of both),
         accuracy_a and accuracy_b (means over seeds, in [0, 1]), difference, low and high (the
-        interval of the mean difference by Student's t over pairs, else by Welch's, within [-1, 1]
-        as a difference of shares is; missing with fewer than `FEWEST_OF_A_MEAN` seeds).
+        interval of the mean difference by Student's t over pairs, else by Welch's, clipped to
+        [-1, 1]; missing with fewer than `FEWEST_OF_A_MEAN` seeds).
     """
     sides = [_accuracy_by_length(scores) for scores in (a, b)]
     if paired:
@@ -84,13 +84,13 @@ def by_length(a: pd.DataFrame, b: pd.DataFrame, *, paired: bool) -> pd.DataFrame
         )
         a_part, b_part = (both[f"var_{x}"] / both[f"size_{x}"] for x in SIDES)
         error = np.sqrt(a_part + b_part)
-        # Welch (1947); where neither varies there is nothing to be free.
+        # Welch (1947); undefined where neither varies.
         parts = a_part**2 / (both["size_a"] - 1) + b_part**2 / (both["size_b"] - 1)
         freedom = (error**4 / parts).where(parts > 0, 1.0)
     # Imported where it is used: it takes a second to load.
     from scipy import stats
 
-    # Less than one degree of freedom is of too few seeds, whose interval goes next.
+    # Fewer than one degree of freedom occur only with too few seeds, whose interval goes next.
     reach = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(freedom, 1)) * error
     reach = reach.where(means["seeds"] >= FEWEST_OF_A_MEAN)
     return means.assign(
@@ -103,19 +103,18 @@ def string_differences(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
     """The strings that the two do not get wrong equally often.
 
     Args:
-        a: one row a run and misclassified string of the first: string, length, label.
-        b: likewise of the second, tested on the same strings.
+        a, b: one row a run and misclassified string: string, length, label; of the same test.
 
     Returns:
-        string, length, label (and target, where what is right is no label), wrong_a and wrong_b
-        (runs), the greatest difference first.
+        string, length, label (and target, where the correct answer is no label), wrong_a and
+        wrong_b (runs), the greatest difference first.
     """
     counted = [
         errors.groupby("string").size().rename(f"wrong_{side}")
         for errors, side in zip((a, b), SIDES, strict=True)
     ]
     counts = pd.concat(counted, axis=1).fillna(0).astype(int)
-    # A group by labels would leave out the strings that have none.
+    # Not grouped by labels, which would leave out strings without one.
     strings = pd.concat([a, b]).drop_duplicates("string").set_index("string")
     named = ["length", "label", *strings.columns.intersection(["target"])]
     counts = strings[named].join(counts, how="inner").rename_axis("string").reset_index()

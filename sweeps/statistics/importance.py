@@ -1,6 +1,6 @@
-"""Which setting changes the results of one language's models most, and how sure that is.
+"""Importance of settings for the results of one language's models, with intervals.
 
-A configuration weighs the same however many seeds it has.
+All configurations have the same weight, whatever their number of seeds.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from sweeps.statistics.intervals import (
 )
 
 MOST_DRAWN = 10_000
-"""Seeds of all configurations at most of whose medians there is an interval: a second or two."""
+"""The number of seeds in all up to which medians have an interval: it takes a second or two."""
 
 
 def share_difference(
@@ -33,8 +33,8 @@ def share_difference(
     """The mean share of the first configurations less that of the second, by Newcombe.
 
     Args:
-        a: whether each seed does well (0 or 1).
-        paired: whether each configuration has the same seeds as the one at its place in the other.
+        a, b: 0 or 1 for each seed.
+        paired: True if each configuration has the same seeds as that of the other's same index.
     """
     if paired:
         pairs = [table_of(*pair) for pair in zip(a, b, strict=True)]
@@ -45,15 +45,15 @@ def share_difference(
 def median_difference(
     a: Sequence[Outcomes], b: Sequence[Outcomes], *, paired: bool
 ) -> ConfidenceInterval:
-    """The mean median of the first configurations less that of the second, by bootstrap.
+    """The mean median of the first configurations less that of the second, by bootstrap of seeds.
 
-    Seeds are drawn. The same values give the same interval (percentiles); a configuration of fewer
-    than `FEWEST` seeds gives none, and neither do more than `MOST_DRAWN` seeds.
+    The interval (percentiles) is reproducible; it is NaN if a configuration has fewer than `FEWEST`
+    seeds, or all have more than `MOST_DRAWN`.
 
     Args:
-        a: the outcome of each seed.
-        paired: whether the same seeds are drawn in configurations that have the same, so that those
-            are compared seed by seed; else the two sides are drawn apart.
+        a, b: the outcome of each seed.
+        paired: True to draw the same seeds in configurations with equal seeds, which compares them
+            seed by seed; else the two sides are drawn independently.
     """
     medians = [np.mean([np.median(values_of(x)) for x in side]) for side in (a, b)]
     value = float(medians[0] - medians[1])
@@ -84,23 +84,23 @@ def _weigh(outcomes: Sequence[Outcomes]) -> tuple[float, float]:
 
 
 def _seeds_worth(counts: Sequence[float]) -> float:
-    """How many seeds tell as much as a mean over configurations; of equal numbers, their sum."""
+    """The effective number of seeds of a mean over configurations; for equal numbers, their sum."""
     # The number of configurations times the harmonic mean of their seeds.
     return len(counts) ** 2 / sum(1 / n for n in counts)
 
 
 @lru_cache(maxsize=1024)
 def resampled_medians(seeds: tuple[int, ...], values: tuple[float, ...], *, apart: bool) -> Floats:
-    """The medians of bootstrap resamples: the same seeds are drawn wherever there are such.
+    """The medians of bootstrap resamples, drawn alike for equal seeds.
 
     Args:
-        apart: whether they are drawn independently of those of the same seeds.
+        apart: True to draw independently of other configurations with the same seeds.
     """
     order = np.argsort(values, kind="stable")
     ranked, last = np.array(values)[order], len(order) - 1
-    # No configuration has a seed twice, so that these are nobody's numbers.
+    # No configuration has a seed twice, so that no other one has this entropy.
     drawn = _draws((*seeds, seeds[-1]) if apart else seeds, len(seeds))
-    # How often each value was drawn, in their order, tells which are in the middle.
+    # The cumulated counts of the ranked values determine the middle ones.
     up_to = np.cumsum(drawn[:, order], axis=1, dtype=np.int32)
     middle = [ranked[(up_to <= rank).sum(axis=1)] for rank in (last // 2, (last + 1) // 2)]
     medians: Floats = (middle[0] + middle[1]) / 2
@@ -109,23 +109,23 @@ def resampled_medians(seeds: tuple[int, ...], values: tuple[float, ...], *, apar
 
 @lru_cache(maxsize=4)
 def _draws(entropy: tuple[int, ...], n: int) -> npt.NDArray[np.uint16]:
-    """How often each of n seeds is in each resample."""
+    """The counts of each of n seeds in each resample, of shape (resample, seed)."""
     generator, drawn = np.random.default_rng(entropy), np.empty((RESAMPLES, n), dtype=np.uint16)
     at_once = max(1, MOST_AT_ONCE // n)
     for start in range(0, RESAMPLES, at_once):
-        # However they are divided, the same are drawn.
+        # The draws do not depend on the size of the chunks.
         some = drawn[start : start + at_once]
         some[:] = generator.multinomial(n, np.full(n, 1 / n), size=len(some))
     return drawn
 
 
 def with_largest_budget(models: pd.DataFrame, budgets: Iterable[Mapping[int, int]]) -> pd.DataFrame:
-    """Models of which each seed is there once, with the largest budget that it was trained with,
-    as if of the configuration of the smallest.
+    """Models with one row for each seed, that of the largest budget that it was trained with, under
+    the configuration of the smallest.
 
     Args:
         models: one row a finished model: config_id, model_seed.
-        budgets: the configurations that are one model, by budget, the smallest first.
+        budgets: for each model its configurations by budget, the smallest first.
     """
     first: dict[int, int] = {}
     place: dict[int, int] = {}
@@ -140,11 +140,12 @@ def with_largest_budget(models: pd.DataFrame, budgets: Iterable[Mapping[int, int
 
 
 def with_every_budget(models: pd.DataFrame, budgets: Iterable[Mapping[int, int]]) -> pd.DataFrame:
-    """Models with those besides that learned with a smaller budget, and so were not trained again:
-    with a larger one they count as they are.
+    """Models with further rows for those that learned with a smaller budget, and so were not
+    trained again: they count unchanged with each larger one.
 
     Args:
-        models: as `with_largest_budget`, and learned (0 or 1).
+        models: as in `with_largest_budget`, with learned (0 or 1).
+        budgets: as in `with_largest_budget`.
     """
     parts = [models]
     for there in _there(models, budgets):
@@ -159,7 +160,7 @@ def with_every_budget(models: pd.DataFrame, budgets: Iterable[Mapping[int, int]]
 
 
 def _there(models: pd.DataFrame, budgets: Iterable[Mapping[int, int]]) -> Iterator[list[int]]:
-    """The configurations of each model that have rows, the smallest budget first, where several."""
+    """Yields, for each model with rows of several budgets, their configurations, smallest first."""
     known = set(models["config_id"])
     for model in budgets:
         there = [config_id for config_id in model.values() if config_id in known]
@@ -175,26 +176,26 @@ def importance(
     *,
     is_share: bool = True,
 ) -> pd.DataFrame:
-    """For each setting, how far its worst and its best value lie apart.
+    """The difference between the best and the worst value of each setting.
 
-    What a value comes to is the mean over the configurations that have it, so that one with many
-    seeds weighs as much as one with few.
+    The score of a value is the mean over its configurations, so that those with many seeds weigh as
+    much as those with few.
 
     Args:
         models: one row a finished model of one language: config_id, model_seed, and the column.
-        column: of which more is better: whether a model did well (0 or 1), or its accuracy.
+        column: a score where more is better: success (0 or 1), or an accuracy.
         settings: a column a setting, indexed by config_id; those of one value are left out, and
-            configurations where one is missing have no part in it.
-        are_strangers: whether seeds of two configurations, by id, share nothing but their number.
-        is_share: whether the seeds of a configuration are summed up by their share; else by their
+            for each setting the configurations where it is missing.
+        are_strangers: True if equal seeds of two configurations, by id, start different models.
+        is_share: True to summarize the seeds of a configuration by their share; else by their
             median.
 
     Returns:
-        One row a setting, the one that moves most first: fields (its name; several, where they
+        One row a setting, sorted by decreasing difference: fields (its name; several, where they
         differ only together), field (as text); moves (the difference, not below 0), low, high
-        (its 95% interval, which knows nothing of the choice of the two values; missing where seeds
-        are too few); worst, at_worst, best, at_best; values (how many); paired (whether the same
-        seeds are compared), alike (whether the configurations compared differ in nothing else).
+        (its 95% interval, without a correction for the choice of the two values; missing with too
+        few seeds); worst, at_worst, best, at_best; values (their number); paired (True if equal
+        seeds are compared), alike (True if the compared configurations differ in nothing else).
     """
     outcomes = {
         int(str(config_id)): dict(zip(rows["model_seed"], rows[column].astype(float), strict=True))
@@ -209,7 +210,7 @@ def importance(
 
 
 def _together(settings: pd.DataFrame) -> Iterator[tuple[str, ...]]:
-    """The settings that differ; those that tell the same configurations apart, together."""
+    """Yields the settings that differ, together with others that split configurations alike."""
     apart: dict[bytes, list[str]] = {}
     for name in settings:
         if settings[name].nunique() > 1:
@@ -227,13 +228,13 @@ def _row(
     *,
     is_share: bool,
 ) -> dict[str, object]:
-    """Settings that go together: their worst and their best value."""
+    """The row of `importance` for settings that go together."""
     known = settings[settings[list(names)].notna().all(axis=1)]
     values = pd.Series(
         [", ".join(map(str, row)) for row in known[list(names)].to_numpy(dtype=object)],
         index=known.index,
     )
-    # In the order of their other settings, so that those that differ in nothing else meet.
+    # Sorted by their other settings, so that those that differ in nothing else have equal indices.
     rest = known.drop(columns=list(names)).to_numpy(dtype=object)
     others = pd.Series([repr(row.tolist()) for row in rest], index=known.index)
     others_by_value = {
@@ -245,7 +246,7 @@ def _row(
         for value, group in others_by_value.items()
     }
     worst = min(means, key=means.__getitem__)
-    # Another value than the worst, even where all are as good.
+    # Another value than the worst, even if all are equally good.
     best = max((x for x in means if x != worst), key=means.__getitem__)
     alike = (
         others_by_value[worst].tolist() == others_by_value[best].tolist()
@@ -253,7 +254,7 @@ def _row(
     )
     ids = [others_by_value[value].index.tolist() for value in (worst, best)]
     bad, good = ([outcomes[i] for i in config_ids] for config_ids in ids)
-    # Of several that have no partners each is held against one: what makes strangers is a setting.
+    # Without partners, each is compared with one: strangers are a matter of settings.
     met = zip(*ids, strict=True) if alike else ((x, ids[1][0]) for x in ids[0])
     strangers = any(are_strangers(*pair) for pair in met)
     paired = alike and all(x.keys() == y.keys() for x, y in zip(bad, good, strict=True))
@@ -261,7 +262,7 @@ def _row(
     if is_share:
         interval = share_difference(good, bad, paired=paired)
     else:
-        # Only where all have the same seeds are they really compared seed by seed.
+        # They are compared seed by seed only if all have the same seeds.
         paired = len({(*x,) for x in (*bad, *good)}) == 1 and not strangers
         interval = median_difference(good, bad, paired=not strangers)
     return {

@@ -1,4 +1,4 @@
-"""How sure shares, their differences and medians over seeds are."""
+"""Intervals of shares, of their differences, and of medians over seeds."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import pandas as pd
 CONFIDENCE = 0.95
 
 TAIL = (1 - CONFIDENCE) / 2
-"""What is left on either side."""
+"""The probability on either side of an interval."""
 
 _Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
@@ -29,9 +29,9 @@ class ConfidenceInterval:
 
 @dataclass(frozen=True)
 class PairTable:
-    """Pairs of outcomes, such as whether the same seed fails in two configurations.
+    """Counts of pairs of binary outcomes, such as failures of the same seed in two configurations.
 
-    Cells are counts, or sums over several tables of equal weight.
+    Cells are fractional if several tables are pooled with equal weight.
     """
 
     both: float
@@ -45,30 +45,30 @@ class PairTable:
 
 
 def wilson(count: float, n: float) -> ConfidenceInterval:
-    """A share and its score interval (Wilson 1927); of no observations anything is possible."""
+    """A share and its score interval (Wilson 1927); [0, 1] without observations."""
     if n == 0:
         return ConfidenceInterval(math.nan, 0.0, 1.0)
     share, z = count / n, _Z
-    # The center is drawn towards one half, so that the limits stay within 0 and 1.
+    # The center is shrunk towards one half, so that the limits stay within 0 and 1.
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     reach = z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
-    # At the ends rounding may leave the share itself just outside.
+    # At the ends rounding may put the share itself just outside.
     return ConfidenceInterval(
         share, max(0.0, min(middle - reach, share)), min(1.0, max(middle + reach, share))
     )
 
 
 def clustered_wilson(counts: npt.ArrayLike, sizes: npt.ArrayLike) -> ConfidenceInterval:
-    """The mean of clusters' own shares and its score interval, clusters drawn at random.
+    """The mean of clusters' shares and its score interval, for randomly drawn clusters.
 
-    Members of a cluster may be as alike as they like. The score interval is that of the effective
-    sample size, which follows from how much the clusters' shares vary, with as many degrees of
-    freedom as there are clusters less one (Korn & Graubard 1998): no fewer than the clusters, as
-    if all members of each were one, and no more than the members.
+    Members of a cluster may be correlated. The interval is Wilson's for the effective sample size,
+    which follows from the variance of the clusters' shares, with one degree of freedom less than
+    clusters (Korn & Graubard 1998): no less than the number of clusters, as if all members of each
+    were one, and no more than the number of members.
 
     Args:
-        counts: how many members of each cluster have it.
-        sizes: how many each has; at least one.
+        counts: positive members of each cluster.
+        sizes: members of each cluster; at least one.
     """
     counts, sizes = np.asarray(counts, dtype=np.float64), np.asarray(sizes, dtype=np.float64)
     clusters = len(sizes)
@@ -78,7 +78,7 @@ def clustered_wilson(counts: npt.ArrayLike, sizes: npt.ArrayLike) -> ConfidenceI
     share, effective = float(shares.mean()), float(clusters)
     if clusters > 1 and 0 < share < 1:
         spread = float(shares.var(ddof=1)) / clusters * (_student(clusters - 1) / _Z) ** 2
-        # Where no cluster differs from another, members count as independent.
+        # If no cluster differs from another, members count as independent.
         effective = max(share * (1 - share) / spread, effective) if spread else math.inf
     size = min(effective, float(sizes.sum()))
     return wilson(share * size, size)
@@ -86,8 +86,8 @@ def clustered_wilson(counts: npt.ArrayLike, sizes: npt.ArrayLike) -> ConfidenceI
 
 @lru_cache(maxsize=1024)
 def _student(degrees: int) -> float:
-    """The quantile of Student's t that `_Z` is of the normal distribution."""
-    # The quantile alone, of what loads soonest: a page waits for it.
+    """The quantile of Student's t that corresponds to `_Z`."""
+    # `scipy.special` loads faster than `scipy.stats`, and a page waits for it.
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))
@@ -97,7 +97,7 @@ def newcombe(first: tuple[float, float], second: tuple[float, float]) -> Confide
     """The first share less the second, of independent samples (Newcombe 1998a, method 10).
 
     Args:
-        first: how many, of how many.
+        first, second: count and total.
     """
     return _hybrid(wilson(*first), wilson(*second), 0.0)
 
@@ -115,10 +115,10 @@ def mcnemar(table: PairTable) -> float:
     unlike = int(table.only_first + table.only_second)
     if unlike == 0:
         return 1.0
-    # What loads soonest: `scipy.stats` takes a second that no page should wait for.
+    # `scipy.stats` would take a second to load, for which no page should wait.
     from scipy.special import bdtr
 
-    # Pairs that disagree are tosses of a fair coin where nothing differs.
+    # Under the null hypothesis, pairs that disagree are tosses of a fair coin.
     fewer = min(int(table.only_first), int(table.only_second))
     return min(1.0, 2 * float(bdtr(fewer, unlike, 0.5)))
 
@@ -128,7 +128,7 @@ def fisher(first: tuple[int, int], second: tuple[int, int]) -> float:
     all tables with these margins that are no likelier than this one.
 
     Args:
-        first: how many, of how many.
+        first, second: count and total.
     """
     from scipy.special import gammaln
 
@@ -139,13 +139,13 @@ def fisher(first: tuple[int, int], second: tuple[int, int]) -> float:
     # Probabilities up to a constant, as logarithms: factorials would overflow.
     logs = -sum(gammaln(cell + 1) for cell in cells)
     chances = np.exp(logs - logs.max())
-    # Tables that are as likely differ in what rounding leaves.
+    # Equally likely tables may differ by rounding errors.
     rarer = logs <= logs[count - counts[0]] + 1e-9
     return min(1.0, float(chances[rarer].sum() / chances.sum()))
 
 
 def _correlation(table: PairTable) -> float:
-    """Phi, moved towards zero by half the pairs where it is positive."""
+    """The phi coefficient, with Newcombe's correction where it is positive."""
     a, b, c, d = table.both, table.only_first, table.only_second, table.none
     margins = (a + b) * (c + d) * (a + c) * (b + d)
     if margins == 0:
@@ -160,7 +160,7 @@ def _correlation(table: PairTable) -> float:
 def _hybrid(
     first: ConfidenceInterval, second: ConfidenceInterval, phi: float
 ) -> ConfidenceInterval:
-    """Square-and-add of the two shares' own limits."""
+    """The interval of a difference by square-and-add of the two shares' limits."""
     difference = first.value - second.value
     below = _combine(first.value - first.low, second.high - second.value, phi)
     above = _combine(first.high - first.value, second.value - second.low, phi)
@@ -168,39 +168,41 @@ def _hybrid(
 
 
 def _combine(first: float, second: float, phi: float) -> float:
-    # Rounding may leave the square just below zero.
+    # Rounding may put the square just below zero.
     return math.sqrt(max(first**2 - 2 * phi * first * second + second**2, 0.0))
 
 
-# How sure a median over seeds is: percentile bootstrap intervals, many at once.
+# Medians over seeds: percentile bootstrap intervals, vectorized over groups.
 
 RESAMPLES = 2000
-"""How often the members of each group are drawn."""
+"""The number of bootstrap resamples."""
 
 FEWEST = 6
-"""Values that a median needs for an interval of 95%. Between the least and the greatest of n lies
-the median of what they are drawn from with probability 1 - 2^(1 - n) (David & Nagaraja 2003, 7.1):
-of five in 93.75% of all cases, and no bootstrap reaches beyond them."""
+"""The number of values from which on a median has an interval of 95%. The population's median is
+between the least and the greatest of n values with probability 1 - 2^(1 - n) (David & Nagaraja
+2003, 7.1): with five in 93.75% of all cases, and no bootstrap reaches beyond them."""
 
 MOST_AT_ONCE = 500_000
-"""Numbers drawn in memory at a time."""
+"""Drawn numbers in memory at a time."""
 
 CHUNK = 256
-"""Groups whose resampled medians are in memory at the same time."""
+"""Groups whose resampled medians are in memory at a time."""
 
 
 def median_intervals(frame: pd.DataFrame, value: str, by: Sequence[str]) -> pd.DataFrame:
     """The median of each group, with its percentile bootstrap interval (Efron 1979).
 
-    The members of each group are drawn with replacement, as many as there are; the interval holds
-    the middle 95% of the medians of those draws. The same values give the same interval.
+    The members of each group are resampled with replacement; the interval holds the middle 95% of
+    the resamples' medians, and is reproducible.
 
     Args:
-        frame: one row a value; rows without one count in no group.
+        frame: one row a value; missing values are ignored.
+        value: the column of values.
+        by: the grouping columns.
 
     Returns:
-        One row a group, sorted: the columns of `by`, n (values), median, low, high. A group of
-        fewer than `FEWEST` values has no interval.
+        One row a group, sorted: the columns of `by`, n (values), median, low, high. Groups of fewer
+        than `FEWEST` values have no interval.
     """
     by = list(by)
     known = frame[[*by, value]].dropna().sort_values([*by, value])
@@ -223,16 +225,16 @@ def median_intervals(frame: pd.DataFrame, value: str, by: Sequence[str]) -> pd.D
 
 
 def selection_effect(values: npt.NDArray[np.float64]) -> ConfidenceInterval:
-    """By how much the best of some seeds exceeds their mean, which is what choosing it gains, with
-    its percentile bootstrap interval (Efron 1979).
+    """The excess of the best seed over the mean, which is the gain of selecting it, with its
+    percentile bootstrap interval (Efron 1979).
 
-    No resample has a better seed than these, so the interval's upper end is rather too low. Fewer
-    than `FEWEST` values have no interval, but NaN.
+    No resample has a better seed than these, so the upper limit is rather too low. With fewer than
+    `FEWEST` values the limits are NaN.
     """
     gap = float(values.max() - values.mean())
     if len(values) < FEWEST:
         return ConfidenceInterval(gap, math.nan, math.nan)
-    # A fixed seed, so that the same values always have the same interval.
+    # A fixed seed makes the interval reproducible.
     ranks = np.random.default_rng(0).integers(len(values), size=(RESAMPLES, len(values)))
     drawn = values[ranks]
     low, high = np.quantile(drawn.max(axis=1) - drawn.mean(axis=1), [TAIL, 1 - TAIL])
@@ -241,15 +243,15 @@ def selection_effect(values: npt.NDArray[np.float64]) -> ConfidenceInterval:
 
 @lru_cache(maxsize=64)
 def _middle_ranks(size: int) -> npt.NDArray[np.int64]:
-    """The ranks of the two middle members of each draw, of shape (resample, 2).
+    """The ranks of the two middle members of each resample, of shape (resample, 2).
 
-    Drawn values are as sorted as their ranks, so nothing but these two has to be looked up.
+    Values are in the order of their ranks, so that the median is determined by these two.
     """
     generator = np.random.default_rng(0)
     middle, parts = [(size - 1) // 2, size // 2], []
     at_once = max(1, MOST_AT_ONCE // size)
     for start in range(0, RESAMPLES, at_once):
-        # However they are divided, the same are drawn.
+        # The draws do not depend on the size of the chunks.
         some = (min(at_once, RESAMPLES - start), size)
         parts.append(np.partition(generator.integers(size, size=some), middle, axis=1)[:, middle])
     return np.concatenate(parts)

@@ -1,7 +1,7 @@
-"""Populations: configurations that differ only by the language, summed up over languages.
+"""Populations: configurations that differ only by the language, summarized over languages.
 
-What is said of a class of languages is said over languages: each weighs the same, and the seeds of
-one make nothing but its own share more certain.
+Shares of a class of languages are means over languages: all have the same weight, and more seeds of
+one make only its own share more certain.
 """
 
 import math
@@ -17,36 +17,36 @@ from sweeps.results import BORDER_SHARES, GENERALIZING, JUDGED_BEYOND
 from sweeps.statistics.intervals import clustered_wilson, wilson
 
 CLASS = "language_class"
-"""The setting that names the class of a language: the one of those that define it by which
-populations differ."""
+"""The setting that names the class of a language: the only one among those that define a language
+that distinguishes populations."""
 
 COUNTING, SIZE = "counting", "num_parameters"
 DERIVED = (COUNTING, SIZE)
-"""What is worked out of settings, and tells configurations apart as these do."""
+"""Properties derived from settings, which distinguish configurations like settings."""
 
 FIRST = (CLASS, "task", "architecture", "positions")
-"""Settings that name a population before others that would tell it apart as well."""
+"""Settings that name a population in preference to others that distinguish it as well."""
 
 BORDER, RANDOM = ("border",), ("positive", "uniform")
-"""How test strings are drawn: at the border of the language, or anywhere."""
+"""Ways of drawing test strings: at the border of the language, or anywhere."""
 
 _OF_BENCHMARK = re.compile(r"\d+\.\d+\.([A-Za-z]+)\.\d+\.\d+\.\d+")
 """The name of a language of MLRegTest, with its class."""
 
 
 def class_named(name: str) -> str | None:
-    """The class that a file's name says, as MLRegTest names its languages; None of others."""
+    """The class of a language by a file's name in MLRegTest; None for other names."""
     found = _OF_BENCHMARK.match(name)
     return None if found is None else found[1]
 
 
 def settings_apart(settings: pd.DataFrame, tasks: Sequence[str]) -> list[str]:
-    """The fewest settings that tell populations apart, those of `FIRST` before others.
+    """The settings that distinguish populations, chosen greedily, those of `FIRST` before others.
 
     Args:
-        settings: one row a configuration; missing where it does not read one.
-        tasks: that the configurations are of; the fields that define their languages tell none
-            apart, but for the class.
+        settings: one row a configuration; missing where it does not read a setting.
+        tasks: the tasks of the configurations; the fields that define their languages are not
+            chosen, except the class.
     """
     defining = {x for task in tasks for x in language_fields(task)} - set(FIRST)
     others = [str(name) for name in settings if name not in (*FIRST, *defining)]
@@ -54,18 +54,18 @@ def settings_apart(settings: pd.DataFrame, tasks: Sequence[str]) -> list[str]:
     number = 1
     for name in [*(x for x in FIRST if x in settings), *others]:
         groups = settings.groupby([*chosen, name], dropna=False, sort=False).ngroups
-        # What varies but splits no group further says nothing new.
+        # A setting that splits no group further is redundant.
         if groups > number:
             chosen, number = [*chosen, name], groups
     return chosen
 
 
 def without_unread(settings: pd.DataFrame, unread: Mapping[int, Set[str]]) -> pd.DataFrame:
-    """Settings, missing where the configuration's own language and network do not read them.
+    """Settings, set to None where the configuration's language and network do not read them.
 
     Args:
         settings: a column a setting, indexed by config_id.
-        unread: those that each does not read, by config_id.
+        unread: the settings that each configuration does not read, by config_id.
     """
     nothing = frozenset[str]()
     mask = [[name in unread.get(key, nothing) for name in settings] for key in settings.index]
@@ -73,21 +73,22 @@ def without_unread(settings: pd.DataFrame, unread: Mapping[int, Set[str]]) -> pd
 
 
 def language_shares(models: pd.DataFrame, by: Sequence[str], least: int = 2) -> pd.DataFrame:
-    """The shares of languages that are learned, and of these that models generalize on.
+    """Mean shares, over languages, of seeds that learned, and of those that generalize.
 
-    A language counts by the share of its seeds: of those that are judged, and of those that have
-    learned.
+    Each language counts by a share of its seeds: learned of those judged, and generalize of those
+    that learned.
 
     Args:
         models: one row a tested model: the columns of `by`, language, learned (0 or 1; missing
-            where it is not known) and outcome.
-        least: languages that a group has to have. Of one alone, intervals are over its seeds.
+            where unknown) and outcome.
+        by: the grouping columns.
+        least: the minimum of languages of a group. With one alone, intervals are over its seeds.
 
     Returns:
         One row a group, sorted: the columns of `by`; languages, seeds (models); learned and
         generalize, the means over languages, each with its interval (learned_low, learned_high, …;
-        `clustered_wilson`); learned_languages and generalize_languages, those of which it is
-        known. A share is missing where there is none.
+        `clustered_wilson`); learned_languages and generalize_languages, the numbers of languages
+        where it is known. Shares of no language are missing.
     """
     beyond = models["outcome"].isin(JUDGED_BEYOND)
     generalize = models["outcome"].isin(GENERALIZING).where(beyond).astype("Float64")
@@ -113,19 +114,20 @@ def language_shares(models: pd.DataFrame, by: Sequence[str], least: int = 2) -> 
 
 
 ACCURACIES = ("random", "border", *BORDER_SHARES, "reader_random", "reader_border")
-"""What `median_accuracies` has: of models, and of the best shortcut reader."""
+"""Columns of `median_accuracies`: of models, and of the best shortcut reader."""
 
 
 def median_accuracies(counts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Accuracy on random strings and at the border: medians over languages of their seeds' median.
+    """Accuracies on random and border strings: medians over languages of medians over seeds.
 
     Args:
         counts: one row a model or reader and way of drawing: the columns of `by`, language, name
             (empty, or `reader_`), run_id, drawn (or a name of `BORDER_SHARES`), tested and right
             (strings).
+        by: the grouping columns.
 
     Returns:
-        Indexed by the columns of `by`: those of `ACCURACIES` that are known.
+        The known columns of `ACCURACIES`, indexed by the columns of `by`.
     """
     ways = {x: x for x in BORDER_SHARES}
     ways |= {**dict.fromkeys(RANDOM, "random"), **dict.fromkeys(BORDER, "border")}

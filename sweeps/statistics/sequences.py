@@ -1,16 +1,15 @@
-"""Intervals that hold however often they are looked at, so that seeds are trained as needed.
+"""Confidence sequences: intervals that are valid at any stopping time.
 
-An interval of a fixed number of seeds is wrong more often than it says if one looks after every
-seed and stops when it pleases. A *confidence sequence* holds the truth at all times at once:
-whatever the reason to stop was, its interval covers with at least `CONFIDENCE`. These are of
-Robbins' mixture (1970, *Ann. Math. Statist.* 41: 1397), of a share under Jeffreys' prior. With k of
-n seeds, the mean of the likelihoods of all shares, weighed by the prior, divided by that of the
-true share is a martingale, which ever exceeds 20 in at most 1 of 20 studies (Ville 1939). The
-interval is all shares for which it does not. For the difference of two shares of independent seeds
-the martingales of both are multiplied, and a difference is in it if any two shares so far apart
-are. Of pairs they are not: seeds that turn out unlike in both would make the product exceed 20 more
-often. There the likelihood is that of what a pair comes to: only the first, only the second, or
-both alike.
+An interval for a fixed number of seeds errs more often than stated if one looks after every seed
+and stops at will. A *confidence sequence* covers the truth at all times simultaneously: whatever
+the reason to stop was, its interval covers with at least `CONFIDENCE`. These are based on Robbins'
+mixture (1970, *Ann. Math. Statist.* 41: 1397), for a share under Jeffreys' prior. With k of n
+seeds, the likelihood averaged over the prior, divided by that of the true share, is a martingale,
+which ever exceeds 20 in at most 1 of 20 studies (Ville 1939). The interval consists of all shares
+for which it does not. For the difference of two shares of independent seeds the martingales of both
+are multiplied, and the interval contains every difference of two shares that are not excluded. For
+pairs this is invalid: dependent outcomes would make the product exceed 20 more often. There the
+likelihood is that of a pair's outcomes: only the first, only the second, or both alike.
 """
 
 import math
@@ -25,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 STEPS = 50
-"""Bisections, after which nothing is left to divide."""
+"""Bisections, which exhaust double precision."""
 
 
 def _log_likelihood(count: Floats, n: Floats, share: Floats) -> Floats:
@@ -45,7 +44,7 @@ def _least_likely(count: Floats, n: Floats) -> Floats:
 
 
 def _bisect(inside: Floats, outside: Floats, is_inside: Callable[[Floats], Bools]) -> Floats:
-    """Where intervals end, of values inside of them and others outside or at their ends."""
+    """Bisects for the ends of intervals, between values inside and others outside or at an end."""
     for _ in range(STEPS):
         middle = (inside + outside) / 2
         holds = is_inside(middle)
@@ -55,14 +54,11 @@ def _bisect(inside: Floats, outside: Floats, is_inside: Callable[[Floats], Bools
 
 
 def share_limits(count: npt.ArrayLike, n: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """The limits of shares, of arrays of how many, and of how many.
-
-    Of no observations anything is possible.
-    """
+    """The limits of shares, for arrays of counts and totals; [0, 1] without observations."""
     counts, totals = np.broadcast_arrays(np.asarray(count, float), np.asarray(n, float))
     # Ville's inequality: shares less likely than this bound are ruled out at all times.
     bound = _least_likely(counts, totals) + math.log(1 - CONFIDENCE)
-    # Without observations any inner point does, since nothing is ruled out.
+    # Without observations any inner point will do, since nothing is ruled out.
     share = np.divide(counts, totals, out=np.full(counts.shape, 0.5), where=totals > 0)
     low, high = (
         _bisect(
@@ -74,17 +70,17 @@ def share_limits(count: npt.ArrayLike, n: npt.ArrayLike) -> tuple[Floats, Floats
 
 
 def share_sequence(count: int, n: int) -> ConfidenceInterval:
-    """A share, and the interval that holds it at all times."""
+    """A share, and the interval that covers it at all times."""
     low, high = share_limits(count, n)
     return ConfidenceInterval(count / n if n else math.nan, float(low), float(high))
 
 
 def difference_sequence(first: tuple[int, int], second: tuple[int, int]) -> ConfidenceInterval:
-    """The first share less the second, of independent seeds, and the interval that holds it at all
+    """The first share less the second, of independent seeds, and the interval that covers it at all
     times.
 
     Args:
-        first: how many, of how many; at any time as many of either as one likes.
+        first, second: count and total; the totals may differ at any time.
     """
     (count, n), (other, m) = ((np.asarray(x, float) for x in side) for side in (first, second))
     shares = (first[0] / first[1] if first[1] else 0.5, second[0] / second[1] if second[1] else 0.5)
@@ -100,12 +96,12 @@ def difference_sequence(first: tuple[int, int], second: tuple[int, int]) -> Conf
 
 
 def paired_difference_sequence(table: PairTable) -> ConfidenceInterval:
-    """The first share less the second, of pairs, and the interval that holds it at all times.
+    """The first share less the second, of pairs, and the interval that covers it at all times.
 
-    However alike, or unlike, the two of a pair are.
+    It is valid for any dependence within pairs.
 
     Args:
-        table: whether both of each pair have it, as counts.
+        table: the counts of pairs.
     """
     from scipy import special
 
@@ -139,14 +135,16 @@ def _difference(
     """The interval of a difference.
 
     Args:
+        value: the difference.
+        is_known: False without observations, where the value is NaN.
         mixture: the logarithm of the mixture's likelihood.
-        log_likelihood: of a difference and the second share, in which it is concave.
-        highest: the greatest second share with a difference.
+        log_likelihood: a function of the difference and the second share, concave in the latter.
+        highest: the greatest second share that allows a difference.
     """
     bound = mixture + math.log(1 - CONFIDENCE)
 
     def is_inside(apart: Floats) -> Bools:
-        # With this difference the likeliest.
+        # Maximizes the likelihood with this difference.
         low, high = np.maximum(0.0, -apart), highest(apart)
         for _ in range(STEPS):
             # A ternary search, as the likelihood is concave in the second share.

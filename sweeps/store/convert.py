@@ -1,4 +1,4 @@
-"""Brings a database of a version before into a new one; the old one is only read."""
+"""Conversion of a database of an earlier version into a new one; the old one is only read."""
 
 import hashlib
 import json
@@ -39,7 +39,6 @@ from sweeps.results import (
 from sweeps.store.database import Store
 from sweeps.store.opening import OLDER, locate, open_as_it_is, open_writer
 from sweeps.store.reads.stored import config_of
-from sweeps.store.reads.test_sets import names_of_datasets
 from sweeps.store.statements import chunks, insert_rows
 from sweeps.store.tables import (
     Base,
@@ -56,12 +55,13 @@ from sweeps.store.tables import (
     Worker,
     now,
 )
+from sweeps.store.test_sets import names_of_datasets
 
 SCATTERED = "0005"
-"""The schema in which a run stands in many tables; since then it is a row."""
+"""The schema in which a run is spread over many tables; since then it is one row."""
 
 NAMELESS = "0007"
-"""The schema in which configurations have no names yet, and all else is as it is now."""
+"""The schema that lacks the names of configurations alone."""
 
 RUN_COLUMNS = Run.__table__.columns.keys()
 
@@ -71,13 +71,14 @@ Rows = list[tuple[Any, ...]]
 def convert(
     old: str | Path, new: str | Path, on_progress: OnProgress | None = None
 ) -> tuple[Store, int]:
-    """Reads a database of the version before into a new one, with its ids; how many runs that were.
+    """Copies a database of an earlier version into a new one; returns it and its number of runs.
 
     Results that did not fit their digest do not fit it afterwards either: `verify` names them.
 
+
     Raises:
-        StoreVersionError: the old one is not of a version before that is read.
-        StoreError: the new one is there already, or either cannot be opened.
+        StoreVersionError: the old one is of a version that cannot be converted.
+        StoreError: the new one exists already, or either cannot be opened.
     """
     source = open_as_it_is(locate(str(old)))
     with source.read() as theirs:
@@ -129,10 +130,10 @@ def _copy(theirs: Connection, ours: Connection, table: type[Base]) -> None:
         insert_rows(ours, table, some)
 
 
-# Configurations were called on pages by what told them from all others.
+# Names of configurations, which earlier versions computed from their differences.
 
 _TRIAL = re.compile(r".+=.* for ([0-9a-f]{8})")
-"""The name of a sweep that tries a remedy, with the first digits of its configuration's key."""
+"""The name of a sweep that tries a remedy, with the first digits of the configuration's key."""
 
 
 def _copy_configs(theirs: Connection, ours: Connection) -> None:
@@ -145,15 +146,15 @@ def _copy_configs(theirs: Connection, ours: Connection) -> None:
 
 
 def _names(theirs: Connection, rows: Sequence[Any]) -> dict[int, str]:
-    """Names as pages had them; those of remedies by what is changed, where that can be told."""
+    """Names by id: computed from differences, and for remedies from the change, where known."""
     configs = {}
     for row in rows:
-        # What cannot be read is called by its number.
+        # Configurations that cannot be read are named by number.
         with suppress(StoreDamagedError):
             configs[row.id] = config_of(row.id, row.json)
     sweeps = theirs.exec_driver_sql("SELECT name FROM sweep WHERE description LIKE 'Against %'")
     begun = {match[1] for (name,) in sweeps if (match := _TRIAL.fullmatch(name))}
-    # A trial's sweep has eight digits of the key of its configuration in its name.
+    # The name of a trial's sweep has eight digits of its configuration's key.
     tried = {row.id for row in rows if row.key[:8] in begun and row.id in configs}
     others = {x: config for x, config in configs.items() if x not in tried}
     parents = {x: parent for x in tried if (parent := _parent(configs[x], others))}
@@ -166,14 +167,14 @@ def _names(theirs: Connection, rows: Sequence[Any]) -> dict[int, str]:
 
 
 def _parent(config: RunConfig, others: Mapping[int, RunConfig]) -> int | None:
-    """The configuration that differs in fewest fields, where there is one."""
+    """The id of the only configuration that differs in fewest fields; None if there are several."""
     own = config.model_dump()
     apart: dict[int, list[int]] = {}
     for config_id, other in others.items():
         differing = sum(own[name] != value for name, value in other.model_dump().items())
         apart.setdefault(differing, []).append(config_id)
     nearest = apart[min(apart)] if apart else []
-    # Where two are as near, it is open which of them the remedy was for.
+    # With several, it is unknown which of them the remedy was for.
     return nearest[0] if len(nearest) == 1 else None
 
 
@@ -198,12 +199,12 @@ def _copy_shortcuts(theirs: Connection, ours: Connection) -> None:
     insert_rows(ours, ShortcutRow, rows)
 
 
-# What was found out about runs had a table for each kind.
+# Findings about runs, which had a table for each kind.
 
 _NUMBERS = {"verdict": "0", "proof": "of_language", "failure": "own.attempt"}
 
 _SHORT_TRIED = " (short strings tried)"
-"""Followed the names of causes, unless an exact account showed them."""
+"""A suffix of the names of causes that were not shown by an exact account."""
 
 _SHOWN = (DILUTION, ONE_LETTER, ROUNDING)
 
@@ -231,18 +232,17 @@ def _copy_findings(theirs: Connection, ours: Connection) -> None:
                 sha = None if blob is None else hashlib.sha256(blob).hexdigest()
                 fields |= {"of_language": number, "certificate": sha}
             content = canonical_json({"config": key, "model_seed": seed, kind: fields})
-            # A digest of that version names its own version in front.
+            # Digests of that version begin with its name.
             fits = hashlib.sha256(content.encode()).hexdigest() == (old or "").removeprefix("v2:")
-            # An empty digest fits nothing, so that damage stays visible.
+            # An empty digest never fits, so that damage stays visible.
             digest = digest if fits or old is None else ""
             rows.append((run_id, kind, number, written, digest, blob))
         insert_rows(ours, Finding, rows)
 
 
 def _outdated_causes(theirs: Connection) -> set[int]:
-    """Runs whose causes an older version found: on test strings alone, without asking whether the
-    run had learned, or some that are called otherwise now. They count for nothing, and are found
-    anew where they are asked for.
+    """The ids of runs whose causes an older version found: on test strings alone, without checking
+    whether the run had learned, or under names no longer used. They are found again when needed.
     """
     outdated: set[int] = set()
     stored_unlearned: set[int] = set()
@@ -253,7 +253,7 @@ def _outdated_causes(theirs: Connection) -> set[int]:
     )
     for run_id, mechanism, tested, wrong in theirs.exec_driver_sql(query):
         name = mechanism.removesuffix(_SHORT_TRIED)
-        # What is called a bound now is none of the length.
+        # `BEYOND` now names another cause than in that version.
         known = name in CAUSES and name != BEYOND
         if not known or (name == mechanism and name not in _SHOWN):
             outdated.add(run_id)
@@ -264,7 +264,7 @@ def _outdated_causes(theirs: Connection) -> set[int]:
     return outdated | (unlearned - stored_unlearned)
 
 
-# A run that was scattered over many tables.
+# Runs that were spread over many tables.
 
 
 def _copy_sweeps(theirs: Connection, ours: Connection) -> None:
@@ -303,7 +303,7 @@ def _copy_runs(theirs: Connection, ours: Connection, on_progress: OnProgress | N
 
 
 class _Records:
-    """What the old tables have of one run."""
+    """The contents of the old tables about one run."""
 
     def __init__(self) -> None:
         self.lengths: Rows = []
@@ -340,7 +340,7 @@ def _convert_run(values: dict[str, Any], key: str, test_set: str, old: _Records)
     if values["state"] != "done":
         return values
     fits = values["digest"] == _old_digest(values, key, test_set, old)
-    # Without outputs there are seven: length, tested, wrong and four cells.
+    # Without outputs there are seven fields: length, tested, wrong and four cells.
     width = len(LENGTH_FIELDS) if any(row[-1] is not None for row in old.lengths) else 7
     values["lengths"] = rows_text(row[:width] for row in old.lengths)
     values["losses"] = rows_text(old.losses)
@@ -351,7 +351,7 @@ def _convert_run(values: dict[str, Any], key: str, test_set: str, old: _Records)
 
 
 def _unpack(old: _Records) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of misclassified strings, and their logits in the precision of the model."""
+    """Numbers of misclassified strings, and their logits in the model's precision."""
     # Three bytes a number, the highest first.
     parts = np.frombuffer(old.numbers, dtype=np.uint8).reshape(-1, 3).astype(np.int64)
     numbers = (parts[:, 0] << 16) | (parts[:, 1] << 8) | parts[:, 2]
@@ -372,7 +372,7 @@ def _errors_text(old: _Records) -> str:
     return f"[{','.join(arrays)}]"
 
 
-# The digest of the version before, by which results that were damaged then are known.
+# The digest of the earlier version, which identifies results that were damaged already.
 
 _CELLS = Confusion._fields
 
@@ -397,7 +397,7 @@ def _old_digest(values: Mapping[str, Any], key: str, test_set: str, old: _Record
 
     def add(table: str, name: str, column: Sequence[Any] | np.ndarray, kind: str) -> None:
         hasher.update(f"{table}.{name} {len(column)}\n".encode())
-        # Adding 0 makes 0.0 of -0.0, as that version did.
+        # Adding 0 turns -0.0 into 0.0, as in that version.
         hasher.update((np.array(column).astype(kind) + 0).tobytes())
 
     for place, name in enumerate(("epoch", "train_loss", "validation_loss")):
@@ -416,7 +416,7 @@ def _old_digest(values: Mapping[str, Any], key: str, test_set: str, old: _Record
 
 
 def _count_on(ours: Connection) -> None:
-    """Has a server give ids beyond those that were copied; SQLite does by itself."""
+    """Sets a server's sequences of ids beyond the copied ones; SQLite needs no such step."""
     if ours.dialect.name != "postgresql":
         return
     for table in Base.metadata.sorted_tables:

@@ -1,15 +1,15 @@
 """A database: one SQLite file by its path, or PostgreSQL by its URL; its transactions and errors.
 
-`with store.read() as db` is one moment: what is read in the block, and in blocks within it, fits
-together, and it can change nothing. `with store.write() as db` is one transaction, which raises the
-revision last. Both end with their connection, so that nobody who trains keeps one.
+`with store.read() as db` is a read-only snapshot: all reads in the block, and in blocks within it,
+are consistent. `with store.write() as db` is one transaction, which raises the revision last. Both
+close their connection at the end, so that a process that trains holds none.
 
 The first write puts a SQLite file into write-ahead mode, where readers and the writer do not wait
-for each other; until then, and once it is packed, it is one file without any beside it. Writers
-begin IMMEDIATE: a transaction that reads first and writes later would fail at once if another
-process wrote in between, whatever the timeout.
+for each other; until then, and once it is packed, the database is a single file. Writers begin
+IMMEDIATE: a transaction that reads first and writes later would fail if another process wrote in
+between, whatever the timeout.
 
-Nothing waits for ever: not for another's lock, for an answer, nor for a network that is silent.
+No wait is unlimited: for a lock, for an answer, or for a silent network.
 """
 
 import os
@@ -54,25 +54,25 @@ from sweeps.access import is_read_only, refuse_writes
 from sweeps.files import COMPANIONS
 
 BUSY_SECONDS = 60.0
-"""How long a SQLite connection waits for another's lock."""
+"""Time that a SQLite connection waits for another's lock."""
 
 LOCK_SECONDS = 10.0
-"""How long a statement of PostgreSQL waits for a lock that another session holds."""
+"""Time that a statement of PostgreSQL waits for a lock that another session holds."""
 
 HURRIED_SECONDS = 0.2
-"""How long a write that is not worth a wait waits for another's lock."""
+"""Time that a write that can be left out waits for another's lock."""
 
 STATEMENT_SECONDS = 600.0
-"""How long PostgreSQL works at one statement at most."""
+"""Limit on the time of one statement of PostgreSQL."""
 
 STEPS = 100_000
-"""Steps of SQLite's machine between two looks at the clock."""
+"""Steps of SQLite's virtual machine between two checks of the clock."""
 
 read_seconds: float | None = None
-"""How long a reader may take; None for as long as it takes. A program of pages sets it once."""
+"""Limit on the time of a reader, None without one; the dashboard sets it once."""
 
 TAKING_TURNS = 0x5E9C15
-"""The advisory lock of what must not happen twice at once: making tables, submitting sweeps."""
+"""The advisory lock of operations that exclude each other: making tables, submitting sweeps."""
 
 KEEPALIVE = {
     "connect_timeout": 10,
@@ -80,10 +80,10 @@ KEEPALIVE = {
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
-    # Of a connection that is lost in silence, in milliseconds.
+    # For a connection that is lost without notice, in milliseconds.
     "tcp_user_timeout": 30_000,
 }
-"""How the driver of PostgreSQL connects, where the URL says nothing else."""
+"""Defaults of the PostgreSQL driver's connection, which the URL overrides."""
 
 DAMAGED = "is damaged; restore a copy of it"
 
@@ -103,7 +103,7 @@ INTERRUPTED = (
 )
 
 ERRORS: tuple[tuple[str, type[StoreError], str], ...] = (
-    # ROLLBACK or RECOVERY: what a killed writer left, which this process may not play back.
+    # ROLLBACK or RECOVERY: the journal of a killed writer, which this process may not roll back.
     ("SQLITE_READONLY_R", StoreUnavailableError, INTERRUPTED),
     (
         "SQLITE_(READONLY|CANTOPEN|FULL|IOERR)",
@@ -115,7 +115,7 @@ ERRORS: tuple[tuple[str, type[StoreError], str], ...] = (
     ("SQLITE_INTERRUPT", StoreError, TOO_LONG),
     ("SQLITE_NOTADB", StoreError, "is not a SQLite database; name another file"),
     ("SQLITE_CORRUPT", StoreError, DAMAGED),
-    # What this program makes fits its tables; what it copies is as good as where it is from.
+    # New rows fit their tables; only copied ones may be damaged.
     ("SQLITE_CONSTRAINT", StoreDamagedError, "{cause}"),
     ("no such table", StoreUnavailableError, EMPTIED),
     ("decode", StoreDamagedError, f"{DAMAGED}: a text in it is not UTF-8"),
@@ -127,28 +127,28 @@ ERRORS: tuple[tuple[str, type[StoreError], str], ...] = (
     ),
     ("psycopg (Operational|Interface)Error", StoreBusyError, "{cause}"),
 )
-"""What an error is called or says, and what it means for the user; others say it themselves."""
+"""Patterns of errors with their class and message for the user; other errors keep their text."""
 
 FAILURES = (SQLAlchemyError, sqlite3.Error, UnicodeDecodeError)
-"""What drivers raise: of a damaged schema not even the words of the error need be text."""
+"""The exceptions of drivers: with a damaged schema even the error message may be no text."""
 
 FileId = tuple[int, int]
-"""The device and the number of a file, by which it is known apart from one put in its place."""
+"""The device and inode of a file, which distinguish it from one put in its place."""
 
 moments: ContextVar[Mapping[str, Connection]] = ContextVar("moments", default=MappingProxyType({}))
-"""The databases in whose block of `Store.read` this thread is, by location."""
+"""The connections of the blocks of `Store.read` around the present code, by location."""
 
 
 @dataclass(frozen=True)
 class Store:
-    """A database that is known to be this program's.
+    """A database of this program.
 
     Args:
-        name: what to call it in a message; the password of a URL is left out.
+        name: its name in messages; the password of a URL is left out.
         place: the file, or the URL of a server's database.
-        file: which file may be written, so that none is that is put in its place; None for any,
+        file: the only file that may be written, so that none put in its place is; None for any,
             or a new one.
-        is_hurried: whether it waits for no lock that others hold.
+        is_hurried: True if writes do not wait for locks that others hold.
     """
 
     name: str
@@ -166,25 +166,25 @@ class Store:
 
     @property
     def location(self) -> str:
-        """Which database this is, wherever the program was started."""
+        """The absolute path or the name, which does not depend on the working directory."""
         return self.name if self.path is None else str(self.path.absolute())
 
     @property
     def address(self) -> str:
-        """What opens it anew; of a server's with the password, so for no message and no log."""
+        """The argument that opens it again; it may hold a password, so it is never shown."""
         if isinstance(self.place, Path):
             return str(self.place)
         return self.place.render_as_string(hide_password=False)
 
     def without_waiting(self) -> "Store":
-        """The same database for writes that are not worth a wait for others' locks."""
+        """The same database, whose writes fail soon where others hold a lock."""
         return replace(self, is_hurried=True)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """One moment of the database, which holds up no writer of one that was written before.
+        """Opens a snapshot of the database, which blocks no writer of a file in write-ahead mode.
 
-        Within such a block another one is a part of it, until one fails.
+        Nested blocks share the snapshot, until one fails.
 
         Raises:
             StoreLostError: a server ended the connection.
@@ -196,18 +196,18 @@ class Store:
         try:
             with self._engine(writes=False).connect() if held is None else nullcontext(held) as db:
                 driver = db.connection.driver_connection
-                # A server has its own clock.
+                # A server ends statements itself.
                 if read_seconds is not None and isinstance(driver, sqlite3.Connection):
                     end = time.monotonic() + read_seconds
                     driver.set_progress_handler(
                         lambda: time.monotonic() > end or cancellation.is_cancelled(), STEPS
                     )
                 db.info["name"] = self.name
-                # Blocks within this one read by its connection, and so of the same moment.
+                # Blocks within this one use its connection, and so the same snapshot.
                 moments.set({**before, self.location: db})
                 yield db
         except FAILURES as error:
-            # Of a transaction that failed, PostgreSQL answers nothing more.
+            # PostgreSQL answers nothing more in a transaction that failed.
             before = {name: other for name, other in before.items() if other is not held}
             raise explain_error(self.name, error) from error
         finally:
@@ -224,12 +224,12 @@ class Store:
             return list(db.scalars(query))
 
     def one(self, query: Executable) -> Any:
-        """A query's only row, which is there."""
+        """The only row of a query."""
         with self.read() as db:
             return db.execute(query).one()
 
     def value(self, query: Executable) -> Any:
-        """The first value of a query's first row; None where there is no row."""
+        """The first value of a query's first row; None if there is no row."""
         with self.read() as db:
             return db.scalar(query)
 
@@ -237,19 +237,19 @@ class Store:
     def write(
         self, *also: Literal["configs", "members"], quiet: bool = False
     ) -> Iterator[Connection]:
-        """One transaction: kept at the end of the block, taken back on an error.
+        """Opens a transaction: committed at the end of the block, rolled back on an error.
 
-        Within it, read by its connection: another block sees nothing of what this one writes, and
-        one that writes waits for it in vain.
+        Read through its connection within the block: another block of reads does not see the
+        changes, and another one that writes waits in vain.
 
         Args:
-            also: what changes beside runs.
-            quiet: whether the revision stays, by which readers know that theirs is old: of
-                heartbeats, and losses of runs in training.
+            also: columns of the revision to raise besides `runs`.
+            quiet: True if the revision is not raised: for heartbeats and losses of runs in
+                training.
 
         Raises:
-            StoreLostError: a server ended the connection; nothing of the block is kept.
-            StoreError: nothing of the block is kept, unless it says that this is not known.
+            StoreLostError: a server ended the connection; nothing of the block is stored.
+            StoreError: nothing of the block is stored, unless the message says otherwise.
         """
         cancellation.check()
         refuse_writes(f"writing to {self.name!r}")
@@ -262,7 +262,7 @@ class Store:
                     # Last, so that other writers wait for this row only briefly.
                     raised = ", ".join(f"{name} = {name} + 1" for name in ("runs", *also))
                     db.exec_driver_sql(f"UPDATE revision SET {raised}")
-                # From here on it may be kept, even if no answer says so.
+                # From here on it may be stored, even if no answer comes.
                 may_be_kept = True
                 processes.note_lasting()
         except FAILURES as error:
@@ -270,7 +270,7 @@ class Store:
 
     @contextmanager
     def kept_open(self) -> Iterator[None]:
-        """A block of many transactions, none of whose connections is the last to a file.
+        """Holds a connection to a file open during a block of many transactions.
 
         Closing the last connection moves all writes from the log into the file and waits for the
         disk twice, which takes longer than storing a group's results.
@@ -287,8 +287,8 @@ class Store:
         return _postgresql(self.place, writes, lock_seconds, seconds)
 
 
-# An engine remembers how each statement is written out; a page opens its database dozens of times.
-# NullPool: a connection that idles in a pool would keep its file open for nothing.
+# Cached, since an engine caches compiled statements, and a page opens its database dozens of times.
+# NullPool: an idle connection in a pool would keep its file open.
 @lru_cache(maxsize=16)
 def _sqlite(path: Path, writes: bool, busy_seconds: float, file: FileId | None) -> Engine:
     connect = partial(_write_file, file=file) if writes else _read_file
@@ -304,7 +304,7 @@ def _sqlite(path: Path, writes: bool, busy_seconds: float, file: FileId | None) 
 
 
 def open_file(path: Path, mode: str, busy_seconds: float) -> sqlite3.Connection:
-    """A connection to a file as it is, which waits for others' locks for so long."""
+    """Opens a connection to a file, which waits for others' locks for so many seconds."""
     # isolation_level=None leaves transactions to the events of the engine.
     return sqlite3.connect(
         f"file:{quote(str(path.absolute()))}?mode={mode}",
@@ -318,27 +318,27 @@ def open_file(path: Path, mode: str, busy_seconds: float) -> sqlite3.Connection:
 def _read_file(path: Path, busy_seconds: float) -> sqlite3.Connection:
     mode = "ro"
     if not is_read_only() and _holds_something(f"{path}-journal"):
-        # What a killed writer left half-written is rolled back by whoever opens the file and may
-        # write it; who may not is told so by the reader's own error.
+        # An unfinished write of a killed process is rolled back by the first connection that may
+        # write the file; for one that may not, the reader's own error explains it.
         with suppress(sqlite3.Error), closing(open_file(path, "rw", busy_seconds)) as writer:
             writer.execute("SELECT count(*) FROM sqlite_master")
     makes_no_files = is_read_only() or not os.access(path.parent, os.W_OK)
     if makes_no_files and not any(_holds_something(f"{path}{end}") for end in COMPANIONS):
-        # Nobody writes it just now: then SQLite needs none.
+        # SQLite needs no other files as long as no process writes this one.
         mode += "&immutable=1"
     connection = open_file(path, mode, busy_seconds)
-    # What a file says of its own schema calls no function that does more than compute.
+    # The schema in a file can call no function with side effects.
     connection.execute("PRAGMA trusted_schema=OFF")
     return connection
 
 
 def _holds_something(path: str) -> bool:
-    """Whether there is a file of that name that is not empty."""
+    """True if there is a file of that name that is not empty."""
     return os.path.exists(path) and os.path.getsize(path) > 0
 
 
 def _write_file(path: Path, busy_seconds: float, file: FileId | None) -> sqlite3.Connection:
-    # Of a missing file SQLite says so; on an empty one it would wait for locks, and fill another.
+    # SQLite itself reports a missing file, but would fill an empty or a replaced one.
     if file is not None:
         with suppress(FileNotFoundError):
             status = path.stat()
@@ -351,7 +351,7 @@ def _write_file(path: Path, busy_seconds: float, file: FileId | None) -> sqlite3
                 )
     connection = open_file(path, "rwc" if file is None else "rw", busy_seconds)
     connection.execute("PRAGMA foreign_keys=ON")
-    # Where somebody else writes or reads it just now, the next write does this.
+    # Where another process uses it just now, the next write does this.
     with suppress(sqlite3.OperationalError):
         if connection.execute("PRAGMA journal_mode=WAL").fetchone() == ("wal",):
             # In this mode a killed process loses nothing; a power cut may lose the last commits.
@@ -360,7 +360,7 @@ def _write_file(path: Path, busy_seconds: float, file: FileId | None) -> sqlite3
 
 
 def limit_reads(seconds: float) -> None:
-    """Ends whatever this process reads of a database after so many seconds."""
+    """Limits each read of a database by this process to so many seconds."""
     global read_seconds
     read_seconds = seconds
 
@@ -370,7 +370,7 @@ def _postgresql(url: URL, writes: bool, lock_seconds: float, statement_seconds: 
     timeouts = {
         "statement_timeout": statement_seconds,
         "lock_timeout": lock_seconds,
-        # Of a program that went away within a transaction, whose locks others wait for.
+        # For a program that vanished within a transaction, whose locks others wait for.
         "idle_in_transaction_session_timeout": 10 * STATEMENT_SECONDS,
     }
     # Zero would mean no limit.
@@ -385,40 +385,40 @@ def _postgresql(url: URL, writes: bool, lock_seconds: float, statement_seconds: 
         ) from None
     if writes:
         return engine
-    # What a reader reads in one transaction is of one moment, as in SQLite.
+    # All reads of one transaction are consistent, as in SQLite.
     return engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
 
 def take_turns(db: Connection) -> None:
-    """Waits until no other process submits; does nothing on SQLite, which has one writer anyway."""
+    """Waits until no other process submits; does nothing on SQLite, which has a single writer."""
     if db.dialect.name == "postgresql":
         db.execute(select(func.pg_advisory_xact_lock(TAKING_TURNS)))
 
 
 @event.listens_for(Engine, "handle_error")
 def _note_database(context: ExceptionContext) -> None:
-    """Notes in an error of which database it is: a block may read one while it writes another."""
+    """Adds the database's name to an error: a block may read one while it writes another."""
     if context.connection is not None:
         error = context.sqlalchemy_exception or context.original_exception
         error.add_note(str(context.connection.info.get("name", "")))
 
 
 def explain_error(name: str, error: Exception, *, may_be_kept: bool = False) -> StoreError:
-    """What an error of a database means for the one who uses it, in one line.
+    """Translates a driver's error into one for the user, in one line.
 
     Args:
-        may_be_kept: whether the transaction that failed had been told to end.
+        may_be_kept: True if the transaction failed while it was committed.
     """
-    # It was interrupted because nobody waits for it.
+    # Raises where the query was interrupted because nobody waits for it.
     cancellation.check()
-    # As `_note_database` has it.
+    # Added by `_note_database`.
     name = next(filter(None, getattr(error, "__notes__", ())), name)
     original = getattr(error, "orig", None) or error
     cause = (str(original).strip().splitlines() or [type(original).__name__])[0]
     driver = type(original).__module__.partition(".")[0]
-    # All that the patterns may ask for: driver, class, SQLite's code and the message.
+    # The text that the patterns match: driver, class, SQLite's code and the message.
     words = f"{driver} {type(error).__name__} {getattr(original, 'sqlite_errorname', '')} {cause}"
-    # The first pattern that fits decides, so special cases stand before general ones.
+    # The first pattern that matches decides, so special cases come before general ones.
     meanings = ((kind, sentence) for part, kind, sentence in ERRORS if re.search(part, words))
     kind, sentence = next(meanings, (StoreError, "{cause}"))
     if "statement timeout" in words and read_seconds is not None:

@@ -1,7 +1,7 @@
-"""What is found out about runs: exhaustive checks, proofs, causes, other rounding, failures.
+"""Findings about runs: exhaustive checks, proofs, causes, other rounding, failures.
 
-All of it stands in one table, as JSON with a digest each, and has one writer and one reader. A
-finding counts for nothing where it does not fit its digest.
+All are stored in one table, as JSON with a digest each, by one writer, and read by one reader. A
+finding that does not fit its digest is ignored.
 """
 
 import json
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, inspect, select
+from sqlalchemy import ColumnElement, Connection, delete, inspect, select
 
 from seqcls.errors import UnknownRunError
 from seqcls.results import Cause, Confusion, Verdict
@@ -20,13 +20,13 @@ from sweeps.store.statements import insert_rows, one_of
 from sweeps.store.tables import Config, Finding, FindingKind, Run, RunState
 
 ONE_BY_ONE = (FindingKind.PROOF, FindingKind.FAILURE)
-"""Kinds of which one finding of a run replaces none but that of its number; of the others all do,
-together.
+"""Kinds whose findings of a run are replaced one by one, by number; those of other kinds are
+replaced all together.
 """
 
 
 class Found(NamedTuple):
-    """A finding as it is stored, and which run it is about."""
+    """A finding as it is stored, with its run's configuration and seed."""
 
     run_id: int
     kind: str
@@ -45,18 +45,18 @@ class Found(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Whether it is as it was stored."""
+        """True if it fits its digest."""
         made_of = (self.config_key, self.model_seed, self.kind, self.number, self.json)
         return finding_digest(*made_of, self.certificate) == self.digest
 
     @property
     def place(self) -> tuple[int, str, int]:
-        """What is the same of two of which one stands for the other."""
+        """A key that two findings share if one replaces the other."""
         return self.run_id, self.kind, self.number if self.kind in ONE_BY_ONE else 0
 
 
 def read_findings(connection: Connection, *conditions: ColumnElement[bool]) -> Iterator[Found]:
-    """The findings of which these hold, by run, kind and number."""
+    """Yields the findings that meet these conditions, by run, kind and number."""
     query = (
         select(inspect(Finding).local_table, Config.key, Run.model_seed)
         .join(Run, Run.id == Finding.run_id)
@@ -69,16 +69,9 @@ def read_findings(connection: Connection, *conditions: ColumnElement[bool]) -> I
 
 
 def sound_findings(store: Store, *conditions: ColumnElement[bool]) -> list[Found]:
-    """Those of `read_findings` that are as they were stored."""
+    """The findings of `read_findings` that fit their digests."""
     with store.read() as connection:
         return [found for found in read_findings(connection, *conditions) if found.fits]
-
-
-def is_proof_with(result: ProofResult) -> ColumnElement[bool]:
-    """Whether a finding is a proof by the language's own automaton that came to this result."""
-    # Quotes within texts of JSON have a backslash.
-    has_result = Finding.json.contains(f'"result":"{result}"')
-    return and_(Finding.kind == FindingKind.PROOF, Finding.number == 1, has_result)
 
 
 def put_findings(
@@ -88,7 +81,7 @@ def put_findings(
     found: Mapping[int, Mapping[str, Any]],
     certificate: bytes | None = None,
 ) -> None:
-    """Stores findings of a run by their numbers, in place of those that they replace."""
+    """Stores findings of a run by number, in place of those that they replace."""
     of_run = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)
     key, model_seed = connection.execute(of_run.where(Run.id == run_id)).one()
     replaced = delete(Finding).where(Finding.run_id == run_id, Finding.kind == kind)
@@ -106,10 +99,10 @@ def put_findings(
 def copy_findings(source: Connection, target: Connection, target_ids: Mapping[int, int]) -> None:
     """Copies findings of runs that have the same results in both databases.
 
-    Of two proofs one that decided replaces one that did not; what does not fit is not copied.
+    A proof that decided replaces one that did not. Findings that do not fit are not copied.
 
     Args:
-        target: the database that is written; what it has of a run and kind stays.
+        target: the database that is written; its other findings of a run and kind are unchanged.
         target_ids: run ids in the target by those in the source.
     """
     stored = read_findings(target, one_of(Finding.run_id, target_ids.values()))
@@ -121,7 +114,7 @@ def copy_findings(source: Connection, target: Connection, target_ids: Mapping[in
             continue
         if (known := here.get(found.place)) is not None:
             ours, theirs = (x.fields.get("result") for x in (known, found))
-            # Only proofs have a result; of other kinds, what is here stays.
+            # Only proofs have a result; findings of other kinds are not replaced.
             if not ours == ProofResult.NOT_DECIDED != theirs:
                 continue
             same = (Finding.run_id == known.run_id, Finding.kind == known.kind)
@@ -134,8 +127,8 @@ def copy_findings(source: Connection, target: Connection, target_ids: Mapping[in
 def record_findings(
     store: Store, run_id: int, kind: str, found: Sequence[Cause | Confusion | ProofRecord | Verdict]
 ) -> None:
-    """Stores what was found out about a finished run, in place of what was stored of that kind, and
-    of proofs by that kind of automaton.
+    """Stores findings about a finished run, in place of earlier ones of that kind; for proofs, in
+    place of that by the same kind of automaton.
 
     Args:
         kind: one of `FindingKind`.
@@ -148,7 +141,7 @@ def record_findings(
         fields = one._asdict() if isinstance(one, Confusion) else asdict(one)
         certificate = fields.pop("certificate", None)
         rows[fields.pop("of_language", number)] = fields
-    # Locked, so that nobody deletes the run between this look and the insert.
+    # Locked, so that no other process deletes the run before the insert.
     state = select(Run.state).where(Run.id == run_id).with_for_update(key_share=True)
     with store.write() as connection:
         if connection.scalar(state) != RunState.DONE:

@@ -1,4 +1,4 @@
-"""Taking over what another database holds: runs with results, sweeps, and what people wrote."""
+"""Merging another database: runs with results, sweeps, and notes on them."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -18,7 +18,7 @@ from sweeps.store.database import Store, take_turns
 from sweeps.store.findings import copy_findings
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads.stored import StoredRun, read_config, read_runs
-from sweeps.store.reads.test_sets import stored_test_set
+from sweeps.store.shortcuts import copy_shortcuts
 from sweeps.store.statements import (
     chunks,
     insert_new,
@@ -29,48 +29,47 @@ from sweeps.store.statements import (
     queue_runs,
 )
 from sweeps.store.tables import Checkpoint, Config, Run, RunState, Sweep, SweepRun, TestSetRow
+from sweeps.store.test_sets import copy_datasets, put_test_strings, stored_test_set
 from sweeps.store.writes.names import free_names
-from sweeps.store.writes.shortcuts import copy_shortcuts
-from sweeps.store.writes.test_sets import copy_datasets, put_test_strings
 
 WRITTEN = ("title", "note", "tags", "archived_at")
-"""What people write about a sweep."""
+"""Columns of a sweep that people write."""
 
 OWN = ("id", "config_id", "model_seed", "worker_id")
 COPIED = [column.name for column in Run.__table__.columns if column.name not in OWN]
-"""What of a run's row is taken over."""
+"""Columns of a run that are copied."""
 
 Seeded = tuple[int, int]
-"""What tells a run from all others: its configuration's id here and its model seed."""
+"""The identity of a run: its configuration's id in the target, and its model seed."""
 
 
 @dataclass
 class Merged:
-    """What became of another database's runs."""
+    """The outcome of merging another database."""
 
     results: int = 0
-    """Finished runs whose results were taken over."""
+    """Finished runs whose results were copied."""
     same: int = 0
-    """Finished runs that were here already, with the same results."""
+    """Finished runs that were present already, with the same results."""
     waiting: int = 0
-    """Unfinished or failed runs that were new here."""
+    """Unfinished or failed runs that were added."""
     conflicts: list[str] = field(default_factory=list)
-    """Runs whose results differ; those that were here are kept."""
+    """Runs whose results differ; those of the target are unchanged."""
     damaged: list[str] = field(default_factory=list)
-    """Runs that are not as they were written, which are queued here instead of taken over or, where
-    their configuration is none, left out; and sweeps whose specification is none, left out too."""
+    """Runs that do not fit their digest, which are queued instead of copied; runs whose
+    configuration and sweeps whose specification cannot be read, which are left out."""
     renamed: dict[str, str] = field(default_factory=dict)
-    """Sweeps whose name means other runs here, and the name that they got."""
+    """New names of sweeps whose name means other runs in the target."""
 
 
 def merge(store: Store, other: Store | str | Path, on_progress: OnProgress | None = None) -> Merged:
     """Adds the sweeps, runs and results of another database, in one transaction.
 
-    A run is known by its configuration and model seed. Where both have its results, those that
-    were here stay; so does what is written about a sweep.
+    A run is identified by its configuration and model seed. Where both have its results, those of
+    the target are unchanged; so are its notes on sweeps.
 
     Raises:
-        StoreError: one cannot be read, or the other not be written; nothing is taken over.
+        StoreError: one cannot be read, or the other not be written; nothing is copied.
     """
     store, other, merged = open_writer(store), open_reader(other), Merged()
     label = Path(other.name).stem if other.path is None else other.path.stem
@@ -84,7 +83,7 @@ def merge(store: Store, other: Store | str | Path, on_progress: OnProgress | Non
         seeded = {x: (config_ids[y], seed) for x, y, seed in theirs if y in config_ids}
         merged.damaged += [_name(x, seed) for x, _, seed in theirs if x not in seeded]
         run_ids: dict[int, int] = {}
-        # So few at a time that they may be in memory at once.
+        # In chunks, whose results fit into memory.
         for some in chunks(seeded):
             run_ids |= _merge_runs(source, target, {x: seeded[x] for x in some}, merged)
             if on_progress is not None:
@@ -98,10 +97,10 @@ def _name(run_id: int, model_seed: int) -> str:
 
 
 def _merge_configs(source: Connection, target: Connection, label: str) -> dict[int, int]:
-    """The ids here of the configurations there, without those that are damaged.
+    """Adds configurations and test sets; target ids by source id, without damaged ones.
 
     Args:
-        label: what the other database is called.
+        label: the name of the other database.
     """
     test_sets = source.execute(select(inspect(TestSetRow).local_table)).all()
     keys = {row.id: row.key for row in test_sets}
@@ -133,14 +132,14 @@ def _merge_configs(source: Connection, target: Connection, label: str) -> dict[i
     for row in test_sets:
         if row.digest is not None and row.key in without:
             strings = stored_test_set(source, row.id)
-            # Of damaged strings nothing is taken over; nor of the runs that were tested on them.
+            # Neither damaged strings nor the results of runs tested on them are copied.
             if strings.digest == row.digest:
                 put_test_strings(target, row.key, strings)
     return {config_id: ours[row.key] for config_id, row in theirs.items()}
 
 
 def _first_sweeps(source: Connection) -> dict[int, str]:
-    """The name of the first sweep of each configuration."""
+    """The name of the first sweep of each configuration, by id."""
     query = select(Run.config_id, Sweep.name).join(SweepRun, SweepRun.run_id == Run.id)
     # The latest first, so that the first sweep overwrites all others.
     query = query.join(Sweep, Sweep.id == SweepRun.sweep_id).order_by(Sweep.id.desc())
@@ -150,9 +149,9 @@ def _first_sweeps(source: Connection) -> dict[int, str]:
 def _merge_runs(
     source: Connection, target: Connection, seeded: Mapping[int, Seeded], merged: Merged
 ) -> dict[int, int]:
-    """Takes runs over, by their ids there; their ids here."""
+    """Copies runs, given by source id; returns their target ids by source id."""
     before = _runs_here(target, seeded.values())
-    # Every run gets its row first; results come into it where theirs are sound.
+    # Every run gets its row first; results that fit their digest are copied into it.
     queue_runs(target, [key for key in seeded.values() if key not in before])
     here = _runs_here(target, seeded.values())
     our_ids = {their_id: here[key][0] for their_id, key in seeded.items()}
@@ -176,7 +175,7 @@ def _merge_runs(
     for ours in read_runs(target, list(known)):
         theirs = known[ours.run["id"]]
         differing = [x for x in (*SUMMARY, *RECORDS) if ours.run[x] != theirs.run[x]]
-        # Of epochs that both have kept.
+        # Only epochs that both have stored.
         common = ours.checkpoints.keys() & theirs.checkpoints.keys()
         if any(ours.checkpoints[epoch] != theirs.checkpoints[epoch] for epoch in common):
             differing.append("weights")
@@ -191,7 +190,7 @@ def _merge_runs(
     weights = [(x, *one) for x, run in new.items() for one in run.checkpoints.items()]
     insert_rows(target, Checkpoint, weights)
     if new:
-        # Prefixed, since an UPDATE of SQLAlchemy keeps the columns' own names for itself.
+        # Prefixed, since SQLAlchemy reserves the columns' own names in an UPDATE.
         values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in COPIED}
         changed = update(Run).where(Run.id == bindparam("our_id"))
         rows = [
@@ -207,7 +206,7 @@ def _merge_runs(
 def _runs_here(
     target: Connection, seeded: Collection[Seeded]
 ) -> dict[Seeded, tuple[int, str, str | None]]:
-    """Those of these runs that are here, with id, state and the digest of their test strings."""
+    """Id, state and digest of the test strings of those of these runs that the target has."""
     query = (
         select(Run.config_id, Run.model_seed, Run.id, Run.state, TestSetRow.digest)
         .join(Config, Config.id == Run.config_id)
@@ -230,7 +229,7 @@ def _merge_sweeps(
         except (SeqclsError, ValueError, TypeError):
             merged.damaged.append(f"sweep {sweep['name']!r}")
             continue
-        # Another name where it means other runs here.
+        # Renamed where the name means other runs in the target.
         name, spec, numbers = sweep["name"], sweep["spec"], count(1)
         while name in known and known[name]["spec"] != spec:
             number = next(numbers)
@@ -240,7 +239,7 @@ def _merge_sweeps(
         if name in known:
             here = known[name]
             sweep_id = here["id"]
-            # What is written here stays.
+            # Notes of the target take precedence.
             written: Any = here if any(here[x] for x in WRITTEN if x != "tags") else sweep
             tags = sorted({*json.loads(here["tags"]), *json.loads(sweep["tags"])})
             values = {**{x: written[x] for x in WRITTEN}, "tags": canonical_json(tags)}
@@ -249,6 +248,6 @@ def _merge_sweeps(
             others = {x: sweep[x] for x in (*WRITTEN, "stopped_at")}
             sweep_id = insert_sweep(target, name, sweep["description"], spec, **others)
         theirs = source.scalars(select(SweepRun.run_id).where(SweepRun.sweep_id == sweep["id"]))
-        # Of a damaged file some may be left out.
+        # Runs of a damaged file may have been left out.
         members = [{"sweep_id": sweep_id, "run_id": run_ids[x]} for x in theirs if x in run_ids]
         insert_new(target, SweepRun, members)

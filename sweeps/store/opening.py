@@ -1,4 +1,4 @@
-"""Opening the database: which one, and whether this program can work with it."""
+"""Locating and opening a database, and packing it."""
 
 import logging
 import os
@@ -44,10 +44,10 @@ EXPECTED = (
 )
 
 PACKED_PAGE_BYTES = 2048
-"""Half of what is usual: each table and index ends in half an empty page."""
+"""Half the default: each table and index wastes half a page on average."""
 
 _LIKE_A_URL = re.compile(r"^[^/].*:.*@|pass\w*=", re.DOTALL)
-"""What looks like a server's URL, though it may be none: it may hold a password."""
+"""Texts that look like a server's URL, even a malformed one, and so may hold a password."""
 
 _SHOWN_OPTIONS = ("host", "port", "user", "dbname", "service", "sslmode", "connect_timeout")
 
@@ -58,11 +58,11 @@ _log = logging.getLogger(__name__)
 
 
 def locate(db: str | None) -> Path | URL:
-    """The database to use: the one named, else `SEQCLS_DB`, else `runs.db`.
+    """The path or URL of the database: the one named, else `SEQCLS_DB`, else `runs.db`.
 
     Raises:
-        StoreError: an invalid URL, one of another kind of database, or no regular file, for which
-            opening could hang.
+        StoreError: an invalid URL, one of another kind of database, or no regular file, which could
+            hang when it is opened.
     """
     named = (db or os.environ.get(DB_VARIABLE) or DEFAULT_DB).removeprefix("sqlite:///")
     if "://" in named or (_LIKE_A_URL.search(named) and not os.path.exists(named)):
@@ -72,7 +72,7 @@ def locate(db: str | None) -> Path | URL:
             raise StoreError(f"cannot read the database's URL: {EXPECTED}") from None
         if url.drivername.partition("+")[0] not in ("postgresql", "postgres"):
             raise StoreError(f"cannot open a database of kind {url.drivername!r}: {EXPECTED}")
-        # An @ that is not escaped leaves part of the password in what messages show.
+        # An @ that is not escaped leaves part of the password in the host that messages show.
         if "@" in f"{url.host}{url.database}":
             raise StoreError(f"cannot read the database's URL: {EXPECTED}")
         return url.set(drivername="postgresql+psycopg")
@@ -97,9 +97,9 @@ def _place_of(db: Store | str | Path | None) -> Path | URL:
 
 
 def _name_of(place: Path | URL) -> str:
-    """The path, or the URL without its password, wherever that stands in it.
+    """The path, or the URL without its password and without unknown options.
 
-    This alone shows URLs. An option that is not known may be a password whose name has a slip.
+    No other code shows URLs. An unknown option may be a misspelled password.
     """
     if isinstance(place, Path):
         return str(place)
@@ -108,14 +108,14 @@ def _name_of(place: Path | URL) -> str:
     return shown.render_as_string(hide_password=True)
 
 
-# Whether this program can work with it.
+# Checks of its version.
 
 last_opened: Store | None = None
-"""The database that this process opened last, to look for damage where something fails."""
+"""The database that this process opened last, which is checked for damage after a failure."""
 
 
 def open_reader(db: Store | str | Path | None = None) -> Store:
-    """The database, which must be there.
+    """Opens an existing database for reading.
 
     Args:
         db: a file or a URL; else `SEQCLS_DB`, else `runs.db`.
@@ -132,7 +132,7 @@ def open_reader(db: Store | str | Path | None = None) -> Store:
 
 
 def open_as_it_is(place: Path | URL) -> Store:
-    """The same of whatever version, or of another program."""
+    """Opens an existing database for reading, of any version or another program."""
     store = Store(_name_of(place), place)
     if store.path is not None and not store.path.exists():
         raise _missing(f"{store.name!r} does not exist", store.name)
@@ -140,7 +140,7 @@ def open_as_it_is(place: Path | URL) -> Store:
 
 
 def open_writer(db: Store | str | Path | None = None) -> Store:
-    """The database, for reading and writing; made where there is none.
+    """Opens a database for reading and writing, and creates it if it is missing.
 
     Args:
         db: a file, or the URL of a PostgreSQL database; else `SEQCLS_DB`, else `runs.db`.
@@ -170,7 +170,7 @@ def open_writer(db: Store | str | Path | None = None) -> Store:
 def _remember(store: Store) -> Store:
     global last_opened
     last_opened = store
-    # Configurations name datasets by their digest, wherever they are resolved.
+    # Resolving a configuration looks its dataset up by digest, in any opened database.
     datasets.add_source(store.location, partial(_dataset_in, store))
     return store
 
@@ -179,14 +179,14 @@ def _dataset_in(store: Store, digest: str) -> Content | None:
     if store.path is not None and not store.path.exists():
         return None
     # Imported where it is used: the tables take a while to load.
-    from sweeps.store.reads.test_sets import load_dataset
+    from sweeps.store.test_sets import load_dataset
 
     with store.read() as db:
         return load_dataset(db, digest)
 
 
 def _missing(message: str, name: str) -> StoreMissingError:
-    """The error of a database that is missing; a server's is named without its password."""
+    """The error for a missing database; a server's is named without its password."""
     named = "" if name == DEFAULT_DB or "://" in name else f" --db {shlex.quote(name)}"
     command = f"seqcls sweep report{named}"
     message = f"{message}; name one that is there, or have it made: `{command}` trains the report's"
@@ -195,7 +195,7 @@ def _missing(message: str, name: str) -> StoreMissingError:
 
 
 def schema_version(store: Store) -> str | None:
-    """The migration that the database is at; None where it has no tables.
+    """The revision of the database's schema; None if it has no tables.
 
     Raises:
         StoreVersionError: this version of the program does not know it, or no longer.
@@ -227,7 +227,7 @@ def make_tables(store: Store) -> None:
     """Runs every migration that the database lacks, all in one transaction.
 
     Raises:
-        StoreError: a migration failed; the database is as before.
+        StoreError: a migration failed; the database is unchanged.
     """
     # Imported where it is used: only a new database needs it.
     from alembic.command import upgrade
@@ -245,7 +245,7 @@ def make_tables(store: Store) -> None:
 
 
 def existing(db: str | None = None) -> Store | None:
-    """Opens like `open_reader`; None where there is no database, or nothing in it yet."""
+    """Opens like `open_reader`; None if there is no database, or an empty one."""
     try:
         return open_reader(db)
     except StoreMissingError:
@@ -254,9 +254,7 @@ def existing(db: str | None = None) -> Store | None:
 
 @contextmanager
 def try_to_store(what: str) -> Iterator[None]:
-    """Says that what was found is not stored, where the database may not be written: it is told
-    all the same.
-    """
+    """Logs a warning, instead of failing, where a result cannot be stored in the database."""
     try:
         yield
     except StoreUnavailableError as error:
@@ -267,7 +265,7 @@ def try_to_store(what: str) -> Iterator[None]:
 
 
 def pack(db: Store | str | Path | None = None) -> Path:
-    """Makes the database one small file that can be copied: vacuumed, in DELETE mode.
+    """Turns the database into one small file that can be copied: vacuumed, in DELETE mode.
 
     Raises:
         StoreError: it is no file, cannot be written, or another process has it open.
@@ -283,7 +281,7 @@ def pack(db: Store | str | Path | None = None) -> Path:
             closing(open_file(path, "rw", BUSY_SECONDS)) as connection,
             whole_files(path.parent) as new,
         ):
-            # To leave write-ahead mode nobody else may have it open.
+            # Leaving write-ahead mode fails while another process has it open.
             if connection.execute("PRAGMA journal_mode=DELETE").fetchone() != ("delete",):
                 raise StoreUnavailableError(
                     f"cannot pack {store.name!r}: another process has it open"
@@ -301,8 +299,8 @@ def pack(db: Store | str | Path | None = None) -> Path:
 
 
 def why_not_permitted(path: Path) -> str | None:
-    """Why this user may not write the file; None where that is allowed."""
-    # Of the folder, where it keeps a journal, SQLite says nothing until the first write.
+    """The reason why this user may not write the file; None if that is permitted."""
+    # SQLite does not report a folder without room for a journal until the first write.
     for place, name in ((path, "it"), (path.absolute().parent, "its folder")):
         if not os.access(place, os.W_OK):
             mode = stat.S_IMODE(place.stat().st_mode)

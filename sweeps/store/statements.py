@@ -1,4 +1,4 @@
-"""Statements that several reads and writes share, many rows at once, and frames of rows."""
+"""Statements that several reads and writes share, bulk inserts, and frames of rows."""
 
 import importlib
 import json
@@ -11,9 +11,7 @@ from sqlalchemy import (
     Connection,
     Select,
     bindparam,
-    case,
     exists,
-    func,
     insert,
     select,
 )
@@ -27,7 +25,6 @@ from sweeps.store.tables import (
     RunState,
     Sweep,
     SweepRun,
-    SweepState,
     TestSetRow,
     now,
 )
@@ -37,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def insert_rows(db: Connection, table: type[Base], rows: Sequence[Sequence[Any]]) -> None:
-    """Inserts rows whose values stand in the order of the table's columns."""
+    """Inserts rows whose values are in the order of the table's columns."""
     if rows:
         names = table.__table__.columns.keys()
         db.execute(insert(table), [dict(zip(names, row, strict=True)) for row in rows])
@@ -48,7 +45,7 @@ def fetch(
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """The names of a query's columns, and its rows as the driver's own tuples.
 
-    A frame of them is made in a sixth of the time that one of SQLAlchemy's rows takes.
+    Building a frame from them takes a sixth of the time that it takes from SQLAlchemy's rows.
     """
     result = connection.execute(query)
     return list(result.keys()), [] if result.cursor is None else list(result.cursor.fetchall())
@@ -66,7 +63,7 @@ def frame(store: Store, query: Select[*tuple[Any, ...]]) -> "pd.DataFrame":
 def read(connection: Connection, query: Select[*tuple[Any, ...]]) -> "pd.DataFrame":
     """All rows of a query, as part of the connection's transaction.
 
-    A column of whole numbers stays one where some are missing.
+    A column of whole numbers stays integral where some are missing.
     """
     import pandas as pd
 
@@ -74,7 +71,7 @@ def read(connection: Connection, query: Select[*tuple[Any, ...]]) -> "pd.DataFra
     names, rows = fetch(connection, query)
     frame = pd.DataFrame(rows, columns=names)
     for place, name in enumerate(names):
-        # Pandas makes fractions of them; rounded ones, of great numbers.
+        # Pandas converts whole numbers beside None into floats, and rounds large ones.
         if frame[name].dtype == float and not any(isinstance(row[place], float) for row in rows):
             frame[name] = pd.array([row[place] for row in rows], dtype="Int64")
     return frame
@@ -83,8 +80,8 @@ def read(connection: Connection, query: Select[*tuple[Any, ...]]) -> "pd.DataFra
 # Statements that several writes share.
 
 CHUNK = 500
-"""How many values one statement names, which databases limit, and of how many runs results are held
-in memory at a time."""
+"""Number of values in one statement, which databases limit, and of runs whose results are in memory
+at a time."""
 
 Value = TypeVar("Value")
 
@@ -97,8 +94,8 @@ def chunks(values: Iterable[Value]) -> Iterator[list[Value]]:
 
 
 def one_of(column: Any, values: Iterable[int | str]) -> ColumnElement[bool]:
-    """Whether a column has one of these values, of which there may be more than a database takes
-    as parameters: they stand in the statement itself.
+    """The condition that a column has one of these values, which are written into the statement
+    itself: there may be more than a database takes as parameters.
     """
     some = [x if isinstance(x, str) else int(x) for x in values]
     chosen: Any = bindparam("chosen", some, unique=True, expanding=True, literal_execute=True)
@@ -107,9 +104,9 @@ def one_of(column: Any, values: Iterable[int | str]) -> ColumnElement[bool]:
 
 
 def insert_new(connection: Connection, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
-    """Inserts those rows that break no unique constraint, and leaves out the others."""
+    """Inserts the rows that violate no unique constraint, and skips the others."""
     if rows:
-        # Only that of this database: to load PostgreSQL's takes a file's processes 20 ms each.
+        # Only this database's dialect: loading PostgreSQL's would cost each process 20 ms.
         dialect = importlib.import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
         connection.execute(dialect.insert(table).on_conflict_do_nothing(), list(rows))
 
@@ -119,19 +116,19 @@ def put_configs(
     test_sets: Mapping[str, str],
     configs: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, int]:
-    """Adds those of these test sets and configurations that are not there yet.
+    """Adds those of these test sets and configurations that are missing.
 
     Args:
         test_sets: fields as JSON by key; strings are stored later.
-        configs: other columns by key, with the key of its test set in place of that one's id.
+        configs: other columns by key, with the key of the test set in place of its id.
 
     Returns:
-        The configurations' ids by their keys, in the order in which they are given.
+        The configurations' ids by key, in the given order.
     """
 
     def put(table: type[Config | TestSetRow], rows: Mapping[str, dict[str, Any]]) -> dict[str, int]:
         insert_new(connection, table, [{"key": key, **row} for key, row in rows.items()])
-        # Read back, since an insert returns nothing of rows that were there already.
+        # Read back, since an insert does not return rows that existed already.
         query = select(table.key, table.id).where(one_of(table.key, rows))
         ids = dict(connection.execute(query).all())
         return {key: ids[key] for key in rows}
@@ -150,10 +147,10 @@ def insert_sweep(
     launch_token: str | None = None,
     **others: str | None,
 ) -> int:
-    """Adds a sweep without runs; its id.
+    """Adds a sweep without runs and returns its id.
 
     Args:
-        others: more of its columns.
+        others: values of further columns.
     """
     token = launch_token or uuid.uuid4().hex
     values = {"name": name, "description": description, "spec": spec, **others}
@@ -162,7 +159,7 @@ def insert_sweep(
 
 
 def queue_runs(connection: Connection, seeded: Iterable[tuple[int, int]]) -> None:
-    """Queues runs, by configuration and model seed, that are not there yet."""
+    """Queues those of these runs, (configuration id, model seed), that are missing."""
     queued = [
         {"config_id": config_id, "model_seed": seed, "state": RunState.QUEUED}
         for config_id, seed in seeded
@@ -171,16 +168,16 @@ def queue_runs(connection: Connection, seeded: Iterable[tuple[int, int]]) -> Non
 
 
 def in_another_sweep() -> ColumnElement[bool]:
-    """Whether the run of a row of `sweep_run` belongs to a second sweep, too."""
+    """The condition that the run of a row of `sweep_run` belongs to a second sweep, too."""
     other = aliased(SweepRun)
     # EXISTS throughout: PostgreSQL goes through all of a long NOT IN (SELECT ...) for every row.
     return exists().where(other.run_id == SweepRun.run_id, other.sweep_id != SweepRun.sweep_id)
 
 
 def requirements_of(connection: Connection, run_ids: Sequence[int]) -> dict[int, tuple[bool, bool]]:
-    """Whether the sweeps of each run want every epoch's weights, and whether the exhaustive check.
+    """Two flags by run id: every epoch's weights are stored, and the exhaustive check is made.
 
-    A run gets what any of its sweeps wants.
+    Each is set if any of the run's sweeps requires it.
     """
     members = (
         select(SweepRun.run_id, Sweep.spec)
@@ -193,40 +190,3 @@ def requirements_of(connection: Connection, run_ids: Sequence[int]) -> dict[int,
     every = {x for x, text in rows if specs[text].get("checkpoints") == "every_epoch"}
     checked = {x for x, text in rows if specs[text].get("verdict")}
     return {x: (x in every, x in checked) for x, _ in rows}
-
-
-HAS_UNTIL = Sweep.spec.contains('"until":"')
-"""Sweeps that get as many seeds as it takes: quotes within texts of JSON have a backslash."""
-
-
-def state_of_sweep() -> ColumnElement[str]:
-    """What became of the sweep of a row of `sweep`, one of `SweepState`, by its runs."""
-    ended = ~_has_run(RunState.RUNNING) & ~_has_run(RunState.QUEUED)
-    stopped = Sweep.stopped_at.is_not(None)
-    # One that would get more seeds is stopped even where all that it has are done.
-    return case(
-        (ended & ~(HAS_UNTIL & stopped), SweepState.DONE.value),
-        (stopped, SweepState.STOPPED.value),
-        (_has_run(RunState.RUNNING), SweepState.RUNNING.value),
-        else_=SweepState.QUEUED.value,
-    )
-
-
-def _has_run(state: RunState) -> ColumnElement[bool]:
-    """Whether the sweep of a row of `sweep` has a run in this state.
-
-    From the few runs of a state to their sweeps, so that what is done long ago costs nothing; and
-    only from runs as old as its own, so that what waits in other sweeps costs nothing either.
-    """
-    member = aliased(SweepRun)
-    first, last = (
-        select(end(member.run_id)).where(member.sweep_id == Sweep.id).scalar_subquery()
-        for end in (func.min, func.max)
-    )
-    belongs = exists().where(SweepRun.sweep_id == Sweep.id, SweepRun.run_id == Run.id)
-    return exists().where(
-        Run.state == state,
-        Run.id >= first.correlate(Sweep),
-        Run.id <= last.correlate(Sweep),
-        belongs.correlate(Run, Sweep),
-    )

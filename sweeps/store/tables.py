@@ -1,8 +1,8 @@
 """The tables. Column names are part of the product: people write SQL against them.
 
-Times are UTC in ISO 8601, as text, so that they read and sort alike in every database. What values
-a column takes is checked by the database. A run is one row: what came of it stands there as JSON,
-covered by a digest; the views of `views.py` spread it out.
+Times are UTC in ISO 8601, as text, so that they read and sort alike in every database. The database
+checks the values of each column. A run is one row: its results are stored there as JSON, covered by
+a digest; the views of `views.py` spread them out.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
 
 from seqcls.results import DRAWN, Confusion, RangeSource
 
-# What a strict table of SQLite calls them.
+# Strict tables of SQLite know INTEGER alone.
 Big = BigInteger().with_variant(Integer, "sqlite")
 
 
@@ -43,9 +43,9 @@ class Base(DeclarativeBase):
 
 
 class SweepState(StrEnum):
-    """What became of a sweep as a whole.
+    """The state of a sweep as a whole.
 
-    Done is where no run is left to train; of a stopped sweep no run is begun until it is resumed.
+    A sweep is done when no run is left to train; a stopped one begins no run until it is resumed.
     """
 
     QUEUED = "queued"
@@ -55,7 +55,7 @@ class SweepState(StrEnum):
 
 
 class RunState(StrEnum):
-    """What became of one run."""
+    """The state of one run."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -64,7 +64,7 @@ class RunState(StrEnum):
 
 
 class FindingKind(StrEnum):
-    """What a finding is: see the views of these names."""
+    """The kind of a finding: see the views of these names."""
 
     VERDICT = "verdict"
     PROOF = "proof"
@@ -74,20 +74,20 @@ class FindingKind(StrEnum):
 
 
 def now(seconds_ago: float = 0.0) -> str:
-    """The time, or an earlier one, as the tables hold it."""
+    """The present time, or an earlier one, in the form of the tables."""
     time = datetime.now(UTC) - timedelta(seconds=seconds_ago)
     return time.isoformat(timespec="milliseconds")
 
 
 _STRICT = {"sqlite_strict": True}
 _NUMBERED = {**_STRICT, "sqlite_autoincrement": True}
-"""An id is never given twice: whoever remembers one cannot mistake another row for it."""
-# Rows stand in the order of the key itself, without a second index for it.
+"""Options of tables whose ids are never reused, so that a remembered id names no other row."""
+# Rows are stored in the order of the key itself, without a second index for it.
 _BY_KEY = {**_STRICT, "sqlite_with_rowid": False}
 
 
 def _key_part(table: str) -> MappedColumn[int]:
-    """The id of a row of another table, in the key of this one's rows."""
+    """The id of a row of another table, as part of the primary key."""
     return mapped_column(ForeignKey(f"{table}.id"), primary_key=True)
 
 
@@ -100,7 +100,7 @@ def _json(kind: str, **others: Any) -> MappedColumn[Any]:
 
 
 class Revision(Base):
-    """One row of numbers that writes raise, so that whoever remembers something knows it is old."""
+    """One row of numbers that writes raise, by which readers know that cached results are old."""
 
     __tablename__ = "revision"
     __table_args__ = (CheckConstraint("id = 1"), _STRICT)
@@ -108,15 +108,15 @@ class Revision(Base):
     configs: Mapped[int] = mapped_column(Big)
     """Raised when configurations are added or deleted."""
     members: Mapped[int] = mapped_column(Big)
-    """Raised when sweeps, or what runs they have, change."""
+    """Raised when sweeps or their members change."""
     runs: Mapped[int] = mapped_column(Big)
-    """Raised by every write, but by heartbeats and losses of runs in training."""
+    """Raised by every write except heartbeats and losses of runs in training."""
 
 
 class Sweep(Base):
-    """A named grid, and what people write about it, which decides nothing that is trained.
+    """A named grid, with the notes that people write about it.
 
-    Its state follows from those of its runs: `sweeps.store.statements.state_of_sweep`.
+    Its state follows from those of its runs: `sweeps.store.reads.sweep_queries.states`.
     """
 
     __tablename__ = "sweep"
@@ -128,17 +128,17 @@ class Sweep(Base):
     created_at: Mapped[str]
     launch_token: Mapped[str] = mapped_column(unique=True)
     stopped_at: Mapped[str | None]
-    """None where its runs are begun by whoever is free."""
+    """None where the sweep is not stopped."""
     title: Mapped[str] = mapped_column(server_default="")
     note: Mapped[str] = mapped_column(server_default="")
     tags: Mapped[str] = _json("array", server_default="[]")
-    """A JSON array of words by which sweeps are found, sorted."""
+    """A sorted JSON array of the words by which the sweep can be found."""
     archived_at: Mapped[str | None]
     """None where the sweep is not archived."""
 
 
 class DatasetRow(Base):
-    """Strings of one's own, that configurations name by their digest."""
+    """A user's strings, which configurations name by their digest."""
 
     __tablename__ = "dataset"
     __table_args__ = (
@@ -148,9 +148,9 @@ class DatasetRow(Base):
     )
     id: Mapped[int] = mapped_column(primary_key=True)
     digest: Mapped[str] = mapped_column(unique=True)
-    """The digest of the content: of all but the name."""
+    """The digest of the content, without the name."""
     name: Mapped[str]
-    """The name of the file that was read first."""
+    """The name of the first file that had this content."""
     task: Mapped[str] = _word(("file", "pairs", "automaton"))
     row_count: Mapped[int]
     rows: Mapped[bytes]
@@ -168,8 +168,7 @@ class TestSetRow(Base):
     key: Mapped[str] = mapped_column(unique=True)
     json: Mapped[str] = _json("object")
     digest: Mapped[str | None]
-    """The digest of its strings; none before the first results come in, and the strings with
-    them."""
+    """The digest of its strings; None until the first results, with which they are stored."""
 
 
 class TestString(Base):
@@ -180,7 +179,7 @@ class TestString(Base):
     __table_args__ = (
         CheckConstraint("label IN (0, 1)"),
         CheckConstraint("occurrences >= 1"),
-        # Three bytes, in which versions before packed these numbers.
+        # Three bytes, in which earlier versions packed these numbers.
         CheckConstraint("number < 16777216"),
         _BY_KEY,
     )
@@ -189,18 +188,18 @@ class TestString(Base):
     string: Mapped[str]
     length: Mapped[int]
     label: Mapped[int | None]
-    """None where the task is no language; what is right is then the target."""
+    """None where the task is no language; the correct answer is then the target."""
     occurrences: Mapped[int]
     target: Mapped[str | None]
     """None for languages."""
     drawn: Mapped[str | None] = _word(DRAWN)
-    """How it was drawn; None where that is not known, and where the task is no language."""
+    """The way in which it was drawn; None where unknown, and where the task is no language."""
 
 
 class ShortcutRow(Base):
-    """What a reader that does not know the task makes of a test set.
+    """The answers to a test set of a reader that does not know the task.
 
-    It was fitted on the first training strings: a test has other readers beside another training.
+    It was fitted on the first training strings: a test has one set of readers for each training.
     """
 
     __tablename__ = "shortcut"
@@ -217,26 +216,26 @@ class ShortcutRow(Base):
     reader: Mapped[str] = mapped_column(primary_key=True)
     """One of `seqcls.shortcuts.READERS`."""
     lengths: Mapped[str | None] = _json("array")
-    """A JSON array: of each length its test strings and those read rightly, as often as they
+    """A JSON array of [length, test strings, correct ones], strings counted as often as they
     occur."""
     correct: Mapped[bytes | None]
-    """A bit for each string, by its number, the highest bit first: whether it is read rightly."""
+    """One bit for each string by number, the highest bit first: 1 where it is read correctly."""
     reason: Mapped[str | None]
-    """Why the reader could not be fitted; then there is nothing else."""
+    """The reason why the reader could not be fitted; then it has no answers."""
     digest: Mapped[str]
 
 
 class Config(Base):
-    """All that determines a model but its seed."""
+    """A configuration: everything that determines a model except its seed."""
 
     __tablename__ = "config"
     __table_args__ = (_NUMBERED,)
     id: Mapped[int] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(unique=True)
     name: Mapped[str] = mapped_column(unique=True)
-    """Given when its sweep is submitted, as `sweeps.naming` says, and never changed."""
+    """Given when its sweep is submitted, by `sweeps.naming`, and never changed."""
     num_parameters: Mapped[int | None]
-    """Known with the first weights; None, too, where these are not here."""
+    """Known with the first weights; None also where no weights are stored."""
     json: Mapped[str] = _json("object")
     test_set_id: Mapped[int | None] = mapped_column(ForeignKey("test_set.id"))
     """None only where an upgrade could not read the configuration."""
@@ -275,29 +274,29 @@ class Run(Base):
     train_seconds: Mapped[float | None]
     digest: Mapped[str | None]
     tested: Mapped[int | None]
-    """Test strings, each as often as it occurs."""
+    """Number of test strings, each counted as often as it occurs."""
     wrong: Mapped[int | None]
-    """Those of them that it got wrong."""
+    """Number of misclassified ones."""
     tested_within: Mapped[int | None]
-    """Strings of trained lengths that it is judged by; None, like the next four, where that is not
-    known."""
+    """Number of strings of trained lengths by which it is judged; None, like the next four, where
+    that is not known."""
     wrong_within: Mapped[int | None]
     within_from: Mapped[str | None] = _word(get_args(RangeSource))
-    """Whose strings these are: those of validation where the test holds fewer than 100."""
+    """The source of these strings: validation where the test holds fewer than 100."""
     tested_beyond: Mapped[int | None]
-    """Test strings longer than any that training draws."""
+    """Number of test strings longer than any that training draws."""
     wrong_beyond: Mapped[int | None]
     # Last, so that no other column is read through them.
     lengths: Mapped[str | None] = _json("array")
-    """What it came to at each length: arrays of `sweeps.records.LENGTH_FIELDS`."""
+    """Its counts at each length: arrays of `sweeps.records.LENGTH_FIELDS`."""
     losses: Mapped[str | None] = _json("array")
-    """Losses of each epoch: arrays of `LOSS_FIELDS`; of a run in training those so far."""
+    """Losses of each epoch so far: arrays of `LOSS_FIELDS`."""
     errors: Mapped[str | None] = _json("array")
     """The misclassified strings: arrays of `ERROR_FIELDS`."""
 
 
 class SweepRun(Base):
-    """A run belongs to a sweep."""
+    """The membership of a run in a sweep."""
 
     __tablename__ = "sweep_run"
     __table_args__ = (Index("sweep_run_run_id", "run_id"), _BY_KEY)
@@ -316,21 +315,21 @@ class Checkpoint(Base):
 
 
 class Finding(Base):
-    """What was found out about a run, or what became of an attempt to train it."""
+    """A result about a run beyond its test, or a failed attempt to train it."""
 
     __tablename__ = "finding"
     __table_args__ = (Index("finding_kind", "kind"), _STRICT)
     run_id: Mapped[int] = _key_part("run")
     kind: Mapped[str] = _word(FindingKind, primary_key=True)
     number: Mapped[int] = mapped_column(primary_key=True)
-    """The attempt that failed; of a proof 1 where it is by the language's own automaton, 0 by a
-    learned one; of a cause 0 where most errors are its."""
+    """The attempt of a failure; 1 for a proof by the language's own automaton, 0 by a learned one;
+    the rank of a cause, 0 for that of most errors."""
     json: Mapped[str] = _json("object")
     """The fields of `sweeps.results.FINDINGS`."""
     digest: Mapped[str]
     certificate: Mapped[bytes | None]
-    """That of a proof: JSON, compressed by zlib; last, so that no other column is read through it.
-    """
+    """The certificate of a proof: JSON, compressed by zlib; last, so that no other column is read
+    through it."""
 
 
 class Worker(Base):
@@ -347,11 +346,11 @@ class Worker(Base):
 
 
 COUNTS = (*Confusion._fields, "tested", "wrong")
-"""Counts of strings that are summed up in a run's own columns."""
+"""Columns of a run with its counts of test strings."""
 
 
 def _checks(column: Column[Any]) -> Iterator[CheckConstraint]:
-    """What a column takes: whole numbers from zero, some words, or JSON."""
+    """Yields the constraints of a column: whole numbers from zero, some words, or JSON."""
     name = column.name
     if isinstance(column.type, Integer):
         yield CheckConstraint(f"{name} >= {column.info.get('least', 0)}")

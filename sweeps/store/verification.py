@@ -1,6 +1,6 @@
-"""Finding out whether a database still says what was once written into it.
+"""Verification that a database is undamaged.
 
-SQLite checks its pages and references; everything that was computed stands beside a digest.
+SQLite checks its pages and references; all computed values are stored beside a digest.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,13 +17,13 @@ from sweeps.store import opening
 from sweeps.store.database import Store
 from sweeps.store.findings import read_findings
 from sweeps.store.reads.stored import IMPORTED_JSON, read_config, read_runs
-from sweeps.store.reads.test_sets import load_dataset, stored_test_set
 from sweeps.store.statements import chunks
 from sweeps.store.tables import Config, DatasetRow, Run, RunState, ShortcutRow, TestSetRow
+from sweeps.store.test_sets import load_dataset, stored_test_set
 
 
 class Damage(NamedTuple):
-    """Something that is not as it was written: what, and how that shows."""
+    """A damaged part of a database, and the symptom."""
 
     what: str
     how: str
@@ -34,26 +34,25 @@ class Damage(NamedTuple):
 
 @dataclass(frozen=True)
 class Verification:
-    """What was checked, and what is damaged."""
+    """The result of a verification."""
 
     runs: int
     damages: list[Damage]
     imported: int = 0
-    """Runs of models trained elsewhere: what is stored of them is checked as of others, and none
-    can be trained again."""
+    """Runs of models trained elsewhere: they are checked like others, but cannot be retrained."""
 
 
 def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
-    """Checks the file, its references, and everything that has a digest against it.
+    """Checks the file, its references, and everything that has a digest.
 
     A damaged database may answer any query with an error or with nonsense: a check that cannot be
-    made is a damage like one that fails.
+    made counts as damage, like one that fails.
 
     Args:
         on_progress: called with the number of runs checked, and of all runs.
 
     Raises:
-        StoreBusyError: the database cannot be read now, which says nothing of what is in it.
+        StoreBusyError: the database cannot be read now, which is no sign of damage.
     """
     damages: list[Damage] = []
     runs: dict[int, bool] = {}
@@ -65,7 +64,7 @@ def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
         except StoreBusyError:
             raise
         except Exception as error:
-            # Damaged bytes make the libraries between here and the disk raise anything.
+            # With damaged bytes the libraries below may raise any exception.
             cause = error.__cause__ if isinstance(error, StoreError) else error
             damages.append(Damage(what, f"cannot be read ({getattr(cause, 'orig', cause)})"))
 
@@ -78,7 +77,7 @@ def verify(store: Store, on_progress: OnProgress | None = None) -> Verification:
         check(what, find)
     check("the table of runs", list_runs)
     checked = 0
-    # In parts, so that one damaged page does not hide what is sound elsewhere.
+    # In chunks, so that one damaged page does not hide the sound runs elsewhere.
     for some in chunks(runs):
         check(f"runs {some[0]} to {some[-1]}", partial(_check_runs, some))
         checked += len(some)
@@ -153,9 +152,9 @@ def _check_runs(run_ids: Sequence[int], db: Connection) -> Iterator[tuple[str, s
 
 
 def damage_of_last_opened() -> str | None:
-    """What is damaged of the database that was opened last, in a line; None where nothing is.
+    """A description of damage to the database that was opened last, in a line; None without any.
 
-    Callers ask when something fails that never should.
+    Called after an unexpected failure.
     """
     if (store := opening.last_opened) is None:
         return None

@@ -1,7 +1,7 @@
-"""The views that people write SQL against: they spread out what rows hold as JSON.
+"""The views that people write SQL against, which spread out the JSON of rows.
 
-The same text serves both databases, but for the words in `_ARRAYS`. This program's own readers use
-none of them: SQLite before 3.41 takes its JSON functions in a view for unsafe.
+The same text serves both databases, except for the words in `_ARRAYS`. This program's own readers
+use none of them: SQLite before 3.41 regards JSON functions in a view as unsafe.
 """
 
 from typing import get_args
@@ -16,7 +16,7 @@ _ARRAYS = {
     "postgresql": "json_array_elements(CAST({} AS json))",
 }
 OBJECTS = {"sqlite": "json", "postgresql": "CAST(json AS json)"}
-"""What `->>` takes a field out of, by the dialect."""
+"""The left operand of `->>` for a finding's JSON, by dialect."""
 
 _TYPES = {int: "BIGINT", float: "DOUBLE PRECISION", str: "TEXT"}
 
@@ -26,7 +26,7 @@ def _value(place: int, kind: str = "BIGINT") -> str:
 
 
 def _number(place: int) -> str:
-    """A float; PostgreSQL refuses to read one that is too large."""
+    """The expression of a float, where PostgreSQL refuses to read one that is too large."""
     infinite = "CAST('{}Infinity' AS DOUBLE PRECISION)"
     return (
         f"CASE item.value ->> {place} WHEN '9e999' THEN {infinite.format('')} "
@@ -53,7 +53,7 @@ _NUMBERS = {"proof": "number AS of_language, ", "failure": "number AS attempt, "
 
 
 def _finding(kind: str) -> str:
-    """The query of all findings of a kind."""
+    """The query for all findings of a kind."""
     fields = []
     for name, hint in FINDINGS[kind].items():
         own = next((x for x in (int, float) if x in (hint, *get_args(hint))), str)
@@ -100,7 +100,7 @@ WHERE title <> '' OR note <> '' OR archived_at IS NOT NULL""",
     "sweep_tag": """SELECT sweep.id AS sweep_id, {word} AS tag
 FROM sweep CROSS JOIN {tags} AS item""",
 }
-"""The queries, by name."""
+"""The queries of the views, by name."""
 
 
 def make_views(connection: Connection) -> None:

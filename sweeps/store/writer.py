@@ -1,4 +1,4 @@
-"""Every write to the database, by name. What belongs together stands in a file of its own."""
+"""All writes to the database, gathered from one module for each subject."""
 
 from sweeps.store.findings import record_findings
 from sweeps.store.merge import merge

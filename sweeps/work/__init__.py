@@ -1,1 +1,1 @@
-"""Who trains: workers, jobs, memory, progress, executors."""
+"""Training of sweeps: workers, jobs, memory, progress, executors."""

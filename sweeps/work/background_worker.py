@@ -1,7 +1,7 @@
-"""Workers that are started from elsewhere, such as a page, and live on without it.
+"""Workers that are started by another program, such as a page, and outlive it.
 
-Each registers in the table `worker`; its command line says which sweeps it was started for. The
-folder `runs.db.logs` beside the database `runs.db` has its log, which is named by their ids.
+Each registers in the table `worker`; its command line names the sweeps that it was started for. Its
+log is in the folder `runs.db.logs` beside the database `runs.db`, and is named by their ids.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from sweeps.store.reads.sweep_queries import sweep_names
 from sweeps.store.reads.workers import pids_here
 
 _started: dict[subprocess.Popen[bytes], tuple[str, list[int]]] = {}
-"""What this process started, which may not have registered yet: for which database and sweeps."""
+"""Workers that this process started, with their database's address and their sweeps."""
 
 _starting = Lock()
 
@@ -33,19 +33,19 @@ _starting = Lock()
 def start_worker(store: Store, sweeps: Mapping[int, str], *, anyway: bool = False) -> bool:
     """Starts one worker process for those of these sweeps that no living one was started for.
 
-    Asking twice, even at the same time, starts only one. The process is a session of its own and
-    outlives the caller.
+    Two calls, even at the same time, start only one. The process has its own session and outlives
+    the caller.
 
     Args:
         sweeps: names by id.
-        anyway: start one beside a living one too, which may be about to end: it was stopped.
+        anyway: True to start one even beside a living one, which may be about to end.
 
     Returns:
-        Whether a process was started.
+        True if a process was started.
 
     Raises:
-        StoreError: in place of the folder of logs is a link, which may lead anywhere; or this
-            process only reads.
+        StoreError: the folder of logs is a link, which may lead anywhere; or this process only
+            reads.
     """
     refuse_writes("starting a worker")
     folder = log_folder(store)
@@ -56,12 +56,12 @@ def start_worker(store: Store, sweeps: Mapping[int, str], *, anyway: bool = Fals
         waiting = {key: sweeps[key] for key in sweeps if anyway or not has_worker(store, key)}
         if not waiting:
             return False
-        # The name of a file has room for the ids of so many sweeps; of others no log is found.
+        # The length of a file's name limits the number of ids; for further sweeps no log is found.
         ids = "-".join(map(str, list(waiting)[:30]))
-        # Mode x writes into no file, and through no link, that is there already.
+        # Mode x never writes into an existing file or through a link.
         with (folder / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{ids}.log").open("xb") as output:
             process = subprocess.Popen(
-                # Behind the dashes nothing is an option, whatever a sweep is called.
+                # After the dashes no name of a sweep is read as an option.
                 python("sweeps", "work", "--", *waiting.values()),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -74,8 +74,8 @@ def start_worker(store: Store, sweeps: Mapping[int, str], *, anyway: bool = Fals
 
 
 def has_worker(store: Store, sweep_id: int) -> bool:
-    """Whether a process of this machine that was started for the sweep is still alive."""
-    # Each is asked: one that has ended is waited for by it and leaves no zombie.
+    """True if a process of this machine that was started for the sweep is alive."""
+    # `poll` is called on each, so that those that have ended leave no zombies.
     alive = [own for process, own in list(_started.items()) if process.poll() is None]
     if any(address == store.address and sweep_id in ids for address, ids in alive):
         return True
@@ -89,10 +89,10 @@ def has_worker(store: Store, sweep_id: int) -> bool:
 
 
 def log_folder(store: Store) -> Path:
-    """Where the logs of a database's workers are; it need not exist."""
+    """The folder of the logs of a database's workers, which may not exist."""
     if store.path is not None:
         return store.path.absolute().with_name(f"{store.path.name}.logs")
-    # A server's database has no folder that is ours.
+    # A server's database has no folder here.
     name = hashlib.sha256(store.name.encode()).hexdigest()[:16]
     return platformdirs.user_log_path("seqcls") / name
 
@@ -100,13 +100,13 @@ def log_folder(store: Store) -> Path:
 # Their logs.
 
 MAX_LOG_BYTES = 20_000
-"""The most bytes of a log whose end is read."""
+"""The number of bytes that are read from the end of a log."""
 
 
 def read_log(store: Store, sweep_id: int) -> str | None:
-    """The end of the log of the sweep's last worker; None where `start_worker` started none."""
+    """The end of the log of the sweep's last worker; None if `start_worker` started none."""
     for path in _logs(store, sweep_id):
-        # A link, a pipe or a second name of a file elsewhere would show that file.
+        # Links, hard links and pipes are skipped: they would reveal another file.
         with suppress(OSError), open(path, "rb", opener=_open_no_link) as log:
             status = os.fstat(log.fileno())
             if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
@@ -116,12 +116,12 @@ def read_log(store: Store, sweep_id: int) -> str | None:
 
 
 def _open_no_link(path: str, flags: int) -> int:
-    # Without NONBLOCK, opening a pipe would wait for whoever writes it.
+    # Without NONBLOCK, opening a pipe would wait for its writer.
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def forget(store: Store, sweep_id: int) -> None:
-    """Removes the logs of a deleted sweep's workers: another may get its id."""
+    """Removes the logs of a deleted sweep's workers."""
     refuse_writes("removing a log")
     for path in _logs(store, sweep_id):
         path.unlink(missing_ok=True)
@@ -130,6 +130,6 @@ def forget(store: Store, sweep_id: int) -> None:
 def _logs(store: Store, sweep_id: int) -> list[Path]:
     """The logs of a sweep's workers, the last first."""
     folder = log_folder(store)
-    # Names begin with the time, and so the last in their order is the latest.
+    # Names begin with the time.
     named = [] if folder.is_symlink() else sorted(folder.glob("*-*.log"), reverse=True)
     return [path for path in named if str(sweep_id) in path.stem.split("-")[1:]]

@@ -1,8 +1,8 @@
-"""How many runs a sweep asks for, how many are there already, and how long the rest will take.
+"""Estimates of the number of runs of a sweep and of the time that the remaining ones will take.
 
-Finished runs of this machine tell it: those of the configuration itself, else those most like it,
-by the units of `sweeps.grid.grouping`. Where there are none, a part of a group is trained and
-tested for a moment.
+They rest on finished runs of this machine: those of the configuration itself, else the most similar
+ones, scaled by the costs of `sweeps.grid.grouping`. If there are none, a part of a group is trained
+and tested for a moment.
 """
 
 import time
@@ -39,21 +39,21 @@ from sweeps.work.jobs import on_one_thread
 from sweeps.work.machine import shortage
 
 TRIED_SECONDS = 3.0
-"""Once so much is spent on an estimate, no further group is timed."""
+"""The time spent on an estimate after which no further group is timed."""
 
 COMPILED = {"fused": (60, 100.0), "lanes": (20, 10.0)}
-"""About how many seconds compiling an engine takes, once on a machine, and how many times as fast
-it then is as the one that trains meanwhile."""
+"""Approximate seconds to compile an engine, once on a machine, and its speed relative to the engine
+that trains meanwhile."""
 
 
 USUAL_PACE = {"fused": 1e-9, "counts": 1.2e-9, "lanes": 1e-10, "strings": 2e-9}
-"""About how many seconds a unit of cost takes an ordinary processor, by engine; measured once, for
-what is said before anything was timed here."""
+"""Approximate seconds for a unit of cost on an ordinary processor, by engine; used before anything
+was timed here."""
 
 
 class Times(NamedTuple):
-    """Seconds of a member's epoch with its validation; of its test, with the exhaustive check where
-    that is asked for; and of drawing an epoch's strings, once for all groups that train on them.
+    """Seconds for a member's epoch with its validation; for its test, with the exhaustive check if
+    required; and for drawing an epoch's strings, once for all groups that train on them.
     """
 
     epoch: float
@@ -62,39 +62,39 @@ class Times(NamedTuple):
 
 
 Timer = Callable[[RunGroup], Times | None]
-"""Times a group: `time_group`, or `known_times`, which times none anew."""
+"""A function that times a group: `time_group`, or `known_times`, which times none anew."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a sweep will take."""
+    """The number of runs of some sweeps, and the time that they will take."""
 
     runs: int
     there: int
-    """Runs that are done already."""
+    """Number of runs that are done already."""
     seconds: float | None
-    """How long the others will take; None where nothing was measured that tells it."""
+    """The time that the others will take; None without measurements."""
     basis: str
-    """What the estimate rests on, in a few sentences."""
+    """The basis of the estimate, in a few sentences."""
 
 
 def estimate(
     store: Store | None, specs: Iterable[SweepSpec], workers: int, timer: Timer | None = None
 ) -> Estimate:
-    """What these sweeps will take with so many processes.
+    """Estimates the time that these sweeps will take.
 
     Args:
-        store: the database; None where there is none yet.
+        store: the database; None if there is none yet.
         specs: the sweeps.
-        workers: processes that train at once.
-        timer: what times a group that no finished run tells of; None where none is to be timed.
+        workers: the number of processes that train.
+        timer: times a group for which finished runs give no estimate; None to time none.
     """
     planned: dict[tuple[str, int], PlannedRun] = {}
     for spec in specs:
         for config, seeds in spec.members():
             for seed in seeds:
                 run = PlannedRun(len(planned), config, seed, spec.every_epoch, spec.verdict)
-                # A run that several of these sweeps have is trained once.
+                # A run in several of these sweeps is trained once.
                 planned.setdefault((config.key, seed), run)
     there = finished_runs(store, {key for key, _ in planned}) & planned.keys() if store else set()
     left = make_groups([run for key, run in planned.items() if key not in there])
@@ -103,7 +103,7 @@ def estimate(
     sentences, began = {"basis": ""}, time.thread_time()
     for group in check_each(left):
         problem, engine = group[0].problem, engine_of(group[0].problem)
-        # To time one that fails would take all the memory that there is, for nothing.
+        # Timing one that fails would exhaust the memory, in vain.
         if reason := shortage(problem):
             sentences["memory"] = f"Some of the rest fail at once: {reason}."
             continue
@@ -120,13 +120,13 @@ def estimate(
             seconds = times.epoch * (1 + cost_of_checks(problem)) + times.test / epochs
             timed = "by timing a few steps on this machine"
             pace = _Pace(timed, epochs, seconds / cost, times.drawing)
-            # What was timed tells of groups like it, and, less surely, of others of its engine.
+            # The result holds for similar groups, and, less surely, for others of its engine.
             known |= {alike[-1]: pace, engine.name: pace}
         if (pace := pace or known.get(engine.name)) is None:
             basis = f"No run of engine {engine.name!r} has been timed yet: the time is unknown."
             return Estimate(len(planned), len(there), None, basis)
         sentences["basis"] = f"Estimated {pace.source}."
-        # Each group goes to the process that is free first, as workers take them.
+        # Each group goes to the process that is free first, as in training.
         loads[loads.index(min(loads))] += len(group) * epochs * cost * pace.seconds
         if pace.drawing:
             drawn = range(1 if problem.train.repeats else ceil(epochs))
@@ -141,8 +141,8 @@ def estimate(
 
 
 class _Pace(NamedTuple):
-    """How it is known how long training takes, its epochs, the seconds for a unit of an epoch's
-    cost, and those for drawing an epoch's strings where no finished run has them within its own.
+    """The source of an estimate, the number of epochs, the seconds for a unit of an epoch's cost,
+    and those for drawing an epoch's strings if they are not included.
     """
 
     source: str
@@ -152,7 +152,9 @@ class _Pace(NamedTuple):
 
 
 def _alike(problem: Problem) -> tuple[Hashable, ...]:
-    """By what finished runs tell of a problem, the nearest first: all of it, its end, its steps."""
+    """Keys by which finished runs resemble a problem, the closest first: the whole configuration,
+    the rules that end training, the steps.
+    """
     config, engine = problem.config, engine_of(problem).name
     ends = (
         *(config.max_num_epochs, config.min_num_epochs, config.patience),
@@ -163,11 +165,11 @@ def _alike(problem: Problem) -> tuple[Hashable, ...]:
 
 
 def _measure(store: Store) -> dict[Hashable, _Pace]:
-    """How training went on this machine, by the keys of `_alike`."""
+    """The paces of finished runs on this machine, by the keys of `_alike`."""
     runs, found = timings(store), defaultdict[Hashable, list[tuple[float, float]]](list)
     config: Any
     for config, own in runs.groupby("config", sort=False):
-        # One of a plug-in that is not installed here says nothing that can be scaled.
+        # The cost of a plug-in that is not installed here is unknown.
         if obstacle_of(config) is None:
             problem = resolve(config)
             cost = own["epochs"] * cost_of_training(problem) / config.max_num_epochs
@@ -180,8 +182,8 @@ def _measure(store: Store) -> dict[Hashable, _Pace]:
 
 
 def assumed_epochs(config: RunConfig) -> float:
-    """After how many epochs training may be expected to end: halfway from the fewest to the most,
-    as factors go; parts of one where it is checked within it.
+    """The expected number of epochs: the geometric mean of the fewest and the most; fractional if
+    training is checked within an epoch.
     """
     fewest, more = float(max(config.min_num_epochs, 1)), 0.0
     if config.stop_when_right:
@@ -191,19 +193,19 @@ def assumed_epochs(config: RunConfig) -> float:
     return min(halfway + more, config.max_num_epochs)
 
 
-# What a group takes here, from a moment of its training and testing.
+# The time that a group takes here, measured in a moment of training and testing.
 
 _known: dict[tuple[str, int, bool], Times | None] = {}
-"""What was timed as long as this process lives; None where that came to nothing."""
+"""Results of `time_group` in this process."""
 
 
 def known_times(group: RunGroup) -> Times | None:
-    """What is known of a group, without timing it."""
+    """The earlier result of `time_group` for a group; None without one."""
     return _known.get((group[0].config.group_key, len(group), group[0].verdict))
 
 
 def guess_times(group: RunGroup) -> Times | None:
-    """What is known of a group, else what it would take an ordinary processor by its cost."""
+    """The known times of a group, else those on an ordinary processor by its cost."""
     problem = group[0].problem
     pace = USUAL_PACE.get(engine_of(problem).name)
     if (known := known_times(group)) is not None or pace is None:
@@ -213,15 +215,15 @@ def guess_times(group: RunGroup) -> Times | None:
 
 
 def time_group(group: RunGroup) -> Times | None:
-    """Times a group on one thread; None where it cannot be trained here, or diverges at once.
+    """Times a group on one thread; None if it cannot be trained here, or diverges at once.
 
     Raises:
-        Cancelled: whoever waits has left.
+        Cancelled: nobody waits for it any longer.
     """
     key = (group[0].config.group_key, len(group), group[0].verdict)
     if key not in _known:
         times = None
-        # That it cannot be trained is said where it is launched.
+        # A group that cannot be trained is reported where it is launched.
         with suppress(SeqclsError, MemoryError, RuntimeError):
             times = _time(group)
         _known[key] = times
@@ -236,7 +238,7 @@ def _time(group: RunGroup) -> Times | None:
 
     whole = group[0].problem
     engine = engine_named(choose_engine(whole, ready=True).name)
-    # Of a step that moves all members together each has a part.
+    # Members that are trained in one step share its time.
     members = len(group) if engine.reads_counts(whole) and not engine.one_thread else 1
     weights: list[Weights] = []
 
@@ -245,7 +247,7 @@ def _time(group: RunGroup) -> Times | None:
         trained = train_group(seeds, engine=engine.name, progress=lambda *_: check())
         weights[:] = [member.kept_weights for member in trained if member.failure is None]
 
-    # Few strings may all be right by chance, or none of them of trained lengths.
+    # Rules that end training early are disabled: few strings may all be right by chance.
     update = {"max_num_epochs": 1, "min_num_epochs": 1, "stop_when_right": False, "check_every": 0}
     short = resolve(whole.config.model_copy(update=update))
     drawing = _seconds(partial(next, iter(whole.train.epochs())))
@@ -256,13 +258,13 @@ def _time(group: RunGroup) -> Times | None:
             }
             some = replace(short, **parts)
             test = partial(evaluate, some, weights, engine=engine.name)
-            # The first time they draw strings and load what they need.
+            # The first calls draw strings and load modules.
             train()
             if not weights:
                 return None
             test()
             epoch, tested = _seconds(train), _seconds(test)
-            # The clock measures 30 ms well enough, and nobody should wait for more than 300.
+            # The clock measures 30 ms well enough, and more than 300 ms are not worth the wait.
             if min(epoch, tested) > 0.03 or max(epoch, tested) > 0.3:
                 break
         tested /= share * len(weights)
@@ -274,12 +276,12 @@ def _time(group: RunGroup) -> Times | None:
 
 
 def _first(sampler: Sampler, share: float) -> LengthSubset:
-    """The first strings of a sampler, so large a share of them."""
+    """The given share of a sampler's strings, the first ones."""
     return LengthSubset(sampler, sampler.lengths, max(1, round(share * sampler.epoch_size)))
 
 
 def _seconds(act: Callable[[], object]) -> float:
-    # Of this thread alone, so that what else the machine does now is not taken for its own.
+    # The time of this thread alone, so that other work of the machine does not count.
     check()
     started = time.thread_time()
     act()

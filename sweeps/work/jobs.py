@@ -1,4 +1,4 @@
-"""The work of a worker process: train a group and test it. It touches no database."""
+"""Jobs of training processes: train a group and test it, without a database."""
 
 import errno
 from collections.abc import Iterator, Sequence
@@ -20,25 +20,25 @@ from sweeps.work.machine import parameter_bytes, shortage
 
 @dataclass(frozen=True)
 class Job:
-    """A group and how to train it."""
+    """A group of runs with the engine and device that train it."""
 
     group: RunGroup
     engine: Choice
     device: str
     initial: list[Weights] | None
-    """The members' initial parameters; None where they are drawn where the group is trained."""
+    """The members' initial parameters; None if they are drawn where the group is trained."""
     dataset: bytes | None = None
-    """What was in a file, packed, for a process that has no database."""
+    """The packed content of a dataset, for a process without a database."""
     number: int = field(default_factory=count().__next__)
-    """Which of its worker's jobs it is: the same group may be begun again after it was left."""
+    """A unique number: the same group may be begun again after it was abandoned."""
 
 
 class GroupLostError(Exception):
     """A group is lost, with its process or by an error.
 
     Args:
-        reason: what happened.
-        of_machine: whether the machine is at fault, so that every group would be lost alike.
+        reason: the cause.
+        of_machine: True if the machine is at fault, so that every group would be lost alike.
     """
 
     def __init__(self, reason: str, of_machine: bool = False) -> None:
@@ -47,11 +47,10 @@ class GroupLostError(Exception):
 
 
 def make_job(group: RunGroup, engine: str, device: str) -> Job:
-    """Chooses the engine. For one that wants them it draws the initial parameters of small models.
+    """Makes the job of a group, with initial parameters of small models if the engine needs them.
 
-    That takes PyTorch, which this process loads once so that no worker has to. Large ones, from a
-    megabyte on, are drawn where they are trained, so that a failed allocation fails those runs
-    only.
+    Drawing takes PyTorch, which this process loads once so that no worker has to. Models from a
+    megabyte on are drawn where they are trained, so that a failed allocation fails only those runs.
     """
     first = group[0]
     choice, initial = choose_engine(first.problem, engine, device), None
@@ -66,15 +65,11 @@ def make_job(group: RunGroup, engine: str, device: str) -> Job:
 
 
 def try_job(job: Job, report: Progress) -> list[RunResult]:
-    """Calls `run_job`.
-
-    Raises:
-        GroupLostError: as said by any error in it.
-    """
+    """Calls `run_job` and turns every error into GroupLostError."""
     try:
         return run_job(job, report)
     except (Exception, SystemExit) as error:
-        # A plug-in may raise SystemExit; nothing of this program's ends a process meanwhile.
+        # A plug-in may raise SystemExit, which this program does not during a job.
         full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
         of_machine = full or isinstance(error, MachineError | ImportError)
         raise GroupLostError(describe_error(error), of_machine) from None
@@ -86,15 +81,15 @@ def run_job(job: Job, report: Progress) -> list[RunResult]:
     Raises:
         MemoryError: this machine has less memory than that takes.
     """
-    # Imported where they are used: a process that only hands out groups tests nothing.
+    # Imported where they are used: a process that only hands out groups does not test.
     from seqcls.evaluation import evaluate
     from seqcls.interpretability.verdicts import unaffordable, verdicts
 
     first, how = job.group[0], {"engine": job.engine.name, "device": job.device}
-    # A process trains many groups, and reads each file's strings once.
+    # A process trains many groups, and unpacks each dataset once.
     if job.dataset is not None and not is_known(first.config.dataset):
         remember(unpack(job.dataset))
-    # Checked first: some systems promise any memory, and kill a process that uses too much.
+    # Checked first: some systems grant any memory, and kill a process that uses too much.
     if too_large := shortage(first.problem, len(job.group)):
         raise MemoryError(too_large)
     with on_one_thread(job.engine.name):
@@ -112,8 +107,8 @@ def run_job(job: Job, report: Progress) -> list[RunResult]:
         if best_weights and first.verdict and unaffordable(first.problem) is None:
             checks = verdicts(first.problem, best_weights, **how)
     tested = dict(zip(map(id, learned), zip(evaluations, checks, strict=True), strict=True))
-    # Sealed here, where the results are made, and not where they are stored: nothing that happens
-    # to them on the way goes unnoticed, and this process has a core to itself.
+    # Sealed here, where the results are made, and not where they are stored: damage on the way is
+    # detected, and this process has a core to itself.
     return [
         RunResult(
             train_losses=member.train_losses,
@@ -133,12 +128,10 @@ def run_job(job: Job, report: Progress) -> list[RunResult]:
 
 
 def name_with_device(engine: str, device: str) -> str:
-    """What is stored of who trained a run: the engine, and the device where it is no CPU, as in
-    `strings on cuda`.
-    """
+    """The stored name of an engine, with the device if it is no CPU, as in `strings on cuda`."""
     if engine_named(engine).one_thread:
         return engine
-    # PyTorch, which has just been trained with.
+    # PyTorch is loaded already by the training.
     from seqcls.engines.pytorch.training import choose_device
 
     chosen = choose_device(device).type
@@ -147,9 +140,9 @@ def name_with_device(engine: str, device: str) -> str:
 
 @contextmanager
 def on_one_thread(engine: str) -> Iterator[None]:
-    """A block in which an engine trains and tests on one thread, whatever PyTorch's settings."""
-    # A tiny model's operations are too small to share out; processes use the cores instead. PyTorch
-    # is not loaded for an engine that has one thread anyway.
+    """Has an engine train and test on one thread within the block, whatever PyTorch's settings."""
+    # A tiny model's operations are too small to be parallel; processes use the cores instead.
+    # PyTorch is not loaded for an engine that has one thread anyway.
     if engine_named(engine).one_thread:
         yield
         return

@@ -1,4 +1,4 @@
-"""What a worker is asked to do, and what this machine has and needs for it."""
+"""Options and summary of a worker, and the memory, device and machine code that it needs."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -18,39 +18,39 @@ from seqcls.problem import Problem
 
 @dataclass(frozen=True)
 class WorkOptions:
-    """How runs are to be trained."""
+    """Options of training."""
 
     workers: int = 1
-    """Processes of this machine; with 0, the calling process trains itself."""
+    """Number of processes of this machine; with 0, the calling process trains."""
     engine: str = "auto"
     device: str = "auto"
     dask: str | None = None
     """The address of a Dask scheduler, whose workers train instead of this machine's processes."""
     watch: bool = False
-    """Whether to wait for more when nothing is queued any longer."""
+    """True to wait for more runs when none is queued."""
 
 
 @dataclass
 class WorkSummary:
-    """What a worker did until it ended."""
+    """The work of a worker until it ended."""
 
     worker_id: int
-    """By which the database knows it."""
+    """Its id in the database."""
     recorded: int = 0
-    """Runs whose results, or whose divergence, it stored."""
+    """Number of runs whose results, or whose divergence, it stored."""
     lost: int = 0
-    """Runs of groups that ended without a result."""
+    """Number of runs in groups that ended without a result."""
     abandoned: int = 0
-    """Runs that it had begun and left to the next worker, because it was stopped."""
+    """Number of runs that it had begun and left to the next worker, because it was stopped."""
     signal: int | None = None
-    """The signal that ended it, if one did."""
+    """The signal that ended it, if any."""
 
 
-# How much memory training takes, and how much this machine has.
+# Memory that training takes, and that this machine has.
 
 
 def parameter_bytes(problem: Problem) -> int:
-    """The bytes of one model's parameters; roughly, where it recurs or has places of a plug-in."""
+    """Bytes of one model's parameters; approximate if it recurs or has positions of a plug-in."""
     network = problem.network
     positions = table_size(network) if network.positions in ("learned", *COUPLED) else 0
     # Tied outputs have no rows of their own.
@@ -63,18 +63,18 @@ def parameter_bytes(problem: Problem) -> int:
 def machine_bytes() -> int:
     """All the memory of this machine, or of the container, in bytes."""
     machine = int(psutil.virtual_memory().total)
-    # Where there is no container, or one without a limit, there is no number.
+    # Without a container, or without a limit, there is no number.
     with suppress(OSError, ValueError):
         return min(machine, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     return machine
 
 
 def shortage(problem: Problem, members: int = 1, workers: int = 1) -> str | None:
-    """Why this machine cannot train so many members together in each of so many processes; None
-    where it may be able to.
+    """The reason why this machine cannot train so many members together in each of so many
+    processes, by their least memory; None if it may be able to.
     """
-    # Of the member in training its values, their gradient, and two moments of each; of each its
-    # initial values, and those of its best epoch.
+    # The values, gradient and two moments of the member in training; for each member its initial
+    # values and those of its best epoch.
     needed, there = parameter_bytes(problem) * (4 + 2 * members) * workers, machine_bytes()
     if needed <= there:
         return None
@@ -84,15 +84,11 @@ def shortage(problem: Problem, members: int = 1, workers: int = 1) -> str | None
     )
 
 
-# What this machine needs before its processes train.
+# Preparation of this machine before its processes train.
 
 
 def check_device(device: str) -> None:
-    """Refuses a device that is unknown or that this machine does not have.
-
-    Raises:
-        DeviceError: as said.
-    """
+    """Raises DeviceError for a device that is unknown or that this machine does not have."""
     if device not in ("auto", "cpu", "cuda"):
         raise DeviceError(f"device {device!r}: expected auto, cpu or cuda")
     if device == "cuda":
@@ -103,10 +99,10 @@ def check_device(device: str) -> None:
 
 
 def prepare(problems: Iterable[Problem], how: WorkOptions) -> None:
-    """Makes what engines need here, such as machine code, once, so that no worker process has to.
+    """Compiles the machine code of engines once, so that no worker process has to.
 
     Raises:
-        MachineError: machine code cannot be kept.
+        MachineError: machine code cannot be cached.
     """
     missing: dict[str, list[Problem]] = {}
     for problem in problems:
@@ -117,7 +113,7 @@ def prepare(problems: Iterable[Problem], how: WorkOptions) -> None:
         for name, unready in missing.items():
             engine_named(name).prepare(unready)
     except (OSError, RuntimeError) as error:
-        # Numba raises a mere RuntimeError with these words where no folder can be written.
+        # Numba raises a plain RuntimeError with these words if no folder can be written.
         if isinstance(error, RuntimeError) and "cannot cache" not in str(error):
             raise
         raise MachineError(

@@ -1,4 +1,4 @@
-"""Sweeps that are to have as many seeds as it takes get more once theirs are done."""
+"""Further seeds for sweeps with `until`, once all of theirs are done."""
 
 import json
 from collections import Counter
@@ -19,13 +19,13 @@ from sweeps.store.reads import sweep_queries
 
 
 def grow(store: Store, sweep_ids: Sequence[int] | None = None) -> bool:
-    """Queues more seeds of finished sweeps where too little is known of them.
+    """Queues more seeds of finished sweeps whose intervals are not narrow enough.
 
-    Whatever worker finds one finished does so; the first is heard, and what others would queue
-    follows from the same counts.
+    Any worker that finds one finished does so; the first submission counts, and others would queue
+    the same, since it follows from the counts.
 
     Returns:
-        Whether any sweep has grown.
+        True if any sweep has grown.
     """
     has_grown = False
     for sweep_id, submitted in sweep_queries.sweeps_to_grow(store, sweep_ids).items():
@@ -35,7 +35,7 @@ def grow(store: Store, sweep_ids: Sequence[int] | None = None) -> bool:
         try:
             counts, pairs = known_of(store, sweep_id, spec)
         except ConfigError:
-            # What a seed starts is not known on a machine that lacks a package; others know it.
+            # A machine that lacks a package leaves it to others.
             continue
         needed = Until.parse(spec.until).seeds_needed(counts, spec.most_seeds, pairs)
         if needed != [seed_counts.models for seed_counts in counts]:
@@ -47,7 +47,7 @@ def grow(store: Store, sweep_ids: Sequence[int] | None = None) -> bool:
 def as_grown(store: Store, spec: SweepSpec) -> SweepSpec:
     """The specification that a sweep has grown to from this one; else this one.
 
-    A file is submitted again to go on; that takes no seeds back.
+    So a file can be submitted again to continue, without removing seeds.
     """
     stored = sweep_queries.specifications(store).get(spec.name) if spec.until else None
     if stored is None:
@@ -55,7 +55,7 @@ def as_grown(store: Store, spec: SweepSpec) -> SweepSpec:
     grown = spec_as_written(json.loads(stored))
     both = [(x.until, x.most_seeds, x.checkpoints, x.verdict) for x in (spec, grown)]
     seeds, more = ({x.key: set(y) for x, y in version.members()} for version in (spec, grown))
-    # Only a sweep that asks the same and has all of these seeds has grown from this one.
+    # Only a sweep with the same settings and all of these seeds has grown from this one.
     is_grown = both[0] == both[1] and seeds.keys() == more.keys()
     is_grown = is_grown and all(own <= more[key] for key, own in seeds.items())
     return grown if is_grown else spec
@@ -64,14 +64,14 @@ def as_grown(store: Store, spec: SweepSpec) -> SweepSpec:
 def known_of(
     store: Store, sweep_id: int, spec: SweepSpec
 ) -> tuple[list[OutcomeCounts], PairTable | None]:
-    """What the seeds of each configuration have come to, in the order of the specification; and of
-    two configurations that are to be told apart, the pairs of their seeds.
+    """The outcome counts of each configuration, in the order of the specification; and, if two
+    configurations are compared, the table of pairs of equal seeds.
 
-    Of the share that generalizes, those of which both learned. There are no pairs where nothing is
-    told apart, or the same seed starts the two from different weights.
+    For the share that generalizes, only pairs count of which both learned. There is no table if
+    nothing is compared, or equal seeds start the two from different weights.
 
     Raises:
-        ConfigError: what a seed starts is not known on a machine that lacks a package.
+        ConfigError: initial weights are unknown on a machine that lacks a package.
     """
     known, until = sweep_queries.seed_counts(store, sweep_id), Until.parse(spec.until)
     members = list(spec.members())

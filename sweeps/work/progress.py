@@ -1,4 +1,4 @@
-"""How far the sweeps are, how fast they go on, and how long that will take."""
+"""Progress of sweeps: share done, rate, and remaining time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from sweeps.store.database import Store
 from sweeps.store.reads import sweep_queries
 
 WINDOW_SECONDS = 300.0
-"""The rate is that of the runs that ended so recently, and of those in training."""
+"""The time window of the rate: of runs that ended within it, and of those in training."""
 
 
 @dataclass(frozen=True)
@@ -23,42 +23,41 @@ class SweepProgress:
     done: int
     failed: int
     runs_per_second: float | None = None
-    """How fast they are trained at present, parts included; None where none is in training or no
-    epoch has ended yet."""
+    """The present rate, with fractions of runs; None if none is in training or no epoch has ended
+    yet."""
     orphaned: int = 0
-    """Runs in training whose worker is dead, as far as can be seen from here; the next worker
-    trains them."""
+    """Number of runs in training whose worker seems dead from here; the next worker trains them."""
     epochs: tuple[tuple[int, int], ...] = ()
-    """For each run in training its epochs so far, and the most that it may train for."""
+    """The epochs so far and the maximum of each run in training."""
 
     @property
     def share(self) -> float:
-        """How much is done, in [0, 1], epochs of runs in training included."""
+        """The share that is done, in [0, 1], including epochs of runs in training."""
         return min(1.0, (self.done + self.failed + self.begun) / max(1, self.total))
 
     @property
     def begun(self) -> float:
-        """How many runs' worth of epochs is done of those in training."""
+        """The summed shares of epochs done by runs in training."""
         return sum(epoch / most for epoch, most in self.epochs)
 
     @property
     def total(self) -> int:
-        """How many runs the sweep has."""
+        """Number of runs of the sweep."""
         return self.queued + self.running + self.done + self.failed
 
     @property
     def seconds_left(self) -> float | None:
-        """How long it will take at this rate; None where no rate is known."""
+        """The remaining time at this rate; None without a rate."""
         if not self.runs_per_second:
             return None
         return (self.queued + self.running - self.begun) / self.runs_per_second
 
 
 def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> list[SweepProgress]:
-    """Every sweep's progress, in the order of their making.
+    """Every sweep's progress, oldest first.
 
     Args:
-        counted: what `counts` gives of it at its present revision, where that is known already.
+        counted: the result of `counts` at the present revision, if known already.
     """
     sweeps = list(counts(store) if counted is None else counted)
     if not any(sweep.running for sweep in sweeps):
@@ -70,9 +69,9 @@ def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> li
         if sweep.running:
             lost, (finished, spans) = orphaned[sweep.id], recent.get(sweep.id, (0, []))
             now = replace(sweep, epochs=tuple(sorted(epochs[sweep.id])), orphaned=lost)
-            # Nobody trains the runs of a dead worker, so that no rate can be told.
+            # The runs of a dead worker are not trained, so that no rate is known.
             busy = 0.0 if lost else busy_seconds(spans)
-            # Where the clock was set back since they began, no rate is known.
+            # No rate is known if the clock was set back since they began.
             ended = now.begun + finished
             rate = ended / busy if ended and busy > 0 else None
             sweeps[place] = replace(now, runs_per_second=rate)
@@ -80,7 +79,7 @@ def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> li
 
 
 def counts(store: Store, sweep_ids: Sequence[int] | None = None) -> list[SweepProgress]:
-    """Runs in each state of these sweeps, or of all: what changes with the revision alone."""
+    """The runs in each state of these sweeps, or of all, which change with the revision alone."""
     return [
         SweepProgress(
             sweep_id, name, state, runs["queued"], runs["running"], runs["done"], runs["failed"]
@@ -90,15 +89,15 @@ def counts(store: Store, sweep_ids: Sequence[int] | None = None) -> list[SweepPr
 
 
 def busy_seconds(trained: Iterable[tuple[str, str | None]], ended: datetime | None = None) -> float:
-    """Seconds in which any of these was trained, however many of them at once.
+    """The length of the union of time spans in which runs were trained, in seconds.
 
     Args:
-        trained: when each run began and ended (None: it goes on), in ISO 8601.
-        ended: until when those that go on are counted; now by default.
+        trained: the beginning and end (None: still in training) of each run, in ISO 8601.
+        ended: the end of spans that are still open; now by default.
     """
     last = ended or datetime.now(UTC)
     busy, until = 0.0, datetime.min.replace(tzinfo=UTC)
-    # By their beginnings: each adds only what reaches beyond those before it.
+    # Sorted by their beginnings: each adds only the part beyond those before it.
     for began, end in sorted(trained, key=lambda span: span[0]):
         end_here = last if end is None else min(datetime.fromisoformat(end), last)
         busy += max(0.0, (end_here - max(datetime.fromisoformat(began), until)).total_seconds())

@@ -1,7 +1,7 @@
-"""Shortcut readers, fitted to the tests of finished runs once there is nothing to train.
+"""Fitting shortcut readers to the tests of finished runs, once there is nothing to train.
 
-No page and no run waits for them: what they reach is stored beside the test set when it is known,
-and until then pages say that the readers have not been asked.
+No page and no run waits for them: their answers are stored when known, and until then pages state
+that they are missing.
 """
 
 import logging
@@ -15,27 +15,26 @@ from sweeps.grid.grouping import split_by_packages
 from sweeps.processes import OnProgress
 from sweeps.store.database import Store
 from sweeps.store.reads.queries import revision
-from sweeps.store.reads.shortcuts import unread_tests
 from sweeps.store.reads.workers import queued_runs
-from sweeps.store.writes.shortcuts import fit_shortcuts
+from sweeps.store.shortcuts import fit_shortcuts, unread_tests
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass
 class FittedReaders:
-    """What became of the tests that no shortcut readers had been asked about."""
+    """The outcome of fitting shortcut readers to tests that lacked them."""
 
     tests: int = 0
-    """Those that they were asked about now."""
+    """Number of tests whose readers were fitted."""
     skipped: dict[int, str] = field(default_factory=dict)
-    """Why no readers can be asked about a test set, by its id."""
+    """The reasons why test sets have no readers, by id."""
     is_queued: bool = False
-    """Whether it ended early since runs were queued."""
+    """True if it ended early because runs were queued."""
 
 
 def are_fitted_after_training() -> bool:
-    """Whether workers fit readers: unless `SEQCLS_SHORTCUTS` is 0, false, no or off."""
+    """True if workers fit readers: unless `SEQCLS_SHORTCUTS` is 0, false, no or off."""
     return not is_off(os.environ.get("SEQCLS_SHORTCUTS") or "on")
 
 
@@ -47,13 +46,14 @@ def fit_readers(
     until_queued: bool = False,
     but: Collection[int] = (),
 ) -> FittedReaders:
-    """Fits shortcut readers to every test of finished runs that none were asked about.
+    """Fits shortcut readers to every test of finished runs that lacks them.
 
-    Each test's are stored as they are fitted: what was stored before an interruption stays.
+    The readers of each test are stored as soon as they are fitted, before any interruption.
 
     Args:
-        until_queued: end once there are runs of these sweeps to train, after the test at hand.
-        but: test sets that are left out, by their ids.
+        until_queued: True to end as soon as runs of these sweeps are queued, after the present
+            test.
+        but: ids of test sets that are left out.
 
     Raises:
         StoreUnavailableError: the database cannot be read or written any longer.
@@ -70,7 +70,7 @@ def fit_readers(
             on_progress(number, len(unread))
         try:
             reason = fit_shortcuts(store, test)
-        # Of other tests nothing could be stored either.
+        # The readers of other tests could not be stored either.
         except StoreUnavailableError:
             raise
         except SeqclsError as error:
@@ -83,17 +83,15 @@ def fit_readers(
 
 
 def fit_when_idle(store: Store, sweep_ids: Sequence[int] | None = None) -> Callable[[], None]:
-    """What a worker that waits for runs calls again and again: it fits readers until there are
-    some.
-    """
+    """Makes the callback of a waiting worker, which fits readers until runs are queued."""
     seen, skipped = -1, set[int]()
 
     def fit() -> None:
         nonlocal seen
-        # Only where something was written are there tests that were not there before.
+        # New tests appear only with a new revision.
         if (now := revision(store)) != seen:
             fitted = fit_readers(store, sweep_ids, until_queued=True, but=skipped)
-            # What has no readers now would be tried again after every write.
+            # Skipped tests would be tried again after every write.
             skipped.update(fitted.skipped)
             seen = seen if fitted.is_queued else now
 

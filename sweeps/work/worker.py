@@ -1,4 +1,4 @@
-"""Claim, train, evaluate, commit, until nothing is queued; and what happens when it is stopped."""
+"""Workers, which claim, train, evaluate and commit until nothing is queued, or they are stopped."""
 
 import logging
 import threading
@@ -40,19 +40,19 @@ from sweeps.work.more_seeds import grow
 BEAT_SECONDS = 10.0
 
 POLL_SECONDS = 0.1
-"""How long a worker waits at a time for a group to end, or for machine code."""
+"""Time that a worker waits at a time for a group to end, or for machine code."""
 
 LOSSES_SECONDS = 5.0
-"""How often losses of groups in training are stored, so that a page can draw them meanwhile."""
+"""Interval at which losses of groups in training are stored, for pages to draw."""
 
 LOOK_SECONDS = 1.0
-"""How often a worker looks whether its sweeps were stopped."""
+"""Interval at which a worker checks whether its sweeps were stopped."""
 
 WATCH_SECONDS = 2.0
-"""How often a worker that waits for work looks for it."""
+"""Interval at which a waiting worker looks for runs."""
 
 PATIENCE_SECONDS = 600.0
-"""How long results that are trained wait for a database that is locked or does not answer."""
+"""Time that results wait for a database that is locked or does not answer."""
 
 Answer = TypeVar("Answer")
 
@@ -68,16 +68,16 @@ def work(
 ) -> WorkSummary:
     """Trains every queued run of these sweeps and stores each group's results as it ends.
 
-    However it ends, what is committed stays, and what it had claimed beyond that is queued again:
-    at once where this process can still do it, else by the next worker. The first Ctrl-C leaves
-    what is in training; the second raises KeyboardInterrupt.
+    However it ends, committed results stay, and other claimed runs are queued again: at once if
+    this process can still do it, else by the next worker. The first Ctrl-C abandons runs in
+    training; the second raises KeyboardInterrupt.
 
     Args:
         when_idle: called again and again while it waits for runs.
 
     Raises:
-        ConfigError: fewer than no workers.
-        EngineError, DeviceError: unknown, or not to be had on this machine.
+        ConfigError: a negative number of workers.
+        EngineError, DeviceError: unknown, or not available on this machine.
         StoreUnavailableError: the database cannot be written any longer.
         ClusterError: the Dask cluster cannot be reached or was lost.
         MachineError: this machine cannot train; no run is charged with that.
@@ -94,7 +94,7 @@ def work(
 
 @dataclass
 class _Held:
-    """A group in training, how many members' worth of it is done, and losses to be stored."""
+    """A group in training, the number of members done (with fractions), and losses to be stored."""
 
     claim: writer.Claim
     job: Job
@@ -116,55 +116,55 @@ class _Worker:
 
     def __post_init__(self) -> None:
         self._thread = threading.get_ident()
-        # Any thread puts, and only the worker's own takes.
-        self._news = SimpleQueue[tuple[Job, float, Sequence[EpochLosses]]]()
+        # Written by any thread, and read only by the worker's own.
+        self._reports = SimpleQueue[tuple[Job, float, Sequence[EpochLosses]]]()
         self._waiting: list[RunGroup] = []
         self._held: dict[int, _Held] = {}
-        self._lacking = set[str]()
-        self._called = dict[str, float]()
+        self._missing_packages = set[str]()
+        self._last_calls = dict[str, float]()
         self._total = 0
 
     def work(self) -> WorkSummary:
-        """Registers this worker, trains, and says that it has ended."""
+        """Registers this worker, trains, and stores that it has ended."""
         how, over = self.how, threading.Event()
-        self._executor = executors.start(how.workers, how.dask, self._group_went_on)
-        # What engines need is made here, beside the training of models whose engines are ready.
+        self._executor = executors.start(how.workers, how.dask, self._receive_progress)
+        # Compiles engines while models whose engines are ready are trained.
         self._preparing = ThreadPoolExecutor(1)
         with closing(self._executor), self.store.kept_open(), self._preparing:
-            # Where a number was given and the answer lost, it is that of a worker without runs.
-            self._worked = WorkSummary(self._patiently(writer.register_worker, self.store))
-            self._me = self.store, self._worked.worker_id
-            # Not joined: a beat that waits for a lock would hold up the end of the program.
+            # If an answer is lost and this is repeated, the first id is that of an idle worker.
+            self._summary = WorkSummary(self._retry_while_busy(writer.register_worker, self.store))
+            self._me = self.store, self._summary.worker_id
+            # Not joined: a heartbeat that waits for a lock would delay the end of the program.
             threading.Thread(target=self._beat, args=(over,), daemon=True, name="heartbeat").start()
             try:
                 self._run()
             except BaseException:
-                # What is claimed is given back at once where that can be, else by the next worker.
+                # Claimed runs are released now if possible, else by the next worker.
                 with suppress(Exception):
-                    writer.end_worker(self.store.without_waiting(), self._worked.worker_id)
+                    writer.end_worker(self.store.without_waiting(), self._summary.worker_id)
                 raise
             finally:
                 over.set()
-            self._patiently(writer.end_worker, *self._me)
-        return self._worked
+            self._retry_while_busy(writer.end_worker, *self._me)
+        return self._summary
 
     def _beat(self, over: threading.Event) -> None:
-        """Beats until the event, however long one step of training takes."""
+        """Stores heartbeats until the event, independently of training."""
         while not over.wait(BEAT_SECONDS):
-            # A missed beat is no harm; a database that stays away is the worker's to report.
+            # A missed heartbeat is harmless; the worker itself reports a database that is gone.
             with suppress(StoreError):
                 writer.beat(*self._me)
 
-    def _group_went_on(self, job: Job, done: float, epochs: Sequence[EpochLosses]) -> None:
-        """Hears how far a group is, and of losses of epochs that have ended; in any thread."""
-        self._news.put((job, done, epochs))
+    def _receive_progress(self, job: Job, done: float, epochs: Sequence[EpochLosses]) -> None:
+        """Receives the progress of a group, and losses of epochs that have ended; in any thread."""
+        self._reports.put((job, done, epochs))
         if threading.get_ident() == self._thread:
-            # Where this very thread trains, it takes all the time there is: it looks from within.
-            self._look()
+            # The worker's own thread trains, so its loop does not run meanwhile.
+            self._check_groups()
 
     def _run(self) -> None:
         self._plan()
-        while self._goes_on():
+        while self._should_continue():
             while len(self._held) < self._executor.slots and (group := self._next_group()):
                 self._begin(group)
             if self._held:
@@ -172,65 +172,65 @@ class _Worker:
                 wait(ends, POLL_SECONDS, FIRST_COMPLETED)
             elif self._waiting:
                 wait([self._prepared], POLL_SECONDS)
-            self._look()
+            self._check_groups()
             for held in [held for held in self._held.values() if held.results.done()]:
                 self._end(held)
-            # Others may have queued runs, or given some back, since this worker looked.
+            # Others may have queued or released runs since the last plan.
             if not self._waiting and self.interruption.signal is None:
-                self._now_and_then(WATCH_SECONDS if self._held else 0.0, self._plan)
-        self._worked.signal = self.interruption.signal
+                self._call_at_intervals(WATCH_SECONDS if self._held else 0.0, self._plan)
+        self._summary.signal = self.interruption.signal
 
-    def _goes_on(self) -> bool:
+    def _should_continue(self) -> bool:
         if self.interruption.signal is not None:
             self._waiting = []
         elif self.how.watch and not (self._waiting or self._held):
             if self.when_idle is not None:
-                # Fitting the readers of a test takes seconds, for which Ctrl-C does not wait.
+                # Fitting the readers of a test takes seconds, and Ctrl-C ends it.
                 has_left = partial(getattr, self.interruption, "signal")
                 with suppress(Cancelled), cancelled_when(lambda: has_left() is not None):
-                    self._patiently(self.when_idle)
+                    self._retry_while_busy(self.when_idle)
             time.sleep(WATCH_SECONDS)
             return True
         return bool(self._waiting or self._held)
 
-    def _now_and_then(self, seconds: float, act: Callable[[], None]) -> None:
-        """Calls a method that was not called for so long."""
-        if time.monotonic() - self._called.get(act.__name__, 0.0) >= seconds:
-            self._called[act.__name__] = time.monotonic()
+    def _call_at_intervals(self, seconds: float, act: Callable[[], None]) -> None:
+        """Calls a method if its last call is so many seconds ago."""
+        if time.monotonic() - self._last_calls.get(act.__name__, 0.0) >= seconds:
+            self._last_calls[act.__name__] = time.monotonic()
             act()
 
     def _plan(self) -> None:
-        self._called["_plan"] = time.monotonic()
-        self._patiently(writer.release_dead, *self._me)
-        queued = self._patiently(queued_runs, self.store, self.sweep_ids)
-        # More seeds of a sweep follow once all that it has are done.
-        if not (queued or self._held) and self._patiently(grow, self.store, self.sweep_ids):
-            queued = self._patiently(queued_runs, self.store, self.sweep_ids)
+        self._last_calls["_plan"] = time.monotonic()
+        self._retry_while_busy(writer.release_dead, *self._me)
+        queued = self._retry_while_busy(queued_runs, self.store, self.sweep_ids)
+        # Sweeps with `until` grow once all their runs are done.
+        if not (queued or self._held) and self._retry_while_busy(grow, self.store, self.sweep_ids):
+            queued = self._retry_while_busy(queued_runs, self.store, self.sweep_ids)
         queued, lacking = split_by_packages(queued)
-        for reason in lacking.keys() - self._lacking:
+        for reason in lacking.keys() - self._missing_packages:
             if not (queued or self._held):
                 raise PluginMissingError(reason)
             _log.warning("%d runs left queued: %s", lacking[reason], reason)
-            self._lacking.add(reason)
+            self._missing_packages.add(reason)
         self._waiting = make_groups(queued, self.how.engine, self.how.device)
-        # A Dask cluster's machines see to themselves.
+        # The machines of a Dask cluster compile for themselves.
         here = {run.config.key: run.problem for run in queued if self.how.dask is None}.values()
         self._prepared = self._preparing.submit(prepare, here, self.how)
         if self.how.workers == 0:
             wait([self._prepared])
         self._executor.expect([self._engine_of(group) for group in self._waiting])
         in_training = sum(len(held.claim.runs) for held in self._held.values())
-        self._total = self._worked.recorded + len(queued) + in_training
-        self._tell()
+        self._total = self._summary.recorded + len(queued) + in_training
+        self._report()
 
     def _engine_of(self, group: RunGroup) -> str:
         return choose_engine(group[0].problem, self.how.engine, self.how.device).name
 
     def _next_group(self) -> RunGroup | None:
-        """The first waiting group whose engine has what it needs; None while there is none.
+        """The first waiting group whose engine is ready; None while there is none.
 
         Raises:
-            MachineError: what it needs could not be made.
+            MachineError: an engine could not be compiled.
         """
         if is_prepared := self._prepared.done():
             self._prepared.result()
@@ -240,76 +240,76 @@ class _Worker:
         return None
 
     def _begin(self, group: RunGroup) -> None:
-        claimed = self._patiently(partial(self._claim, group, count()))
+        claimed = self._retry_while_busy(partial(self._claim, group, count()))
         if claimed is not None:
             held = _Held(claimed, make_job(claimed.runs, self.how.engine, self.how.device))
             self._held[held.job.number] = held
             held.results = self._executor.begin(held.job)
 
     def _claim(self, group: RunGroup, tries: Iterator[int]) -> writer.Claim | None:
-        """Claims a group; before every further try, takes back what the last may have done.
+        """Claims a group; before every further try, releases the runs of the last one.
 
-        Where a connection breaks, the claim may have been made and the answer been lost.
+        If a connection breaks, the claim may have been made and the answer lost.
         """
         if next(tries):
             writer.release(*self._me, [run.id for run in group])
         return writer.claim(*self._me, group)
 
     def _end(self, held: _Held) -> None:
-        """Stores what came of a group."""
+        """Stores the outcome of a group."""
         lost: GroupLostError
         try:
             outcomes = held.results.result()
         except GroupLostError as error:
             lost = error
-        # Ends this worker, which gives back all that it holds.
+        # Ends this worker, which releases all its runs.
         except MachineError:
             raise
         except (CancelledError, OSError):
-            # Only a cluster's futures end so: its scheduler has forgotten the group.
+            # Only a cluster's futures end so: its scheduler has lost the group.
             raise lost_cluster(str(self.how.dask)) from None
         except Exception as error:
             lost = GroupLostError(describe_error(error))
         else:
             del self._held[held.job.number]
-            self._worked.recorded += self._patiently(
+            self._summary.recorded += self._retry_while_busy(
                 writer.record, self.store, held.claim, outcomes
             )
-            self._tell()
+            self._report()
             return
-        # The signal that ends this program may have ended the process too: the runs are not at
-        # fault, nor are they where the machine is.
+        # The runs are not at fault if a signal, which may have ended the process too, or the
+        # machine is.
         if self.interruption.signal is not None:
-            self._give_back(held)
+            self._release(held)
         elif lost.of_machine:
-            self._give_back(held)
+            self._release(held)
             raise MachineError(
                 f"training is not possible on this machine: {lost.reason}; the runs stay queued, "
                 "and no attempt is counted"
             )
         else:
             del self._held[held.job.number]
-            self._patiently(writer.record_lost, self.store, held.claim, lost.reason)
+            self._retry_while_busy(writer.record_lost, self.store, held.claim, lost.reason)
             _log.warning("%d runs were lost: %s", len(held.claim.runs), lost.reason)
-            self._worked.lost += len(held.claim.runs)
+            self._summary.lost += len(held.claim.runs)
             self._plan()
 
-    def _look(self) -> None:
-        """Takes note of progress, stores losses of groups in training; abandons stopped ones."""
-        while not self._news.empty():
-            job, done, epochs = self._news.get()
+    def _check_groups(self) -> None:
+        """Processes progress, stores losses of groups in training, and abandons stopped ones."""
+        while not self._reports.empty():
+            job, done, epochs = self._reports.get()
             if held := self._held.get(job.number):
                 held.done = done
                 held.losses += epochs
-                self._tell()
-        self._now_and_then(LOSSES_SECONDS, self._store_losses)
+                self._report()
+        self._call_at_intervals(LOSSES_SECONDS, self._store_losses)
         if self.interruption.signal is not None:
-            self._leave_others(set())
+            self._abandon_others(set())
         elif self._held:
-            self._now_and_then(LOOK_SECONDS, self._leave_stopped)
+            self._call_at_intervals(LOOK_SECONDS, self._abandon_stopped)
 
     def _store_losses(self) -> None:
-        # They are only looked at: those that cannot be stored at once are kept for the next time.
+        # Losses that cannot be stored now are stored at the next time: pages alone need them.
         with suppress(StoreError):
             with_losses = [held for held in self._held.values() if held.losses]
             if with_losses:
@@ -318,37 +318,37 @@ class _Worker:
             for held in with_losses:
                 held.losses = []
 
-    def _leave_stopped(self) -> None:
+    def _abandon_stopped(self) -> None:
         ids = [run.id for held in self._held.values() for run in held.claim.runs]
-        # Whether anything is stopped can wait until the database answers.
+        # The check can wait until the database answers.
         with suppress(StoreBusyError):
-            self._leave_others(runs_that_go_on(self.store, ids))
+            self._abandon_others(runs_that_go_on(self.store, ids))
 
-    def _leave_others(self, going_on: set[int]) -> None:
+    def _abandon_others(self, going_on: set[int]) -> None:
         for held in list(self._held.values()):
             if not going_on.intersection(held.claim.attempts):
                 self._executor.abandon(held.job)
-                self._give_back(held)
+                self._release(held)
 
-    def _give_back(self, held: _Held) -> None:
+    def _release(self, held: _Held) -> None:
         del self._held[held.job.number]
-        self._worked.abandoned += len(held.claim.runs)
-        self._tell()
-        self._patiently(writer.release, *self._me, list(held.claim.attempts))
+        self._summary.abandoned += len(held.claim.runs)
+        self._report()
+        self._retry_while_busy(writer.release, *self._me, list(held.claim.attempts))
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self.on_progress is not None:
-            done = self._worked.recorded + sum(held.done for held in self._held.values())
+            done = self._summary.recorded + sum(held.done for held in self._held.values())
             self.on_progress(done, self._total)
 
-    def _patiently(self, act: Callable[..., Answer], *arguments: Any) -> Answer:
-        """Repeats a read or a write while the database is busy: results are worth a wait."""
+    def _retry_while_busy(self, act: Callable[..., Answer], *arguments: Any) -> Answer:
+        """Repeats a read or a write while the database is busy, so that no results are lost."""
         give_up = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
                 return act(*arguments)
             except StoreBusyError as error:
-                # Whoever interrupts the worker does not want to wait for the database.
+                # After an interruption the worker does not wait for the database.
                 if time.monotonic() > give_up or self.interruption.signal is not None:
                     raise
                 _log.warning("%s; waiting for it", error)

@@ -15,7 +15,7 @@ from sweeps.results import ProofRecord
 from sweeps.store import writer
 from sweeps.store.opening import open_writer, pack
 from sweeps.store.reads import checkpoints
-from sweeps.store.writes.test_sets import store_dataset
+from sweeps.store.test_sets import store_dataset
 from sweeps.work.machine import WorkOptions
 from sweeps.work.readers import fit_readers
 from sweeps.work.worker import work

@@ -31,7 +31,7 @@ from sweeps.grid.spec import parse_spec
 from sweeps.store.database import Store
 from sweeps.store.merge import merge
 from sweeps.store.opening import open_writer
-from sweeps.store.reads.test_sets import stored_datasets
+from sweeps.store.test_sets import stored_datasets
 from sweeps.store.verification import verify
 from sweeps.store.writes.sweep_actions import delete, submit
 from tests.app import open_app, page_text

@@ -19,7 +19,7 @@ from sweeps import api
 from sweeps.api import reading
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads.shortcuts import unread_tests
+from sweeps.store.shortcuts import unread_tests
 from sweeps.store.verification import verify
 from sweeps.work import readers, worker
 from sweeps.work.machine import WorkOptions

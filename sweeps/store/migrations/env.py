@@ -1,4 +1,4 @@
-"""Alembic's entry: migrates over the connection that it is handed."""
+"""Alembic's entry, which migrates over a given connection."""
 
 from alembic import context
 

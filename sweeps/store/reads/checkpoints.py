@@ -1,4 +1,4 @@
-"""A run as a model to look into: its configuration, and its weights at every stored epoch."""
+"""The model of a run: its configuration, and its weights at every stored epoch."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def of_run(run_id: int) -> Iterator[None]:
-    """Names the run in what is said of weights that cannot be used."""
+    """Names the run in errors about weights that cannot be used."""
     try:
         yield
     except StoreError as error:
@@ -35,22 +35,22 @@ def of_run(run_id: int) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class StoredModel:
-    """A finished run. Epochs are counted from 1; 0, before training, is not stored."""
+    """A finished run and its weights. Epochs count from 1; 0, before training, is not stored."""
 
     run_id: int
     config: RunConfig
     model_seed: int
     kept_epoch: int
     """The epoch whose model was tested: with the lowest validation loss, or the last where training
-    ended because all was right."""
+    ended because every answer was right."""
     weights: dict[int, bytes]
-    """Safetensors bytes by epoch, the kept one among them."""
+    """Safetensors bytes by epoch, including the kept one."""
     losses: "pd.DataFrame"
     """epoch, train_loss, validation_loss (sums over an epoch's strings, in nats)."""
 
 
 def stored_model(store: Store, run_id: int) -> StoredModel:
-    """What the database holds of a run's model.
+    """Reads the model of a run.
 
     Raises:
         UnknownRunError: there is no such run, it is not done, or its weights are not stored.
@@ -79,7 +79,7 @@ def _not_stored(run_id: int) -> str:
 
 
 def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
-    """A run's weights after an epoch, as safetensors bytes; the best epoch's if none is named.
+    """A run's weights after an epoch, by default its best, as safetensors bytes.
 
     Raises:
         UnknownRunError: the run has no such weights.
@@ -89,7 +89,7 @@ def weights(store: Store, run_id: int, epoch: int | None = None) -> bytes:
         raise UnknownRunError(f"run {run_id}: {absent}")
     chosen = status.best_epoch if epoch is None else epoch
     of_run = Checkpoint.run_id == run_id
-    # One moment for both reads, so that an epoch that is listed still has its weights.
+    # One snapshot for both reads, so that a listed epoch still has its weights.
     with store.read():
         stored = store.column(select(Checkpoint.epoch).where(of_run).order_by(Checkpoint.epoch))
         if not stored:

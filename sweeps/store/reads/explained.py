@@ -1,4 +1,4 @@
-"""Why runs fail, whether rounding decides them, what is proved of them: as found and stored."""
+"""Stored findings: causes of failure, sensitivity to rounding, proofs."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -17,7 +17,7 @@ from sweeps.results import (
     ProofResult,
 )
 from sweeps.store.database import Store
-from sweeps.store.findings import is_proof_with, sound_findings
+from sweeps.store.findings import sound_findings
 from sweeps.store.reads import frames
 from sweeps.store.reads.selection import Selection
 from sweeps.store.statements import fetch, frame, one_of
@@ -34,11 +34,11 @@ CELLS = Confusion._fields
 def causes(
     store: Store, run_ids: Sequence[int] | None = None, learned_at: float = LEARNED_AT
 ) -> "pd.DataFrame":
-    """The stored causes of these runs, or of all: run_id, number and the other columns.
+    """The stored causes of these runs, or of all: run_id, number and the columns of `FINDINGS`.
 
-    They are stored as `LEARNED_AT` has it; by another accuracy a run that has learned does not fail
-    by that, and one that has not fails by nothing that speaks of length. Of a run with a cause that
-    is not in the vocabulary, which another version found, none is known.
+    They are stored for the threshold `LEARNED_AT`. For another one, `NOT_LEARNED` is removed from
+    runs that reach it, and replaces causes that concern length in runs that do not. Runs with a
+    cause outside the vocabulary, found by another version, are left out.
     """
     known = _read_rows(store, FindingKind.CAUSE, run_ids).astype({"head": "Int64"})
     known["mechanism"] = known["mechanism"].astype("str")
@@ -55,7 +55,7 @@ def _judge(store: Store, causes: "pd.DataFrame", learned_at: float) -> "pd.DataF
     )
     judged = causes[unlearned | ~stored_unlearned].copy()
     silent = unlearned & ~causes["run_id"].isin(causes.loc[stored_unlearned, "run_id"])
-    # The first stands for the errors of trained lengths, as where causes are found.
+    # The first cause stands for the errors of trained lengths, as in the search for causes.
     new = silent & ((causes["number"] == 0) | ~causes["mechanism"].isin(BESIDE_NOT_LEARNED))
     wrong = counts.reindex(judged.loc[new, "run_id"])
     shares = zip(wrong["wrong_within"], wrong["tested_within"], strict=True)
@@ -67,14 +67,14 @@ def _judge(store: Store, causes: "pd.DataFrame", learned_at: float) -> "pd.DataF
 def not_learned(
     store: Store, run_ids: Collection[int], learned_at: float = LEARNED_AT
 ) -> "pd.DataFrame":
-    """Those of these runs that have not learned: run_id, best_epoch and `RANGE_COLUMNS`."""
+    """Those of these runs that have not learned, with run_id, best_epoch and `RANGE_COLUMNS`."""
     runs = frames.runs(store, Selection(run_ids=tuple(run_ids), learned_at=learned_at))
     found = runs[runs["outcome"] == Outcome.NOT_LEARNED]
     return frames.whole(found)[["run_id", "best_epoch", *RANGE_COLUMNS]].reset_index(drop=True)
 
 
 def runs_with_causes(store: Store) -> set[int]:
-    """The runs of which causes are known, as `causes` has them."""
+    """The ids of the runs that `causes` lists."""
     found = select(Finding.run_id).where(Finding.kind == FindingKind.CAUSE)
     with store.read() as connection:
         fields = OBJECTS[connection.dialect.name]
@@ -86,7 +86,7 @@ def runs_with_causes(store: Store) -> set[int]:
 
 
 def most_explained(store: Store, selection: Selection, most: int) -> list[int]:
-    """The selected configurations with most runs that fail and have causes, at most so many."""
+    """The ids of up to `most` selected configurations with most failing runs with causes."""
     runs = frames.runs(store, selection)
     explained = runs["run_id"].isin(runs_with_causes(store))
     found = runs[runs["picked"] & runs["failing"] & explained]
@@ -95,17 +95,17 @@ def most_explained(store: Store, selection: Selection, most: int) -> list[int]:
 
 
 def perturbations(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
-    """The stored outcomes with other rounding: run_id, number, tn, fp, fn, tp (strings)."""
+    """The stored confusions with other rounding: run_id, number, tn, fp, fn, tp (strings)."""
     return _read_rows(store, FindingKind.PERTURBATION, run_ids)
 
 
 def sensitivity(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
-    """Those of these runs, or of all, that were trained again with other rounding.
+    """The sensitivity of those of these runs, or of all, that were retrained with other rounding.
 
     Returns:
-        One row a run: run_id, times; wrong (misclassified test strings), least and most (the same
-        over all trainings, the run's own among them), sensitive (whether any confusion matrix
-        differs from the run's own).
+        One row a run: run_id, times; wrong (misclassified test strings), least and most (the range
+        of wrong over all trainings, including the run's own), sensitive (True if any confusion
+        matrix differs from the run's own).
     """
     import pandas as pd
 
@@ -130,8 +130,8 @@ def sensitivity(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataF
 
 
 def proof(store: Store, run_id: int, *, of_language: bool) -> ProofRecord | None:
-    """What is stored of a run's proof by the language's automaton, or by a learned one; None where
-    nothing is, or nothing that fits.
+    """The stored proof of a run by the language's automaton, or by a learned one; None without one
+    that fits its digest.
     """
     kind, number = Finding.kind == FindingKind.PROOF, Finding.number == int(of_language)
     stored = sound_findings(store, Finding.run_id == run_id, kind, number)
@@ -140,10 +140,11 @@ def proof(store: Store, run_id: int, *, of_language: bool) -> ProofRecord | None
 
 
 def forgettings(store: Store) -> dict[int, dict[str, Any]]:
-    """What runs forget while a word repeats, as `seqcls.proofs.forgetting` found it when a string
-    of that form refuted them, by their ids.
-    """
-    refuted = sound_findings(store, is_proof_with(ProofResult.REFUTED))
+    """The records of `seqcls.proofs.forgetting` of refuted runs, by run id."""
+    is_proof = (Finding.kind == FindingKind.PROOF) & (Finding.number == 1)
+    # Quotes within JSON strings are escaped.
+    is_refuted = Finding.json.contains(f'"result":"{ProofResult.REFUTED}"')
+    refuted = sound_findings(store, is_proof, is_refuted)
     forgets = {x.run_id: json.loads(x.fields["details"]).get("forgetting") for x in refuted}
     return {run_id: record for run_id, record in forgets.items() if record}
 
@@ -156,7 +157,7 @@ def _read_rows(store: Store, kind: FindingKind, run_ids: Sequence[int] | None) -
         query = query.where(one_of(Finding.run_id, run_ids))
     with store.read() as connection:
         _, rows = fetch(connection, query.order_by(Finding.run_id, Finding.number))
-    # All at once: of a hundred thousand runs there are several hundred thousand.
+    # Parsed all together: a hundred thousand runs have several hundred thousand findings.
     fields = json.loads(f"[{','.join([text for *_, text in rows])}]")
     table = pd.DataFrame(fields, columns=[*FINDINGS[kind]])
     for place, name in enumerate(("run_id", "number")):

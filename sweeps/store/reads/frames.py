@@ -1,9 +1,9 @@
-"""Runs as one frame: every table, share and comparison of runs rests on it.
+"""Runs as one frame, on which every table, share and comparison of runs rests.
 
-Sweeps, seeds and configurations are chosen by the database; what each run has come to, by two
-thresholds, is computed here. The frame is kept until the database changes, so that a page which
-asks dozens of questions reads its runs once. While a sweep is in training, the database changes
-with every group that ends, and only the runs that ended are read: see `_read_changed`.
+The database selects sweeps, seeds and configurations; the outcome of each run, by two thresholds,
+is computed here. The frame is cached until the database changes, so that a page with dozens of
+queries reads its runs once. While a sweep is in training, the database changes with every group
+that ends, and only the runs that ended are read: see `_read_changed`.
 """
 
 import json
@@ -37,20 +37,21 @@ NUMBERS = (
     *("epochs", "best_epoch", *COUNTS, "solved_length"),
     *(name for name in RANGE_COLUMNS if name != "within_from"),
 )
-"""Whole numbers of a run's results, missing where it is not done."""
+"""Columns of whole numbers in a run's results, missing where it is not done."""
 
 _COLUMNS = ("config_id", "model_seed", "state", *NUMBERS, "within_from")
 
 _SHARES = {"accuracy": "", "accuracy_within": "_within", "accuracy_beyond": "_beyond"}
 
 MOST_BY_ID = 1000
-"""Runs whose proofs are asked for by their ids; of more all proofs are read."""
+"""The number of runs up to which rows of other tables are selected by run id; beyond, all are read.
+"""
 
 MOST_CACHED = 8
-"""Frames that are kept of a database: a page asks for a few scopes."""
+"""The number of cached frames of a database: a page uses a few scopes."""
 
 MOST_JUDGED = 4
-"""Selections of one scope whose frames are kept."""
+"""The number of selections of one scope whose frames are cached."""
 
 EVERY = Selection()
 
@@ -59,18 +60,18 @@ def runs(store: Store, selection: Selection = EVERY, also: Sequence[str] = ()) -
     """One row a run in scope, in the order of ids.
 
     Args:
-        store: the database; within a block of `Store.read`, as it is in that moment.
-        selection: which runs; those that it does not pick are there, too.
-        also: more columns of the table.
+        store: the database; within a block of `Store.read`, its snapshot is used.
+        selection: the runs; rows that it does not pick are included, too.
+        also: further columns of the table.
 
     Returns:
-        run_id, config_id, model_seed, state, `NUMBERS` and within_from, as the table has them; the
+        run_id, config_id, model_seed, state, `NUMBERS` and within_from, as in the table; the
         columns of `also`; accuracy, accuracy_within and accuracy_beyond in [0, 1], on the whole
-        test, on trained and on longer lengths (missing where there is no string to take a share
-        of); every_length, what came of proving it right on every string (one of `ProofResult`), and
-        refuted_by, a string (missing where no proof is stored, or the test contradicts it);
-        outcome, one of `Outcome` (missing where it is not done); learned (missing where that is not
-        known), failing and picked, as truth values.
+        test, on trained and on longer lengths (missing without such strings); every_length, the
+        result of the proof that it is right on every string (one of `ProofResult`), and refuted_by,
+        a string (missing where no proof is stored, or the test contradicts it); outcome, one of
+        `Outcome` (missing where it is not done); the booleans learned (missing where unknown),
+        failing and picked.
     """
     scope = replace(selection, below=1.0, learned_at=0.0, failing=False, outcomes=())
     with store.read() as db:
@@ -79,42 +80,42 @@ def runs(store: Store, selection: Selection = EVERY, also: Sequence[str] = ()) -
         judged = cached.judged[selection] = _judge(cached.table, selection)
         for old in list(cached.judged)[:-MOST_JUDGED]:
             cached.judged.pop(old, None)
-    # Callers add columns, which must not reach what is cached.
+    # Callers add columns, which must not reach the cached frame.
     return judged.copy(deep=False)
 
 
 @dataclass(frozen=True, eq=False)
 class CachedRuns:
-    """Runs in scope as they were read in one state of the database."""
+    """Runs in scope, read at one state of the database."""
 
     state: tuple[object, ...]
     whole_at: float
-    """When all rows were read last, by the clock of `time.monotonic`."""
+    """The time of the last full read, by the clock of `time.monotonic`."""
     table: pd.DataFrame
     judged: dict[Selection, pd.DataFrame] = field(default_factory=dict)
-    """The same, judged as selections say."""
+    """The table with outcomes, by selection."""
 
 
 Frames = dict[tuple[Selection, tuple[str, ...]], CachedRuns]
-"""By the scope, and the columns besides. Never changed, but replaced: pages of several visitors ask
-at the same time."""
+"""Cached frames by scope and further columns. Replaced and never mutated, since the pages of
+several visitors read it at the same time."""
 
-# Weak keys: frames go with the engine of a database that nobody uses any longer.
+# Weak keys: frames are freed with the engine of a database that is no longer used.
 _cache: WeakKeyDictionary[Engine, Frames] = WeakKeyDictionary()
 
 CHECKED_SECONDS = 60.0
-"""So old rows are read anew that nobody should have changed: results that are edited by hand are
-shown within a minute, also while a sweep is in training.
+"""The age at which all rows are read again: results that are edited by hand appear within a minute,
+even while a sweep is in training.
 """
 
 
 def _bring_up_to_date(db: Connection, scope: Selection, also: tuple[str, ...]) -> CachedRuns:
-    """The runs in scope as they are now."""
+    """The runs in scope at the present state of the database."""
     state, cached = _state_of(db), _cache.get(db.engine, {})
     before = cached.get((scope, also))
     if before is not None and before.state == state:
         return before
-    # A page asks for the runs of one task, and of some of its configurations, of all it has.
+    # A page queries all runs of a task, and those of some of its configurations.
     every = cached.get((replace(scope, config_ids=None), also))
     if every is not None and every.state == state:
         ours = every.table["config_id"].isin(scope.config_ids or ())
@@ -135,12 +136,12 @@ def _bring_up_to_date(db: Connection, scope: Selection, also: tuple[str, ...]) -
 def _find_changed(
     db: Connection, scope: Selection, before: CachedRuns, state: tuple[object, ...]
 ) -> set[int]:
-    """The runs that training has changed; none where something else may have changed others.
+    """The ids of the runs that training has changed; empty if other runs may have changed, too.
 
-    Training changes runs that are not done. Where just as many are done as these come to, and
-    neither sweeps nor configurations are others, the rows of those that were done are the same.
+    Training changes only runs that are not done. If the number of finished runs is accounted for by
+    these, and neither sweeps nor configurations changed, then earlier finished rows are unchanged.
     """
-    # The state: revisions of configurations, members and runs; then inode, size and time.
+    # Items of the state: revisions of configurations, members and runs; then inode, size and time.
     same_file = before.state[:2] == state[:2] and before.state[3:4] == state[3:4]
     if not same_file or time.monotonic() - before.whole_at >= CHECKED_SECONDS:
         return set()
@@ -159,12 +160,12 @@ def _find_changed(
 def _read_changed(
     db: Connection, scope: Selection, table: pd.DataFrame, changed: Collection[int]
 ) -> pd.DataFrame:
-    """A table in which only these runs are read anew, and the proofs of all."""
+    """The table with these runs read again, and the proofs of all."""
     rows, columns = table["run_id"].isin(list(changed)).to_numpy(), {}
     if rows.any():
         new = _read(db, replace(scope, run_ids=tuple(table["run_id"][rows].tolist())), ())
         for name in new:
-            # A column without values has had no type so far.
+            # A column that had no values so far had no type either.
             known = table[name].dtype != object
             column = table[name].astype(table[name].dtype if known else new[name].dtype)
             columns[name] = column.copy()
@@ -173,13 +174,13 @@ def _read_changed(
 
 
 def finished_runs(store: Store, selection: Selection = EVERY) -> pd.DataFrame:
-    """Those of the runs in scope that are done."""
+    """The runs in scope that are done."""
     found = runs(store, selection)
     return found[found["state"] == RunState.DONE]
 
 
 def _state_of(db: Connection) -> tuple[object, ...]:
-    """What changes with the database: its revision, and which file it is."""
+    """The state of the database: its revision, and the inode, size and time of its file."""
     revision = tuple(db.execute(select(Revision.configs, Revision.members, Revision.runs)).one())
     if db.dialect.name != "sqlite":
         return revision
@@ -187,7 +188,7 @@ def _state_of(db: Connection) -> tuple[object, ...]:
     try:
         status = Path(path).stat()
     except OSError:
-        # It is gone by now; what is read of it is read once.
+        # The file is gone by now; nothing read from it is reused.
         return (*revision, object())
     return (*revision, status.st_ino, status.st_size, status.st_mtime_ns)
 
@@ -198,8 +199,8 @@ def _read(db: Connection, scope: Selection, also: Sequence[str]) -> pd.DataFrame
     table = read(db, query).astype(dict.fromkeys(NUMBERS, "Int64"))
     for name, suffix in _SHARES.items():
         tested, wrong = (table[f"{x}{suffix}"].astype("Float64") for x in ("tested", "wrong"))
-        # A quotient, which is compared with thresholds as they are: 99 of 100 is 0.99, while as
-        # floats 0.07 times 100 is more than 7.
+        # A quotient, which compares exactly with thresholds: 99 of 100 is 0.99, while in floats
+        # 0.07 times 100 is more than 7.
         table[name] = ((tested - wrong) / tested.where(tested > 0)).astype("float64")
     return table
 
@@ -214,13 +215,13 @@ def _with_proofs(db: Connection, table: pd.DataFrame) -> pd.DataFrame:
         table["run_id"].map({x: y[name] for x, y in proofs.items()}).astype("string")
         for name in ("result", "string")
     )
-    # No run whose test found an error is proved, whatever is stored.
+    # A stored proof is ignored if the test found an error.
     holds = ~(result.eq(ProofResult.PROVED) & (table["wrong"].fillna(0) > 0)).fillna(False)
     return table.assign(every_length=result.where(holds), refuted_by=string.where(holds))
 
 
 def _judge(table: pd.DataFrame, selection: Selection) -> pd.DataFrame:
-    """Runs with what each has come to, first on trained lengths and only then on longer ones."""
+    """Runs with their outcomes, decided on trained lengths first and only then on longer ones."""
     done = table["state"] == RunState.DONE
     proved = table["every_length"].eq(ProofResult.PROVED).fillna(False).astype(bool)
     within, beyond = table["accuracy_within"], table["accuracy_beyond"]
@@ -253,26 +254,26 @@ def _judge(table: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     if selection.failing:
         picked &= judged["failing"]
     if selection.outcomes:
-        # What is right at every length generalizes, too.
+        # Runs that are right at every length generalize, too.
         every = (Outcome.AT_EVERY_LENGTH,) * (Outcome.GENERALIZES in selection.outcomes)
         picked &= judged["outcome"].isin([str(x) for x in (*selection.outcomes, *every)])
     return judged.assign(picked=picked)
 
 
 def configurations(found: pd.DataFrame, *by: str) -> pd.DataFrame:
-    """One row a configuration, or a group of runs by other columns, by counts and sums over runs.
+    """Counts and sums over runs: one row a configuration, or a group by other columns.
 
     Args:
-        found: runs, as `runs` gives them.
-        by: the columns; `config_id` if none is named.
+        found: runs, as `runs` returns them.
+        by: the grouping columns; `config_id` by default.
 
     Returns:
         These columns; seeds (done), unfinished, failed (in training); failing (of those done),
-        picked (runs that the selection leaves); judged (done, and known on trained lengths),
-        learned (of those judged), judged_beyond (of those that learned, known on longer lengths),
-        generalize (of those judged beyond); proved, refuted, undecided (of those done, by stored
-        proofs); false_positives and false_negatives (strings, summed over the seeds; missing where
-        no run is done).
+        picked (by the selection); judged (done, and known on trained lengths), learned (of those
+        judged), judged_beyond (of those that learned, known on longer lengths), generalize (of
+        those judged beyond); proved, refuted, undecided (of those done, by stored proofs);
+        false_positives and false_negatives (strings, summed over the seeds; missing where no run is
+        done).
     """
     done = found["state"] == RunState.DONE
     proof = found["every_length"].where(done)
@@ -297,25 +298,25 @@ def configurations(found: pd.DataFrame, *by: str) -> pd.DataFrame:
     sums = {"false_positives": found["fp"].where(done), "false_negatives": found["fn"].where(done)}
     columns = [found[name] for name in by or ("config_id",)]
     counted = pd.DataFrame(counts).astype("int64").groupby(columns).sum()
-    # Cells of runs that are not done say nothing.
+    # Cells of runs that are not done do not count.
     summed = pd.DataFrame(sums).groupby(columns).sum(min_count=1)
     return counted.join(summed).reset_index()
 
 
 def shortest_tested(store: Store, config_ids: Collection[int]) -> dict[int, int]:
-    """The length of the shortest test string of each of these configurations that is tested."""
+    """The length of the shortest tested string, by id of these configurations."""
     tested = tested_lengths(store, config_ids)
     return {config_id: int(rows[0, 0]) for config_id, rows in tested.items() if len(rows)}
 
 
 def whole(found: pd.DataFrame) -> pd.DataFrame:
-    """Runs whose whole numbers are plain ones, in columns where none is missing."""
+    """Runs with plain int64 in those columns of whole numbers where none is missing."""
     known = [x for x in found.columns if found[x].dtype == "Int64" and found[x].notna().all()]
     return found.astype(dict.fromkeys(known, "int64"))
 
 
 def of_configurations(selection: Selection, config_ids: Collection[int]) -> Selection:
-    """The selection's runs of these configurations alone."""
+    """The selection restricted to these configurations."""
     both = set(config_ids)
     if selection.config_ids is not None:
         both &= set(selection.config_ids)
@@ -323,7 +324,7 @@ def of_configurations(selection: Selection, config_ids: Collection[int]) -> Sele
 
 
 def sweeps_of(store: Store, run_ids: "pd.Series[int]") -> dict[int, tuple[str, ...]]:
-    """The names of the sweeps that each of these runs belongs to, in the order of their making."""
+    """The names of the sweeps of each of these runs, oldest first, by run id."""
     query = select(SweepRun.run_id, Sweep.name).join(Sweep, Sweep.id == SweepRun.sweep_id)
     if len(run_ids) <= MOST_BY_ID:
         query = query.where(one_of(SweepRun.run_id, run_ids.tolist()))

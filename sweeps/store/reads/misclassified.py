@@ -1,4 +1,4 @@
-"""Misclassified strings, from the rows of runs and the strings of test sets; kinds of errors."""
+"""Answers of runs: misclassified strings, and all answers, from rows of runs and test sets."""
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache, partial
@@ -11,22 +11,30 @@ import pyarrow as pa
 from jaxtyping import Bool, Int64
 from sqlalchemy import ColumnElement, Row, or_, select
 
+from seqcls.config import RunConfig
 from seqcls.errors import StoreDamagedError
+from seqcls.fields import TestSet
 from seqcls.results import DRAWN
 from sweeps.records import ERROR_FIELDS, error_numbers, read_rows
 from sweeps.results import BORDER_SHARES
 from sweeps.store.database import Store
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import Selection, in_scope
-from sweeps.store.reads.stored import problem_of, tested_lengths, texts_of
-from sweeps.store.reads.test_sets import are_tested, stored_test_set
+from sweeps.store.reads.stored import (
+    length_rows,
+    problem_of,
+    read_runs,
+    tested_lengths,
+    texts_of,
+)
 from sweeps.store.statements import chunks, fetch, one_of
-from sweeps.store.tables import Config, Run, RunState, TestString
+from sweeps.store.tables import Config, Run, RunState, TestSetRow, TestString
+from sweeps.store.test_sets import are_tested, stored_test_set
 
 OUTPUT_COLUMNS = ("output", "first_wrong", "log_probability", "error_kind")
-"""What is known of a transduction's errors besides."""
+"""Further columns of a transduction's errors."""
 
-# Named types, since a part without rows says nothing of them.
+# Explicit types, since they cannot be inferred from a part without rows.
 ERRORS = pa.schema(
     [
         ("run_id", pa.int64()),
@@ -47,26 +55,26 @@ _NUMBERED = ERRORS.insert(1, pa.field("number", pa.int64()))
 
 _OF_STRING = ("number", "string", "length", "label", "occurrences", "target", "drawn")
 _STRINGS = pa.schema([_NUMBERED.field(name) for name in _OF_STRING])
-"""What is stored of each string of a test set."""
+"""The stored columns of the strings of a test set."""
 
 Bools = Bool[np.ndarray, " string"]
 
 
 class TestStrings:
-    """The strings of a database's test sets by their numbers, each set read once."""
+    """The strings of a database's test sets by number, each set read once."""
 
     def __init__(self, store: Store) -> None:
         self._read = cache(partial(_read_strings, store))
 
     def by_number(self, test_set_id: int, numbers: Sequence[int] | np.ndarray) -> pa.Table:
-        """The strings of these numbers, in the columns of `_STRINGS`.
+        """The strings with these numbers, in the columns of `_STRINGS`.
 
         Raises:
-            StoreDamagedError: the test set has no such string.
+            StoreDamagedError: the test set lacks one of them.
         """
         table = self._read(test_set_id)
         known = table["number"].to_numpy()
-        # Numbers are sorted; in a damaged database some may be missing.
+        # Numbers are sorted, but in a damaged database some may be missing.
         rows_of_numbers = np.searchsorted(known, numbers)
         if len(numbers) and (
             rows_of_numbers.max() >= len(known) or (known[rows_of_numbers] != numbers).any()
@@ -88,34 +96,26 @@ def _read_strings(store: Store, test_set_id: int) -> pa.Table:
 
 
 def errors_of_runs(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
-    """Misclassified strings of these runs, by run and number, which sorts them as text.
+    """Misclassified strings of these runs, sorted by run and number, which sorts strings as text.
 
     Returns:
         run_id, number, string, length, label, logit, occurrences; and target, where any of the
         runs is of a task that is no language, whose strings have no label; and `OUTPUT_COLUMNS`,
-        where any is of a transduction: the output, where it and the target part (tokens), the
-        log-probability of the target (nats) and the kind of the error; and drawn, where it is known
-        of any string how it was drawn: one of `seqcls.results.DRAWN`.
+        where any is of a transduction: the output, the first token where it differs from the
+        target, the log-probability of the target (nats) and the kind of the error; and drawn, one
+        of `seqcls.results.DRAWN`, where it is known of any string.
     """
     table = errors_table(store, run_ids, TestStrings(store))
-    there = {
-        name: table[name].null_count < len(table) for name in ("target", "error_kind", "drawn")
-    }
-    missing: list[str] = [] if there["drawn"] else ["drawn"]
-    whole: dict[str, Any] = {}
-    if there["error_kind"]:
-        whole = {"label": "Int64", "first_wrong": "Int64"}
-    elif there["target"]:
-        missing, whole = [*missing, *OUTPUT_COLUMNS], {"label": "Int64"}
-    else:
-        missing = [*missing, "target", *OUTPUT_COLUMNS]
-    columns = [name for name in _NUMBERED.names if name not in missing]
-    frame: pd.DataFrame = table.select(columns).to_pandas()
-    return frame.astype(whole)
+    # Optional columns, each with the one that has values where it applies.
+    applies = {"target": "target", "drawn": "drawn", **dict.fromkeys(OUTPUT_COLUMNS, "error_kind")}
+    absent = {x for x, y in applies.items() if table[y].null_count == len(table)}
+    frame: pd.DataFrame = table.drop_columns(sorted(absent)).to_pandas()
+    whole = {"label", "first_wrong"} & {*frame} if "target" in frame else ()
+    return frame.astype(dict.fromkeys(whole, "Int64"))
 
 
 def errors_table(store: Store, run_ids: Sequence[int], strings: TestStrings) -> pa.Table:
-    """Misclassified strings of these runs, by run and number, in the columns of `ERRORS`
+    """Misclassified strings of these runs, sorted by run and number, in the columns of `ERRORS`
     and number.
 
     Raises:
@@ -124,19 +124,19 @@ def errors_table(store: Store, run_ids: Sequence[int], strings: TestStrings) -> 
     query = select(Run.id, Config.test_set_id).join(Config, Config.id == Run.config_id)
     sets = dict(store.rows(query.where(one_of(Run.id, run_ids))))
     parts, names = [_NUMBERED.empty_table()], _NUMBERED.names
-    # Runs that follow each other mostly have one test set, and are looked up at once; so few that
-    # their errors may be lists.
+    # Successive runs mostly share a test set, and are looked up together, in chunks whose errors
+    # may be lists.
     groups = (
         group
         for some in chunks(sorted(map(int, run_ids)))
         for group in groupby(texts_of(store, some, "errors"), lambda row: sets[row[0]])
     )
     for test_set_id, texts in groups:
-        # NaN is no number, and so missing.
+        # NaN is stored as null, and so missing.
         rows = [(run_id, *error) for run_id, text in texts for error in read_rows(text)]
         columns = dict(zip(("run_id", *ERROR_FIELDS), zip(*rows, strict=True), strict=False))
         if rows:
-            # Only transductions have an output, and so their targets a probability.
+            # Only errors of transductions have an output, and a log-probability as their logit.
             columns |= {"log_probability": columns["logit"]} if "output" in columns else {}
             named = strings.by_number(test_set_id or 0, columns["number"])
             own = {x: named[x] if x in named.column_names else columns.get(x) for x in names}
@@ -147,22 +147,22 @@ def errors_table(store: Store, run_ids: Sequence[int], strings: TestStrings) -> 
     return pa.concat_tables(parts)
 
 
-# Reads of how a language's test strings were drawn.
+# Test strings of languages by the way in which they were drawn.
 
 _BORDER = DRAWN.index("border")
 
 
 class DrawnStrings(NamedTuple):
-    """The strings of a test set by how they were drawn."""
+    """The strings of a test set with the way in which each was drawn."""
 
     numbers: Int64[np.ndarray, " string"]
     lengths: Int64[np.ndarray, " string"]
     occurrences: Int64[np.ndarray, " string"]
     ways: Int64[np.ndarray, " string"]
-    """Places in `DRAWN`; -1 where that is not known."""
+    """Indices into `DRAWN`; -1 where that is not known."""
 
     def tally(self, *chosen: Bools) -> list[tuple[str, int, int]]:
-        """Ways in which any of the first of these were drawn: how many were, and of the second."""
+        """Counts of two masks by way of drawing, for the ways that occur in the first mask."""
         counts = [
             np.bincount(self.ways[some], self.occurrences[some], len(DRAWN)).astype(int).tolist()
             for some in (mask & (self.ways >= 0) for mask in chosen)
@@ -171,7 +171,7 @@ class DrawnStrings(NamedTuple):
 
 
 def read_drawn(store: Store, test_set_id: int) -> DrawnStrings:
-    """Those of a test set."""
+    """Reads the strings of a test set with the way in which each was drawn."""
     table = _read_strings(store, test_set_id)
     ways = [-1 if x is None else DRAWN.index(x) for x in table["drawn"].to_pylist()]
     numbers, lengths, occurrences = (
@@ -183,19 +183,18 @@ def read_drawn(store: Store, test_set_id: int) -> DrawnStrings:
 def border_accuracies(
     store: Store, selection: Selection, beyond: range | None = None
 ) -> pd.DataFrame:
-    """How finished runs do on random test strings and on those of border pairs.
+    """Accuracies of finished runs on random test strings and on those of border pairs.
 
     Args:
-        beyond: the lengths of longer strings; of each run those that are longer than its training's
-            where it is None.
+        beyond: the lengths of longer strings; by default, those above each run's trained lengths.
 
     Returns:
-        run_id, config_id and the columns of `BORDER_SHARES`, in [0, 1]: of trained lengths, and of
-        longer ones; missing where there is none, or nobody knows which lengths were trained. No
-        row of runs whose test has no border pairs.
+        run_id, config_id and the columns of `BORDER_SHARES`, in [0, 1]: on trained lengths, and on
+        longer ones; missing where there are no such strings, or trained lengths are unknown. Runs
+        whose test has no border pairs have no row.
     """
     rows: list[tuple[Any, ...]] = []
-    # Other tests have none, and need not be looked at; of files a few have.
+    # Other tests have no border pairs, and need not be read; some files do.
     may_have_border = or_(
         *(Config.json.contains(x) for x in ('"random_and_border"', '"task":"file"'))
     )
@@ -204,7 +203,7 @@ def border_accuracies(
         if problem is None or not (is_read & border).any():
             continue
         shares: list[float | None] = [None] * len(BORDER_SHARES)
-        # Else nobody knows which lengths are longer ones.
+        # Else longer lengths are unknown, too.
         if problem.knows_trained_lengths:
             trained = problem.trained_lengths
             ends = range(trained.stop, int(test.lengths.max()) + 1)
@@ -228,11 +227,11 @@ def with_border(store: Store, runs: pd.DataFrame, selection: Selection) -> pd.Da
 
 
 def accuracy_by_drawn(store: Store, run_ids: Collection[int]) -> pd.DataFrame:
-    """How many test strings drawn in each way runs were tested on, and how many they got wrong.
+    """Counts of tested and misclassified strings by run and way of drawing.
 
     Returns:
         run_id, drawn (one of `seqcls.results.DRAWN`, in their order), tested, wrong (strings, each
-        as often as it occurs); no row of runs of whose test strings that is not known.
+        counted as often as it occurs); no row for runs whose ways of drawing are unknown.
     """
     rows = [
         (row.id, *counts)
@@ -246,10 +245,10 @@ def accuracy_by_drawn(store: Store, run_ids: Collection[int]) -> pd.DataFrame:
 def _tested_runs(
     store: Store, *conditions: ColumnElement[bool]
 ) -> Iterator[tuple[Row[*tuple[Any, ...]], DrawnStrings, Bools, Bools]]:
-    """Finished runs with the strings of their test, which of these each was tested on, and which it
-    got wrong.
+    """Yields finished runs with the strings of their test set, and masks of those that each was
+    tested on and of those that it got wrong.
 
-    None whose test strings are not known: of some it has no places for, say.
+    Runs are skipped if it is not known which strings they were tested on.
     """
     columns = (Run.id, Run.config_id, Run.tested, Run.errors, Config.test_set_id, Config.json)
     query = (
@@ -273,7 +272,7 @@ def _tested_runs(
 # Misclassified strings as commands show them.
 
 NO_ANSWER = "no answer"
-"""The kind of error where a logit is NaN; sums count it by the label of its string."""
+"""The kind of error where a logit is NaN; sums count it by the string's label."""
 
 
 def string_errors(store: Store, run_id: int) -> pd.DataFrame:
@@ -281,16 +280,16 @@ def string_errors(store: Store, run_id: int) -> pd.DataFrame:
 
     Returns:
         string, kind (`NO_ANSWER` where the model computed NaN), length (letters), label (1: in
-        the language), logit, occurrences (in the test set); drawn, where it is known how; of other
-        tasks target, and of transductions `OUTPUT_COLUMNS`.
+        the language), logit, occurrences (in the test set); drawn, where it is known; for tasks
+        that are no languages target, and for transductions `OUTPUT_COLUMNS`.
     """
     errors = errors_of_runs(store, [run_id])
-    # Numbers sort strings as text, in every database alike.
+    # Numbers sort strings as text, independently of the database.
     errors = errors.sort_values(["length", "number"], ignore_index=True)
     written = "error_kind" in errors
     errors["kind"] = errors["error_kind"] if written else kinds_of_errors(errors["label"])
     unanswered = errors["logit"].isna()
-    # Those who import answers need not know how sure of them the model was.
+    # Imported answers may have no scores.
     if unanswered.any() and not queries.run_config(store, run_id).imported:
         errors["kind"] = errors["kind"].mask(unanswered, NO_ANSWER)
     columns = ["string", "kind", "length", "label", "logit", "occurrences"]
@@ -299,20 +298,72 @@ def string_errors(store: Store, run_id: int) -> pd.DataFrame:
 
 
 def kinds_of_errors(labels: "pd.Series[int]") -> list[str]:
-    """What an error is, by the label of its string; without one there is one kind of error."""
+    """The kinds of errors by the labels of their strings; strings without a label have one kind."""
     words = {0: "false positive", 1: "false negative"}
     return [words.get(label, "wrong") for label in labels.tolist()]
 
 
 def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
-    """Misclassified strings of these runs, as `errors_of_runs` but for their numbers."""
+    """Misclassified strings of these runs, as `errors_of_runs` without their numbers."""
     return errors_of_runs(store, run_ids).drop(columns="number")
 
 
 def tested_strings(store: Store, config_id: int) -> set[str]:
-    """The different strings that a configuration's models are tested on: those they can read."""
+    """The distinct strings that a configuration's models are tested on: those they can read."""
     config = queries.configs(store, (config_id,))[config_id]
     test_set_id = store.value(select(Config.test_set_id).where(Config.id == config_id))
     with store.read() as connection:
         test = stored_test_set(connection, test_set_id or 0)
     return set(compress(test.texts, are_tested(config, test)))
+
+
+# Answers to all strings of a test.
+
+
+def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
+    """Yields a row for each distinct test string: doc_id, input, target, prediction, correct.
+
+    `doc_id` is the string's number in its test set. Strings that are longer than the model can read
+    were not tested, and are left out. A prediction is None where the model computed NaN.
+    """
+    of_config = TestSetRow.id == Config.test_set_id
+    query = select(TestSetRow.id).join(Config, of_config).join(Run, Run.config_id == Config.id)
+    with store.read() as connection:
+        test = stored_test_set(connection, store.one(query.where(Run.id == run_id))[0])
+        (run,) = read_runs(connection, [run_id])
+    wrong = {number: error for number, *error in read_rows(run.run["errors"])}
+    config = queries.run_config(store, run_id)
+    tested = {*_tested_rows(config, test, run.run["lengths"]).tolist(), *wrong}
+    for number in sorted(tested):
+        target: Any = test.targets[number] if test.targets is not None else None
+        if test.bits is not None:
+            target = int(test.bits[number])
+        prediction = target
+        if number in wrong:
+            logit, *output = wrong[number]
+            # None for kinds whose answers are not stored.
+            prediction = None if test.bits is None else 1 - target
+            if output:
+                prediction = output[0]
+            # Imported answers may have no scores.
+            if logit is None and not config.imported:
+                prediction = None
+        yield {
+            "doc_id": number,
+            "input": test.texts[number],
+            "target": target,
+            "prediction": prediction,
+            "correct": number not in wrong,
+        }
+
+
+def _tested_rows(
+    config: RunConfig, test: TestSet, lengths: str | None
+) -> Int64[np.ndarray, " row"]:
+    """The numbers of the strings that a run with these counts by length was tested on."""
+    count = dict(length_rows(lengths)[:, :2].tolist())
+    rows = np.flatnonzero(are_tested(config, test))
+    times = np.bincount(test.lengths[rows], test.occurrences[rows])
+    # Lengths of which fewer were tested are left out: it is not known which strings these were.
+    known = [count.get(length, 0) == times[length] for length in test.lengths[rows].tolist()]
+    return np.asarray(rows[np.array(known, dtype=bool)])

@@ -1,4 +1,4 @@
-"""What configurations are, their settings and languages; models on the same longer strings."""
+"""Settings and languages of configurations; outcomes of models on common longer lengths."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -18,17 +18,17 @@ from sweeps.results import Outcome, differing_fields, exact_type
 from sweeps.store.database import Store
 from sweeps.store.reads.queries import config_texts, configs
 from sweeps.store.reads.stored import config_of, length_frame, problem_of
-from sweeps.store.reads.test_sets import names_of_datasets
+from sweeps.store.test_sets import names_of_datasets
 
 
 def settings(store: Store) -> pd.DataFrame:
     """The fields in which configurations differ: one row a configuration, indexed by config_id.
 
-    A dataset is called as the file that it was read from.
+    A dataset has the name of the file that it was read from.
     """
     names = dataset_names(store)
     texts = tuple(config_texts(store).items())
-    # Callers add columns, which must not reach the frame that is remembered.
+    # Callers add columns, which must not reach the cached frame.
     return _settings_of(texts, tuple(names.items())).copy(deep=False)
 
 
@@ -36,7 +36,7 @@ def settings(store: Store) -> pd.DataFrame:
 def _settings_of(
     texts: tuple[tuple[int, str], ...], datasets: tuple[tuple[str, str], ...]
 ) -> pd.DataFrame:
-    # Of the same configurations once: pages ask whenever a run has ended.
+    # Cached, since pages call it whenever a run has ended.
     names, defaults, fields = dict(datasets), default_fields(), []
     for config_id, text in texts:
         stored = {**defaults, **json.loads(text)}
@@ -47,10 +47,10 @@ def _settings_of(
     columns = None if fields else list(defaults)
     table = pd.DataFrame(in_columns(fields), index=index, columns=columns, dtype=object)
     foreign = table.columns[table.columns.str.startswith(PREFIX)]
-    # One missing value, whether a model has no such setting or has None.
+    # One missing value for an absent setting and for None.
     table[foreign] = table[foreign].fillna(np.nan)
     varying = table[differing_fields(table)]
-    # A whole number stays one where others are missing, and beside fractions where none holds it.
+    # Whole numbers stay objects beside missing values, and beside floats that cannot hold them.
     whole = [
         name
         for name in varying
@@ -60,48 +60,48 @@ def _settings_of(
 
 
 def budget_models(store: Store) -> list[dict[int, int]]:
-    """The models with several budgets: as `sweeps.grid.budgets.models_by_budget`."""
+    """The models with several budgets, as `sweeps.grid.budgets.models_by_budget` returns them."""
     return models_by_budget({key: json.loads(x) for key, x in config_texts(store).items()})
 
 
 def language_names(store: Store) -> dict[int, str]:
-    """What the language of each configuration is called, by config_id."""
+    """The name of each configuration's language, by config_id."""
     names = dataset_names(store)
     return {key: language_of(json.loads(text), names) for key, text in config_texts(store).items()}
 
 
 def settings_of(store: Store, config_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """The settings that configurations read, as `sweeps.naming.settings_read` has them."""
+    """The settings that configurations read, as `sweeps.naming.settings_read` returns them."""
     return settings_read(configs(store, config_ids), dataset_names(store))
 
 
 def dataset_names(store: Store) -> dict[str, str]:
-    """What datasets are called, by their digests: no two the same."""
+    """Unique names of datasets, by digest."""
     with store.read() as connection:
         return names_of_datasets(connection)
 
 
-# Models that were trained on other lengths, on the same longer strings.
+# Models that were trained on different lengths, judged on the same longer ones.
 
 
 def longer_lengths(store: Store, config_ids: Collection[int]) -> range | None:
     """The lengths of the longer strings on which these configurations are compared.
 
     Beyond those that any was trained on, up to the longest that all are tested on; an empty range
-    where there are none. Configurations whose trained lengths are not known have no part in it.
+    if there are none. Configurations whose trained lengths are unknown are ignored.
 
     Returns:
-        None where the longer strings of each are those of the same lengths.
+        None if the longer strings of all have the same lengths.
     """
     return longer_of(own_longer(config_texts(store, list(config_ids))).values())
 
 
 def own_longer(texts: Mapping[int, str]) -> dict[int, range]:
-    """The lengths of the longer strings of each of these configurations on which it is tested; of
-    those whose trained lengths are known.
+    """The tested lengths above the trained ones, by id of the configurations whose trained lengths
+    are known.
 
     Args:
-        texts: the stored fields, as JSON.
+        texts: the stored fields, as JSON, by id.
     """
     known = ((key, problem_of(text)) for key, text in texts.items())
     return {
@@ -112,7 +112,7 @@ def own_longer(texts: Mapping[int, str]) -> dict[int, range]:
 
 
 def longer_of(lengths: Iterable[range]) -> range | None:
-    """The lengths that all of these have in common, as `longer_lengths` gives them."""
+    """The intersection of these ranges; None if all are the same."""
     own = set(lengths)
     if len(own) < 2:
         return None
@@ -122,10 +122,10 @@ def longer_of(lengths: Iterable[range]) -> range | None:
 def judge_on(
     store: Store, models: pd.DataFrame, longer: range | None, below: float
 ) -> pd.DataFrame:
-    """Models with `accuracy_beyond` and `outcome` as they are on longer strings of these lengths.
+    """Models with `accuracy_beyond` and `outcome` on longer strings of these lengths.
 
     Args:
-        longer: as `longer_lengths` of their configurations gives them.
+        longer: the result of `longer_lengths` for their configurations.
         below: the accuracy below which a model that has learned fails on them.
     """
     if longer is None:
@@ -148,11 +148,11 @@ def judge_on(
 def judge_languages_alike(
     store: Store, models: pd.DataFrame, below: float
 ) -> tuple[pd.DataFrame, list[range]]:
-    """Models, those of each language on longer strings of the same lengths, and these lengths,
-    where configurations of a language have others of their own.
+    """Models, those of each language judged on the same longer lengths; and these lengths, for each
+    language whose configurations have different ones.
 
     Args:
-        models: as `models` gives them, and language.
+        models: a frame of finished runs with their language.
     """
     parts, lengths = [], []
     for _, some in models.groupby("language", sort=False):
@@ -163,12 +163,12 @@ def judge_languages_alike(
 
 
 def first_lengths(lengths: Int64[np.ndarray, " row"], width: int) -> Int64[np.ndarray, " row"]:
-    """The first of the lengths that are summed up with each; the empty string is with 1."""
+    """The first length of the bin of each length; the bin of 1 includes the empty string."""
     if width == 1:
         return lengths
     return np.asarray(np.where(lengths <= width, 0, (lengths - 1) // width * width + 1))
 
 
 def last_lengths(first: "pd.Series[int]", width: int) -> "pd.Series[int]":
-    """The last of the lengths that are summed up with each of these first ones."""
+    """The last lengths of the bins with these first lengths."""
     return first + width - 1 + ((first == 0) & (width > 1))

@@ -13,7 +13,7 @@ from seqcls.errors import StoreDamagedError, UnknownRunError
 from seqcls.imported import PREFIX, fields_known, in_columns
 from seqcls.problem import unread_fields
 from sweeps.records import LOSS_FIELDS, OUTPUT_COUNTS, read_rows
-from sweeps.results import RECORDS, exact_type
+from sweeps.results import NULLABLE, RECORDS, exact_type
 from sweeps.store.database import Store
 from sweeps.store.findings import sound_findings
 from sweeps.store.reads import frames
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def revision(store: Store) -> int:
-    """A number that every write raises, but heartbeats and losses of runs in training."""
+    """The number that every write raises, except heartbeats and losses of runs in training."""
     return int(store.value(select(Revision.runs)))
 
 
@@ -51,10 +51,7 @@ _OF_RUNS = [
     for column in Run.__table__.columns
     if column.key not in ("id", "worker_id", "started_at", *RECORDS)
 ]
-"""Columns of the table that a frame of runs has."""
-
-_NULLABLE = {bool: "boolean", int: "Int64", float: "Float64", str: "string"}
-"""What pandas calls the types of fields where some runs have no value of them."""
+"""Columns of the table in a frame of runs."""
 
 
 def runs(store: Store, selection: Selection | None = None) -> "pd.DataFrame":
@@ -63,16 +60,14 @@ def runs(store: Store, selection: Selection | None = None) -> "pd.DataFrame":
 
     Columns of results are missing where a run is not done. `accuracy_within` and
     `accuracy_beyond` are those on trained and on longer lengths, `outcome` is one of `Outcome`.
-    `sweeps` is a tuple of names. Where a proof is stored of any, `every_length` and `refuted_by`
-    are there as `frames.runs` has them.
+    `sweeps` is a tuple of names. If any run has a proof, `every_length` and `refuted_by` are
+    included as in `frames.runs`.
     """
-    import pandas as pd
-
     chosen = selection or Selection()
     with store.read():
         found = frames.runs(store, chosen, _OF_RUNS)
         found = found[found["picked"]]
-        # Of all runs all configurations are read, and no list of their ids goes into the query.
+        # For all runs all configurations are read, without a list of ids in the query.
         config_ids = None if chosen == Selection() else found["config_id"].unique().tolist()
         known = configs(store, config_ids)
         names = frames.sweeps_of(store, found["run_id"])
@@ -80,54 +75,42 @@ def runs(store: Store, selection: Selection | None = None) -> "pd.DataFrame":
     runs["errors"] = runs["wrong"]
     runs["sweeps"] = [names.get(run_id, ()) for run_id in runs["id"]]
     shares = ["accuracy_within", "accuracy_beyond", "outcome", "errors", "accuracy", "sweeps"]
-    # A proof is stored of few runs.
+    # Few runs have a proof.
     proofs = ["every_length", "refuted_by"] if runs["every_length"].notna().any() else []
-    settings_of = {x: fields_known(config) for x, config in known.items()}
-    of_runs = [settings_of[config_id] for config_id in runs["config_id"]]
-    foreign = in_columns(
-        {name: value for name, value in fields.items() if name.startswith(PREFIX)}
-        for fields in of_runs
-    )
-    settings = pd.DataFrame(
-        of_runs,
-        columns=list(default_fields()),
-        index=runs.index,
-        dtype=object if any(foreign) else None,
-    )
     sizes = sizes_of(store, list(known))
     runs["num_parameters"] = runs["config_id"].map(sizes).astype("Int64")
     runs = runs[["id", *_OF_RUNS, *shares, *proofs, "num_parameters"]]
-    runs = runs.astype({"accuracy": "Float64"})
-    if not any(foreign):
-        return runs.join(settings)
-    # Of every field what it is: whole values of a field of fractions stay fractions.
-    types = {name: _NULLABLE[type(default)] for name, default in default_fields().items()}
-    theirs = pd.DataFrame(foreign, index=runs.index, dtype=object)
-    theirs = theirs.astype({name: exact_type(theirs[name]) for name in theirs})
-    return runs.join(settings.astype(types)).join(theirs.where(theirs.notna(), None))
+    return runs.astype({"accuracy": "Float64"}).join(_fields_of(known), on="config_id")
+
+
+def _fields_of(configs: Mapping[int, RunConfig]) -> "pd.DataFrame":
+    """The fields of configurations, indexed by id, with settings of models trained elsewhere."""
+    import pandas as pd
+
+    rows, fields = in_columns(map(fields_known, configs.values())), default_fields()
+    foreign = list(dict.fromkeys(x for row in rows for x in row if x.startswith(PREFIX)))
+    columns, kind = [*fields, *foreign], object if foreign else None
+    table = pd.DataFrame(rows, list(configs), columns, dtype=kind)
+    if not foreign:
+        return table
+    # The type of each field's default: whole values of a float field stay floats.
+    types = {name: NULLABLE[type(default)] for name, default in fields.items()}
+    table = table.astype({**types, **{name: exact_type(table[name]) for name in foreign}})
+    return table.assign(**{x: table[x].where(table[x].notna(), None) for x in foreign})
 
 
 def length_scores(store: Store, run_ids: Sequence[int]) -> "pd.DataFrame":
-    """These runs' results at every length: run_id, length, tn, fp, fn, tp, tested, wrong.
-
-    And right_length_given, edits and target_tokens, where any of the runs is of a transduction.
+    """These runs' counts at every length: run_id, length, tn, fp, fn, tp, tested, wrong; and
+    right_length_given, edits and target_tokens, where any of the runs is of a transduction.
     """
-    return with_outputs(length_frame(store, run_ids))
-
-
-def with_outputs(scores: "pd.DataFrame") -> "pd.DataFrame":
-    """Counts by length without those of outputs, where no run is of a transduction."""
-    counts = list(OUTPUT_COUNTS)
+    scores, counts = length_frame(store, run_ids), list(OUTPUT_COUNTS)
     if scores[counts].isna().all(axis=None):
         return scores.drop(columns=counts)
     return scores.astype(dict.fromkeys(counts, "Int64"))
 
 
 def epochs(store: Store, run_id: int) -> "pd.DataFrame":
-    """A run's losses: epoch, train_loss, validation_loss (sums over the strings, in nats).
-
-    Of one in training they are those so far.
-    """
+    """A run's losses so far: epoch, train_loss, validation_loss (sums over strings, in nats)."""
     import pandas as pd
 
     rows = read_rows(store.value(select(Run.losses).where(Run.id == run_id)))
@@ -136,7 +119,7 @@ def epochs(store: Store, run_id: int) -> "pd.DataFrame":
 
 
 def runs_named(store: Store, reference: str) -> list[int]:
-    """The ids of the runs that `find_run` may mean: none, one, or one of several configurations."""
+    """The ids of the runs that a reference of `find_run` matches."""
     sweep, slash, seed = reference.rpartition("/")
     if not _is_reference(reference):
         return []
@@ -153,14 +136,14 @@ def runs_named(store: Store, reference: str) -> list[int]:
 
 def _is_reference(text: str) -> bool:
     sweep, slash, seed = text.rpartition("/")
-    # Digits of other scripts are digits to Python, but nobody writes a seed in them.
-    # No seed has twenty digits, and `int` raises an error on thousands of them.
+    # ASCII, since Python accepts digits of other scripts. No seed has twenty digits, and `int`
+    # raises an error on thousands of them.
     is_number = seed.isascii() and seed.isdigit() and len(seed) < 20
     return is_number and int(seed) <= MAX_MODEL_SEED and bool(sweep or not slash)
 
 
 def find_run(store: Store, reference: int | str) -> int:
-    """The id of the run meant by `12`, or by `all_initializations/2`: a sweep and a model seed.
+    """The id of the run named `12`, or `all_initializations/2`: a sweep and a model seed.
 
     Raises:
         UnknownRunError: there is no such run, or several.
@@ -180,8 +163,12 @@ def find_run(store: Store, reference: int | str) -> int:
         )
     if not ids:
         sweep, slash, _ = reference.rpartition("/")
-        if slash:
-            _find_sweep_of(store, reference, sweep)
+        try:
+            # Suggests a sweep if none has the name in the reference.
+            if slash:
+                find_sweep(store, sweep)
+        except UnknownRunError as error:
+            raise UnknownRunError(f"no run {reference!r}: {error}") from None
         raise UnknownRunError(f"no run {reference!r} in {store.name!r}; `seqcls runs` lists them")
     with store.read() as connection:
         for stored in read_runs(connection, ids):
@@ -202,24 +189,16 @@ def refuse_misfit(store: Store, stored: StoredRun) -> None:
         )
 
 
-def _find_sweep_of(store: Store, reference: str, sweep: str) -> None:
-    """Suggests a sweep where no sweep has the name in a run's reference."""
-    try:
-        find_sweep(store, sweep)
-    except UnknownRunError as error:
-        raise UnknownRunError(f"no run {reference!r}: {error}") from None
-
-
 @dataclass(frozen=True)
 class RunStatus:
-    """What became of a run, and why it failed where it did."""
+    """The state of a run, and the reason of a failure."""
 
     state: str
     best_epoch: int | None
     error: str | None
     engine_reason: str | None
-    """Why this engine trained it; of a model trained elsewhere, in which epoch it diverged, or else
-    which file its predictions are of."""
+    """The reason why this engine trained it; for a model trained elsewhere, the epoch in which it
+    diverged, or else the file of its predictions."""
 
 
 def run_status(store: Store, run_id: int) -> RunStatus:
@@ -232,7 +211,7 @@ def check_done(store: Store, run_id: int, lacks: str) -> RunStatus:
     """The status of a run that exists and is done.
 
     Args:
-        lacks: what it has not where it is not done, as `has no weights`.
+        lacks: what an unfinished run lacks, as a clause such as `has no weights`.
 
     Raises:
         UnknownRunError: it is not done.
@@ -245,57 +224,57 @@ def check_done(store: Store, run_id: int, lacks: str) -> RunStatus:
 
 
 def configs(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, RunConfig]:
-    """These configurations, or all, by their id; a field that one predates has its default."""
+    """These configurations, or all, by id; fields that one predates have their defaults."""
     texts = config_texts(store, config_ids)
     return {config_id: config_of(config_id, text) for config_id, text in texts.items()}
 
 
 def sizes_of(store: Store, config_ids: Sequence[int]) -> dict[int, int | None]:
-    """How many parameters configurations have; None where no weights are known."""
+    """The number of parameters of configurations, by id; None where no weights are known."""
     query = select(Config.id, Config.num_parameters).where(one_of(Config.id, config_ids))
     return dict(store.rows(query))
 
 
 def names_of(store: Store, config_ids: Sequence[int]) -> dict[int, str]:
-    """What configurations are called, in the order in which they are given."""
+    """The names of configurations by id, in the given order."""
     query = select(Config.id, Config.name).where(one_of(Config.id, config_ids))
     named = dict(store.rows(query))
     return {config_id: named[config_id] for config_id in config_ids}
 
 
 def names_of_sweep(store: Store, sweep_id: int) -> dict[str, str]:
-    """What the configurations of a sweep are called, by their keys."""
+    """The names of a sweep's configurations, by key."""
     members = select(Run.config_id).join(SweepRun, SweepRun.run_id == Run.id)
     own = Config.id.in_(members.where(SweepRun.sweep_id == sweep_id))
     return dict(store.rows(select(Config.key, Config.name).where(own)))
 
 
 def config_called(store: Store, name: str) -> int | None:
-    """The id of the configuration of this name; None where there is none."""
+    """The id of the configuration of this name; None if there is none."""
     known = store.value(select(Config.id).where(Config.name == name))
     return None if known is None else int(known)
 
 
 def foreign_settings(store: Store) -> set[str]:
-    """The names of all settings of models trained elsewhere, as `config.d_model`."""
+    """The names of all settings of models trained elsewhere, such as `config.d_model`."""
     known = {x for config in configs_since(store, 0).values() for x in fields_known(config)}
     return {name for name in known if name.startswith(PREFIX)}
 
 
 def configs_since(store: Store, config_id: int) -> dict[int, RunConfig]:
-    """The configurations of models trained elsewhere that are stored, of ids beyond this one."""
+    """The stored configurations of models trained elsewhere, with ids above this one, by id."""
     query = select(Config.id, Config.json).where(Config.id > config_id)
     query = query.where(Config.json.contains(IMPORTED_JSON)).order_by(Config.id)
     configs = {}
     for known, text in store.rows(query):
-        # What is damaged is nobody's equal; `seqcls db verify` names it.
+        # Damaged ones are skipped; `seqcls db verify` names them.
         with suppress(StoreDamagedError):
             configs[known] = config_of(known, text)
     return configs
 
 
 def has_run(store: Store, config: RunConfig, model_seed: int) -> bool:
-    """Whether there is a run of this configuration and seed."""
+    """True if there is a run of this configuration and seed."""
     return store.value(same_run(config, model_seed)) is not None
 
 
@@ -306,7 +285,7 @@ def same_run(config: RunConfig, model_seed: int) -> Select[int]:
 
 
 def config_texts(store: Store, config_ids: Sequence[int] | None = None) -> dict[int, str]:
-    """The fields that are stored of these configurations, or of all, as JSON, in order of ids."""
+    """The stored fields of these configurations, or of all, as JSON by id, in order of ids."""
     query = select(Config.id, Config.json).order_by(Config.id)
     if config_ids is not None:
         query = query.where(one_of(Config.id, config_ids))
@@ -326,20 +305,20 @@ NO_WEIGHTS = (
 
 
 def why_no_weights(config: RunConfig) -> str | None:
-    """Why runs of a configuration have no weights here; None where they have."""
+    """The reason why runs of a configuration have no weights here; None if they have."""
     return NO_WEIGHTS if config.is_imported else None
 
 
 def test_set_digests(store: Store, config_ids: Sequence[int]) -> set[str | None]:
-    """The digests of the strings that configurations are tested on: one where they are the same;
-    None before any result.
+    """The distinct digests of the strings that configurations are tested on; None for those without
+    results.
     """
     query = select(TestSetRow.digest).join(Config, Config.test_set_id == TestSetRow.id)
     return set(store.column(query.where(one_of(Config.id, config_ids))))
 
 
 def verdict(store: Store, run_id: int) -> results.Verdict | None:
-    """The result of a run's exhaustive check; None if none is stored."""
+    """The result of a run's exhaustive check; None without a stored one."""
     is_verdict = Finding.kind == FindingKind.VERDICT
     stored = sound_findings(store, Finding.run_id == run_id, is_verdict)
     return results.Verdict(**stored[0].fields) if stored else None
@@ -348,7 +327,7 @@ def verdict(store: Store, run_id: int) -> results.Verdict | None:
 def with_values(
     configs: Mapping[int, RunConfig], required: Iterable[tuple[str, Any]]
 ) -> dict[int, Mapping[str, Any]]:
-    """Those of these configurations that read these fields and have these values of them."""
+    """The fields of those of these configurations that read these fields and have these values."""
     alike: dict[int, Mapping[str, Any]] = {x: fields_known(config) for x, config in configs.items()}
     for name, value in required:
         found = with_value(alike, name, value)
@@ -359,7 +338,7 @@ def with_values(
 def with_value(
     configs: Mapping[int, Mapping[str, Any]], name: str, value: Any
 ) -> dict[int, Mapping[str, Any]]:
-    """Those of these configurations, given by their fields, of which a field has this value."""
+    """Those of these configurations, given by their fields, in which a field has this value."""
     candidates = [value]
     if isinstance(value, WrittenValue):
         candidates = value.matching(stored.get(name) for stored in configs.values())
@@ -371,16 +350,16 @@ def with_value(
 
 
 def seeds_of(store: Store, config_ids: Collection[int], selection: Selection) -> "pd.DataFrame":
-    """The runs of these configurations in the scope of a selection, as `frames.runs`."""
+    """The runs of these configurations in the scope of a selection, as in `frames.runs`."""
     return frames.runs(store, frames.of_configurations(selection, config_ids))
 
 
 def config_ids_of_sweep(store: Store, sweep_id: int) -> list[int]:
-    """The configurations that a sweep has runs of."""
+    """The sorted ids of a sweep's configurations."""
     query = select(Run.config_id).join(SweepRun, SweepRun.run_id == Run.id).distinct()
     return sorted(store.column(query.where(SweepRun.sweep_id == sweep_id)))
 
 
 def config_id_of(store: Store, run_id: int) -> int:
-    """The configuration of a run that exists."""
+    """The id of the configuration of a run that exists."""
     return int(store.one(select(Run.config_id).where(Run.id == run_id))[0])

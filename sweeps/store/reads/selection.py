@@ -1,4 +1,4 @@
-"""Which runs a question is about."""
+"""The selection of runs that a query is about."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -15,10 +15,10 @@ from sweeps.store.tables import Run, Sweep, SweepRun
 
 @dataclass(frozen=True)
 class Selection:
-    """Which runs a question is about; what is empty restricts nothing.
+    """The runs that a query is about; empty fields restrict nothing.
 
-    Sweeps, seeds and configurations say which runs there are at all. `failing` and `outcomes`
-    pick among those by their results, and so change no share or median.
+    Sweeps, seeds and configurations determine the runs in scope. `failing` and `outcomes` pick
+    among those by their results, and so change no share or median.
     """
 
     sweeps: tuple[str, ...] = ()
@@ -26,39 +26,39 @@ class Selection:
     config_ids: tuple[int, ...] | None = None
     run_ids: tuple[int, ...] | None = None
     without: tuple[str, ...] = ()
-    """Sweeps whose runs are left out, but those that another sweep has too."""
+    """Sweeps whose runs are left out, except those that another sweep has too."""
     below: float = 1.0
-    """A run fails where its accuracy is below this; at 1, where it misclassified any string."""
+    """The accuracy below which a run fails; at 1, any misclassified string is a failure."""
     learned_at: float = LEARNED_AT
-    """A run has learned where its accuracy on strings of trained lengths is at least this."""
+    """The accuracy on strings of trained lengths from which on a run has learned."""
     failing: bool = False
-    """Only failing runs."""
+    """True if only failing runs are picked."""
     outcomes: tuple[Outcome, ...] = ()
-    """Only runs that have come to one of these; what is right at every length generalizes, too."""
+    """Only runs with one of these outcomes are picked; `GENERALIZES` includes `AT_EVERY_LENGTH`."""
 
 
 def as_list(given: Any) -> list[Any]:
-    """What a user gives as one or as several: a name, a number, or any collection of these."""
+    """A list of what a user gives as one or as several: a name, a number, or any collection."""
     several = isinstance(given, Iterable) and not isinstance(given, str | bytes)
     return list(given) if several else [given]
 
 
 @dataclass(frozen=True)
 class WrittenValue:
-    """A value as a user writes it, whose type is that of the stored values it may mean."""
+    """A value as a user writes it, which takes the type of the stored values that it matches."""
 
     text: str
 
     def matching(self, values: Iterable[Any]) -> list[Any]:
-        """Those of these values that are written like this.
+        """Those of these values that the text denotes, by the first of three ways that finds any.
 
-        Before others those whose JSON it is, so that `64` is the number and `"64"` the text
-        wherever there are both; then those that pages and tables write like this; then equal ones,
-        such as 0.001 for `1e-3`.
+        First values with this JSON, so that `64` is the number and `"64"` the string where both
+        occur; then those that pages and tables display like this; then equal ones, such as 0.001
+        for `1e-3`.
         """
         try:
             read = json.loads(self.text)
-        # What a user writes may be nested deeper than Python's stack.
+        # A user's text may be nested deeper than Python's stack.
         except (ValueError, RecursionError):
             read = self.text
         ways: list[Callable[[Any], bool]] = [
@@ -74,14 +74,14 @@ class WrittenValue:
 
 
 def is_value(stored: Any, value: Any) -> bool:
-    """Whether a stored value is this one; True is not 1, and a list is its JSON."""
+    """True if a stored value is this one; True is not 1, and a list equals its JSON."""
     if isinstance(value, list | tuple):
         return bool(stored == list(value) or stored == canonical_json(value))
     return isinstance(stored, bool) == isinstance(value, bool) and bool(stored == value)
 
 
 def in_scope(selection: Selection) -> ColumnElement[bool]:
-    """Whether a run is one of those that there are at all, whatever its results."""
+    """The condition that a run is in the scope of a selection, whatever its results."""
     conditions: list[ColumnElement[bool]] = []
     members = select(SweepRun.run_id).join(Sweep, Sweep.id == SweepRun.sweep_id)
     if selection.sweeps:

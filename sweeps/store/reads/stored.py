@@ -1,4 +1,4 @@
-"""Finished runs as the database holds them: read back to be checked, copied or counted."""
+"""Stored runs and configurations, read back to be checked, copied or counted."""
 
 import json
 import re
@@ -37,29 +37,29 @@ class StoredRun:
     checkpoints: dict[int, bytes]
 
     def digest(self) -> str:
-        """The digest that these values have, which need not be the one that is stored."""
+        """The digest of these values, which may differ from the stored one."""
         seed, test_set = self.run["model_seed"], str(self.test_set)
         return run_digest(self.key, seed, self.run, self.checkpoints, test_set)
 
     def misfit(self) -> str | None:
-        """How a finished run's results do not fit their digest; None where they do."""
+        """A clause if a finished run's results do not fit their digest; else None."""
         fits = self.digest() == self.run["digest"]
         return None if fits else "its results do not fit its digest"
 
 
 IMPORTED_JSON = '"imported":"{'
-"""Stands in the JSON of the configurations of models trained elsewhere, and of no others."""
+"""Part of the JSON of configurations of models trained elsewhere, and of no others."""
 
 
 @lru_cache(maxsize=2**14)
 def read_config(text: str, key: str | None = None) -> RunConfig:
-    """The configuration in a row's JSON; of each text once, since pages ask whenever a run ends.
+    """The configuration in a row's JSON; cached, since pages need it whenever a run ends.
 
     Args:
-        key: the one that stands beside it, where it must be its own.
+        key: the stored key, if it must match.
 
     Raises:
-        ValueError: it is none, or has another key.
+        ValueError: it is no configuration, or has another key.
     """
     try:
         config = RunConfig.from_stored(json.loads(text))
@@ -71,10 +71,10 @@ def read_config(text: str, key: str | None = None) -> RunConfig:
 
 
 def config_of(row_id: int, text: str, key: str | None = None) -> RunConfig:
-    """A row of `config` as what it says.
+    """The configuration of a row of `config`.
 
     Args:
-        key: the one that it must have, for training: results are stored under it.
+        key: the key that it must have, for training: results are stored under it.
 
     Raises:
         StoreDamagedError: it is no configuration, or has another key.
@@ -86,7 +86,7 @@ def config_of(row_id: int, text: str, key: str | None = None) -> RunConfig:
 
 
 def problem_of(text: str) -> Problem | None:
-    """The problem of a stored configuration; None where it cannot be resolved here."""
+    """The problem of a stored configuration; None if it cannot be resolved here."""
     try:
         return _resolve_text(text)
     except (SeqclsError, ValueError):
@@ -99,7 +99,7 @@ def _resolve_text(text: str) -> Problem:
 
 
 def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[StoredRun]:
-    """Everything stored about those of these runs that exist, in ascending order."""
+    """Yields the full contents of those of these runs that exist, in ascending order."""
     query = (
         select(
             Run.__table__,
@@ -122,12 +122,12 @@ def read_runs(connection: Connection, run_ids: Sequence[int]) -> Iterator[Stored
         yield StoredRun(str(run["config_key"]), run["test_set"], dict(run), saved)
 
 
-# What runs came to by length: JSON is read and reduced run by run, since a million small lists at
-# once keep Python's collector busy.
+# Counts by length. JSON is parsed and reduced run by run, since a million small lists at once keep
+# Python's garbage collector busy.
 
 
 def texts_of(store: Store, run_ids: Iterable[int], column: str) -> Iterator[tuple[int, str]]:
-    """One of the columns of `RECORDS` of those of these runs that have it, in ascending order."""
+    """Yields (id, one column of `RECORDS`) of those of these runs that have it, by id."""
     for some in chunks(sorted(map(int, run_ids))):
         stored = getattr(Run, column)
         query = select(Run.id, stored).where(one_of(Run.id, some), stored.is_not(None))
@@ -139,12 +139,12 @@ _BRACKETS = str.maketrans("", "", "[]")
 
 
 def length_rows(text: str | None) -> Int64[np.ndarray, "length field"]:
-    """`LENGTH_FIELDS` at each length; -1 where there is no such count."""
+    """The array (length, `LENGTH_FIELDS`) of a run's counts; -1 where there is no such count."""
     # Counts are never negative.
     known = (text or "[]").replace("null", "-1").replace(" ", "")
     rows: Any
     if _NUMBERS.fullmatch(known):
-        # Six times as fast as by way of lists: pages read thousands of these.
+        # Six times as fast as through lists: pages read thousands of these.
         numbers = known.translate(_BRACKETS)
         flat = np.fromstring(numbers, dtype=np.int64, sep=",") if numbers else np.empty(0)
         rows = flat.reshape(known.count("[") - 1, -1) if numbers else []
@@ -157,7 +157,7 @@ def length_rows(text: str | None) -> Int64[np.ndarray, "length field"]:
 
 
 def length_frame(store: Store, run_ids: Iterable[int]) -> "pd.DataFrame":
-    """These runs' counts: run_id, length and `LENGTH_COUNTS`, missing where there is none."""
+    """These runs' counts: run_id, length and `LENGTH_COUNTS`, missing where absent."""
     import pandas as pd
 
     parts = [
@@ -177,9 +177,9 @@ def length_frame(store: Store, run_ids: Iterable[int]) -> "pd.DataFrame":
 def tested_lengths(
     store: Store, config_ids: Collection[int]
 ) -> dict[int, Int64[np.ndarray, "length field"]]:
-    """The rows of `length_rows` of one finished run of each of these configurations.
+    """The `length_rows` of one finished run of each of these configurations, by config_id.
 
-    All of its runs have the same test, and so the same lengths and strings.
+    All runs of a configuration have the same test, and so the same lengths and strings.
     """
     first = (
         select(func.min(Run.id))

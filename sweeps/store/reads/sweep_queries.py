@@ -1,9 +1,9 @@
-"""Reads of sweeps: what they are, how far they are, what is written about them."""
+"""Reads of sweeps: their specifications, members, states and progress."""
 
 import json
 import numbers
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from sweeps.store.reads import frames
 from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.stored import config_of
 from sweeps.store.reads.workers import dead_workers
-from sweeps.store.statements import HAS_UNTIL, frame, in_another_sweep, one_of, state_of_sweep
+from sweeps.store.statements import frame, in_another_sweep, one_of
 from sweeps.store.tables import (
     Config,
     Finding,
@@ -52,14 +52,14 @@ def find_sweep(store: Store, name: str) -> int:
 
 
 def sweeps_that_begin(store: Store, text: str) -> list[str]:
-    """The names of the sweeps that a text is, or that stand in it before a colon."""
-    # Few texts have a colon: each name is looked up, and not all are read.
+    """The names of the sweeps that a text names as a whole, or before a colon."""
+    # Texts have few colons: each candidate is looked up, and not all names are read.
     heads = [text, *(text[:place] for place, sign in enumerate(text) if sign == ":")]
     return store.column(select(Sweep.name).where(Sweep.name.in_(heads)))
 
 
 Sweeps = str | int | Iterable[str | int]
-"""The name or id of a sweep, or those of several."""
+"""The name or id of one sweep, or those of several."""
 
 
 def sweep_ids(store: Store, sweeps: Sweeps) -> list[int]:
@@ -70,7 +70,7 @@ def sweep_ids(store: Store, sweeps: Sweeps) -> list[int]:
     """
     names, found = sweep_names(store), []
     for sweep in as_list(sweeps):
-        # To Python True is a whole number, too, and would mean the sweep with the id 1.
+        # In Python True is an integer, too, and would denote the sweep with the id 1.
         if not isinstance(sweep, numbers.Integral) or isinstance(sweep, bool):
             found.append(find_sweep(store, sweep))
         elif sweep in names:
@@ -81,13 +81,15 @@ def sweep_ids(store: Store, sweeps: Sweeps) -> list[int]:
 
 
 def ids_or_all(store: Store, sweeps: Sweeps | None) -> list[int] | None:
-    """The ids of these sweeps; None where all are meant."""
+    """The ids of these sweeps; None for None, which denotes all."""
     return None if sweeps is None else sweep_ids(store, sweeps)
 
 
 def leaving_runs(store: Store, spec: SweepSpec) -> dict[int, bool]:
-    """The runs that leave a sweep once the specification of its name is submitted, by their ids:
-    whether each is deleted, since no other sweep has it and it has not begun.
+    """The runs that leave a sweep once this specification is submitted under its name.
+
+    Returns:
+        By run id, True if the run is deleted: it has not begun, and no other sweep has it.
     """
     is_new = and_(Run.state == RunState.QUEUED, Run.attempt == 0, ~in_another_sweep())
     members = (
@@ -109,7 +111,7 @@ def leaving_runs(store: Store, spec: SweepSpec) -> dict[int, bool]:
 
 
 def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
-    """How many runs of these sweeps are not done; None where a sweep is not stored like this."""
+    """Number of runs of these sweeps that are not done; None if a sweep is not stored like this."""
     left = 0
     for spec in specs:
         same = (Sweep.name == spec.name) & (Sweep.spec == spec.submitted)
@@ -120,16 +122,23 @@ def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
     return left
 
 
+HAS_UNTIL = Sweep.spec.contains('"until":"').label("grows")
+"""The condition that a sweep has `until`. Quotes within JSON strings are escaped, so that this
+matches the key alone."""
+
+
 def sweeps_to_grow(store: Store, sweep_ids: Sequence[int] | None = None) -> dict[int, str]:
-    """The specifications, as JSON, of finished sweeps that get as many seeds as it takes."""
-    query = select(Sweep.id, Sweep.spec).where(state_of_sweep() == SweepState.DONE, HAS_UNTIL)
+    """The specifications, as JSON by id, of finished sweeps with `until`."""
+    query = select(Sweep.id, Sweep.spec).where(HAS_UNTIL)
     if sweep_ids is not None:
         query = query.where(Sweep.id.in_(sweep_ids))
-    return dict(store.rows(query.order_by(Sweep.id)))
+    specs = dict(store.rows(query))
+    ended = [x for x, _, state, _ in states(store, list(specs)) if state == SweepState.DONE]
+    return {sweep_id: specs[sweep_id] for sweep_id in ended}
 
 
 def seed_counts(store: Store, sweep_id: int) -> dict[str, dict[int, OutcomeCounts]]:
-    """What each seed of each configuration of a sweep has come to, by key and model seed."""
+    """The outcome counts of each seed of a sweep's configurations, by key and model seed."""
     with store.read():
         runs = frames.runs(store, Selection((sweep_names(store)[sweep_id],)))
         keys = dict(store.rows(select(Config.id, Config.key)))
@@ -142,7 +151,7 @@ def seed_counts(store: Store, sweep_id: int) -> dict[str, dict[int, OutcomeCount
 
 
 def runs_of_one_sweep_only(store: Store, sweep: str | int) -> int:
-    """How many runs this sweep has and no other: those that are deleted with it.
+    """Number of runs that only this sweep has, and that are deleted with it.
 
     Raises:
         UnknownRunError: there is no such sweep.
@@ -153,7 +162,7 @@ def runs_of_one_sweep_only(store: Store, sweep: str | int) -> int:
 
 
 def runs_by_state(store: Store, sweeps: Sweeps | None = None) -> dict[str, int]:
-    """How many distinct runs of these sweeps, or of all, there are in each state.
+    """Number of distinct runs of these sweeps, or of all, by state.
 
     Raises:
         UnknownRunError: there is no such sweep.
@@ -171,13 +180,13 @@ def specifications(store: Store) -> dict[str, str]:
 
 
 def sweep_names(store: Store) -> dict[int, str]:
-    """What each sweep is called, by its id."""
+    """The name of each sweep, by id."""
     return dict(store.rows(select(Sweep.id, Sweep.name)))
 
 
 @dataclass(frozen=True)
 class SweepRecord:
-    """What is stored of a sweep as a whole. Times are UTC in ISO 8601."""
+    """A sweep as a whole. Times are UTC in ISO 8601."""
 
     id: int
     name: str
@@ -187,34 +196,35 @@ class SweepRecord:
     state: str
     created_at: str
     train_seconds: float | None
-    """Seconds that its finished runs took, summed over workers."""
+    """Training time of its finished runs in seconds, summed over workers."""
 
 
 def sweep_record(store: Store, sweep_id: int) -> SweepRecord:
-    """A sweep that exists."""
+    """The record of a sweep that exists."""
     query = (
         select(
             Sweep.id,
             Sweep.name,
             Sweep.description,
             Sweep.spec,
-            state_of_sweep(),
             Sweep.created_at,
-            func.sum(Run.train_seconds),
+            func.sum(Run.train_seconds).label("train_seconds"),
         )
         .outerjoin(SweepRun, SweepRun.sweep_id == Sweep.id)
         .outerjoin(Run, Run.id == SweepRun.run_id)
         .where(Sweep.id == sweep_id)
         .group_by(Sweep.id)
     )
-    return SweepRecord(*store.one(query))
+    with store.read():
+        ((_, _, state, _),) = states(store, [sweep_id])
+        return SweepRecord(state=state, **store.one(query)._mapping)
 
 
 JUDGED = ("judged", "learned", "judged_beyond", "generalize")
 
 
 def sweep_outcomes(store: Store) -> dict[int, OutcomeCounts]:
-    """How many runs of each sweep that has a finished one learned, and generalize, by its id."""
+    """The outcome counts of each sweep with finished runs, by id."""
     members = frame(store, select(SweepRun.sweep_id, SweepRun.run_id))
     done = members.merge(frames.finished_runs(store), on="run_id")
     counted = frames.configurations(done, "sweep_id")[["sweep_id", "seeds", *JUDGED]]
@@ -222,10 +232,10 @@ def sweep_outcomes(store: Store) -> dict[int, OutcomeCounts]:
 
 
 def failures(store: Store, sweep_id: int, limit: int) -> "pd.DataFrame":
-    """Attempts of a sweep's runs that failed, the latest first.
+    """The failed attempts of a sweep's runs, the latest first.
 
     Returns:
-        run_id, model_seed, attempt, at (UTC), reason, state (what the run is now).
+        run_id, model_seed, attempt, at (UTC), reason, state (the run's present one).
     """
     query = (
         select(Finding.run_id, Run.model_seed, Finding.number.label("attempt"), Finding.json)
@@ -233,7 +243,7 @@ def failures(store: Store, sweep_id: int, limit: int) -> "pd.DataFrame":
         .join(Run, Run.id == Finding.run_id)
         .join(SweepRun, SweepRun.run_id == Run.id)
         .where(SweepRun.sweep_id == sweep_id, Finding.kind == FindingKind.FAILURE)
-        # The text begins with the time.
+        # The JSON begins with the time.
         .order_by(Finding.json.desc(), Finding.run_id)
     )
     found = frame(store, query.limit(limit))
@@ -242,17 +252,17 @@ def failures(store: Store, sweep_id: int, limit: int) -> "pd.DataFrame":
     return found[["run_id", "model_seed", "attempt", "at", "reason", "state"]]
 
 
-# Reads of how far sweeps are: runs in each state, those that ended lately, those left alone.
+# Progress: runs in each state, runs that ended recently, runs whose worker is dead.
 
 
 Spans = list[tuple[str, str | None]]
-"""When runs began and ended (None: they go on), in ISO 8601."""
+"""The times when runs began and ended (None: still in training), in ISO 8601."""
 
 
 def states(
     store: Store, sweep_ids: Sequence[int] | None = None
 ) -> list[tuple[int, str, str, dict[str, int]]]:
-    """Id, name and state of these sweeps, or of all, and their runs in each state; oldest first."""
+    """Id, name, state and number of runs by state of these sweeps, or of all; oldest first."""
     query = (
         select(
             SweepRun.sweep_id,
@@ -261,27 +271,42 @@ def states(
         .join(Run, Run.id == SweepRun.run_id)
         .group_by(SweepRun.sweep_id)
     )
-    sweeps = select(Sweep.id, Sweep.name, state_of_sweep()).order_by(Sweep.id)
+    sweeps = select(Sweep.id, Sweep.name, Sweep.stopped_at, HAS_UNTIL).order_by(Sweep.id)
     if sweep_ids is not None:
         query = query.where(one_of(SweepRun.sweep_id, sweep_ids))
         sweeps = sweeps.where(one_of(Sweep.id, sweep_ids))
-    # At one moment, or a sweep that is submitted between the two reads would seem to have no runs.
+    # One snapshot, or a sweep that is submitted between the two reads would seem to have no runs.
     with store.read():
         named = store.rows(sweeps)
         counted = {row.sweep_id: row._asdict() for row in store.rows(query)}
-    return [
-        (*sweep, {state: int(counted.get(sweep.id, {}).get(state, 0)) for state in RunState})
-        for sweep in named
-    ]
+    found: list[tuple[int, str, str, dict[str, int]]] = []
+    for sweep_id, name, stopped_at, grows in named:
+        runs: dict[str, int] = {
+            state: int(counted.get(sweep_id, {}).get(state, 0)) for state in RunState
+        }
+        state = _state_of(runs, stopped_at is not None, grows)
+        found.append((sweep_id, name, state.value, runs))
+    return found
+
+
+def _state_of(runs: Mapping[str, int], is_stopped: bool, grows: bool) -> SweepState:
+    """The state of a sweep with so many runs in each state; `grows` if it has `until`."""
+    has_ended = not (runs[RunState.RUNNING] or runs[RunState.QUEUED])
+    # A stopped sweep that would get more seeds is not done, even if all its runs are.
+    if has_ended and not (is_stopped and grows):
+        return SweepState.DONE
+    if is_stopped:
+        return SweepState.STOPPED
+    return SweepState.RUNNING if runs[RunState.RUNNING] else SweepState.QUEUED
 
 
 def recent(store: Store, seconds: float) -> dict[int, tuple[int, Spans]]:
-    """How many runs finished in the last seconds, and when they and those in training were trained;
-    by sweep, of sweeps with runs in training.
+    """The number of runs that finished in the last seconds, and the times of these and of runs in
+    training; by sweep id, for sweeps with such runs.
     """
     since = now(seconds)
     lately = Run.finished_at >= since
-    # One statement: it goes through all runs.
+    # One statement, since it scans all runs.
     times = (
         select(SweepRun.sweep_id, Run.started_at, Run.finished_at, func.count())
         .join(Run, Run.id == SweepRun.run_id)
@@ -298,10 +323,10 @@ def recent(store: Store, seconds: float) -> dict[int, tuple[int, Spans]]:
 
 
 def in_training(store: Store) -> tuple[Counter[int], dict[int, list[tuple[int, int]]]]:
-    """Runs in training, by sweep: how many have a dead worker; and of each whose first epoch has
-    ended its epochs so far, and the most of them.
+    """Runs in training, by sweep id: the number with a dead worker; and, for each run whose first
+    epoch has ended, its epochs so far and its maximum.
 
-    Workers store epochs now and then without raising a revision, so a remembered answer is old.
+    Workers store epochs without raising the revision, so the result must not be cached by it.
     """
     query = (
         select(SweepRun.sweep_id, Run.worker_id, Run.losses, Config.id, Config.json)

@@ -1,4 +1,4 @@
-"""Reads of work: which runs wait, which workers are dead, how long finished runs took."""
+"""Reads about work: queued runs, timings of finished runs, living and dead workers."""
 
 import hashlib
 import os
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 GRACE_SECONDS = 120.0
-"""Without a heartbeat for so long, a worker counts as dead wherever it is."""
+"""Time without a heartbeat after which a worker on any machine counts as dead."""
 
 START_SECONDS = 1.0
-"""What importing PyTorch or Numba takes of a processor, at a process's first group."""
+"""Processor time to import PyTorch or Numba, at a process's first group."""
 
 
 def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[PlannedRun]:
-    """The runs of these sweeps, or of all, that no worker trains yet and no stop holds back."""
+    """The queued runs of these sweeps, or of all, that belong to a sweep that is not stopped."""
     members = _members_that_go_on()
     if sweep_ids is not None:
         members = members.where(SweepRun.sweep_id.in_(sweep_ids))
@@ -41,7 +41,7 @@ def queued_runs(store: Store, sweep_ids: Sequence[int] | None = None) -> list[Pl
     with store.read() as connection:
         rows = store.rows(query)
         required = requirements_of(connection, [row.id for row in rows])
-    # Each configuration is read once, however many of its seeds wait.
+    # Each configuration is parsed once, however many of its seeds are queued.
     stored = {(row.config_id, row.json, row.key) for row in rows}
     configs = {config_id: config_of(config_id, *rest) for config_id, *rest in stored}
     return [
@@ -61,18 +61,18 @@ def _members_that_go_on() -> Select[int]:
 
 
 def finished_runs(store: Store, keys: Collection[str]) -> set[tuple[str, int]]:
-    """Finished runs of these configurations, by the configuration's key and the model seed."""
+    """The finished runs of these configurations, as (configuration's key, model seed)."""
     query = select(Config.key, Run.model_seed).join(Run, Run.config_id == Config.id)
     done = query.where(Run.state == RunState.DONE, one_of(Config.key, keys))
     return {(key, seed) for key, seed in store.rows(done)}
 
 
 def timings(store: Store) -> "pd.DataFrame":
-    """What the newest 10,000 finished runs took that a worker of this machine trained.
+    """The durations of the newest 10,000 finished runs that were trained on this machine.
 
     Returns:
-        config, a `RunConfig`; epochs; seconds, with what is done beside the training, divided by
-        the runs of its group.
+        config, a `RunConfig`; epochs; seconds, including work besides training, divided by the
+        number of runs of its group.
     """
     import pandas as pd
 
@@ -88,28 +88,28 @@ def timings(store: Store) -> "pd.DataFrame":
     runs = frame(store, query.order_by(Run.id.desc()).limit(10_000))
     began, ended = (pd.to_datetime(runs[f"{x}_at"], utc=True) for x in ("started", "finished"))
     members = runs.groupby(["worker_id", "started_at"])["id"].transform("size")
-    # The members of a group were trained together, and share its time.
+    # The members of a group were trained together, and share its duration.
     took = ((ended - began).dt.total_seconds() - START_SECONDS) / members
     stored = set(runs[["id", "json"]].itertuples(index=False, name=None))
     configs = {config_id: config_of(config_id, text) for config_id, text in stored}
-    # Clocks may be set back: no run took less than its own training.
+    # Clocks may be set back, but no run took less than its own training.
     seconds = took.where(took > runs["train_seconds"], runs["train_seconds"])
     return runs.assign(config=runs["id"].map(configs), seconds=seconds)[
         ["config", "epochs", "seconds"]
     ]
 
 
-# Who works, and who is dead.
+# Living and dead workers.
 
 
 def this_host() -> str:
-    """The machine's name, and what tells it from others, and from containers, of that name.
+    """The machine's name with a hash that tells it from others, and from containers, of that name.
 
-    Process numbers mean something only where this is the same: containers have their own.
+    Process numbers are comparable only where this is the same: containers have their own.
     """
     try:
         space = os.stat("/proc/self/ns/pid").st_ino
-        # Linux begins with this name space. A container may have a copy of any file, but the
+        # The number of Linux's initial name space. A container may have a copy of any file but the
         # kernel's.
         known_by = "etc/machine-id" if space == 0xEFFFFFFC else "proc/sys/kernel/random/boot_id"
         identity = f"{Path('/', known_by).read_text().strip()} {space}"
@@ -119,14 +119,14 @@ def this_host() -> str:
 
 
 def pids_here(store: Store) -> list[int]:
-    """The processes of this machine that are among the last 100 workers and still there."""
+    """The process numbers of those of the last 100 workers of this machine that are alive."""
     query = select(Worker.pid, Worker.started_at).where(Worker.host == this_host())
     rows = store.rows(query.order_by(Worker.id.desc()).limit(100))
     return [row.pid for row in rows if is_alive(row.pid, row.started_at)]
 
 
 def dead_workers(store: Store) -> list[int]:
-    """The dead workers that have runs in training; see `release_dead`."""
+    """The ids of dead workers that have runs in training; see `release_dead`."""
     busy = exists().where(Run.worker_id == Worker.id, Run.state == RunState.RUNNING)
     with store.read() as connection:
         workers = connection.execute(select(Worker.__table__).where(busy)).all()
@@ -141,7 +141,7 @@ def dead_workers(store: Store) -> list[int]:
 
 
 def time_of(connection: Connection, seconds_ago: float = 0.0) -> str:
-    """The time that heartbeats are measured by: a server's own, since all share its clock."""
+    """The time by which heartbeats are measured: that of a server, whose clock all share."""
     if connection.dialect.name != "postgresql":
         return now(seconds_ago)
     then = connection.scalars(select(func.clock_timestamp())).one() - timedelta(0, seconds_ago)
@@ -149,10 +149,10 @@ def time_of(connection: Connection, seconds_ago: float = 0.0) -> str:
 
 
 def is_alive(pid: int, started_at: str) -> bool:
-    """Whether the process of this machine that registered then is still there.
+    """True if the process of this machine that registered at that time is alive.
 
-    Another process, which began a minute later or more, may have its number by now; a zombie
-    trains nothing.
+    A process that began a minute later or more is another one with the same number; a zombie counts
+    as dead.
     """
     try:
         process = psutil.Process(pid)

@@ -1,4 +1,4 @@
-"""Who trains what: workers, heartbeats, claims, and what dead workers leave."""
+"""Workers, their heartbeats and claims, and the release of dead workers' runs."""
 
 import os
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from sweeps.store.tables import Run, RunState, Sweep, SweepRun, Worker, now
 
 @dataclass(frozen=True)
 class Claim:
-    """Runs that this worker alone trains, and which attempt this is of each."""
+    """Runs that one worker alone trains, with the number of each run's attempt."""
 
     worker_id: int
     runs: RunGroup
@@ -23,12 +23,12 @@ class Claim:
 
 
 def register_worker(store: Store) -> int:
-    """Makes this process known as one that claims runs.
+    """Registers this process as one that claims runs.
 
     Returns:
         The worker's id.
     """
-    # By this machine's clock, as what its system says of its processes.
+    # By this machine's clock, like the start times of its processes.
     values = {"host": this_host(), "pid": os.getpid(), "started_at": now()}
     with store.write(quiet=True) as connection:
         values["heartbeat_at"] = time_of(connection)
@@ -37,25 +37,25 @@ def register_worker(store: Store) -> int:
 
 
 def beat(store: Store, worker_id: int) -> None:
-    """Says that this worker is alive."""
+    """Stores a heartbeat of this worker."""
     with store.write(quiet=True) as connection:
         alive = {"heartbeat_at": time_of(connection)}
         connection.execute(update(Worker).where(Worker.id == worker_id).values(alive))
 
 
 def release_dead(store: Store, asking_worker: int | None = None) -> int:
-    """Queues the runs again whose worker is dead.
+    """Queues the runs of dead workers again.
 
     A worker is dead when its heartbeat has been missing for `GRACE_SECONDS`, and one on this
     machine as soon as its process is gone. The asking worker, if any, never counts as dead: the
     clock may just have been set.
 
     Returns:
-        How many runs that were.
+        The number of runs.
     """
     dead = [worker_id for worker_id in dead_workers(store) if worker_id != asking_worker]
-    # Without a dead worker nothing is written: a write raises the revision, by which pages read
-    # everything anew.
+    # Without a dead worker nothing is written: a write raises the revision, after which pages read
+    # everything again.
     return _queue_again(store, Run.worker_id.in_(dead)) if dead else 0
 
 
@@ -63,24 +63,24 @@ def release(store: Store, worker_id: int, run_ids: Sequence[int] | None = None) 
     """Queues this worker's unfinished runs again, or those of them that are named.
 
     Returns:
-        How many runs that were.
+        The number of runs.
     """
     whose = Run.worker_id == worker_id
     return _queue_again(store, whose if run_ids is None else whose & Run.id.in_(run_ids))
 
 
 def end_worker(store: Store, worker_id: int) -> None:
-    """Queues this worker's unfinished runs again and says that it has ended."""
+    """Queues this worker's unfinished runs again and stores that it has ended."""
     release(store, worker_id)
     with store.write(quiet=True) as connection:
         connection.execute(update(Worker).where(Worker.id == worker_id).values(ended_at=now()))
 
 
 def claim(store: Store, worker_id: int, group: RunGroup) -> Claim | None:
-    """Takes those runs of a group that are still queued, of a sweep that is not stopped.
+    """Claims those runs of a group that are still queued, in a sweep that is not stopped.
 
     Returns:
-        None where others took them all.
+        None if others claimed all of them.
     """
     ids = [run.id for run in group]
     goes_on = exists().where(
@@ -88,14 +88,14 @@ def claim(store: Store, worker_id: int, group: RunGroup) -> Claim | None:
         SweepRun.sweep_id == Sweep.id,
         Sweep.stopped_at.is_(None),
     )
-    # Where the database can, runs that another worker is just taking are passed over.
+    # Where the database can, runs that another worker is just claiming are skipped.
     free = (
         select(Run.id, Run.attempt)
         .where(Run.id.in_(ids), Run.state == RunState.QUEUED, goes_on)
         .with_for_update(skip_locked=True, key_share=True)
     )
     with store.write() as connection:
-        # A sweep that was submitted since the group was planned may want more of a run.
+        # A sweep that was submitted since the group was planned may require more of a run.
         required = requirements_of(connection, ids)
         planned = (group[0].every_epoch, group[0].verdict)
         rows = connection.execute(free)

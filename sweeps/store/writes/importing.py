@@ -1,4 +1,4 @@
-"""Stores results of models trained elsewhere, all of an import in one transaction."""
+"""Storing results of models trained elsewhere, each import in one transaction."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,16 +18,16 @@ from sweeps.store.database import Store, take_turns
 from sweeps.store.reads.queries import same_run
 from sweeps.store.statements import insert_new, insert_sweep, queue_runs
 from sweeps.store.tables import Sweep, SweepRun
+from sweeps.store.test_sets import store_dataset, store_test_set
 from sweeps.store.writes.names import names_of_imported
 from sweeps.store.writes.recording import insert_results
 from sweeps.store.writes.sweep_actions import config_ids_of, delete_runs
-from sweeps.store.writes.test_sets import store_dataset, store_test_set
 
 DESCRIPTION = "Results of models trained elsewhere."
 
 
 def check_sweep(store: Store, name: str) -> None:
-    """Refuses a name that no sweep can have, or that a sweep of trained models has.
+    """Refuses an invalid name of a sweep, and that of a sweep of models trained here.
 
     Raises:
         ConfigError: it is one of these.
@@ -50,13 +50,13 @@ def record_imported(
 ) -> list[int]:
     """Stores runs and their results, all or none, and adds them to the sweep.
 
-    The sweep is made where it is not there.
+    The sweep is created if it is missing.
 
     Returns:
         The runs' ids.
 
     Raises:
-        ConfigError: a run is there already, and is not to be replaced.
+        ConfigError: a run exists already, and is not to be replaced.
     """
     with store.write("configs", "members") as connection:
         take_turns(connection)
@@ -87,9 +87,9 @@ def _record(
                 ", or another name: ",
                 Parameter("model", "NAME"),
             )
-        # What replaces a run belongs to every sweep that had it.
+        # The new run belongs to every sweep that had the replaced one.
         sweep_ids |= {*connection.scalars(select(SweepRun.sweep_id).filter_by(run_id=known))}
-        # Before the run itself, to which these rows refer.
+        # Before the run itself, which these rows reference.
         connection.execute(delete(SweepRun).where(SweepRun.run_id == known))
         delete_runs(connection, [known])
     if run.config.dataset:

@@ -1,7 +1,6 @@
-"""Names of configurations as they are stored: each keeps the one that it has for good.
+"""Unique names for configurations that are stored; stored names never change.
 
-Whoever stores configurations takes turns with others, so that a name that is free stays free until
-it is stored.
+Processes that store configurations take turns, so that a free name stays free until it is stored.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -12,23 +11,22 @@ from seqcls.config import RunConfig
 from sweeps.grid.spec import SweepSpec
 from sweeps.naming import name_apart, name_configurations, name_with_change, names_by_key
 from sweeps.store.reads.stored import config_of
-from sweeps.store.reads.test_sets import names_of_datasets
 from sweeps.store.statements import one_of
 from sweeps.store.tables import Config
+from sweeps.store.test_sets import names_of_datasets
 
 
 def free_names(db: Connection, proposed: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    """The names of configurations, by their keys: those that they have, and for new ones names that
-    no other has.
+    """The names of configurations, by key: stored ones, and for new configurations unique ones.
 
     Args:
-        proposed: of each the name that it is to be given, and the name of its sweep.
+        proposed: the preferred name and the name of the sweep of each, by key.
     """
     names = _names_here(db, proposed)
     new = {key: both for key, both in proposed.items() if key not in names}
     alike = one_of(Config.name, {name for name, _ in new.values()})
     taken = set(db.scalars(select(Config.name).where(alike)))
-    # All names are read only where one is taken, since longer forms of it may be, too.
+    # All names are read only if one is taken, since longer forms of it may be taken, too.
     if taken:
         taken |= set(db.scalars(select(Config.name)))
     for key, both in new.items():
@@ -40,10 +38,10 @@ def free_names(db: Connection, proposed: Mapping[str, tuple[str, str]]) -> dict[
 def names_of_sweep(
     db: Connection, spec: SweepSpec, proposed: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The names of a sweep's configurations, by their keys; those of new ones tell them apart.
+    """The names of a sweep's configurations, by key; those of new ones tell them apart.
 
     Args:
-        proposed: names that tell them from others, too, that are submitted along.
+        proposed: names that also tell them from those of other sweeps submitted together.
     """
     configs = {config.key: config for config in spec.configs()}
     names = _names_here(db, configs)
@@ -61,14 +59,14 @@ def names_of_sweep(
 
 
 def names_of_imported(db: Connection, configs: Sequence[RunConfig], sweep: str) -> dict[str, str]:
-    """The names of models trained elsewhere, by the keys of their configurations: those that they
-    were given, with what tells them from others of one name.
+    """The names of models trained elsewhere, by key: the given ones, extended by the settings that
+    tell them from others of the same name.
     """
     first = (db.scalar(select(func.max(Config.id))) or 0) + 1
     proposed, here = names_by_key(configs, first), _names_here(db, {x.key for x in configs})
     for number, config in enumerate(configs, first):
         beside = {number: config}
-        # Each round finds one more configuration of that name, which this one is told from.
+        # Each round finds one more configuration of that name to tell this one from.
         while config.key not in here:
             alike = select(Config.id, Config.json).where(Config.name == proposed[config.key])
             other = db.execute(alike.where(Config.id.not_in(list(beside)))).first()

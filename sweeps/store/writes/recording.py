@@ -1,4 +1,4 @@
-"""Stores the outcome of a claim: results, failures, exhaustive checks."""
+"""Storing the outcomes of claims: results, failures, exhaustive checks."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -17,8 +17,8 @@ from sweeps.store.database import Store
 from sweeps.store.findings import put_findings
 from sweeps.store.statements import insert_rows, one_of
 from sweeps.store.tables import Checkpoint, Config, FindingKind, Run, RunState, now
+from sweeps.store.test_sets import missing_test_set, store_test_set
 from sweeps.store.writes.claiming import Claim
-from sweeps.store.writes.test_sets import missing_test_set, store_test_set
 
 
 def record(store: Store, claimed: Claim, outcomes: Sequence[RunResult]) -> int:
@@ -28,17 +28,17 @@ def record(store: Store, claimed: Claim, outcomes: Sequence[RunResult]) -> int:
     to that one.
 
     Returns:
-        How many runs were recorded.
+        The number of runs recorded.
 
     Raises:
-        MachineError: they were tested on other strings than those that are stored; nothing is kept.
+        MachineError: they were tested on other strings than the stored ones; nothing is stored.
     """
     config = claimed.runs[0].config
     tested = {x.evaluation.test_set for x in outcomes if x.evaluation is not None}
     drawn = missing_test_set(store, config) if tested else None
     with store.write() as connection:
         held = _held_runs(connection, claimed)
-        # On others the numbers of misclassified strings would mean other strings.
+        # Misclassified strings are stored by number, which would denote other strings.
         if tested and held and tested != {store_test_set(connection, config, drawn)}:
             raise MachineError(
                 "this machine draws other test strings than those that the database holds: use one "
@@ -49,14 +49,14 @@ def record(store: Store, claimed: Claim, outcomes: Sequence[RunResult]) -> int:
         mine = [(run, outcome) for run, outcome in pairs if run.id in held]
         for run, outcome in mine:
             if outcome.failure is not None:
-                # Training again would end like that again: nothing in it is left to chance.
+                # Final, since training is deterministic and would fail again.
                 _insert_failure(connection, claimed, run.id, outcome.failure, final=True)
         insert_results(connection, [pair for pair in mine if pair[1].failure is None])
     return len(held)
 
 
 def record_lost(store: Store, claimed: Claim, reason: str) -> None:
-    """Stores that an attempt ended without a result; queues its runs again, but not for ever."""
+    """Stores that an attempt ended without a result; queues its runs, up to `MAX_FAILURES`."""
     with store.write() as connection:
         held = _held_runs(connection, claimed)
         for run_id, failures in held.items():
@@ -65,10 +65,10 @@ def record_lost(store: Store, claimed: Claim, reason: str) -> None:
 
 
 def record_losses(store: Store, losses: Sequence[tuple[Claim, Sequence[EpochLosses]]]) -> None:
-    """Stores losses of the runs of a worker's claims, for pages to show; fenced as results are.
+    """Stores losses of the runs of a worker's claims, for pages to show; fenced like results.
 
-    They are deleted when a run's training ends, however it ends. The revision is not raised, or
-    pages would read everything anew while anything trains.
+    They are replaced when a run's training ends. The revision is not raised, or pages would read
+    everything again and again during training.
     """
     new: dict[int, dict[int, tuple[float, float]]] = {}
     for claimed, epochs in losses:
@@ -79,14 +79,14 @@ def record_losses(store: Store, losses: Sequence[tuple[Claim, Sequence[EpochLoss
         held = _held_runs(connection, *(claimed for claimed, _ in losses)).keys() & new.keys()
         known = select(Run.id, Run.losses).where(one_of(Run.id, held))
         for run_id, text in connection.execute(known).all():
-            # Some may be there: after a broken connection, stored losses are sent again.
+            # Merged, since stored losses are sent again after a broken connection.
             every = {epoch: both for epoch, *both in read_rows(text)} | new[run_id]
             written = rows_text((epoch, *both) for epoch, both in sorted(every.items()))
             connection.execute(update(Run).where(Run.id == run_id).values(losses=written))
 
 
 def _held_runs(connection: Connection, *claims: Claim) -> dict[int, int]:
-    """Those runs of a worker's claims that are still its own, with the failures of each."""
+    """The number of failures, by run id, of those claimed runs that the worker still holds."""
     attempts = {run_id: x for claimed in claims for run_id, x in claimed.attempts.items()}
     # Locked in the order of ids, as everywhere, so that no two workers deadlock.
     mine = (
@@ -101,7 +101,7 @@ def _held_runs(connection: Connection, *claims: Claim) -> dict[int, int]:
 
 
 def insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, RunResult]]) -> None:
-    """Stores these runs' results, one statement per table."""
+    """Stores these runs' results, with one statement per table."""
     weights = [(run.id, *one) for run, outcome in done for one in outcome.checkpoints.items()]
     insert_rows(connection, Checkpoint, weights)
     changes = [
@@ -119,7 +119,7 @@ def insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, RunR
     ]
     if changes:
         connection.execute(_update_of(tuple(changes[0])), changes)
-    # One run of each configuration tells how many parameters all have.
+    # All runs of a configuration have the same number of parameters.
     of_configs = {run.config: (run.id, outcome.checkpoints) for run, outcome in done}
     for run_id, checkpoints in of_configs.values():
         if checkpoints:
@@ -134,7 +134,7 @@ def insert_results(connection: Connection, done: Sequence[tuple[PlannedRun, RunR
 
 @cache
 def _update_of(names: tuple[str, ...]) -> Update:
-    """What puts these columns into a run's row; making it takes longer than doing it."""
+    """The UPDATE of these columns of a run; cached, since building it is slower than running it."""
     updated_id, *changed = names
     values: dict[str, Any] = {name: bindparam(name) for name in changed}
     return update(Run).where(Run.id == bindparam(updated_id)).values(values)

@@ -1,4 +1,4 @@
-"""What a user does with sweeps: submit, stop, resume, retry, delete, and write notes on them."""
+"""A user's actions on sweeps: submit, stop, resume, retry, delete, write notes, archive."""
 
 import json
 import re
@@ -26,7 +26,6 @@ from sweeps.store.statements import (
     one_of,
     put_configs,
     queue_runs,
-    state_of_sweep,
 )
 from sweeps.store.tables import (
     Checkpoint,
@@ -38,13 +37,12 @@ from sweeps.store.tables import (
     ShortcutRow,
     Sweep,
     SweepRun,
-    SweepState,
     TestSetRow,
     TestString,
     now,
 )
+from sweeps.store.test_sets import store_dataset
 from sweeps.store.writes.names import names_of_sweep
-from sweeps.store.writes.test_sets import store_dataset
 
 LONGEST_NAME = 200
 LONGEST_NOTE = 20_000
@@ -66,15 +64,15 @@ def write_note(store: Store, sweep_id: int, title: str, note: str, tags: Sequenc
 
 
 def archive(store: Store, sweep_id: int, archived: bool) -> None:
-    """Hides a sweep from lists, or takes that back; its runs stay as they are."""
+    """Hides a sweep from lists, or shows it again; its runs are unchanged."""
     _update(store, [sweep_id], "members", archived_at=now() if archived else None)
 
 
-# What a user does with sweeps: submit, stop, resume, retry, delete. Each is one transaction.
+# Actions on sweeps, each of which is one transaction.
 
 _AGENTS = re.compile(r"(agent|taken):([0-9]+):.+")
-"""The launch token of a sweep that an agent launched, or that a person took from agents by
-submitting it again, with the models that it was granted."""
+"""The launch token of a sweep that an agent launched, or that a person took over by submitting it
+again; the number is that of the models granted to agents."""
 
 
 def submit(
@@ -85,19 +83,19 @@ def submit(
     instead_of: str | None = None,
     names: Mapping[str, str] | None = None,
 ) -> int:
-    """Makes the sweep of that name what the specification says; queues the runs that are new.
+    """Creates or replaces the sweep of the specification's name, and queues its new runs.
 
     Runs that the specification no longer has leave the sweep: those with results stay in the
-    database, those not yet begun are deleted unless another sweep has them. A stopped sweep
-    goes on.
+    database, those not yet begun are deleted unless another sweep has them. A stopped sweep is
+    resumed.
 
     Args:
-        launch_token: names a launch that may be asked for twice, by a double click say; the second
-            time nothing is done.
-        instead_of: the specification, as JSON, that it is made from; where the sweep has another by
-            now, or is stopped, nothing is done.
-        names: of new configurations, by their keys, where more is submitted along; else names
-            that tell them apart within the sweep.
+        launch_token: identifies a launch that may be requested twice, by a double click for
+            example; the second time nothing is done.
+        instead_of: the specification, as JSON, that this one replaces; if the sweep has another by
+            now, or is not done, nothing is done.
+        names: names of new configurations, by key, if several sweeps are submitted together; by
+            default, names that tell them apart within the sweep.
 
     Returns:
         The sweep's id.
@@ -105,7 +103,7 @@ def submit(
     Raises:
         ConfigError: a sweep of that name holds imported results.
     """
-    # Expanded before the transaction, which would hold up others meanwhile.
+    # Expanded before the transaction, which would block others meanwhile.
     members = list(spec.members())
     with store.write("configs", "members") as connection:
         take_turns(connection)
@@ -120,13 +118,15 @@ def submit(
         if instead_of is None:
             row = connection.execute(there).first()
             if row is not None and (match := _AGENTS.fullmatch(row.launch_token)) is not None:
-                # It is the person's now; what agents had trained by it still counts.
+                # It is the person's now, but the models granted to agents still count.
                 token = f"taken:{match[2]}:{token}"
         else:
-            unchanged = (Sweep.spec == instead_of) & (state_of_sweep() == SweepState.DONE)
+            member = (SweepRun.sweep_id == Sweep.id) & (SweepRun.run_id == Run.id)
+            is_left = exists().where(member, Run.state.in_((RunState.QUEUED, RunState.RUNNING)))
+            unchanged = (Sweep.spec == instead_of) & Sweep.stopped_at.is_(None) & ~is_left
             if connection.execute(there.where(unchanged)).first() is None:
                 return int(connection.scalar(there) or 0)
-            # It stays whose it was.
+            # The launch token is unchanged.
             token = None
         sweep_id, _ = _put_sweep(connection, spec, members, token, names)
     return sweep_id
@@ -135,15 +135,15 @@ def submit(
 def launch_for_agent(store: Store, specs: Sequence[SweepSpec], most: int) -> tuple[int, int]:
     """Submits sweeps for an agent, all or none of them.
 
-    Agents may have so many models trained in all, whichever of them asks, and whenever: those count
-    that a sweep of theirs may grow to, but not those that were trained when it was launched. Only
-    sweeps that agents launched are changed, and no run leaves one.
+    All agents share one allowance for this database. All models count that their sweeps may grow
+    to, except those that were trained when a sweep was launched. Only sweeps that agents launched
+    are changed, and no run leaves one.
 
     Args:
-        most: the models that agents may have trained in this database.
+        most: the number of models that agents may have trained in this database.
 
     Returns:
-        How many more models are trained for it at most, and how many agents may still launch.
+        The number of models that this launch may train, and that agents may still launch.
 
     Raises:
         ConfigError: too many models, the name of a sweep that is no agent's, or one that runs
@@ -176,7 +176,7 @@ def launch_for_agent(store: Store, specs: Sequence[SweepSpec], most: int) -> tup
             new[spec.name] = len(
                 requested - _trained_or_granted(connection, {x for x, _ in requested})
             )
-            # A model that several of these sweeps ask for counts once.
+            # A model in several of these sweeps counts once.
             counted |= requested
         if (total := sum(new.values())) > left:
             grows = "up to " if any(spec.until for spec in specs) else ""
@@ -188,7 +188,7 @@ def launch_for_agent(store: Store, specs: Sequence[SweepSpec], most: int) -> tup
         for spec in specs:
             match = grants.get(spec.name)
             number = new[spec.name] + (int(match[2]) if match else 0)
-            # The token remembers how many models were granted, which later launches count.
+            # The token holds the number of granted models, which later launches count.
             token = f"agent:{number}:{uuid.uuid4().hex}"
             if (gone := _put_sweep(connection, spec, list(spec.members()), token)[1]) > 0:
                 raise ConfigError(
@@ -199,12 +199,12 @@ def launch_for_agent(store: Store, specs: Sequence[SweepSpec], most: int) -> tup
 
 
 def _all_of(spec: SweepSpec) -> set[tuple[str, int]]:
-    """The runs that a sweep has or may get: keys of configurations, and model seeds."""
+    """The runs that a sweep has or may get, as (configuration's key, model seed)."""
     return {(config.key, seed) for config, seeds in spec.all_it_may_train() for seed in seeds}
 
 
 def _trained_or_granted(connection: Connection, keys: Collection[str]) -> set[tuple[str, int]]:
-    """Those runs of these configurations that are done, or in a sweep that an agent launched."""
+    """The runs of these configurations that are done, or in a sweep that an agent launched."""
     by_agents = exists().where(
         SweepRun.run_id == Run.id,
         SweepRun.sweep_id == Sweep.id,
@@ -225,10 +225,10 @@ def _put_sweep(
     token: str | None,
     names: Mapping[str, str] | None = None,
 ) -> tuple[int, int]:
-    """Makes the sweep of that name what a specification says; its id, and how many runs left it.
+    """Creates or replaces a sweep; returns its id, and the number of runs that left it.
 
     Args:
-        token: its launch token; None where it stays as it is.
+        token: its launch token; None to leave it unchanged.
         names: as for `submit`.
     """
     configs = [config for config, _ in members]
@@ -238,7 +238,7 @@ def _put_sweep(
     config_ids = config_ids_of(connection, configs, names_of_sweep(connection, spec, names))
     for config_id, (_, seeds) in zip(config_ids, members, strict=True):
         alike.setdefault(seeds, []).append(config_id)
-    # First, as workers do: this may wait for one that is changing a run, who waits for sweeps.
+    # Runs are locked before sweeps, in the same order as by workers, to prevent deadlocks.
     for seeds, ids in alike.items():
         queue_runs(connection, product(ids, seeds))
     there = select(Sweep.id, Sweep.spec).where(Sweep.name == spec.name)
@@ -270,7 +270,7 @@ def _put_sweep(
 
 
 def stop(store: Store, sweeps: Sweeps) -> None:
-    """Has every worker leave the rest of these sweeps, queued.
+    """Stops these sweeps: workers leave their remaining runs queued.
 
     Raises:
         UnknownRunError: there is no such sweep.
@@ -279,7 +279,7 @@ def stop(store: Store, sweeps: Sweeps) -> None:
 
 
 def resume(store: Store, sweeps: Sweeps) -> None:
-    """Takes the stop of these sweeps back; a worker is needed to go on.
+    """Resumes these stopped sweeps; training needs a worker.
 
     Raises:
         UnknownRunError: there is no such sweep.
@@ -288,10 +288,10 @@ def resume(store: Store, sweeps: Sweeps) -> None:
 
 
 def retry(store: Store, sweeps: Sweeps) -> int:
-    """Queues the failed runs of these sweeps again, and those sweeps where they were stopped.
+    """Queues the failed runs of these sweeps again, and resumes the sweeps.
 
     Returns:
-        How many runs that were.
+        The number of runs.
 
     Raises:
         UnknownRunError: there is no such sweep.
@@ -312,13 +312,13 @@ def delete(store: Store, sweep_id: int) -> int:
     """Deletes a sweep, and those of its runs that no other sweep has.
 
     Returns:
-        How many runs that were.
+        The number of runs.
     """
     with store.write("configs", "members") as connection:
         take_turns(connection)
         members = select(SweepRun.run_id).where(SweepRun.sweep_id == sweep_id)
         doomed = connection.scalars(members.where(~in_another_sweep())).all()
-        # Waits until no worker is storing results of these runs; SQLite has one writer anyway.
+        # Waits until no worker is storing results of these runs; SQLite has a single writer.
         query = select(Run.id).where(one_of(Run.id, doomed)).order_by(Run.id)
         connection.execute(query.with_for_update())
         connection.execute(delete_rows(SweepRun).where(SweepRun.sweep_id == sweep_id))
@@ -328,13 +328,13 @@ def delete(store: Store, sweep_id: int) -> int:
 
 
 def delete_runs(connection: Connection, run_ids: Sequence[int]) -> None:
-    """Deletes runs with all that was stored of them, and configurations that no run has."""
+    """Deletes runs with their contents; also configurations, datasets and test sets left unused."""
     if run_ids:
         for table in (Checkpoint, Finding):
             connection.execute(delete_rows(table).where(one_of(table.run_id, run_ids)))
         connection.execute(delete_rows(Run).where(one_of(Run.id, run_ids)))
         used = exists().where(Run.config_id == Config.id)
-        # What was imported for later stays.
+        # Datasets that were imported for later use are not deleted.
         names = Config.json.contains(DatasetRow.digest)
         named = select(DatasetRow.id).where(exists().where(names, ~used))
         datasets = connection.scalars(named).all()
@@ -357,10 +357,10 @@ def _update(
 def config_ids_of(
     connection: Connection, configs: Sequence[RunConfig], names: Mapping[str, str]
 ) -> list[int]:
-    """The ids of these configurations, which are stored where they are not there yet.
+    """The ids of these configurations, which are stored if they are missing.
 
     Args:
-        names: of each, by its key.
+        names: the name of each, by key.
     """
     test_sets = {test_set_key(config): canonical_json(test_set_json(config)) for config in configs}
     rows = {

@@ -1,7 +1,7 @@
-"""Where groups are trained: in this process, on this machine's cores, or on a Dask cluster.
+"""Executors, which train groups in this process, on this machine's cores, or on a Dask cluster.
 
-All answer with futures: a group's results, `GroupLostError` where it was lost, or another error
-that ends the worker.
+All return futures: of a group's results, of `GroupLostError` if it was lost, or of another error,
+which ends the worker.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,15 +16,15 @@ from sweeps.work.jobs import GroupLostError, Job, try_job
 Results = Future[list[RunResult]]
 
 OnJobProgress = Callable[[Job, float, Sequence[EpochLosses]], None]
-"""Told a job, how many members' worth of its training is done, parts included, and losses of epochs
-that have ended; of a group that is soon done it may be told none. It may be called in any thread.
+"""A callback with a job, its progress as a number of members (with fractions), and the losses of
+epochs that have ended. It may be called in any thread, or never for a short job.
 """
 
 
 class Executor:
-    """Trains a group right here, until it ends or is abandoned by whoever hears of its progress.
+    """Trains one group at a time in this process, until it ends or a callback abandons it.
 
-    Other executors train elsewhere, some at a time.
+    The subclasses train several groups at a time elsewhere.
     """
 
     def __init__(self, on_progress: OnJobProgress) -> None:
@@ -33,14 +33,14 @@ class Executor:
 
     @property
     def slots(self) -> int:
-        """How many groups it can have in hand at once."""
+        """Number of groups that it can hold at a time."""
         return 1
 
     def expect(self, engines: Sequence[str]) -> None:
-        """Groups are about to come, and these are the engines that train them, in their order."""
+        """Prepares for coming groups, given their engines in order."""
 
     def begin(self, job: Job) -> Results:
-        """Takes a group to train.
+        """Begins to train a group.
 
         Raises:
             ClusterError: the cluster is lost, and with it every group.
@@ -51,7 +51,7 @@ class Executor:
             try:
                 self._on_progress(job, done, epochs)
             except Exception as error:
-                # What is wrong with the report is no fault of the runs.
+                # An error in the callback must not be charged to the runs.
                 raise Cancelled from error
             if self._abandoned is job:
                 raise Cancelled
@@ -66,16 +66,16 @@ class Executor:
         return results
 
     def abandon(self, job: Job) -> None:
-        """Trains a group no further."""
-        # Training hears of it at its next report, which then ends it.
+        """Ends the training of a group."""
+        # Training ends at its next report.
         self._abandoned = job
 
     def close(self) -> None:
-        """Ends now, in the middle of whatever is trained."""
+        """Ends at once, even during training."""
 
 
 def lost_cluster(address: str) -> ClusterError:
-    """What is said of a scheduler that has gone, or has forgotten what it was given."""
+    """The error for a scheduler that is gone, or has lost its jobs."""
     return ClusterError(
         f"the Dask scheduler at {address} is gone; what was trained is stored, and the same "
         "command continues with the rest"
@@ -83,12 +83,12 @@ def lost_cluster(address: str) -> ClusterError:
 
 
 def start(workers: int, dask: str | None, on_progress: OnJobProgress) -> Executor:
-    """The executor that these arguments choose; to be closed by the caller.
+    """Starts the executor that these arguments choose, which the caller closes.
 
     Args:
-        workers: processes of this machine to train in; with 0, this process trains itself.
+        workers: the number of processes of this machine; with 0, this process trains.
         dask: the address of a Dask scheduler, whose workers train instead.
-        on_progress: called with the progress of groups, if the executor knows it.
+        on_progress: called with the progress of groups, except on Dask.
 
     Raises:
         ClusterError: the cluster cannot be reached.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 10
 COUNT_SECONDS = 2.0
-"""How often the cluster is asked for its size."""
+"""Time between two queries of the cluster's size."""
 
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://[^\s/]+:\d{1,5}")
 
@@ -25,7 +25,7 @@ _QUIET = dict.fromkeys(
     ("distributed", "distributed.client", "distributed.core", "tornado", "tornado.application"),
     "critical",
 )
-"""Dask tells what it loses with tracebacks; here a lost cluster is told in one line."""
+"""Dask's loggers, which would report a lost cluster with tracebacks instead of one line."""
 
 _log = logging.getLogger(__name__)
 
@@ -36,10 +36,10 @@ class DaskCluster(Executor):
     def __init__(self, address: str) -> None:
         self._address = address
         self._client = _connect(address)
-        # pure=False: equal jobs are jobs of their own, never answered from the cluster's memory.
+        # pure=False: equal jobs are never answered from the cluster's memory.
         self._executor = self._client.get_executor(pure=False)
         self._running: dict[int, Results] = {}
-        # So long ago that the first look counts them.
+        # Long ago, so that the first access counts them.
         self._threads, self._counted = 1, -COUNT_SECONDS
 
     @property
@@ -51,11 +51,11 @@ class DaskCluster(Executor):
             try:
                 self._threads = sum(self._client.nthreads().values())
             except OSError:
-                # The connection is lost; whether for good, the client is finding out.
+                # The connection is lost, and the client tries to restore it.
                 self._threads = 0
             if before and not self._threads:
                 _log.warning("the Dask cluster at %s has no workers; waiting", self._address)
-        # A thread has two groups in hand, so that none waits for this process.
+        # Two groups a thread, so that none waits for this process.
         return max(1, 2 * self._threads)
 
     def begin(self, job: Job) -> Results:
@@ -73,18 +73,14 @@ class DaskCluster(Executor):
 
     def close(self) -> None:
         if self._client.status == "running":
-            # A copy, since a future that is canceled takes itself out.
+            # A copy, since canceled futures remove themselves.
             for results in [*self._running.values()]:
                 results.cancel()
         self._client.close(timeout=CONNECT_SECONDS)
 
 
 def check_address(address: str) -> None:
-    """Refuses what is no address of a scheduler.
-
-    Raises:
-        ConfigError: as said.
-    """
+    """Raises ConfigError for a text that is no address of a scheduler."""
     if not _ADDRESS.fullmatch(address):
         raise ConfigError(
             f"cannot read the Dask address {address!r}: expected one such as tcp://host:8786"
@@ -99,7 +95,7 @@ def _connect(address: str) -> "Client":
         dask.config.set({"logging": _QUIET})
         from distributed import Client
 
-        # Other code of this process that uses Dask keeps its own default client.
+        # The default client of other code in this process is not changed.
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except ModuleNotFoundError:
         raise ClusterError(
@@ -126,6 +122,6 @@ def _on_cluster(job: Job) -> list[RunResult]:
     if not engine_named(job.engine.name).one_thread:
         import torch
 
-        # For good: the threads of a Dask worker train at once, and share the number.
+        # Never reset, since the threads of a Dask worker share the setting.
         torch.set_num_threads(1)
     return try_job(job, lambda _done, _epochs: None)

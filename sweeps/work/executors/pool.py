@@ -1,10 +1,9 @@
 """Training in processes of this machine, each with one thread, since processes use the cores.
 
-One that the system kills takes only its own group with it, and is replaced; the pools of Python and
-of loky give up all that is running when one process dies. Each is Python started anew, so a script
-that trains needs no main guard, and messages go over a connection of `multiprocessing`. A thread
-for each group waits for its process, so that one that is stopped in the middle of a message blocks
-nobody.
+A killed process loses only its own group and is replaced; the pools of Python and of loky give up
+all running groups when one process dies. Each is a new Python interpreter, so that a script needs
+no main guard, and communicates by a connection of `multiprocessing`. One thread for each group
+waits for its process, so that a process stopped in the middle of a message blocks no other.
 """
 
 import os
@@ -31,14 +30,15 @@ from sweeps.work.executors import Executor, OnJobProgress, Results
 from sweeps.work.jobs import GroupLostError, Job, try_job
 
 REPORT_SECONDS = 0.5
-"""Between two reports of a group's progress and losses; an epoch may take a thousandth of it."""
+"""Time between two reports of a group's progress and losses; an epoch may take a thousandth of it.
+"""
 
 DEATH_SECONDS = 5.0
-"""How long the end of a process is waited for; one that hangs in the kernel takes longer."""
+"""Time to wait for the end of a process; one that hangs in the kernel takes longer."""
 
 
 class ProcessPool(Executor):
-    """Trains as many groups at once as it has processes."""
+    """Trains one group at a time in each of its processes."""
 
     def __init__(self, workers: int, on_progress: OnJobProgress) -> None:
         super().__init__(on_progress)
@@ -51,12 +51,12 @@ class ProcessPool(Executor):
         return self._workers
 
     def expect(self, engines: Sequence[str]) -> None:
-        # Processes import what they need while this one still makes the first groups ready.
+        # Processes import their modules while this one still prepares the first groups.
         more = engines[len(self._idle) : self._workers - len(self._busy)]
         self._idle += [_Process(engine) for engine in more]
 
     def begin(self, job: Job) -> Results:
-        # One may have been killed while it had nothing to do.
+        # An idle process may have been killed.
         self._idle = [process for process in self._idle if process.status is None]
         process = self._idle.pop() if self._idle else _Process(job.engine.name)
         self._busy[job.number] = process
@@ -67,7 +67,7 @@ class ProcessPool(Executor):
             return process.train(job, partial(self._on_progress, job))
         finally:
             del self._busy[job.number]
-            # One that has died goes back, too: `begin` passes over it.
+            # Even a dead one, which `begin` skips.
             self._idle.append(process)
 
     def abandon(self, job: Job) -> None:
@@ -77,7 +77,7 @@ class ProcessPool(Executor):
     def close(self) -> None:
         for process in [*self._idle, *self._busy.values()]:
             process.kill()
-        # Only now, since it waits for the threads, and these for their processes.
+        # Last, since it waits for the threads, which wait for their processes.
         self._threads.shutdown()
 
 
@@ -85,15 +85,15 @@ class _Process:
     """A training process, which trains one group at a time.
 
     Args:
-        engine: what it imports before it is ready; it trains groups of others too.
+        engine: the engine that it imports before it is ready; it also trains groups of others.
     """
 
     def __init__(self, engine: str) -> None:
         self._is_ready = False
         self._pipe, theirs = Pipe()
         command = python("sweeps.work.executors.pool", str(theirs.fileno()), engine)
-        # Closed here: else the end of the process would never be seen. Signals reach every process
-        # of a terminal's session; the one that hands out groups decides, so this has its own.
+        # Its end of the pipe is closed here: else its death would go unnoticed. It has a session of
+        # its own, since a terminal's signals are handled by the process that hands out groups.
         try:
             with theirs:
                 self._process = subprocess.Popen(
@@ -106,7 +106,7 @@ class _Process:
             raise _startup_error(describe_error(error)) from None
 
     def train(self, job: Job, report: Progress) -> list[RunResult]:
-        """Hands over a group and waits for its results.
+        """Sends a group and waits for its results.
 
         Raises:
             GroupLostError: the process ended, or the training did.
@@ -121,7 +121,7 @@ class _Process:
                 report(*answer)
         except (EOFError, OSError):
             reason = self.kill(DEATH_SECONDS)
-            # A negative status is a signal, which says nothing of the machine.
+            # A negative status is a signal, for which the machine is not at fault.
             if not self._is_ready and self.status is not None and self.status >= 0:
                 raise _startup_error(reason) from None
             raise GroupLostError(reason) from None
@@ -132,12 +132,12 @@ class _Process:
 
     @property
     def status(self) -> int | None:
-        """How it ended, as of `Popen.poll`; None where it goes on."""
+        """The exit status, as by `Popen.poll`; None while it runs."""
         return self._process.poll()
 
     def kill(self, after: float = 0.0) -> str:
-        """Ends it, whatever it is at, where it has not ended after so many seconds; how it did."""
-        # First whether it ends by itself, then whether it is dead.
+        """Kills it if it has not ended after so many seconds; returns a clause on its end."""
+        # Waits for its own end first, then for its death.
         for seconds in (after, DEATH_SECONDS):
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(seconds)
@@ -157,7 +157,7 @@ def _startup_error(reason: str) -> MachineError:
 
 
 def _answer(pipe: Connection, engine: str) -> None:
-    """What a training process does: jobs come through the pipe, reports and results go back."""
+    """Runs a training process: receives jobs through the pipe, and sends reports and results."""
     collect_seldom()
     keep_freed_memory()
     trouble = None
@@ -166,10 +166,10 @@ def _answer(pipe: Connection, engine: str) -> None:
     except Exception as error:
         trouble = describe_error(error)
     jobs: SimpleQueue[Job] = SimpleQueue()
-    # Where nobody takes an answer any longer, the process that would is gone.
+    # Sending fails only if the parent process is gone.
     with suppress(OSError):
         pipe.send(trouble)
-        # A thread of its own notices that the parent is gone, even during training.
+        # A separate thread detects that the parent is gone, even during training.
         Thread(target=_receive, args=(pipe, jobs), daemon=True).start()
         while True:
             try:
@@ -183,12 +183,12 @@ def _receive(pipe: Connection, jobs: "SimpleQueue[Job]") -> None:
         while True:
             jobs.put(pipe.recv())
     finally:
-        # The pipe is closed, so its reader is gone: what is trained is for nobody.
+        # The pipe is closed, so the parent is gone, and nobody needs the results.
         os._exit(1)
 
 
 class _Reporter:
-    """Reports the progress of one group, now and then; the engine calls it after every epoch."""
+    """Sends the progress of one group at intervals; the engine calls it after every epoch."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe, self._due = pipe, time.monotonic() + REPORT_SECONDS

@@ -1,6 +1,4 @@
-"""The first tables that this program can read: runs, what was found out about them, as JSON, and
-configurations with their names.
-"""
+"""The first schema that this program reads, with named configurations and findings as JSON."""
 
 from alembic import op
 from sqlalchemy import insert
@@ -13,7 +11,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    # As the program's classes have them, until a second migration needs what this one made.
+    # By the program's classes, until a second migration needs the tables of this one.
     connection = op.get_bind()
     Base.metadata.create_all(connection)
     make_views(connection)

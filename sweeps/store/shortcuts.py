@@ -1,4 +1,4 @@
-"""What shortcut readers make of test sets, as it is stored; and which have not been asked yet."""
+"""Shortcut readers: fitting them to test sets that lack them, and their stored answers."""
 
 from collections.abc import Collection
 from contextlib import suppress
@@ -8,45 +8,50 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import exists, func, select
+from jaxtyping import Bool
+from sqlalchemy import Connection, exists, func, inspect, select
 
 from seqcls.deciding import decided_by
 from seqcls.errors import SeqclsError
+from seqcls.evaluation import drawn_test_set
+from seqcls.fields import TestSet
 from seqcls.problem import Problem, resolve
-from seqcls.shortcuts import READERS, training_key
+from seqcls.shortcuts import READERS, read_test, training_key
 from seqcls.tasks import TASKS
-from sweeps.records import read_rows
+from sweeps.records import read_rows, rows_text
+from sweeps.results import shortcut_digest
 from sweeps.store.database import Store
 from sweeps.store.reads.misclassified import read_drawn
 from sweeps.store.reads.overview import language_names
 from sweeps.store.reads.stored import problem_of, read_config
-from sweeps.store.statements import one_of
+from sweeps.store.statements import insert_new, one_of
 from sweeps.store.tables import Config, Run, RunState, ShortcutRow, SweepRun, TestSetRow
+from sweeps.store.test_sets import fill_drawn, stored_test_set
 
 
 @dataclass(frozen=True)
 class Unread:
-    """A test set that no readers were asked about that are fitted on one training."""
+    """A test set without answers of the readers that are fitted on one training."""
 
     test_set_id: int
     digest: str | None
-    """That of its strings."""
+    """The digest of its strings."""
     problem: Problem
-    """One of those that are trained and tested so."""
+    """One of the problems with this training and test."""
 
     @property
     def training(self) -> str:
-        """The hash of what determines the training strings."""
+        """The hash of the fields that determine the training strings."""
         return training_key(self.problem)
 
 
 def unread_tests(store: Store, sweep_ids: Collection[int] | None = None) -> list[Unread]:
-    """The tests of finished runs that no shortcut readers were asked about.
+    """The tests of finished runs that lack answers of shortcut readers.
 
-    Those of models trained elsewhere have none: nothing is known of their training strings.
+    Models trained elsewhere are left out: their training strings are unknown.
 
     Args:
-        sweep_ids: only of runs of these sweeps; of all where it is None.
+        sweep_ids: the sweeps whose runs are considered; all if None.
     """
     finished = select(Run.id).where(Run.config_id == Config.id, Run.state == RunState.DONE)
     if sweep_ids is not None:
@@ -73,14 +78,80 @@ def unread_tests(store: Store, sweep_ids: Collection[int] | None = None) -> list
     return list(unread.values())
 
 
+def fit_shortcuts(store: Store, unread: Unread) -> str | None:
+    """Fits the readers of one test set and training, and stores their answers to its strings.
+
+    Stored answers are not replaced; missing ways in which strings were drawn are added.
+
+    Returns:
+        The reason why nothing is stored; None if the answers are.
+
+    Raises:
+        SeqclsError: its strings cannot be drawn.
+    """
+    problem = unread.problem
+    test = drawn_test_set(problem)
+    # Answers are stored as bits by number, which would denote other strings.
+    if test.digest != unread.digest:
+        return "its strings are not those that are drawn now"
+    rows = []
+    for shortcut in read_test(problem):
+        right = shortcut.right
+        row = {
+            "training": unread.training,
+            "reader": shortcut.reader,
+            "lengths": None if right is None else rows_text(_count_by_length(test, right)),
+            "correct": None if right is None else np.packbits(right).tobytes(),
+            "reason": shortcut.obstacle,
+        }
+        digest = shortcut_digest(test.digest, row)
+        rows.append({**row, "test_set_id": unread.test_set_id, "digest": digest})
+    # After fitting, which takes seconds, for which a transaction would block other writers.
+    with store.write() as connection:
+        insert_new(connection, ShortcutRow, rows)
+        fill_drawn(connection, unread.test_set_id, test.drawn or ())
+    return None
+
+
+def copy_shortcuts(source: Connection, target: Connection) -> None:
+    """Copies answers of readers, and ways of drawing, for test sets that both databases have.
+
+    Existing rows are not replaced, and damaged ones are not copied.
+    """
+    same = select(TestSetRow.key, TestSetRow.digest, TestSetRow.id)
+    # By digest, too: two versions may have drawn different strings under one key.
+    here = {(row.key, row.digest): row.id for row in target.execute(same)}
+    for key, digest, their_id in source.execute(same).all():
+        if digest is None or (our_id := here.get((key, digest))) is None:
+            continue
+        strings = stored_test_set(source, their_id)
+        if strings.digest == digest:
+            fill_drawn(target, our_id, strings.drawn or ())
+        theirs = select(inspect(ShortcutRow).local_table).where(ShortcutRow.test_set_id == their_id)
+        rows = [dict(row) for row in source.execute(theirs).mappings()]
+        whole = [row for row in rows if shortcut_digest(digest, row) == row["digest"]]
+        insert_new(target, ShortcutRow, [{**row, "test_set_id": our_id} for row in whole])
+
+
+def _count_by_length(test: TestSet, right: Bool[np.ndarray, " string"]) -> list[list[int]]:
+    """Rows of length, number of test strings, and number of those that a reader is right on."""
+    lengths = np.unique(test.lengths)
+    counts = [np.bincount(test.lengths, test.occurrences * x)[lengths] for x in (1, right)]
+    rows: list[list[int]] = np.column_stack([lengths, *counts]).astype(int).tolist()
+    return rows
+
+
+# Their answers.
+
+
 def shortcut_scores(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
-    """What readers make of the tests of configurations, by length.
+    """Correct answers of readers to the tests of configurations, by length.
 
     Returns:
         config_id, reader (in the order of `seqcls.shortcuts.READERS`), reason (why it cannot be
-        fitted), length, within (whether training strings have such a length), tested and right
-        (strings, each as often as it occurs); a reader that cannot be fitted has one row without a
-        length. Of tests that no readers were asked about there are no rows.
+        fitted), length, within (True if training strings have such a length), tested and right
+        (strings, each counted as often as it occurs); a reader that cannot be fitted has one row
+        without a length. Tests without readers have no rows.
     """
     readings = _readers(store, config_ids, "reason", "lengths")
     found = [
@@ -97,11 +168,11 @@ def shortcut_scores(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
 def best_shortcut(scores: pd.DataFrame) -> pd.DataFrame:
     """The rows of the reader of each configuration that is right on most of its test strings.
 
-    Of readers that are right on as many, those of the first in `seqcls.shortcuts.READERS`. There is
-    none where no reader could be fitted.
+    Ties go to the first in `seqcls.shortcuts.READERS`. Configurations without a fitted reader have
+    no rows.
 
     Args:
-        scores: as `shortcut_scores` gives them.
+        scores: a result of `shortcut_scores`.
     """
     fitted = scores[scores["length"].notna()]
     rights = fitted.groupby(["config_id", "reader"], as_index=False)["right"].sum()
@@ -113,18 +184,17 @@ def best_shortcut(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def _place(reader: str) -> int:
-    """Its place in `READERS`; a later version may have stored others, which come last."""
+    """The index of a reader in `READERS`; unknown ones of later versions come last."""
     return list(READERS).index(reader) if reader in READERS else len(READERS)
 
 
 def shortcut_shares(scores: pd.DataFrame) -> pd.DataFrame:
-    """What readers reach: config_id, reader, within, beyond, whole.
+    """The accuracies of readers: config_id, reader, within, beyond, whole.
 
-    Shares of the test strings that they are right on: of those of trained lengths, of those of
-    others, of all; missing where there is none.
+    On test strings of trained lengths, of other lengths, and of all; missing without such strings.
 
     Args:
-        scores: as `shortcut_scores` gives them, or the best of them.
+        scores: a result of `shortcut_scores` or `best_shortcut`.
     """
     fitted = scores[scores["length"].notna()]
     within = fitted["within"].astype(bool)
@@ -141,9 +211,9 @@ def shortcut_shares(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def deciding(store: Store, config_ids: Collection[int]) -> dict[int, str | None]:
-    """What decides the language of each configuration, as `seqcls.shortcuts.decided_by` says it."""
+    """The result of `seqcls.deciding.decided_by` for each configuration's language, by id."""
     every = language_names(store)
-    # One configuration of each language tells.
+    # One configuration of each language suffices.
     first = {every[config_id]: config_id for config_id in config_ids}
     query = select(Config.id, Config.json).where(one_of(Config.id, first.values()))
     problems = {every[row[0]]: problem_of(row[1]) for row in store.rows(query)}
@@ -152,15 +222,15 @@ def deciding(store: Store, config_ids: Collection[int]) -> dict[int, str | None]
 
 
 def shortcuts_by_drawn(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
-    """What readers are right on by how test strings were drawn.
+    """Correct answers of readers by the way in which test strings were drawn.
 
     Returns:
-        config_id, reader, drawn (one of `seqcls.results.DRAWN`), tested, right (strings, each as
-        often as it occurs); no row of tests of whose strings that is not known.
+        config_id, reader, drawn (one of `seqcls.results.DRAWN`), tested, right (strings, each
+        counted as often as it occurs); no row for tests whose ways of drawing are unknown.
     """
     found: list[tuple[Any, ...]] = []
     readings = _readers(store, config_ids, "correct")
-    # Rows of several readers and configurations are of one test, whose strings are read once.
+    # Cached, since several readers and configurations share a test.
     drawn = cache(partial(read_drawn, store))
     for row in readings:
         test = drawn(row.test_set_id)
@@ -174,15 +244,15 @@ def shortcuts_by_drawn(store: Store, config_ids: Collection[int]) -> pd.DataFram
 
 
 def best_shortcuts(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
-    """What the best reader of each configuration's test reaches: worked out once for each test.
+    """The accuracies of the best reader of each configuration's test, computed once for each test.
 
     Returns:
-        config_id, reader, within, beyond and whole, as `shortcut_shares`, tested (strings, each as
-        often as it occurs) and all_read (whether the models were tested on all of them); no row of
-        a test that no readers were asked about.
+        config_id, reader, within, beyond and whole, as `shortcut_shares`, tested (strings, each
+        counted as often as it occurs) and all_read (True if the models were tested on all of them);
+        no row for a test without readers.
     """
     tests = tests_of(store, config_ids)
-    # One test and training has one set of scores, whichever configuration asks.
+    # All configurations with one test and training have the same scores.
     best = best_shortcut(shortcut_scores(store, set(tests["first"])))
     strings = best.groupby("config_id", as_index=False)["tested"].sum()
     shares = shortcut_shares(best).merge(strings, on="config_id").rename(columns={"config_id": "x"})
@@ -194,10 +264,9 @@ def best_shortcuts(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
 
 
 def with_shortcuts(store: Store, runs: pd.DataFrame) -> pd.DataFrame:
-    """Runs with what the best reader of their test reaches: `shortcut_within`, `shortcut_beyond`.
+    """Runs with the accuracies of their test's best reader: `shortcut_within`, `shortcut_beyond`.
 
-    Shares of the test strings of trained lengths, and of those of others; missing where no reader
-    was asked, or none could be fitted.
+    On test strings of trained lengths, and of other lengths; missing without a fitted reader.
     """
     best = best_shortcuts(store, set(runs["config_id"])).set_index("config_id")
     reached = {x: runs["config_id"].map(best[x]).astype(float) for x in ("within", "beyond")}
@@ -205,11 +274,11 @@ def with_shortcuts(store: Store, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def tests_of(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
-    """The tests of those of these configurations that some readers may have been asked about.
+    """The tests of these configurations whose test sets have answers of readers.
 
     Returns:
-        config_id, test_set_id, training (a hash of what determines the training strings), trained
-        (their lengths) and first (the first of the configurations with this test and training).
+        config_id, test_set_id, training (a hash of the fields that determine the training strings),
+        trained (their lengths) and first (the first configuration with this test and training).
     """
     query = (
         select(Config.id, Config.json, Config.test_set_id)
@@ -229,7 +298,7 @@ def tests_of(store: Store, config_ids: Collection[int]) -> pd.DataFrame:
 
 
 def _readers(store: Store, config_ids: Collection[int], *columns: str) -> list[Any]:
-    """The rows of `tests_of`, each with every reader that was asked, and these columns of it."""
+    """The rows of `tests_of`, one for each of their readers, with these columns of `shortcut`."""
     tests = tests_of(store, config_ids)
     names = ("test_set_id", "training", "reader", *columns)
     query = select(*(getattr(ShortcutRow, name) for name in names))
@@ -244,9 +313,9 @@ def _readers(store: Store, config_ids: Collection[int], *columns: str) -> list[A
 
 @lru_cache(maxsize=2**15)
 def _training(text: str) -> tuple[str, range] | None:
-    """The training key and lengths of a stored configuration, where they are known here.
+    """The training key and lengths of a stored configuration; None where unknown here.
 
-    Of each once: pages ask for all configurations whenever a run has ended.
+    Cached, since pages need all configurations whenever a run has ended.
     """
     problem = problem_of(text) or _of_our_network(text)
     if problem is None or problem.config.imported:
@@ -255,13 +324,13 @@ def _training(text: str) -> tuple[str, range] | None:
 
 
 def _of_our_network(text: str) -> Problem | None:
-    """The same strings for a network of our own, where the package of a network is not here; None
-    where their language is from outside, too.
+    """The problem with a built-in network in place of a plug-in's that is not installed; None if
+    the task is a plug-in's, too.
     """
     with suppress(SeqclsError, ValueError):
         config = read_config(text)
         if TASKS.is_own(config.task):
-            # Any network of our own does, since only its strings are asked about.
+            # Any built-in network does, since only the strings are used.
             ours = {"plugins": "", "architecture": "rnn", "positions": "none", "layers": ""}
             return replace(resolve(config.model_copy(update=ours)), config=config)
     return None
