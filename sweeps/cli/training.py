@@ -188,8 +188,7 @@ def more(
         name: the new sweep's name; by default, SWEEP-BUDGET.
     """
     from sweeps.api import budgets
-    from sweeps.api.sweeping import sweep_ids
-    from sweeps.api.sweeping import growth_sentence
+    from sweeps.api.sweeping import growth_sentence, sweep_ids
     from sweeps.work.more_seeds import grow
 
     if sum(x is not None for x in (budget, until, seeds)) != 1:
