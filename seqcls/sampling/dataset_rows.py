@@ -1,4 +1,4 @@
-"""The rows of a file: those of its splits, or of splits that are drawn."""
+"""The rows of a file by split: its own, or splits that are drawn."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ class ShareFields(Fields):
 class DatasetRows:
     """All rows of a split, in every epoch; those of training in an order drawn for each.
 
-    A split that the file lacks is drawn from its rows for training: shares of the distinct
-    strings, of each label and length the same as far as that goes. Rows that are contradicted
-    (`Dataset.contradicted`) are trained on as they are, and are in no validation and no test.
+    A split that the file lacks is drawn from its rows for training: a share of the distinct
+    strings, as equal as possible for each label and length. Contradicted rows
+    (`Dataset.contradicted`) are trained on unchanged, and are in no validation and no test.
     """
 
     task: Any
@@ -68,14 +68,14 @@ class DatasetRows:
 
     @classmethod
     def obstacle(cls, task: Task) -> str | None:
-        """It has no strings but those of a file."""
+        """Implements `Sampler.obstacle`: it has only strings of files."""
         if isinstance(task, RowsTask):
             return None
         return "it takes strings of files only (task = 'file' or 'pairs')"
 
     @property
     def rows(self) -> Rows:
-        """Those of the part, in the order of the dataset."""
+        """The rows of the part, in the order of the dataset."""
         shares = (self.validation_share, self.test_share)
         return _split_rows(self.task.dataset, self.train_seed, *shares)[self.part]
 
@@ -118,9 +118,9 @@ def _split_rows(
     }
     left = given["train"] if splits is not None else np.arange(len(dataset))
     whole = np.count_nonzero(_are_new(dataset, left))
-    # No part has this number, so splits are drawn from a stream of their own.
+    # No part has this number, so splits have a separate stream.
     rng = np.random.default_rng([train_seed, len(STRING_PARTS)])
-    # The test comes first: it stays the same, whatever share is for validation.
+    # The test comes first, so that it does not depend on the share for validation.
     for part, share in (("test", test_share), ("validation", validation_share)):
         if not len(given[part]) and len(left):
             # Shares are of all strings that splits are drawn from.
@@ -132,21 +132,21 @@ def _split_rows(
 
 
 def _are_new(dataset: Dataset, rows: Rows) -> np.ndarray:
-    """Which of the rows are not the string of the one before them, where equal ones stand."""
+    """True for rows whose string differs from that of the row before."""
     letters = dataset.strings.letters[rows]
     is_new = np.ones(len(rows), dtype=bool)
-    # Rows of a split are sorted by their tokens, so that equal strings stand side by side.
+    # Rows of a split are sorted by their tokens, so that equal strings are adjacent.
     is_new[1:] = (letters[1:] != letters[:-1]).any(axis=1)
     return is_new
 
 
 def _draw_rows(dataset: Dataset, rows: Rows, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Which of the rows belong to a share: equal strings together, as many of each sort."""
+    """True for the rows of a share: equal strings together, stratified by label and length."""
     is_new = _are_new(dataset, rows)
     first = rows[is_new]
     labels = np.zeros(len(first)) if dataset.labels is None else dataset.labels[first]
     order = np.lexsort((rng.random(len(first)), dataset.strings.lengths[first], labels))
-    # Every so manieth, so that each label and length has its share.
+    # At regular intervals, so that each label and length has its share.
     places = np.floor((np.arange(len(first) + 1)) * share + rng.random())
     chosen = np.zeros(len(first), dtype=bool)
     chosen[order] = np.diff(places) > 0

@@ -25,7 +25,7 @@ class UniformInputs(DrawnByLength):
     task: InputTask
     train_set: Literal["fresh", "fixed"] = "fresh"
     trained: Training | None = None
-    """What no input may occur in, where tests are disjoint from training."""
+    """The training that shares no input with this set, for tests disjoint from training."""
 
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {
         "train": frozenset({"train_set", "lengths"}),
@@ -43,7 +43,7 @@ class UniformInputs(DrawnByLength):
 
     @classmethod
     def obstacle(cls, task: Task) -> str | None:
-        """It can draw the inputs of any task that is no language."""
+        """Implements `Sampler.obstacle`: it draws the inputs of any task that is no language."""
         if reason := rows_only(task):
             return reason
         if isinstance(task, InputTask):
@@ -79,7 +79,7 @@ class UniformInputs(DrawnByLength):
 
     def _draw(self, rng: np.random.Generator, size: int) -> TokenStrings:
         lengths = rng.choice(self._lengths, size=size)
-        # Next symbols are asked of strings in the language, which it draws itself.
+        # Inputs with next symbols as targets are strings in the language, which it draws.
         if isinstance(self.task, AtEveryPlace):
             return draw_many(self.task.language, rng, lengths, True)
         if isinstance(self.task, BulkInputs):

@@ -1,6 +1,6 @@
-"""Is the equation of binary numbers true?
+"""Equations of binary numbers, which are true or false.
 
-Numbers are written with their least bit first; zeros may trail, and no number is empty.
+Numbers have the least significant bit first; zeros may trail, and no number is empty.
 """
 
 import math
@@ -16,8 +16,8 @@ from seqcls.tasks.drawing import below, bits_of, choose
 from seqcls.tasks.numbers import between, value
 
 WINDOW = 40
-"""Sums whose numbers are longer or shorter than the most frequent ones by more than this are left
-out: 2^-40 of all."""
+"""Greatest difference in length from the most frequent sums; the others are left out, 2^-40 of
+all."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Does a formula over letter counts hold?"""
+"""Languages of the strings whose letter counts satisfy a formula."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from seqcls.tasks.formulas import (
 )
 
 TRIES = 64
-"""Uniform strings that are drawn for each that is wanted, before counts are listed."""
+"""Uniform strings drawn for each string requested, before counts are listed."""
 
 MANY_TRIES = 20_000
 """The same, where there are too many counts to list."""
@@ -76,11 +76,11 @@ class Counting(FormulaFields, CountLanguage, DrawnInBulk):
         return np.array(self._counted.formula.holds(list(counts.T)))
 
     def has(self, length: int, positive: bool) -> bool:
-        """Whether any string of that many tokens is in the language, or is not.
+        """True if any string of that many tokens is in the language (positive), or outside.
 
         Raises:
-            ConfigError: no string with that label is among many, and there are too many letter
-                counts to look at all of them.
+            ConfigError: none of many strings has that label, and there are too many letter counts
+                to try all.
         """
         return self._counted.has(length, positive)
 
@@ -133,7 +133,7 @@ class _Counted:
     def _by_chance(
         self, rng: np.random.Generator, length: int, positive: bool, size: int
     ) -> Letters:
-        """Uniform strings of that label, so many or, where it is rare, fewer."""
+        """Up to `size` uniform strings of that label; fewer where it is rare."""
         left = size * (TRIES if self._is_listed(length) else MANY_TRIES)
         drawn = np.zeros((0, length), dtype=np.uint8)
         while left > 0 and len(drawn) < size:
@@ -173,16 +173,16 @@ class _Counted:
     def _probe(
         self, lengths: Int64[np.ndarray, " length"], size: int
     ) -> Bool[np.ndarray, "length probe"]:
-        """Which of so many strings of each length are positive."""
+        """The labels of `size` uniform strings of each length."""
         # Counts of uniform strings are multinomial: no string need be spelled out.
         shares = [len(members) / self._num_letters for members in self._classes]
-        # Seeded by the length, an answer is the same in every process.
+        # Seeded by the length, so that every process finds the same.
         rng = np.random.default_rng(int(lengths[0]))
         counts = rng.multinomial(lengths[:, None], shares, size=(len(lengths), size))
         return self._holds(counts.reshape(-1, len(shares))).reshape(len(lengths), size)
 
     def _has_shorter(self, length: int, positive: bool) -> bool:
-        """Whether there is a string a little shorter than one found before."""
+        """True if removing a few tokens from a string found before gives one of that length."""
         known = self._last.get(positive)
         if known is None or not 0 < (less := int(known.sum()) - length) <= MOST_LEFT_OUT:
             return False
@@ -219,6 +219,6 @@ class _Counted:
     def _holds(self, counts: Vectors) -> np.ndarray:
         columns = [np.zeros(len(counts), dtype=np.int64)] * self._num_letters
         for members, column in zip(self._classes, counts.T, strict=True):
-            # What the formula does not name may be any of them.
+            # The formula names no letter of a class of several: any of them gets the count.
             columns[members[0]] = column
         return self.formula.holds(columns)

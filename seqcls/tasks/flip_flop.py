@@ -20,7 +20,7 @@ BITS = 3
 """The letter of bit 0, after those of the instructions."""
 
 AS_OTHERS = 1.0
-"""A share said of tests: that of other strings."""
+"""The value of `test_ignore_share` for the share of other strings."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class FlipFlop(Ignored, RegularLanguage):
         return _flip_flop()
 
     def draw_many(self, rng: np.random.Generator, lengths: Lengths, positive: bool) -> Letters:
-        """Strings in the language as instructions are drawn; others uniform."""
+        """Positive strings have random instructions; negative ones are uniform."""
         if not positive:
             return super().draw_many(rng, lengths, positive)
         numbers = lengths // 2
@@ -91,7 +91,7 @@ def _flip_flop() -> Automaton:
             return None
         bit, instruction = state
         if instruction < 0:
-            # Nothing but a bit that was written is read or kept.
+            # Before the first write no bit can be read, and nothing ignored.
             allowed = letter == WRITE or (letter in (READ, IGNORE) and bit >= 0)
             return (-1 if letter == WRITE else bit, letter) if allowed else None
         given = letter - BITS

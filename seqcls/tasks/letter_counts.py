@@ -24,7 +24,7 @@ from seqcls.tasks.base import (
 )
 
 MAX_REQUIRED_LETTERS = 10
-"""The sampler keeps a budget for each of the 2**r sets of required letters."""
+"""The sampler has a budget for each of the 2**r sets of required letters."""
 
 
 def _sort_letters(letters: str) -> str:
@@ -85,7 +85,7 @@ class ContainsAll(RequiredLetters, CountLanguage, DrawnInBulk):
         return np.asarray((counts[:, self.required] > 0).all(axis=1))
 
     def has(self, length: int, positive: bool) -> bool:
-        """Whether any string of that many letters is positive, or negative."""
+        """True if any string of that many letters is positive, or negative."""
         if positive:
             return length >= len(self.required)
         # With a single letter, which is required, only the empty string lacks one.

@@ -1,6 +1,6 @@
 """Sums, products and roots of numbers, digit by digit, with marks between: `01+1=11`.
 
-What a text of numbers holds stands first: the languages of `seqcls.tasks.binary` ask it too.
+First come functions on texts of numbers, which the languages of `seqcls.tasks.binary` use too.
 """
 
 import math
@@ -21,8 +21,8 @@ def between(text: str, marks: str, digits: str) -> list[str] | None:
     """The numbers before, between and after the marks; None where the text is not of that form.
 
     Args:
-        marks: one character each, in the order in which they have to stand.
-        digits: what a number may hold; it holds one at least.
+        marks: one character each, in the order of the text.
+        digits: the digits that a number may have; it has at least one.
     """
     parts = []
     for mark in marks:
@@ -37,7 +37,7 @@ def between(text: str, marks: str, digits: str) -> list[str] | None:
 
 
 def value(number: str, base: int, *, least_first: bool) -> int:
-    """What a number in that base is worth."""
+    """The value of a number in that base."""
     return int(number[::-1] if least_first else number, base)
 
 
@@ -48,7 +48,7 @@ def write_number(number: int, base: int, *, least_first: bool) -> str:
 
 
 def num_carries(x: int, y: int, base: int) -> int:
-    """How often a sum carries: each carry takes `base` from the digits' sum and adds 1 to it."""
+    """Number of carries of a sum: each takes `base` from the sum of digits and adds 1 to it."""
     x_digits, y_digits, sum_digits = (
         sum(map(int, write_number(number, base, least_first=False))) for number in (x, y, x + y)
     )
@@ -56,7 +56,7 @@ def num_carries(x: int, y: int, base: int) -> int:
 
 
 LONGEST = 4_000
-"""Tokens of an input at most: Python reads and writes no decimal numbers of over 4,300 digits."""
+"""The most tokens of an input: Python reads and writes no decimal numbers of over 4,300 digits."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class NumberTransduction(Numbers, TextTransduction):
 
     @abstractmethod
     def result(self, numbers: list[int]) -> int:
-        """What is right of the numbers of an input."""
+        """The result for the numbers of an input."""
 
     @property
     def form(self) -> str:
@@ -129,7 +129,7 @@ class NumberTransduction(Numbers, TextTransduction):
         return [value(number, self.base, least_first=self._least_first) for number in numbers]
 
     def _numbers(self, text: str) -> list[str] | None:
-        """The numbers of an input as they are written; None where it is none."""
+        """The numbers of an input as texts; None where it is no input."""
         if len(text) > LONGEST or text[-1:] != "=":
             return None
         numbers = between(text[:-1], self.marks[:-1], self._digits)
@@ -144,7 +144,7 @@ class NumberTransduction(Numbers, TextTransduction):
         return 2 * len(self.marks) <= length <= LONGEST
 
     def _draw_digits(self, rng: np.random.Generator, length: int) -> list[int]:
-        """The digits of a uniform number of so many, none of them a zero that changes nothing."""
+        """The digits of a uniform number of that many digits, the highest not zero."""
         digits = rng.integers(self.base, size=length)
         if length > 1:
             digits[0] = rng.integers(1, self.base)
@@ -173,7 +173,7 @@ class Calculation(Operands, NumberTransduction):
         return super().has_input(length) and (not self._is_equal or length % 2 == 0)
 
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
-        """The operands' lengths are uniform, or equal; then the numbers are."""
+        """Operands of uniform, or equal, lengths; then uniform numbers."""
         if self._is_equal:
             x, y = rng.integers(self.base, size=(2, length // 2 - 1)).tolist()
         else:
@@ -183,7 +183,7 @@ class Calculation(Operands, NumberTransduction):
         return np.array([*x, self.base, *y, self.base + 1], dtype=np.uint8)
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """Digits of the operands; 0 of a string that is no input."""
+        """Number of digits of the operands; 0 of a string that is no input."""
         return self._features([self._numbers(text) for text in texts(self.alphabet, strings)])
 
     def _features(self, inputs: list[list[str] | None]) -> dict[str, np.ndarray]:
@@ -209,8 +209,7 @@ class Addition(Calculation):
     def longest_target(self, length: int) -> int:
         if length < 4:
             return 0
-        # A carry adds one digit to the longer operand, which has all tokens but three, or half of
-        # them.
+        # A carry adds one digit to the longer operand, of all tokens but three, or half of them.
         return (length - 2) // 2 + 1 if self._is_equal else length - 2
 
     def describe(self) -> str:
@@ -232,7 +231,7 @@ class Addition(Calculation):
     def couples(
         self, input_letters: LetterRow, target_letters: TargetRow
     ) -> tuple[Places, TargetPlaces] | None:
-        """Digits of one weight share its number, 1 that of the ones; the marks stand alone."""
+        """Digits of one weight share its number, 1 for the ones; marks have 0."""
         if self.coupling_obstacle() is not None:
             return None
         places = np.zeros(len(input_letters), dtype=np.int64)

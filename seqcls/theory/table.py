@@ -1,11 +1,11 @@
-"""What follows from a language's class and a network: one row a statement, with its source.
+"""Theorems about a language's class and a network: one row a statement, with its source.
 
-Each row speaks of some weights for strings of every length, never of what training finds. Where
-several rows apply the first decides, so that the stronger ones stand first.
+Each row is about the existence of weights for strings of every length, never about the result of
+training. Where several rows apply the first decides, so the stronger ones come first.
 
-What is read matters: with `readout = "mean"` the logit is a sum over all tokens, of which there is
-no end, and no state at the end of the string. A row for networks read at the end says nothing of
-these; one that holds for both says why in `of_mean`.
+The readout matters: with `readout = "mean"` the logit is a sum over all tokens, whose number is
+unbounded, and not a function of the state at the end. A row for networks read at the end does not
+cover these; a row that holds for both gives the reason in `of_mean`.
 """
 
 from collections.abc import Callable
@@ -39,13 +39,13 @@ class Statement:
     holds: Callable[[LanguageClass, NetworkConfig], bool]
     because: str
     condition: str
-    """Under which it holds; nothing where it holds as it stands."""
+    """The condition under which it holds; empty where it holds without."""
     source: str
     of_mean: str = ""
-    """Why it also holds where the mean of all states is read; nothing where that is no question."""
+    """The reason why it also holds for the mean of all states; empty where that is excluded."""
     reading: str = ""
-    """What the theorem is about, where that is not all networks of a kind: positions, the mask,
-    where the answer stands."""
+    """The networks of the theorem, where these are not all of a kind: positions, mask, place of
+    the readout."""
 
 
 def _order_free(known: LanguageClass, network: NetworkConfig) -> bool:
@@ -107,7 +107,7 @@ def _state_by_counting(known: LanguageClass, network: NetworkConfig) -> bool:
 def _state_by_counting_shifted(known: LanguageClass, network: NetworkConfig) -> bool:
     settings = (network.positions, network.position_draw, network.attention_mask)
     shifted = network.architecture == "transformer" and settings == ("learned", "shifted", "causal")
-    # At every place the prefix before it is asked.
+    # With a readout at every place, the state after each prefix matters.
     return shifted and network.readout == "last_letter" and _is_counted(known)
 
 
@@ -154,7 +154,7 @@ def _star_free_by_mamba(known: LanguageClass, network: NetworkConfig) -> bool:
 
 
 def _positive_beyond_counting(known: LanguageClass, network: NetworkConfig) -> bool:
-    # Of three or more steps a token, as `deltaproduct` may take, the product may turn.
+    # The product of three or more steps a token, as in `deltaproduct`, may be a rotation.
     fades = network.architecture in {"deltanet", "gated_deltanet"}
     positive = fades and eigenvalue_range(network) == "positive"
     return positive and isinstance(known, RegularClass) and max(known.token_periods) > 1
@@ -198,7 +198,7 @@ _SIGN_SETTLES = (
     "values again, so each round adds the same to the logit's sum, and its sign settles"
 )
 
-# In this order: the first that applies decides, so the stronger stand before the weaker.
+# In this order: the first that applies decides, so the stronger come before the weaker.
 STATEMENTS = (
     Statement(
         "order_free",
