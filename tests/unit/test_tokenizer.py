@@ -69,7 +69,7 @@ REFUSED: list[tuple[Tokenizer, str, str]] = [
 ]
 
 
-def test_what_is_no_string_is_refused_in_one_line_that_says_why() -> None:
+def test_a_malformed_string_is_refused_in_one_line_with_the_reason() -> None:
     for tokenizer, text, word in REFUSED:
         for read in (tokenizer.counts, tokenizer.encode):
             with pytest.raises(InvalidStringError) as refused:
