@@ -5,14 +5,13 @@ and automata, by digest, and looks others up in registered sources.
 """
 
 import json
-import struct
 import threading
 import zlib
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
@@ -54,7 +53,7 @@ def unpack(packed: bytes, name: str = "") -> "Content":
         if head["task"] == StoredAutomaton.task:
             return StoredAutomaton.of_content(head, rest, name)
         return Dataset(name, **_fields(head, rest))
-    except (ValueError, KeyError, TypeError, zlib.error, struct.error, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, zlib.error, RecursionError) as error:
         raise DatasetError(f"a dataset's rows cannot be unpacked: {error}") from None
 
 
@@ -130,28 +129,22 @@ class _Parts:
         return self._content[self._place :]
 
 
-def _lengths(letters: np.ndarray) -> bytes:
-    return bytes((letters != NO_LETTER).sum(axis=1).astype("<u4").tobytes())
+def _pack_letters(letters: np.ndarray | None) -> tuple[bytes, bytes]:
+    """Lengths and letters of strings; nothing of None."""
+    if letters is None:
+        return b"", b""
+    there = letters != NO_LETTER
+    return there.sum(axis=1).astype("<u4").tobytes(), letters[there].tobytes()
 
 
-def _flat(letters: np.ndarray) -> bytes:
-    return bytes(letters[letters != NO_LETTER].tobytes())
+def _pack_column(column: np.ndarray | None) -> bytes:
+    return b"" if column is None else column.astype(np.uint8).tobytes()
 
 
 SPLITS = ("train", "validation", "test")
 
 MAX_NAME = 200
 """The most characters of a dataset's name."""
-
-
-class Row(NamedTuple):
-    """One string with its label or target; letters are numbers of the alphabet's tokens, from 0."""
-
-    letters: tuple[int, ...]
-    label: bool | None
-    target: tuple[int, ...] | None
-    split: str | None
-    id: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,25 +182,14 @@ class Dataset(ContentAddressed):
         )
 
     def _order(self) -> Int64[np.ndarray, " row"]:
-        keys = []
-        # No letter is 255, so that adding one leaves room for the zero that ends a string.
+        # `NO_LETTER` plus 1 wraps around to 0, below all letters.
+        targets = None if self.targets is None else self.targets + np.uint8(1)
         letters = self.strings.letters + np.uint8(1)
-        answers = None if self.targets is None else self.targets + np.uint8(1)
-        for row, length in enumerate(self.strings.lengths.tolist()):
-            key = letters[row, :length].tobytes() + b"\0"
-            if self.splits is not None:
-                key = bytes([self.splits[row]]) + key
-            if self.labels is not None:
-                key += b"1" if self.labels[row] else b"0"
-            if answers is not None:
-                # `NO_LETTER` plus 1 wraps around to 0; one zero marks the end.
-                key += answers[row].tobytes().rstrip(b"\0") + b"\0"
-            if self.border is not None:
-                key += b"1" if self.border[row] else b"0"
-            if self.ids is not None:
-                key += self.ids[row].encode()
-            keys.append(key)
-        return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+        columns = (self.splits, letters, self.labels, targets, self.border)
+        keys = np.column_stack([column for column in columns if column is not None])
+        rows = [row.tobytes() for row in keys.astype(np.uint8)]
+        ids = self.ids or [""] * len(rows)
+        return np.array(sorted(range(len(rows)), key=lambda x: (rows[x], ids[x])), dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.strings)
@@ -229,15 +211,9 @@ class Dataset(ContentAddressed):
         A line of JSON; lengths of strings, four bytes each, little-endian; their letters; splits;
         labels, or lengths and letters of targets; `border`, where it is known; ids as JSON.
         """
-        parts = [_lengths(self.strings.letters), _flat(self.strings.letters)]
-        if self.splits is not None:
-            parts.append(self.splits.astype(np.uint8).tobytes())
-        if self.labels is not None:
-            parts.append(self.labels.astype(np.uint8).tobytes())
-        if self.targets is not None:
-            parts += [_lengths(self.targets), _flat(self.targets)]
-        if self.border is not None:
-            parts.append(self.border.astype(np.uint8).tobytes())
+        parts = [*_pack_letters(self.strings.letters), _pack_column(self.splits)]
+        parts += [_pack_column(self.labels), *_pack_letters(self.targets)]
+        parts.append(_pack_column(self.border))
         if self.ids is not None:
             parts.append(canonical_json(list(self.ids)).encode())
         head = {
@@ -269,22 +245,6 @@ class Dataset(ContentAddressed):
         """Bytes in memory."""
         targets = 0 if self.targets is None else self.targets.nbytes
         return int(self.strings.letters.nbytes + targets)
-
-    def rows(self) -> Iterator[Row]:
-        """The rows, one after another."""
-        lengths = self.strings.lengths.tolist()
-        for number, length in enumerate(lengths):
-            target = None
-            if self.targets is not None:
-                row = self.targets[number]
-                target = tuple(row[row != NO_LETTER].tolist())
-            yield Row(
-                tuple(self.strings.letters[number, :length].tolist()),
-                None if self.labels is None else bool(self.labels[number]),
-                target,
-                None if self.splits is None else SPLITS[self.splits[number]],
-                None if self.ids is None else self.ids[number],
-            )
 
 
 def contradictions(

@@ -61,14 +61,6 @@ def length_of(pieces: list[Piece]) -> int:
     )
 
 
-def characters_of(pieces: list[Piece], most: int) -> str:
-    return "".join(
-        (characters_of(what.pieces, most) if isinstance(what, Group) else chr(FIRST_RUN + what))
-        * min(count, most)
-        for what, count in pieces
-    )
-
-
 def add_counts(counts: list[int], pieces: list[Piece], times: int) -> None:
     for what, count in pieces:
         if isinstance(what, Group):

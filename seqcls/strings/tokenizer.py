@@ -36,7 +36,6 @@ from seqcls.strings.notation import (
     add_counts,
     bad_brace,
     bad_group,
-    characters_of,
     count_at,
     group_runs,
     length_of,
@@ -217,18 +216,6 @@ class Tokenizer:
         for letter, count in write_out(parsed, text):
             ids.extend([FIRST_LETTER + letter] * count)
         return ids
-
-    def characters(self, text: str, most: int) -> str:
-        """A text with one character for each letter, in which others of that form can be searched.
-
-        Args:
-            most: the limit of repetitions. Texts of fewer letters are found in the result exactly
-                where the whole string has them.
-
-        Raises:
-            InvalidStringError: as `pieces`.
-        """
-        return characters_of(self._parse(text), most)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of token ids; `CLS` and `PAD` have none.
