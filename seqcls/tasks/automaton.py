@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from threading import Lock
 from typing import Any, ClassVar, TypeVar
 
@@ -128,7 +128,6 @@ class Automaton:
         self._reached = np.arange(len(table)) == start
         self._has: list[tuple[bool, bool]] = []
         """By length: whether any string is rejected, and whether any is accepted."""
-        self._ways = {label: _Ways(table, accepting == label) for label in (False, True)}
 
     def walk(self, strings: TokenStrings) -> Iterator[Int64[np.ndarray, " string"]]:
         """The states of all strings before the first token and after each; at its end a string's
@@ -214,7 +213,7 @@ class Automaton:
             ConfigError: there are too many states to count strings of that length.
         """
         longest = int(lengths.max(initial=0))
-        ways = self._ways[positive].up_to(longest)
+        ways = self._count_ways(positive, longest)
         letters = np.full((len(lengths), longest), NO_LETTER, dtype=np.uint8)
         # A stable order is the same on every machine, and so are the strings.
         order = np.argsort(-lengths, kind="stable")
@@ -230,19 +229,14 @@ class Automaton:
             states[: len(active)] = self.table[active_states, drawn]
         return letters
 
+    def _count_ways(self, positive: bool, length: int) -> Numbers:
+        """Numbers of accepted (positive) or rejected strings that follow each state.
 
-class _Ways:
-    """Numbers of strings of each length that lead from each state to a goal."""
-
-    def __init__(
-        self, table: Int64[np.ndarray, "state letter"], goals: Bool[np.ndarray, " state"]
-    ) -> None:
-        self._table = table
-        self._first = Numbers.of_floats(goals[None].astype(float))
-
-    def up_to(self, length: int) -> Numbers:
-        """The numbers by length, from 0 to at least this one, and by state."""
-        before: Numbers = MEMORY.get(self) or self._first
+        By length, from 0 to at least this one, and by state.
+        """
+        key = (self, positive)
+        first = (self.accepting == positive)[None].astype(float)
+        before: Numbers = MEMORY.get(key) or Numbers.of_floats(first)
         known, states = before.mantissas.shape
         if length < known:
             return before
@@ -256,12 +250,12 @@ class _Ways:
         ways = zeros(lengths, states)
         ways[:known] = before
         for row in range(known, lengths):
-            following = ways[row - 1][self._table]
+            following = ways[row - 1][self.table]
             # Strings of a letter more are those of all states that letters lead to, together.
             ways[row] = Numbers.of_floats(
                 following.running_sums()[:, -1], following.exponents.max(axis=1)
             )
-        MEMORY.keep(self, ways)
+        MEMORY.keep(key, ways)
         return ways
 
 
@@ -323,8 +317,8 @@ def determinize(
     accepting: int,
     num_letters: int,
     steps: int,
-) -> tuple[Int64[np.ndarray, "state letter"], Bool[np.ndarray, " state"]]:
-    """The table and the accepting states of a complete automaton whose states are sets of others.
+) -> Automaton:
+    """A complete automaton whose states are sets of others (Rabin & Scott 1959).
 
     Args:
         moves: the set that each letter leads to, by state. A set is a whole number, a bit for each
@@ -334,9 +328,11 @@ def determinize(
         ConfigError: there are more, or it takes longer.
     """
     size = len(moves) // 8 + 1
-    numbers = {start: 0}
-    rows = []
-    for state in (queue := [start]):
+
+    # The letters of one state follow each other.
+    @lru_cache(maxsize=1)
+    def row(state: int) -> list[int]:
+        nonlocal steps
         # NumPy unpacks the bits of a set faster than a loop shifts them out.
         bits = np.frombuffer(state.to_bytes(size, "little"), dtype=np.uint8)
         row = [0] * num_letters
@@ -345,16 +341,14 @@ def determinize(
                 row[letter] |= reached
             # Work is counted and not timed: every machine refuses the same automata.
             steps -= 1 + len(moves[member])
-        for reached in row:
-            if reached not in numbers:
-                numbers[reached] = len(numbers)
-                queue.append(reached)
-        if len(numbers) > MAX_STATES:
-            raise ConfigError(f"its automaton has more than {MAX_STATES:,} states")
         if steps < 0:
             raise ConfigError("its automaton is too large to be made deterministic")
-        rows.append([numbers[reached] for reached in row])
-    return np.array(rows), np.array([bool(state & accepting) for state in numbers])
+        return row
+
+    def step(state: int, letter: int) -> int:
+        return row(state)[letter]
+
+    return explore(num_letters, start, step, lambda state: bool(state & accepting))
 
 
 def minimize(

@@ -37,9 +37,6 @@ PROBES = 64
 BLOCK = 64
 """Lengths that are probed at once."""
 
-MOST_LEFT_OUT = 4
-"""Tokens that are taken from a known string in search of a shorter one."""
-
 
 @dataclass(frozen=True)
 class FormulaFields(Alphabet):
@@ -117,7 +114,6 @@ class _Counted:
         others = [x for x in range(len(alphabet)) if x not in self.formula.letters]
         self._classes = [[x] for x in sorted(self.formula.letters)] + ([others] if others else [])
         self._probed: dict[int, Bool[np.ndarray, "length label"]] = {}
-        self._last: dict[bool, Vectors] = {}
 
     def draw(self, rng: np.random.Generator, length: int, positive: bool, size: int) -> Letters:
         drawn = self._by_chance(rng, length, positive, size)
@@ -146,13 +142,9 @@ class _Counted:
         return drawn[:size]
 
     def has(self, length: int, positive: bool) -> bool:
-        if self._has_by_chance(length, positive) or self._has_shorter(length, positive):
-            return True
-        matching = self._list_vectors(length, positive)
-        if len(matching):
-            # One from the middle of the list has several classes from which tokens can be taken.
-            self._last[positive] = matching[len(matching) // 2 :][:1]
-        return len(matching) > 0
+        return (
+            self._has_by_chance(length, positive) or len(self._list_vectors(length, positive)) > 0
+        )
 
     def _has_by_chance(self, length: int, positive: bool) -> bool:
         block, row = divmod(length, BLOCK)
@@ -180,17 +172,6 @@ class _Counted:
         rng = np.random.default_rng(int(lengths[0]))
         counts = rng.multinomial(lengths[:, None], shares, size=(len(lengths), size))
         return self._holds(counts.reshape(-1, len(shares))).reshape(len(lengths), size)
-
-    def _has_shorter(self, length: int, positive: bool) -> bool:
-        """True if removing a few tokens from a string found before gives one of that length."""
-        known = self._last.get(positive)
-        if known is None or not 0 < (less := int(known.sum()) - length) <= MOST_LEFT_OUT:
-            return False
-        shorter = known - vectors(less, len(self._classes))
-        shorter = shorter[(self._holds(shorter) == positive) & (shorter.min(axis=1) >= 0)]
-        if len(shorter):
-            self._last[positive] = shorter[len(shorter) // 2 :][:1]
-        return len(shorter) > 0
 
     def _is_listed(self, length: int) -> bool:
         return number_of_vectors(length, len(self._classes)) <= MAX_VECTORS

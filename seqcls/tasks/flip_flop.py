@@ -118,16 +118,12 @@ class WriteFlipFlop(Ignored, MemoryTransduction):
     )
 
     def answer(self, letters: list[int]) -> list[int] | None:
-        if len(letters) % 2 == 0 or letters[-1] != READ:
+        if letters[-1] != READ:
             return None
-        written = None
-        for instruction, bit in zip(letters[:-1:2], letters[1::2], strict=True):
-            if instruction == WRITE:
-                written = bit
-            is_wrong = written is None or (instruction == READ and bit != written)
-            if is_wrong or instruction > IGNORE or bit < BITS:
-                return None
-        return None if written is None else [written]
+        automaton, bits = _flip_flop(), (BITS, BITS + 1)
+        after = automaton.table[automaton.path(letters)[-1]]
+        # After a read one bit is right, and none where the instructions are wrong.
+        return [bit for bit in bits if automaton.accepting[after[bit]]] or None
 
     def has_input(self, length: int) -> bool:
         return length >= 3 and length % 2 == 1

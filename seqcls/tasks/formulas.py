@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from seqcls.errors import ConfigError
+from seqcls.strings.notation import shorten
 from seqcls.strings.token_strings import Letters
 
 # Each level takes several frames of Python's stack, which has a thousand.
@@ -92,7 +93,6 @@ class Formula:
         self._alphabet = alphabet
         self._names: dict[str, str] = {}
         """The tree's names with what the text has for them."""
-        self._large: dict[int, bool] = {}
         self.letters: set[int] = set()
         """The letters that it names, by number."""
         # A token with which another begins must not be found in its place.
@@ -102,7 +102,10 @@ class Formula:
 
     def holds(self, counts: Sequence[np.ndarray]) -> np.ndarray:
         """True where it holds, given an array of counts for each letter of the alphabet."""
-        if self._is_large(max(int(column.max(initial=0)) for column in counts).bit_length()):
+        largest = max(int(column.max(initial=0)) for column in counts)
+        # A power of two below the largest of 64 bits, so that adding two such numbers does not
+        # wrap.
+        if self._formula.most(largest) >= 2**62:
             # Numbers that a machine word cannot hold: Python's, slower and exact.
             counts = [column.astype(object) for column in counts]
         shape = counts[0].shape
@@ -185,25 +188,16 @@ class Formula:
             raise self._refusal(f"{token!r} is outside the alphabet {self._alphabet!r}")
         return self._alphabet.index(token)
 
-    def _is_large(self, bits: int) -> bool:
-        """True if intermediate values of counts with so many bits may overflow 64 bits."""
-        if bits not in self._large:
-            # A power of two below the largest of 64 bits, so that adding two such numbers does not
-            # wrap.
-            self._large[bits] = self._formula.most(2**bits) >= 2**62
-        return self._large[bits]
-
     def _source_of(self, node: ast.expr) -> str:
         # The source as written: `ast.unparse` takes a stack as deep as the tree.
         source = ast.get_source_segment(self._source, node) or ""
         shown = re.sub(r" ?\b(_\d+)\b ?", lambda name: self._names.get(name[1], name[0]), source)
-        return repr(shown if len(shown) <= 40 else shown[:40] + "…")
+        return shorten(shown, 40)
 
     def _refusal(self, reason: str) -> ConfigError:
-        shown = self._text if len(self._text) <= 60 else self._text[:60] + "…"
         return ConfigError(
-            f"formula={shown!r}: {reason}; expected a condition on letter counts, such as "
-            "'a > b' or 'a % 2 == 1'"
+            f"formula={shorten(self._text)}: {reason}; expected a condition on letter counts, "
+            "such as 'a > b' or 'a % 2 == 1'"
         )
 
 

@@ -43,6 +43,16 @@ _WORDS = [
 ]
 """Messages of Python's parser, with the reason given here."""
 
+_NO_LOOK = "leave out (?=...), (?!...), (?<=...) and (?<!...): nothing may look around"
+
+_OBSTACLES = {
+    "POSSESSIVE_REPEAT": "leave out the + behind a repetition: *+, ++, ?+ and }+ never give back",
+    "ATOMIC_GROUP": "write (?:...) for (?>...), which never gives back",
+    "ASSERT": _NO_LOOK,
+    "ASSERT_NOT": _NO_LOOK,
+    "SUBPATTERN": "leave out flags such as (?i)",
+}
+
 _EDGES = {
     "AT_BEGINNING": "^",
     "AT_END": "$",
@@ -124,19 +134,11 @@ def obstacle(name: str, value: Any) -> str:
     Args:
         name: an operator of Python's parser that does not match one token, group, choose or repeat.
     """
-    if name == "POSSESSIVE_REPEAT":
-        return "leave out the + behind a repetition: *+, ++, ?+ and }+ never give back"
-    if name == "ATOMIC_GROUP":
-        return "write (?:...) for (?>...), which never gives back"
-    if name in ("ASSERT", "ASSERT_NOT"):
-        return "leave out (?=...), (?!...), (?<=...) and (?<!...): nothing may look around"
     if name == "GROUPREF":
         return _NO_MEMORY.format(f"\\{value}")
     if name == "GROUPREF_EXISTS":
         return _NO_MEMORY.format(f"(?({value[0]})...)")
-    if name == "SUBPATTERN":
-        return "leave out flags such as (?i)"
     if name == "AT":
         sign = _EDGES.get(value.name, "what matches an edge")
         return f"leave out {sign}" + (f" (a token {sign} is \\{sign})" if sign in "^$" else "")
-    return "use tokens, ., [...], (...), |, *, +, ? and {2,5}"
+    return _OBSTACLES.get(name, "use tokens, ., [...], (...), |, *, +, ? and {2,5}")

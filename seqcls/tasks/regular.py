@@ -17,6 +17,7 @@ import numpy as np
 from seqcls.cache import remembered
 from seqcls.errors import ConfigError
 from seqcls.strings.alphabets import check_alphabet
+from seqcls.strings.notation import shorten
 from seqcls.tasks.automaton import Automaton, RegularLanguage, explore, minimize
 from seqcls.tasks.base import PatternFields
 from seqcls.tasks.patterns import CLASS, MAXREPEAT, class_members, obstacle, parse_pattern
@@ -182,10 +183,9 @@ class _Reader:
         self._has_both = "&" in self._operators()
 
     def refuse(self, reason: str) -> ConfigError:
-        shown = self._pattern if len(self._pattern) <= 60 else self._pattern[:60] + "…"
         return ConfigError(
-            f"pattern={shown!r}: {reason}; expected a regular expression over the alphabet, "
-            "such as '(ab)*'"
+            f"pattern={shorten(self._pattern)}: {reason}; expected a regular expression over the "
+            "alphabet, such as '(ab)*'"
         )
 
     def read(self) -> int:

@@ -17,6 +17,7 @@ import numpy as np
 from seqcls.declarations import About, Text
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.strings.alphabets import check_alphabet, tokens_of
+from seqcls.strings.notation import shorten
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import LetterRow, PatternFields
 from seqcls.tasks.patterns import MAXREPEAT, class_members, obstacle, parse_pattern
@@ -107,7 +108,7 @@ class Rewriter:
         most = self._most(self._least)
         if most > MOST_GROWTH * self._least:
             raise ConfigError(
-                f"replacement={_truncate(self._replacement)!r}: it may make {most} tokens of "
+                f"replacement={shorten(self._replacement)}: it may make {most} tokens of "
                 f"{self._least}; expected at most {MOST_GROWTH} for each token of a match"
             )
 
@@ -207,20 +208,15 @@ class Rewriter:
 
     def _refuse(self, reason: str) -> ConfigError:
         return ConfigError(
-            f"pattern={_truncate(self._pattern)!r}: {reason}; expected a regular expression over "
+            f"pattern={shorten(self._pattern)}: {reason}; expected a regular expression over "
             "the alphabet that matches at least one token, such as 'ab*'"
         )
 
     def _no_replacement(self, reason: str) -> ConfigError:
         return ConfigError(
-            f"replacement={_truncate(self._replacement)!r}: {reason}; expected tokens of the "
-            "alphabet "
-            "and groups such as \\1"
+            f"replacement={shorten(self._replacement)}: {reason}; expected tokens of the "
+            "alphabet and groups such as \\1"
         )
-
-
-def _truncate(text: str) -> str:
-    return text if len(text) <= 60 else text[:60] + "…"
 
 
 @dataclass(frozen=True)
