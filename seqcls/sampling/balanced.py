@@ -20,7 +20,6 @@ from seqcls.sampling.edits import edit, growth
 from seqcls.strings.token_strings import NO_LETTER, Lengths, Rows, TokenStrings, Truths
 from seqcls.tasks.base import LanguageTask, Task
 from seqcls.tasks.drawing import draw_many
-from seqcls.tasks.files import rows_only
 
 Ways = UInt8[np.ndarray, " string"]
 """The way each string was drawn: its index in `DRAWN`."""
@@ -127,15 +126,6 @@ class BalancedStrings(DrawnByLength):
                     "tokens is at edit distance 1 from a negative one of such a length; change the "
                     "lengths"
                 )
-
-    @classmethod
-    def obstacle(cls, task: Task) -> str | None:
-        """Implements `Sampler.obstacle`: it draws the strings of any language."""
-        if reason := rows_only(task):
-            return reason
-        if isinstance(task, LanguageTask):
-            return None
-        return "it draws strings of languages; use uniform_inputs"
 
     @property
     def lengths(self) -> range:

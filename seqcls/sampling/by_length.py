@@ -46,11 +46,6 @@ class FixedLength:
                 f"{MAX_FIXED_LENGTH_STRINGS:,}; lower sequence_length or num_letters"
             )
 
-    @classmethod
-    def obstacle(cls, task: Task) -> str | None:
-        """Implements `Sampler.obstacle`: it draws the strings of any task."""
-        return None
-
     @property
     def lengths(self) -> range:
         return range(self._length, self._length + 1)
@@ -129,13 +124,6 @@ class VariableLength:
                 f"size={self.size} is less than one batch of batch_size={self.batch_size}; "
                 "raise size or lower batch_size"
             )
-
-    @classmethod
-    def obstacle(cls, task: Task) -> str | None:
-        """Why it cannot draw the strings of a task; None where it can."""
-        if isinstance(task, ContainsAll):
-            return None
-        return "it draws strings of 'contains_all' only; take 'balanced_strings'"
 
     @property
     def lengths(self) -> range:

@@ -13,8 +13,7 @@ from seqcls.errors import ConfigError
 from seqcls.kinds.base import DRAWN, Examples
 from seqcls.strings.datasets import Dataset
 from seqcls.strings.token_strings import Rows
-from seqcls.tasks.base import Task
-from seqcls.tasks.files import RowsTask, rows_in
+from seqcls.tasks.files import rows_in
 
 
 class ShareFields(Fields):
@@ -65,13 +64,6 @@ class DatasetRows:
                 f"dataset={self.task.content.name!r}: no row is left for {self.part}; give more "
                 f"rows, a split of that name, or {share}"
             )
-
-    @classmethod
-    def obstacle(cls, task: Task) -> str | None:
-        """Implements `Sampler.obstacle`: it has only strings of files."""
-        if isinstance(task, RowsTask):
-            return None
-        return "it takes strings of files only (task = 'file' or 'pairs')"
 
     @property
     def rows(self) -> Rows:

@@ -58,11 +58,6 @@ class Sampler(Protocol):
         """True if every epoch has the strings of the first."""
         ...
 
-    @classmethod
-    def obstacle(cls, task: Task) -> str | None:
-        """Why it cannot draw the strings of a task; None where it can."""
-        ...
-
     def epochs(self) -> Iterator[Examples]:
         """The stream: one epoch after another, without end.
 
@@ -85,12 +80,6 @@ class _DerivedSampler:
     @property
     def repeats(self) -> bool:
         return self.sampler.repeats
-
-    @classmethod
-    def obstacle(cls, task: Task) -> str | None:
-        """Implements `Sampler.obstacle`: none but that of the other sampler."""
-        del task
-        return None
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from seqcls.errors import ConfigError
 from seqcls.kinds import Examples, examples_of
 from seqcls.sampling.distinct import DrawnByLength, Letters, Training
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
-from seqcls.tasks.base import BulkInputs, InputTask, Task
+from seqcls.tasks.base import BulkInputs, InputTask
 from seqcls.tasks.drawing import draw_many
-from seqcls.tasks.files import rows_only
 from seqcls.tasks.places import AtEveryPlace
 
 
@@ -40,15 +39,6 @@ class UniformInputs(DrawnByLength):
                 f"{self.max_length} tokens; change the task or the lengths "
                 f"({self.task.describe()})"
             )
-
-    @classmethod
-    def obstacle(cls, task: Task) -> str | None:
-        """Implements `Sampler.obstacle`: it draws the inputs of any task that is no language."""
-        if reason := rows_only(task):
-            return reason
-        if isinstance(task, InputTask):
-            return None
-        return "it draws inputs, not the strings of a language; use balanced_strings"
 
     @property
     def lengths(self) -> range:

@@ -11,6 +11,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -68,17 +69,17 @@ def _fields(head: dict[str, Any], rest: bytes) -> dict[str, Any]:
     if type(number) is not int or not 0 <= number <= MAX_ROWS or obstacle:
         raise ValueError(obstacle or f"{number!r} rows")
     # Read in the order of `Dataset.content`.
-    parts = _Parts(rest, len(alphabet), number)
-    letters, lengths = parts.letters()
-    splits = parts.bytes_below(3) if head["splits"] else None
+    content, size = BytesIO(rest), len(alphabet)
+    letters, lengths = _read_letters(content, number, size)
+    splits = _read_bytes(content, number, len(SPLITS)) if head["splits"] else None
     is_file = head["task"] == "file"
-    labels = parts.bytes_below(2).astype(bool) if is_file else None
-    targets = None if is_file else parts.letters()[0]
-    border = parts.bytes_below(2).astype(bool) if head.get("border") else None
-    ids = json.loads(parts.rest()) if head["ids"] else None
+    labels = _read_bytes(content, number, 2).astype(bool) if is_file else None
+    targets = None if is_file else _read_letters(content, number, size)[0]
+    border = _read_bytes(content, number, 2).astype(bool) if head.get("border") else None
+    ids = json.loads(content.read()) if head["ids"] else None
     if ids is not None and (len(ids) != number or not all(isinstance(x, str) for x in ids)):
         raise ValueError("not one id for each row")
-    if parts.rest() and ids is None:
+    if content.read():
         raise ValueError("bytes after its end")
     return {
         "alphabet": alphabet,
@@ -91,42 +92,26 @@ def _fields(head: dict[str, Any], rest: bytes) -> dict[str, Any]:
     }
 
 
-class _Parts:
-    """A reader of the parts of a content after its first line."""
+def _read_bytes(content: BytesIO, number: int, limit: int) -> np.ndarray:
+    """The next bytes of a content, each below a limit."""
+    # Copied: an array of bytes is read-only.
+    taken = np.frombuffer(content.read(number), np.uint8, number).copy()
+    if taken.max(initial=0) >= limit:
+        raise ValueError(f"a value {taken.max()}, expected less than {limit}")
+    return taken
 
-    def __init__(self, content: bytes, num_letters: int, rows: int) -> None:
-        self._content = content
-        self._num_letters = num_letters
-        self._rows = rows
-        self._place = 0
 
-    def _take(self, dtype: str, number: int) -> np.ndarray:
-        taken = np.frombuffer(self._content, dtype, number, self._place)
-        self._place += taken.nbytes
-        return taken
-
-    def bytes_below(self, limit: int) -> np.ndarray:
-        taken = self._take("u1", self._rows)
-        if len(taken) and taken.max() >= limit:
-            raise ValueError(f"a value {taken.max()}, expected less than {limit}")
-        # A view would be read-only and hold all of the bytes.
-        return taken.copy()
-
-    def letters(self) -> tuple[np.ndarray, np.ndarray]:
-        lengths = self._take("<u4", self._rows).astype(np.int64)
-        width = int(lengths.max(initial=0))
-        # Checked before an array of that size is allocated.
-        if self._rows * width > MAX_PLACES:
-            raise ValueError(f"{self._rows:,} strings of up to {width:,} tokens")
-        flat = self._take("u1", int(lengths.sum()))
-        if len(flat) and flat.max() >= self._num_letters:
-            raise ValueError(f"a letter {flat.max()} of {self._num_letters}")
-        letters = np.full((self._rows, width), NO_LETTER, dtype=np.uint8)
-        letters[np.arange(width) < lengths[:, None]] = flat
-        return letters, lengths
-
-    def rest(self) -> bytes:
-        return self._content[self._place :]
+def _read_letters(content: BytesIO, rows: int, num_letters: int) -> tuple[np.ndarray, np.ndarray]:
+    """The next strings of a content, and their lengths."""
+    lengths = np.frombuffer(content.read(4 * rows), "<u4", rows).astype(np.int64)
+    width = int(lengths.max(initial=0))
+    # Checked before an array of that size is allocated.
+    if rows * width > MAX_PLACES:
+        raise ValueError(f"{rows:,} strings of up to {width:,} tokens")
+    letters = np.full((rows, width), NO_LETTER, dtype=np.uint8)
+    there = np.arange(width) < lengths[:, None]
+    letters[there] = _read_bytes(content, int(lengths.sum()), num_letters)
+    return letters, lengths
 
 
 def _pack_letters(letters: np.ndarray | None) -> tuple[bytes, bytes]:

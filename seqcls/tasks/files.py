@@ -19,7 +19,7 @@ from seqcls.strings.datasets import MAX_TOKENS, Content, Dataset, dataset_of
 from seqcls.strings.token_strings import NO_LETTER, Rows, TokenStrings, Truths
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks.automaton import Automaton, RegularLanguage, minimize
-from seqcls.tasks.base import Alphabet, LanguageTask, LetterRow, Task
+from seqcls.tasks.base import Alphabet, LanguageTask, LetterRow
 from seqcls.tasks.transductions import TargetRow, Transduction
 
 
@@ -123,13 +123,6 @@ class RowsTask(FileFields):
     def knows(self, strings: TokenStrings) -> Truths:
         """True for the strings whose label or target the file has."""
         return np.asarray(rows_of(self.dataset, strings) >= 0)
-
-
-def rows_only(task: Task) -> str | None:
-    """Why only one sampler draws the strings of a task; None where others do."""
-    if isinstance(task, RowsTask):
-        return f"its strings are those of a file; use {task.sampler}"
-    return None
 
 
 @dataclass(frozen=True)
