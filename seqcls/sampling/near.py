@@ -80,16 +80,11 @@ def _fits(
     others: np.ndarray,
 ) -> Bool[np.ndarray, "string try"]:
     """True for changes that have an effect and make only pairs of neighbors that occur."""
-    end = len(occur) - 1
-    edge = np.full((len(letters), 1), NO_LETTER, dtype=np.uint8)
-    padded = np.concatenate([edge, letters, edge], axis=1)
-    padded[padded == NO_LETTER] = end
-    row = np.arange(len(letters))[:, None]
+    padded, row = _pad(letters, len(occur) - 1), np.arange(len(letters))[:, None]
 
     def standing(at: np.ndarray) -> np.ndarray:
         # Letters after both changes.
-        own = padded[row, at + 1].astype(np.int64)
-        own = np.where(at == places[1], others[1], own)
+        own = np.where(at == places[1], others[1], padded[row, at + 1])
         return np.asarray(np.where(at == places[0], others[0], own))
 
     # Two equal tokens that are exchanged change nothing.
@@ -98,6 +93,13 @@ def _fits(
         here = standing(place)
         fits &= occur[standing(place - 1), here] & occur[here, standing(place + 1)]
     return np.asarray(fits)
+
+
+def _pad(letters: np.ndarray, end: int) -> np.ndarray:
+    """Letters with a mark before and after them, and in place of what follows a string's end."""
+    padded = np.pad(letters.astype(np.int64), ((0, 0), (1, 1)), constant_values=end)
+    padded[padded == NO_LETTER] = end
+    return padded
 
 
 @lru_cache(maxsize=64)
@@ -114,9 +116,7 @@ def neighbors(task: LanguageTask) -> Bool[np.ndarray, "before after"]:
     occur = np.zeros((end + 1, end + 1), dtype=bool)
     lengths = np.array([x for x in range(MAX_SAMPLED_LENGTH + 1) if task.has(x, True)], np.int64)
     drawn = draw_many(task, np.random.default_rng(0), np.repeat(lengths, SAMPLED), positive=True)
-    edge = np.full((len(drawn), 1), end, dtype=np.int64)
-    padded = np.where(drawn.letters == NO_LETTER, end, drawn.letters.astype(np.int64))
-    padded = np.concatenate([edge, padded, edge], axis=1)
+    padded = _pad(drawn.letters, end)
     # Pairs after a string's end are padding.
     inside = np.arange(padded.shape[1] - 1) <= drawn.lengths[:, None]
     occur[padded[:, :-1][inside], padded[:, 1:][inside]] = True
@@ -124,21 +124,14 @@ def neighbors(task: LanguageTask) -> Bool[np.ndarray, "before after"]:
 
 
 @lru_cache(maxsize=256)
-def has_near(task: LanguageTask, lengths: tuple[int, ...]) -> bool:
-    """True if a near negative is found from 2,000 positive strings of these lengths."""
+def obstacle(task: LanguageTask, lengths: tuple[int, ...]) -> str | None:
+    """Why no near negatives of these lengths are drawn; None if one is found."""
     # A fixed seed, so that every configuration gets the same answer.
     rng = np.random.default_rng(0)
     for _ in range(0, LOOKED_AT, 250):
         positive = draw_many(task, rng, rng.choice(lengths, size=250), positive=True)
         if len(change(rng, task, positive)[0]):
-            return True
-    return False
-
-
-def obstacle(task: LanguageTask, lengths: tuple[int, ...]) -> str | None:
-    """Why no near negatives of these lengths are drawn; None where they are."""
-    if has_near(task, lengths):
-        return None
+            return None
     return (
         f"no near negative was found among {LOOKED_AT:,} positive strings of {lengths[0]} to "
         f"{lengths[-1]} tokens, each changed in {TRIES} ways, as where pairs of "

@@ -21,6 +21,7 @@ from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks.automaton import Automaton, RegularLanguage, minimize
 from seqcls.tasks.base import Alphabet, LanguageTask, LetterRow
 from seqcls.tasks.transductions import TargetRow, Transduction
+from seqcls.text import count
 
 
 def rows_in(digest: str) -> Dataset:
@@ -253,12 +254,11 @@ class FromAutomaton(Alphabet, FileFields, RegularLanguage):
         return _automaton(self.dataset, tuple(self.alphabet))
 
     def describe(self) -> str:
-        states = len(self.automaton.table)
+        states, tokens = len(self.automaton.table), len(self.alphabet)
         determinized = [note for note in self.content.read_as if "determinized" in note]
         return (
             f"Strings that the automaton of the file {self.content.name!r} accepts are positive; "
-            f"its minimal automaton has {states:,} state{'' if states == 1 else 's'} over "
-            f"{len(self.alphabet)} token{'' if len(self.alphabet) == 1 else 's'}"
+            f"its minimal automaton has {count(states, 'state')} over {count(tokens, 'token')}"
             f"{'; that of the file is ' + determinized[0] if determinized else ''}"
             f"{''.join('; ' + note for note in self.content.read_as if 'the start is' in note)}."
         )

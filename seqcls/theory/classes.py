@@ -21,6 +21,7 @@ from seqcls.subregular.witnesses import find_witness
 from seqcls.tasks import Task
 from seqcls.tasks.automaton import minimize
 from seqcls.tasks.base import LanguageTask, NotRegular
+from seqcls.text import count
 
 
 @dataclass(frozen=True)
@@ -72,27 +73,18 @@ class RegularClass:
     def smallest(self) -> tuple[Membership, ...]:
         """The smallest subregular classes, of those that are decided."""
         decided = Subregular(self.automaton)
-        return tuple(map(decided.measure, self._smallest[0]))
-
-    @property
-    def names(self) -> list[str]:
-        """The names of these classes."""
-        return [membership.name for membership in self._smallest[0]]
-
-    @property
-    def is_decided(self) -> bool:
-        """True if all classes were decided."""
-        return self._smallest[1] is None
+        return tuple(map(decided.measure, self.unmeasured[0]))
 
     @cached_property
-    def _smallest(self) -> tuple[tuple[Membership, ...], str | None]:
+    def unmeasured(self) -> tuple[tuple[Membership, ...], str | None]:
+        """These classes without the width of PLT, and why some class was not decided."""
         decided = Subregular(self.automaton)
         return decided.smallest, decided.undecided
 
     @property
     def smallest_words(self) -> str:
         """Their words, such as: strictly local (k = 2) and strictly piecewise (k = 2)."""
-        undecided = self._smallest[1]
+        undecided = self.unmeasured[1]
         words = [membership.describe(self.alphabet) for membership in self.smallest]
         text = " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
         if undecided is None:
@@ -101,7 +93,7 @@ class RegularClass:
 
     def witnesses(self) -> list[Witness]:
         """Strings that exclude the classes next below the smallest ones, where there are some."""
-        if not self.is_decided:
+        if self.unmeasured[1] is not None:
             return []
         decided = Subregular(self.automaton)
         return [x for name in decided.missed if (x := find_witness(decided, name)) is not None]
@@ -119,7 +111,7 @@ class RegularClass:
         order = "letter counts decide" if self.is_commutative else "the order of tokens matters"
         return (
             f"regular, {self.name} ({means[self.name]}); {smaller}{order}; "
-            f"{_count(self.states, 'state')}, {_count(self.size, 'element')} in the monoid"
+            f"{count(self.states, 'state')}, {count(self.size, 'element')} in the monoid"
         )
 
 
@@ -157,8 +149,9 @@ LanguageClass = RegularClass | Stated | Undecided
 
 def class_names(known: LanguageClass) -> str | None:
     """The smallest classes by their names, such as SL, SP; None where they are not decided."""
-    if isinstance(known, RegularClass) and known.is_decided:
-        return ", ".join(known.names)
+    if isinstance(known, RegularClass):
+        smallest, undecided = known.unmeasured
+        return None if undecided else ", ".join(x.name for x in smallest)
     return known.name if isinstance(known, Stated) else None
 
 
@@ -224,7 +217,3 @@ def _decide(automaton: Table, alphabet: Sequence[str]) -> RegularClass:
         is_cyclic_group=monoid.is_cyclic_group,
         token_periods=monoid.token_periods,
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
