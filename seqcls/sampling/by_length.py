@@ -61,7 +61,10 @@ class FixedLength:
         shuffles by Fisher and Yates, and shuffles once more without effect. This is done here
         without PyTorch, which takes long to load; a test compares it with the loader.
         """
-        strings = self._all_strings()
+        letters = len(self.task.alphabet)
+        place_values = letters ** np.arange(self._length)[::-1]
+        every = np.arange(letters**self._length)[:, None] // place_values % letters
+        strings = examples_of(self.task, TokenStrings.of_letters(letters, every))
         twister = np.random.MT19937()
         # Seeded like PyTorch; `MT19937(seed)` would hash the seed first.
         state: Any = np.random.RandomState(self.seed).get_state(legacy=False)
@@ -80,13 +83,6 @@ class FixedLength:
     @property
     def _length(self) -> int:
         return self.sequence_length - 1
-
-    def _all_strings(self) -> Examples:
-        n = len(self.task.alphabet)
-        numbers = np.arange(n**self._length)
-        place_values = n ** np.arange(self._length)[::-1]
-        letters = numbers[:, None] // place_values % n
-        return examples_of(self.task, TokenStrings.of_letters(n, letters))
 
 
 @dataclass(frozen=True)

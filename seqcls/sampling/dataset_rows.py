@@ -50,11 +50,8 @@ class DatasetRows:
                 f"validation_share={self.validation_share}: with test_share={self.test_share} "
                 "nothing is left to train on; their sum has to be less than 1"
             )
-        if (
-            self.part != "test"
-            and self.task.content.splits is not None
-            and not len(np.flatnonzero(self.task.content.splits == STRING_PARTS.index("train")))
-        ):
+        splits, train = self.task.content.splits, STRING_PARTS.index("train")
+        if self.part != "test" and splits is not None and not (splits == train).any():
             raise ConfigError(f"dataset={self.task.content.name!r}: no row has the split 'train'")
         if not len(self.rows):
             share = "lower validation_share or test_share"
@@ -91,9 +88,9 @@ class DatasetRows:
                 rows = np.random.default_rng(seeds).permutation(rows)
             drawn = None
             if content.border is not None and content.labels is not None:
-                ways = np.where(content.labels[rows], "positive", "uniform")
-                ways = np.where(content.border[rows], "border", ways)
-                drawn = np.array([DRAWN.index(way) for way in ways], dtype=np.uint8)
+                positive, uniform, border = map(DRAWN.index, ("positive", "uniform", "border"))
+                ways = np.where(content.labels[rows], positive, uniform)
+                drawn = np.where(content.border[rows], border, ways).astype(np.uint8)
             yield Examples(content.strings.take(rows), answers[rows], drawn=drawn)
 
 

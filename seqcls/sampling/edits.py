@@ -46,17 +46,13 @@ def edit(
             elif string:
                 string = before + after
         rows.append(string)
-    return _from_bytes(strings.num_letters, rows)
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    width = int(lengths.max(initial=0))
+    filled = b"".join([row.ljust(width, bytes([NO_LETTER])) for row in rows])
+    made = np.frombuffer(filled, dtype=np.uint8).reshape(len(rows), width)
+    return TokenStrings(strings.num_letters, lengths, made)
 
 
 def growth(kinds: Int64[np.ndarray, " edit"]) -> Int64[np.ndarray, " edit"]:
     """The number of tokens that edits of these kinds add."""
     return np.asarray((kinds == _INSERT).astype(np.int64) - (kinds == _DELETE))
-
-
-def _from_bytes(num_letters: int, rows: list[bytes]) -> TokenStrings:
-    lengths = np.array([len(row) for row in rows], dtype=np.int64)
-    width = int(lengths.max(initial=0))
-    filled = b"".join([row.ljust(width, bytes([NO_LETTER])) for row in rows])
-    letters = np.frombuffer(filled, dtype=np.uint8).reshape(len(rows), width)
-    return TokenStrings(num_letters, lengths, letters)
