@@ -204,7 +204,7 @@ class _Strings:
         return self._label(before + behind, before + x + f + t + e + behind)
 
     def _staying(self, state: int, element: int) -> Letters:
-        """A string of an idempotent that fixes the state, and the element to its right."""
+        """A string of an idempotent e with `state e = state` and `e element = element`."""
         monoid, idempotents = self._decided.monoid, self._decided.idempotents(self._on_tier)
         keeps = monoid.elements[idempotents, state] == state
         keeps &= monoid.products[idempotents, element] == element

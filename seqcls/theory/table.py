@@ -45,7 +45,7 @@ class Statement:
     """The condition under which it holds; empty where it holds without."""
     source: str
     of_mean: str = ""
-    """The reason why it also holds for the mean of all states; empty where that is excluded."""
+    """The reason why it also holds for the mean of all states; empty where clear or excluded."""
     reading: str = ""
     """The networks of the theorem, where these are not all of a kind: positions, mask, place of
     the readout."""
