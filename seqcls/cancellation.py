@@ -1,10 +1,9 @@
-"""Computations that end soon after nobody waits for their answer any longer.
+"""Cooperative cancellation of computations that nobody waits for any longer.
 
-A thread cannot be ended from without, and an exception that is thrown into one may leave a lock
-held or half an answer kept. So what takes long looks between its pieces, each of which takes a
-fraction of a second, whether it is still wanted: by `check`, wherever strings are run, a database
-is asked or a grid is written out. Whoever waits says with `cancelled_when` how to tell that they
-have left.
+A thread cannot be ended from outside, and an exception thrown into one may leave a lock held or
+half a result stored. So long computations call `check` between their pieces, each of which takes a
+fraction of a second: wherever strings are run, a database is queried or a grid is written out. The
+caller sets the test for cancellation with `cancelled_when`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,24 +14,24 @@ from typing import TypeVar
 Piece = TypeVar("Piece")
 
 before_loading: Callable[[], None] | None = None
-"""Called before code from outside is loaded: a command keeps its output apart from what that may
-print, then and later."""
+"""Called before plug-in code is loaded: commands separate their output from what that may print,
+then and later."""
 
 
 class Cancelled(BaseException):
-    """Nobody waits for the answer; no `Exception`, so that what handles errors does not go on."""
+    """Nobody waits for the result; not an `Exception`, so that error handlers do not catch it."""
 
 
-# Every thread has its own: whoever leaves ends nobody else's computation.
+# One for each thread, so that a caller who leaves ends nobody else's computation.
 _has_left: ContextVar[Callable[[], bool] | None] = ContextVar("has left", default=None)
 
 
 @contextmanager
 def cancelled_when(has_left: Callable[[], bool]) -> Iterator[None]:
-    """A block in which `check` looks whether whoever waits has left.
+    """A block in which `check` ends the computation once the caller has left.
 
     Args:
-        has_left: answers at once; it is asked often.
+        has_left: a fast function, called often.
     """
     before = _has_left.set(has_left)
     try:
@@ -42,23 +41,23 @@ def cancelled_when(has_left: Callable[[], bool]) -> Iterator[None]:
 
 
 def is_cancelled() -> bool:
-    """Whether whoever waits for what this thread computes has left."""
+    """True if the caller that waits for this thread has left."""
     has_left = _has_left.get()
     return has_left is not None and has_left()
 
 
 def check() -> None:
-    """Ends a computation that nobody waits for; to be called between its pieces.
+    """End a computation that nobody waits for; called between its pieces.
 
     Raises:
-        Cancelled: whoever waited has left.
+        Cancelled: the caller has left.
     """
     if is_cancelled():
         raise Cancelled
 
 
 def check_each(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """These pieces, before each of which `check` is called."""
+    """The pieces, with a `check` before each."""
     for piece in pieces:
         check()
         yield piece

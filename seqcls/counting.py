@@ -1,17 +1,17 @@
-"""Whether the state of a regular language is a function of counts: decided, with the program that
-counts, or two states that no counting tells apart.
+"""Decide whether the state of a regular language is a function of counts: find a program that
+counts, or two states that no counting distinguishes.
 
 A counter adds a weight for each letter. In a strongly connected part of the minimal automaton it
-says something of the state if its weights sum to zero over every cycle: then each state has a value
-of its own, its potential. All such weights are the solutions of linear equations, which are solved
-in whole numbers. Where they do not tell all states of a part apart, counters of a next level weigh
-a letter by the values of the level below before it, until nothing more is told apart. Letters that
-leave a part do not count: no part is met again.
+depends on the state alone if its weights sum to zero over every cycle: then each state has one
+value, its potential. All such weights are the solutions of linear equations, which are solved in
+whole numbers. Where these do not distinguish all states of a part, counters of the next level
+weigh a letter by the values of the lower levels before it, until no level distinguishes more.
+Letters that leave a part do not count: a run never returns to a part.
 
-The regular languages whose states are so told apart are those that programs of C-RASP recognize
-(arXiv 2608.13433, Algebraic Decomposition Theory for Transformer Length Generalization). The level
-is how many levels of counters are needed; at level 0 every part is one state, and the language is
-R-trivial (Brzozowski & Fich 1980).
+The regular languages whose states are distinguished in this way are those that programs of C-RASP
+recognize (arXiv 2608.13433, Algebraic Decomposition Theory for Transformer Length Generalization).
+The level is the number of levels of counters; at level 0 every part is one state, and the language
+is R-trivial (Brzozowski & Fich 1980).
 """
 
 from collections import defaultdict
@@ -28,13 +28,13 @@ from seqcls.monoids import Table, components, shortest_words
 from seqcls.strings.tokenizer import Tokenizer
 
 MAX_PART = 2_000
-"""The most states of a strongly connected part; counting in a larger one is not worked out."""
+"""The most states of a strongly connected part in which counting is decided."""
 
 MAX_DESCRIBED = 4
-"""Parts, and states of a part, that are described at most."""
+"""The most parts, and states of a part, that are described."""
 
 SAFE = 2**30
-"""Whole numbers below this are multiplied in 64 bits; larger ones are Python's, without limit."""
+"""Whole numbers up to this are multiplied in 64 bits; larger ones are Python's, without limit."""
 
 Values = tuple[int, ...]
 Reading = tuple[int, Values]
@@ -46,8 +46,8 @@ class Counters:
     """The counters of one level."""
 
     weights: Mapping[tuple[Values, int], Values]
-    """What each counter adds, by the values of all levels below before the letter, and the
-    letter."""
+    """The weight that each counter adds, by the values of all lower levels before the letter, and
+    the letter."""
     values: Mapping[int, Values]
     """The value of each counter in each state of the part."""
 
@@ -58,9 +58,9 @@ class Part:
 
     states: tuple[int, ...]
     levels: tuple[Counters, ...]
-    """None are needed for one state."""
+    """Empty for a part of one state."""
     exits: Mapping[tuple[Values, int], int]
-    """The state to which a letter leaves the part, by the values of all levels before it."""
+    """The state entered by a letter that leaves the part, by the values of all levels before it."""
 
     def values(self, state: int) -> Values:
         """The values of all levels in a state, the lowest level first."""
@@ -76,10 +76,10 @@ class Part:
 
 @dataclass(frozen=True)
 class CountingProgram:
-    """Tells the state of a language's minimal automaton by counters, without its transitions.
+    """Computes the state of a language's minimal automaton by counters, without its transitions.
 
-    Within a part the counters say the state; a letter that leaves it starts the counters of the
-    next part at their values for the state that is entered.
+    Within a part the counters determine the state; a letter that leaves it starts the counters of
+    the next part at their values for the state that is entered.
     """
 
     alphabet: Sequence[str]
@@ -92,7 +92,7 @@ class CountingProgram:
         return {state: number for number, part in enumerate(self.parts) for state in part.states}
 
     def enter(self, state: int) -> Reading:
-        """Where counting begins in a state: its part, and the counters' values."""
+        """The part of a state, and the values of its counters there."""
         number = self._part_of[state]
         return number, self.parts[number].values(state)
 
@@ -111,7 +111,7 @@ class CountingProgram:
         return next(state for state in part.states if part.values(state) == values)
 
     def accepts(self, letters: Iterable[int]) -> bool:
-        """Whether a string of numbered letters is in the language."""
+        """True if a string of numbered letters is in the language."""
         return self.accepting[self.state(letters)]
 
     def describe(self, spell: Mapping[int, str]) -> Iterator[str]:
@@ -143,7 +143,7 @@ class CountingProgram:
             yield f"and likewise in {len(counting) - MAX_DESCRIBED} more parts"
 
     def record(self) -> dict[str, Any]:
-        """The program as JSON has it: each part with its states, counters and exits."""
+        """The program for JSON: each part with its states, counters and exits."""
         token = self.alphabet.__getitem__
 
         def rows(changes: Mapping[tuple[Values, int], Any], name: str) -> list[dict[str, Any]]:
@@ -171,14 +171,14 @@ class CountingProgram:
 
 @dataclass(frozen=True)
 class Counting:
-    """What is decided of a language."""
+    """The decision on counting in a language."""
 
     level: int | None
-    """Levels of counters; None where no counting tells all states apart."""
+    """Levels of counters; None where no counting distinguishes all states."""
     program: CountingProgram | None = field(repr=False)
-    """Where there is a level."""
+    """The program; None without a level."""
     states: tuple[int, int] | None
-    """Where there is none: the first two states that no counting tells apart."""
+    """Without a level, the first two states that no counting distinguishes."""
     words: Mapping[int, tuple[int, ...]] = field(repr=False)
     """A shortest string to each state."""
     alphabet: Sequence[str] = field(repr=False)
@@ -205,7 +205,7 @@ class Counting:
             yield from (f"  {line}" for line in self.program.describe(spelled))
 
     def record(self) -> dict[str, Any]:
-        """What programs read of it."""
+        """The decision for JSON."""
         witness = self.states and {
             "states": list(self.states),
             "strings": [Tokenizer(self.alphabet).spell(self.words[x]) for x in self.states],
@@ -216,7 +216,7 @@ class Counting:
 
 
 def decide_counting(automaton: Table, alphabet: Sequence[str]) -> Counting:
-    """Decides whether the state is a function of counts, and at which level.
+    """Decide whether the state is a function of counts, and at which level.
 
     Args:
         automaton: minimal, with every state reached from the start.
@@ -238,7 +238,7 @@ def decide_counting(automaton: Table, alphabet: Sequence[str]) -> Counting:
             for letter in np.flatnonzero(strong[table[state]] != number).tolist()
         }
         parts.append(replace(part, exits=exits))
-    # States are numbered from the start on, so that its part comes first.
+    # States are numbered from the start, so that its part comes first.
     parts.sort(key=lambda part: part.states[0])
     pair = _find_alike(parts, words)
     if pair is not None:
@@ -250,11 +250,11 @@ def decide_counting(automaton: Table, alphabet: Sequence[str]) -> Counting:
 
 
 def _find_alike(parts: Sequence[Part], words: Iterable[int]) -> tuple[int, int] | None:
-    """The two states nearest to the start that the counters of their part do not tell apart."""
+    """The two states nearest to the start with the same values of the counters of one part."""
     part_of = {state: part for part in parts for state in part.states}
     met: dict[tuple[int, Values], int] = {}
     for state in words:
-        # Counters of different parts may have the same values, which is no confusion.
+        # Counters of different parts may have the same values.
         key = id(part_of[state]), part_of[state].values(state)
         if key in met:
             return met[key], state
@@ -265,7 +265,7 @@ def _find_alike(parts: Sequence[Part], words: Iterable[int]) -> tuple[int, int] 
 def _count(
     states: Int64[np.ndarray, " state"], table: Int64[np.ndarray, "state letter"]
 ) -> list[Counters]:
-    """The levels of counters of a part: as many as tell anything more apart."""
+    """The levels of counters of a part, as long as each distinguishes more states."""
     if len(states) > MAX_PART:
         raise ConfigError(
             f"{len(states):,} states lead to each other, and counting is worked out for at most "
@@ -299,15 +299,15 @@ def _count(
 def _potentials(
     states: int, labels: Sequence[Sequence[tuple[int, int]]]
 ) -> Int64[np.ndarray, "parameter state"]:
-    """All values of states that grow by the same on all edges of one label, the first state's 0, as
-    sums of these rows.
+    """A basis of the values of states that grow equally on all edges of one label, with value 0 of
+    the first state.
 
-    Every state begins as a parameter of its own; an equation removes one, by multiplications alone.
+    Every state starts as one parameter; each equation eliminates one, without divisions.
     """
     rows = np.eye(states, dtype=np.int64)
     # Only differences between states are determined, so that one value is free.
     rows[0] = 0
-    # Letters that do the same give the same equations.
+    # Letters with the same edges give the same equations.
     for edges in dict.fromkeys(map(tuple, labels)):
         first, then = edges[0]
         for state, after in edges[1:]:
@@ -322,7 +322,7 @@ def _potentials(
                 rows, equation = rows.astype(object), equation.astype(object)
             rows[others] = equation[pivot] * rows[others] - equation[others][:, None] * rows[pivot]
             rows[pivot] = 0
-            # Without common factors numbers do not grow from equation to equation.
+            # Without common factors, numbers grow less from equation to equation.
             rows[others] //= np.maximum(np.gcd.reduce(rows[others], axis=1), 1)[:, None]
     return np.asarray(rows[(rows != 0).any(axis=1)])
 
@@ -330,16 +330,16 @@ def _potentials(
 def _choose(
     rows: Int64[np.ndarray, "parameter state"], below: Sequence[Values]
 ) -> Int64[np.ndarray, "counter state"]:
-    """As few of the rows, the smallest first, as tell apart with the values below what all do."""
+    """The rows, smallest first, that with the lower levels distinguish all that the basis does."""
     chosen = []
     classes = np.unique(np.array(below), axis=0, return_inverse=True)[1].ravel()
     for row in sorted(rows, key=lambda x: int(np.abs(x).sum())):
-        # Values may be Python's own large numbers: numbered first, they can be combined.
+        # Values may be Python's large numbers: their ranks can be combined.
         finer = np.unique(row, return_inverse=True)[1] + classes * len(classes)
         finer = np.unique(finer, return_inverse=True)[1]
         if finer.max() > classes.max():
             classes = finer
-            # A counter and its negative say the same: the first value that is not 0 is positive.
+            # A counter and its negative are equivalent: the first nonzero value is made positive.
             chosen.append(row * np.sign(row[np.flatnonzero(row)[0]]))
     return np.array(chosen, dtype=rows.dtype).reshape(len(chosen), len(classes))
 
@@ -361,7 +361,7 @@ def _weigh(level: Counters, column: int, names: Sequence[str], alphabet: Sequenc
         for at, weight in weights_by_values.items():
             when = ", ".join(f"{name} = {x}" for name, x in zip(names, at, strict=False))
             terms.append((weight, f"#({alphabet[letter]} at {when})"))
-    # A positive one first: there always is one, since the weights of a cycle sum to zero.
+    # A positive term first: there always is one, since the weights of a cycle sum to zero.
     terms.sort(key=lambda term: term[0] <= 0)
     text = ""
     for weight, counted in terms:

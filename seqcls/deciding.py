@@ -1,4 +1,4 @@
-"""Which shortcut decides a language: where it does, to read nothing else is no shortcut."""
+"""Shortcuts that decide a language: a model that uses no more is right, and takes no shortcut."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -14,15 +14,15 @@ from seqcls.tasks.base import LanguageTask, Task
 
 
 def decided_by(problem: Problem) -> str | None:
-    """What decides the label, or the output, of every string, of all that shortcut readers look at.
+    """The input of a shortcut reader that decides the label, or the output, of every string.
 
-    What readers reach is no shortcut then: whoever looks at nothing else may know all that there is
-    to know. Of a language the minimal automaton says it, or the task, if it is decided by letter
-    counts; of a transduction its attribute `decided_by`.
+    Such a reader's accuracy is no sign of a shortcut. It is decided from a language's minimal
+    automaton, or for languages of letter counts stated by the task; for a transduction, by its
+    attribute `decided_by`.
 
     Returns:
-        Such as `first and last letters`, the first of `_DECIDES` that does; None where none does,
-        or it is not known.
+        The first of `_DECIDES` that decides, such as `first and last letters`; None where none
+        does, or it is not known.
     """
     return _decided_by(problem.task)
 
@@ -42,29 +42,29 @@ def _decided_by(task: Task) -> str | None:
 
 
 def _decided_by_ends(language: Subregular) -> bool:
-    """Whether strings with the same first and last letters have the same label."""
+    """True if strings with the same first and last letters have the same label."""
     columns, accepting = language.columns, language.accepting
     for first, state in enumerate(columns[:, language.start]):
         reached = np.arange(len(accepting)) == state
         while not reached[columns[:, reached]].all():
             reached[columns[:, reached]] = True
         labels = accepting[columns[:, reached]]
-        # Of two letters and more, and of the one letter alone.
+        # Strings of two letters or more, and the one letter alone.
         if (labels != labels[:, :1]).any() or labels[first, 0] != accepting[state]:
             return False
     return True
 
 
 def _decided_by_counts(language: Subregular) -> bool:
-    """Whether strings of the same letter counts have the same label: its monoid is commutative."""
+    """True if strings of the same letter counts have the same label: the monoid is commutative."""
     return all((a[b] == b[a]).all() for a in language.columns for b in language.columns)
 
 
 def _decided_by_runs(language: Subregular, width: int) -> bool:
-    """Whether strings in which the same runs of so many tokens occur, ends included, have the same
+    """True if strings with the same set of runs of `width` tokens, ends included, have the same
     label: the language is locally testable (McNaughton & Papert 1971).
     """
-    # The first two are smaller classes, which are decided of larger automata, too.
+    # The first two are smaller classes, which can be decided for larger automata.
     for name in ("SL", "coSL", "LT"):
         with suppress(ConfigError):
             found = language.find(name)
@@ -82,4 +82,4 @@ _DECIDES: Mapping[str, Callable[[Subregular], bool]] = {
     "pairs of neighboring tokens": lambda language: _decided_by_runs(language, 2),
     "runs of three tokens": lambda language: _decided_by_runs(language, 3),
 }
-"""What readers of languages look at, and whether it decides one, by its minimal automaton."""
+"""The inputs of shortcut readers of languages, with tests whether they decide one."""

@@ -1,5 +1,5 @@
-"""The syntactic monoid of a regular language: the maps that strings make of the states of its
-minimal automaton, and what groups it holds.
+"""The syntactic monoid of a regular language, the maps of its minimal automaton's states that
+strings induce, and its groups.
 """
 
 from dataclasses import dataclass
@@ -12,28 +12,28 @@ from jaxtyping import Bool, Int64, UInt16
 from seqcls.errors import ConfigError
 
 MAX_ELEMENTS = 100_000
-"""The most elements of a monoid; a larger one is not worked out."""
+"""The most elements of a monoid that is built."""
 
 MAX_STATES = 2_000
 """The most states of the minimal automaton."""
 
 MAX_CELLS = 20_000_000
-"""Elements times states, each two bytes."""
+"""The most elements times states, each two bytes."""
 
 MAX_BITS = 1_000_000_000
-"""Elements times lengths of strings, of the sets of elements that strings of one length make."""
+"""The most elements times lengths, of the sets of elements of strings of one length."""
 
 LEAST_UNSOLVABLE = 60
 """The order of A5, the smallest group that is not solvable."""
 
 MAX_MULTIPLIED = 5_000
-"""The most elements of a monoid whose products are worked out, each with each."""
+"""The most elements of a monoid with a table of products."""
 
 Maps = UInt16[np.ndarray, "element state"]
 
 
 class Table(Protocol):
-    """What a complete deterministic automaton is, over numbered letters."""
+    """A complete deterministic automaton over numbered letters."""
 
     table: Int64[np.ndarray, "state letter"]
     accepting: Bool[np.ndarray, " state"]
@@ -42,20 +42,20 @@ class Table(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Monoid:
-    """What strings do to the states of a minimal automaton; the empty string is the first."""
+    """The maps of the states of a minimal automaton that strings induce, the identity first."""
 
     tokens: UInt16[np.ndarray, "token state"]
-    """What tokens do; those that do the same are one."""
+    """The different maps of single letters."""
     letters: Int64[np.ndarray, " token"]
-    """The first letter that does so."""
+    """The first letter of each token."""
     elements: Maps
     following: Int64[np.ndarray, "element token"]
-    """Which element it is with one more token."""
+    """The element after one more token."""
 
     @cached_property
     def last(self) -> tuple[Int64[np.ndarray, " element"], Int64[np.ndarray, " element"]]:
-        """The element that a shortest string of each element makes without its last token, and that
-        token; the empty string's own element, and 0.
+        """The element of a shortest string of each element without its last token, and that token;
+        0 and 0 for the empty string.
         """
         first = np.unique(self.following, return_index=True)
         before = np.zeros(len(self.elements), dtype=np.int64)
@@ -75,19 +75,18 @@ class Monoid:
 
     @cached_property
     def preceding(self) -> Int64[np.ndarray, "element token"]:
-        """Which element it is with one more token before it."""
+        """The element with one more token in front."""
         parents, tokens = self.last
         preceding = np.empty_like(self.following)
         preceding[0] = self.following[0]
         for element in range(1, len(self.elements)):
-            # Elements are numbered by their shortest strings, so that what one is made from comes
-            # before it.
+            # Elements are numbered by their shortest strings, so that parents come first.
             preceding[element] = self.following[preceding[parents[element]], tokens[element]]
         return preceding
 
     @cached_property
     def products(self) -> Int64[np.ndarray, "first second"]:
-        """Which element two make, one after the other.
+        """The products of elements, the first applied first.
 
         Raises:
             ConfigError: there are too many.
@@ -107,27 +106,27 @@ class Monoid:
 
     @property
     def is_commutative(self) -> bool:
-        """Whether the order of tokens changes nothing, so that letter counts decide."""
+        """True if the order of tokens does not matter, so that letter counts decide."""
         return all((a[b] == b[a]).all() for a in self.tokens for b in self.tokens)
 
     @property
     def is_group(self) -> bool:
-        """Whether every token permutes the states."""
+        """True if every token permutes the states."""
         return len(self.tokens[0]) == min(len(np.unique(token)) for token in self.tokens)
 
     @property
     def is_cyclic_group(self) -> bool:
-        """Whether one element's powers are all."""
+        """True if all elements are powers of one."""
         return self.is_group and len(self.elements) in {period(x) for x in self.elements}
 
     @property
     def token_periods(self) -> tuple[int, ...]:
-        """After how many more of the same token, in the long run, all is as before."""
+        """The period of each token: so many more of it change nothing, after enough."""
         return tuple(period(token) for token in self.tokens)
 
     @cached_property
     def aperiodic(self) -> Bool[np.ndarray, " element"]:
-        """Which elements x have a power with x^(n+1) = x^n."""
+        """True for elements x with x^(n+1) = x^n for some n."""
         powers = self.elements
         for _ in range(int(powers.shape[1]).bit_length()):
             powers = _after(powers, powers)
@@ -135,20 +134,18 @@ class Monoid:
 
     @property
     def is_aperiodic(self) -> bool:
-        """Whether it holds no group but trivial ones: the language is star-free (Schützenberger
-        1965).
-        """
+        """True if it has only trivial groups: the language is star-free (Schützenberger 1965)."""
         return bool(self.aperiodic.all())
 
     def is_quasi_aperiodic(self) -> bool:
-        """Whether the strings of no one length make a group that is not trivial: the language is
-        in AC0 (Barrington, Compton, Straubing & Thérien 1992).
+        """True if the elements of strings of one length never include a nontrivial group: the
+        language is in AC0 (Barrington, Compton, Straubing & Thérien 1992).
 
-        What strings of length t make repeats from some t on. A group among it for any t lies among
-        it for every multiple of t, so one multiple of the period says it for all.
+        The set of elements of strings of length t is periodic from some t on. A group in that of t
+        is in that of every multiple of t, so one multiple of the period decides.
 
         Raises:
-            ConfigError: it repeats too late.
+            ConfigError: the period begins too late.
         """
         if self.is_aperiodic:
             return True
@@ -177,9 +174,10 @@ class Monoid:
         return bool(self.aperiodic[stable.astype(bool)].all())
 
     def is_solvable(self) -> bool:
-        """Whether every group in it is solvable.
+        """True if every group in it is solvable.
 
-        A maximal subgroup is the elements of one kernel and one image that permute that image.
+        A maximal subgroup consists of the elements of one kernel and one image that permute that
+        image.
         """
         groups = [x for x in self._groups().values() if len(x) >= LEAST_UNSOLVABLE]
         known: set[bytes] = set()
@@ -187,8 +185,7 @@ class Monoid:
             image = np.unique(group[0])
             points = np.searchsorted(image, group[:, image]).astype(np.uint16)
             permutations = np.unique(points, axis=0)
-            # Many maximal subgroups are one and the same group of permutations: each is decided
-            # once.
+            # Many maximal subgroups are the same group of permutations: each is decided once.
             key = permutations.tobytes()
             if key not in known and not _is_solvable_group(permutations):
                 return False
@@ -200,7 +197,7 @@ class Monoid:
         chosen = self.elements[~self.aperiodic]
         images = _images(chosen)
         permutes = images.sum(axis=1) == _images(_after(chosen, chosen)).sum(axis=1)
-        # An idempotent is aperiodic and is missing here.
+        # Idempotents are aperiodic, and so missing here.
         chosen, images = chosen[permutes], images[permutes]
         rows: dict[bytes, list[int]] = {}
         for row, (image, kernel) in enumerate(zip(images, _kernels(chosen), strict=True)):
@@ -240,7 +237,7 @@ def monoid_of(automaton: Table) -> Monoid:
 
 
 def check_states(automaton: Table) -> None:
-    """Refuses a minimal automaton of too many states.
+    """Refuse a minimal automaton with too many states.
 
     Raises:
         ConfigError: it has more than `MAX_STATES`.
@@ -252,7 +249,7 @@ def check_states(automaton: Table) -> None:
 def distances_to(
     table: Int64[np.ndarray, "state letter"], goals: Bool[np.ndarray, " state"]
 ) -> Int64[np.ndarray, " state"]:
-    """Tokens of the shortest string from each state to a wanted one; -1 where there is none."""
+    """The length of the shortest string from each state to a goal; -1 where there is none."""
     distances, reached, length = np.where(goals, 0, -1), goals, 0
     while (more := ~reached & reached[table].any(axis=1)).any():
         length += 1
@@ -264,7 +261,7 @@ def distances_to(
 def shortest_words(
     following: Int64[np.ndarray, "state letter"], start: int = 0
 ) -> dict[int, tuple[int, ...]]:
-    """A shortest string from one state to each that it leads to, the nearest first."""
+    """A shortest string from one state to each reachable state, the nearest first."""
     words: dict[int, tuple[int, ...]] = {start: ()}
     for state in (queue := [start]):
         for letter, after in enumerate(following[state].tolist()):
@@ -278,7 +275,7 @@ def period(element: UInt16[np.ndarray, " state"]) -> int:
     """The least k with x^(n+k) = x^n for a large n."""
     power = element
     for _ in range(len(element).bit_length()):
-        # Squared often enough, a power is so high that only the repeating part is left.
+        # Squared often enough, a power is in the periodic part.
         power = power[power]
     turned, turns = element[power], 1
     while (turned != power).any():
@@ -287,19 +284,19 @@ def period(element: UInt16[np.ndarray, " state"]) -> int:
 
 
 def _after(first: Maps, second: Maps) -> Maps:
-    """Row by row, the second map after the first."""
+    """Compose maps row by row, the second after the first."""
     return np.take_along_axis(second, first.astype(np.int64), axis=1)
 
 
 def _images(elements: Maps) -> Bool[np.ndarray, "element state"]:
-    """Which states each map reaches."""
+    """True for the states in the image of each map."""
     images = np.zeros(elements.shape, dtype=bool)
     np.put_along_axis(images, elements.astype(np.int64), True, axis=1)
     return images
 
 
 def _kernels(elements: Maps) -> Maps:
-    """For each state the first that goes to the same one."""
+    """For each state, the first state with the same image."""
     first = np.zeros_like(elements)
     rows = np.arange(len(elements))
     for state in reversed(range(elements.shape[1])):
@@ -308,7 +305,7 @@ def _kernels(elements: Maps) -> Maps:
 
 
 def _with_identity(group: Maps) -> Maps:
-    """A group's elements that are not idempotent, with the one that is."""
+    """A group's elements but the identity, with the identity in front."""
     power = element = group[0]
     for _ in range(period(element) - 1):
         power = element[power]
@@ -333,8 +330,8 @@ def _is_solvable_group(permutations: UInt16[np.ndarray, "element point"]) -> boo
 def components(
     following: Int64[np.ndarray, "vertex edge"],
 ) -> tuple[int, Int64[np.ndarray, " vertex"]]:
-    """How many strong components a graph has, and in which each vertex is."""
-    # Takes half a second to load: only where a class is asked for.
+    """Number of strong components of a graph, and the component of each vertex."""
+    # Takes half a second to load: imported only where a class is decided.
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -348,5 +345,5 @@ def components(
 
 
 def is_acyclic(following: Int64[np.ndarray, "vertex edge"]) -> bool:
-    """Whether a graph has no circles but those of one vertex."""
+    """True if a graph has no cycles but loops at one vertex."""
     return components(following)[0] == len(following)

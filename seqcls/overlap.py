@@ -1,10 +1,9 @@
-"""How many of the strings of a test, of lengths that are trained on, are trained on themselves.
+"""The overlap of a test with training: test strings of trained lengths that are trained on.
 
-A model may know these by heart, so that being right on them says nothing of the rule. Training
-strings are those that a sampler draws, so they are known wherever they can be drawn, or are kept
-from a training. Of every test string the first epoch that holds it is remembered, so that a run
-that stopped early is answered too; where only the first epochs are looked through, what is said is
-a least share.
+A model may have memorized these, so that accuracy on them is no evidence of the rule. Training
+strings are known wherever the sampler can draw them, or a training has cached them. The first epoch
+of every test string is stored, which also gives the overlap of a run that stopped early; where only
+the first epochs have been searched, the share is a lower bound.
 """
 
 import hashlib
@@ -27,25 +26,25 @@ FOLDER = "overlaps"
 """The folder of the cache."""
 
 NEVER = np.iinfo(np.int64).max
-"""The first epoch of a string that none of those looked through holds."""
+"""The first epoch of a string that is in none of those searched."""
 
 FREE_STRINGS = 30_000
-"""Strings whose drawing keeps nobody waiting: some tenths of a second."""
+"""Strings that are drawn in some tenths of a second."""
 
 UNLIMITED = float("inf")
 
 READS_PER_DRAW = 50
-"""So many strings are read where one is drawn."""
+"""Number of strings read in the time of drawing one."""
 
 
 @dataclass
 class Effort:
-    """How many more strings may be drawn; with little to spend, no test is drawn for twice."""
+    """A budget of strings to draw; with a limited one, training is drawn once for each test."""
 
     strings: float = FREE_STRINGS
 
     def spend(self, strings: float) -> bool:
-        """Whether there is enough left, which is then used up."""
+        """Take from the budget; True if there was enough left."""
         if strings > self.strings:
             return False
         self.strings -= strings
@@ -54,28 +53,27 @@ class Effort:
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Which strings of a test are trained on."""
+    """The test strings that are trained on."""
 
     lengths: Int64[np.ndarray, " string"]
-    """Tokens of the test strings of trained lengths; one that occurs twice is there twice."""
+    """Tokens of the test strings of trained lengths, repeated strings included."""
     is_known: Bool[np.ndarray, " string"]
-    """Which of them are trained on."""
+    """True for those that are trained on."""
     epochs: int
     """Epochs of training; 1 where all are the same."""
     seen: int
-    """How many of these were looked through, the first ones; beyond, nothing is known."""
+    """Number of epochs, the first ones, that were searched."""
 
     @property
     def is_exact(self) -> bool:
-        """Whether all epochs were looked through, or no more can be found."""
+        """True if all epochs were searched, or all strings were found."""
         return self.seen >= self.epochs or bool(self.is_known.all())
 
     @property
     def share(self) -> float | None:
-        """The share of the test strings of trained lengths; the least that it can be where it is
-        not exact.
+        """The share of test strings of trained lengths; a lower bound where it is not exact.
 
-        None where there are none, or where nothing was looked through.
+        None where there are no such strings, or no epoch was searched.
         """
         if not len(self.lengths) or not (self.seen or self.is_exact):
             return None
@@ -83,7 +81,7 @@ class Overlap:
 
     @cached_property
     def by_length(self) -> dict[int, tuple[int, int]]:
-        """For each length how many test strings have it, and how many of these are trained on."""
+        """By length, the number of test strings, and of those among them that are trained on."""
         tested = np.bincount(self.lengths)
         known = np.bincount(self.lengths[self.is_known], minlength=len(tested))
         pairs = zip(tested.tolist(), known.tolist(), strict=True)
@@ -91,12 +89,12 @@ class Overlap:
 
 
 def overlap(problem: Problem, effort: Effort, epochs: int | None = None) -> Overlap | None:
-    """Which test strings are trained on; None where too much would have to be drawn to say it.
+    """The test strings that are trained on; None where drawing the test exceeds the budget.
 
     Args:
-        problem: a configuration, resolved; not one of a model that was trained elsewhere.
-        effort: what may be drawn; it is used up.
-        epochs: of training; as many as there may be, where none are named.
+        problem: a resolved configuration; not one of a model that was trained elsewhere.
+        effort: the budget, which is used up.
+        epochs: epochs of training; by default the most that the configuration allows.
     """
     train, test = problem.train, problem.test
     test_stream = stream(test)
@@ -116,7 +114,7 @@ def overlap(problem: Problem, effort: Effort, epochs: int | None = None) -> Over
     if looked:
         seen += looked
         _write(path, first, seen)
-    # A cached answer may be of more epochs than are asked about.
+    # A cached result may be of more epochs than are requested.
     return Overlap(lengths, first < min(seen, num_epochs), num_epochs, min(seen, num_epochs))
 
 
@@ -128,13 +126,13 @@ def _look(
     epochs: range,
     effort: Effort,
 ) -> int:
-    """Looks for strings in these epochs, as far as that is little work; through how many it was."""
+    """Look for strings in these epochs, within the budget; return the number of epochs searched."""
     left = np.flatnonzero(first == NEVER)
-    # What was drawn for before is not drawn for again by each that asks, epoch after epoch.
+    # With a limited budget, later calls do not draw further epochs, one after another.
     draws = not epochs.start or effort.strings == UNLIMITED
     for looked, epoch in enumerate(check_each(epochs)):
         if not len(left):
-            # What is found stays found.
+            # All strings are found, whatever later epochs have.
             return len(epochs)
         is_cached = train_stream.is_cached(epoch)
         if not (is_cached or draws):
@@ -158,7 +156,7 @@ def _prints(strings: TokenStrings, by_counts: bool) -> UInt64[np.ndarray, " stri
 
 
 def _read_first_epochs(path: Path, strings: int) -> tuple[Int64[np.ndarray, " string"], int]:
-    """The first epoch that holds each string, and how many were looked through."""
+    """The first epoch of each string, and the number of epochs searched."""
     content = read_checked(path)
     if content is not None:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:

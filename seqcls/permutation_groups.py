@@ -15,8 +15,8 @@ GroupName = Literal["Z2", "Z5", "S3", "A4", "S4", "A5", "S5"]
 def group_tokens(group: GroupName) -> Sequence[str]:
     """A token for each element, the identity first.
 
-    An element of Z2 or Z5 is a number; one of another group is written as the places that 1, 2, …
-    go to: 213 exchanges the first two.
+    An element of Z2 or Z5 is a number; one of another group lists the images of 1, 2, …: 213
+    exchanges the first two.
     """
     if group.startswith("Z"):
         return "01234"[: int(group[1:])]
@@ -30,7 +30,7 @@ def products(group: GroupName) -> Int64[np.ndarray, "first second"]:
     numbers = {element: number for number, element in enumerate(elements)}
     return np.array(
         [
-            # The first takes each place to another one, and the second takes that further.
+            # The first maps each place, and the second maps the result.
             [numbers[tuple(second[place] for place in first)] for second in elements]
             for first in elements
         ]
@@ -62,6 +62,6 @@ def _elements(group: GroupName) -> list[tuple[int, ...]]:
 
 
 def _is_even(element: Sequence[int]) -> bool:
-    # An order is even if an even number of pairs stand the wrong way round.
+    # A permutation is even if it has an even number of inversions.
     inverted = sum(x > y for place, y in enumerate(element) for x in element[:place])
     return inverted % 2 == 0

@@ -1,13 +1,13 @@
-"""Shortcut readers: how far one gets on a test set without knowing the language.
+"""Shortcut readers: the accuracy on a test set that is reached without knowing the language.
 
-Each reader looks at little of a string (its length, its letters without their order, which tokens
-stand next to each other, its ends), is fitted on the first training strings and asked about the
-test strings. A model that is right as often as one of them need not have learned more than it. It
-takes no shortcut where that little decides the language: pairs of neighbors decide `(ab)*`, and
-letter counts decide which letter is in the majority.
+Each reader sees little of a string (its length, its letters without their order, its pairs of
+neighboring tokens, its ends), is fitted on the first training strings and evaluated on the test
+strings. A model that is right as often as one of them need not have learned more. It takes no
+shortcut where that little decides the language: pairs of neighbors decide `(ab)*`, and letter
+counts decide which letter is in the majority.
 
-The readers are those of scikit-learn (Pedregosa et al. 2011), on one thread; the same strings give
-the same readers.
+Readers are models of scikit-learn (Pedregosa et al. 2011), on one thread; the same strings give the
+same readers.
 """
 
 import hashlib
@@ -34,13 +34,13 @@ from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.text import canonical_json
 
 FITTED_ON = 20_000
-"""Training strings that readers are fitted on: the first that are drawn."""
+"""Number of training strings that readers are fitted on, the first that are drawn."""
 
 MAX_FITTED_PLACES = 20_000
-"""Places of their targets that the reader of aligned tokens is fitted on."""
+"""The most places of targets that the reader of aligned tokens is fitted on."""
 
 BLOCK_TOKENS = 2**22
-"""Runs of tokens are looked for in blocks of about so many, to bound the memory that it takes."""
+"""Tokens of the blocks in which runs are looked for, which bounds the memory."""
 
 READERS: Mapping[str, str] = {
     "length": "the majority label of each length",
@@ -53,25 +53,25 @@ READERS: Mapping[str, str] = {
     "most_frequent": "the most frequent output",
     "aligned": "the token at the same place and its neighbors",
 }
-"""What each reader looks at."""
+"""The input or the prediction of each reader, in words."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shortcut:
-    """What one reader makes of a test set."""
+    """One reader's result on a test set."""
 
     reader: str
     """One of `READERS`."""
     right: Bool[np.ndarray, " string"] | None
-    """Which test strings it is right on, by their numbers; None where it cannot be fitted."""
+    """True for test strings, by number, that it is right on; None where it cannot be fitted."""
     obstacle: str | None = None
     """Why it cannot be fitted."""
 
 
 def read_test(problem: Problem) -> Sequence[Shortcut]:
-    """Every shortcut reader of a problem's kind of answer, fitted and asked.
+    """The results of all shortcut readers of a problem's kind of answer.
 
-    It takes seconds, once in a process: nothing that anybody waits for should call it.
+    It takes seconds, once in a process: call it only where nobody waits.
 
     Raises:
         ConfigError: the strings cannot be drawn.
@@ -89,8 +89,8 @@ def training_key(problem: Problem) -> str:
     config = problem.config
     fields = {name: getattr(config, name) for name in strings_read(config, "train")}
     epochs = _epochs(problem.train, config.max_num_epochs)
-    # What was stored when trigrams had two marks before a string is asked again; strings that are
-    # drawn by letter counts have none.
+    # Results stored when trigrams had two marks before a string must not be found; strings drawn
+    # by letter counts have no trigrams.
     counted = "variable_length" in (config.train_sampler, config.test_sampler)
     marks = {} if counted or "trigrams" not in problem.kind.shortcut_readers else {"marks": 1}
     text = canonical_json({**fields, **marks, "fitted_on": FITTED_ON, "epochs": epochs})
@@ -98,14 +98,14 @@ def training_key(problem: Problem) -> str:
 
 
 _READING = Lock()
-"""Held while readers are fitted: one thread does it, others take what it has found."""
+"""Held while readers are fitted: one thread does it, others use its results."""
 
 
 @lru_cache(maxsize=64)
 def _read(
     train: Sampler, test: Sampler, epochs: int, readers: tuple[str, ...]
 ) -> Sequence[Shortcut]:
-    # Imported where they are used: they take a second to load. The limit is one of what is loaded.
+    # Imported here, since they take a second; before the limit, which holds for loaded libraries.
     import_module("sklearn.ensemble")
     import_module("sklearn.linear_model")
     from threadpoolctl import threadpool_limits
@@ -126,17 +126,17 @@ def _read(
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far a model's answers are those of a reader, on strings of one kind."""
+    """The agreement of a model's labels with a reader's, on strings of one kind."""
 
     share: float
-    """The strings on which both say the same, as a share of all."""
+    """The share of strings that both label equally."""
     kappa: float
-    """How much of the agreement that could be beyond what both being right explains is there: 1
-    where they always say the same, 0 where their errors have nothing to do with each other
-    (Cohen 1960, of errors, among strings of each label)."""
+    """The agreement beyond that explained by both being right, as a share of the possible: 1 where
+    the labels are always equal, 0 where the errors are independent (Cohen 1960, of errors, among
+    strings of each label)."""
     low: float
     high: float
-    """Its 95% interval over strings: percentiles of 2,000 resamples."""
+    """The 95% interval of kappa over strings: percentiles of 2,000 resamples."""
 
 
 def agreement_of(
@@ -145,11 +145,11 @@ def agreement_of(
     reader_wrong: Bool[np.ndarray, " string"],
     times: Int64[np.ndarray, " string"],
 ) -> Agreement:
-    """The agreement of a model and a reader on some strings, each counted so many times."""
+    """The agreement of a model and a reader on strings that occur `times` times each."""
     cell = 4 * labels.astype(np.int64) + 2 * model_wrong + reader_wrong
     counts = np.bincount(cell, times, 8)
     number = int(counts.sum())
-    # To resample strings is to draw the eight counts anew, which costs nothing.
+    # Resampling strings is drawing the eight counts anew, which is cheap.
     drawn = np.random.default_rng(0).multinomial(number, counts / number, size=2_000)
     low, high = np.percentile(_kappas(drawn), [2.5, 97.5])
     (kappa,) = _kappas(counts[None])
@@ -159,10 +159,10 @@ def agreement_of(
 
 
 def _kappas(counts: np.ndarray) -> np.ndarray:
-    """Kappas of tables of counts: a row each, by label, model and reader."""
+    """Kappas of tables of counts by label, model and reader, one a row."""
     tables = counts.reshape(-1, 2, 2, 2).astype(np.float64)
     label_totals = tables.sum(axis=(2, 3))
-    # There may be no string of a label: nothing is expected of those.
+    # A label may have no strings, and then no expected agreement.
     totals = np.maximum(label_totals, 1)
     model, reader = tables.sum(axis=3)[:, :, 1] / totals, tables.sum(axis=2)[:, :, 1] / totals
     expected = (label_totals * (model * reader + (1 - model) * (1 - reader))).sum(axis=1)
@@ -176,12 +176,12 @@ def _kappas(counts: np.ndarray) -> np.ndarray:
 
 
 def _epochs(sampler: Sampler, most: int) -> int:
-    """Epochs that the first training strings take, of at most so many."""
+    """Number of epochs, up to `most`, that the first training strings come from."""
     return 1 if sampler.repeats else min(most, -(-FITTED_ON // sampler.epoch_size))
 
 
 def _first(sampler: Sampler, most_epochs: int) -> Examples:
-    """The first training strings; of an epoch that repeats, each string once."""
+    """The first training strings; those of repeated epochs once."""
     drawn = stream(sampler)
     parts = [drawn.epoch(epoch) for epoch in range(_epochs(sampler, most_epochs))]
     if len(parts) == 1:
@@ -195,7 +195,7 @@ def _first(sampler: Sampler, most_epochs: int) -> Examples:
 
 @dataclass(frozen=True, eq=False)
 class _Reading:
-    """The strings that readers are fitted on, and those that they are asked about."""
+    """The strings that readers are fitted on, and those that they are evaluated on."""
 
     fitted: Examples
     tested: Examples
@@ -215,10 +215,10 @@ class _Reading:
         return bool(2 * np.count_nonzero(self.fitted.labels) >= len(self.fitted))
 
     def majority_by(self, key: Callable[[TokenStrings], np.ndarray]) -> Bool[np.ndarray, " string"]:
-        """Where the majority label of training strings with the same key is right."""
+        """True where the majority label of training strings with the same key is right."""
         keys, rows = np.unique(key(self.fitted.strings), return_inverse=True)
         balances = np.bincount(rows, 2 * self.fitted.labels.astype(np.int64) - 1, len(keys))
-        # Where either label is as frequent, the majority of all strings decides.
+        # Where both labels are equally frequent, the majority of all strings decides.
         predicted = np.where(balances == 0, self.majority, balances > 0)
         tested_keys = key(self.tested.strings)
         place = np.minimum(np.searchsorted(keys, tested_keys), len(keys) - 1)
@@ -226,34 +226,34 @@ class _Reading:
         return np.asarray(np.where(known, predicted[place], self.majority) == self.tested.labels)
 
     def linear(self, features: Callable[[TokenStrings], Any]) -> np.ndarray:
-        """Where logistic regression over features of strings is right."""
+        """True where logistic regression on features of strings is right."""
         from sklearn.linear_model import LogisticRegression
 
-        # C=30: weak regularization, as a reader that decides the training strings may.
+        # Weak regularization, so that a reader may fit the training strings.
         model = LogisticRegression(C=30, max_iter=200)
         return self._right(model, features)
 
     def _right(self, model: Any, features: Callable[[TokenStrings], Any]) -> np.ndarray:
         with warnings.catch_warnings():
-            # That it has not converged after so many steps makes it a reader no less.
+            # A reader that has not converged is still a reader.
             warnings.simplefilter("ignore")
             model.fit(features(self.fitted.strings), self.fitted.labels)
         return np.asarray(model.predict(features(self.tested.strings)) == self.tested.labels)
 
     def counts(self, strings: TokenStrings) -> np.ndarray:
-        """Letter counts and the length, in the longest training string's length."""
+        """Letter counts and the length, divided by the length of the longest training string."""
         counts = np.column_stack([strings.counts, strings.lengths])
         return counts / max(1, int(self.fitted.strings.lengths.max(initial=1)))
 
     def trees(self) -> np.ndarray:
-        """Where gradient-boosted decision trees over letter counts are right."""
+        """True where gradient-boosted decision trees on letter counts are right."""
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         model = HistGradientBoostingClassifier(max_iter=100, early_stopping=False, random_state=0)
         return self._right(model, self.counts)
 
     def grams(self, size: int) -> np.ndarray:
-        """Where logistic regression over the runs of so many tokens that occur is right."""
+        """True where logistic regression on the runs of `size` tokens that occur is right."""
         from scipy.sparse import csr_matrix
 
         columns = np.unique(_grams(self.fitted.strings, size)[1])
@@ -262,11 +262,11 @@ class _Reading:
         def features(strings: TokenStrings) -> Any:
             rows, grams = _grams(strings, size)
             place = np.minimum(np.searchsorted(columns, grams), len(columns) - 1)
-            # Of runs that no training string has, the reader knows nothing.
+            # Runs that no training string has are no features.
             known = columns[place] == grams
             every = np.arange(len(strings))
             row = np.concatenate([rows[known], every])
-            # Behind the runs stands one column more, for the length.
+            # One more column, after the runs, for the length.
             column = np.concatenate([place[known], np.full(len(strings), len(columns))])
             value = np.concatenate([np.ones(known.sum()), strings.lengths / longest])
             return csr_matrix((value, (row, column)), shape=(len(strings), len(columns) + 1))
@@ -293,7 +293,7 @@ def _grams(
 def _grams_of(
     strings: TokenStrings, size: int
 ) -> tuple[Int64[np.ndarray, " gram"], Int64[np.ndarray, " gram"]]:
-    # One mark stands before a string and one after it, as in factors of a language.
+    # A string has one mark before it and one after it, as in factors of a language.
     end = strings.num_letters
     before, after = (np.full((len(strings), 1), mark, dtype=np.int64) for mark in (end + 1, end))
     letters = np.where(strings.letters == NO_LETTER, end, strings.letters.astype(np.int64))
@@ -302,7 +302,7 @@ def _grams_of(
     numbers = np.zeros((len(strings), width), dtype=np.int64)
     for first in range(size):
         numbers = numbers * (end + 2) + padded[:, first : first + width]
-    # With two marks a string of n tokens has n + 3 - size runs of so many.
+    # With two marks a string of n tokens has n + 3 - size runs of `size` tokens.
     inside = np.arange(width) < strings.lengths[:, None] + 3 - size
     rows = np.broadcast_to(np.arange(len(strings))[:, None], inside.shape)[inside]
     base = (end + 2) ** size
@@ -331,7 +331,7 @@ def _most_frequent(reading: _Reading) -> np.ndarray:
 
 
 def _write_aligned(reading: _Reading) -> np.ndarray:
-    """Where logistic regression writes the target, place by place, from the tokens around it."""
+    """True where logistic regression from the tokens around each place gives the target."""
     from sklearn.linear_model import LogisticRegression
 
     fitted = reading.fitted
@@ -351,14 +351,14 @@ def _write_aligned(reading: _Reading) -> np.ndarray:
     if len(np.unique(classes)) < 2:
         predicted = np.full(every.shape[:2], classes[0])
     else:
-        # Tokens beside each other are few: each triple is asked once.
+        # Different triples of tokens are few: each is predicted once.
         kinds, row = np.unique(every.reshape(-1, 3), axis=0, return_inverse=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = LogisticRegression(C=30, max_iter=200)
             model.fit(_one_hot(features, size + 2), classes)
         predicted = model.predict(_one_hot(kinds, size + 2))[row].reshape(every.shape[:2])
-    # What would be written after the end does not count.
+    # Predictions after the end do not count.
     ended = np.cumsum(predicted == size, axis=1) > 0
     outputs = np.where(ended, NO_LETTER, predicted)
     targets = np.pad(tested.targets, ((0, 0), (0, 1)), constant_values=NO_LETTER)

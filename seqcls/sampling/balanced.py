@@ -20,28 +20,27 @@ from seqcls.sampling.edits import edit, growth
 from seqcls.strings.token_strings import NO_LETTER, Lengths, Rows, TokenStrings, Truths
 from seqcls.tasks.base import LanguageTask, Task
 from seqcls.tasks.drawing import draw_many
-from seqcls.tasks.files import rows_only
 
 Ways = UInt8[np.ndarray, " string"]
-"""How each string was drawn: its place in `DRAWN`."""
+"""The way each string was drawn: its index in `DRAWN`."""
 
 MAX_DRAWS = 100
-"""Draws for each negative string that is wanted, on average, and `SPARE_DRAWS` in all besides: what
-is then not found is drawn by the language itself: of a uniform length among those that have a
-negative string, and then uniform."""
+"""Candidates for each negative string, on average, with `SPARE_DRAWS` more in all; strings not
+found by then are drawn by the language itself: of a uniform length among those that have a negative
+string, and then uniform."""
 
 SPARE_DRAWS = 2_000
 
 MAX_CANDIDATES = 4_000
 
 BLOCK_TOKENS = 2**22
-"""Strings are drawn in blocks of about so many tokens, to bound what the drawing takes."""
+"""Tokens of the blocks in which strings are drawn, which bounds the memory."""
 
 
 Negatives = Literal["uniform", "edits", "mixed", "near", "border"]
 
 AS_TRAINED = "as_trained"
-"""Said of tests: what they are drawn by is what training is drawn by."""
+"""The value of `test_negatives` for that of `negatives`."""
 
 
 class BalancedFields(DrawnFields):
@@ -72,18 +71,18 @@ class BalancedStrings(DrawnByLength):
     uniform where the language allows it. Negative strings, by `negatives`: `uniform`, of a
     uniform length; `edits`, a positive string with 1 + Geometric(1/2) edits (1, 2, 3, ... of them
     with probabilities 1/2, 1/4, 1/8, ...), of an allowed length; `mixed`, either, by a fair coin;
-    `near`, either or a near negative (`seqcls.sampling.near`), a third each, where an edited one
-    stands in for a near one that is not found; a language that has none of those is drawn as
-    `mixed`; `border`, the string outside of a border pair (`seqcls.sampling.border`), of a length
-    that is uniform among those that have one.
+    `near`, either or a near negative (`seqcls.sampling.near`), a third each, with an edited one in
+    place of a near one that is not found, and `mixed` for a language without any; `border`, the
+    string outside of a border pair (`seqcls.sampling.border`), of a length that is uniform among
+    those that have one.
     Each is drawn again until it is negative, by `negative_lengths`: `redrawn`, length and all, so
-    that most have lengths at which most strings are negative; `uniform`, of a length that is
-    uniform among those that have a negative string, and kept; `nearest`, the same, but a near one
+    that most have lengths at which most strings are negative; `uniform`, with the same length,
+    which is uniform among those that have a negative string; `nearest`, the same, but a near one
     takes the nearest length that has positive strings too, of two by a fair coin.
 
-    Where `test_strings` asks for border pairs, a quarter of the strings are positive and a quarter
-    negative ones, uniform, and half are border pairs, as many of each length as of any other. A
-    pair's length is that of its positive string.
+    With border pairs in `test_strings`, a quarter of the strings are positive and a quarter
+    negative, both uniform, and half are border pairs, with equally many of each length. A pair's
+    length is that of its positive string.
     """
 
     task: LanguageTask
@@ -92,7 +91,7 @@ class BalancedStrings(DrawnByLength):
     train_set: Literal["fresh", "fixed"] = "fresh"
     test_strings: Literal["random", "random_and_border"] = "random"
     trained: Training | None = None
-    """What no string may occur in, where tests are disjoint from training."""
+    """The training that shares no string with this set, for tests disjoint from training."""
 
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {
         "train": frozenset({"train_set", "lengths"}),
@@ -117,7 +116,7 @@ class BalancedStrings(DrawnByLength):
             if self._has_pairs:
                 setting = f"test_strings={self.test_strings!r}"
             try:
-                # What takes too much memory is refused here, and not when the first epoch is drawn.
+                # Refused here if it takes too much memory, and not when the first epoch is drawn.
                 border.pairs_of(self.task).check_length(self.max_length)
             except ConfigError as error:
                 raise ConfigError(f"{setting}: {error}") from None
@@ -127,15 +126,6 @@ class BalancedStrings(DrawnByLength):
                     "tokens is at edit distance 1 from a negative one of such a length; change the "
                     "lengths"
                 )
-
-    @classmethod
-    def obstacle(cls, task: Task) -> str | None:
-        """It can draw the strings of any language."""
-        if reason := rows_only(task):
-            return reason
-        if isinstance(task, LanguageTask):
-            return None
-        return "it draws strings of languages; use uniform_inputs"
 
     @property
     def lengths(self) -> range:
@@ -156,7 +146,7 @@ class BalancedStrings(DrawnByLength):
 
     @property
     def unpaired_lengths(self) -> Lengths:
-        """The allowed lengths of no positive string of a pair, where the test is to have pairs."""
+        """The allowed lengths without border pairs, for a test with pairs."""
         allowed = np.arange(self.min_length, self.max_length + 1)
         return np.setdiff1d(
             allowed, self._paired_lengths(positive=True) if self._has_pairs else allowed
@@ -165,8 +155,9 @@ class BalancedStrings(DrawnByLength):
     def _paired_lengths(self, *, positive: bool) -> Lengths:
         """The lengths of strings of this label that have a partner of an allowed length."""
         own, others = self._lengths[positive], self._lengths[not positive]
-        # Strings of one length are a chain of replacements apart, which leaves the language
-        # somewhere. Where all of a length have one label, one of the other is next to any.
+        # Replacements lead from any string to any other of its length, and cross the border
+        # somewhere. Where all of a length have one label, any string of the other label next to
+        # that length has a partner.
         return own[np.isin(own[:, None] + border.GROWTH, others).any(axis=1)]
 
     def _epoch(self, rng: np.random.Generator) -> Examples:
@@ -192,10 +183,10 @@ class BalancedStrings(DrawnByLength):
         return Examples(_strings(self.task, letters), labels, drawn=drawn)
 
     def _epoch_with_pairs(self, rng: np.random.Generator) -> Examples:
-        """Four strings in turn, as often as there is room: positive, negative, and a pair."""
+        """Groups of four strings, as many as fit: positive, negative, and a pair."""
         letters = np.full((self.size, self.max_length), NO_LETTER, dtype=np.uint8)
         place, paired = np.arange(self.size), self._paired_lengths(positive=True)
-        # Of a rest of fewer than four no pair is made: it is random strings.
+        # A rest of fewer than four is random strings.
         labels, in_pair = place % 2 == 0, (place % 4 > 1) & (place < self.size // 4 * 4)
         for label in (True, False):
             rows = np.flatnonzero((labels == label) & ~in_pair)[:, None]
@@ -214,15 +205,15 @@ class BalancedStrings(DrawnByLength):
         lengths: Lengths,
         draw: Callable[[Lengths], Letters],
     ) -> None:
-        """Fills rows with strings, as many of each length as can be, that are not trained on."""
-        # Dealt out as evenly as can be and shuffled, lengths do not rise from row to row.
+        """Fill rows with strings not trained on, spread evenly over the lengths."""
+        # Shuffled, so that lengths do not rise from row to row.
         row_lengths = rng.permutation(lengths[np.arange(len(rows)) * len(lengths) // len(rows)])
         block = max(1, BLOCK_TOKENS // max(self.max_length, 4 * len(self.task.alphabet)))
         filled = np.full((*rows.shape, self.max_length), NO_LETTER, dtype=np.uint8)
 
         def put(rows: slice | Rows, lengths: Lengths) -> Letters:
             several = draw(lengths)[:, :, : self.max_length]
-            # A string that is drawn again may be shorter than the one that stood there.
+            # A string that is drawn again may be shorter than the one before.
             filled[rows] = NO_LETTER
             filled[rows, :, : several.shape[2]] = several
             return filled[rows]
@@ -242,12 +233,12 @@ class BalancedStrings(DrawnByLength):
         return draw_many(self.task, rng, lengths, positive).letters[:, None]
 
     def _pairs(self, rng: np.random.Generator, lengths: Lengths, *, positive: bool) -> Letters:
-        """Border pairs, the first of each of this label and of this length."""
+        """Border pairs whose first strings have this label and these lengths."""
         allowed = range(self.min_length, self.max_length + 1)
         return border.pairs_of(self.task, positive).draw(rng, lengths, allowed).swapaxes(0, 1)
 
     def _draw(self, rng: np.random.Generator, labels: Truths) -> tuple[Letters, Ways]:
-        """Strings of these labels, and the place in `DRAWN` of how each was drawn."""
+        """Strings of these labels, and the way each was drawn, as an index in `DRAWN`."""
         letters = np.full((len(labels), self.max_length), NO_LETTER, dtype=np.uint8)
         drawn = np.full(len(labels), _POSITIVE, dtype=np.uint8)
         positive, negative = np.flatnonzero(labels), np.flatnonzero(~labels)
@@ -278,7 +269,7 @@ class BalancedStrings(DrawnByLength):
     def _put_negative(
         self, rng: np.random.Generator, letters: Letters, drawn: Ways, rows: Rows, preferred: int
     ) -> None:
-        """Fills rows with the first candidates that are negative and of an allowed length."""
+        """Fill rows with the first candidates that are negative and of an allowed length."""
         for way in _TRIED[preferred]:
             left = MAX_DRAWS * len(rows) + SPARE_DRAWS
             while len(rows) and left > 0:
@@ -297,7 +288,7 @@ class BalancedStrings(DrawnByLength):
     def _put_of_lengths(
         self, rng: np.random.Generator, letters: Letters, drawn: Ways, rows: Rows, preferred: int
     ) -> None:
-        """Fills rows with negative strings, each of a length that is drawn once and kept."""
+        """Fill rows with negative strings, each of a length that is drawn once."""
         lengths = rng.choice(self._lengths[False], size=len(rows))
         if preferred == _NEAR and self.negative_lengths == "nearest":
             lengths = _nearest(
@@ -327,22 +318,22 @@ class BalancedStrings(DrawnByLength):
         return np.arange(len(lengths)), TokenStrings.of_letters(num_letters, letters, lengths)
 
     def _draw_candidates(self, rng: np.random.Generator, size: int, way: int) -> TokenStrings:
-        """So many candidates at most, of the lengths that come."""
+        """Up to `size` candidates, of any lengths."""
         if way == _EDITED:
             edits = _numbers_of_edits(rng, size)
             return edit(rng, self._draw_label(rng, size, positive=True), edits)
-        # A near one has the length of the positive string that it is made of.
+        # A near one has the length of the positive string that it is made from.
         lengths = self._lengths[way == _NEAR]
         if way == _BORDER:
             lengths = self._paired_lengths(positive=False)
         return _CANDIDATES_OF[way](self, rng, rng.choice(lengths, size=size))[1]
 
     def _edited_to(self, rng: np.random.Generator, lengths: Lengths) -> tuple[Rows, TokenStrings]:
-        """Edited strings of these lengths, where a string of the length before is positive."""
+        """Edited strings of these lengths, where positive strings of the original length exist."""
         edits = _numbers_of_edits(rng, len(lengths))
         kinds = rng.integers(3, size=int(edits.sum()))
         row = np.repeat(np.arange(len(lengths)), edits)
-        # The kinds of edits are drawn first, so that it is known which lengths lead to these.
+        # The kinds of edits are drawn first: they determine the lengths before the edits.
         before = lengths - np.bincount(row, growth(kinds), len(lengths)).astype(np.int64)
         there = np.isin(before, self._lengths[True])
         positive = draw_many(self.task, rng, before[there], positive=True)
@@ -363,8 +354,8 @@ class BalancedStrings(DrawnByLength):
 _POSITIVE, _UNIFORM, _EDITED, _NEAR, _BORDER = range(len(DRAWN))
 
 _TRIED = {_UNIFORM: (_UNIFORM,), _EDITED: (_EDITED,), _NEAR: (_NEAR, _EDITED), _BORDER: (_BORDER,)}
-"""Ways in which a negative string is tried to be drawn, one after another. There may be too few
-near ones: of a single token, say."""
+"""Ways to draw a negative string, tried in order. There may be too few near ones, such as of a
+single token."""
 
 _CANDIDATES_OF = {
     _UNIFORM: BalancedStrings._uniform_of,
@@ -393,7 +384,7 @@ def _numbers_of_edits(rng: np.random.Generator, size: int) -> Int64[np.ndarray, 
 def _lengths(task: LanguageTask, min_length: int, max_length: int) -> dict[bool, Lengths]:
     """The allowed lengths that have a positive, and a negative string."""
     drawable: dict[bool, list[int]] = {False: [], True: []}
-    # The longest first: what is too large to look for is refused before the rest is looked through.
+    # The longest first: a length that is too large is refused before the others are tried.
     for length in range(max_length, min_length - 1, -1):
         for label, lengths in drawable.items():
             if task.has(length, label):

@@ -1,11 +1,11 @@
 """Border pairs: two strings at edit distance 1, one in a language and the other outside.
 
-They are counted, so that all pairs of a length are drawn alike, however few of the language's
-strings have a partner. A token is replaced, or one string has one more; after that place both go on
-alike, and the pair of states that the automaton has then reached with them says how many
-continuations lead to acceptance of the one and not of the other. Where one string has one token
-more, several tokens may be it: either `a` of `aab`, beside `ab`. It is the first of such a run, so
-that each pair counts once.
+Pairs are counted, so that all pairs of a length are equally likely, however few strings of the
+language have a partner. A token is replaced, or one string has one more; after that place both
+strings are equal, and the two states that the automaton has reached determine the number of
+continuations that are accepted from the one and not from the other. An inserted token may be any
+of a run, either `a` of `aab` beside `ab`; the first of the run is chosen, so that each pair counts
+once.
 """
 
 from functools import lru_cache
@@ -29,18 +29,17 @@ from seqcls.tasks.automaton import (
 from seqcls.tasks.base import LanguageTask
 
 REPLACED, LONGER, SHORTER = range(3)
-"""How the first string of a pair differs from the second: by another token, by one more, or by one
-less."""
+"""Difference of a pair's first string from the second: another token, one more, or one less."""
 
 GROWTH = np.array([0, -1, 1])
-"""By how many tokens the second string is longer."""
+"""Tokens that the second string has more, by difference."""
 
 BLOCK = 2**15
-"""Pairs of states that are looked at together: few enough for a processor's cache."""
+"""Pairs of states processed together, which fit a processor's cache."""
 
 
 class _Tables(NamedTuple):
-    """How many pairs there are, by row: one more than the tokens of the first string to come."""
+    """Numbers of pairs, by row: one more than the remaining tokens of the first string."""
 
     before: Numbers
     """Before the change: (row, change, state, kind of the letter before)."""
@@ -55,13 +54,13 @@ class BorderPairs:
 
     def __init__(self, automaton: Automaton) -> None:
         self._automaton, self._table = automaton, automaton.table
-        # Letters that lead to the same states are of one kind: they are counted together.
+        # Letters that lead to the same states are of one kind, and counted together.
         self._next, kind = np.unique(self._table, axis=1, return_inverse=True)
         self._kind = kind.ravel()
         self._times = np.bincount(self._kind).astype(np.float64)
 
     def check_length(self, length: int) -> None:
-        """Refuses a length whose pairs would take too much memory to count.
+        """Refuse a length whose pairs would take too much memory to count.
 
         Raises:
             ConfigError: there are too many pairs of states to count strings of that length.
@@ -84,17 +83,17 @@ class BorderPairs:
         lengths: Int64[np.ndarray, " pair"],
         partners: range,
     ) -> UInt8[np.ndarray, "string pair position"]:
-        """The letters of uniform pairs; after each string's end stands `NO_LETTER`.
+        """The letters of uniform pairs, `NO_LETTER` after each string's end.
 
         Args:
-            lengths: tokens of the first strings; there is a pair of each.
-            partners: how many tokens the second strings may have.
+            lengths: tokens of the first strings; each length must have a pair.
+            partners: the allowed lengths of second strings.
 
         Raises:
             ConfigError: there are too many pairs of states to count strings of that length.
         """
         longest, num_letters = int(lengths.max(initial=0)), self._table.shape[1]
-        # As far as any draw from these lengths may ask, so that it is counted once.
+        # As far as any draw with these limits may need, so that pairs are counted once.
         tables = self._up_to(max(longest, partners.stop - 1))
         allowed = np.isin(lengths[:, None] + GROWTH, partners)
         numbers = tables.before[lengths + 1, :, self._automaton.start, -1]
@@ -120,7 +119,7 @@ class BorderPairs:
                 own, to = states[0, rows, None], self._table[states[0, rows]]
                 here = self._ways(tables, row, change, own, to, self._kind)
                 if change != REPLACED:
-                    # Of a run of the same letter the first is the one more.
+                    # Of a run of the same letter the first is the inserted one.
                     run = np.flatnonzero(written[0, rows])
                     last = letters[0, rows[run], written[0, rows[run]] - 1]
                     here.mantissas[run, last] = 0
@@ -134,10 +133,10 @@ class BorderPairs:
                 changed[rows] = True
                 write(rows, chosen, int(change == SHORTER))
                 if change == REPLACED:
-                    # The same letter is no other: of a state with itself there are no pairs.
+                    # The same letter is excluded: a state with itself has no pairs.
                     others = tables.after[row - 1, states[0, rows, None], to]
                     write(rows, choose(rng, others.running_sums()), 1)
-            # A token that only the second string has stands beside one that both have.
+            # A token that only the second string has comes with one that both have.
             rows = np.flatnonzero(changed & (lengths - written[0] == row - 1))
             if row > 1:
                 ways = tables.after[row - 1, *self._table[states[:, rows]]]
@@ -147,13 +146,13 @@ class BorderPairs:
     def _ways(
         self, tables: _Tables, row: int, change: int, own: Any, to: Any, kinds: Any
     ) -> Numbers:
-        """How many pairs follow if the next token is the change, by state and by that token."""
+        """Numbers of pairs if the next token is the change, by state and by that token."""
         if change == REPLACED:
             return tables.replaced[row, own, kinds]
         return tables.after[row - 1, to, own] if change == LONGER else tables.after[row, own, to]
 
     def _up_to(self, length: int) -> _Tables:
-        """Numbers of pairs of which the first string has at most so many tokens."""
+        """Numbers of pairs whose first string has up to `length` tokens."""
         cached: _Tables | None = MEMORY.get(self)
         if cached is not None and len(cached.after.mantissas) > length + 1:
             return cached
@@ -179,7 +178,7 @@ class BorderPairs:
         MEMORY.keep(self, tables)
         return tables
 
-    # What follows adds up numbers of one scale.
+    # The functions below add up numbers of one scale.
 
     def _step(self, after: np.ndarray) -> np.ndarray:
         """By pair of states, with one token more to come; then by state and kind, replaced."""
@@ -204,7 +203,7 @@ class BorderPairs:
         # Nothing is subtracted, so that zeros stay zero.
         np.cumsum(by_kind, axis=1, out=others[:, 1:])
         others[:, :-2] += np.cumsum(by_kind[:, :0:-1], axis=1)[:, ::-1]
-        # Another letter of the same kind is another one, too.
+        # Other letters of the same kind count too.
         others[:, :-1] += shares * (self._times - 1)
         return others
 
@@ -215,7 +214,7 @@ class BorderPairs:
 
 @lru_cache(maxsize=8)
 def pairs_of(task: LanguageTask, positive: bool = True) -> BorderPairs:
-    """The border pairs of a language, of which the first string is positive, or is negative.
+    """The border pairs of a language whose first string is positive, or negative.
 
     Raises:
         ConfigError: the language has no automaton, or one of too many states.

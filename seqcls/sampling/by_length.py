@@ -1,4 +1,4 @@
-"""The samplers of the first version: all strings of one length, or strings of all lengths."""
+"""The samplers of the first version: all strings of one length, or balanced strings by counts."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from seqcls.tasks.base import Task
 from seqcls.tasks.letter_counts import ContainsAll
 
 MAX_FIXED_LENGTH_STRINGS = 1_000_000
-"""All of them are held and trained on in every epoch."""
+"""The most strings: all are in memory, and in every epoch."""
 
 
 class LengthFields(Fields, alone=True):
@@ -46,11 +46,6 @@ class FixedLength:
                 f"{MAX_FIXED_LENGTH_STRINGS:,}; lower sequence_length or num_letters"
             )
 
-    @classmethod
-    def obstacle(cls, task: Task) -> str | None:
-        """It can draw the strings of any task."""
-        return None
-
     @property
     def lengths(self) -> range:
         return range(self._length, self._length + 1)
@@ -63,12 +58,15 @@ class FixedLength:
         """Epochs of all strings, in the order of PyTorch's shuffling data loader.
 
         Each epoch the loader draws two numbers of the Mersenne Twister to seed its workers,
-        shuffles by Fisher and Yates, and shuffles once more for nothing. Drawn here without
-        PyTorch, which takes long to load; a test holds it against the loader.
+        shuffles by Fisher and Yates, and shuffles once more without effect. This is done here
+        without PyTorch, which takes long to load; a test compares it with the loader.
         """
-        strings = self._all_strings()
+        letters = len(self.task.alphabet)
+        place_values = letters ** np.arange(self._length)[::-1]
+        every = np.arange(letters**self._length)[:, None] // place_values % letters
+        strings = examples_of(self.task, TokenStrings.of_letters(letters, every))
         twister = np.random.MT19937()
-        # As PyTorch seeds it; `MT19937(seed)` would hash the seed first.
+        # Seeded like PyTorch; `MT19937(seed)` would hash the seed first.
         state: Any = np.random.RandomState(self.seed).get_state(legacy=False)
         twister.state = state
         while True:
@@ -76,7 +74,7 @@ class FixedLength:
             order = list(range(len(strings)))
             raw = twister.random_raw(len(order) - 1).tolist()
             for first, number in enumerate(raw):
-                # PyTorch's `randperm` takes the remainder, too, slightly uneven as it is.
+                # PyTorch's `randperm` takes the remainder too, which is slightly uneven.
                 other = first + number % (len(order) - first)
                 order[first], order[other] = order[other], order[first]
             twister.random_raw(len(raw))
@@ -86,20 +84,13 @@ class FixedLength:
     def _length(self) -> int:
         return self.sequence_length - 1
 
-    def _all_strings(self) -> Examples:
-        n = len(self.task.alphabet)
-        numbers = np.arange(n**self._length)
-        place_values = n ** np.arange(self._length)[::-1]
-        letters = numbers[:, None] // place_values % n
-        return examples_of(self.task, TokenStrings.of_letters(n, letters))
-
 
 @dataclass(frozen=True)
 class VariableLength:
     """Batches in which every set of required letters has its budget of strings.
 
-    The letters' shares of a string are drawn from a symmetric Dirichlet distribution whose
-    concentrations sum to `alpha`; the smaller it is, the more one letter prevails.
+    The letters' shares of a string are drawn from a symmetric Dirichlet distribution with
+    concentrations that sum to `alpha`; the smaller it is, the more one letter dominates.
     """
 
     task: ContainsAll
@@ -130,13 +121,6 @@ class VariableLength:
                 "raise size or lower batch_size"
             )
 
-    @classmethod
-    def obstacle(cls, task: Task) -> str | None:
-        """Why it cannot draw the strings of a task; None where it can."""
-        if isinstance(task, ContainsAll):
-            return None
-        return "it draws strings of 'contains_all' only; take 'balanced_strings'"
-
     @property
     def lengths(self) -> range:
         return range(1, self.max_length + 1)
@@ -152,7 +136,7 @@ class VariableLength:
         while True:
             counts: list[list[int]] = []
             for _ in range(self.size // self.batch_size):
-                # As in the first version, a batch is seeded by a number drawn after the one before.
+                # The first version seeds each batch by a number drawn after the one before.
                 draws.rng.seed(seed)
                 counts.extend(self._batch(draws))
                 seed = draws.raw()
@@ -173,7 +157,7 @@ class VariableLength:
             yield self._string(draws, sets[chosen])
 
     def _budgets(self, num_sets: int, num_required: int) -> list[int]:
-        # The set of all required letters, the only positive one, gets 1 + num_required parts more.
+        # The set of all required letters, the only positive one, gets num_required + 1 more parts.
         part, remainder = divmod(self.batch_size, num_sets + num_required + 1)
         budgets = [part + (number < remainder) for number in range(num_sets - 1)]
         return [*budgets, self.batch_size - sum(budgets)]
@@ -201,7 +185,7 @@ class VariableLength:
 
 
 class _Draws:
-    """`RandomState`'s numbers, drawn one at a time at a fraction of its cost a call."""
+    """The numbers of `RandomState`, drawn one at a time at a fraction of the cost of a call."""
 
     def __init__(self, seed: int) -> None:
         twister = np.random.MT19937()
@@ -211,9 +195,7 @@ class _Draws:
         self.raw: Callable[[], int] = twister.random_raw
 
     def below(self, limit: int) -> int:
-        """Draws like `rng.randint(limit)`: bits of one raw number after another until they are
-        less.
-        """
+        """Draw like `rng.randint(limit)`: masked raw numbers until one is less."""
         # NumPy's `randint` masks and rejects in this way, so that the stream is the same.
         mask = (1 << (limit - 1).bit_length()) - 1
         if mask == 0:
@@ -223,8 +205,8 @@ class _Draws:
         return number
 
     def dirichlet(self, alpha: float, size: int) -> list[float]:
-        """Draws like `rng.dirichlet([alpha] * size)`: gamma variates, divided by their sum."""
+        """Draw like `rng.dirichlet([alpha] * size)`: gamma variates, divided by their sum."""
         gammas = [self.rng.standard_gamma(alpha) for _ in range(size)]
-        # NumPy multiplies by the inverse, too: divisions would be rounded otherwise.
+        # NumPy multiplies by the inverse too: divisions would round differently.
         inverse = 1 / sum(gammas)
         return [gamma * inverse for gamma in gammas]

@@ -1,4 +1,4 @@
-"""The rows of a file: those of its splits, or of splits that are drawn."""
+"""The rows of a file by split: its own, or splits that are drawn."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,8 +13,7 @@ from seqcls.errors import ConfigError
 from seqcls.kinds.base import DRAWN, Examples
 from seqcls.strings.datasets import Dataset
 from seqcls.strings.token_strings import Rows
-from seqcls.tasks.base import Task
-from seqcls.tasks.files import RowsTask, rows_in
+from seqcls.tasks.files import rows_in
 
 
 class ShareFields(Fields):
@@ -30,9 +29,9 @@ class ShareFields(Fields):
 class DatasetRows:
     """All rows of a split, in every epoch; those of training in an order drawn for each.
 
-    A split that the file lacks is drawn from its rows for training: shares of the distinct
-    strings, of each label and length the same as far as that goes. Rows that are contradicted
-    (`Dataset.contradicted`) are trained on as they are, and are in no validation and no test.
+    A split that the file lacks is drawn from its rows for training: a share of the distinct
+    strings, as equal as possible for each label and length. Contradicted rows
+    (`Dataset.contradicted`) are trained on unchanged, and are in no validation and no test.
     """
 
     task: Any
@@ -51,11 +50,8 @@ class DatasetRows:
                 f"validation_share={self.validation_share}: with test_share={self.test_share} "
                 "nothing is left to train on; their sum has to be less than 1"
             )
-        if (
-            self.part != "test"
-            and self.task.content.splits is not None
-            and not len(np.flatnonzero(self.task.content.splits == STRING_PARTS.index("train")))
-        ):
+        splits, train = self.task.content.splits, STRING_PARTS.index("train")
+        if self.part != "test" and splits is not None and not (splits == train).any():
             raise ConfigError(f"dataset={self.task.content.name!r}: no row has the split 'train'")
         if not len(self.rows):
             share = "lower validation_share or test_share"
@@ -66,16 +62,9 @@ class DatasetRows:
                 f"rows, a split of that name, or {share}"
             )
 
-    @classmethod
-    def obstacle(cls, task: Task) -> str | None:
-        """It has no strings but those of a file."""
-        if isinstance(task, RowsTask):
-            return None
-        return "it takes strings of files only (task = 'file' or 'pairs')"
-
     @property
     def rows(self) -> Rows:
-        """Those of the part, in the order of the dataset."""
+        """The rows of the part, in the order of the dataset."""
         shares = (self.validation_share, self.test_share)
         return _split_rows(self.task.dataset, self.train_seed, *shares)[self.part]
 
@@ -99,9 +88,9 @@ class DatasetRows:
                 rows = np.random.default_rng(seeds).permutation(rows)
             drawn = None
             if content.border is not None and content.labels is not None:
-                ways = np.where(content.labels[rows], "positive", "uniform")
-                ways = np.where(content.border[rows], "border", ways)
-                drawn = np.array([DRAWN.index(way) for way in ways], dtype=np.uint8)
+                positive, uniform, border = map(DRAWN.index, ("positive", "uniform", "border"))
+                ways = np.where(content.labels[rows], positive, uniform)
+                drawn = np.where(content.border[rows], border, ways).astype(np.uint8)
             yield Examples(content.strings.take(rows), answers[rows], drawn=drawn)
 
 
@@ -118,9 +107,9 @@ def _split_rows(
     }
     left = given["train"] if splits is not None else np.arange(len(dataset))
     whole = np.count_nonzero(_are_new(dataset, left))
-    # No part has this number, so splits are drawn from a stream of their own.
+    # No part has this number, so splits have a separate stream.
     rng = np.random.default_rng([train_seed, len(STRING_PARTS)])
-    # The test comes first: it stays the same, whatever share is for validation.
+    # The test comes first, so that it does not depend on the share for validation.
     for part, share in (("test", test_share), ("validation", validation_share)):
         if not len(given[part]) and len(left):
             # Shares are of all strings that splits are drawn from.
@@ -132,21 +121,21 @@ def _split_rows(
 
 
 def _are_new(dataset: Dataset, rows: Rows) -> np.ndarray:
-    """Which of the rows are not the string of the one before them, where equal ones stand."""
+    """True for rows whose string differs from that of the row before."""
     letters = dataset.strings.letters[rows]
     is_new = np.ones(len(rows), dtype=bool)
-    # Rows of a split are sorted by their tokens, so that equal strings stand side by side.
+    # Rows of a split are sorted by their tokens, so that equal strings are adjacent.
     is_new[1:] = (letters[1:] != letters[:-1]).any(axis=1)
     return is_new
 
 
 def _draw_rows(dataset: Dataset, rows: Rows, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Which of the rows belong to a share: equal strings together, as many of each sort."""
+    """True for the rows of a share: equal strings together, stratified by label and length."""
     is_new = _are_new(dataset, rows)
     first = rows[is_new]
     labels = np.zeros(len(first)) if dataset.labels is None else dataset.labels[first]
     order = np.lexsort((rng.random(len(first)), dataset.strings.lengths[first], labels))
-    # Every so manieth, so that each label and length has its share.
+    # At regular intervals, so that each label and length has its share.
     places = np.floor((np.arange(len(first) + 1)) * share + rng.random())
     chosen = np.zeros(len(first), dtype=bool)
     chosen[order] = np.diff(places) > 0

@@ -1,5 +1,5 @@
-"""What samplers share that draw `size` strings an epoch, each of a length within bounds; and how
-strings that are trained on are kept out of a test.
+"""The base class of samplers of `size` strings an epoch, of lengths within bounds, and tests that
+are disjoint from training.
 """
 
 from abc import ABC, abstractmethod
@@ -23,15 +23,13 @@ from seqcls.strings.token_strings import Rows
 Letters = UInt8[np.ndarray, "string *several position"]
 
 MAX_TOKENS = 2**30
-"""Tokens that the strings of an epoch may have, each as long as the longest."""
-
+"""The most tokens of an epoch's strings, each counted as long as the longest."""
 
 MAX_REPEATED_DRAWS = 200
-"""Test strings that were trained on are drawn again so often at most."""
+"""The most draws of a test string that is not trained on."""
 
 MAX_TRAINED = 10**9
-"""Strings of all epochs that tests can be kept disjoint from: 8 bytes each, and a copy."""
-
+"""The most training strings, of all epochs, that a test can exclude: 8 bytes each, and a copy."""
 
 LeastLength = Annotated[int, Field(ge=0, le=10_000)]
 
@@ -57,7 +55,7 @@ class DrawnFields(Fields):
 
 @dataclass(frozen=True)
 class Training:
-    """What a model is trained on: so many epochs of a sampler."""
+    """The training strings of a model: some epochs of a sampler."""
 
     sampler: Sampler
     epochs: int
@@ -72,7 +70,7 @@ class Training:
 
     @property
     def size(self) -> int:
-        """How many strings that is; all epochs are one where they repeat it."""
+        """Number of strings; epochs that repeat the first count once."""
         return self._distinct_epochs * self.sampler.epoch_size
 
     @property
@@ -82,7 +80,7 @@ class Training:
     @property
     @remembered
     def fingerprints(self) -> UInt64[np.ndarray, " string"]:
-        """Fingerprints of every string that any epoch trains on, in ascending order."""
+        """Fingerprints of the strings of all epochs, in ascending order."""
         drawn = stream(self.sampler)
         epochs = range(self._distinct_epochs)
         trained = [fingerprints(drawn.epoch(epoch).strings.letters) for epoch in epochs]
@@ -95,13 +93,13 @@ class Training:
         describe: Callable[[int], str],
         lengths: "DrawnByLength",
     ) -> None:
-        """Replaces the strings that are trained on by others, in place.
+        """Replace the strings that are trained on, in place.
 
         Args:
-            letters: the strings, or several a row: all of a row's are replaced where one is known.
-            draw: draws others for these rows, no wider.
-            describe: what a row's string is called, in the message about one that is not found.
-            lengths: the sampler whose strings they are.
+            letters: the strings, or several a row: all of a row are replaced where one is known.
+            draw: draws other strings for some rows, of the same width.
+            describe: the name of a row's string in the message where no other is found.
+            lengths: the sampler of these strings.
 
         Raises:
             ConfigError: nearly all strings of the allowed lengths are trained on.
@@ -117,7 +115,7 @@ class Training:
             if not len(rows):
                 return
             letters[rows] = draw(rows)
-            # Only what was drawn anew is looked up once more.
+            # Only new strings are looked up again.
             rows = rows[are_known(letters[rows])]
         if len(rows):
             raise ConfigError(
@@ -131,7 +129,7 @@ class Training:
 class DrawnByLength(ABC):
     """Epochs of `size` strings, drawn anew for each epoch, or once and shuffled.
 
-    The streams of training, validation and test differ where all settings are the same.
+    The streams of training, validation and test differ even with equal settings.
     """
 
     task: Any
@@ -166,20 +164,20 @@ class DrawnByLength(ABC):
         """Epochs of `size` strings.
 
         Raises:
-            ConfigError: nearly all strings of the allowed lengths were trained on, where they
-                must not be.
+            ConfigError: of a test disjoint from training, which has nearly all strings of these
+                lengths.
         """
         if not self.repeats:
             for epoch in count():
                 yield self._epoch(self._generator(epoch))
-        # A set that is fixed is drawn once; generators of later epochs only shuffle it.
+        # A fixed set is drawn once; generators of later epochs only shuffle it.
         first = self._epoch(self._generator(0))
         yield first
         for epoch in count(1):
             yield first.take(self._generator(epoch).permutation(self.size))
 
     def _generator(self, epoch: int) -> np.random.Generator:
-        # The number of the part keeps streams of one seed apart.
+        # The index of the part separates streams of one seed.
         return np.random.default_rng([self.seed, STRING_PARTS.index(self.part), epoch])
 
     @abstractmethod
@@ -188,16 +186,16 @@ class DrawnByLength(ABC):
 
 
 def fingerprints(letters: Letters) -> UInt64[np.ndarray, " string"]:
-    """A number of 64 bits for each string: the same for the same tokens, whatever follows them.
+    """A hash of 64 bits for each string, independent of the padding.
 
-    A sum of odd factors, one for each place and letter: two of a billion strings that differ
-    would have the same about once in forty tries, and then one is drawn again for nothing.
+    A sum of products with odd factors, one for each place: a billion different strings have a
+    collision with a probability of about one in forty, and then a string is drawn again in vain.
     """
     factors = np.random.default_rng(0).integers(
         2**64, size=letters.shape[1], dtype=np.uint64, endpoint=False
     )
-    # Nothing has the factor 0, so that strings in arrays of different widths compare.
+    # Padding has the value 0, so that strings in arrays of different widths compare.
     values = (letters + np.uint8(1)).astype(np.uint64)
-    # An odd factor has an inverse modulo 2**64: letters at one place never get the same product.
+    # An odd factor has an inverse modulo 2**64: different letters at a place differ in product.
     values *= factors | np.uint64(1)
     return np.asarray(values.sum(axis=1, dtype=np.uint64))

@@ -14,28 +14,28 @@ def edit(
     edits: Int64[np.ndarray, " string"],
     kinds: Int64[np.ndarray, " edit"] | None = None,
 ) -> TokenStrings:
-    """The strings after so many random edits each, one after another.
+    """The strings after a number of random edits each, one after another.
 
-    Each edit is an insertion, a replacement by another letter, or a deletion, all alike likely, at
-    a uniform place. There is nothing to replace or delete in the empty string: it stays. Kinds
-    that were drawn before, uniform below 3, are taken as they are.
+    Each edit is an insertion, a replacement by another letter, or a deletion, equally likely, at a
+    uniform place. The empty string has nothing to replace or delete, and stays unchanged. `kinds`
+    are those of the edits, uniform below 3, if they were drawn before.
     """
     total = int(edits.sum())
-    # All numbers are drawn at once: a call for each edit would take most of the time.
+    # All numbers are drawn in one call: a call for each edit would take most of the time.
     operations = iter((rng.integers(3, size=total) if kinds is None else kinds).tolist())
     places = iter(rng.random(total).tolist())
     letters = iter(rng.integers(strings.num_letters, size=total).tolist())
-    # An alphabet of one letter has no other, and a shift by 1 leaves that one in its place.
+    # In an alphabet of one letter, a shift by 1 gives the same letter.
     shifts = iter(rng.integers(1, max(strings.num_letters, 2), size=total).tolist())
     rows = []
-    # Letters are bytes: a slice of a byte string is copied faster than anything can be indexed.
+    # Slicing byte strings is faster than indexing arrays.
     for row, length, number in zip(
         strings.letters, strings.lengths.tolist(), edits.tolist(), strict=True
     ):
         string = row[:length].tobytes()
         for _ in range(number):
             kind, share, letter, shift = next(operations), next(places), next(letters), next(shifts)
-            # There is one more place to insert at than there are tokens.
+            # An insertion has one more place than there are tokens.
             place = int(share * (len(string) + (kind == _INSERT)))
             before, after = string[:place], string[place + (kind != _INSERT) :]
             if kind == _INSERT:
@@ -46,17 +46,13 @@ def edit(
             elif string:
                 string = before + after
         rows.append(string)
-    return _from_bytes(strings.num_letters, rows)
-
-
-def growth(kinds: Int64[np.ndarray, " edit"]) -> Int64[np.ndarray, " edit"]:
-    """By how many tokens edits of these kinds make a string longer."""
-    return np.asarray((kinds == _INSERT).astype(np.int64) - (kinds == _DELETE))
-
-
-def _from_bytes(num_letters: int, rows: list[bytes]) -> TokenStrings:
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     width = int(lengths.max(initial=0))
     filled = b"".join([row.ljust(width, bytes([NO_LETTER])) for row in rows])
-    letters = np.frombuffer(filled, dtype=np.uint8).reshape(len(rows), width)
-    return TokenStrings(num_letters, lengths, letters)
+    made = np.frombuffer(filled, dtype=np.uint8).reshape(len(rows), width)
+    return TokenStrings(strings.num_letters, lengths, made)
+
+
+def growth(kinds: Int64[np.ndarray, " edit"]) -> Int64[np.ndarray, " edit"]:
+    """The number of tokens that edits of these kinds add."""
+    return np.asarray((kinds == _INSERT).astype(np.int64) - (kinds == _DELETE))

@@ -1,4 +1,4 @@
-"""What a configuration says of each part of its strings: training, validation and test."""
+"""Fields of a configuration for each part of its strings: training, validation and test."""
 
 from typing import Annotated
 
@@ -7,15 +7,15 @@ from pydantic import Field
 from seqcls.declarations import About, Fields, Name, Seed
 
 REPORT_SAMPLER = "variable_length"
-"""How the report's program draws the strings of its task; it can draw those of no other."""
+"""The sampler of the report's program, for its task only."""
 
 ANY_SAMPLER = "balanced_strings"
-"""Draws the strings of any task."""
+"""The sampler for any language."""
 
 Length = Annotated[int, Field(ge=1, le=10_000)]
 Number = Annotated[int, Field(ge=1, le=1_000_000)]
 Alpha = Annotated[float, Field(ge=0.05, le=1e6)]
-"""Below that a Dirichlet draw of only zeros, after rounding, would be more than a theory."""
+"""Below this, a Dirichlet draw of only zeros, after rounding, could happen in practice."""
 
 
 class PartFields(Fields, alone=True):

@@ -1,9 +1,9 @@
-"""Samplers, and the streams of strings that they draw: each once on a machine.
+"""Samplers, and the streams of strings that they draw, each once on a machine.
 
-However many processes and groups read a stream, its epochs are kept as files in the cache folder:
-counts or letters as they were drawn, and labels, with a hash before them that is checked when they
-are read. A file is written beside its place and moved there, so no process sees half of one; where
-it is missing, damaged or cannot be written, the strings are drawn.
+Epochs are files in the cache folder, shared by all processes and groups: counts or letters, as
+drawn, and labels, after a hash that is checked on reading. A file is written under another name and
+then moved, so no process reads half of one; where it is missing, damaged or cannot be written, the
+strings are drawn.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from seqcls.tasks.places import AtEveryPlace
 
 @runtime_checkable
 class Sampler(Protocol):
-    """All that determines a stream of strings; hashable, so that a stream is drawn once."""
+    """The settings that determine a stream of strings; hashable, so that a stream is drawn once."""
 
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]]
     """Settings of one part alone, among those that its constructor takes beside the task."""
@@ -45,7 +45,7 @@ class Sampler(Protocol):
 
     @property
     def lengths(self) -> range:
-        """From the tokens of the shortest string that it may draw to those of the longest."""
+        """The range from the shortest to the longest string that it may draw."""
         ...
 
     @property
@@ -55,12 +55,7 @@ class Sampler(Protocol):
 
     @property
     def repeats(self) -> bool:
-        """Whether every epoch holds the strings of the first."""
-        ...
-
-    @classmethod
-    def obstacle(cls, task: Task) -> str | None:
-        """Why it cannot draw the strings of a task; None where it can."""
+        """True if every epoch has the strings of the first."""
         ...
 
     def epochs(self) -> Iterator[Examples]:
@@ -73,7 +68,7 @@ class Sampler(Protocol):
 
 @dataclass(frozen=True)
 class _DerivedSampler:
-    """What is made of the strings of another sampler."""
+    """A sampler of another sampler's strings."""
 
     sampler: Sampler
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
@@ -86,20 +81,14 @@ class _DerivedSampler:
     def repeats(self) -> bool:
         return self.sampler.repeats
 
-    @classmethod
-    def obstacle(cls, task: Task) -> str | None:
-        """It can draw what the other sampler can."""
-        del task
-        return None
-
 
 @dataclass(frozen=True)
 class LengthSubset(_DerivedSampler):
-    """The strings of each epoch of a sampler that have so many tokens; some of them, or all."""
+    """The strings of each epoch of a sampler whose lengths are in a range."""
 
     lengths: range
     most: int | None = None
-    """The most of an epoch, its first ones; None for all."""
+    """The most strings of an epoch, the first ones; None for all."""
 
     @property
     def task(self) -> Task:
@@ -107,11 +96,11 @@ class LengthSubset(_DerivedSampler):
 
     @property
     def epoch_size(self) -> int:
-        """Those of the first epoch."""
+        """Strings of the first epoch."""
         return len(stream(self).epoch(0))
 
     def epochs(self) -> Iterator[Examples]:
-        """Epochs of as many strings as there are of these lengths; there may be none."""
+        """Epochs of the strings of these lengths; an epoch may be empty."""
         for epoch in count():
             drawn = stream(self.sampler).epoch(epoch)
             yield drawn.take(np.flatnonzero(have_lengths(self.lengths, drawn.strings))[: self.most])
@@ -119,12 +108,12 @@ class LengthSubset(_DerivedSampler):
 
 @dataclass(frozen=True)
 class Staged(_DerivedSampler):
-    """Batches drawn by one sampler after another, each for a share of training; the last one's
-    strings are the longest.
+    """Batches drawn by one sampler after another, each for a share of training; the last one
+    draws the longest strings.
     """
 
     earlier: tuple[tuple[Sampler, int], ...]
-    """The samplers before it, and after how many batches of all of training each ends."""
+    """The samplers before it, with the number of batches of all training after which each ends."""
 
     @property
     def task(self) -> Task:
@@ -150,9 +139,9 @@ class Staged(_DerivedSampler):
             for stage, end in (*self.earlier, (self.sampler, first + batches)):
                 within = range(max(first, begun), min(first + batches, end))
                 if within:
-                    # A stage has epochs of its own, counted from the one in which it begins.
+                    # Epochs of a stage are counted from the one in which it begins.
                     drawn = stream(stage).epoch((first - begun // batches * batches) // batches)
-                    # What a stage draws for other batches of the epoch is left out.
+                    # Strings for batches of other stages are left out.
                     rows = [(x - first) * self.batch_size for x in (within.start, within.stop)]
                     parts.append(drawn.take(slice(*rows)))
                 begun = end
@@ -164,7 +153,7 @@ class Staged(_DerivedSampler):
         strings = join_strings([part.strings for part in parts])
         drawn = [part.drawn for part in parts if part.drawn is not None]
         ways = np.concatenate(drawn) if len(drawn) == len(parts) else None
-        # Targets of several stages have several widths, so they are worked out anew.
+        # Targets of different stages have different widths, so they are computed again.
         if parts[0].targets.ndim > 1:
             return Examples(strings, examples_of(self.task, strings).targets, drawn=ways)
         return Examples(strings, np.concatenate([part.targets for part in parts]), drawn=ways)
@@ -172,7 +161,7 @@ class Staged(_DerivedSampler):
 
 @dataclass(frozen=True)
 class AnsweredAgain(_DerivedSampler):
-    """The strings of another sampler, of which something else is asked."""
+    """The strings of another sampler with the targets of another task."""
 
     task: Task
 
@@ -185,24 +174,24 @@ class AnsweredAgain(_DerivedSampler):
         return self.sampler.epoch_size
 
     def epochs(self) -> Iterator[Examples]:
-        """The other's epochs; how strings were drawn, labels say, and these are none."""
+        """The other sampler's epochs, without `drawn`, which describes labels."""
         for epoch in count():
             yield examples_of(self.task, stream(self.sampler).epoch(epoch).strings)
 
 
 def have_lengths(lengths: range, strings: TokenStrings) -> Truths:
-    """Which strings have so many tokens."""
+    """True for strings whose lengths are in a range."""
     return np.asarray((strings.lengths >= lengths.start) & (strings.lengths < lengths.stop))
 
 
 VERSION = 6
-"""To be raised with every change of what a sampler draws or how a file is written."""
+"""Version of the strings that samplers draw and of their files; raise it with every change."""
 
 
 class Stream:
-    """The epochs of one sampler, read or drawn when asked for and remembered.
+    """The epochs of one sampler, read or drawn on demand and remembered.
 
-    Threads share it, of a server or of a Dask worker: one reads or draws at a time.
+    Threads of a server or of a Dask worker share it: one reads or draws at a time.
     """
 
     def __init__(self, sampler: Sampler) -> None:
@@ -212,37 +201,37 @@ class Stream:
         self._lock = Lock()
         key = hashlib.sha256(f"{VERSION} {sampler!r}{_code(sampler.task)}".encode()).hexdigest()
         self.key = key[:32]
-        """By what its strings are found in the cache: it says all that they depend on."""
+        """The key of its strings in the cache, a hash of all that they depend on."""
         self._folder = cache_folder() / STRINGS / self.key
 
     def epoch(self, index: int) -> Examples:
-        """The strings of an epoch; the first has the index 0."""
+        """The strings of an epoch; the first has index 0."""
         key = (self, index)
         examples: Examples | None = MEMORY.get(key)
         if examples is None:
             with self._lock:
-                # Another thread may have drawn it meanwhile.
+                # Another thread may have drawn it in the meantime.
                 examples = MEMORY.get(key) or self._read(index) or self._draw(index)
                 MEMORY.keep(key, examples)
         return examples
 
     def is_cached(self, index: int) -> bool:
-        """Whether this machine has drawn an epoch before."""
+        """True if this machine has drawn an epoch before."""
         return self._file(index).exists()
 
     def _draw(self, index: int) -> Examples:
-        # A stream runs on from epoch to epoch: those before are drawn on the way, and kept too.
+        # A stream runs from epoch to epoch: earlier ones are drawn on the way, and cached too.
         while True:
             if self._drawn > index:
                 self._source, self._drawn = self._sampler.epochs(), 0
             try:
                 strings = next(self._source)
             except Exception:
-                # A generator that has raised is at its end; the next to ask shall not find it so.
+                # A generator that has raised is exhausted: the next call needs a new one.
                 self._source, self._drawn = self._sampler.epochs(), 0
                 raise
             self._drawn += 1
-            # The epoch that was asked for is written even over a file, which could not be read.
+            # The requested epoch replaces an existing file, which could not be read.
             if not self._file(self._drawn - 1).exists() or self._drawn == index + 1:
                 _write(self._file(self._drawn - 1), strings)
             if self._drawn == index + 1:
@@ -256,7 +245,7 @@ class Stream:
         if content is None:
             return None
         use(path)
-        # The cache is a folder like any other: nothing in it may run.
+        # Files in the cache are not trusted: nothing in them may run.
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             arrays = dict(file)
         own = (arrays.get(name) for name in ("letters", "counts"))
@@ -271,10 +260,10 @@ def stream(sampler: Sampler) -> Stream:
 
 
 def _code(task: Task) -> str:
-    """What the repr of a language from outside does not say of it."""
+    """The part of a plug-in task's key that its repr lacks: a hash of its code."""
     task = task.language if isinstance(task, AtEveryPlace) else task
     if type(task).__repr__ is object.__repr__:
-        # Not even its settings: its address may be that of any other in another process.
+        # The default repr has no settings, and its address may be another task's elsewhere.
         return uuid4().hex
     return TASKS.code_of(type(task))
 
@@ -284,7 +273,7 @@ def _write(path: Path, drawn: Examples) -> None:
     arrays: dict[str, Any] = {"labels": drawn.labels, "lengths": strings.lengths}
     if drawn.drawn is not None:
         arrays["drawn"] = drawn.drawn
-    # What was drawn by counts is kept by counts, and never spelled out on the way.
+    # Strings drawn by counts are stored by counts, and never spelled out.
     own = "counts" if strings.is_counted else "letters"
     np.savez(file, **arrays, **{own: getattr(strings, own)})
     content = file.getvalue()

@@ -12,9 +12,8 @@ from seqcls.errors import ConfigError
 from seqcls.kinds import Examples, examples_of
 from seqcls.sampling.distinct import DrawnByLength, Letters, Training
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
-from seqcls.tasks.base import BulkInputs, InputTask, Task
+from seqcls.tasks.base import BulkInputs, InputTask
 from seqcls.tasks.drawing import draw_many
-from seqcls.tasks.files import rows_only
 from seqcls.tasks.places import AtEveryPlace
 
 
@@ -25,7 +24,7 @@ class UniformInputs(DrawnByLength):
     task: InputTask
     train_set: Literal["fresh", "fixed"] = "fresh"
     trained: Training | None = None
-    """What no input may occur in, where tests are disjoint from training."""
+    """The training that shares no input with this set, for tests disjoint from training."""
 
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {
         "train": frozenset({"train_set", "lengths"}),
@@ -40,15 +39,6 @@ class UniformInputs(DrawnByLength):
                 f"{self.max_length} tokens; change the task or the lengths "
                 f"({self.task.describe()})"
             )
-
-    @classmethod
-    def obstacle(cls, task: Task) -> str | None:
-        """It can draw the inputs of any task that is no language."""
-        if reason := rows_only(task):
-            return reason
-        if isinstance(task, InputTask):
-            return None
-        return "it draws inputs, not the strings of a language; use balanced_strings"
 
     @property
     def lengths(self) -> range:
@@ -79,7 +69,7 @@ class UniformInputs(DrawnByLength):
 
     def _draw(self, rng: np.random.Generator, size: int) -> TokenStrings:
         lengths = rng.choice(self._lengths, size=size)
-        # Next symbols are asked of strings in the language, which it draws itself.
+        # Inputs with next symbols as targets are strings in the language, which it draws.
         if isinstance(self.task, AtEveryPlace):
             return draw_many(self.task.language, rng, lengths, True)
         if isinstance(self.task, BulkInputs):

@@ -1,4 +1,4 @@
-"""What may be the tokens of an alphabet: characters, or names, and how a message lists them."""
+"""Tokens of alphabets, characters or names: checks, and their listing in messages."""
 
 import re
 import unicodedata
@@ -9,25 +9,25 @@ from seqcls.errors import ConfigError
 from seqcls.text import closest
 
 NOTATION = "<>{}"
-"""What writes repetitions. As tokens of files they are written in braces: `{<}`."""
+"""The characters of repetitions. As tokens of files they are written in braces: `{<}`."""
 
 CLS_NAME = "CLS"
-"""What `CLS` is called beside tokens, and so no token may be."""
+"""The name of `CLS` beside tokens, which no token may have."""
 
 _DRAWN_AS_NOTHING = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-"""What Python calls printable and nobody can see: fillers, joiners, variation selectors."""
+"""Invisible characters that Python calls printable: fillers, joiners, variation selectors."""
 
 MAX_LISTED = 8
-"""Tokens with names that a message lists at most."""
+"""The most tokens with names that a message lists."""
 
 MAX_TOKEN = 40
-"""Characters of a token's name at most."""
+"""The most characters of a token's name."""
 
 
 def has_names(alphabet: Sequence[str]) -> bool:
-    """Whether not all tokens are of one character; texts of such have spaces."""
+    """True if some token has several characters; texts then have spaces between tokens."""
     return any(len(token) > 1 for token in alphabet)
 
 
@@ -35,8 +35,8 @@ def alphabet_obstacle(alphabet: Sequence[str], *, notation: bool = False) -> str
     """Why these cannot be the tokens of an alphabet; None where they can.
 
     Args:
-        notation: whether they may have the characters of `NOTATION`, as tokens of files may. Those
-            of specifications may not: expressions and formulas read their own meaning from these.
+        notation: allow the characters of `NOTATION`, as in files. Specifications do not: these
+            characters have other meanings in expressions and formulas.
     """
     if len(set(alphabet)) < len(alphabet):
         kind = ", one character each, such as 'ab'" if isinstance(alphabet, str) else ""
@@ -57,9 +57,9 @@ def alphabet_obstacle(alphabet: Sequence[str], *, notation: bool = False) -> str
 
 
 def compose(text: str) -> str:
-    """A text whose letters are in one form: é as one character, not as e and a mark behind it.
+    """A text in Unicode's form NFC, with é as one character and not as e and a mark after it.
 
-    This is Unicode's form NFC: what looks alike by its rules is one text then.
+    Texts that look alike by Unicode's rules become equal.
     """
     return unicodedata.normalize("NFC", text)
 
@@ -78,7 +78,7 @@ def composing_obstacle(alphabet: Sequence[str]) -> str | None:
     if not has_names(alphabet):
         # No character of ASCII combines with the one before it.
         marks = [x for x in alphabet if not x.isascii()]
-        # Neighbors first: these are what was meant.
+        # Neighbors first: a letter and its mark, as typed.
         for letter, mark in chain(pairwise(alphabet), product(alphabet, marks)):
             if compose(letter + mark) != letter + mark:
                 return (
@@ -97,7 +97,7 @@ _DRAWN_ALIKE = str.maketrans(
 
 
 def easily_confused(alphabet: Sequence[str]) -> str | None:
-    """Which tokens nobody tells apart, or sees alone, for a message; None where all are clear."""
+    """Tokens that look alike, or are a lone mark, for a message; None where all are clear."""
     drawn: dict[str, str] = {}
     for token in alphabet:
         if unicodedata.combining(token[0]):
@@ -110,9 +110,9 @@ def easily_confused(alphabet: Sequence[str]) -> str | None:
 
 
 def unseen_character(text: str, allowed: str = "") -> str | None:
-    """The first character of a text that cannot be seen, for a message; None where all can be.
+    """The first invisible character of a text, for a message; None where all are visible.
 
-    A plain space counts as seen, and so do the allowed characters.
+    A plain space counts as visible, and so do the allowed characters.
     """
     for place, character in enumerate(text, 1):
         is_seen = character.isprintable() and not _DRAWN_AS_NOTHING.match(character)
@@ -129,11 +129,11 @@ def unseen_character(text: str, allowed: str = "") -> str | None:
 
 
 def listed_tokens(alphabet: Sequence[str], unknown: str) -> str:
-    """The tokens, for a message about an unknown one; of many names some, with the nearest."""
+    """The tokens, for a message about an unknown one; of many names the first, and the closest."""
     if not has_names(alphabet):
         return f"the alphabet is {''.join(alphabet)!r}" + _combines(unknown)
     first, more = ", ".join(alphabet[:MAX_LISTED]), len(alphabet) - MAX_LISTED
-    # What was typed may be very long, and all of it would be compared.
+    # A long text would take long to compare.
     similar = closest(unknown[:MAX_TOKEN], list(alphabet))
     return (
         f"the tokens are {first}"
@@ -143,7 +143,7 @@ def listed_tokens(alphabet: Sequence[str], unknown: str) -> str:
 
 
 def _combines(unknown: str) -> str:
-    """That a token is a mark, for a message, which shows it on the letter before it."""
+    """A note for a message that a token is a mark, drawn on the letter before it."""
     if unicodedata.combining(unknown[:1]):
         return f"; it is {_codes(unknown)}, which combines with the letter before it"
     return ""
@@ -154,14 +154,14 @@ def _codes(text: str) -> str:
 
 
 def tokens_of(alphabet: Sequence[str]) -> Sequence[str]:
-    """Text with spaces names tokens, which are between them; what has none is them already."""
+    """The tokens of an alphabet: a text with spaces is split, another is returned unchanged."""
     if isinstance(alphabet, str) and " " in alphabet:
         return tuple(alphabet.split(" "))
     return alphabet
 
 
 def check_alphabet(alphabet: Sequence[str], task: str) -> None:
-    """Refuses an empty alphabet; what its tokens may be, the configuration has checked.
+    """Refuse an empty alphabet; the configuration has checked the tokens.
 
     Raises:
         ConfigError: it is empty.

@@ -1,7 +1,7 @@
-"""Automata of files, kept by their content like the rows of others.
+"""Automata of files, stored by their content like the rows of other files.
 
-What is kept is the language: its minimal automaton, in one form whatever it was written as, so that
-one language has one digest.
+The minimal automaton of the language is stored, in one canonical form, so that one language has one
+digest.
 """
 
 import hashlib
@@ -23,18 +23,18 @@ VERSION = 1
 MAX_STATES = 10_000
 
 MAX_NOTES = 10
-"""Sentences on a file at most."""
+"""The most notes on a file."""
 
 
 class ContentAddressed(ABC):
-    """What is known by a digest of its content: of all but the name."""
+    """An object identified by a digest of its content: all but the name."""
 
     name: str
 
     @property
     @abstractmethod
     def content(self) -> bytes:
-        """All of it but its name, in one fixed form."""
+        """All of it but its name, in a canonical form."""
 
     @cached_property
     def digest(self) -> str:
@@ -42,7 +42,7 @@ class ContentAddressed(ABC):
         return hashlib.sha256(self.content).hexdigest()
 
     def to_bytes(self) -> bytes:
-        """The content, packed."""
+        """The content, compressed."""
         return self._packed
 
     @cached_property
@@ -54,8 +54,8 @@ class ContentAddressed(ABC):
 class StoredAutomaton(ContentAddressed):
     """The minimal complete automaton of a file's language (`task = "automaton"`).
 
-    Its states are numbered as they are met from the start, 0, letter by letter. The name and what
-    is said of the file are no part of the content; of the first file, they are kept beside it.
+    States are numbered in breadth-first order from the start, 0. The name and the notes are not
+    part of the content; those of the first file are stored beside it.
     """
 
     name: str
@@ -64,7 +64,7 @@ class StoredAutomaton(ContentAddressed):
     table: UInt16[np.ndarray, "state letter"]
     accepting: Bool[np.ndarray, " state"]
     read_as: Sequence[str] = ()
-    """Sentences on what was made of the file."""
+    """Notes on how the file was read."""
 
     task = "automaton"
     holds = "it is an automaton"
@@ -74,18 +74,18 @@ class StoredAutomaton(ContentAddressed):
 
     @property
     def nbytes(self) -> int:
-        """The memory that it takes."""
+        """Bytes in memory."""
         return int(self.table.nbytes)
 
     @property
     def content(self) -> bytes:
-        """A line of JSON; where each token leads from each state, two bytes each, the lowest
-        first; a byte for each state, 1 where it accepts.
+        """A line of JSON; the table of states by tokens, two bytes each, little-endian; a byte for
+        each state, 1 where it accepts.
         """
         return self._write({})
 
     def to_bytes(self) -> bytes:
-        """The content, packed, with what is said of the file in its first line."""
+        """The content, compressed, with the notes on the file in its first line."""
         extra = {"read_as": list(self.read_as)} if self.read_as else {}
         return zlib.compress(self._write(extra), 3)
 
@@ -103,10 +103,10 @@ class StoredAutomaton(ContentAddressed):
 
     @classmethod
     def of_content(cls, head: Mapping[str, Any], cells: bytes, name: str) -> Self:
-        """The automaton of a content, whose first line has been read.
+        """The automaton of a content, given its first line and the bytes after it.
 
         Raises:
-            ValueError, KeyError, TypeError: it is none.
+            ValueError, KeyError, TypeError: the content is malformed.
         """
         states, tokens = head["states"], tuple(head["alphabet"])
         obstacle = alphabet_obstacle(tokens, notation=True)

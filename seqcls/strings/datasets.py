@@ -1,18 +1,18 @@
-"""Sets of strings, each with its label or its target: as values, as bytes, and by their digest.
+"""Sets of strings with labels or targets: as values, as bytes, and by digest.
 
-The content of a dataset has one fixed form, which its digest is of. A process knows datasets, and
-automata beside them, by their digest, and looks for those that it does not know.
+A dataset's content has a canonical form, whose hash is its digest. A process remembers datasets,
+and automata, by digest, and looks others up in registered sources.
 """
 
 import json
-import struct
 import threading
 import zlib
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from io import BytesIO
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
@@ -26,26 +26,26 @@ from seqcls.text import canonical_json
 VERSION = 1
 
 MAX_TOKENS = 250
-"""Different tokens of a dataset: their ids fit a byte, beside four of the models' own."""
+"""The most tokens of a dataset: their ids fit a byte, with four more for special tokens."""
 
 MAX_ROWS = 2_000_000
 
 MAX_PLACES = 400_000_000
-"""Rows times the tokens of the longest string, of inputs and of targets."""
+"""The most rows times tokens of the longest string, for inputs and for targets."""
 
 MAX_CONTENT = 950_000_000
-"""Bytes of a dataset's content: every database holds a value of so many."""
+"""The most bytes of a dataset's content: every database can store a value of that size."""
 
 
 def unpack(packed: bytes, name: str = "") -> "Content":
-    """The dataset or the automaton of a pack.
+    """The dataset or the automaton of compressed content.
 
     Raises:
-        DatasetError: the bytes are no such pack.
+        DatasetError: the bytes are malformed.
     """
     try:
         reader = zlib.decompressobj()
-        # A few bytes can unpack to any number: no more are unpacked than a content may have.
+        # A few bytes can decompress to any number, so the output is limited.
         content = reader.decompress(packed, MAX_CONTENT)
         if not reader.eof or reader.unused_data:
             raise ValueError("it is cut off, or too long")
@@ -54,7 +54,7 @@ def unpack(packed: bytes, name: str = "") -> "Content":
         if head["task"] == StoredAutomaton.task:
             return StoredAutomaton.of_content(head, rest, name)
         return Dataset(name, **_fields(head, rest))
-    except (ValueError, KeyError, TypeError, zlib.error, struct.error, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, zlib.error, RecursionError) as error:
         raise DatasetError(f"a dataset's rows cannot be unpacked: {error}") from None
 
 
@@ -68,18 +68,18 @@ def _fields(head: dict[str, Any], rest: bytes) -> dict[str, Any]:
     obstacle = alphabet_obstacle(alphabet, notation=True)
     if type(number) is not int or not 0 <= number <= MAX_ROWS or obstacle:
         raise ValueError(obstacle or f"{number!r} rows")
-    # Read in the order in which `Dataset.content` writes.
-    parts = _Parts(rest, len(alphabet), number)
-    letters, lengths = parts.letters()
-    splits = parts.bytes_below(3) if head["splits"] else None
+    # Read in the order of `Dataset.content`.
+    content, size = BytesIO(rest), len(alphabet)
+    letters, lengths = _read_letters(content, number, size)
+    splits = _read_bytes(content, number, len(SPLITS)) if head["splits"] else None
     is_file = head["task"] == "file"
-    labels = parts.bytes_below(2).astype(bool) if is_file else None
-    targets = None if is_file else parts.letters()[0]
-    border = parts.bytes_below(2).astype(bool) if head.get("border") else None
-    ids = json.loads(parts.rest()) if head["ids"] else None
+    labels = _read_bytes(content, number, 2).astype(bool) if is_file else None
+    targets = None if is_file else _read_letters(content, number, size)[0]
+    border = _read_bytes(content, number, 2).astype(bool) if head.get("border") else None
+    ids = json.loads(content.read()) if head["ids"] else None
     if ids is not None and (len(ids) != number or not all(isinstance(x, str) for x in ids)):
         raise ValueError("not one id for each row")
-    if parts.rest() and ids is None:
+    if content.read():
         raise ValueError("bytes after its end")
     return {
         "alphabet": alphabet,
@@ -92,74 +92,52 @@ def _fields(head: dict[str, Any], rest: bytes) -> dict[str, Any]:
     }
 
 
-class _Parts:
-    """What stands after the first line, one part after another."""
-
-    def __init__(self, content: bytes, num_letters: int, rows: int) -> None:
-        self._content = content
-        self._num_letters = num_letters
-        self._rows = rows
-        self._place = 0
-
-    def _take(self, dtype: str, number: int) -> np.ndarray:
-        taken = np.frombuffer(self._content, dtype, number, self._place)
-        self._place += taken.nbytes
-        return taken
-
-    def bytes_below(self, limit: int) -> np.ndarray:
-        taken = self._take("u1", self._rows)
-        if len(taken) and taken.max() >= limit:
-            raise ValueError(f"a value {taken.max()}, expected less than {limit}")
-        # A view of the bytes could not be written to, and would hold all of them.
-        return taken.copy()
-
-    def letters(self) -> tuple[np.ndarray, np.ndarray]:
-        lengths = self._take("<u4", self._rows).astype(np.int64)
-        width = int(lengths.max(initial=0))
-        # Looked at before an array of that size is made.
-        if self._rows * width > MAX_PLACES:
-            raise ValueError(f"{self._rows:,} strings of up to {width:,} tokens")
-        flat = self._take("u1", int(lengths.sum()))
-        if len(flat) and flat.max() >= self._num_letters:
-            raise ValueError(f"a letter {flat.max()} of {self._num_letters}")
-        letters = np.full((self._rows, width), NO_LETTER, dtype=np.uint8)
-        letters[np.arange(width) < lengths[:, None]] = flat
-        return letters, lengths
-
-    def rest(self) -> bytes:
-        return self._content[self._place :]
+def _read_bytes(content: BytesIO, number: int, limit: int) -> np.ndarray:
+    """The next bytes of a content, each below a limit."""
+    # Copied: an array of bytes is read-only.
+    taken = np.frombuffer(content.read(number), np.uint8, number).copy()
+    if taken.max(initial=0) >= limit:
+        raise ValueError(f"a value {taken.max()}, expected less than {limit}")
+    return taken
 
 
-def _lengths(letters: np.ndarray) -> bytes:
-    return bytes((letters != NO_LETTER).sum(axis=1).astype("<u4").tobytes())
+def _read_letters(content: BytesIO, rows: int, num_letters: int) -> tuple[np.ndarray, np.ndarray]:
+    """The next strings of a content, and their lengths."""
+    lengths = np.frombuffer(content.read(4 * rows), "<u4", rows).astype(np.int64)
+    width = int(lengths.max(initial=0))
+    # Checked before an array of that size is allocated.
+    if rows * width > MAX_PLACES:
+        raise ValueError(f"{rows:,} strings of up to {width:,} tokens")
+    letters = np.full((rows, width), NO_LETTER, dtype=np.uint8)
+    there = np.arange(width) < lengths[:, None]
+    letters[there] = _read_bytes(content, int(lengths.sum()), num_letters)
+    return letters, lengths
 
 
-def _flat(letters: np.ndarray) -> bytes:
-    return bytes(letters[letters != NO_LETTER].tobytes())
+def _pack_letters(letters: np.ndarray | None) -> tuple[bytes, bytes]:
+    """Lengths and letters of strings; nothing of None."""
+    if letters is None:
+        return b"", b""
+    there = letters != NO_LETTER
+    return there.sum(axis=1).astype("<u4").tobytes(), letters[there].tobytes()
+
+
+def _pack_column(column: np.ndarray | None) -> bytes:
+    return b"" if column is None else column.astype(np.uint8).tobytes()
 
 
 SPLITS = ("train", "validation", "test")
 
 MAX_NAME = 200
-"""Characters of a dataset's name at most."""
-
-
-class Row(NamedTuple):
-    """One string; letters are numbers of the alphabet's tokens, from 0."""
-
-    letters: tuple[int, ...]
-    label: bool | None
-    target: tuple[int, ...] | None
-    split: str | None
-    id: str | None
+"""The most characters of a dataset's name."""
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset(ContentAddressed):
     """Strings with labels (`task = "file"`) or targets (`task = "pairs"`).
 
-    Rows stand in the order of (split, tokens, label or target, border, id), whatever their order in
-    a file, so that one content has one digest. The name is no part of it.
+    Rows are sorted by (split, tokens, label or target, border, id), whatever their order in a file,
+    so that one content has one digest. The name is not part of it.
     """
 
     name: str
@@ -171,14 +149,13 @@ class Dataset(ContentAddressed):
     targets: UInt8[np.ndarray, "row target_position"] | None = None
     """Letters, `NO_LETTER` after each end; None where the rows have labels."""
     splits: UInt8[np.ndarray, " row"] | None = None
-    """Places in `SPLITS`; None where the file has none."""
+    """Indices into `SPLITS`; None where the file has none."""
     border: Bool[np.ndarray, " row"] | None = None
-    """Which are one of a pair on both sides of the language's border; None where the file does not
-    say it."""
+    """True for strings of border pairs; None where the file has no such column."""
     ids: Sequence[str] | None = None
 
     def in_order(self) -> "Dataset":
-        """The same rows in the order of a dataset."""
+        """The same rows, sorted."""
         order = self._order()
         columns = {x: getattr(self, x) for x in ("labels", "targets", "splits", "border")}
         return replace(
@@ -190,57 +167,38 @@ class Dataset(ContentAddressed):
         )
 
     def _order(self) -> Int64[np.ndarray, " row"]:
-        keys = []
-        # No letter is 255, so that adding one leaves room for the zero that ends a string.
+        # `NO_LETTER` plus 1 wraps around to 0, below all letters.
+        targets = None if self.targets is None else self.targets + np.uint8(1)
         letters = self.strings.letters + np.uint8(1)
-        answers = None if self.targets is None else self.targets + np.uint8(1)
-        for row, length in enumerate(self.strings.lengths.tolist()):
-            key = letters[row, :length].tobytes() + b"\0"
-            if self.splits is not None:
-                key = bytes([self.splits[row]]) + key
-            if self.labels is not None:
-                key += b"1" if self.labels[row] else b"0"
-            if answers is not None:
-                # One more than `NO_LETTER` is 0, a byte having wrapped around; the end is marked
-                # once.
-                key += answers[row].tobytes().rstrip(b"\0") + b"\0"
-            if self.border is not None:
-                key += b"1" if self.border[row] else b"0"
-            if self.ids is not None:
-                key += self.ids[row].encode()
-            keys.append(key)
-        return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+        columns = (self.splits, letters, self.labels, targets, self.border)
+        keys = np.column_stack([column for column in columns if column is not None])
+        rows = [row.tobytes() for row in keys.astype(np.uint8)]
+        ids = self.ids or [""] * len(rows)
+        return np.array(sorted(range(len(rows)), key=lambda x: (rows[x], ids[x])), dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.strings)
 
     @property
     def task(self) -> str:
-        """The task that asks for these answers: `file` or `pairs`."""
+        """The task with these answers: `file` or `pairs`."""
         return "file" if self.labels is not None else "pairs"
 
     @property
     def holds(self) -> str:
-        """What is in it, for a message."""
+        """A description of its rows, for a message."""
         return f"its rows have {'labels' if self.labels is not None else 'targets'}"
 
     @property
     def content(self) -> bytes:
-        """All of it but its name, in one fixed form.
+        """All of it but its name, in a canonical form.
 
-        A line of JSON; lengths of strings, four bytes each, the lowest first; their letters;
-        splits; labels, or lengths and letters of targets; which are of the border, where that is
-        known; ids as JSON.
+        A line of JSON; lengths of strings, four bytes each, little-endian; their letters; splits;
+        labels, or lengths and letters of targets; `border`, where it is known; ids as JSON.
         """
-        parts = [_lengths(self.strings.letters), _flat(self.strings.letters)]
-        if self.splits is not None:
-            parts.append(self.splits.astype(np.uint8).tobytes())
-        if self.labels is not None:
-            parts.append(self.labels.astype(np.uint8).tobytes())
-        if self.targets is not None:
-            parts += [_lengths(self.targets), _flat(self.targets)]
-        if self.border is not None:
-            parts.append(self.border.astype(np.uint8).tobytes())
+        parts = [*_pack_letters(self.strings.letters), _pack_column(self.splits)]
+        parts += [_pack_column(self.labels), *_pack_letters(self.targets)]
+        parts.append(_pack_column(self.border))
         if self.ids is not None:
             parts.append(canonical_json(list(self.ids)).encode())
         head = {
@@ -250,14 +208,14 @@ class Dataset(ContentAddressed):
             "rows": len(self),
             "splits": self.splits is not None,
             "ids": self.ids is not None,
-            # Where nothing is known of it, a content is as it was before there was a border.
+            # Without a border, contents are equal to those from before that field existed.
             **({} if self.border is None else {"border": True}),
         }
         return b"\n".join([canonical_json(head).encode(), b"".join(parts)])
 
     @cached_property
     def contradictions(self) -> tuple[Bool[np.ndarray, " row"], int]:
-        """Its contradicted rows, and how many of its labels or targets every model gets wrong."""
+        """Its contradicted rows, and the number of rows that every model gets wrong."""
         answers = self.targets if self.labels is None else self.labels
         assert answers is not None
         return contradictions(self.strings, answers)
@@ -269,36 +227,20 @@ class Dataset(ContentAddressed):
 
     @property
     def nbytes(self) -> int:
-        """The memory that it takes."""
+        """Bytes in memory."""
         targets = 0 if self.targets is None else self.targets.nbytes
         return int(self.strings.letters.nbytes + targets)
-
-    def rows(self) -> Iterator[Row]:
-        """The rows, one after another."""
-        lengths = self.strings.lengths.tolist()
-        for number, length in enumerate(lengths):
-            target = None
-            if self.targets is not None:
-                row = self.targets[number]
-                target = tuple(row[row != NO_LETTER].tolist())
-            yield Row(
-                tuple(self.strings.letters[number, :length].tolist()),
-                None if self.labels is None else bool(self.labels[number]),
-                target,
-                None if self.splits is None else SPLITS[self.splits[number]],
-                None if self.ids is None else self.ids[number],
-            )
 
 
 def contradictions(
     strings: TokenStrings, answers: np.ndarray
 ) -> tuple[Bool[np.ndarray, " row"], int]:
-    """Rows whose answer is not that of most rows of their string; how many every model gets wrong.
+    """Rows whose answer is not the majority of their string; the number every model gets wrong.
 
-    Where two answers of a string are equally frequent and no other is more so, none is right: all
-    its rows contradict each other, and a model is right on those with one of the answers.
+    Where the most frequent answers of a string are tied, none is right: all its rows contradict
+    each other, and a model is right on those with one of the answers.
     """
-    # Most strings stand once: only those whose sum of random weights another has are compared.
+    # Most strings occur once: only strings with equal sums of random weights are compared.
     weights = np.random.default_rng(0).integers(2**63, size=strings.letters.shape[1])
     starts = range(0, max(1, len(strings)), 100_000)
     sums = [strings.letters[at : at + 100_000].astype(np.int64) @ weights for at in starts]
@@ -317,43 +259,43 @@ def contradictions(
 
 
 MIN_UNPACKED = 16
-"""Datasets that are kept as they are, however large; more, as long as all are `MOST_BYTES`."""
+"""Number of datasets held unpacked whatever their size; more, within `MOST_BYTES`."""
 
 MOST_BYTES = 500_000_000
 
 MOST_PACKED = 2_000_000_000
-"""Bytes of what is kept packed, as nothing else may have the rows of a file."""
+"""The most bytes of compressed datasets, which may be the only copies of a file's rows."""
 
 MOST_SOURCES = 1_000
-"""Places where datasets are looked for; one holds no connection while it is not asked."""
+"""The most sources of datasets; an idle one holds no connection."""
 
 Content = Dataset | StoredAutomaton
-"""What a digest stands for."""
+"""The content with a digest."""
 
 Source = Callable[[str], Content | None]
 
 _lock = threading.Lock()
 _known: OrderedDict[str, Content] = OrderedDict()
 _packed: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
-"""Names and packs, by their digest."""
+"""Names and compressed contents, by digest."""
 _sources: OrderedDict[str, Source] = OrderedDict()
 
 
 def remember(dataset: Content) -> str:
-    """Keeps a dataset for those who ask for its digest, which is returned.
+    """Remember a dataset, to be found by its digest, which is returned.
 
-    A sweep may name any number of files: those that were not asked for last are kept packed.
+    A sweep may name any number of files: those least recently used are compressed.
     """
     digest = dataset.digest
     with _lock:
         _known[digest] = dataset
-        # Remembered once more, a dataset is the last that was asked for.
+        # Remembered again, a dataset is the most recently used.
         _known.move_to_end(digest)
         size, old = sum(content.nbytes for content in _known.values()), []
         while len(_known) > MIN_UNPACKED and size > MOST_BYTES:
             old.append(_known.popitem(last=False))
             size -= old[-1][1].nbytes
-    # Packing takes a while, in which others may look datasets up.
+    # Compressing takes a while, during which others may look datasets up.
     for left, gone in old:
         _pack(left, gone)
     return digest
@@ -368,7 +310,7 @@ def _pack(digest: str, dataset: Content) -> None:
 
 
 def add_source(name: str, source: Source) -> None:
-    """Has datasets looked for in one place more, such as a database; a name stands for one."""
+    """Register a source of datasets, such as a database, by name; a name's last source counts."""
     with _lock:
         _sources[name] = source
         _sources.move_to_end(name)
@@ -377,15 +319,15 @@ def add_source(name: str, source: Source) -> None:
 
 
 def is_known(digest: str) -> bool:
-    """Whether a dataset need not be looked for."""
+    """True if a dataset is in memory."""
     return digest in _known or digest in _packed
 
 
 def dataset_of(digest: str) -> Content:
-    """The dataset or the automaton of a digest.
+    """The dataset or the automaton with a digest.
 
     Raises:
-        ConfigError: it is in no place that is known.
+        ConfigError: no source has it.
     """
     known = _known.get(digest)
     if known is not None:
@@ -402,8 +344,7 @@ def dataset_of(digest: str) -> Content:
         )
     reason = "no file that was read and no database that is open has it"
     with _lock:
-        # The source added last is asked first, and without the lock: it may remember a dataset
-        # itself.
+        # The source added last comes first, called without the lock: it may remember a dataset.
         sources = list(reversed(_sources.values()))
     for source in sources:
         try:

@@ -1,4 +1,4 @@
-"""How strings with free counts are written: `ab{n}`, `a{m}b{n}` or `<ab>{n}`."""
+"""The notation of strings with free counts: `ab{n}`, `a{m}b{n}` or `<ab>{n}`."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from seqcls.errors import InvalidStringError
 from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 
 MAX_FIXED = 10**12
-"""The largest count that is not free: sums of them stay far within the integers of an array."""
+"""The largest fixed count: sums of them fit the integers of an array."""
 
 # A group in brackets or a token, then its count; doubled braces are for `str.format`.
 _PIECE = r"(?:<((?:[^<>{{}}]|\{{[<>{{}}]\}})+)>|({token}))(?:\{{([a-z]|[1-9][0-9]*)\}})?"
@@ -21,7 +21,7 @@ Letters = tuple[int, ...]
 """Tokens by their places in the alphabet."""
 
 Count = int | str
-"""How often a group stands in a string: a number, or the name of a free count."""
+"""Number of repetitions of a group, or the name of a free count."""
 
 Values = tuple[int, ...]
 """Values of the free counts, in the order of their names."""
@@ -29,23 +29,23 @@ Values = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Family:
-    """Strings that differ in one or two counts, each from 1 on, which several groups may share."""
+    """Strings that differ in one or two counts of at least 1, which several groups may share."""
 
     text: str
     num_letters: int
     names: tuple[str, ...]
     """The free counts, sorted, such as `("n",)` or `("m", "n")`."""
     pieces: tuple[tuple[Letters, Count], ...]
-    """Groups of letters and how often each stands there."""
+    """Groups of letters and their counts, in order."""
 
     @property
     def fixed(self) -> Int64[np.ndarray, " letter"]:
-        """How often each letter of the alphabet occurs besides."""
+        """Occurrences of each letter of the alphabet that do not depend on free counts."""
         return self.counts(np.zeros(len(self.names), dtype=np.int64))
 
     @property
     def free(self) -> Int64[np.ndarray, "free letter"]:
-        """For each free count, how many of each letter one more brings: `a{n}b{n}` has (1, 1)."""
+        """Occurrences of each letter for each unit of a free count: `a{n}b{n}` has (1, 1)."""
         return np.asarray(self.counts(np.eye(len(self.names), dtype=np.int64)) - self.fixed)
 
     def counts(
@@ -71,7 +71,7 @@ class Family:
 
 
 def parse_family(tokenizer: Tokenizer, text: str) -> Family:
-    """The family that a text such as `ab{n}`, `0{m}1{n}`, `<ab>{n}` or `({n}){n}` stands for.
+    """Parse a family such as `ab{n}`, `0{m}1{n}`, `<ab>{n}` or `({n}){n}`.
 
     A free count is one lowercase letter in braces; the same name twice is the same count.
 
@@ -79,7 +79,7 @@ def parse_family(tokenizer: Tokenizer, text: str) -> Family:
         InvalidStringError: not of this alphabet or notation, or not one or two free counts.
     """
     names = tuple(sorted(set(_FREE.findall(text))))
-    # What cannot be read is most likely a free count that is not closed.
+    # The most likely mistake is a free count without its closing brace.
     if not 1 <= len(names) <= 2:
         raise InvalidStringError(
             f"{text[:60]!r} has {len(names) or 'no'} free counts; expected one or two, each a "

@@ -1,4 +1,4 @@
-"""How strings are written: `ab{100}c{55}` and `<ab>{3}`, read as pieces and grouped again."""
+"""The notation of strings, `ab{100}c{55}` and `<ab>{3}`: read as pieces, and grouped again."""
 
 import re
 from dataclasses import dataclass
@@ -12,27 +12,27 @@ MAX_COUNT = 2**63 - 1
 """The largest count that fits the integers of every database and array."""
 
 MAX_SPELLED_LENGTH = 1_000_000
-"""Letters that are spelled out at most; longer strings exist only as counts."""
+"""The most letters that are spelled out; longer strings exist only as counts."""
 
 MAX_NESTING = 8
-"""Groups inside groups at most."""
+"""The deepest nesting of groups."""
 
 _COUNT = re.compile(r"[1-9][0-9]*")
 IN_BRACES = re.compile(r"\{([<>{}])\}")
 
 _REPEATED = re.compile(r"(..)\1{3,}|(.{3,5}?)\2{2,}|(.{6,16}?)\3+", re.DOTALL)
-"""Runs that repeat often enough to be shorter as a group, one character a run."""
+"""Repetitions of runs, one character a run, that are shorter as a group."""
 
 LONGEST_REPEATED = 16
-"""Runs of a group, at most."""
+"""The most runs of a group."""
 
 SIGNS = re.compile(r"([^\w\s<>{}])\{(\d+)\}")
 
 MOST_SIGNS = 10
-"""Signs that are written one by one; more are a group, `<(>{40}`."""
+"""The most equal signs that are written one by one; more are a group, `<(>{40}`."""
 
 FIRST_RUN = 0xF0000
-"""Characters that no alphabet needs stand for runs while repetitions are looked for."""
+"""The first of the characters, used by no alphabet, that represent runs in a search."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ Piece = tuple[int | Group, int]
 
 
 def count_at(text: str, place: int) -> tuple[int, int]:
-    """The count that stands at a place, 1 where none does, and what place follows it."""
+    """The count at a place, 1 where there is none, and the place after it."""
     if text[place : place + 1] != "{" or IN_BRACES.match(text, place):
         return 1, place
     # If the next brace opens, this one is not closed.
@@ -58,14 +58,6 @@ def count_at(text: str, place: int) -> tuple[int, int]:
 def length_of(pieces: list[Piece]) -> int:
     return sum(
         count * (length_of(what.pieces) if isinstance(what, Group) else 1) for what, count in pieces
-    )
-
-
-def characters_of(pieces: list[Piece], most: int) -> str:
-    return "".join(
-        (characters_of(what.pieces, most) if isinstance(what, Group) else chr(FIRST_RUN + what))
-        * min(count, most)
-        for what, count in pieces
     )
 
 
@@ -83,7 +75,7 @@ def write_out(pieces: list[Piece], text: str) -> list[tuple[int, int]]:
     for what, count in pieces:
         if isinstance(what, Group):
             inner = write_out(what.pieces, text)
-            # Looked at before the list is multiplied, which could fill memory.
+            # Checked before the list is multiplied, which could fill memory.
             if len(written) + len(inner) * count > MAX_SPELLED_LENGTH:
                 raise InvalidStringError(
                     f"{shorten(text)} has more than the {MAX_SPELLED_LENGTH:,} pieces that can be "
@@ -96,7 +88,7 @@ def write_out(pieces: list[Piece], text: str) -> list[tuple[int, int]]:
 
 
 def may_repeat(runs: Int64[np.ndarray, "string run"]) -> Bool[np.ndarray, " string"]:
-    """Which strings `_REPEATED` may match in: six runs in a row are as those some places before.
+    """True for strings that `_REPEATED` may match: six runs in a row equal those some places back.
 
     Args:
         runs: their numbers, -1 after each string's end.
@@ -105,14 +97,14 @@ def may_repeat(runs: Int64[np.ndarray, "string run"]) -> Bool[np.ndarray, " stri
     for back in range(2, min(LONGEST_REPEATED, runs.shape[1] - 6) + 1):
         same = (runs[:, back:] == runs[:, :-back]) & (runs[:, back:] >= 0)
         two = same[:, 1:] & same[:, :-1]
-        # Three pairs side by side are six, by fewer comparisons than one by one.
+        # Three pairs side by side are six, with fewer comparisons.
         six = two[:, :-4] & two[:, 2:-2] & two[:, 4:]
         found |= six.any(axis=1)
     return found
 
 
 def group_runs(row: str, texts: list[str], separator: str) -> str:
-    """A text of runs with their repetitions as groups; in the row a character is a run."""
+    """The text of runs, with repetitions as groups; `row` has a character for each run."""
     parts: list[str] = []
     done = 0
     for repeated in _REPEATED.finditer(row):

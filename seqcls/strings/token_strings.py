@@ -1,7 +1,7 @@
-"""Many strings at once, by their tokens or, where their order has no part in anything, by counts.
+"""Batches of strings, by their tokens or, where order does not matter, by letter counts.
 
 A string's *letters* are the numbers of its tokens in the alphabet, counted from 0. Their token ids
-are `FIRST_LETTER` higher; what a model reads beside them (`CLS`, or an end token) it adds itself.
+are `FIRST_LETTER` higher; models add special tokens (`CLS`, or an end token) themselves.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,21 +18,21 @@ from seqcls.notebook import MOST_PLACES, MOST_ROWS, letter_rows
 from seqcls.strings.tokenizer import FIRST_LETTER, PAD
 
 NO_LETTER = 255
-"""Stands in `letters` after a string's end."""
+"""The value in `letters` after a string's end."""
 
 Letters = UInt8[np.ndarray, "string position"]
 Counts = Int64[np.ndarray, "string letter"]
 Lengths = Int64[np.ndarray, " string"]
 Truths = Bool[np.ndarray, " string"]
-"""Whether something holds of each string, such as that it is in a language."""
+"""A bool for each string, such as its label in a language."""
 Rows = Int64[np.ndarray, " row"]
 
 
 class TokenStrings:
-    """Strings over one alphabet; what was not given of letters and counts is derived when asked.
+    """Strings over one alphabet, given by letters or by counts; the other is derived on access.
 
-    Of strings that are given by counts the letters are in order, and spelled out only where they
-    are asked for: `a{1000000000}` is no more memory than `a`.
+    Letters of strings given by counts are in order, and spelled out only on access:
+    `a{1000000000}` takes no more memory than `a`.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class TokenStrings:
 
     @classmethod
     def of_counts(cls, num_letters: int, counts: Counts) -> Self:
-        """The strings with these counts whose letters are in order."""
+        """The strings with these counts, letters in order."""
         return cls(num_letters, counts.sum(axis=1), counts=counts)
 
     @classmethod
@@ -59,18 +59,18 @@ class TokenStrings:
         letters: Integer[np.ndarray, "string position"],
         lengths: Lengths | None = None,
     ) -> Self:
-        """Strings by their letters; what lies at or beyond a string's length is not looked at.
+        """Strings by their letters; values at or beyond a string's length are ignored.
 
         Without lengths all are as long as the array is wide.
 
         Raises:
-            InvalidStringError: a number is that of no letter.
+            InvalidStringError: a number is not that of a letter.
         """
         if lengths is None:
             lengths = np.full(len(letters), letters.shape[1], dtype=np.int64)
         beyond = np.arange(letters.shape[1]) >= lengths[:, None]
         inside = letters[~beyond]
-        # Floats and bools would become letters without a word.
+        # Floats and bools would become letters silently.
         is_whole = letters.dtype.kind in "iu"
         if inside.size and not (is_whole and inside.min() >= 0 and inside.max() < num_letters):
             _refuse_numbers(
@@ -84,9 +84,9 @@ class TokenStrings:
         """Strings by the numbers of their letters.
 
         Raises:
-            InvalidStringError: a number is that of no letter.
+            InvalidStringError: a number is not that of a letter.
         """
-        # Types are few and letters many, so that each type is looked at once.
+        # Types are few and letters many: each type is checked once.
         kinds = set(map(type, chain.from_iterable(strings)))
         are_whole = all(map(_is_whole, kinds))
         if not are_whole or any(
@@ -107,7 +107,7 @@ class TokenStrings:
         return f"<TokenStrings: {len(self):,} over {self.num_letters} letters>"
 
     def _repr_html_(self) -> str:
-        """The first strings, a color a letter; of strings by counts too long to spell, the text."""
+        """The first strings in colors by letter; text where counts are too large to spell out."""
         shown = self.take(slice(MOST_ROWS))
         if self.is_counted and shown.lengths.max(initial=0) > 10 * MOST_PLACES:
             return escape(repr(self))
@@ -117,7 +117,7 @@ class TokenStrings:
 
     @property
     def is_counted(self) -> bool:
-        """Whether the strings were given by counts."""
+        """True if the strings were given by counts."""
         return self._letters is None
 
     @cached_property
@@ -133,10 +133,10 @@ class TokenStrings:
 
     @cached_property
     def counts(self) -> Counts:
-        """How often each letter of the alphabet occurs in each string."""
+        """The number of each letter of the alphabet in each string."""
         if self._counts is not None:
             return self._counts
-        # A pass for each letter takes less memory than comparing with all at once.
+        # A pass for each letter takes less memory than one comparison with all.
         columns = [(self.letters == letter).sum(axis=1) for letter in range(self.num_letters)]
         return np.stack(columns, axis=1).astype(np.int64)
 
@@ -144,13 +144,13 @@ class TokenStrings:
     def ids(self) -> Letters:
         """The token ids of the letters, `PAD` after each string's end."""
         letters = self.letters
-        # Added to `NO_LETTER`, a byte wraps around, but there `PAD` is taken.
+        # `NO_LETTER` would wrap around, but is replaced by `PAD`.
         return np.where(letters == NO_LETTER, PAD, letters + np.uint8(FIRST_LETTER))
 
     def with_a_place(self) -> Self:
-        """The same strings; of empty ones alone the letters have one place, as beside longer ones.
+        """The same strings; if all are empty, with letters one place wide.
 
-        So a task may look at a string's first letter, which is `NO_LETTER` of the empty one.
+        So a task may read a string's first letter, which is `NO_LETTER` for the empty one.
         """
         if self.lengths.any():
             return self
@@ -169,7 +169,7 @@ def _is_whole(kind: type) -> bool:
 
 
 def _refuse_numbers(num_letters: int, strings: Iterable[Iterable[Any]]) -> None:
-    """Names the first number that is that of no letter, and where it stands.
+    """Refuse the first number that is not that of a letter, by its place.
 
     Raises:
         InvalidStringError: there is one.
@@ -186,7 +186,7 @@ def _refuse_numbers(num_letters: int, strings: Iterable[Iterable[Any]]) -> None:
 
 
 def join_strings(parts: Sequence[TokenStrings]) -> TokenStrings:
-    """Strings over one alphabet, one part after another."""
+    """Concatenate batches of strings over one alphabet."""
     lengths = np.concatenate([part.lengths for part in parts])
     if all(part.is_counted for part in parts):
         counts = np.concatenate([part.counts for part in parts])

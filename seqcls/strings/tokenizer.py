@@ -1,10 +1,9 @@
 r"""Strings of letters: `ab{100}c{55}` as text, as token ids and as letter counts.
 
-The vocabulary is `CLS`=0, `PAD`=1 and then the letters of the alphabet. In text, `x{k}` stands for
-the letter `x` k times, k >= 1; a count of 1 is left out, and `x{2}` is shown as `xx`. `<xy>{k}`
-stands for what is in the group k times; groups may hold groups. A token `<`, `>`, `{` or `}`, which
-files may have, is written in braces, `{<}`: no count is one of these, so that every text is read in
-one way.
+The vocabulary is `CLS`=0, `PAD`=1 and then the letters of the alphabet. In text, `x{k}` is the
+letter `x` k times, k >= 1; a count of 1 is left out, and `x{2}` is shown as `xx`. `<xy>{k}` is the
+group's content k times; groups may be nested. A token `<`, `>`, `{` or `}`, which files may have,
+is written in braces, `{<}`: no count is one of these, so that texts are unambiguous.
 
 Letters are tokens of one character each, or tokens with names, of which at least one has several.
 Those are written with one space between, `<push pop>{50} a`, and read with any white space.
@@ -37,7 +36,6 @@ from seqcls.strings.notation import (
     add_counts,
     bad_brace,
     bad_group,
-    characters_of,
     count_at,
     group_runs,
     length_of,
@@ -56,25 +54,25 @@ LETTERS = string.ascii_lowercase
 MAX_LETTERS = len(LETTERS)
 
 MIN_REPEATED = 8
-"""No fewer pieces hold a repetition that is shorter as a group."""
+"""The fewest pieces with a repetition that is shorter as a group."""
 
 _COUNTED = re.compile(r"\{[1-9][0-9]*\}")
 
 MOST_KINDS = 0xFFFF
-"""Runs that are told apart by such characters."""
+"""The most different runs: the private use plane has no more characters."""
 
 PLACES_AT_ONCE = 2**19
-"""Keeps what is known of strings' places, while they are written, within tens of megabytes."""
+"""Places of strings written in one block, which takes tens of megabytes."""
 
 
 def unpack_array(value: Any) -> Any:
-    """What an array or a tensor holds, as a number or lists of them; anything else as it is."""
+    """An array's or a tensor's content as a number or nested lists; other values unchanged."""
     return value.tolist() if callable(getattr(value, "tolist", None)) else value
 
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """Letters <-> ids <-> counts for an alphabet, which is normalized here: a tuple of tokens."""
+    """Converts letters, ids and counts of an alphabet, which becomes a tuple of tokens."""
 
     alphabet: Sequence[str]
 
@@ -88,12 +86,12 @@ class Tokenizer:
 
     @cached_property
     def separator(self) -> str:
-        """What stands between tokens in a text: a space, unless all are of one character."""
+        """The separator of tokens in a text: a space, unless all are of one character."""
         return " " if has_names(self.alphabet) else ""
 
     @property
     def unit(self) -> str:
-        """What strings are said to be made of: tokens, where they have names, else letters."""
+        """The word for elements of strings: `token` where they have names, else `letter`."""
         return "token" if self.separator else "letter"
 
     @property
@@ -103,12 +101,12 @@ class Tokenizer:
 
     @cached_property
     def has_notation(self) -> bool:
-        """Whether tokens have characters of the notation; a group then needs its count."""
+        """True if tokens have characters of the notation; a group then needs its count."""
         return any(character in NOTATION for token in self.alphabet for character in token)
 
     @cached_property
     def _token_texts(self) -> Sequence[str]:
-        """Each token as a text has it."""
+        """Each token as written in a text."""
         if not self.has_notation:
             return self.alphabet
         return [re.sub("([<>{}])", r"{\1}", token) for token in self.alphabet]
@@ -124,12 +122,12 @@ class Tokenizer:
     def display(self, text: str) -> str:
         """A text as it is shown, two of a token and repeated signs written out: `aa((((`.
 
-        A count in braces is easily read behind a letter, but not among brackets. What is shown can
-        be read, but it is stored as it was: look up no string by it.
+        A count in braces is easy to read after a letter, but not among brackets. The result can be
+        parsed, but stored strings have the original text: look up no string by it.
         """
         if not self.separator:
             if " " in text:
-                # Names that are no tokens of this alphabet: of what is answered at places.
+                # Names that are not of this alphabet: targets at places.
                 return text
             text = SIGNS.sub(written_signs, text)
         return self._two.sub(lambda run: f"{run[1]}{self.separator}{run[1]}", text)
@@ -143,25 +141,25 @@ class Tokenizer:
         return f"{self.separator} ".join(strings)
 
     def strings_of(self, line: str) -> list[str]:
-        """The texts of a line that was made so, or typed."""
+        """The texts of a line by `line_of`, or typed."""
         between = r"\s{2,}" if self.separator else r"\s+"
         return [text for text in re.split(between, line.strip()) if text]
 
     def pieces(self, text: str) -> list[tuple[int, int]]:
-        """The (letter number, count) pairs of a text, in order, with its groups written out.
+        """The (letter number, count) pairs of a text, in order, with groups written out.
 
         Raises:
-            InvalidStringError: the text is not written in this notation, or not in this alphabet,
-                or its groups are too many pieces to be written out.
+            InvalidStringError: the text is not in this notation, or not in this alphabet, or has
+                too many pieces to write out.
         """
         return write_out(self._parse(text), text)
 
     def notation(self, string: object) -> str:
-        """A string in the notation, as it was given: text without blanks around it, its letters as
-        `compose` has them where the alphabet has those; a sequence of tokens spelled out.
+        """A string in the notation: text is stripped, and composed where the alphabet has those
+        letters; a sequence of tokens is spelled out.
 
         Raises:
-            InvalidStringError: it is neither, or a token is not of the alphabet.
+            InvalidStringError: it is neither, or a token is not in the alphabet.
         """
         if isinstance(string, str):
             text = compose(string := string.strip())
@@ -188,7 +186,7 @@ class Tokenizer:
         return self.decode([FIRST_LETTER + number for number in numbers if number is not None])
 
     def counts(self, text: str) -> tuple[int, ...]:
-        """How often each letter of the alphabet occurs; the length does not matter.
+        """The number of each letter of the alphabet; the length does not matter.
 
         Raises:
             InvalidStringError: as `pieces`, and where one letter's count exceeds `MAX_COUNT`.
@@ -219,31 +217,19 @@ class Tokenizer:
             ids.extend([FIRST_LETTER + letter] * count)
         return ids
 
-    def characters(self, text: str, most: int) -> str:
-        """A text with one character for each letter, to be searched for others of that kind.
-
-        Args:
-            most: how often anything is repeated at most. Texts of fewer letters than that are found
-                in it just where they are in all of it.
-
-        Raises:
-            InvalidStringError: as `pieces`.
-        """
-        return characters_of(self._parse(text), most)
-
     def decode(self, ids: Iterable[int]) -> str:
         """The text of token ids; `CLS` and `PAD` have none.
 
         Equal letters in a row are one piece, `a{3}`. Two to sixteen pieces that are repeated are a
-        group, `<ab>{50}`, where that is shorter even of pieces of one character; of several ways
-        to see repetitions, from left to right, the shortest group.
+        group, `<ab>{50}`, if that is shorter even for pieces of one character; of several possible
+        groups, from left to right, the shortest.
 
         Raises:
             InvalidStringError: an id outside the vocabulary.
         """
         letters = [int(token) - FIRST_LETTER for token in ids if token not in (CLS, PAD)]
         known = range(self.num_letters)
-        # Checked once for all, since a test set has a million letters.
+        # Checked together, since a test set has a million letters.
         if unknown := sorted(set(letters).difference(known)):
             raise InvalidStringError(
                 f"token id {unknown[0] + FIRST_LETTER} is outside the vocabulary of "
@@ -261,7 +247,7 @@ class Tokenizer:
     def decode_all(
         self, letters: UInt8[np.ndarray, "string position"], lengths: Int64[np.ndarray, " string"]
     ) -> list[str]:
-        """The texts of many strings by their letters, as `decode` has them."""
+        """The texts of many strings by their letters, equal to those of `decode`."""
         size = max(PLACES_AT_ONCE // max(letters.shape[1], 1), 1)
         slices = [slice(start, start + size) for start in range(0, len(lengths), size)]
         return [text for own in slices for text in self._decode_some(letters[own], lengths[own])]
@@ -279,7 +265,6 @@ class Tokenizer:
         kinds, run = np.unique(
             letters[rows, places] * np.int64(width + 1) + ends - places, return_inverse=True
         )
-        # The private use plane has no characters for more.
         if len(kinds) > MOST_KINDS:
             pairs = zip(letters, lengths.tolist(), strict=True)
             return [
@@ -303,7 +288,7 @@ class Tokenizer:
         return found
 
     def text_of_counts(self, counts: Sequence[int]) -> str:
-        """The text of the string that has these counts and its letters in order."""
+        """The text of the string with these counts, letters in order."""
         return self.separator.join(
             self._piece(letter, int(count)) for letter, count in enumerate(counts) if count
         )
@@ -312,14 +297,14 @@ class Tokenizer:
         return self._token_texts[letter] + (f"{{{count}}}" if count > 1 else "")
 
     def _parse(self, text: str) -> list[Piece]:
-        """The pieces of a text; groups are kept as groups.
+        """The pieces of a text, groups included.
 
-        A letter in another form than the alphabet has it, é as e and a mark, is that letter.
+        A letter in another Unicode form than in the alphabet, é as e and a mark, is that letter.
         """
         try:
             return self._read(text)
         except InvalidStringError as error:
-            # ASCII has one form alone, so that nothing else can have been meant.
+            # ASCII has only one form.
             for form in ("NFC", "NFD") * (not text.isascii()):
                 with suppress(InvalidStringError):
                     return self._read(unicodedata.normalize(form, text))
@@ -351,7 +336,7 @@ class Tokenizer:
             what: int | Group
             if character == ">":
                 start, pieces = open_groups.pop()
-                # Whoever writes the tokens as they are would have a group without knowing.
+                # Tokens written without braces would form a group by mistake.
                 is_one = self.has_notation and text[place : place + 1] != "{"
                 if not open_groups or not pieces or is_one:
                     raise InvalidStringError(bad_group(text, place))
@@ -366,7 +351,7 @@ class Tokenizer:
         return pieces
 
     def with_tokens_of(self, text: str) -> "Tokenizer":
-        """The same that knows each token of a text, those that are not its own after the others."""
+        """A tokenizer with the unknown tokens of a text added after the alphabet's."""
         words = dict.fromkeys(re.findall(self.pattern, _COUNTED.sub("", text)))
         others = [word for word in words if word not in self._numbers and not word.isspace()]
         return Tokenizer((*self.alphabet, *others))

@@ -1,4 +1,4 @@
-"""The subregular classes, and what is said of a language by them."""
+"""The subregular classes, memberships in them, and strings that exclude them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -12,20 +12,20 @@ class SubregularClass(NamedTuple):
     """One class of languages."""
 
     words: str
-    """What it is called in a sentence."""
+    """Its name in a sentence."""
     within: tuple[str, ...]
     """The next larger classes."""
     definition: str
-    """What its languages are: those in which ..."""
+    """The definition of its languages: those in which ..."""
     test: str
-    """What the minimal automaton, or the syntactic semigroup, of these and no others has."""
+    """A property of the minimal automaton, or the syntactic semigroup, equivalent to it."""
     source: str
 
 
 def _on_tier(
     base: str, words: str, within: tuple[str, ...], source: str = "Lambert & Rogers 2020"
 ) -> SubregularClass:
-    """The class of languages that are in another once letters outside a tier are left out."""
+    """The class of languages that are in a base class after removing letters outside a tier."""
     return SubregularClass(
         f"{words} on a tier",
         within,
@@ -120,25 +120,25 @@ CLASSES: Mapping[str, SubregularClass] = {
         "regular", (), "a finite automaton recognizes it", "the automaton is finite", "Kleene 1956"
     ),
 }  # fmt: skip
-"""By name, as MLRegTest has them (van der Poel et al. 2024), the smaller before the larger."""
+"""Classes by their names in MLRegTest (van der Poel et al. 2024), smaller before larger."""
 
 
 def larger_classes(name: str) -> Iterator[str]:
-    """All classes that hold another."""
+    """All classes that include another."""
     for above in CLASSES[name].within:
         yield above
         yield from larger_classes(above)
 
 
 class Membership(NamedTuple):
-    """A class that a language is in."""
+    """A language's membership in a class."""
 
     name: str
     k: int | None = None
-    """The least width, length of subsequences, or the prime; None where the class has none, or
-    where finding it would take too long."""
+    """The least width or length of subsequences, or the prime; None where the class has none, or
+    finding it takes too long."""
     t: int | None = None
-    """The least number up to which occurrences are counted, at that width."""
+    """The least threshold up to which occurrences are counted, at that width."""
     tier: Letters | None = None
     """The letters of the tier."""
 
@@ -160,11 +160,11 @@ class Witness(NamedTuple):
     inside: tuple[Letters, ...]
     """Strings in the language."""
     outside: tuple[Letters, ...]
-    """Strings not in it, which would be in it, or one of those in it would not, if the language
-    were in the class of that width."""
+    """Strings not in it; a language in the class of that width would label some string
+    differently."""
 
     def describe(self, alphabet: Sequence[str]) -> str:
-        """What the strings are and why they tell, in one sentence."""
+        """The strings and the reason why they exclude the class, in one sentence."""
         spell = Tokenizer(alphabet).spell
         outside = "not" if self.inside else "not in it"
         clauses = [
@@ -197,4 +197,4 @@ ALIKE = {
     "SF": "one repeats the same letters once more, which star-free ones do not tell from some "
     "number on",
 }
-"""What two strings have in common, on the tier if the class has one."""
+"""The property that strings share and that the class reads, on the tier if it has one."""

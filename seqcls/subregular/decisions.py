@@ -1,7 +1,7 @@
-"""What decides: the syntactic semigroup, or pairs of states of the minimal automaton.
+"""Decisions of membership, by the syntactic semigroup or pairs of states of the minimal automaton.
 
-Letters that do the same to every state are one letter, and those that do nothing are neutral: a
-class on a tier is the class itself, where they are left out.
+Letters that act equally on all states are one letter, and those that change no state are neutral: a
+class on a tier is its base class without them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,14 +24,14 @@ from seqcls.subregular.classes import CLASSES, Letters, Membership, larger_class
 from seqcls.subregular.widths import least_length, least_threshold, longest_forbidden
 
 MAX_TRIPLES = 2_000_000
-"""The most words, times states, times elements, among which the width of PLT is sought."""
+"""The most words, times states, times elements, in the search for the width of PLT."""
 
 
 class Subregular:
-    """The classes of one language, each decided when it is asked for."""
+    """The classes of one language, each decided on demand."""
 
     def __init__(self, automaton: Table) -> None:
-        """Takes the minimal automaton of the language.
+        """Take the minimal automaton of the language.
 
         Raises:
             ConfigError: it has too many states.
@@ -47,7 +47,7 @@ class Subregular:
         """The letters that change any state: the smallest tier."""
         self.automaton = automaton
         self.undecided: str | None = None
-        """Why some class was not decided, once the smallest ones are asked for."""
+        """Why some class was not decided, set by `smallest`."""
         self._found: dict[str, Membership | None] = {}
 
     @cached_property
@@ -57,12 +57,12 @@ class Subregular:
 
     @cached_property
     def smallest(self) -> tuple[Membership, ...]:
-        """The classes that it is in, without those that hold another of them; where some are not
-        decided, of the others.
+        """The classes that it is in, without those that include another of them; classes that are
+        not decided are left out.
         """
         larger: set[str] = set()
         smallest = []
-        # Smaller classes come first, so those that hold a found one need no decision.
+        # Smaller classes come first, so those that include a found one need no decision.
         for name in CLASSES:
             try:
                 if name not in larger and (found := self.find(name)) is not None:
@@ -82,7 +82,7 @@ class Subregular:
         """The language's membership in a class; None where it is not in it.
 
         Raises:
-            ConfigError: that is not decided.
+            ConfigError: deciding takes too long.
         """
         if name not in CLASSES:
             raise ConfigError(f"class={name!r}: expected one of {', '.join(CLASSES)}")
@@ -103,7 +103,7 @@ class Subregular:
         t: int | None = None
         match base.removeprefix("co"):
             case "finite":
-                # No state with a circle through it is one from which an accepting one is reached.
+                # No accepting state is reached from a state on a cycle.
                 _, strong = components(self.columns.T)
                 has_circle = (strong[self.columns] == strong).any(axis=0)
                 held = not (has_circle & self.live(accepting)).any()
@@ -132,7 +132,7 @@ class Subregular:
                 held = self.monoid.is_quasi_aperiodic()
             case "Zp":
                 k = len(self.monoid.elements)
-                # One element alone is the monoid of all strings, or none, and 1 is no prime.
+                # A single element is the monoid of all strings, or none, and 1 is no prime.
                 held = self.monoid.is_cyclic_group and all(k % x for x in range(2, k)) and k > 1
             case "solvable":
                 held = self.monoid.is_solvable()
@@ -141,28 +141,29 @@ class Subregular:
         return Membership(name, k, t, self.tier if on_tier else None) if held else None
 
     def measure(self, found: Membership) -> Membership:
-        """A membership with the width of PLT, too, which takes longer than to decide it."""
+        """A membership with the width of PLT too, which takes longer than deciding it."""
         if found.name.removeprefix("T") != "PLT":
             return found
         return found._replace(k=self._width_in_order(on_tier=found.name != "PLT"))
 
     def columns_of(self, on_tier: bool) -> Int64[np.ndarray, "letter state"]:
-        """Where letters lead; without those that do nothing, if there is a tier."""
+        """The transitions of each letter, without neutral letters if there is a tier."""
         return self.columns[~self.neutral] if on_tier else self.columns
 
     def live(self, accepting: Bool[np.ndarray, " state"]) -> Bool[np.ndarray, " state"]:
-        """From which states one of these is reached."""
+        """True for states from which one of these is reached."""
         return np.asarray(distances_to(self.columns.T, accepting) >= 0)
 
     def _steps_together(
         self, groups: Int64[np.ndarray, " state"], on_tier: bool = False
     ) -> int | None:
-        """After how many letters at most no two states of one group are in one group; -1 is none.
+        """The number of letters after which no two states of a group are different states of one
+        group; group -1 is none.
 
-        None where some strings of every length keep two apart.
+        None where strings of every length lead two states to such pairs.
         """
         for column in self.columns_of(on_tier):
-            # A letter that moves neither of two states keeps them apart forever.
+            # Two states that a letter does not move stay different forever.
             still = groups[(column == np.arange(len(column))) & (groups >= 0)]
             if len(np.unique(still)) < len(still):
                 return None
@@ -170,7 +171,7 @@ class Subregular:
         for apart in self.apart_after(groups, on_tier):
             if not apart.any():
                 return steps
-            # The next pairs follow from these alone, so from here on nothing changes.
+            # The next pairs depend on these alone, so nothing changes any more.
             if before is not None and (apart == before).all():
                 return None
             before, steps = apart, steps + 1
@@ -179,8 +180,8 @@ class Subregular:
     def apart_after(
         self, groups: Int64[np.ndarray, " state"], on_tier: bool
     ) -> Iterator[Bool[np.ndarray, "state state"]]:
-        """Which two states of one group some strings of 0 letters, of 1, of 2 ... lead to from two
-        of one group, all the way.
+        """Pairs of states of one group reached from such pairs, through such pairs, by strings of
+        0 letters, of 1, of 2 ...
         """
         within = (groups[:, None] == groups) & (groups >= 0) & ~np.eye(len(groups), dtype=bool)
         columns, apart = self.columns_of(on_tier), within
@@ -192,8 +193,8 @@ class Subregular:
             apart &= within
 
     def deletion(self, accepting: Bool[np.ndarray, " state"]) -> tuple[int, int, Letters] | None:
-        """A state, a letter and a string: with the letter it is accepted, without it is not."""
-        # Where a letter changes nothing, leaving it out does not either.
+        """A state, a letter and a string, accepted with the letter before it and not without."""
+        # A letter that does not change the state cannot matter.
         letters, states = np.nonzero(self.columns != np.arange(len(accepting)))
         pairs = zip(self.columns[letters, states].tolist(), states.tolist(), strict=True)
         found = self.search(list(pairs), accepting[:, None] & ~accepting)
@@ -204,10 +205,10 @@ class Subregular:
     def search(
         self, pairs: Sequence[tuple[int, int]], goal: Bool[np.ndarray, "state state"]
     ) -> tuple[int, Letters] | None:
-        """The number of a pair of states, and a shortest string that leads from it to a goal."""
+        """The index of a pair of states, and a shortest string that leads from it to a goal."""
         states = len(goal)
         first = np.array([one * states + other for one, other in pairs], dtype=np.int64)
-        # Of each pair that is met, the one before it and the letter; -2 where it was not met.
+        # The pair before each pair that is reached, and the letter; -2 where it was not reached.
         before = np.full(states**2, -2)
         by = np.zeros(states**2, dtype=np.int64)
         codes = np.unique(first)
@@ -233,7 +234,9 @@ class Subregular:
         return is_acyclic(self.monoid.following) and is_acyclic(self.monoid.preceding)
 
     def idempotents(self, on_tier: bool) -> Int64[np.ndarray, " idempotent"]:
-        """Those of the syntactic semigroup. The monoid's 1 is among them if a letter is neutral."""
+        """The idempotents of the syntactic semigroup, which has the monoid's 1 if a letter is
+        neutral.
+        """
         products = self.monoid.products
         idempotents = np.flatnonzero(products.diagonal() == np.arange(len(products)))
         # Element 0 is the monoid's 1.
@@ -243,7 +246,7 @@ class Subregular:
         """Elements that break the identity of LT, or of LTT: e, f, a, u, b."""
         products = self.monoid.products
         idempotents = self.idempotents(on_tier)
-        # Those of one J-class have isomorphic local monoids: one of each is enough.
+        # Idempotents of one J-class have isomorphic local monoids: one of each is enough.
         _, classes = components(np.hstack([self.monoid.following, self.monoid.preceding]))
         idempotents = idempotents[np.unique(classes[idempotents], return_index=True)[1]]
         for e in idempotents:
@@ -268,11 +271,11 @@ class Subregular:
         return None
 
     def dot_depth_violation(self, on_tier: bool) -> tuple[int, int, int, int] | None:
-        """Two states r, s of one strong component and elements q, p of one L-class with r q ≠ s p,
-        though idempotents e and f are such that r e = r, e q = q, s f = s, f p = p.
+        """Two states r, s of one strong component and elements q, p of one L-class with r q ≠ s p
+        and idempotents e, f such that r e = r, e q = q, s f = s, f p = p; None without such.
 
-        That none are is Knast's condition: as r is r (x y)ⁿ for any way x to s and back by y, and
-        q is (z t)ⁿ q likewise.
+        That there are none is Knast's condition: r = r (x y)ⁿ for any strings x from r to s and y
+        back, and likewise q = (z t)ⁿ q.
         """
         monoid = self.monoid
         elements = monoid.elements
@@ -291,7 +294,7 @@ class Subregular:
         number, left = components(monoid.preceding)
         keys = strong[states_of] * number + left[elements_of]
         reached = elements[elements_of, states_of]
-        # Sorted, two different ends of one key stand beside one another.
+        # Sorted, different ends of one key are adjacent.
         order = np.lexsort([reached, keys])
         first, second = order[:-1], order[1:]
         broken = np.flatnonzero((keys[first] == keys[second]) & (reached[first] != reached[second]))
@@ -308,13 +311,13 @@ class Subregular:
     def _width_in_order(self, *, on_tier: bool) -> int | None:
         """The least width of factors whose order decides; None where finding it takes too long.
 
-        As in `dot_depth_violation`, but instead of idempotents, u and v of k - 1 letters stand
-        before the places of r and q, and of s and p: r and s are in one strong component of the
-        graph of states with what stands before them, and so, read backwards, are q and p
-        (Knast 1983, *Some theorems on graph congruences*; Tilson 1987).
+        As in `dot_depth_violation`, but with strings u and v of k - 1 letters in place of the
+        idempotents, before the places of r and q, and of s and p: r and s are in one strong
+        component of the graph of states with the letters before them, and so, read backwards, are
+        q and p (Knast 1983, *Some theorems on graph congruences*; Tilson 1987).
         """
         columns = self.columns_of(on_tier)
-        # Factors of one letter make subsequences, and these decide.
+        # With factors of one letter, subsequences decide.
         if self._is_j_trivial:
             return 1
         letters, states = columns.shape
@@ -331,7 +334,7 @@ class Subregular:
         elements = self.monoid.elements
         (letters, states), size = columns.shape, len(elements)
         words = np.arange(letters ** (k - 1))
-        # With one letter more, and before that with one more ahead.
+        # Words after one more letter, and words with one more letter in front.
         after = (words[:, None] * letters + np.arange(letters)) % len(words)
         before = np.arange(letters) * letters ** (k - 2) + words[:, None] // letters
         following = after[:, None] * states + columns.T
@@ -349,13 +352,13 @@ class Subregular:
             fresh = np.unique(following.reshape(-1, letters)[fresh])
             fresh = fresh[~reached[fresh]]
         places, at = np.divmod(np.flatnonzero(reached), states)
-        # One number for each pair of components, of what is before and of what comes after.
+        # One number for each pair of components: before and after.
         keys = strong[reached][:, None] * (left.max() + 1) + left.reshape(-1, size)[places]
         ends = elements[:, at].T
         return len(np.unique(keys)) == len(np.unique(keys * states + ends))
 
     def _width(self, name: str, on_tier: bool) -> tuple[int | None, int | None]:
-        """The least width, and the least number that is counted up to at it; None: not found."""
+        """The least width, and the least threshold at that width; None where not found."""
         _, strong = components(self.columns.T)
         steps = self._steps_together(strong, on_tier)
         assert steps is not None

@@ -1,4 +1,4 @@
-"""The least widths, numbers and lengths with which a language is in a class that it is in.
+"""The least widths, thresholds and lengths of a language's membership in a class.
 
 Factors of one width make a graph: strings are walks from a vertex, their first k - 1 letters, and
 each factor of k letters leads from the k - 1 before its last letter to its last k - 1.
@@ -15,21 +15,21 @@ from jaxtyping import Bool, Int64
 from seqcls.errors import ConfigError
 from seqcls.monoids import components
 
-# Random languages of a class are drawn until one is decided to be of it: other limits, others.
+# Random languages are drawn until one is decided to be of the class: other limits draw others.
 MAX_FACTORS = 300_000
-"""The most factors of one width, times states, among which the least width is sought."""
+"""The most factors of one width, times states, in the search for the least width."""
 
 MAX_COUNTS = 3_000
-"""The most numbers in which factors of one width occur, counted up to t."""
+"""The most combinations of counts of factors of one width, up to t."""
 
 MAX_SUBSEQUENCES = 500
-"""The most least subsequences that decide a language."""
+"""The most minimal subsequences that decide a language."""
 
 MAX_STRETCHES = 100_000
-"""The most stretches of letters that are followed for the least k of a piecewise testable one."""
+"""The most stretches of letters followed for the least k of a piecewise testable language."""
 
 Columns = Int64[np.ndarray, "letter state"]
-"""Where letters lead; no two of them do the same."""
+"""The transitions of each letter; no two are equal."""
 State = TypeVar("State", bound=Hashable)
 Node = tuple[int, int]
 """A strong component of states and vertices, and one of the vertices alone."""
@@ -43,9 +43,9 @@ def least_threshold(columns: Columns, start: int, k: int, most: int | None = Non
 
     In the product of the graph with the automaton, a factor counts if it ever leaves a strong
     component, or if no others lead back. If a component has two states of one vertex, strings that
-    go back and forth between them tell that no t is enough. Else what does not count changes no
-    component, and can be put in as often as anyone likes: so t is enough if and only if the
-    numbers of those that count, up to t, and the last vertex give the component.
+    go back and forth between them show that no t is enough. Otherwise factors that do not count
+    change no component and can be inserted any number of times: so t is enough if and only if the
+    numbers of those that count, up to t, and the last vertex determine the component.
 
     Raises:
         ConfigError: there are too many factors.
@@ -63,7 +63,7 @@ def least_threshold(columns: Columns, start: int, k: int, most: int | None = Non
 def _walks(
     columns: Columns, start: int, k: int
 ) -> tuple[list[Node], dict[Node, list[Move]]] | None:
-    """Where strings begin, and where factors that count lead; None: two states of one vertex."""
+    """The start nodes, and the moves by factors that count; None: two states of one vertex."""
     letters, states = columns.shape
     vertices = letters ** (k - 1)
     if vertices * states > MAX_FACTORS:
@@ -74,9 +74,9 @@ def _walks(
         vertex, state = np.nonzero(occurs)
         occurs = np.zeros((len(occurs) * letters, states), dtype=bool)
         for letter in range(letters):
-            # A letter more of the vertex; in the end it stands for the last k - 1 letters.
+            # One more letter of the vertex, which in the end is the last k - 1 letters.
             occurs[vertex * letters + letter, columns[letter, state]] = True
-        # And where exactly these letters lead from the start.
+        # The states that exactly these letters lead to from the start.
         first = columns[:, first].T.ravel()
     vertex, state = np.nonzero(occurs)
     numbers = np.zeros(occurs.shape, dtype=np.int64)
@@ -90,7 +90,7 @@ def _walks(
     counted = np.zeros(vertices * letters, dtype=bool)
     counted[factors[strong[following] != strong[:, None]]] = True
     before, after = np.arange(len(counted)) // letters, np.arange(len(counted)) % vertices
-    # A factor that counts leads nowhere here.
+    # A factor that counts is a loop here.
     other = np.where(counted, before, after).reshape(vertices, letters)
     _, places = components(other)
     counted |= places[before] != places[after]
@@ -117,10 +117,10 @@ def _walks(
 def _alike(
     starts: list[Node], moves: dict[Node, list[Move]], t: int
 ) -> tuple[Counter[int], Counter[int]] | None:
-    """How often what counts occurs in two walks that end in different components, though they
-    begin and end at the same place and up to t they have as many of each; None if there are none.
+    """The counts of factors in two walks that end in different components, though they begin and
+    end at the same vertex and have equal counts up to t; None if there are none.
 
-    Factors are looked at one by one, those that tell apart walks that were alike so far.
+    Factors are added one by one: each distinguishes the walks that were alike before.
 
     Raises:
         ConfigError: there are too many numbers.
@@ -138,7 +138,7 @@ def _alike(
 def _find_walks(
     starts: list[Node], moves: dict[Node, list[Move]], t: int, looked_at: list[int]
 ) -> tuple[Counter[int], Counter[int]] | None:
-    """Two walks as `_alike` finds them, with as many of each factor that is looked at."""
+    """Two walks like those of `_alike`, with equal counts of the factors in `looked_at`."""
     covered: set[Node] = set()
     # Numbers of the factors, each up to t, are the digits of one number in base t + 1.
     units = {factor: (t + 1) ** place for place, factor in enumerate(looked_at)}
@@ -152,8 +152,8 @@ def _find_walks(
         reached = {first: (start[0], first, -1)}
         queue, ended = [first], list[tuple[int, int]]()
         for keys in (queue, ended):
-            # Of walks that have come to the last component, which they never leave, only those
-            # go on that may still have the numbers of one that has not.
+            # Walks in the last component, which they never leave, go on only if they may still
+            # reach the counts of a walk outside it.
             numbers = {counts for _, counts in queue} if keys is ended else set()
             within: dict[int, bool] = {}
             bounds = np.array([[x // unit % (t + 1) for unit in units.values()] for x in numbers])
@@ -193,16 +193,16 @@ def _factors_of(
 def least_length(columns: Columns, start: int, accepting: Bool[np.ndarray, " state"]) -> int | None:
     """The least k of a piecewise testable language; None where finding it takes too long.
 
-    Two strings with the same subsequences of up to k letters are in it or not if and only if
-    those are that differ by one letter, u v and u a v. These have the same if and only if
-    u ends in p, and v begins with q, p + q = k, stretches such that each, going away from the
-    a, has all letters of the one before, and the first an a (Simon 1975). So k is one more
-    than the most stretches about a letter that matters.
+    Strings with the same subsequences of up to k letters have the same label if and only if those
+    have that differ by one letter, u v and u a v. These have the same subsequences if and only if
+    u ends in p, and v begins with q, p + q = k, stretches such that each, going away from the a,
+    has all letters of the one before, and the first an a (Simon 1975). So k is one more than the
+    most stretches around a letter that matters.
     """
     states = len(accepting)
     before: list[list[tuple[int, int]]] = [[] for _ in range(states)]
     for letter, state in zip(*np.nonzero(columns >= 0), strict=True):
-        # Sets of letters are bits, which are joined and compared at once.
+        # Sets of letters are bits, which are fast to join and compare.
         before[columns[letter, state]].append((1 << int(letter), int(state)))
     rows = columns.T.tolist()
 
@@ -236,7 +236,7 @@ def least_length(columns: Columns, start: int, accepting: Bool[np.ndarray, " sta
 
 
 class _Stretches(Generic[State]):
-    """The most stretches of a walk over letters, of which each has all letters of the last."""
+    """The most stretches of a walk over letters, each with all letters of the one before."""
 
     def __init__(
         self,
@@ -249,11 +249,11 @@ class _Stretches(Generic[State]):
         self._most: dict[tuple[State, int, int], float] = {}
 
     def most(self, state: State, last: int, own: int) -> float:
-        """As many as can still follow, to an end; -inf where none is reached.
+        """The most stretches that can follow up to an end; -inf where no end is reached.
 
         Args:
             last: the letters of the last stretch, as bits.
-            own: those of this one so far.
+            own: the letters of this one so far.
         """
         key = (state, last, own)
         if key in self._most:
@@ -265,7 +265,7 @@ class _Stretches(Generic[State]):
         most = 0 if self._ends(state) else -math.inf
         for letter, after in self._after[state]:
             letters = own | letter
-            # To end a stretch once it has all letters of the one before makes the most of them.
+            # The most stretches result from ending each once it has all letters of the one before.
             if not last & ~letters:
                 more = 1 + self.most(after, letters, 0)
             elif letters != own or after != state:
@@ -281,8 +281,8 @@ class _Stretches(Generic[State]):
 def longest_forbidden(
     columns: Columns, start: int, accepting: Bool[np.ndarray, " state"]
 ) -> int | None:
-    """The least k of a strictly piecewise language: the most letters of the subsequences that no
-    string in it has, of those that hold no other; None where there are too many.
+    """The least k of a strictly piecewise language: the length of its longest minimal forbidden
+    subsequence; None where there are too many.
     """
     least: dict[int, list[str] | None] = {}
 
@@ -297,10 +297,10 @@ def longest_forbidden(
                 if (rest := below(after)) is None:
                     least[state] = None
                     return None
-                # Words as text, a character a letter, which sets and `in` handle fast.
+                # Words as text, one character a letter, which sets and `in` handle fast.
                 found |= {chr(letter) + x for x in rest}
             least_words: list[str] = []
-            # Shortest first, as a word has no longer one as a subsequence.
+            # Shortest first, as no longer word is a subsequence.
             for word in sorted(found, key=len):
                 if not any(_is_subsequence(x, word) for x in least_words):
                     least_words.append(word)
@@ -316,5 +316,5 @@ def longest_forbidden(
 
 def _is_subsequence(word: str, text: str) -> bool:
     letters = iter(text)
-    # The iterator goes on after the letter that was found last.
+    # The iterator continues after the letter that was found last.
     return all(letter in letters for letter in word)

@@ -1,4 +1,4 @@
-"""Strings that show that a language is not in a class: the class cannot tell them apart."""
+"""Strings that show that a language is not in a class, which does not distinguish them."""
 
 from functools import cached_property
 from itertools import islice
@@ -13,7 +13,7 @@ from seqcls.subregular.decisions import Subregular
 
 def find_witness(decided: Subregular, name: str, k: int = 2) -> Witness | None:
     """Strings that show that a language is not in a class of width k; None where it is, or where
-    no few strings show it.
+    a few strings cannot show it.
     """
     base = name.removeprefix("T")
     strings = _Strings(decided, k, name != base)
@@ -27,7 +27,7 @@ def find_witness(decided: Subregular, name: str, k: int = 2) -> Witness | None:
         found = strings.go_on(base)
     elif base in {"quasi-aperiodic", "Zp"}:
         found = strings.count() if base == "quasi-aperiodic" else strings.exchange()
-    # A language that is not star-free is in no smaller class for that one reason.
+    # A language that is not star-free is in no smaller class for that reason.
     elif base == "SF" or decided.find("SF") is None:
         name, found = "SF", strings.repeat()
     elif base == "PT":
@@ -44,7 +44,7 @@ Found = tuple[tuple[Letters, ...], tuple[Letters, ...]]
 
 
 class _Strings:
-    """What shows it, of each kind of class."""
+    """The search for such strings, one method for each kind of class."""
 
     def __init__(self, decided: Subregular, k: int, on_tier: bool) -> None:
         self._decided = decided
@@ -53,13 +53,13 @@ class _Strings:
         self._differ = decided.accepting[:, None] != decided.accepting
 
     def split(self, base: str) -> Found | None:
-        """Strings with the same k letters at their ends, or k - 1 on their ways to where they go
-        on: these lead two states to two.
+        """Strings with the same last k letters, or the same k - 1 letters before a suffix, that
+        lead two states to two.
         """
         decided, local = self._decided, base != "definite"
         accepting = decided.accepting != (base == "coSL")
         groups = np.where(decided.live(accepting) | (not local), 0, -1)
-        # Of a factor of width k, k - 1 letters stand before the last.
+        # A factor of width k has k - 1 letters before its last.
         steps = self._k - local
         apart = list(islice(decided.apart_after(groups, self._on_tier), steps + 1))
         if not apart[-1].any():
@@ -69,14 +69,14 @@ class _Strings:
         first, second = np.argwhere(apart[-1])[0].tolist()
         ends: tuple[int, int] = (first, second)
         word: Letters = ()
-        # Backward, since each pair was reached from one of the pairs before.
+        # Backward: each pair was reached from one of the pairs before.
         for before in reversed(apart[:-1]):
             leads = (columns[:, :, None] == first) & (columns[:, None, :] == second)
             letter, first, second = np.argwhere(leads & before)[0].tolist()
             word = (int(letters[letter]), *word)
         one, other = self._access[first] + word, self._access[second] + word
         suffix = self._suffix(ends, self._differ)
-        # The suffix tells the two apart, but not which of them is accepted.
+        # The suffix makes the two differ, but either may be the accepted one.
         if not accepting[self._run(decided.start, one + suffix)]:
             one, other, ends = other, one, ends[::-1]
         if not local:
@@ -86,7 +86,7 @@ class _Strings:
         return (made, allowed) if base == "coSL" else (allowed, made)
 
     def shorten(self, base: str) -> Found:
-        """A string, and the same without a letter."""
+        """A string, and the same string without a letter."""
         found = self._decided.deletion(self._decided.accepting != (base == "coSP"))
         assert found is not None
         state, letter, suffix = found
@@ -94,13 +94,13 @@ class _Strings:
         return self._label((*prefix, letter, *suffix), prefix + suffix)
 
     def go_on(self, base: str) -> Found:
-        """Two strings of one label; with the same letters once more, and more, there are others."""
+        """Two of infinitely many strings of one label, one with a cycle repeated once more."""
         decided = self._decided
         accepting = decided.accepting != (base == "cofinite")
         live, following = decided.live(accepting), decided.columns.T
         _, strong = components(following)
         turns = live & (strong[following] == strong[:, None]).any(axis=1)
-        # The state that is reached soonest makes the shortest strings.
+        # The state nearest to the start gives the shortest strings.
         state = min(np.flatnonzero(turns).tolist(), key=lambda x: len(self._access[x]))
         letter = int(np.flatnonzero(strong[following[state]] == strong[state])[0])
         back = self._walk(following, int(following[state, letter]))[state]
@@ -110,8 +110,8 @@ class _Strings:
         return ((one, other), ()) if base == "finite" else ((), (one, other))
 
     def count(self) -> Found:
-        """Blocks of one length, the last of which one makes an idempotent and the other another
-        element of its group.
+        """Blocks of one length whose last is an idempotent in one string, and another element of
+        its group in the other.
         """
         monoid = self._decided.monoid
         numbers = {x.tobytes(): number for number, x in enumerate(monoid.elements)}
@@ -121,7 +121,7 @@ class _Strings:
             known = set(made[-1].tolist())
             for element in made[-1][~monoid.aperiodic[made[-1]]].tolist():
                 turn = power = monoid.elements[element]
-                # Powers of an element of a finite monoid come to an idempotent.
+                # Some power of an element of a finite monoid is idempotent.
                 while (power[power] != power).any():
                     power = turn[power]
                 idempotent = numbers[power.tobytes()]
@@ -131,7 +131,7 @@ class _Strings:
                     return self._within(before + first, before + second)
 
     def _word_of(self, made: list[Int64[np.ndarray, " element"]], element: int) -> Letters:
-        """Letters that make an element, as many as there are lists of what fewer make."""
+        """Letters that make an element, one for each list of elements of shorter strings."""
         monoid, word = self._decided.monoid, list[int]()
         # From the last letter back to the first.
         for before in reversed(made[:-1]):
@@ -141,7 +141,7 @@ class _Strings:
         return tuple(reversed(word))
 
     def exchange(self) -> Found | None:
-        """Two letters and the same exchanged; if no order matters, a letter k times and none."""
+        """Two letters, and the same exchanged; if order does not matter, one k times and none."""
         columns, letters = self._decided.columns, self._decided.letters.tolist()
         for one, x in zip(columns, letters, strict=True):
             for other, y in zip(columns, letters, strict=True):
@@ -159,8 +159,8 @@ class _Strings:
         return self._within(word * self._k, word * (self._k + 1))
 
     def turn(self) -> Found:
-        """Strings with the same subsequences of up to k letters that make different elements: of
-        two elements of one R-class, or of one L-class, each is made of the other.
+        """Strings with the same subsequences of up to k letters that make different elements: two
+        of one R-class, or of one L-class, each of which is a multiple of the other.
         """
         monoid = self._decided.monoid
         for after, order in ((monoid.following, 1), (monoid.preceding, -1)):
@@ -169,13 +169,13 @@ class _Strings:
             if len(several):
                 one, other = several[classes[several] == classes[several[0]]][:2].tolist()
                 there, back = self._walk(after, one)[other], self._walk(after, other)[one]
-                # Elements of an L-class grow at the front: their words are made and read backward.
+                # Words of an L-class grow at the front: they are built and read backward.
                 word = monoid.word(one)[::order] + (there + back) * self._k
                 return self._within(word[::order], (word + there)[::order])
         raise AssertionError
 
     def swap(self, base: str) -> Found:
-        """Strings that break the identity of LT, or of LTT."""
+        """Strings that violate the identity of LT, or of LTT."""
         violation = self._decided.local_violation(base, self._on_tier)
         assert violation is not None
         e, f, a, u, b = violation
@@ -190,12 +190,12 @@ class _Strings:
         )
 
     def insert(self) -> Found:
-        """Strings that break Knast's identity at the states and elements that are found."""
+        """Strings that violate Knast's identity."""
         found = self._decided.dot_depth_violation(self._on_tier)
         assert found is not None
         r, s, q, p = found
         monoid, columns = self._decided.monoid, self._decided.columns.T
-        # Names as in `Subregular.dot_depth_violation`: x leads from r to s and y back.
+        # Names are those of `Subregular.dot_depth_violation`: x leads from r to s and y back.
         e, f = self._staying(r, q), self._staying(s, p)
         x, y = self._walk(columns, r)[s], self._walk(columns, s)[r]
         z, t = (self._walk(monoid.preceding, x)[y][::-1] for x, y in ((p, q), (q, p)))
@@ -204,22 +204,22 @@ class _Strings:
         return self._label(before + behind, before + x + f + t + e + behind)
 
     def _staying(self, state: int, element: int) -> Letters:
-        """A string that makes an idempotent which changes neither, before the element."""
+        """A string of an idempotent e with `state e = state` and `e element = element`."""
         monoid, idempotents = self._decided.monoid, self._decided.idempotents(self._on_tier)
         keeps = monoid.elements[idempotents, state] == state
         keeps &= monoid.products[idempotents, element] == element
         return self._long(int(idempotents[keeps][0]))
 
     def _long(self, idempotent: int) -> Letters:
-        """A string of at least k - 1 letters that makes an idempotent of the semigroup."""
+        """A string of at least k - 1 letters whose element is an idempotent of the semigroup."""
         neutral = self._decided.letters[self._decided.neutral]
         # The word of 1 is empty, and a neutral letter makes the same element.
         word = self._decided.monoid.word(idempotent) or (int(neutral[0]),)
         return word * max(1, -(-(self._k - 1) // len(word)))
 
     def _within(self, one: Letters, other: Letters) -> Found:
-        """Two strings that make different elements, with what stands around them and tells."""
-        # Different elements lead some state to two others, which some suffix tells apart.
+        """Two strings that make different elements, in a context that gives different labels."""
+        # Different elements lead some state to two others, which some suffix distinguishes.
         pairs = [(self._run(x, one), self._run(x, other)) for x in range(len(self._differ))]
         found = self._decided.search(pairs, self._differ)
         assert found is not None

@@ -2,7 +2,6 @@
 
 from seqcls.plugins import Registry
 from seqcls.tasks.base import CountTask, InputTask, LanguageTask, Task
-from seqcls.tasks.binary import BinaryAddition, BinaryMultiplication, ComputeSqrt
 from seqcls.tasks.counting import Counting
 from seqcls.tasks.dyck import Dyck
 from seqcls.tasks.files import File, FromAutomaton, Pairs
@@ -13,7 +12,15 @@ from seqcls.tasks.groups import WordProblem, WriteProducts
 from seqcls.tasks.letter_counts import ContainsAll, Majority, Parity
 from seqcls.tasks.memory import AssociativeRecall, ConsistentPairs, Retrieval, SelectiveCopy
 from seqcls.tasks.modular import CycleNavigation, ModularArithmetic, WritePlace, WriteValue
-from seqcls.tasks.numbers import Addition, ModularSum, Multiplication, SquareRoot
+from seqcls.tasks.numbers import (
+    Addition,
+    BinaryAddition,
+    BinaryMultiplication,
+    ComputeSqrt,
+    ModularSum,
+    Multiplication,
+    SquareRoot,
+)
 from seqcls.tasks.paragraph import Paragraph
 from seqcls.tasks.rearranging import (
     BucketSort,

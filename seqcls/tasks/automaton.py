@@ -1,15 +1,15 @@
-"""Deterministic automata: running them, counting what they accept, drawing uniformly from it.
+"""Deterministic automata: run them, count the strings that they accept, draw uniform ones.
 
-`explore` makes one from its first state and what each token makes of a state, `minimize` the
-smallest one of a language; `RegularLanguage` is what languages have in common that one decides, and
-`AutomatonLanguage` those among them that draw positive strings in their own way.
+`explore` builds an automaton from a start state and a step function, `minimize` the smallest one of
+a language. `RegularLanguage` is the base class of languages decided by an automaton,
+`AutomatonLanguage` of those among them that draw positive strings themselves.
 """
 
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from threading import Lock
 from typing import Any, ClassVar, TypeVar
 
@@ -28,14 +28,14 @@ MAX_CELLS = 30_000_000
 """States times lengths whose strings are counted at most: 12 bytes each, twice."""
 
 _LOOKING = Lock()
-"""Held by the thread that looks for lengths. No automaton has its own: pickled, it has none."""
+"""Held by the thread that looks for lengths; shared by all automata, since locks do not pickle."""
 
 NOTHING = -(2**30)
 """The exponent of zero: below all others."""
 
 
 BAND = 900
-"""Numbers whose exponents are within so many are added up as floats: none of them underflows."""
+"""Numbers whose exponents differ by less than this are added as floats: none underflows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class Numbers:
         return Numbers(added.mantissas, np.maximum(added.exponents + top, NOTHING))
 
     def sums(self, add: Callable[[np.ndarray], np.ndarray]) -> "Numbers":
-        """What a function makes of them that adds up some of the floats that it is given."""
+        """Apply a function that adds up some of the floats that it is given."""
         there = self.exponents[self.mantissas > 0]
         scales = range(int(there.max()), int(there.min()) - 1, -BAND) if len(there) else range(1)
         parts = []
@@ -124,21 +124,20 @@ class Automaton:
         self.accepting = accepting
         self.start = start
         self.says: Says = accepting if outputs is None else outputs
-        """What it says in each state: whether it accepts, or its output."""
+        """The output of each state; without outputs, whether it accepts."""
         self._reached = np.arange(len(table)) == start
         self._has: list[tuple[bool, bool]] = []
-        """Whether it rejects, and accepts, any string of each length."""
-        self._ways = {label: _Ways(table, accepting == label) for label in (False, True)}
+        """By length: whether any string is rejected, and whether any is accepted."""
 
     def walk(self, strings: TokenStrings) -> Iterator[Int64[np.ndarray, " string"]]:
-        """The state of each string before its first token, and then after each; where it has ended
-        its state stays.
+        """The states of all strings before the first token and after each; at its end a string's
+        state stays.
         """
         states = np.full(len(strings), self.start, dtype=np.int64)
         yield states
         # Columns are read one by one, each of them together in memory once they are rows.
         for letters in np.ascontiguousarray(strings.letters.T):
-            # NO_LETTER stands for the last column.
+            # NO_LETTER reads the last column.
             states = self._steps[states, np.minimum(letters, self.table.shape[1])]
             yield states
 
@@ -169,7 +168,7 @@ class Automaton:
         return np.asarray(distances_to(self.table, self.accepting) >= 0)
 
     def neighbors(self) -> Bool[np.ndarray, "before after"]:
-        """Which letters stand next to each other in some accepted string.
+        """Pairs of letters that are neighbors in some accepted string.
 
         The last row is the beginning of strings, the last column their end.
         """
@@ -194,7 +193,7 @@ class Automaton:
         return np.column_stack([self.table, np.arange(len(self.table))])
 
     def has(self, length: int, positive: bool) -> bool:
-        """Whether it accepts, or does not accept, any string of that length."""
+        """True if any string of that length is accepted (positive), or rejected."""
         # Threads share an automaton: one length after another, each once.
         with _LOOKING:
             while len(self._has) <= length:
@@ -206,15 +205,15 @@ class Automaton:
         return self._has[length][positive]
 
     def draw(self, rng: np.random.Generator, lengths: Lengths, positive: bool) -> Letters:
-        """The letters of uniform strings of these lengths, all of them accepted or none.
+        """The letters of uniform strings of these lengths, all accepted or all rejected.
 
-        The caller has asked `has`. After each string's end stands `NO_LETTER`.
+        Strings of each length must exist (`has`). `NO_LETTER` follows each string's end.
 
         Raises:
             ConfigError: there are too many states to count strings of that length.
         """
         longest = int(lengths.max(initial=0))
-        ways = self._ways[positive].up_to(longest)
+        ways = self._count_ways(positive, longest)
         letters = np.full((len(lengths), longest), NO_LETTER, dtype=np.uint8)
         # A stable order is the same on every machine, and so are the strings.
         order = np.argsort(-lengths, kind="stable")
@@ -230,19 +229,14 @@ class Automaton:
             states[: len(active)] = self.table[active_states, drawn]
         return letters
 
+    def _count_ways(self, positive: bool, length: int) -> Numbers:
+        """Numbers of accepted (positive) or rejected strings that follow each state.
 
-class _Ways:
-    """How many strings of each length lead from each state to a wanted one."""
-
-    def __init__(
-        self, table: Int64[np.ndarray, "state letter"], goals: Bool[np.ndarray, " state"]
-    ) -> None:
-        self._table = table
-        self._first = Numbers.of_floats(goals[None].astype(float))
-
-    def up_to(self, length: int) -> Numbers:
-        """By length, from 0 to this one at least, and by state."""
-        before: Numbers = MEMORY.get(self) or self._first
+        By length, from 0 to at least this one, and by state.
+        """
+        key = (self, positive)
+        first = (self.accepting == positive)[None].astype(float)
+        before: Numbers = MEMORY.get(key) or Numbers.of_floats(first)
         known, states = before.mantissas.shape
         if length < known:
             return before
@@ -256,12 +250,12 @@ class _Ways:
         ways = zeros(lengths, states)
         ways[:known] = before
         for row in range(known, lengths):
-            following = ways[row - 1][self._table]
+            following = ways[row - 1][self.table]
             # Strings of a letter more are those of all states that letters lead to, together.
             ways[row] = Numbers.of_floats(
                 following.running_sums()[:, -1], following.exponents.max(axis=1)
             )
-        MEMORY.keep(self, ways)
+        MEMORY.keep(key, ways)
         return ways
 
 
@@ -296,17 +290,17 @@ def explore(
 
 
 def follow_silent(sets: Sequence[int], silent: Mapping[int, Collection[int]]) -> list[int]:
-    """The sets of states that are reached from each by no letter, itself included.
+    """The sets of states that each state reaches without a letter, itself included.
 
     Args:
-        sets: of each state itself, a whole number with its bit; 0 of one that nobody asks for.
-        silent: where states lead by no letter.
+        sets: each state's bit as a whole number; 0 for states that are left out.
+        silent: the states that each state leads to without a letter.
     """
     closed, order = list(sets), list(silent)
     changed = True
     while changed:
         changed = False
-        # To and fro in turn, a long chain is settled in few rounds, whichever way it was numbered.
+        # In alternating order a long chain takes few rounds, whichever way it is numbered.
         order.reverse()
         for state in order:
             reached = closed[state]
@@ -323,20 +317,22 @@ def determinize(
     accepting: int,
     num_letters: int,
     steps: int,
-) -> tuple[Int64[np.ndarray, "state letter"], Bool[np.ndarray, " state"]]:
-    """The table of a complete automaton whose states, from the first, 0, are sets of others.
+) -> Automaton:
+    """A complete automaton whose states are sets of others (Rabin & Scott 1959).
 
     Args:
-        moves: of each state, where letters lead. A set is a whole number, a bit for each state,
-            and holds what is reached from its members by no letter.
+        moves: the set that each letter leads to, by state. A set is a whole number, a bit for each
+            state, and includes the states that its members reach without a letter.
 
     Raises:
         ConfigError: there are more, or it takes longer.
     """
     size = len(moves) // 8 + 1
-    numbers = {start: 0}
-    rows = []
-    for state in (queue := [start]):
+
+    # The letters of one state follow each other.
+    @lru_cache(maxsize=1)
+    def row(state: int) -> list[int]:
+        nonlocal steps
         # NumPy unpacks the bits of a set faster than a loop shifts them out.
         bits = np.frombuffer(state.to_bytes(size, "little"), dtype=np.uint8)
         row = [0] * num_letters
@@ -345,16 +341,14 @@ def determinize(
                 row[letter] |= reached
             # Work is counted and not timed: every machine refuses the same automata.
             steps -= 1 + len(moves[member])
-        for reached in row:
-            if reached not in numbers:
-                numbers[reached] = len(numbers)
-                queue.append(reached)
-        if len(numbers) > MAX_STATES:
-            raise ConfigError(f"its automaton has more than {MAX_STATES:,} states")
         if steps < 0:
             raise ConfigError("its automaton is too large to be made deterministic")
-        rows.append([numbers[reached] for reached in row])
-    return np.array(rows), np.array([bool(state & accepting) for state in numbers])
+        return row
+
+    def step(state: int, letter: int) -> int:
+        return row(state)[letter]
+
+    return explore(num_letters, start, step, lambda state: bool(state & accepting))
 
 
 def minimize(
@@ -363,11 +357,11 @@ def minimize(
     start: int = 0,
     outputs: Int64[np.ndarray, " state"] | None = None,
 ) -> Automaton:
-    """The minimal automaton of the same language, or machine of the same outputs, its states as
-    they are met from the start, 0.
+    """The minimal automaton of the same language, or machine of the same outputs, its states
+    numbered in breadth-first order from the start, 0.
     """
     classes = _equivalent(table, accepting if outputs is None else outputs)
-    # Any state of a class stands for all of them.
+    # Any state of a class represents it.
     _, members = np.unique(classes, return_index=True)
     following = classes[table[members]]
     numbers = {int(classes[start]): 0}
@@ -388,11 +382,11 @@ def minimize(
 def _equivalent(
     table: Int64[np.ndarray, "state letter"], says: Says
 ) -> Int64[np.ndarray, " state"]:
-    """A number of each state that is that of those that say the same of all strings (Moore 1956).
+    """The number of each state's class: states with the same outputs on all strings (Moore 1956).
 
-    In every round a state's hash is made anew of it and of those of the states that it leads to,
-    beginning with how far it is from each of what may be said, which tells long chains apart.
-    Equal states have equal ones; whether others do, by chance, is checked.
+    In every round a state's hash is computed from its own and those of the states that it leads
+    to, starting from its distances to each output, which separate long chains. Equivalent states
+    have equal hashes; chance collisions of others are checked for.
     """
     # The first column is the state itself; letters that do the same are looked at once.
     columns = np.column_stack([np.arange(len(table)), np.unique(table, axis=1)])
@@ -402,7 +396,7 @@ def _equivalent(
         factors = rng.integers(2**63, size=columns.shape[1:], dtype=np.uint64)
         hashes = far.astype(np.uint64) @ rng.integers(2**63, size=far.shape[1], dtype=np.uint64)
         found, rounds = 0, 1
-        # Until nothing is told apart any more; what is told apart, stays so.
+        # Until no class is split; states that differ never become equal again.
         while len(numbers := np.unique(hashes)) > found:
             found = len(numbers)
             for _ in range(rounds):
@@ -418,14 +412,14 @@ def _equivalent(
 
 
 def _mix(hashes: UInt64[np.ndarray, "*any"]) -> UInt64[np.ndarray, "*any"]:
-    """Spreads every bit over many others."""
+    """Spread every bit over many others."""
     # The factor is 2**64 over the golden ratio, made odd, whose bits are well spread.
     hashes = (hashes ^ (hashes >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
     return np.asarray(hashes ^ (hashes >> np.uint64(29)))
 
 
 class RegularLanguage(DrawnInBulk):
-    """What languages have in common that their minimal automaton decides."""
+    """A language that its minimal automaton decides."""
 
     order_sensitive: ClassVar[bool] = True
 
@@ -444,7 +438,7 @@ class RegularLanguage(DrawnInBulk):
         return self.automaton.draw(rng, lengths, positive)
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """How often each token occurs, and the place of the first defect."""
+        """The number of each token, and the length before the first defect."""
         return {**super().features(strings), DEFECT: self.automaton.sound_lengths(strings)}
 
 

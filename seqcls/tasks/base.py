@@ -1,7 +1,7 @@
-"""What every task answers, and what languages have in common.
+"""Protocols of tasks, and base classes of languages.
 
-A `LanguageTask` says of a string whether it is in the language; an `InputTask` draws inputs and
-says what is right of each. A `Language` is made from three answers about one text.
+A `LanguageTask` labels strings: in the language or not; an `InputTask` draws inputs and gives the
+target of each. A `Language` is built from three methods about a single text.
 """
 
 from abc import abstractmethod
@@ -23,21 +23,19 @@ MAX_DRAWS = 100_000
 
 
 class NotRegular(NamedTuple):
-    """What is known of a language that no finite automaton recognizes, as its attribute
-    `hierarchy` states it.
-    """
+    """The class of a language that no finite automaton recognizes: its attribute `hierarchy`."""
 
     words: str
     """The smallest class of Chomsky's hierarchy that is known to hold it."""
     source: str
     counts: bool = False
-    """Whether a program of C-RASP and a single counter each recognize it."""
+    """True if a program of C-RASP and a single counter each recognize it."""
     share: bool = False
-    """Whether its strings are those of which a weighted sum of the letter counts is above 0."""
+    """True if its strings are those with a weighted sum of letter counts above 0."""
 
 
 FLARE = "Butoi et al. 2025, Training Neural Networks as Recognizers of Formal Languages"
-"""Where most of these languages are defined with their class."""
+"""The source of most of these languages and their classes."""
 
 
 LetterRow = UInt8[np.ndarray, " position"]
@@ -45,15 +43,15 @@ LetterRow = UInt8[np.ndarray, " position"]
 
 @runtime_checkable
 class Task(Protocol):
-    """What is asked of strings over an alphabet; hashable.
+    """A task over strings of an alphabet; hashable.
 
-    Its constructor takes the fields of a configuration that `reads` names, by their names, and
-    refuses with a ConfigError what is no task. The name of its kind of answer is its attribute
-    `kind`; a language needs none.
+    The constructor takes the fields of a configuration that `reads` names, by name, and raises
+    ConfigError for values that make no task. The attribute `kind` names the kind of answer; a
+    language needs none.
     """
 
     order_sensitive: ClassVar[bool]
-    """Whether two strings with the same letter counts may have different answers."""
+    """True if two strings with the same letter counts may have different targets."""
     reads: ClassVar[frozenset[str]]
     """The fields of a configuration that determine the task."""
 
@@ -67,8 +65,8 @@ class Task(Protocol):
         ...
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """Numbers by which strings differ, for charts: one array each, by name. By default how
-        often each token occurs, by a name such as `a's`.
+        """Numbers by which strings differ, for charts: arrays by name. By default the number of
+        each token, with names such as `a's`.
         """
         letters = enumerate(self.alphabet)
         return {f"{letter}'s": strings.counts[:, number] for number, letter in letters}
@@ -81,56 +79,56 @@ class Task(Protocol):
 
 @runtime_checkable
 class LanguageTask(Task, Protocol):
-    """Which strings are in a language: one bit."""
+    """A language: each string has a label of one bit."""
 
     def labels(self, strings: TokenStrings) -> Truths:
-        """Which of the strings are in the language."""
+        """True for the strings in the language."""
         ...
 
     def has(self, length: int, positive: bool) -> bool:
-        """Whether any string of that many tokens is in the language, or is not."""
+        """True if any string of that many tokens is in the language (positive), or outside."""
         ...
 
     def draw(self, rng: np.random.Generator, length: int, positive: bool) -> LetterRow:
         """The letters of a string of that length and label, uniform where the language allows it.
 
-        The caller has asked `has`.
+        Such a string must exist (`has`).
         """
         ...
 
 
 @runtime_checkable
 class PartlyKnown(Task, Protocol):
-    """A task that says of some strings only what is right; its kind's targets refuse the others.
+    """A task with targets of some strings only; asking for others' targets is an error.
 
-    A model can be asked about any string.
+    A model can read any string.
     """
 
     def known_strings(self) -> TokenStrings:
-        """All whose label or target is known."""
+        """All strings whose label or target is known."""
         ...
 
     def knows(self, strings: TokenStrings) -> Truths:
-        """Which strings' label or target is known."""
+        """True for the strings whose label or target is known."""
         ...
 
 
 @runtime_checkable
 class InputTask(Task, Protocol):
-    """A task of another kind: inputs, and what is right of each."""
+    """A task of another kind: inputs with a target each."""
 
     kind: ClassVar[str]
 
     def targets(self, strings: TokenStrings) -> np.ndarray:
-        """What is right of each string, as its kind writes it: (string)."""
+        """The target of each string, in the form of the task's kind: (string, ...)."""
         ...
 
     def has_input(self, length: int) -> bool:
-        """Whether any input has that many tokens."""
+        """True if any input has that many tokens."""
         ...
 
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
-        """The letters of a uniform input of that length; the caller has asked `has_input`."""
+        """The letters of a uniform input of that length, which must exist (`has_input`)."""
         ...
 
 
@@ -140,38 +138,36 @@ class CountTask(LanguageTask, Protocol):
 
     @abstractmethod
     def labels_of_counts(self, counts: Counts) -> Truths:
-        """Which of the strings with these letter counts are in the language."""
+        """True for the strings with these letter counts that are in the language."""
         ...
 
 
 @runtime_checkable
 class BulkTask(LanguageTask, Protocol):
-    """A language that draws many strings faster than one after another."""
+    """A language that draws many strings faster than one by one."""
 
     @abstractmethod
     def draw_many(self, rng: np.random.Generator, lengths: Lengths, positive: bool) -> Letters:
-        """Draws, like `draw`, a string for each length; what follows a string's end means
-        nothing.
-        """
+        """Draw, like `draw`, a string for each length; letters after its end are ignored."""
         ...
 
 
 @runtime_checkable
 class BulkInputs(InputTask, Protocol):
-    """A task of another kind that draws many inputs faster than one after another."""
+    """A task of another kind that draws many inputs faster than one by one."""
 
     def draw_inputs(self, rng: np.random.Generator, lengths: Lengths) -> Letters:
-        """Draws, like `draw_input`, an input of each length; what follows its end means nothing."""
+        """Draw, like `draw_input`, an input of each length; letters after its end are ignored."""
         ...
 
 
 DEFECT = "length before the first defect"
-"""An axis of languages in which no continuation mends a defect: tokens of the longest prefix with
-which a positive string begins."""
+"""Name of a feature, of languages in which no continuation mends a defect: tokens of the longest
+prefix of any positive string."""
 
 
 class Worded:
-    """What tasks have in common whose sentence is the same whatever their fields."""
+    """A task described by one sentence, the same for all values of its fields."""
 
     words: ClassVar[str]
 
@@ -180,17 +176,17 @@ class Worded:
 
 
 class CountLanguage(CountTask):
-    """What languages have in common in which only letter counts decide."""
+    """A language in which only letter counts decide."""
 
     order_sensitive: ClassVar[bool] = False
 
     def labels(self, strings: TokenStrings) -> Truths:
-        """Which of the strings are in the language."""
+        """True for the strings in the language."""
         return self.labels_of_counts(strings.counts)
 
 
 class DrawnInBulk(Worded, BulkTask):
-    """What languages have in common that draw many strings at once, each uniform."""
+    """A language that draws many strings together, each uniform."""
 
     def draw(self, rng: np.random.Generator, length: int, positive: bool) -> LetterRow:
         """A uniform string of that length and label."""
@@ -230,33 +226,33 @@ class PatternFields(Alphabet):
 
 
 class Language(Fields, Worded, LanguageTask):
-    """A language from three answers: which texts belong, at which lengths any does, and one such.
+    """A language given by three methods: `accepts` a text, `has_positive` length, draw `positive`.
 
-    Of every length but 0 it is taken to have strings that do not belong, and enough of them that
-    one of some uniform strings is one; a language where that is not so says it in `has`.
+    Negative strings are drawn by rejection from uniform ones, so every length but 0 should have
+    enough of them; a language where a length has none overrides `has`.
     """
 
     order_sensitive: ClassVar[bool] = True
 
     @abstractmethod
     def accepts(self, text: str) -> bool:
-        """Whether a string is in the language, spelled out; between names is one space."""
+        """True if a text is in the language: tokens spelled out, a space between names."""
 
     def has_positive(self, length: int) -> bool:
-        """Whether any string of that length, at least 1, is in the language."""
+        """True if any string of that length, at least 1, is in the language."""
         return True
 
     @abstractmethod
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
-        """The letters of a string of that length in the language; the caller has asked `has`."""
+        """The letters of a string of that length in the language, which must exist (`has`)."""
 
     def labels(self, strings: TokenStrings) -> Truths:
-        """Which of the strings are in the language."""
+        """True for the strings in the language."""
         rows = texts(self.alphabet, strings)
         return np.fromiter(map(self.accepts, rows), dtype=bool, count=len(rows))
 
     def has(self, length: int, positive: bool) -> bool:
-        """Whether any string of that many tokens is in the language, or is not."""
+        """True if any string of that many tokens is in the language (positive), or outside."""
         if length == 0:
             # There is one empty string, and it has one of the two labels.
             return self.accepts("") == positive
@@ -265,10 +261,10 @@ class Language(Fields, Worded, LanguageTask):
     def draw(self, rng: np.random.Generator, length: int, positive: bool) -> LetterRow:
         """The letters of a string of that length and label.
 
-        A negative one is uniform: drawn among all strings until it is one.
+        A negative one is uniform: strings are drawn until one is negative.
 
         Raises:
-            ValueError: none of `MAX_DRAWS` strings is negative, though `has` says that one is.
+            ValueError: none of `MAX_DRAWS` strings is negative, although `has` is True.
         """
         if positive:
             return self.positive(rng, length)
@@ -289,7 +285,7 @@ def texts(alphabet: Sequence[str], strings: TokenStrings) -> list[str]:
     if tokenizer.separator:
         rows = zip(strings.letters.tolist(), strings.lengths.tolist(), strict=True)
         return [tokenizer.spell(row[:end]) for row, end in rows]
-    # In UTF-32 every character has four bytes, so that an array of letters becomes text at once.
+    # In UTF-32 every character has four bytes: an array of letters is decoded in one call.
     characters = np.frombuffer("".join(alphabet).encode("utf-32-le"), dtype="<u4")
     # `NO_LETTER` is a byte, too: all 256 need an entry, which is cut off below.
     padded = np.append(characters, np.zeros(256 - len(characters), dtype="<u4"))

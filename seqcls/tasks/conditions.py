@@ -1,7 +1,7 @@
 """Conditions on strings, such as "exactly 1 of (ab; without bc at the end)": as automata, in words.
 
-A condition says how many of its parts hold. A part is a pattern that occurs, a count of letters
-modulo a number, or another condition.
+A condition gives the numbers of parts that may hold. A part is a pattern that occurs, a sum of
+letter counts modulo a number, or another condition.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,10 +16,10 @@ States = tuple[int, ...]
 """One state of the automaton of each leaf of a condition."""
 
 Values = tuple[bool | None, ...]
-"""Whether each leaf holds; None where that is not decided yet."""
+"""Truth of each leaf; None where it is not decided yet."""
 
 START, END = "⊢", "⊣"
-"""Stand before and behind every string, so that a block of neighbors may be at either end."""
+"""Marks before and after every string, by which a block may be tied to either end."""
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,14 @@ class Pattern:
 
     blocks: tuple[str, ...]
     times: int = 1
-    """How often at least, where it is one block; occurrences may overlap."""
+    """The least number of occurrences, of one block; they may overlap."""
     tier: str = ""
-    """The letters that are read, all others left out; none: all are read."""
+    """The letters that are read, all others left out; empty: all are read."""
     after: str = ""
-    """A block after the last of which they have to occur, where there is one."""
+    """A block: only what follows its last occurrence counts."""
 
     def build_automaton(self, alphabet: str) -> Automaton:
-        """An automaton whose states are how many blocks were found, what is there of the next, and
-        what of `after`.
-        """
+        """An automaton with states (blocks found, prefix read of the next, prefix of `after`)."""
         total = len(self.blocks) * self.times
 
         def step(state: tuple[int, str, str], letter: str) -> tuple[int, str, str]:
@@ -68,7 +66,7 @@ class Pattern:
         )
 
     def words(self, *, tier: bool) -> str:
-        """What occurs: `ab at least 3 times`, `b at the end`, `a…b on the tier {a, b}`."""
+        """The pattern in words: `ab at least 3 times`, `b at the end`, `a…b on the tier {a, b}`."""
         text = "…".join(self.blocks)
         places = {START: " at the start", END: " at the end"}
         where = " and".join(place for sign, place in places.items() if sign in text)
@@ -79,7 +77,7 @@ class Pattern:
 
 
 def _find_overlap(block: str, text: str) -> str:
-    """The longest end of a text with which a block begins."""
+    """The longest suffix of a text that is a prefix of a block."""
     return next(text[i:] for i in range(len(text) + 1) if block.startswith(text[i:]))
 
 
@@ -89,7 +87,7 @@ def _braces(tier: str) -> str:
 
 @dataclass(frozen=True)
 class Sum:
-    """Letters, each with a weight, sum up to one of some residues."""
+    """A weighted sum of letter counts is one of some residues modulo a number."""
 
     weights: tuple[tuple[str, int], ...]
     modulus: int
@@ -114,10 +112,10 @@ class Sum:
 
 @dataclass(frozen=True)
 class Condition:
-    """So many of its parts hold."""
+    """A certain number of the parts hold."""
 
     numbers: tuple[int, ...]
-    """How many may."""
+    """The numbers of parts that may hold."""
     parts: "tuple[Part, ...]"
 
     def leaves(self) -> "Iterator[Pattern | Sum]":
@@ -129,7 +127,7 @@ class Condition:
                 yield part
 
     def decide(self, values: Iterator[bool | None]) -> bool | None:
-        """Whether it holds, by whether its leaves do; None where those that are None decide."""
+        """True if it holds, given the truth of its leaves; None where undecided leaves matter."""
         held = [
             part.decide(values) if isinstance(part, Condition) else next(values)
             for part in self.parts
@@ -140,7 +138,7 @@ class Condition:
         return found.pop() if len(found) == 1 else None
 
     def automaton(self, alphabet: str) -> Automaton | None:
-        """The minimal automaton; None where a leaf says nothing that the others do not."""
+        """The minimal automaton; None where some leaf is redundant."""
         leaves = [leaf.build_automaton(alphabet) for leaf in self.leaves()]
         tables = [leaf.table.tolist() for leaf in leaves]
         holds = [leaf.accepting.tolist() for leaf in leaves]
@@ -150,7 +148,7 @@ class Condition:
             for rows in (zip(*pair, strict=True) for pair in zip(tables, holds, strict=True))
         ]
         columns = np.concatenate([leaf.table for leaf in leaves])
-        # Letters that no leaf tells apart are explored once.
+        # Letters that lead every leaf to the same states are explored once.
         _, letters, kinds = np.unique(columns, axis=1, return_index=True, return_inverse=True)
         # Few combinations of values come up, each in very many states.
         decide = lru_cache(maxsize=None)(lambda values: self.decide(iter(values)))
@@ -169,7 +167,7 @@ class Condition:
             return met[values]
 
         product = explore(len(letters), tuple(leaf.start for leaf in leaves), step, accepts)
-        # A leaf says nothing where the values of all others always tell the outcome.
+        # A leaf is redundant where the values of all others determine the outcome.
         for leaf in range(len(leaves)):
             others = {(values[:leaf] + values[leaf + 1 :], held) for values, held in met.items()}
             if len({values for values, _ in others}) == len(others):
@@ -177,14 +175,14 @@ class Condition:
         return minimize(product.table[:, kinds.ravel()], product.accepting)
 
     def words(self, *, tier: bool) -> str:
-        """How many of which, such as `none of (ab; b at the end)`."""
+        """The condition in words, such as `none of (ab; b at the end)`."""
         parts = [part.words(tier=tier) for part in self.parts]
         if len(parts) == 1:
             return parts[0] if self.numbers == (1,) else f"without {parts[0]}"
         return f"{_quantity(self.numbers, len(parts))} of ({'; '.join(parts)})"
 
     def describe(self) -> str:
-        """The same, with the tier named once where it is that of all patterns."""
+        """The condition in words, with a tier that all patterns share named once."""
         tiers = {getattr(leaf, "tier", "") for leaf in self.leaves()}
         alone = len(tiers) == 1 and "" not in tiers
         words = self.words(tier=not alone)

@@ -1,4 +1,4 @@
-"""Does a formula over letter counts hold?"""
+"""Languages of the strings whose letter counts satisfy a formula."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from seqcls.tasks.formulas import (
 )
 
 TRIES = 64
-"""Uniform strings that are drawn for each that is wanted, before counts are listed."""
+"""Uniform strings drawn for each string requested, before counts are listed."""
 
 MANY_TRIES = 20_000
 """The same, where there are too many counts to list."""
@@ -36,9 +36,6 @@ PROBES = 64
 
 BLOCK = 64
 """Lengths that are probed at once."""
-
-MOST_LEFT_OUT = 4
-"""Tokens that are taken from a known string in search of a shorter one."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +73,11 @@ class Counting(FormulaFields, CountLanguage, DrawnInBulk):
         return np.array(self._counted.formula.holds(list(counts.T)))
 
     def has(self, length: int, positive: bool) -> bool:
-        """Whether any string of that many tokens is in the language, or is not.
+        """True if any string of that many tokens is in the language (positive), or outside.
 
         Raises:
-            ConfigError: no string with that label is among many, and there are too many letter
-                counts to look at all of them.
+            ConfigError: none of many strings has that label, and there are too many letter counts
+                to try all.
         """
         return self._counted.has(length, positive)
 
@@ -117,7 +114,6 @@ class _Counted:
         others = [x for x in range(len(alphabet)) if x not in self.formula.letters]
         self._classes = [[x] for x in sorted(self.formula.letters)] + ([others] if others else [])
         self._probed: dict[int, Bool[np.ndarray, "length label"]] = {}
-        self._last: dict[bool, Vectors] = {}
 
     def draw(self, rng: np.random.Generator, length: int, positive: bool, size: int) -> Letters:
         drawn = self._by_chance(rng, length, positive, size)
@@ -133,7 +129,7 @@ class _Counted:
     def _by_chance(
         self, rng: np.random.Generator, length: int, positive: bool, size: int
     ) -> Letters:
-        """Uniform strings of that label, so many or, where it is rare, fewer."""
+        """Up to `size` uniform strings of that label; fewer where it is rare."""
         left = size * (TRIES if self._is_listed(length) else MANY_TRIES)
         drawn = np.zeros((0, length), dtype=np.uint8)
         while left > 0 and len(drawn) < size:
@@ -146,13 +142,9 @@ class _Counted:
         return drawn[:size]
 
     def has(self, length: int, positive: bool) -> bool:
-        if self._has_by_chance(length, positive) or self._has_shorter(length, positive):
-            return True
-        matching = self._list_vectors(length, positive)
-        if len(matching):
-            # One from the middle of the list has several classes from which tokens can be taken.
-            self._last[positive] = matching[len(matching) // 2 :][:1]
-        return len(matching) > 0
+        return (
+            self._has_by_chance(length, positive) or len(self._list_vectors(length, positive)) > 0
+        )
 
     def _has_by_chance(self, length: int, positive: bool) -> bool:
         block, row = divmod(length, BLOCK)
@@ -173,24 +165,13 @@ class _Counted:
     def _probe(
         self, lengths: Int64[np.ndarray, " length"], size: int
     ) -> Bool[np.ndarray, "length probe"]:
-        """Which of so many strings of each length are positive."""
+        """The labels of `size` uniform strings of each length."""
         # Counts of uniform strings are multinomial: no string need be spelled out.
         shares = [len(members) / self._num_letters for members in self._classes]
-        # Seeded by the length, an answer is the same in every process.
+        # Seeded by the length, so that every process finds the same.
         rng = np.random.default_rng(int(lengths[0]))
         counts = rng.multinomial(lengths[:, None], shares, size=(len(lengths), size))
         return self._holds(counts.reshape(-1, len(shares))).reshape(len(lengths), size)
-
-    def _has_shorter(self, length: int, positive: bool) -> bool:
-        """Whether there is a string a little shorter than one found before."""
-        known = self._last.get(positive)
-        if known is None or not 0 < (less := int(known.sum()) - length) <= MOST_LEFT_OUT:
-            return False
-        shorter = known - vectors(less, len(self._classes))
-        shorter = shorter[(self._holds(shorter) == positive) & (shorter.min(axis=1) >= 0)]
-        if len(shorter):
-            self._last[positive] = shorter[len(shorter) // 2 :][:1]
-        return len(shorter) > 0
 
     def _is_listed(self, length: int) -> bool:
         return number_of_vectors(length, len(self._classes)) <= MAX_VECTORS
@@ -219,6 +200,6 @@ class _Counted:
     def _holds(self, counts: Vectors) -> np.ndarray:
         columns = [np.zeros(len(counts), dtype=np.int64)] * self._num_letters
         for members, column in zip(self._classes, counts.T, strict=True):
-            # What the formula does not name may be any of them.
+            # The formula names no letter of a class of several: any of them gets the count.
             columns[members[0]] = column
         return self.formula.holds(columns)

@@ -1,5 +1,5 @@
-"""Exact draws: from large whole numbers, of random paths, and of many strings of a language; the
-same on every machine.
+"""Exact random draws, the same on every machine: large whole numbers, paths, strings of a
+language.
 """
 
 from bisect import bisect_right
@@ -27,17 +27,17 @@ def below(rng: np.random.Generator, limit: int) -> int:
 
 
 def choose(rng: np.random.Generator, weights: Sequence[int]) -> int:
-    """A place among whole-numbered weights, each with a probability proportional to its own."""
+    """The index of one of some whole-number weights, with probability proportional to it."""
     sums = list(accumulate(weights))
     return bisect_right(sums, below(rng, sums[-1]))
 
 
 def bits_of(number: int, length: int) -> list[int]:
-    """The lowest bits of a number, the least first."""
+    """The lowest bits of a number, least significant first."""
     return [int(bit) for bit in reversed(f"{number:0{length}b}"[-length:])]
 
 
-# Paths of steps up and down are for languages that count brackets or stacks.
+# Paths of steps up and down, for languages of brackets or stacks.
 
 
 def first_passage(rng: np.random.Generator, ups: int, start: int) -> Bool[np.ndarray, " step"]:
@@ -93,8 +93,8 @@ def _low_excursion(
 def _rising(highest: int, length: int) -> Float64[np.ndarray, "remaining height"]:
     """The share of paths to 0 that rise, with so many steps remaining after this one.
 
-    Numbers of paths are kept in a scale of their own for each number of steps: only IEEE
-    arithmetic, the same on every machine.
+    Numbers of paths are scaled separately for each number of steps; only IEEE arithmetic, the same
+    on every machine.
     """
     rising = np.zeros((length, highest + 1))
     paths = np.zeros(highest + 3)  # of the heights -1 to highest + 1
@@ -114,7 +114,7 @@ def draw_many(
     lengths: Lengths,
     positive: bool,
 ) -> TokenStrings:
-    """Strings of these lengths and one label, at once where the language can."""
+    """Strings of these lengths and one label, drawn together where the language can."""
     num_letters = len(task.alphabet)
     if isinstance(task, BulkTask):
         return TokenStrings.of_letters(num_letters, task.draw_many(rng, lengths, positive), lengths)

@@ -1,4 +1,4 @@
-"""Is every bracket closed, in the right order?"""
+"""Dyck languages: balanced brackets of one or two types, of limited depth or any."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,8 +42,7 @@ class Dyck(Brackets, Language):
 
     @property
     def automaton(self) -> Automaton | None:
-        """The minimal automaton, whose states are the brackets that are open; none where there is
-        no limit to them.
+        """The minimal automaton, whose states are the open brackets; None without a limit.
 
         Raises:
             ConfigError: it has too many states.
@@ -52,7 +51,7 @@ class Dyck(Brackets, Language):
 
     @property
     def hierarchy(self) -> NotRegular | None:
-        """What is known of it where it is not regular."""
+        """Its class where it is not regular."""
         if self.max_depth:
             return None
         source = "Chomsky & Schützenberger 1963, The Algebraic Theory of Context-Free Languages"
@@ -77,7 +76,7 @@ class Dyck(Brackets, Language):
         if self.max_depth:
             balanced &= depths.max(axis=1, initial=0) <= self.max_depth
         if self.bracket_types > 1:
-            # Few of most strings are left whose types must be looked at one by one.
+            # The types of the few strings that are left are checked one by one.
             rows = np.flatnonzero(balanced)
             balanced[rows] = super().labels(strings.take(rows))
         return np.asarray(balanced)
@@ -86,7 +85,7 @@ class Dyck(Brackets, Language):
         return length % 2 == 0
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
-        """Uniform: a path of depths is, and so are the types of the brackets that open."""
+        """Uniform: a uniform path of depths, with uniform types of the brackets that open."""
         pairs = length // 2
         opening = excursion(rng, pairs, self.max_depth or pairs)
         letters = np.where(opening, 0, 1).astype(np.uint8)
@@ -100,7 +99,7 @@ class Dyck(Brackets, Language):
         return letters
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """How often each bracket occurs, how many are open at most, and the first defect."""
+        """The number of each bracket, the greatest depth, the length before the first defect."""
         deepest = _depths(strings).max(axis=1, initial=0)
         sound = self._sound_lengths(strings)
         return {**super().features(strings), "nesting depth": deepest, DEFECT: sound}
@@ -118,7 +117,7 @@ class Dyck(Brackets, Language):
             closes = (depths > 0) & (letters == pending[rows, depths - 1] + 1)
             fine &= (letters != NO_LETTER) & np.where(opens, deeper, closes)
             pending[rows, depths] = letters
-            # After a defect depths mean nothing, but they still have to be places in `pending`.
+            # After a defect depths mean nothing, but they still index `pending`.
             depths = np.maximum(depths + np.where(opens, 1, -1), 0)
             sound += fine
         return sound
@@ -130,7 +129,7 @@ class Dyck(Brackets, Language):
 
 @remembered
 def _automaton(bracket_types: int, max_depth: int) -> Automaton:
-    # No stack holds -1, so it stands for all strings that nothing mends.
+    # No stack holds -1: it is the state after a defect.
     broken: tuple[int, ...] = (-1,)
     start: tuple[int, ...] = ()
 
@@ -143,7 +142,7 @@ def _automaton(bracket_types: int, max_depth: int) -> Automaton:
 
 
 def _depths(strings: TokenStrings) -> Int64[np.ndarray, "string position"]:
-    """How many more brackets have opened than closed, up to each token."""
+    """Brackets opened less brackets closed, up to each token."""
     letters = strings.letters
     steps = np.where(letters == NO_LETTER, 0, 1 - 2 * (letters % 2).astype(np.int64))
     return np.cumsum(steps, axis=1, dtype=np.int64)

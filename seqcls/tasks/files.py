@@ -1,5 +1,5 @@
-"""Tasks that are given by a file: by its rows, so that what is right of other strings is not known;
-or by the automaton in it, which knows of all.
+"""Tasks of files: rows, so that targets of other strings are not known, or an automaton, which
+labels all strings.
 """
 
 from collections.abc import Sequence
@@ -19,15 +19,16 @@ from seqcls.strings.datasets import MAX_TOKENS, Content, Dataset, dataset_of
 from seqcls.strings.token_strings import NO_LETTER, Rows, TokenStrings, Truths
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks.automaton import Automaton, RegularLanguage, minimize
-from seqcls.tasks.base import Alphabet, LanguageTask, LetterRow, Task
+from seqcls.tasks.base import Alphabet, LanguageTask, LetterRow
 from seqcls.tasks.transductions import TargetRow, Transduction
+from seqcls.text import count
 
 
 def rows_in(digest: str) -> Dataset:
-    """The rows that a digest stands for.
+    """The dataset with a digest.
 
     Raises:
-        ConfigError: it stands for an automaton, or is not known.
+        ConfigError: it is the digest of an automaton, or not known.
     """
     content = dataset_of(digest)
     if not isinstance(content, Dataset):
@@ -41,9 +42,9 @@ def _refusal(content: Content) -> ConfigError:
 
 @lru_cache(maxsize=256)
 def rows_of_length(digest: str, length: int, label: bool | None) -> Rows:
-    """The rows of a length, and of a label where one is asked for, but contradicted ones."""
+    """The rows of a length, and of a label if one is given, without contradicted ones."""
     dataset = rows_in(digest)
-    # Of rows that contradict each other nobody knows what is right.
+    # The target of rows that contradict each other is not known.
     there = (dataset.strings.lengths == length) & ~dataset.contradicted
     if label is not None and dataset.labels is not None:
         there = there & (dataset.labels == label)
@@ -51,13 +52,12 @@ def rows_of_length(digest: str, length: int, label: bool | None) -> Rows:
 
 
 def rows_of(digest: str, strings: TokenStrings) -> Rows:
-    """A row of each string, with what most of them say; -1 where the dataset has none such."""
+    """A row of each string, with the target of most of its rows; -1 where there is none."""
     known = _by_letters(digest)
     letters = rows_in(digest).strings.letters
     rows = np.full(len(strings), -1, dtype=np.int64)
     for number, (row, length) in enumerate(zip(strings.letters, strings.lengths, strict=True)):
-        # Only hashes are known by their strings, whose bytes would be held twice; equality is
-        # looked at.
+        # Hashes and not bytes are the keys, which would double the memory; equality is checked.
         candidate = known.get(hash(row[:length].tobytes()), -1)
         if candidate >= 0 and _is_string(letters[candidate], row[:length]):
             rows[number] = candidate
@@ -76,7 +76,7 @@ def _by_letters(digest: str) -> dict[int, int]:
     dataset = rows_in(digest)
     letters, lengths = dataset.strings.letters, dataset.strings.lengths.tolist()
     rows = np.flatnonzero(~dataset.contradicted).tolist()
-    # Of rows of one string any will do: where they disagree, only those of most are left.
+    # Any row of a string will do: where they disagree, only those of the majority are left.
     return {hash(letters[row, : lengths[row]].tobytes()): row for row in rows}
 
 
@@ -89,16 +89,16 @@ class FileFields(Fields):
 
 @dataclass(frozen=True)
 class RowsTask(FileFields):
-    """A task whose answers are known for the strings of a file, and of no others.
+    """A task whose targets are known for the strings of a file, and for no others.
 
-    Where rows of a string contradict each other, what most of them say is right; where there is no
-    such answer, none is known.
+    Where rows of a string contradict each other, the target of most of them is right; without a
+    majority none is known.
     """
 
     name: ClassVar[str]
-    """The task's name, by which files are told apart."""
+    """The task's name, which the file's content must have."""
     sampler: ClassVar[str] = "dataset_rows"
-    """What alone draws its strings."""
+    """The only sampler of its strings."""
 
     def __post_init__(self) -> None:
         if self.content.task != self.name:
@@ -110,7 +110,7 @@ class RowsTask(FileFields):
         return rows_in(self.dataset)
 
     def known_strings(self) -> TokenStrings:
-        """The strings of the file, those of no known answer left out."""
+        """The strings of the file, without those of no known target."""
         content = self.content
         if content.contradicted.any():
             return content.strings.take(np.flatnonzero(~content.contradicted))
@@ -122,22 +122,15 @@ class RowsTask(FileFields):
         return self.content.alphabet
 
     def knows(self, strings: TokenStrings) -> Truths:
-        """Which strings' label or target the file says."""
+        """True for the strings whose label or target the file has."""
         return np.asarray(rows_of(self.dataset, strings) >= 0)
-
-
-def rows_only(task: Task) -> str | None:
-    """Why only one sampler draws the strings of a task; None where others do."""
-    if isinstance(task, RowsTask):
-        return f"its strings are those of a file; use {task.sampler}"
-    return None
 
 
 @dataclass(frozen=True)
 class File(RowsTask, LanguageTask):
-    """Strings of a file with their labels; of other strings no label is known.
+    """Strings of a file with their labels; labels of other strings are not known.
 
-    Whether the order of tokens matters is not known either, so it may.
+    Nor is it known whether the order of tokens matters, so it may.
     """
 
     name: ClassVar[str] = "file"
@@ -156,7 +149,7 @@ class File(RowsTask, LanguageTask):
         return np.asarray(labels[rows], dtype=bool)
 
     def has(self, length: int, positive: bool) -> bool:
-        """Whether any string of the file has that length and label."""
+        """True if any string of the file has that length and label."""
         return bool(len(rows_of_length(self.dataset, length, positive)))
 
     def draw(self, rng: np.random.Generator, length: int, positive: bool) -> LetterRow:
@@ -169,7 +162,7 @@ class File(RowsTask, LanguageTask):
 
 
 def refuse_unknown(content: Dataset, strings: TokenStrings, rows: np.ndarray, answer: str) -> None:
-    """Refuses strings of which a file does not say what is right.
+    """Refuse strings without a known label or target.
 
     Raises:
         InvalidStringError: there is one.
@@ -184,7 +177,7 @@ def refuse_unknown(content: Dataset, strings: TokenStrings, rows: np.ndarray, an
 
 @dataclass(frozen=True)
 class Pairs(RowsTask, Transduction):
-    """Inputs of a file with their targets; of other inputs no target is known."""
+    """Inputs of a file with their targets; targets of other inputs are not known."""
 
     name: ClassVar[str] = "pairs"
 
@@ -202,12 +195,12 @@ class Pairs(RowsTask, Transduction):
         rows = rows_of(self.dataset, strings)
         refuse_unknown(self.content, strings, rows, "target")
         targets = self._targets[rows]
-        # The rows that were picked may all have shorter targets than the file's longest.
+        # All of these rows may have shorter targets than the file's longest.
         longest = int((targets != NO_LETTER).sum(axis=1).max(initial=0))
         return np.asarray(targets[:, :longest])
 
     def longest_target(self, length: int) -> int:
-        # An input may be shorter than all of the file, and its output is as long as theirs.
+        # An input may be shorter than any of the file; its output is at most as long as theirs.
         lengths = self.content.strings.lengths
         rows = lengths <= max(length, int(lengths.min()))
         return int((self._targets[rows] != NO_LETTER).sum(axis=1).max(initial=0))
@@ -227,7 +220,7 @@ class Pairs(RowsTask, Transduction):
 class FromAutomaton(Alphabet, FileFields, RegularLanguage):
     """Strings that the automaton of a file accepts are positive.
 
-    The alphabet's tokens come to those of the file, and then are kept with them, sorted.
+    `alphabet` adds tokens to those of the file; the attribute has both, sorted.
     """
 
     optional: ClassVar[frozenset[str]] = frozenset({"alphabet"})
@@ -246,10 +239,10 @@ class FromAutomaton(Alphabet, FileFields, RegularLanguage):
 
     @property
     def content(self) -> StoredAutomaton:
-        """What the file holds.
+        """The automaton of the file.
 
         Raises:
-            ConfigError: the digest stands for rows, or is not known.
+            ConfigError: it is the digest of rows, or not known.
         """
         content = dataset_of(self.dataset)
         if not isinstance(content, StoredAutomaton):
@@ -261,12 +254,11 @@ class FromAutomaton(Alphabet, FileFields, RegularLanguage):
         return _automaton(self.dataset, tuple(self.alphabet))
 
     def describe(self) -> str:
-        states = len(self.automaton.table)
+        states, tokens = len(self.automaton.table), len(self.alphabet)
         determinized = [note for note in self.content.read_as if "determinized" in note]
         return (
             f"Strings that the automaton of the file {self.content.name!r} accepts are positive; "
-            f"its minimal automaton has {states:,} state{'' if states == 1 else 's'} over "
-            f"{len(self.alphabet)} token{'' if len(self.alphabet) == 1 else 's'}"
+            f"its minimal automaton has {count(states, 'state')} over {count(tokens, 'token')}"
             f"{'; that of the file is ' + determinized[0] if determinized else ''}"
             f"{''.join('; ' + note for note in self.content.read_as if 'the start is' in note)}."
         )
@@ -274,7 +266,7 @@ class FromAutomaton(Alphabet, FileFields, RegularLanguage):
 
 @remembered
 def _automaton(digest: str, alphabet: tuple[str, ...]) -> Automaton:
-    """The minimal automaton over an alphabet; what has a token that the file lacks is rejected."""
+    """The minimal automaton over an alphabet; strings with tokens not in the file are rejected."""
     content = dataset_of(digest)
     assert isinstance(content, StoredAutomaton)
     sink, known = len(content), {token: letter for letter, token in enumerate(content.alphabet)}

@@ -1,4 +1,4 @@
-"""Small regular languages of bits in which their order decides."""
+"""Small regular languages of bits in which the order decides."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -80,5 +80,5 @@ class Repeat01(AutomatonLanguage):
         return np.arange(length, dtype=np.int64).astype(np.uint8) & 1
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """How often each token occurs, and the place of the first defect."""
+        """The number of each token, and the length before the first defect."""
         return {**super().features(strings), DEFECT: self.automaton.sound_lengths(strings)}

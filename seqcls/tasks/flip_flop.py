@@ -20,7 +20,7 @@ BITS = 3
 """The letter of bit 0, after those of the instructions."""
 
 AS_OTHERS = 1.0
-"""A share said of tests: that of other strings."""
+"""The value of `test_ignore_share` for the share of other strings."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class FlipFlop(Ignored, RegularLanguage):
         return _flip_flop()
 
     def draw_many(self, rng: np.random.Generator, lengths: Lengths, positive: bool) -> Letters:
-        """Strings in the language as instructions are drawn; others uniform."""
+        """Positive strings have random instructions; negative ones are uniform."""
         if not positive:
             return super().draw_many(rng, lengths, positive)
         numbers = lengths // 2
@@ -91,7 +91,7 @@ def _flip_flop() -> Automaton:
             return None
         bit, instruction = state
         if instruction < 0:
-            # Nothing but a bit that was written is read or kept.
+            # Before the first write no bit can be read, and nothing ignored.
             allowed = letter == WRITE or (letter in (READ, IGNORE) and bit >= 0)
             return (-1 if letter == WRITE else bit, letter) if allowed else None
         given = letter - BITS
@@ -118,16 +118,12 @@ class WriteFlipFlop(Ignored, MemoryTransduction):
     )
 
     def answer(self, letters: list[int]) -> list[int] | None:
-        if len(letters) % 2 == 0 or letters[-1] != READ:
+        if letters[-1] != READ:
             return None
-        written = None
-        for instruction, bit in zip(letters[:-1:2], letters[1::2], strict=True):
-            if instruction == WRITE:
-                written = bit
-            is_wrong = written is None or (instruction == READ and bit != written)
-            if is_wrong or instruction > IGNORE or bit < BITS:
-                return None
-        return None if written is None else [written]
+        automaton, bits = _flip_flop(), (BITS, BITS + 1)
+        after = automaton.table[automaton.path(letters)[-1]]
+        # After a read one bit is right, and none where the instructions are wrong.
+        return [bit for bit in bits if automaton.accepting[after[bit]]] or None
 
     def has_input(self, length: int) -> bool:
         return length >= 3 and length % 2 == 1

@@ -1,9 +1,8 @@
 """Formulas over letter counts: parsed by Python's grammar, never run by Python.
 
-A letter stands for how often it occurs. Whole numbers, + - * and % (by a number), comparisons, also
-chained, `and`, `or`, `not` and parentheses are understood. A token that is no letter or word is
-written with a #: `#0 > #1`. What a formula holds of is drawn from all strings of a length by their
-letter counts.
+A letter is the number of its occurrences. Whole numbers, + - * and % (by a number), comparisons,
+also chained, `and`, `or`, `not` and parentheses are understood. A token that is no letter or word
+is written with a #: `#0 > #1`. Strings that satisfy a formula are drawn by their letter counts.
 """
 
 import ast
@@ -20,6 +19,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from seqcls.errors import ConfigError
+from seqcls.strings.notation import shorten
 from seqcls.strings.token_strings import Letters
 
 # Each level takes several frames of Python's stack, which has a thousand.
@@ -37,7 +37,7 @@ _OTHER_SIGNS = [
     (r"!(?!=)|¬", "write 'not'"),
     (r"\d +_\d|_\d+ +_\d", "for a product write *, as in 2 * a"),
 ]
-"""Signs of other languages, and how it is written here what they say."""
+"""Signs of other languages, with the signs to use here."""
 
 _ARITHMETIC: dict[type, Any] = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply}
 _COMPARISONS: dict[type, Any] = {
@@ -51,12 +51,12 @@ _COMPARISONS: dict[type, Any] = {
 
 
 class _Read(NamedTuple):
-    """What is read of a part of a formula, as functions."""
+    """A parsed part of a formula, as functions."""
 
     value: Callable[[Sequence[np.ndarray]], Any]
-    """What it is, of the counts of each letter."""
+    """Its value, given the counts of each letter."""
     most: Callable[[int], int]
-    """No number on the way is larger, of either sign, where counts are at most so large."""
+    """A bound on the magnitude of all intermediate values, given one on the counts."""
 
 
 def _read(
@@ -64,7 +64,7 @@ def _read(
     value: Callable[..., Any],
     most: Callable[..., int] = lambda *bounds: max(bounds),
 ) -> _Read:
-    """What is made of the values of parts, and of the most that they are."""
+    """Combine parts: a function of their values, and one of their bounds."""
     return _Read(
         lambda counts: value(*(part.value(counts) for part in parts)),
         lambda counted: most(*(part.most(counted) for part in parts)),
@@ -72,7 +72,7 @@ def _read(
 
 
 def _compare(signs: Sequence[Callable[..., Any]], *values: Any) -> Any:
-    """Whether each value and the next compare as the signs say."""
+    """True where each value and the next compare by the sign between them."""
     compared = (sign(*pair) for sign, pair in zip(signs, pairwise(values), strict=True))
     return reduce(np.logical_and, (np.asarray(result).astype(bool) for result in compared))
 
@@ -92,25 +92,27 @@ class Formula:
         self._text = text
         self._alphabet = alphabet
         self._names: dict[str, str] = {}
-        """The names of the tree, as they are written in the text."""
-        self._large: dict[int, bool] = {}
+        """The tree's names with what the text has for them."""
         self.letters: set[int] = set()
-        """The numbers of the letters that it names."""
+        """The letters that it names, by number."""
         # A token with which another begins must not be found in its place.
         longest_first = "|".join(map(re.escape, sorted(alphabet, key=len, reverse=True)))
         self._source = re.sub(f"#(?:{longest_first})|{_NAME}", self._code, text).strip()
         self._formula = self._condition(self._parse(), 0)
 
     def holds(self, counts: Sequence[np.ndarray]) -> np.ndarray:
-        """Where it holds, of one array of counts for each letter of the alphabet."""
-        if self._is_large(max(int(column.max(initial=0)) for column in counts).bit_length()):
+        """True where it holds, given an array of counts for each letter of the alphabet."""
+        largest = max(int(column.max(initial=0)) for column in counts)
+        # A power of two below the largest of 64 bits, so that adding two such numbers does not
+        # wrap.
+        if self._formula.most(largest) >= 2**62:
             # Numbers that a machine word cannot hold: Python's, slower and exact.
             counts = [column.astype(object) for column in counts]
         shape = counts[0].shape
         return np.broadcast_to(np.asarray(self._formula.value(counts), dtype=bool), shape)
 
     def _code(self, match: re.Match[str]) -> str:
-        """A name of the tree's own: Python would take `ª` and `a` for the same."""
+        """A new name for a token: Python would normalize `ª` to `a`."""
         written = match[0]
         if keyword.iskeyword(written) or written[0].isdecimal():
             # Python reads `1and` as `1 and`, and warns.
@@ -186,25 +188,16 @@ class Formula:
             raise self._refusal(f"{token!r} is outside the alphabet {self._alphabet!r}")
         return self._alphabet.index(token)
 
-    def _is_large(self, bits: int) -> bool:
-        """Whether a number on the way may be too large where counts have so many bits."""
-        if bits not in self._large:
-            # A power of two below the largest of 64 bits, so that adding two such numbers does not
-            # wrap.
-            self._large[bits] = self._formula.most(2**bits) >= 2**62
-        return self._large[bits]
-
     def _source_of(self, node: ast.expr) -> str:
-        # As it is written: to write a tree anew takes a stack as deep as the tree.
+        # The source as written: `ast.unparse` takes a stack as deep as the tree.
         source = ast.get_source_segment(self._source, node) or ""
         shown = re.sub(r" ?\b(_\d+)\b ?", lambda name: self._names.get(name[1], name[0]), source)
-        return repr(shown if len(shown) <= 40 else shown[:40] + "…")
+        return shorten(shown, 40)
 
     def _refusal(self, reason: str) -> ConfigError:
-        shown = self._text if len(self._text) <= 60 else self._text[:60] + "…"
         return ConfigError(
-            f"formula={shown!r}: {reason}; expected a condition on letter counts, such as "
-            "'a > b' or 'a % 2 == 1'"
+            f"formula={shorten(self._text)}: {reason}; expected a condition on letter counts, "
+            "such as 'a > b' or 'a % 2 == 1'"
         )
 
 
@@ -215,12 +208,12 @@ Vectors = Int64[np.ndarray, "vector class"]
 
 
 def number_of_vectors(length: int, classes: int) -> int:
-    """How many ways there are to share a length out among classes of letters."""
+    """Number of ways to distribute a length over classes of letters."""
     return math.comb(length + classes - 1, classes - 1)
 
 
 def vectors(length: int, classes: int) -> Vectors:
-    """Every way to share a length out among classes of letters."""
+    """Every way to distribute a length over classes of letters."""
     columns: list[np.ndarray] = []
     # Class by class, each row is repeated for all that the class may take of what is left.
     left = np.array([length])
@@ -236,7 +229,7 @@ def vectors(length: int, classes: int) -> Vectors:
 
 
 def running_weights(counts: Vectors, sizes: tuple[int, ...]) -> Float64[np.ndarray, " vector"]:
-    """Running sums of how many strings have these counts of letters, up to one common factor.
+    """Running sums of the numbers of strings with these letter counts, up to a common factor.
 
     `sizes` are the numbers of letters in the classes. Only products, quotients and powers of two:
     the same on every machine.

@@ -1,4 +1,4 @@
-"""Which token is there most often, and is a number odd?"""
+"""Transductions to the most frequent token, and to the parity of bits."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,7 +12,7 @@ from seqcls.tasks.transductions import OneToken, TargetRow, Transduction
 
 
 class _Unique(OneToken):
-    """Inputs are uniform among the strings in which one token is more frequent than others."""
+    """Inputs are uniform among the strings in which one token is more frequent than all others."""
 
     order_sensitive: ClassVar[bool] = False
 
@@ -66,7 +66,7 @@ class InterleavedMajority(Transduction):
 
 @dataclass(frozen=True)
 class ParityWord(OneToken):
-    """`0111` becomes `1`, which stands for odd, and `11` becomes `0`, for even."""
+    """`0111` becomes `1`, for odd, and `11` becomes `0`, for even."""
 
     order_sensitive: ClassVar[bool] = False
     alphabet = "01"

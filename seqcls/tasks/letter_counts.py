@@ -10,9 +10,9 @@ from pydantic import AfterValidator, Field
 from seqcls.cache import remembered
 from seqcls.declarations import About, Fields
 from seqcls.errors import ConfigError
-from seqcls.strings.token_strings import Counts, Lengths, Letters, Truths
+from seqcls.strings.token_strings import Counts, Truths
 from seqcls.strings.tokenizer import LETTERS, MAX_LETTERS
-from seqcls.tasks.automaton import Automaton
+from seqcls.tasks.automaton import Automaton, RegularLanguage
 from seqcls.tasks.base import (
     FLARE,
     CountLanguage,
@@ -24,7 +24,7 @@ from seqcls.tasks.base import (
 )
 
 MAX_REQUIRED_LETTERS = 10
-"""The sampler keeps a budget for each of the 2**r sets of required letters."""
+"""The sampler has a budget for each of the 2**r sets of required letters."""
 
 
 def _sort_letters(letters: str) -> str:
@@ -84,15 +84,7 @@ class ContainsAll(RequiredLetters, CountLanguage, DrawnInBulk):
     def labels_of_counts(self, counts: Counts) -> Truths:
         return np.asarray((counts[:, self.required] > 0).all(axis=1))
 
-    def has(self, length: int, positive: bool) -> bool:
-        """Whether any string of that many letters is positive, or negative."""
-        if positive:
-            return length >= len(self.required)
-        # With a single letter, which is required, only the empty string lacks one.
-        return length < len(self.required) or self.num_letters > 1
-
-    def draw_many(self, rng: np.random.Generator, lengths: Lengths, positive: bool) -> Letters:
-        return self.automaton.draw(rng, lengths, positive)
+    has, draw_many = RegularLanguage.has, RegularLanguage.draw_many
 
     def describe(self) -> str:
         letters = [f"at least one {letter}" for letter in self.required_letters]

@@ -1,7 +1,7 @@
 """Memory: the value of a key, tokens among noise, a token beside another.
 
-What is asked of them: Arora et al. 2023, Zoology; Gu & Dao 2023, Mamba; Veitsman et al. 2025, Born
-a Transformer - Always a Transformer?
+Sources: Arora et al. 2023, Zoology; Gu & Dao 2023, Mamba; Veitsman et al. 2025, Born a Transformer
+- Always a Transformer?
 """
 
 from abc import abstractmethod
@@ -30,29 +30,29 @@ from seqcls.tasks.transductions import (
 
 # With as many values these are 250 tokens, whose ids fit a byte beside four of the models' own.
 MOST_KEYS = 125
-"""Keys, and as many values, that an alphabet has room for."""
+"""The most keys, with as many values, in an alphabet."""
 
 LETTERS = 10
-"""Keys at most that are letters, with digits as values; of more, tokens have names."""
+"""The most keys that are letters, with digits as values; with more, tokens have names."""
 
 NOISE = "_"
 
 
 class MemoryTransduction(Transduction):
-    """What is right of an input, as a function of its letters; many inputs are drawn at once."""
+    """A transduction given by its answer to a list of letters; many inputs are drawn together."""
 
     @property
     @abstractmethod
     def expected(self) -> str:
-        """What an input is, for the message about a string that is none."""
+        """The form of inputs, for error messages."""
 
     @abstractmethod
     def answer(self, letters: list[int]) -> list[int] | None:
-        """What is right of a string that is not empty; None where it is no input."""
+        """The target of a string that is not empty; None where it is no input."""
 
     @abstractmethod
     def draw_inputs(self, rng: np.random.Generator, lengths: Lengths) -> Letters:
-        """An input of each length; what follows its end means nothing."""
+        """An input of each length; letters after its end are ignored."""
 
     def target(self, letters: LetterRow) -> TargetRow:
         answer = self.answer(letters.tolist()) if len(letters) else None
@@ -78,7 +78,7 @@ def _refuse_keys(num_tokens: int) -> None:
 
 
 def keys_and_values(num_keys: int) -> Sequence[str]:
-    """So many keys, and then as many values: letters and digits, or names above 10."""
+    """Tokens of the keys, then of as many values: letters and digits, or names above 10."""
     if num_keys <= LETTERS:
         return "abcdefghij"[:num_keys] + "0123456789"[:num_keys]
     return tuple(f"{kind}{number}" for kind in "kv" for number in range(num_keys))
@@ -105,7 +105,7 @@ class ConsistentPairs(Tokens, Language):
 
     @property
     def automaton(self) -> Automaton:
-        """The minimal automaton: each key's value, and the key that waits for one.
+        """The minimal automaton: its states are each key's value, and the key just read.
 
         Raises:
             ConfigError: it has too many states.
@@ -125,7 +125,7 @@ class ConsistentPairs(Tokens, Language):
         return length % 2 == 0
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
-        """Uniform: a new key has as many strings behind it as values to choose from."""
+        """Uniform: a next key is new with its share of the strings."""
         order = rng.permutation(self.num_tokens)
         values = self.num_tokens + rng.integers(self.num_tokens, size=self.num_tokens)
         new = _new_keys(self.num_tokens, 1 << max(length // 2 - 1, 0).bit_length())
@@ -144,7 +144,7 @@ _NONE = np.zeros(0, dtype=np.uint8)
 
 @remembered
 def _new_keys(num_keys: int, pairs: int) -> Float64[np.ndarray, "left seen"]:
-    """The share of strings whose next key is new, by the pairs after it and the keys before it."""
+    """The share of strings whose next key is new, by pairs after it and keys before it."""
     seen = np.arange(num_keys + 1)
     ways, shares = np.ones(num_keys + 1), np.zeros((pairs, num_keys + 1))
     for left in range(pairs):
@@ -157,12 +157,12 @@ def _new_keys(num_keys: int, pairs: int) -> Float64[np.ndarray, "left seen"]:
 
 
 _Known = tuple[tuple[int, ...], int]
-"""Each key's value, and the key that waits for one; -1 for none."""
+"""Each key's value, and the key just read that has no value yet; -1 for none."""
 
 
 @remembered
 def _pairs(num_keys: int) -> Automaton:
-    # Counted before any is made: most would take a while to be too many.
+    # Bounded before any state is built, which would take a while.
     if (num_keys + 1) ** (num_keys + 1) >= MAX_STATES:
         raise ConfigError(f"its automaton has more than {MAX_STATES:,} states")
 
@@ -178,7 +178,7 @@ def _pairs(num_keys: int) -> Automaton:
 
     start: _Known | None = ((-1,) * num_keys, -1)
     made = explore(2 * num_keys, start, step, lambda state: state is not None and state[1] < 0)
-    # Which of two keys with one value waits makes no difference.
+    # Two keys with the same value, just read, are one state.
     return minimize(made.table, made.accepting)
 
 
@@ -251,7 +251,7 @@ class AmongNoise(Tokens):
 
 @dataclass(frozen=True)
 class SelectiveCopy(AmongNoise, MemoryTransduction):
-    """`a_ba__b` becomes `abab`: what is no noise, in its order."""
+    """`a_ba__b` becomes `abab`: the tokens but noise, in order."""
 
     @property
     def alphabet(self) -> Sequence[str]:
@@ -270,7 +270,7 @@ class SelectiveCopy(AmongNoise, MemoryTransduction):
         return length >= self.data_tokens
 
     def draw_inputs(self, rng: np.random.Generator, lengths: Lengths) -> Letters:
-        """Places and tokens are uniform; of places any set is as frequent (Floyd's algorithm)."""
+        """Uniform tokens at a uniform set of places (Floyd's algorithm)."""
         rows, shape = np.arange(len(lengths)), (len(lengths), int(lengths.max(initial=0)))
         is_data = np.zeros(shape, dtype=bool)
         for last in range(-self.data_tokens, 0):
@@ -302,7 +302,7 @@ class Neighbors(Tokens):
 
 @dataclass(frozen=True)
 class Retrieval(Neighbors, MemoryTransduction):
-    """`abaab` becomes `a`: what stands beside the token at the end, where it occurred before."""
+    """`abaab` becomes `a`: the neighbor of an earlier occurrence of the last token."""
 
     def __post_init__(self) -> None:
         if self.num_tokens < 2:
@@ -332,14 +332,14 @@ class Retrieval(Neighbors, MemoryTransduction):
         return [string[place]] if 0 <= place < len(string) else None
 
     def draw_inputs(self, rng: np.random.Generator, lengths: Lengths) -> Letters:
-        """Uniform among those of which something is right."""
+        """Uniform among the strings with a target."""
         rows, shape = np.arange(len(lengths)), (len(lengths), int(lengths.max(initial=0)))
         if self.occurrence == "unique":
             queries = rng.integers(self.num_tokens, size=(len(lengths), 1))
             # A shift of at least 1 never makes the token that is looked for.
             others = rng.integers(1, self.num_tokens, size=shape)
             letters = ((queries + others) % self.num_tokens).astype(np.uint8)
-            # The token needs a neighbor within the string, on the side that is asked for.
+            # The token needs a neighbor within the string, on the side of `neighbor`.
             place = rng.integers(lengths - 2) + (self._step < 0)
             letters[rows, place] = letters[rows, lengths - 1] = queries[:, 0]
             return letters
@@ -361,9 +361,9 @@ class Retrieval(Neighbors, MemoryTransduction):
 def _shuffled_rows(
     rng: np.random.Generator, rows: int, number: int, count: int
 ) -> UInt8[np.ndarray, "row place"]:
-    """The first so many of the numbers below `number` in an order of its own for every row."""
+    """The first `count` of the numbers below `number`, shuffled separately for every row."""
     shuffled, every = np.tile(np.arange(number, dtype=np.uint8), (rows, 1)), np.arange(rows)
-    # The shuffle of Fisher and Yates, ended where as many are in place as are needed.
+    # The shuffle of Fisher and Yates, stopped after `count` places.
     for place in range(count):
         other = rng.integers(place, number, size=rows)
         own = shuffled[:, place].copy()

@@ -1,7 +1,6 @@
-"""Counted modulo 5: places on a cycle, and expressions worked out from left to right.
+"""Counting modulo 5: places on a cycle, and expressions evaluated from left to right.
 
-For each there is a language, whose strings end with the answer, and a transduction, which writes
-the answer.
+Each is a language, whose strings end with the result, and a transduction, which outputs it.
 """
 
 import re
@@ -23,12 +22,12 @@ _EXPRESSION = re.compile(r"[0-4](?:[-+*][0-4])*")
 
 
 def place_after(moves: str) -> int:
-    """Where moves lead from place 0 on a cycle: `+` one on, `-` one back, `=` nowhere."""
+    """The place after moves from place 0 on a cycle: `+` one on, `-` one back, `=` none."""
     return (moves.count("+") - moves.count("-")) % MODULUS
 
 
 def expression_value(text: str) -> int | None:
-    """What `2+3*2` is worth, worked out strictly from left to right; None of what is none."""
+    """The value of an expression like `2+3*2`, strictly from left to right; None if it is none."""
     if _EXPRESSION.fullmatch(text) is None:
         return None
     value = int(text[0])
@@ -38,12 +37,12 @@ def expression_value(text: str) -> int | None:
         elif operator == "-":
             value -= int(digit)
         else:
-            # The only way to grow: kept small.
+            # Reduced here, since only products grow fast.
             value = value * int(digit) % MODULUS
     return value % MODULUS
 
 
-# States after a digit, beyond those of the places.
+# States after a digit, numbered after those of the places.
 _RIGHT_DIGIT, _WRONG_DIGIT = MODULUS, MODULUS + 1
 
 
@@ -86,7 +85,7 @@ _TRUE_EQUATION = (0, 0, 0)
 
 @dataclass(frozen=True)
 class ModularArithmetic(AutomatonLanguage):
-    """digit (operator digit)* = digit, worked out strictly from left to right, modulo 5.
+    """digit (operator digit)* = digit, evaluated strictly from left to right, modulo 5.
 
     `2+3*2=0` and `4=4` are positive; `1+1=3`, `1+=1` and the empty string are negative.
     """
@@ -98,8 +97,8 @@ class ModularArithmetic(AutomatonLanguage):
     def automaton(self) -> Automaton:
         """The minimal automaton.
 
-        Before a digit its states are the values that each digit would make, after it the value;
-        after `=` the value with a mark, and then nothing or whether it was right.
+        Before a digit its states are the values that each digit would give, after it the value;
+        after `=` the value with a mark, and after the last digit whether it was right.
         """
         mark = len(OPERATORS)
 

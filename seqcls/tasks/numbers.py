@@ -1,19 +1,22 @@
 """Sums, products and roots of numbers, digit by digit, with marks between: `01+1=11`.
 
-What a text of numbers holds stands first: the languages of `seqcls.tasks.binary` ask it too.
+In the languages an equation of binary numbers is right; transductions write the result.
 """
 
 import math
-from abc import abstractmethod
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from jaxtyping import Float64, Int64
 
+from seqcls.cache import remembered
 from seqcls.declarations import About, Fields
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.tasks.base import LetterRow, texts
+from seqcls.tasks.base import FLARE, Language, LetterRow, NotRegular, texts
+from seqcls.tasks.drawing import below, bits_of, choose
 from seqcls.tasks.transductions import OneToken, Places, TargetPlaces, TargetRow, TextTransduction
 
 
@@ -21,8 +24,8 @@ def between(text: str, marks: str, digits: str) -> list[str] | None:
     """The numbers before, between and after the marks; None where the text is not of that form.
 
     Args:
-        marks: one character each, in the order in which they have to stand.
-        digits: what a number may hold; it holds one at least.
+        marks: one character each, in the order of the text.
+        digits: the digits that a number may have; it has at least one.
     """
     parts = []
     for mark in marks:
@@ -37,7 +40,7 @@ def between(text: str, marks: str, digits: str) -> list[str] | None:
 
 
 def value(number: str, base: int, *, least_first: bool) -> int:
-    """What a number in that base is worth."""
+    """The value of a number in that base."""
     return int(number[::-1] if least_first else number, base)
 
 
@@ -48,7 +51,7 @@ def write_number(number: int, base: int, *, least_first: bool) -> str:
 
 
 def num_carries(x: int, y: int, base: int) -> int:
-    """How often a sum carries: each carry takes `base` from the digits' sum and adds 1 to it."""
+    """Number of carries of a sum: each takes `base` from the sum of digits and adds 1 to it."""
     x_digits, y_digits, sum_digits = (
         sum(map(int, write_number(number, base, least_first=False))) for number in (x, y, x + y)
     )
@@ -56,7 +59,7 @@ def num_carries(x: int, y: int, base: int) -> int:
 
 
 LONGEST = 4_000
-"""Tokens of an input at most: Python reads and writes no decimal numbers of over 4,300 digits."""
+"""The most tokens of an input: Python reads and writes no decimal numbers of over 4,300 digits."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +101,10 @@ class NumberTransduction(Numbers, TextTransduction):
     def _least_first(self) -> bool:
         return self.digit_order == "least_first"
 
-    @abstractmethod
-    def result(self, numbers: list[int]) -> int:
-        """What is right of the numbers of an input."""
+    result: ClassVar["staticmethod[..., int]"]
+    """The result, as a function of the numbers of an input."""
+    output: ClassVar[str]
+    """The result in words, after "the output is"."""
 
     @property
     def form(self) -> str:
@@ -122,14 +126,14 @@ class NumberTransduction(Numbers, TextTransduction):
         numbers = self._numbers(text)
         if numbers is None:
             return None
-        result = self.result(self._worth(numbers))
+        result = self.result(*self._worth(numbers))
         return write_number(result, self.base, least_first=self._least_first)
 
     def _worth(self, numbers: list[str]) -> list[int]:
         return [value(number, self.base, least_first=self._least_first) for number in numbers]
 
     def _numbers(self, text: str) -> list[str] | None:
-        """The numbers of an input as they are written; None where it is none."""
+        """The numbers of an input as texts; None where it is no input."""
         if len(text) > LONGEST or text[-1:] != "=":
             return None
         numbers = between(text[:-1], self.marks[:-1], self._digits)
@@ -143,8 +147,16 @@ class NumberTransduction(Numbers, TextTransduction):
     def has_input(self, length: int) -> bool:
         return 2 * len(self.marks) <= length <= LONGEST
 
+    @property
+    def _operands(self) -> str:
+        return "Two numbers" if len(self.marks) > 1 else "A number"
+
+    def describe(self) -> str:
+        operands = f"{self._operands} in base {self.base}, {self._order}"
+        return f"{operands}: the output is {self.output}."
+
     def _draw_digits(self, rng: np.random.Generator, length: int) -> list[int]:
-        """The digits of a uniform number of so many, none of them a zero that changes nothing."""
+        """The digits of a uniform number of that many digits, the highest not zero."""
         digits = rng.integers(self.base, size=length)
         if length > 1:
             digits[0] = rng.integers(1, self.base)
@@ -173,7 +185,7 @@ class Calculation(Operands, NumberTransduction):
         return super().has_input(length) and (not self._is_equal or length % 2 == 0)
 
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
-        """The operands' lengths are uniform, or equal; then the numbers are."""
+        """Operands of uniform, or equal, lengths; then uniform numbers."""
         if self._is_equal:
             x, y = rng.integers(self.base, size=(2, length // 2 - 1)).tolist()
         else:
@@ -183,7 +195,7 @@ class Calculation(Operands, NumberTransduction):
         return np.array([*x, self.base, *y, self.base + 1], dtype=np.uint8)
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """Digits of the operands; 0 of a string that is no input."""
+        """Number of digits of the operands; 0 of a string that is no input."""
         return self._features([self._numbers(text) for text in texts(self.alphabet, strings)])
 
     def _features(self, inputs: list[list[str] | None]) -> dict[str, np.ndarray]:
@@ -193,8 +205,7 @@ class Calculation(Operands, NumberTransduction):
 
     @property
     def _operands(self) -> str:
-        length = "Numbers padded to one length" if self._is_equal else "Two numbers"
-        return f"{length} in base {self.base}, {self._order}"
+        return "Numbers padded to one length" if self._is_equal else super()._operands
 
 
 @dataclass(frozen=True)
@@ -202,19 +213,14 @@ class Addition(Calculation):
     """`110+11=` becomes `1001`."""
 
     marks: ClassVar[str] = "+="
-
-    def result(self, numbers: list[int]) -> int:
-        return numbers[0] + numbers[1]
+    result = staticmethod(operator.add)
+    output = "their sum"
 
     def longest_target(self, length: int) -> int:
         if length < 4:
             return 0
-        # A carry adds one digit to the longer operand, which has all tokens but three, or half of
-        # them.
+        # A carry adds one digit to the longer operand, of all tokens but three, or half of them.
         return (length - 2) // 2 + 1 if self._is_equal else length - 2
-
-    def describe(self) -> str:
-        return f"{self._operands}: the output is their sum."
 
     def _features(self, inputs: list[list[str] | None]) -> dict[str, np.ndarray]:
         worth = [self._worth(numbers or ["0", "0"]) for numbers in inputs]
@@ -232,7 +238,7 @@ class Addition(Calculation):
     def couples(
         self, input_letters: LetterRow, target_letters: TargetRow
     ) -> tuple[Places, TargetPlaces] | None:
-        """Digits of one weight share its number, 1 that of the ones; the marks stand alone."""
+        """Digits of one weight share its number, 1 for the ones; marks have 0."""
         if self.coupling_obstacle() is not None:
             return None
         places = np.zeros(len(input_letters), dtype=np.int64)
@@ -249,9 +255,8 @@ class Multiplication(Calculation):
     """`11*10=` becomes `110`."""
 
     marks: ClassVar[str] = "*="
-
-    def result(self, numbers: list[int]) -> int:
-        return numbers[0] * numbers[1]
+    result = staticmethod(operator.mul)
+    output = "their product"
 
     def longest_target(self, length: int) -> int:
         if length < 4:
@@ -262,28 +267,19 @@ class Multiplication(Calculation):
         # Only 1 * 1, in base 2, and a 1 beside a longer number make fewer digits than both have.
         return shorter + longer - (self.base == 2 and shorter == 1)
 
-    def describe(self) -> str:
-        return f"{self._operands}: the output is their product."
-
 
 @dataclass(frozen=True)
 class SquareRoot(NumberTransduction):
     """`1010=` becomes `11`: roots are rounded down."""
 
-    def result(self, numbers: list[int]) -> int:
-        return math.isqrt(numbers[0])
+    result = staticmethod(math.isqrt)
+    output = "its square root, rounded down"
 
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
         return np.array([*self._draw_digits(rng, length - 1), self.base], dtype=np.uint8)
 
     def longest_target(self, length: int) -> int:
         return length // 2
-
-    def describe(self) -> str:
-        return (
-            f"A number in base {self.base}, {self._order}: the output is its square root, "
-            "rounded down."
-        )
 
 
 @dataclass(frozen=True)
@@ -302,3 +298,145 @@ class ModularSum(Base, OneToken, TextTransduction):
 
     def describe(self) -> str:
         return f"Digits from 0 to {self.base - 1}: the output is their sum modulo {self.base}."
+
+
+WINDOW = 40
+"""Greatest difference in length from the most frequent sums; the others are left out, 2^-40 of
+all."""
+
+
+class Equation(Language):
+    """Equations of binary numbers with the least significant bit first, marks between them.
+
+    Zeros may trail, and no number is empty.
+    """
+
+    hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
+    alphabet: ClassVar[str]
+    """The bits, then the marks."""
+    result: ClassVar["staticmethod[..., int]"]
+    """The last number, as a function of the others."""
+
+    def accepts(self, text: str) -> bool:
+        parts = between(text, self.alphabet[2:], "01")
+        if parts is None:
+            return False
+        *operands, last = (value(part, 2, least_first=True) for part in parts)
+        return self.result(*operands) == last
+
+    def has_positive(self, length: int) -> bool:
+        # Each mark follows a number.
+        return length > 2 * len(self.alphabet[2:])
+
+
+@dataclass(frozen=True)
+class BinaryAddition(Equation):
+    """x+y=z.
+
+    `01+1=11` and `0+0=000` are positive; `1+1=1`, `+1=1` and the empty string are negative.
+    """
+
+    alphabet = "01+="
+    result = staticmethod(operator.add)
+    words = "Correct sums of binary numbers, least significant bit first, are positive."
+
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """Uniform: the numbers' lengths by how many sums have them, then numbers that fit."""
+        sizes, sums = _sums(length)
+        # Rounded up, the drawn number may be the whole sum, which is past the last row.
+        row = min(int(np.searchsorted(sums, rng.random() * sums[-1], "right")), len(sums) - 1)
+        x, y, z = sizes[row].tolist()
+        while True:
+            # No operand is larger than the sum, so none is drawn that its digits cannot hold.
+            first, second = below(rng, 1 << min(x, z)), below(rng, 1 << min(y, z))
+            if first + second < 1 << z:
+                return _digits_of([(first, x), (second, y), (first + second, z)])
+
+
+@dataclass(frozen=True)
+class BinaryMultiplication(Equation):
+    """x*y=z.
+
+    `11*01=011` and `0*1=0` are positive; `1*1=01`, `*1=1` and the empty string are negative.
+    """
+
+    alphabet = "01*="
+    result = staticmethod(operator.mul)
+    words = "Correct products of binary numbers, least significant bit first, are positive."
+
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """Uniform numbers of uniform lengths, drawn again until the product fits what is left.
+
+        A uniform string would nearly always be a product with zero: a long factor beside it is
+        free.
+        """
+        while True:
+            x, y = (int(size) for size in rng.integers(1, length - 3, size=2))
+            z = length - 2 - x - y
+            if z < 1:
+                continue
+            first, second = below(rng, 1 << x), below(rng, 1 << y)
+            if (first * second).bit_length() <= z:
+                return _digits_of([(first, x), (second, y), (first * second, z)])
+
+
+@dataclass(frozen=True)
+class ComputeSqrt(Equation):
+    """x=r, where r is the square root of x, rounded down.
+
+    `01=1` and `0=00` are positive; `001=1`, `=` and the empty string are negative.
+    """
+
+    alphabet = "01="
+    result = staticmethod(math.isqrt)
+    words = (
+        "A binary number, =, and its square root, rounded down (least bits first), "
+        "are positive where the root is right."
+    )
+
+    def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """Uniform: the numbers' lengths by how many roots fit them, then a number."""
+        sizes = range(1, length - 1)
+        # Roots of n bits belong to numbers of up to 2n, whatever room these have.
+        bits = [min(x, 2 * (length - 1 - x)) for x in sizes]
+        x = sizes[choose(rng, [1 << size for size in bits])]
+        number = below(rng, 1 << bits[x - 1])
+        return _digits_of([(number, x), (math.isqrt(number), length - 1 - x)])
+
+
+def _digits_of(numbers: list[tuple[int, int]]) -> LetterRow:
+    """The letters of numbers of given lengths, with the marks 2, 3, ... between them.
+
+    The last mark is always the alphabet's last letter.
+    """
+    letters: list[int] = []
+    for mark, (number, length) in enumerate(numbers, start=2):
+        letters += [*bits_of(number, length), mark]
+    return np.array(letters[:-1], dtype=np.uint8)
+
+
+@remembered
+def _sums(length: int) -> tuple[Int64[np.ndarray, "split 3"], Float64[np.ndarray, " split"]]:
+    """Lengths x, y, z of the numbers of a sum, and running sums of how many sums have them.
+
+    Of x bits and y bits, the less y, there are 2^(x+y) sums where z is greater than both. Else
+    z <= x, and with m = min(y, z) there are (2^z - s) first numbers for each second one s < 2^m.
+    """
+    middle = (length - 2) // 3
+    middle_ones = np.arange(max(1, middle - WINDOW), middle + WINDOW + 1)
+    x, y = (sizes.ravel() for sizes in np.meshgrid(middle_ones, middle_ones, indexing="ij"))
+    sizes = np.stack([x, y, length - 2 - x - y], axis=1)
+    sizes = sizes[sizes[:, 2] >= 1]
+    longer, shorter, z = sizes[:, :2].max(axis=1), sizes[:, :2].min(axis=1), sizes[:, 2]
+    least = np.minimum(shorter, z)
+    # Divided by about the largest of them, no number overflows.
+    scale = 2 * middle
+    # Powers of two, exact: the same on every machine.
+    numbers = np.where(
+        z > longer,
+        np.ldexp(1.0, longer + shorter - scale),
+        np.ldexp(1.0, z + least - scale)
+        - np.ldexp(1.0, 2 * least - 1 - scale)
+        + np.ldexp(1.0, least - 1 - scale),
+    )
+    return sizes, np.cumsum(numbers)

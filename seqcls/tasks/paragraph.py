@@ -1,6 +1,6 @@
-"""Read a paragraph from its picture: what an encoder sees is drawn from the input, not its tokens.
+"""Read a paragraph from its picture: an encoder sees a picture of the input, not its tokens.
 
-The input is the text, and so is the target. Lines end with `/`.
+Input and target are the text. Lines end with `/`.
 """
 
 from collections.abc import Mapping
@@ -45,8 +45,8 @@ class Paragraph(PageFields, Transduction):
 
     Up to `max_lines` lines, none empty and none longer than `line_length`.
 
-    An input of so many tokens has as few lines as it may have; what these leave free is drawn one
-    cell after another, each of a uniform line. Characters are uniform.
+    An input of some length has as few lines as possible; the cells that these leave free are taken
+    from uniform lines, one after another. Characters are uniform.
     """
 
     decided_by = INPUT
@@ -70,7 +70,7 @@ class Paragraph(PageFields, Transduction):
 
     @property
     def page(self) -> Page:
-        """How inputs are drawn."""
+        """The layout, font and distortion of pictures."""
         text = self.alphabet.removesuffix(BREAK)
         return Page(text, self.line_length, self.max_lines, self.font, self.distortion)
 
@@ -91,7 +91,7 @@ class Paragraph(PageFields, Transduction):
         return letters
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """Features of a page: characters, line breaks left out, and lines."""
+        """Features of a page: characters without line breaks, and lines."""
         breaks = (strings.letters == self._break).sum(axis=1)
         lines = breaks + (strings.lengths > 0)
         page_features = {CHARACTERS: strings.lengths - breaks, LINES: lines}

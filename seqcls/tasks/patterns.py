@@ -1,7 +1,7 @@
-r"""Patterns of Python's `re`, read by its own parser: what `regular` and `rewrite` both understand.
+r"""Patterns of Python's `re`, read by its parser, for the tasks `regular` and `rewrite`.
 
-What matches or not depends on the dialect: to some, `a+?` is an optional `a+`, and `\1` the token
-`1`. Here a pattern has the meaning that Python gives it, or it is refused by what stands in it.
+Dialects differ: in some, `a+?` is an optional `a+`, and `\1` the token `1`. Here a pattern has the
+meaning that Python gives it, or is refused with the name of the construct.
 """
 
 import re
@@ -16,7 +16,7 @@ from seqcls.errors import ConfigError
 MAXREPEAT = _parser.MAXREPEAT
 
 CLASS = r"\[\^?\]?(?:\\.|[^\]\\])*\]?"
-"""One class, `[...]`, in a pattern, or what is left of the pattern where it is not closed."""
+"""One class, `[...]`, in a pattern, or the rest of the pattern where it is not closed."""
 
 _CLASSES = re.compile(rf"\\.|({CLASS})", re.DOTALL)
 _ESCAPES = re.compile(r"\\.", re.DOTALL)
@@ -41,7 +41,17 @@ _WORDS = [
     ("unknown extension (.+)", "({} begins nothing"),
     ("flag", "leave out flags such as (?i)"),
 ]
-"""What Python says is wrong with a pattern, and what is said here."""
+"""Messages of Python's parser, with the reason given here."""
+
+_NO_LOOK = "leave out (?=...), (?!...), (?<=...) and (?<!...): nothing may look around"
+
+_OBSTACLES = {
+    "POSSESSIVE_REPEAT": "leave out the + behind a repetition: *+, ++, ?+ and }+ never give back",
+    "ATOMIC_GROUP": "write (?:...) for (?>...), which never gives back",
+    "ASSERT": _NO_LOOK,
+    "ASSERT_NOT": _NO_LOOK,
+    "SUBPATTERN": "leave out flags such as (?i)",
+}
 
 _EDGES = {
     "AT_BEGINNING": "^",
@@ -60,7 +70,7 @@ _CATEGORIES = {
 
 
 def parse_pattern(pattern: str, refusal: Callable[[str], ConfigError]) -> Any:
-    """The tree that Python's parser makes of a pattern.
+    """The tree of a pattern by Python's parser.
 
     Args:
         pattern: with one character for each token.
@@ -68,7 +78,7 @@ def parse_pattern(pattern: str, refusal: Callable[[str], ConfigError]) -> Any:
     Raises:
         ConfigError: Python cannot read it, or may read it otherwise in a later version.
     """
-    # Python warns of these, and to turn its warnings into errors is to do so in every thread.
+    # Python only warns of these, and warnings become errors in all threads or in none.
     for found in _CLASSES.finditer(pattern):
         if found[1] and _SETS.search(_ESCAPES.sub("", found[1])):
             raise refusal(r"in [...], the tokens [ - & ~ | are written \[ \- \& \~ \|")
@@ -119,24 +129,16 @@ def class_members(name: str, value: Any, alphabet: Iterable[str]) -> tuple[froze
 
 
 def obstacle(name: str, value: Any) -> str:
-    """Why what Python's parser calls so is refused.
+    """The reason for refusing a construct of patterns.
 
     Args:
-        name: an operator that neither matches one token, nor groups, chooses or repeats.
+        name: an operator of Python's parser that does not match one token, group, choose or repeat.
     """
-    if name == "POSSESSIVE_REPEAT":
-        return "leave out the + behind a repetition: *+, ++, ?+ and }+ never give back"
-    if name == "ATOMIC_GROUP":
-        return "write (?:...) for (?>...), which never gives back"
-    if name in ("ASSERT", "ASSERT_NOT"):
-        return "leave out (?=...), (?!...), (?<=...) and (?<!...): nothing may look around"
     if name == "GROUPREF":
         return _NO_MEMORY.format(f"\\{value}")
     if name == "GROUPREF_EXISTS":
         return _NO_MEMORY.format(f"(?({value[0]})...)")
-    if name == "SUBPATTERN":
-        return "leave out flags such as (?i)"
     if name == "AT":
         sign = _EDGES.get(value.name, "what matches an edge")
         return f"leave out {sign}" + (f" (a token {sign} is \\{sign})" if sign in "^$" else "")
-    return "use tokens, ., [...], (...), |, *, +, ? and {2,5}"
+    return _OBSTACLES.get(name, "use tokens, ., [...], (...), |, *, +, ? and {2,5}")

@@ -1,7 +1,7 @@
-"""A language asked at every place of a string, and not once: of each prefix, the empty one first.
+"""Languages with a target at every place of a string: for each prefix, the empty one first.
 
-What is right at a place is one number: of a prefix whether it is in the language, 0 or 1; of the
-tokens that may follow a set, token ids as bits; of the minimal automaton its state.
+The target at a place is one number: the label of the prefix, 0 or 1; the set of tokens that may
+follow, token ids as bits; or the state of the minimal automaton.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ from seqcls.tasks.base import LanguageTask, LetterRow, PartlyKnown, Task
 Answered = Literal["string", "prefixes", "next_symbols", "states"]
 
 NO_ANSWER = -1
-"""Stands at the places after a string's end."""
+"""The target at the places after a string's end."""
 
 # A set is one whole number of 64 bits, with its sign.
 MOST_BITS = 62
-"""Token ids that a set may be of, `SEP` and `END` among them."""
+"""The most token ids in a set, `SEP` and `END` included."""
 
 MOST_STATES = 4096
-"""States that a head tells apart."""
+"""The most states that a head classifies."""
 
 _QUESTIONS: Mapping[str, str] = {
     "prefixes": "whether the string so far is in the language",
@@ -39,7 +39,7 @@ _QUESTIONS: Mapping[str, str] = {
 
 
 def samplers_of(answers: Answered) -> Sequence[str]:
-    """What can draw strings: next symbols are asked of those in the language alone."""
+    """The samplers of strings; those for next symbols draw strings in the language only."""
     language_samplers = ("balanced_strings", "fixed_length")
     return ("uniform_inputs",) if answers == "next_symbols" else language_samplers
 
@@ -55,17 +55,17 @@ class AnswersFields(Fields):
 
 @dataclass(frozen=True)
 class AtEveryPlace:
-    """What is right of a string's prefixes.
+    """The task of predicting a target for every prefix of a string.
 
     Raises:
-        ConfigError: the language does not say it.
+        ConfigError: the language does not determine these targets.
     """
 
     language: LanguageTask
     kind: Answered
-    """What is asked."""
+    """The targets: one of `_QUESTIONS`."""
     name: str
-    """What the task of the language is called."""
+    """The name of the language's task."""
 
     order_sensitive: ClassVar[bool] = True
     reads: ClassVar[frozenset[str]] = frozenset()
@@ -101,12 +101,12 @@ class AtEveryPlace:
 
     @cached_property
     def automaton(self) -> Automaton | None:
-        """The language's minimal automaton; None where it has none, or none is made."""
+        """The language's minimal automaton; None where it has none, or one too large."""
         return language_automaton(self.language)
 
     @cached_property
     def _answers_by_state(self) -> Int64[np.ndarray, " state"]:
-        """What is right at a place by the automaton's state."""
+        """The target at a place, by the automaton's state."""
         assert self.automaton is not None
         accepting = self.automaton.accepting.astype(np.int64)
         if self.kind == "prefixes":
@@ -114,33 +114,33 @@ class AtEveryPlace:
         if self.kind == "states":
             return np.arange(len(accepting))
         goes_on = self.automaton.sound[self.automaton.table].astype(np.int64)
-        # Letters alone may follow: `SEP`, which stands between them and `END`, never does.
+        # Only letters may follow: `SEP`, whose id is between theirs and that of `END`, never does.
         follow = goes_on @ (1 << np.arange(FIRST_LETTER, self.end - 1))
         return np.asarray(follow + (accepting << self.end))
 
     @cached_property
     def machine(self) -> Automaton | None:
-        """The Moore machine of what is right at the end of a string; None without an automaton."""
+        """The Moore machine of the target at a string's end; None without an automaton."""
         if self.automaton is None:
             return None
         table, accepting = self.automaton.table, self.automaton.accepting
         return minimize(table, accepting, self.automaton.start, self._answers_by_state)
 
     def at_ends(self, strings: TokenStrings) -> Int64[np.ndarray, " string"]:
-        """What is right at the end of each string, be it in the language or not."""
+        """The target at the end of each string, whether or not it is in the language."""
         if self.automaton is None:
             return self._labels_of_prefixes(strings, int(strings.lengths.max(initial=0)))
         return np.asarray(self._answers_by_state[self.automaton.states(strings)])
 
     def can_go_on(self, strings: TokenStrings) -> Truths:
-        """Which strings are prefixes of some that are asked about."""
+        """True for the prefixes of inputs."""
         if self.kind != "next_symbols":
             return np.ones(len(strings), dtype=bool)
         assert self.automaton is not None
         return np.asarray(self.automaton.sound[self.automaton.states(strings)])
 
     def accepts(self, answers: Int64[np.ndarray, " state"]) -> Bool[np.ndarray, " state"]:
-        """Which answers at a string's end say that it is in the language."""
+        """True for the targets at a string's end that mean that it is in the language."""
         if self.kind == "states":
             assert self.automaton is not None
             return np.asarray(self.automaton.accepting[answers])
@@ -148,10 +148,10 @@ class AtEveryPlace:
         return np.asarray(answers >> bit & 1 == 1)
 
     def targets(self, strings: TokenStrings) -> Integer[np.ndarray, "string place"]:
-        """What is right at each place of each string, `NO_ANSWER` after its end.
+        """The target at each place of each string, `NO_ANSWER` after its end.
 
         Raises:
-            InvalidStringError: the next symbols of a string that is not in the language.
+            InvalidStringError: a string is not in the language, where next symbols are the targets.
         """
         if not (are := self.are_inputs(strings)).all():
             row = int(np.argmin(are))
@@ -165,9 +165,9 @@ class AtEveryPlace:
             columns = [self._labels_of_prefixes(strings, place) for place in places]
         else:
             columns = [self._answers_by_state[states] for states in self.automaton.walk(strings)]
-        # In as few bytes as hold them: an epoch is kept.
+        # The smallest integer type, since epochs stay in memory.
         greatest = int(max((column.max(initial=0) for column in columns), default=0))
-        # A negative number has a type with a sign chosen, in which `NO_ANSWER` fits.
+        # A negative number selects a signed type, in which `NO_ANSWER` fits.
         targets = np.stack(columns, axis=1).astype(np.min_scalar_type(-greatest - 1))
         targets[np.arange(targets.shape[1]) > strings.lengths[:, None]] = NO_ANSWER
         return targets
@@ -181,7 +181,7 @@ class AtEveryPlace:
         return self.language.labels(prefixes.with_a_place()).astype(np.int64)
 
     def are_inputs(self, strings: TokenStrings) -> Truths:
-        """Which strings are asked about: next symbols only of those in the language."""
+        """True for the inputs: all strings, or for next symbols those in the language."""
         if self.kind != "next_symbols":
             return np.ones(len(strings), dtype=bool)
         return self.language.labels(strings.with_a_place())
@@ -199,7 +199,7 @@ class AtEveryPlace:
         for _ in range(length):
             reaches.append(reaches[-1][table].any(axis=1))
         for left in range(length - 1, -1, -1):
-            # Each that goes on leads to a string of its own.
+            # Each prefix that goes on leads to a different string.
             row, letter = (x[: most + 1] for x in np.nonzero(reaches[left][table[states]]))
             rows, states = np.column_stack([rows[row], letter]), table[states[row], letter]
         return TokenStrings.of_letters(len(self.alphabet), rows[reaches[0][states]])
@@ -214,12 +214,12 @@ class AtEveryPlace:
         return self.language.features(strings)
 
     def describe(self) -> str:
-        """The language, and what is asked of it, in two sentences."""
+        """The language and the targets, in two sentences."""
         return f"{self.language.describe()} At every place it is asked {_QUESTIONS[self.kind]}."
 
 
 def at_every_place(task: Task, answers: Answered, name: str) -> Task:
-    """The task with what a configuration asks of it; a task that is no language stays.
+    """The task with a configuration's `answers`; a task that is no language is returned unchanged.
 
     Raises:
         ConfigError: as `AtEveryPlace`.

@@ -1,7 +1,7 @@
-"""Rearrangements of tokens: whether a string holds one of itself, and writing it.
+"""Rearrangements of tokens, to recognize and to write.
 
-Languages ask whether what follows a mark, or the second half of a string, is the right
-rearrangement of what stands before it; transductions write the input's tokens in that order.
+In the languages, the part after a mark, or the second half of a string, is a rearrangement of the
+part before it; transductions write the input's tokens in that order.
 """
 
 from collections.abc import Sequence
@@ -60,12 +60,12 @@ class Marked(Language):
     hierarchy: ClassVar[NotRegular] = NotRegular("context-sensitive", FLARE)
     alphabet = "01" + MARK
     rearranged: ClassVar["staticmethod[[Sequence[Any]], list[Any]]"]
-    """What has to follow the mark."""
+    """The function f of the tokens before the mark."""
     described: ClassVar[tuple[str, str]]
-    """What u and f(u) are called."""
+    """Words for u and f(u)."""
 
     def accepts(self, text: str) -> bool:
-        # f(u) is as long as u, so that a mark stands in the middle or nowhere.
+        # f(u) is as long as u, so that the mark can only be in the middle.
         middle = len(text) // 2
         before, mark, after = text[:middle], text[middle : middle + 1], text[middle + 1 :]
         return mark == MARK and MARK not in before and list(after) == self.rearranged(before)
@@ -74,7 +74,7 @@ class Marked(Language):
         return length % 2 == 1
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
-        """Uniform: what stands before the mark is."""
+        """Uniform: the tokens before the mark are."""
         mark = self.alphabet.index(MARK)
         before = rng.integers(mark, size=length // 2, dtype=np.uint8)
         after = self.rearranged(before.tolist())
@@ -179,7 +179,7 @@ class MissingDuplicate(Language):
         half = length // 2
         once = random_bits(rng, half)
         place = int(rng.integers(length))
-        # The blank stands for 1, so its partner in the other half is one.
+        # The blank is read as 1, so its partner in the other half is one.
         once[place % half] = 1
         letters = np.concatenate([once, once])
         letters[place] = self.alphabet.index(BLANK)
@@ -195,9 +195,9 @@ class TokenTransduction(DistinctTokens, Transduction):
         return numbered_tokens(self.num_tokens)
 
     rearranged: ClassVar["staticmethod[[Sequence[Any]], list[Any]]"]
-    """What is right of an input."""
+    """The target, as a function of the input's tokens."""
     output: ClassVar[str]
-    """How the output is described."""
+    """The target in words, after "the output"."""
 
     def target(self, letters: LetterRow) -> TargetRow:
         tokens = letters.tolist()
@@ -212,7 +212,7 @@ class TokenTransduction(DistinctTokens, Transduction):
 
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
         if self.distinct:
-            # The beginning of a uniform order is a uniform string in which no token comes twice.
+            # The beginning of a uniform permutation is a uniform string without repetitions.
             return rng.permutation(self.num_tokens)[:length].astype(np.uint8)
         return rng.integers(self.num_tokens, size=length, dtype=np.uint8)
 
@@ -226,7 +226,7 @@ class TokenTransduction(DistinctTokens, Transduction):
 
 
 class Moved(TokenTransduction):
-    """Where a token of the input goes does not depend on what it is, so it shares its place."""
+    """A transduction that moves tokens by their places alone, so that copies share a place."""
 
     def coupling_obstacle(self) -> None:
         """A token belongs together with its copies."""
@@ -234,9 +234,9 @@ class Moved(TokenTransduction):
     def couples(
         self, input_letters: LetterRow, target_letters: TargetRow
     ) -> tuple[Places, TargetPlaces]:
-        """As the base class says; tokens after the target's last stand alone."""
+        """Implements `Transduction.couples`; tokens after the target's last have 0."""
         places = np.arange(1, len(input_letters) + 1)
-        # Whatever moves tokens moves the numbers of their places alike.
+        # The function that moves tokens moves the numbers of their places alike.
         moved = self.rearranged(places.tolist())[: len(target_letters)]
         return places, np.array([*moved, *[0] * (len(target_letters) - len(moved))], dtype=np.int64)
 
@@ -256,7 +256,7 @@ class Reverse(Moved):
     output = "is the string backwards"
 
     def separator_place(self, input_letters: LetterRow) -> int:
-        """One place behind the input's last token, with which the output begins."""
+        """One place after the input's last token, the first of the output."""
         return len(input_letters) + 1
 
 

@@ -1,10 +1,10 @@
 """The language of a regular expression, and its minimal automaton, by derivatives.
 
-What is left of an expression after a letter, its derivative, is an expression again, and there are
-finitely many of them: they are the states (Brzozowski 1964; Antimirov 1996). So `&`, for strings
-that match both sides, costs no more than `|`; the two bind alike, from the left. Everything else
-means what `re.fullmatch` makes of it: it is read by Python's own parser, and what no automaton has,
-such as a look around or a memory of groups, is refused by name.
+The derivative of an expression by a letter matches the rest of each string that begins with it. An
+expression has finitely many derivatives: they are the states (Brzozowski 1964; Antimirov 1996). So
+`&`, for strings that match both sides, costs no more than `|`; the two have the same precedence,
+from the left. All else has the meaning of `re.fullmatch`, since Python's parser reads it, and what
+no automaton can do, such as a look around or a memory of groups, is refused by name.
 """
 
 import re
@@ -17,22 +17,23 @@ import numpy as np
 from seqcls.cache import remembered
 from seqcls.errors import ConfigError
 from seqcls.strings.alphabets import check_alphabet
+from seqcls.strings.notation import shorten
 from seqcls.tasks.automaton import Automaton, RegularLanguage, explore, minimize
 from seqcls.tasks.base import PatternFields
 from seqcls.tasks.patterns import CLASS, MAXREPEAT, class_members, obstacle, parse_pattern
 
 MAX_STEPS = 1_000_000
-"""Parts of expressions that are looked at: about two seconds."""
+"""The most parts of expressions that are processed: about two seconds."""
 
 MAX_DEPTH = 60
-"""Groups within groups."""
+"""The deepest nesting of groups."""
 
 NOTHING, EMPTY = 0, 1
 """The numbers of the expressions that no string matches, and the empty string alone."""
 
 
 class Expressions:
-    """Expressions by number, of which equal ones, whatever the order of sides, have one."""
+    """Expressions by number; equal ones, whatever the order of sides, have the same number."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[Any, ...], int] = {}
@@ -45,22 +46,22 @@ class Expressions:
         self._number(True, "empty")
 
     def matches_empty(self, x: int) -> bool:
-        """Whether the empty string matches."""
+        """True if the empty string matches."""
         return self._matches_empty[x]
 
     def letters(self, letters: frozenset[int]) -> int:
-        """One of some letters."""
+        """An expression for one of some letters."""
         return self._number(False, "letters", letters) if letters else NOTHING
 
     def either(self, sides: Iterable[int]) -> int:
-        """What matches one of the sides."""
+        """An expression for strings that match one of the sides."""
         members = {x for side in sides for x in self._sides(side, "or")}
         if len(members) == 1:
             return members.pop()
         return self._number(any(map(self.matches_empty, members)), "or", *sorted(members))
 
     def both(self, sides: Iterable[int]) -> int:
-        """What matches all sides."""
+        """An expression for strings that match all sides."""
         members = {x for side in sides for x in self._sides(side, "and")}
         if NOTHING in members or len(members) == 1:
             # NOTHING is the least of all numbers; a single member is itself.
@@ -68,7 +69,7 @@ class Expressions:
         return self._number(all(map(self.matches_empty, members)), "and", *sorted(members))
 
     def then(self, first: int, second: int) -> int:
-        """One after the other: a chain from the left, however it was bracketed."""
+        """A concatenation: a chain from the left, however it was bracketed."""
         if NOTHING in (first, second):
             return NOTHING
         parts = []
@@ -84,9 +85,9 @@ class Expressions:
         return second
 
     def repeat(self, inner: int, least: int, most: int | None) -> int:
-        """So many times; None without end."""
+        """From `least` to `most` times; None for no limit."""
         if self.matches_empty(inner):
-            # Repetitions that are missing match the empty string.
+            # Missing repetitions match the empty string.
             least = 0
         if inner in (NOTHING, EMPTY) or most == 0:
             return NOTHING if least else EMPTY
@@ -95,10 +96,10 @@ class Expressions:
         return self._number(not least, "repeat", inner, least, most)
 
     def after(self, x: int, letter: int) -> int:
-        """What is left after a letter.
+        """The derivative by a letter.
 
         Raises:
-            ConfigError: too much has been looked at.
+            ConfigError: too many parts have been processed.
         """
         if (x, letter) not in self._derivatives:
             kind, *parts = self._nodes[x]
@@ -128,7 +129,7 @@ class Expressions:
         return self.either(sides if x == EMPTY else [*sides, self.after(x, letter)])
 
     def _each_then(self, first: int, second: int) -> int:
-        """Either side of the first, and then the second: so that there are finitely many."""
+        """Each side of the first, then the second; so distributed, derivatives are finite."""
         return self.either(self.then(side, second) for side in self._sides(first, "or"))
 
     def _sides(self, x: int, kind: str) -> Iterable[int]:
@@ -150,7 +151,7 @@ def minimal_automaton(pattern: str, alphabet: str) -> Automaton:
     """
     reader = _Reader(pattern, alphabet)
     start, made = reader.read(), reader.made
-    # Letters that the pattern does not tell apart are one.
+    # Letters that belong to the same classes of the pattern are explored once.
     memberships = np.array([[x in named for named in reader.named] for x in range(len(alphabet))])
     _, firsts, kinds = np.unique(memberships, axis=0, return_index=True, return_inverse=True)
 
@@ -167,7 +168,7 @@ def minimal_automaton(pattern: str, alphabet: str) -> Automaton:
 _OPERATORS = re.compile(rf"\\.|{CLASS}|[&|]", re.DOTALL)
 
 _SIGNS = {"&": r"\A", "|": r"\Z"}
-"""What stands for `&`, and for `|` beside it, in what is parsed: signs that are refused else, and
+"""Replacements of `&`, and of `|` beside it, before parsing: signs that are refused otherwise, and
 that Python does not rearrange."""
 
 
@@ -177,15 +178,14 @@ class _Reader:
     def __init__(self, pattern: str, alphabet: str) -> None:
         self.made = Expressions()
         self.named = {frozenset[int]()}
-        """Letters that may stand somewhere."""
+        """The sets of letters that match one token of the pattern."""
         self._pattern, self._alphabet = pattern, alphabet
         self._has_both = "&" in self._operators()
 
     def refuse(self, reason: str) -> ConfigError:
-        shown = self._pattern if len(self._pattern) <= 60 else self._pattern[:60] + "…"
         return ConfigError(
-            f"pattern={shown!r}: {reason}; expected a regular expression over the alphabet, "
-            "such as '(ab)*'"
+            f"pattern={shorten(self._pattern)}: {reason}; expected a regular expression over the "
+            "alphabet, such as '(ab)*'"
         )
 
     def read(self) -> int:
@@ -206,7 +206,7 @@ class _Reader:
         return [found[0] for found in _OPERATORS.finditer(self._pattern)]
 
     def _group(self, tree: Any, depth: int) -> int:
-        """What is parsed of a group: sides of `&`, and of `|` beside it, from the left."""
+        """The expression of a group's tree: sides of `&`, and of `|` beside it, from the left."""
         if depth > MAX_DEPTH:
             raise self.refuse(f"its groups are nested more than {MAX_DEPTH} deep")
         sides: list[list[tuple[str, Any]]] = [[]]
@@ -233,7 +233,7 @@ class _Reader:
         if any(name == "LITERAL" and chr(value) in "{}" for name, value in pieces):
             raise self.refuse("a { begins bounds such as {2,5}, and no token")
         read = EMPTY
-        # From the end on, each step puts one piece before a chain that stays as it is.
+        # From the end, so that each step puts one piece before a chain that does not change.
         for name, value in reversed(pieces):
             read = self.made.then(self._piece(name, value, depth), read)
         return read
@@ -246,7 +246,7 @@ class _Reader:
         if name == "BRANCH":
             return self.made.either([self._group(side, depth + 1) for side in value[1]])
         if name in ("MAX_REPEAT", "MIN_REPEAT"):
-            # How many a repetition prefers does not matter where the whole string is matched.
+            # Greedy or lazy does not matter where the whole string is matched.
             least, most, inner = value
             if most == 0:
                 raise self.refuse("{0} repeats nothing: leave it out")
@@ -259,7 +259,7 @@ class _Reader:
         raise self.refuse(obstacle(name, value) + whole)
 
     def _letters(self, name: str, value: Any) -> frozenset[int]:
-        """The letters that may stand there."""
+        """The letters that match one token of the pattern."""
         members, named = class_members(name, value, self._alphabet)
         outside = set(named) - set(self._alphabet)
         for operator, ends in value if name == "IN" else ():

@@ -1,9 +1,9 @@
-"""Every leftmost match of a pattern replaced, in time that grows with length times pattern.
+"""Replace every leftmost match of a pattern, in time proportional to length times pattern.
 
 Patterns are those of Python's `re`, matched as `re.sub` does, as far as they need no look around
-and no memory of what a group held: tokens, `.`, `[ab]`, `[^ab]`, `(...)`, `(?:...)`, `|`, `*`, `+`,
-`?`, `{2,5}`, the lazy `*?`, `^` and `$`. Python's own matcher tries some of them for longer than
-anybody waits, so what its parser reads is spelled anew for RE2, which never does.
+and no memory of groups: tokens, `.`, `[ab]`, `[^ab]`, `(...)`, `(?:...)`, `|`, `*`, `+`, `?`,
+`{2,5}`, the lazy `*?`, `^` and `$`. Python's matcher takes exponential time with some of them, so
+the tree of its parser is written for RE2, which never does.
 """
 
 import re
@@ -17,20 +17,21 @@ import numpy as np
 from seqcls.declarations import About, Text
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.strings.alphabets import check_alphabet, tokens_of
+from seqcls.strings.notation import shorten
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import LetterRow, PatternFields
 from seqcls.tasks.patterns import MAXREPEAT, class_members, obstacle, parse_pattern
 from seqcls.tasks.transductions import INPUT, NEIGHBORS, TargetRow, Transduction
 
 MOST_GROWTH = 4
-"""Tokens that a match may become at most, for each of its own."""
+"""The most tokens that a match may become, for each of its tokens."""
 
 # Unicode's private use area begins here.
 _FIRST_NAME = 0xE000
-"""Characters that no pattern needs stand for tokens with names."""
+"""The first of the characters, used in no pattern, that replace tokens with names."""
 
 _SYNTAX = r"\{[\d,]*\}|\\g<\w*>|\(\?P<\w*>|\\."
-"""What holds no token's name, of patterns and replacements."""
+"""Parts of patterns and replacements in which no token's name is looked for."""
 
 _REFERENCE = re.compile(r"\\(\d{1,2})|\\g<(\w+)>|\\(\W)", re.DOTALL)
 
@@ -38,11 +39,11 @@ _EDGES = {"AT_BEGINNING": r"\A", "AT_END": r"\z"}
 """Edges of a string as RE2 spells them."""
 
 _NO_TOKEN = r"[^\x00-\x{10FFFF}]"
-"""What matches nothing."""
+"""A class that matches nothing."""
 
 
 class Rewriter:
-    """Replaces what a pattern matches, in lists of tokens.
+    """Replaces the matches of a pattern in lists of tokens.
 
     Raises:
         ConfigError: the pattern or the replacement cannot be read, has tokens outside the alphabet,
@@ -80,39 +81,39 @@ class Rewriter:
         return [self._tokens[character] for character in "".join([*parts, text[done:]])]
 
     def num_matches(self, tokens: Sequence[str]) -> int:
-        """How many matches are replaced."""
+        """Number of matches."""
         text = "".join([self._characters[token] for token in tokens])
         return sum(1 for _ in self._regex.finditer(text))
 
     def longest(self, length: int) -> int:
-        """Tokens at most of what so many become; exact where a match has only one length."""
+        """The most tokens that `length` tokens become; exact if all matches have one length."""
         matches, others = divmod(length, self._least)
         gain = self._most(self._least) - self._least
-        # Of as many tokens, more matches never make fewer, unless each of them loses some.
+        # More matches never give fewer tokens, unless each match loses some.
         growing = sum(self._width(piece) > self._least for piece in self._pieces)
         return length + max(0, matches * gain + others * max(0, growing - 1))
 
     def _most(self, length: int) -> int:
-        """Tokens at most of what a match of so many becomes."""
+        """The most tokens that a match of `length` tokens becomes."""
         return sum(min(self._width(piece), length) for piece in self._pieces)
 
     def _width(self, piece: str | int) -> int:
         return 1 if isinstance(piece, str) else self._widths[piece]
 
     def writes_at_places(self) -> bool:
-        """Whether every match is one token, and becomes at most one."""
+        """True if every match is one token, and becomes at most one."""
         return self._least == self._widths[0] == self._most(1) == 1
 
     def _check_growth(self) -> None:
         most = self._most(self._least)
         if most > MOST_GROWTH * self._least:
             raise ConfigError(
-                f"replacement={_truncate(self._replacement)!r}: it may make {most} tokens of "
+                f"replacement={shorten(self._replacement)}: it may make {most} tokens of "
                 f"{self._least}; expected at most {MOST_GROWTH} for each token of a match"
             )
 
     def _encode(self, text: str) -> str:
-        """A pattern or a replacement with a character for each token that has a name."""
+        """A pattern or a replacement with one character for each token with a name."""
         names = sorted((name for name in self._characters if len(name) > 1), key=len, reverse=True)
         if not names:
             return text
@@ -130,7 +131,7 @@ class Rewriter:
         )
 
     def _compile(self, tree: Any) -> Any:
-        """What RE2 makes of a pattern."""
+        """The pattern compiled by RE2."""
         # Imported where it is used: help is fast.
         import re2
 
@@ -145,12 +146,12 @@ class Rewriter:
             raise self._refuse("with its repetitions written out it is too large") from None
 
     def _respell(self, tree: Any) -> str:
-        """What is parsed, as RE2 reads it."""
+        """A parsed tree in the syntax of RE2."""
         return "".join([self._piece(operator.name, value) for operator, value in tree])
 
     def _piece(self, name: str, value: Any) -> str:
         if name in ("LITERAL", "NOT_LITERAL", "ANY", "IN"):
-            # Spelled by their numbers, no characters need a backslash.
+            # Written by code point, no character needs a backslash.
             members = sorted(map(ord, self._class_members(name, value)))
             return "[" + "".join(rf"\x{{{x:x}}}" for x in members) + "]" if members else _NO_TOKEN
         if name == "BRANCH":
@@ -173,7 +174,7 @@ class Rewriter:
         raise self._refuse(obstacle(name, value))
 
     def _class_members(self, name: str, value: Any) -> frozenset[str]:
-        """The characters that may stand there."""
+        """The characters that match one of the pattern."""
         if name == "IN" and any(operator.name == "CATEGORY" for operator, _ in value):
             raise self._refuse("write the tokens themselves, not a class such as \\w")
         members, named = class_members(name, value, self._tokens)
@@ -183,7 +184,7 @@ class Rewriter:
         return members
 
     def _template(self, names: dict[str, int]) -> list[str | int]:
-        """What stands in the place of a match: characters, and numbers of groups."""
+        """The replacement of a match: characters, and numbers of groups."""
         pieces: list[str | int] = []
         if unknown := [x for x in self._replacement if self._tokens.get(x, x) != x]:
             raise self._no_replacement(f"{unknown[0]!r} is outside the alphabet")
@@ -207,20 +208,15 @@ class Rewriter:
 
     def _refuse(self, reason: str) -> ConfigError:
         return ConfigError(
-            f"pattern={_truncate(self._pattern)!r}: {reason}; expected a regular expression over "
+            f"pattern={shorten(self._pattern)}: {reason}; expected a regular expression over "
             "the alphabet that matches at least one token, such as 'ab*'"
         )
 
     def _no_replacement(self, reason: str) -> ConfigError:
         return ConfigError(
-            f"replacement={_truncate(self._replacement)!r}: {reason}; expected tokens of the "
-            "alphabet "
-            "and groups such as \\1"
+            f"replacement={shorten(self._replacement)}: {reason}; expected tokens of the "
+            "alphabet and groups such as \\1"
         )
-
-
-def _truncate(text: str) -> str:
-    return text if len(text) <= 60 else text[:60] + "…"
 
 
 @dataclass(frozen=True)
@@ -253,7 +249,7 @@ class Rewrite(RewriteFields, Transduction):
 
     @cached_property
     def decided_by(self) -> str | None:
-        """As the base class says, where each token is replaced by itself."""
+        """Implements `Transduction.decided_by`: known where each token is replaced on its own."""
         if not self._rewriter.writes_at_places():
             return None
         # Alone, first, last and between others.
@@ -277,7 +273,7 @@ class Rewrite(RewriteFields, Transduction):
         return self._rewriter.longest(length)
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """As of every task, and how many matches are replaced."""
+        """The features of every transduction, and the number of matches."""
         rows = zip(strings.letters, strings.lengths.tolist(), strict=True)
         matches = [
             self._rewriter.num_matches(self._tokens_of(row[:length])) for row, length in rows

@@ -1,4 +1,4 @@
-"""A stack of bits: whether a string ends with what operations leave of it, and writing that."""
+"""A stack of bits after operations: recognize it at the end of a string, or write it."""
 
 import math
 import re
@@ -19,17 +19,17 @@ _SHAPE = re.compile(r"([01]*)((?:-|\+[01])*)")
 
 
 def stack_after(text: str) -> str | None:
-    """The stack that is left, from its top; None where the text is no such stack.
+    """The final stack, from its top; None where the text is of another form.
 
     Args:
-        text: a stack of bits, bottom first; then pushes (`+0`, `+1`) and pops (`-`), of which none
-            may find it empty.
+        text: a stack of bits, bottom first; then pushes (`+0`, `+1`) and pops (`-`), none of which
+            finds it empty.
     """
     shape = _SHAPE.fullmatch(text)
     if shape is None:
         return None
     stack = list(shape[1])
-    # A pushed bit stands for its push: only pops are written otherwise.
+    # Without their +, pushes are bits, and only pops remain as signs.
     for operation in shape[2].replace("+", ""):
         if operation != "-":
             stack.append(operation)
@@ -41,7 +41,7 @@ def stack_after(text: str) -> str | None:
 
 
 _HASH = 4
-"""The letter between what is pushed and popped and the stack that is left."""
+"""The letter between the operations and the final stack."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class StackManipulation(Language):
         return length not in (0, 2)
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
-        """Uniform: the number of pushes by how many strings have it, then operations and bits."""
+        """Uniform: a number of pushes, by its share of strings, then operations and bits."""
         pushes = choose(rng, _strings_by_pushes(length))
         size = (length - 1 - 3 * pushes) // 2
         # With one step up more, each way to end the pops is one path: what follows that step is
@@ -90,7 +90,7 @@ class StackManipulation(Language):
 
 @remembered
 def _strings_by_pushes(length: int) -> tuple[int, ...]:
-    """How many positive strings of a length have so many pushes, for each number of them.
+    """Numbers of positive strings of a length, by their number of pushes.
 
     From n bits, k pushes and any pops are (n+1)/(2k+n+3) * C(2k+n+3, k+1) sequences: the paths
     that `first_passage` draws from, counted.
@@ -119,10 +119,10 @@ class WriteStack(TextTransduction):
         return stack_after(text)
 
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
-        """Uniform: operations as they come, drawn again where one pops what is not there."""
+        """Uniform: random operations, drawn again where one pops from an empty stack."""
         numbers = _operation_counts(length)
         while True:
-            # By how many texts begin with so many bits, whatever is popped after them.
+            # The number of bits at the start, weighted by the texts that begin so.
             size = choose(rng, [numbers[length - bits] << bits for bits in range(length + 1)])
             letters = random_bits(rng, size).tolist()
             while size >= 0 and len(letters) < length:
@@ -139,7 +139,7 @@ class WriteStack(TextTransduction):
 
 @remembered
 def _operation_counts(length: int) -> tuple[int, ...]:
-    """How many operations fill so many tokens, for each number of them, whatever is popped."""
+    """Numbers of sequences of operations, pops from an empty stack included, by their tokens."""
     numbers = [1, 1]
     while len(numbers) <= length:
         # A pop takes one token; a push takes two, and has two bits to choose from.

@@ -27,23 +27,23 @@ LETTERS = string.ascii_letters + "áàǎéèěóòǒúùǔ"
 """The 64 symbols of MLRegTest."""
 
 TRIES = 300
-"""Conditions that are drawn at most."""
+"""The most conditions that are drawn."""
 
 LENGTH, LEAST_SHARE = 20, 0.001
-"""Each label has at least such a share of the strings of so many tokens."""
+"""Each label has at least that share of the strings of that many tokens."""
 
 LONGEST = 60
-"""Tokens up to which there are strings of either label of every length."""
+"""Every length up to this one has strings of either label."""
 
 MAX_STATES = 100
-"""States of an automaton at most: the class of a larger one takes long to decide."""
+"""The most states of an automaton: the class of a larger one takes long to decide."""
 
 NOT_MEASURED = ("PLT", "TPLT", "SF")
-"""Classes of which the width is what the condition is made of, whatever the least one is."""
+"""Classes whose width is that of the condition, not the least one."""
 
 MAX_BLOCKS = 400
-"""Blocks of one letter less than the width, of letters that differ: among so many the least width
-is soon found.
+"""The most blocks of one letter less than the width, of different letters, among which the least
+width is found fast.
 """
 
 Member = TypeVar("Member")
@@ -105,12 +105,12 @@ class RandomSubregular(ClassFields, RegularLanguage):
 
     @property
     def has_threshold(self) -> bool:
-        """Whether a class counts occurrences, or blocks one after another."""
+        """True if the class counts occurrences, or blocks one after another."""
         return self.language_class.endswith(("LTT", "PLT"))
 
     @property
     def has_tier(self) -> bool:
-        """Whether a class looks at some letters alone."""
+        """True if the class reads only the letters of a tier."""
         return self.language_class.startswith("T")
 
     @property
@@ -123,7 +123,7 @@ class RandomSubregular(ClassFields, RegularLanguage):
 
     @property
     def condition(self) -> Condition:
-        """What positive strings have."""
+        """The condition that positive strings satisfy."""
         return self._made[0]
 
     @property
@@ -146,8 +146,8 @@ class RandomSubregular(ClassFields, RegularLanguage):
 
 @lru_cache(maxsize=2048)
 def _make(task: RandomSubregular) -> tuple[Condition, Automaton] | None:
-    """The first condition drawn that is as it has to be, and its automaton; None where none is."""
-    # What is hashed stays: with one field more, all languages would be others.
+    """The first fitting condition drawn, and its automaton; None where none fits."""
+    # These fields are hashed: one more would change all languages.
     draws = _Draws(canonical_json(asdict(task)))
     for _ in range(TRIES):
         condition = _condition(task, draws)
@@ -158,14 +158,14 @@ def _make(task: RandomSubregular) -> tuple[Condition, Automaton] | None:
 
 
 def _is_fair(automaton: Automaton, task: RandomSubregular) -> bool:
-    """Whether there are strings of either label of all lengths, and not too few."""
+    """True if every length has strings of either label, and neither label is too rare."""
     states, letters = automaton.table.shape
-    # How probable each state is after so many uniform letters.
+    # Probabilities of the states after uniform letters.
     shares = np.eye(states)[automaton.start]
     for _ in range(LENGTH):
         before, shares = shares, np.zeros(states)
         np.add.at(shares, automaton.table, before[:, None] / letters)
-    # Shorter strings may have no room for what decides.
+    # Shorter strings may have no room for the deciding blocks.
     shortest = 2 * task.width * (task.threshold if task.has_threshold else 1)
     lengths = range(min(LENGTH, shortest), LONGEST + 1)
     return bool(LEAST_SHARE <= shares[automaton.accepting].sum() <= 1 - LEAST_SHARE) and all(
@@ -174,7 +174,7 @@ def _is_fair(automaton: Automaton, task: RandomSubregular) -> bool:
 
 
 def _is_of_class(automaton: Automaton, task: RandomSubregular) -> bool:
-    """Whether it is of the class, with its width, threshold and tier, and of none smaller."""
+    """True if it is of the class, with its width, threshold and tier, and of none smaller."""
     if len(automaton.table) > MAX_STATES:
         return False
     decided = Subregular(automaton)
@@ -201,8 +201,8 @@ def _smaller(name: str) -> set[str]:
 
 
 class _Draws:
-    """Numbers that are the same for ever: a bit generator's stream is, what a `Generator` makes of
-    it is not (NEP 19).
+    """Random numbers that never change: a bit generator's stream is stable, the methods of a
+    `Generator` are not (NEP 19).
     """
 
     def __init__(self, seed: str) -> None:
@@ -220,14 +220,14 @@ class _Draws:
         return "".join(letters[self.below(len(letters))] for _ in range(length))
 
     def some(self, members: Sequence[Member], number: int) -> list[Member]:
-        """So many of them, in their order."""
+        """A random selection of some members, in their order."""
         left = list(range(len(members)))
         chosen = [left.pop(self.below(len(left))) for _ in range(number)]
         return [members[place] for place in sorted(chosen)]
 
 
 def _condition(task: RandomSubregular, draws: _Draws) -> Condition:
-    """A condition of the form that those of the class have."""
+    """A random condition of the form of the class."""
     name = task.language_class
     if name == "Zp":
         return Condition((1,), (_sum(task, draws, task.width),))
@@ -244,7 +244,7 @@ def _condition(task: RandomSubregular, draws: _Draws) -> Condition:
         letters = "".join(draws.some(letters, max(2, *fewer)))
     strict = form.endswith(("SL", "SP"))
     number = 1 + draws.below(4) if strict else 2 + draws.below(3 if task.width < 4 else 2)
-    # The first part has the greatest width and threshold, and so gives the class's own.
+    # The first part has the greatest width and threshold, those of the language.
     parts = [_pattern(task, draws, letters, tier, full=not part) for part in range(number)]
     if not strict:
         return _combination(draws, parts)
@@ -254,7 +254,7 @@ def _condition(task: RandomSubregular, draws: _Draws) -> Condition:
 def _pattern(
     task: RandomSubregular, draws: _Draws, letters: str, tier: str, *, full: bool
 ) -> Pattern:
-    """A pattern as the class has them; a full one has the greatest width and threshold."""
+    """A random pattern of the class; a full one has the greatest width and threshold."""
     form, most = task.language_class.removeprefix("T"), task.width
     least = 2 if form.endswith(("SL", "SP")) else 1
     width = most if full else least + draws.below(most - least + 1)
@@ -275,7 +275,7 @@ def _pattern(
 
 
 def _star_free(task: RandomSubregular, draws: _Draws, *, full: bool) -> Pattern:
-    """A pattern after the last of some block, or on some tier, or of two blocks."""
+    """A pattern after the last occurrence of a block, or on a tier, or of two blocks."""
     letters = task.alphabet
     width = task.width if full else 1 + draws.below(task.width)
     kind = draws.below(3)
@@ -290,7 +290,7 @@ def _star_free(task: RandomSubregular, draws: _Draws, *, full: bool) -> Pattern:
 
 
 def _sum(task: RandomSubregular, draws: _Draws, modulus: int) -> Sum:
-    """A sum in which the first letter that counts counts 1; the length alone does not give it."""
+    """A sum whose first nonzero weight is 1; weights differ, so that the length does not decide."""
     weights = [0]
     while len(set(weights)) == 1:
         weights = [draws.below(modulus) for _ in task.alphabet]
@@ -302,7 +302,7 @@ def _sum(task: RandomSubregular, draws: _Draws, modulus: int) -> Sum:
 
 
 def _combination(draws: _Draws, parts: Sequence[Pattern | Sum]) -> Condition:
-    """So many of the parts, some denied, and perhaps the last two a part of their own."""
+    """A random condition of the parts, some negated, perhaps with the last two as one part."""
     literals: list[Part] = [
         Condition((0,), (part,)) if isinstance(part, Pattern) and draws.one_in(3) else part
         for part in parts
@@ -313,7 +313,7 @@ def _combination(draws: _Draws, parts: Sequence[Pattern | Sum]) -> Condition:
 
 
 def _numbers(draws: _Draws, parts: int) -> tuple[int, ...]:
-    """How many of the parts may hold: some number may, and some may not."""
+    """Numbers of parts that may hold: at least one, and not all numbers."""
     while True:
         numbers = tuple(number for number in range(parts + 1) if draws.one_in(2))
         if 0 < len(numbers) <= parts:

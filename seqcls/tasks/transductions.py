@@ -1,4 +1,4 @@
-"""Tasks whose answer is a string: what they have in common that say of one input which is right."""
+"""Base classes of transductions, tasks whose target is a string."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -20,10 +20,10 @@ TargetRow = UInt8[np.ndarray, " target_position"]
 TargetPlaces = Int64[np.ndarray, " target_position"]
 
 MOST_COUNTED = 8
-"""Tokens of an alphabet that are features each."""
+"""The largest alphabet of which the number of each token is a feature."""
 
 INPUT, NEIGHBORS = "the input itself", "the token at the same place and its neighbors"
-"""What shortcut readers look at that may decide an output."""
+"""The inputs of shortcut readers that may decide an output."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ class DistinctTokens(Tokens):
 
 
 class Transduction(Fields, Worded, InputTask):
-    """A task from three answers: which inputs there are, one such, and what is right of it.
+    """A task given by three methods: `has_input` of a length, `draw_input`, and its `target`.
 
-    Inputs and outputs are strings over one alphabet. Of some strings over it nothing may be right:
-    `3+=` is no sum.
+    Inputs and outputs are strings over one alphabet. Some strings over it may be no inputs: `3+=`
+    is no sum.
     """
 
     kind: ClassVar[str] = "transduction"
@@ -57,29 +57,29 @@ class Transduction(Fields, Worded, InputTask):
 
     @abstractmethod
     def target(self, letters: LetterRow) -> TargetRow:
-        """What is right of one input.
+        """The target of one input.
 
         Raises:
-            InvalidStringError: nothing is; the message says what an input is, without the input.
+            InvalidStringError: it is no input; the message describes inputs, without this one.
         """
 
     def has_input(self, length: int) -> bool:
-        """Whether any input has that many tokens."""
+        """True if any input has that many tokens."""
         return length >= 1
 
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
-        """The letters of a uniform input of that length; the caller has asked `has_input`."""
+        """The letters of a uniform input of that length, which must exist (`has_input`)."""
         return rng.integers(len(self.alphabet), size=length, dtype=np.uint8)
 
     def longest_target(self, length: int) -> int:
-        """Tokens that the target of an input of up to that length may have at most."""
+        """The most tokens of the target of an input of up to that length."""
         return length
 
     def targets(self, strings: TokenStrings) -> UInt8[np.ndarray, "string target_position"]:
-        """What is right of each input: letters, `NO_LETTER` after each end.
+        """The target of each input: letters, `NO_LETTER` after each end.
 
         Raises:
-            InvalidStringError: nothing is, of one of them.
+            InvalidStringError: one of them is no input.
         """
         rows = zip(strings.letters, strings.lengths.tolist(), strict=True)
         targets = []
@@ -92,7 +92,7 @@ class Transduction(Fields, Worded, InputTask):
         return TokenStrings.of_lists(len(self.alphabet), targets).letters
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """How often each token occurs in the input; of a large alphabet, how much they repeat."""
+        """The number of each token; of a large alphabet, how much tokens repeat."""
         if len(self.alphabet) <= MOST_COUNTED:
             return super().features(strings)
         return {
@@ -102,34 +102,34 @@ class Transduction(Fields, Worded, InputTask):
 
     @property
     def decided_by(self) -> str | None:
-        """What decides the targets, where a shortcut reader looks at just that: `INPUT`, or
-        `NEIGHBORS`; None where none does, or it is not known.
+        """The input of a shortcut reader that decides the targets, `INPUT` or `NEIGHBORS`; None
+        where none does, or it is not known.
         """
         return None
 
     def coupling_obstacle(self) -> str | None:
-        """Why `couples` does not say which tokens belong together; None where it does."""
+        """Why `couples` returns None; None where it does not."""
         return "the task does not say which tokens of its inputs and outputs belong together"
 
     def couples(
         self, input_letters: LetterRow, target_letters: TargetRow
     ) -> tuple[Places, TargetPlaces] | None:
-        """Numbers of places, which tokens that belong together share (Cho et al. 2024).
+        """Numbers of places, shared by tokens that belong together (Cho et al. 2024).
 
         Args:
-            target_letters: of its target, or of what has been written of an output; only their
-                number counts, so that a place is known before its token.
+            target_letters: of its target, or of an output so far; only their number counts, so
+                that a place is known before its token.
 
         Returns:
-            For each token of input and target a number from 1, or 0 where it stands alone; None
-            where there is a `coupling_obstacle`.
+            A number from 1 for each token of input and target, or 0 for a token without a partner;
+            None where there is a `coupling_obstacle`.
         """
         return None
 
     def separator_place(self, input_letters: LetterRow) -> int:
         """The place one step before that of an output's first token, on the scale of `couples`.
 
-        Of an output that goes through the input's places in their order it is 0, where marks stand.
+        It is 0, the place of marks, for an output in the order of the input's places.
         """
         return 0
 
@@ -147,14 +147,14 @@ class TextTransduction(Transduction):
     @property
     @abstractmethod
     def form(self) -> str:
-        """What an input is, for the message about a string that is none."""
+        """The form of inputs, for error messages."""
 
     @abstractmethod
     def answer(self, text: str) -> str | None:
-        """What is right of an input that is not empty; None where the text is no input."""
+        """The target of a text that is not empty; None where it is no input."""
 
     def target(self, letters: LetterRow) -> TargetRow:
-        # Tokens have one character each, so that a text can be indexed by letters.
+        # Tokens have one character each: letters index the text.
         alphabet = "".join(self.alphabet)
         text = "".join([alphabet[letter] for letter in letters.tolist()])
         answer = self.answer(text) if text else None
@@ -164,18 +164,18 @@ class TextTransduction(Transduction):
 
 
 def longest_runs(strings: TokenStrings) -> Lengths:
-    """How many equal tokens stand in a row, at most, in each string."""
+    """The length of the longest run of equal tokens in each string."""
     longest = run = np.zeros(len(strings), dtype=np.int64)
     before = np.full(len(strings), NO_LETTER, dtype=np.uint8)
     for letters in strings.letters.T:
-        # What fills up short strings must not be their longest run.
+        # Padding must not be a run.
         run = np.where(letters == NO_LETTER, 0, np.where(letters == before, run + 1, 1))
         longest, before = np.maximum(longest, run), letters
     return longest
 
 
 def numbered_tokens(num_tokens: int) -> Sequence[str]:
-    """So many tokens: lowercase letters, or numbers from 0 where these do not suffice."""
+    """Tokens of an alphabet: lowercase letters, or numbers from 0 if there are not enough."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     if num_tokens <= len(letters):
         return letters[:num_tokens]

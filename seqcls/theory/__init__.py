@@ -1,1 +1,1 @@
-"""What theory says of a language and a network: can, cannot, or not known."""
+"""Predictions of theory for a language and a network: can, cannot, or not known."""

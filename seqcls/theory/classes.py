@@ -1,7 +1,7 @@
 """The class of a task's language: decided from its minimal automaton, or stated with a source.
 
-What decides is the syntactic monoid of the language: the maps that strings make of the states of
-the automaton.
+Decisions rest on the syntactic monoid of the language: the maps of the automaton's states that
+strings induce.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,12 @@ from seqcls.subregular.witnesses import find_witness
 from seqcls.tasks import Task
 from seqcls.tasks.automaton import minimize
 from seqcls.tasks.base import LanguageTask, NotRegular
+from seqcls.text import count
 
 
 @dataclass(frozen=True)
 class RegularClass:
-    """A regular language, as its syntactic monoid has it."""
+    """A regular language, with properties of its syntactic monoid."""
 
     automaton: Table = field(repr=False, compare=False)
     """The minimal automaton."""
@@ -40,11 +41,11 @@ class RegularClass:
     is_solvable: bool
     is_cyclic_group: bool
     token_periods: tuple[int, ...]
-    """How many more of one token change nothing, in the long run; of each token that differs."""
+    """The period of each different token: so many more of it change nothing, after enough."""
 
     @property
     def name(self) -> str:
-        """The smallest class of those that the table tells apart."""
+        """The smallest class among those that the table of statements distinguishes."""
         if self.is_star_free:
             return "star-free"
         if self.is_quasi_aperiodic:
@@ -53,12 +54,11 @@ class RegularClass:
 
     @cached_property
     def is_r_trivial_before_the_end(self) -> bool:
-        """Whether of strings that end with the same letter those before it are of a language whose
-        minimal automaton has no circles but those of one state: its monoid is R-trivial (Brzozowski
-        & Fich 1980).
+        """True if for every last letter the language of the strings before it is R-trivial: its
+        minimal automaton has no cycles but loops at one state (Brzozowski & Fich 1980).
         """
         table, accepting = self.automaton.table, self.automaton.accepting
-        # A column for each letter: from which states it leads to acceptance.
+        # For each letter, the states from which it leads to acceptance.
         befores = np.unique(accepting[table], axis=1).T
         return all(
             is_acyclic(minimize(table, before, self.automaton.start).table) for before in befores
@@ -66,34 +66,25 @@ class RegularClass:
 
     @cached_property
     def counting(self) -> Counting | None:
-        """Whether the state is a function of counts; None where that takes too long to decide."""
+        """The decision whether the state is a function of counts; None if it takes too long."""
         return _decide_counting(self.automaton, self.alphabet)
 
     @cached_property
     def smallest(self) -> tuple[Membership, ...]:
-        """The smallest classes of all that are known, of those that are decided."""
+        """The smallest subregular classes, of those that are decided."""
         decided = Subregular(self.automaton)
-        return tuple(map(decided.measure, self._smallest[0]))
-
-    @property
-    def names(self) -> list[str]:
-        """What these are called."""
-        return [membership.name for membership in self._smallest[0]]
-
-    @property
-    def is_decided(self) -> bool:
-        """Whether these are all."""
-        return self._smallest[1] is None
+        return tuple(map(decided.measure, self.unmeasured[0]))
 
     @cached_property
-    def _smallest(self) -> tuple[tuple[Membership, ...], str | None]:
+    def unmeasured(self) -> tuple[tuple[Membership, ...], str | None]:
+        """These classes without the width of PLT, and why some class was not decided."""
         decided = Subregular(self.automaton)
         return decided.smallest, decided.undecided
 
     @property
     def smallest_words(self) -> str:
-        """These in words, such as: strictly local (k = 2) and strictly piecewise (k = 2)."""
-        undecided = self._smallest[1]
+        """Their words, such as: strictly local (k = 2) and strictly piecewise (k = 2)."""
+        undecided = self.unmeasured[1]
         words = [membership.describe(self.alphabet) for membership in self.smallest]
         text = " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
         if undecided is None:
@@ -101,10 +92,8 @@ class RegularClass:
         return f"{text} (whether it is in a smaller class is not decided: {undecided})"
 
     def witnesses(self) -> list[Witness]:
-        """Why the language is in none of the classes next below the smallest ones, of those where
-        strings show it.
-        """
-        if not self.is_decided:
+        """Strings that exclude the classes next below the smallest ones, where there are some."""
+        if self.unmeasured[1] is not None:
             return []
         decided = Subregular(self.automaton)
         return [x for name in decided.missed if (x := find_witness(decided, name)) is not None]
@@ -122,17 +111,17 @@ class RegularClass:
         order = "letter counts decide" if self.is_commutative else "the order of tokens matters"
         return (
             f"regular, {self.name} ({means[self.name]}); {smaller}{order}; "
-            f"{_count(self.states, 'state')}, {_count(self.size, 'element')} in the monoid"
+            f"{count(self.states, 'state')}, {count(self.size, 'element')} in the monoid"
         )
 
 
 @dataclass(frozen=True)
 class Undecided:
-    """A task of which it is not known what language it is."""
+    """The unknown class of a task."""
 
     reason: str
     counting: Counting | None = field(default=None, compare=False)
-    """Often known of a regular language whose monoid is too large."""
+    """Often known for a regular language whose monoid is too large."""
 
     name = "not decided"
 
@@ -160,22 +149,23 @@ LanguageClass = RegularClass | Stated | Undecided
 
 def class_names(known: LanguageClass) -> str | None:
     """The smallest classes by their names, such as SL, SP; None where they are not decided."""
-    if isinstance(known, RegularClass) and known.is_decided:
-        return ", ".join(known.names)
+    if isinstance(known, RegularClass):
+        smallest, undecided = known.unmeasured
+        return None if undecided else ", ".join(x.name for x in smallest)
     return known.name if isinstance(known, Stated) else None
 
 
-# Deciding a class is slow, and the same few tasks are asked about again and again.
+# Deciding a class is slow, and the same few tasks come up again and again.
 @lru_cache(maxsize=1024)
 def class_of(task: Task) -> LanguageClass:
     """The class of a task's language.
 
-    A task with an attribute `automaton`, its minimal automaton, is decided; one with an attribute
-    `hierarchy` states its own; either may be None.
+    It is decided from the task's attribute `automaton`, its minimal automaton, or stated by its
+    attribute `hierarchy`; either may be None.
     """
     if not isinstance(task, LanguageTask):
         return Undecided("the task writes outputs, and the classes are of languages")
-    # No automaton could be made of a language that states its class.
+    # A language that states its class has no automaton.
     if (stated := getattr(task, "hierarchy", None)) is not None:
         return Stated(stated)
     automaton = None
@@ -193,10 +183,10 @@ def class_of(task: Task) -> LanguageClass:
 
 
 def counting_program(task: Task) -> CountingProgram:
-    """The program of counters that tells the state of a task's language after any string.
+    """The program of counters that computes the state of a task's language after any string.
 
     Raises:
-        ConfigError: there is none: no counting tells all states apart, the language is not
+        ConfigError: there is none: counting does not distinguish all states, the language is not
             regular, or it is not decided.
     """
     known = class_of(task)
@@ -227,7 +217,3 @@ def _decide(automaton: Table, alphabet: Sequence[str]) -> RegularClass:
         is_cyclic_group=monoid.is_cyclic_group,
         token_periods=monoid.token_periods,
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""What theory predicts of a configuration: can, cannot or not known, and why."""
+"""Predictions of theory for a configuration: can, cannot or not known, and why."""
 
 import itertools
 from collections.abc import Mapping
@@ -20,35 +20,35 @@ from seqcls.theory.classes import LanguageClass, Stated, Undecided, class_of
 from seqcls.theory.table import FINITE_STATE, STATEMENTS, Statement, Verdict
 
 MOST_TRIED = 5_000
-"""Strings among which two are sought that only their order tells apart."""
+"""The most strings searched for two with equal letter counts and different labels."""
 
 MOST_COMPARED = 20_000
-"""Strings of a file among which they are."""
+"""The most strings of a file that are searched for them."""
 
 NETWORK_FIELDS = tuple(
     name
-    # All else of a network changes no prediction, so that many networks share one.
+    # No other field changes a prediction, so that many networks share one.
     for name in (
         "architecture", "positions", "position_draw", "attention_mask", "attention_scale",
         "readout", "num_blocks", "layers", "eigenvalue_range",
     )
     if name in NetworkConfig.model_fields
 )  # fmt: skip
-"""What the table reads of a network."""
+"""The fields of a network that the table reads."""
 
 _DEFAULTS = default_fields()
 
 
 @dataclass(frozen=True)
 class TheoryPrediction:
-    """What theory says of a language and a network, of strings of every length."""
+    """A prediction for a language and a network, about strings of every length."""
 
     verdict: Verdict
     because: str
     condition: str = ""
     source: str = ""
     reading: str = ""
-    """Which networks the theorem is about: positions, the mask, where the answer stands."""
+    """The networks that the theorem is about: positions, mask, place of the readout."""
 
     @property
     def sentence(self) -> str:
@@ -59,20 +59,20 @@ class TheoryPrediction:
 
 @dataclass(frozen=True)
 class Theory:
-    """A language's class, and what follows for a network."""
+    """A language's class, and the predictions for a network."""
 
     language: LanguageClass
     predictions: tuple[TheoryPrediction, ...]
-    """What applies; the first decides."""
+    """All that apply; the first decides."""
 
     @property
     def first(self) -> TheoryPrediction:
-        """What is predicted."""
+        """The prediction that decides."""
         return self.predictions[0]
 
 
 def theory_of(fields: Mapping[str, Any]) -> Theory:
-    """What theory says of a configuration; worked out once for a task and a network.
+    """The predictions of theory for a configuration, cached by task and network.
 
     Args:
         fields: names and values; one that is missing has its default.
@@ -118,10 +118,8 @@ def _predict(row: Statement, task: Task, network: NetworkConfig) -> TheoryPredic
 
 
 def _by_order(task: Task, known: LanguageClass, network: NetworkConfig) -> TheoryPrediction:
-    """Predicts for a language without automaton: two strings may show what letter counts cannot
-    tell.
-    """
-    # Its reason holds of any language in which order matters, regular or not.
+    """The prediction where no statement applies: two strings may show that order matters."""
+    # Its reason holds for any language in which order matters, regular or not.
     order_free = next(row for row in STATEMENTS if row.name == "order_free")
     counts = counts_suffice(network, training=False) is None
     if isinstance(known, Stated | Undecided) and counts and order_pair(task) is not None:
@@ -141,7 +139,7 @@ def _by_order(task: Task, known: LanguageClass, network: NetworkConfig) -> Theor
 
 @lru_cache(maxsize=1024)
 def order_pair(task: Task) -> tuple[str, str] | None:
-    """The first two strings with the same letter counts of which one is in the language.
+    """The first two strings with the same letter counts and different labels.
 
     None where there are none among the shortest strings, or the task is no language.
     """
@@ -169,7 +167,9 @@ def order_pair(task: Task) -> tuple[str, str] | None:
 
 
 def _pair_among(task: LanguageTask, strings: TokenStrings) -> TokenStrings | None:
-    """The first string with the letter counts, and not the label, of one before it; that first."""
+    """The first string with the letter counts and not the label of an earlier one, which is first
+    in the result.
+    """
     labels = task.labels(strings)
     first: dict[bytes, int] = {}
     for row, counts in enumerate(strings.counts):

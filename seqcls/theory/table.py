@@ -1,16 +1,17 @@
-"""What follows from a language's class and a network: one row a statement, with its source.
+"""Theorems about a language's class and a network: one row a statement, with its source.
 
-Each row speaks of some weights for strings of every length, never of what training finds. Where
-several rows apply the first decides, so that the stronger ones stand first.
+Each row is about the existence of weights for strings of every length, never about the result of
+training. Where several rows apply the first decides, so the stronger ones come first.
 
-What is read matters: with `readout = "mean"` the logit is a sum over all tokens, of which there is
-no end, and no state at the end of the string. A row for networks read at the end says nothing of
-these; one that holds for both says why in `of_mean`.
+The readout matters: with `readout = "mean"` the logit is a sum over all tokens, whose number is
+unbounded, and not a function of the state at the end. A row for networks read at the end does not
+cover these; a row that holds for both gives the reason in `of_mean`.
 """
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from seqcls.config import NetworkConfig
 from seqcls.counts import counts_suffice
@@ -18,6 +19,8 @@ from seqcls.theory.classes import LanguageClass, RegularClass, Stated
 
 Verdict = Literal["can", "cannot", "not known"]
 NOT_KNOWN: Verdict = "not known"
+
+Condition = Callable[[LanguageClass, NetworkConfig], bool]
 
 FIXED_BITS = "at every length, with a fixed number of bits for each value"
 
@@ -36,161 +39,51 @@ class Statement:
 
     name: str
     verdict: Verdict
-    holds: Callable[[LanguageClass, NetworkConfig], bool]
+    holds: Condition
     because: str
     condition: str
-    """Under which it holds; nothing where it holds as it stands."""
+    """The condition under which it holds; empty where it holds without."""
     source: str
     of_mean: str = ""
-    """Why it also holds where the mean of all states is read; nothing where that is no question."""
+    """The reason why it also holds for the mean of all states; empty where clear or excluded."""
     reading: str = ""
-    """What the theorem is about, where that is not all networks of a kind: positions, the mask,
-    where the answer stands."""
+    """The networks of the theorem, where these are not all of a kind: positions, mask, place of
+    the readout."""
 
 
-def _order_free(known: LanguageClass, network: NetworkConfig) -> bool:
-    return (
-        isinstance(known, RegularClass)
-        and not known.is_commutative
-        # Dropout is no obstacle: it is off when the model answers.
-        and counts_suffice(network, training=False) is None
-    )
+def _when(
+    kind: type, languages: Callable[[Any], bool] = lambda _: True, **networks: Container[Any]
+) -> Condition:
+    """The languages of a kind of class with a property; networks by the values of fields."""
+
+    def holds(known: LanguageClass, network: NetworkConfig) -> bool:
+        fits = all(getattr(network, name) in values for name, values in networks.items())
+        # The property last: it may take long to decide.
+        return fits and isinstance(known, kind) and languages(known)
+
+    return holds
 
 
-def _transformer_beyond_tc0(known: LanguageClass, network: NetworkConfig) -> bool:
-    is_transformer = network.architecture == "transformer"
-    return is_transformer and isinstance(known, RegularClass) and not known.is_solvable
-
-
-def _mamba_beyond_tc0(known: LanguageClass, network: NetworkConfig) -> bool:
-    return (
-        network.architecture == "mamba"
-        and isinstance(known, RegularClass)
-        and not known.is_solvable
-    )
-
-
-def _transformer_beyond_ac0(known: LanguageClass, network: NetworkConfig) -> bool:
-    is_transformer = network.architecture == "transformer"
-    return is_transformer and isinstance(known, RegularClass) and not known.is_quasi_aperiodic
-
-
-def _causal_without_positions(network: NetworkConfig) -> bool:
-    settings = (network.positions, network.attention_mask)
-    return network.architecture == "transformer" and settings == ("none", "causal")
-
-
-def _masked_beyond_star_free(known: LanguageClass, network: NetworkConfig) -> bool:
-    star_free = not isinstance(known, RegularClass) or known.is_star_free
-    # Their scores do not grow with the length.
-    usual = network.attention_scale == "sqrt"
-    return not star_free and usual and _causal_without_positions(network)
-
-
-def _masked_beyond_r_trivial(known: LanguageClass, network: NetworkConfig) -> bool:
-    usual = (network.attention_scale, network.readout) == ("sqrt", "last")
-    if not usual or not _causal_without_positions(network) or not isinstance(known, RegularClass):
-        return False
-    return known.is_star_free and not known.is_r_trivial_before_the_end
-
-
-def _counting_by_attention(known: LanguageClass, network: NetworkConfig) -> bool:
-    counts = isinstance(known, Stated) and known.hierarchy.counts
-    return counts and network.readout == "last" and _causal_without_positions(network)
-
-
-def _state_by_counting(known: LanguageClass, network: NetworkConfig) -> bool:
-    read = network.readout in ("last", "last_letter") and network.attention_scale == "sqrt"
-    return read and _is_counted(known) and _causal_without_positions(network)
-
-
-def _state_by_counting_shifted(known: LanguageClass, network: NetworkConfig) -> bool:
-    settings = (network.positions, network.position_draw, network.attention_mask)
-    shifted = network.architecture == "transformer" and settings == ("learned", "shifted", "causal")
-    # At every place the prefix before it is asked.
-    return shifted and network.readout == "last_letter" and _is_counted(known)
+_TRANSFORMER = {"transformer"}
+_CAUSAL: Mapping[str, Container[Any]] = {
+    "architecture": _TRANSFORMER,
+    "positions": {"none"},
+    "attention_mask": {"causal"},
+}
+"""Causal attention without positions."""
+# Scores of the other scales grow with the length.
+_SCALED_AS_USUAL: Mapping[str, Container[Any]] = {**_CAUSAL, "attention_scale": {"sqrt"}}
 
 
 def _is_counted(known: LanguageClass) -> bool:
     return known.counting is not None and known.counting.level is not None
 
 
-def _automaton_by_recurrence(known: LanguageClass, network: NetworkConfig) -> bool:
-    reads_last_state = network.architecture in NONLINEAR and network.readout == "last"
-    return reads_last_state and isinstance(known, RegularClass)
+_WITH_STATES = FINITE_STATE | _TRANSFORMER
 
-
-def _automaton_by_mean(known: LanguageClass, network: NetworkConfig) -> bool:
-    reads_mean = network.architecture in NONLINEAR and network.readout == "mean"
-    return reads_mean and isinstance(known, RegularClass)
-
-
-def _share_by_mean(known: LanguageClass, network: NetworkConfig) -> bool:
-    has_states = network.architecture == "transformer" or network.architecture in FINITE_STATE
-    by_share = isinstance(known, Stated) and known.hierarchy.share
-    return by_share and has_states and network.readout == "mean"
-
-
-def _counter_by_lstm(known: LanguageClass, network: NetworkConfig) -> bool:
-    counts = isinstance(known, Stated) and known.hierarchy.counts
-    return counts and (network.architecture, network.readout) == ("lstm", "last")
-
-
-def _finite_memory(known: LanguageClass, network: NetworkConfig) -> bool:
-    # A mean of finitely many states takes more values the longer the string is.
-    reads_state = network.architecture in FINITE_STATE and network.readout != "mean"
-    return reads_state and isinstance(known, Stated) and not _counter_by_lstm(known, network)
-
-
-def _positive_diagonal_beyond_star_free(known: LanguageClass, network: NetworkConfig) -> bool:
-    diagonal = network.architecture in DIAGONAL and eigenvalue_range(network) == "positive"
-    return diagonal and isinstance(known, RegularClass) and not known.is_star_free
-
-
-def _star_free_by_mamba(known: LanguageClass, network: NetworkConfig) -> bool:
-    reads = (network.architecture, network.readout, eigenvalue_range(network))
-    star_free = isinstance(known, RegularClass) and known.is_star_free
-    return star_free and reads == ("mamba", "last", "positive")
-
-
-def _positive_beyond_counting(known: LanguageClass, network: NetworkConfig) -> bool:
-    # Of three or more steps a token, as `deltaproduct` may take, the product may turn.
-    fades = network.architecture in {"deltanet", "gated_deltanet"}
-    positive = fades and eigenvalue_range(network) == "positive"
-    return positive and isinstance(known, RegularClass) and max(known.token_periods) > 1
-
-
-def _signed_diagonal_beyond_twos(known: LanguageClass, network: NetworkConfig) -> bool:
-    signed = network.architecture == "mamba" and eigenvalue_range(network) == "signed"
-    if not signed or not isinstance(known, RegularClass):
-        return False
-    # 0 for powers of two alone.
-    return any(period & (period - 1) for period in known.token_periods)
-
-
-def _signed_parity(known: LanguageClass, network: NetworkConfig) -> bool:
-    # One step of DeltaProduct is DeltaNet's, with no strength of the others; Gated DeltaNet fades.
-    turns = network.architecture in {"mamba", "deltanet", "deltaproduct"}
-    signed = turns and network.readout == "last"
-    if not signed or eigenvalue_range(network) != "signed" or not isinstance(known, RegularClass):
-        return False
-    # The only group of two elements: counting modulo 2.
-    return known.is_cyclic_group and known.size == 2
-
-
-def _signed_counting(known: LanguageClass, network: NetworkConfig) -> bool:
-    turns = network.architecture in {"deltanet", "deltaproduct"}
-    signed = turns and eigenvalue_range(network) == "signed"
-    deep = network.num_blocks >= 2 and network.readout == "last"
-    return signed and deep and isinstance(known, RegularClass) and known.is_cyclic_group
-
-
-def eigenvalue_range(network: NetworkConfig) -> str:
-    """The eigenvalues of a linear recurrence's state-transition matrices: `positive`, or
-    `signed` ([-1, 1]).
-    """
-    return network.eigenvalue_range
-
+_COUNTER_BY_LSTM = _when(
+    Stated, lambda known: known.hierarchy.counts, architecture={"lstm"}, readout={"last"}
+)
 
 _MEAN_IN_TC0 = "the mean of all states is computed in TC0 too"
 _SIGN_SETTLES = (
@@ -198,12 +91,17 @@ _SIGN_SETTLES = (
     "values again, so each round adds the same to the logit's sum, and its sign settles"
 )
 
-# In this order: the first that applies decides, so the stronger stand before the weaker.
+# In this order: the first that applies decides, so the stronger come before the weaker.
 STATEMENTS = (
     Statement(
         "order_free",
         "cannot",
-        _order_free,
+        lambda known, network: (
+            isinstance(known, RegularClass)
+            and not known.is_commutative
+            # Dropout is no obstacle: it is off when the model is evaluated.
+            and counts_suffice(network, training=False) is None
+        ),
         "without positions, and with every token attending to all, letter counts determine the "
         "answer, and in this language order matters",
         "",
@@ -212,7 +110,7 @@ STATEMENTS = (
     Statement(
         "transformer_tc0",
         "cannot",
-        _transformer_beyond_tc0,
+        _when(RegularClass, lambda known: not known.is_solvable, architecture=_TRANSFORMER),
         "a group in its syntactic monoid is not solvable, so it is NC1-complete, and a Transformer "
         "of fixed depth computes in TC0",
         "at every length, with O(log n) bits for each value, unless TC0 = NC1",
@@ -223,7 +121,7 @@ STATEMENTS = (
     Statement(
         "mamba_tc0",
         "cannot",
-        _mamba_beyond_tc0,
+        _when(RegularClass, lambda known: not known.is_solvable, architecture={"mamba"}),
         "a group in its syntactic monoid is not solvable, so it is NC1-complete, and a diagonal "
         "linear recurrence of fixed depth computes in TC0",
         "at every length, with O(log n) bits for each value, unless TC0 = NC1",
@@ -233,7 +131,9 @@ STATEMENTS = (
     Statement(
         "transformer_ac0",
         "cannot",
-        _transformer_beyond_ac0,
+        _when(
+            RegularClass, lambda known: not known.is_quasi_aperiodic, architecture=_TRANSFORMER
+        ),
         "it is not in AC0, where a Transformer of fixed depth computes, whatever its positions",
         f"{FIXED_BITS}, rounded after every operation",
         "Barrington, Compton, Straubing & Thérien 1992; Li, Liu, Zhou & Ma 2024, Chain of Thought "
@@ -244,7 +144,7 @@ STATEMENTS = (
     Statement(
         "masked_star_free",
         "cannot",
-        _masked_beyond_star_free,
+        _when(RegularClass, lambda known: not known.is_star_free, **_SCALED_AS_USUAL),
         "it is not star-free, and causal soft attention without positions recognizes only "
         "star-free languages",
         FIXED_BITS,
@@ -256,7 +156,11 @@ STATEMENTS = (
     Statement(
         "masked_r_trivial",
         "cannot",
-        _masked_beyond_r_trivial,
+        _when(
+            RegularClass,
+            lambda known: known.is_star_free and not known.is_r_trivial_before_the_end,
+            readout={"last"}, **_SCALED_AS_USUAL,
+        ),
         "what comes before the last token leads from one state to another and back, and of that "
         "causal soft attention without positions recognizes only R-trivial languages",
         FIXED_BITS,
@@ -267,7 +171,7 @@ STATEMENTS = (
     Statement(
         "counting_attention",
         "can",
-        _counting_by_attention,
+        _when(Stated, lambda known: known.hierarchy.counts, readout={"last"}, **_CAUSAL),
         "a program of C-RASP recognizes it, and causal soft attention without positions runs these",
         "with enough blocks and width, and bits that grow with the length",
         "Yang & Chiang 2024, Counting Like Transformers",
@@ -276,7 +180,7 @@ STATEMENTS = (
     Statement(
         "state_by_counting",
         "can",
-        _state_by_counting,
+        _when(object, _is_counted, readout={"last", "last_letter"}, **_SCALED_AS_USUAL),
         "the state of its automaton is a function of counts, so a program of C-RASP recognizes it, "
         "and causal soft attention without positions runs these",
         "with enough blocks and width, and bits that grow with the length",
@@ -287,7 +191,12 @@ STATEMENTS = (
     Statement(
         "state_by_counting_shifted",
         "can",
-        _state_by_counting_shifted,
+        _when(
+            object, _is_counted,
+            architecture=_TRANSFORMER, positions={"learned"}, position_draw={"shifted"},
+            # With a readout at every place, the state after each prefix matters.
+            attention_mask={"causal"}, readout={"last_letter"},
+        ),
         "the state of its automaton is a function of counts, so a program of C-RASP recognizes it, "
         "which an idealized learner with shifted positions generalizes",
         "with enough blocks and width, and bits that grow with the length; up to the longest of "
@@ -301,7 +210,7 @@ STATEMENTS = (
     Statement(
         "recurrent_automaton",
         "can",
-        _automaton_by_recurrence,
+        _when(RegularClass, architecture=NONLINEAR, readout={"last"}),
         "it is regular, and a recurrent network with gates or tanh can run any finite automaton",
         "with enough hidden units",
         "Merrill 2019, Sequential Neural Networks as Automata",
@@ -309,7 +218,7 @@ STATEMENTS = (
     Statement(
         "automaton_by_mean",
         "can",
-        _automaton_by_mean,
+        _when(RegularClass, architecture=NONLINEAR, readout={"mean"}),
         "it is regular, a recurrent network with gates or tanh can run any finite automaton, and "
         "if each state says by how much the answer changes, their sum is the last answer",
         "with enough hidden units, for strings of one token and more, with a mean whose bits grow "
@@ -320,7 +229,9 @@ STATEMENTS = (
     Statement(
         "share_by_mean",
         "can",
-        _share_by_mean,
+        _when(
+            Stated, lambda known: known.hierarchy.share, architecture=_WITH_STATES, readout={"mean"}
+        ),
         "a weighted sum of letter counts is above 0 for its strings alone, and so is the mean of "
         "states that are each its token's weight",
         "with a mean whose bits grow with the length",
@@ -329,7 +240,7 @@ STATEMENTS = (
     Statement(
         "lstm_counter",
         "can",
-        _counter_by_lstm,
+        _COUNTER_BY_LSTM,
         "one counter recognizes it, and a cell of an LSTM can count",
         "with cells whose bits grow with the length",
         "Weiss, Goldberg & Yahav 2018, On the Practical Computational Power of Finite Precision "
@@ -338,7 +249,13 @@ STATEMENTS = (
     Statement(
         "finite_memory",
         "cannot",
-        _finite_memory,
+        lambda known, network: (
+            isinstance(known, Stated)
+            and network.architecture in FINITE_STATE
+            # A mean of finitely many states takes more values the longer the string is.
+            and network.readout != "mean"
+            and not _COUNTER_BY_LSTM(known, network)
+        ),
         "it is not regular, and a recurrent network whose values have a fixed number of bits has "
         "finitely many states",
         FIXED_BITS,
@@ -347,7 +264,10 @@ STATEMENTS = (
     Statement(
         "nonnegative_gates",
         "cannot",
-        _positive_diagonal_beyond_star_free,
+        _when(
+            RegularClass, lambda known: not known.is_star_free,
+            architecture=DIAGONAL, eigenvalue_range={"positive"},
+        ),
         "it is not star-free, and a diagonal linear recurrence without negative gates recognizes "
         "no other regular language",
         FIXED_BITS,
@@ -357,7 +277,10 @@ STATEMENTS = (
     Statement(
         "star_free_recurrence",
         "can",
-        _star_free_by_mamba,
+        _when(
+            RegularClass, lambda known: known.is_star_free,
+            architecture={"mamba"}, eigenvalue_range={"positive"}, readout={"last"},
+        ),
         "it is star-free, and a diagonal linear recurrence recognizes every such language",
         "with enough layers and width",
         "Sarrof, Veitsman & Hahn 2024, The Expressive Capacity of State Space Models",
@@ -365,7 +288,12 @@ STATEMENTS = (
     Statement(
         "positive_eigenvalues",
         "cannot",
-        _positive_beyond_counting,
+        _when(
+            RegularClass,
+            lambda known: max(known.token_periods) > 1,
+            # The product of three or more steps a token, as in `deltaproduct`, may be a rotation.
+            architecture={"deltanet", "gated_deltanet"}, eigenvalue_range={"positive"},
+        ),
         "one token repeated has to be counted modulo some number, which a linear recurrence whose "
         "eigenvalues are not negative does not do",
         FIXED_BITS,
@@ -375,7 +303,12 @@ STATEMENTS = (
     Statement(
         "real_eigenvalues",
         "cannot",
-        _signed_diagonal_beyond_twos,
+        _when(
+            RegularClass,
+            # 0 for powers of two alone.
+            lambda known: any(period & (period - 1) for period in known.token_periods),
+            architecture={"mamba"}, eigenvalue_range={"signed"},
+        ),
         "one token repeated has to be counted modulo a number that is no power of two, which a "
         "diagonal linear recurrence with real eigenvalues does not do",
         FIXED_BITS,
@@ -385,7 +318,15 @@ STATEMENTS = (
     Statement(
         "signed_parity",
         "can",
-        _signed_parity,
+        _when(
+            RegularClass,
+            # The only group of two elements: counting modulo 2.
+            lambda known: known.is_cyclic_group and known.size == 2,
+            # One step of DeltaProduct is DeltaNet's, with no strength of the others; Gated DeltaNet
+            # fades.
+            architecture={"mamba", "deltanet", "deltaproduct"},
+            eigenvalue_range={"signed"}, readout={"last"},
+        ),
         "it is counted modulo 2, and one eigenvalue of -1 does that",
         "with enough width",
         "Grazzi et al. 2024, Unlocking State-Tracking in Linear RNNs Through Negative Eigenvalues",
@@ -393,7 +334,11 @@ STATEMENTS = (
     Statement(
         "signed_counting",
         "can",
-        _signed_counting,
+        _when(
+            RegularClass, lambda known: known.is_cyclic_group,
+            architecture={"deltanet", "deltaproduct"}, eigenvalue_range={"signed"},
+            num_blocks=range(2, sys.maxsize), readout={"last"},
+        ),
         "its syntactic monoid is a cyclic group, whose products two layers of signed DeltaNet give",
         "with enough width",
         "Siems et al. 2025, DeltaProduct: Improving State-Tracking in Linear RNNs via Householder "

@@ -152,18 +152,18 @@ def _minimal(found: Arcs, letters: Mapping[str, int], num_letters: int) -> tuple
         moves[state][letter] = reduce(or_, (reached[target] for target in several))
     final = sum(1 << state for state in accepting)
     try:
-        table, accepts = determinize(moves, reached[0], final, num_letters, MAX_STEPS)
+        made = determinize(moves, reached[0], final, num_letters, MAX_STEPS)
     except ConfigError as error:
         raise DatasetError(f"made deterministic and complete, {error}") from None
     causes = ["ε"] * bool(silent)
     causes += ["several transitions for one symbol"] * any(len(x) > 1 for x in targets.values())
     how = ""
     if causes:
-        sizes = f"determinized from {number:,} states to {len(table):,}"
+        sizes = f"determinized from {number:,} states to {len(made.table):,}"
         how = f"nondeterministic ({' and '.join(causes)}): {sizes}"
     elif missing := number * num_letters - len(targets):
         how = f"{count(missing, 'missing transition')} reject{'s' * (missing == 1)}"
-    return minimize(table, accepts), how
+    return minimize(made.table, made.accepting), how
 
 
 # AT&T's text: `from to symbol symbol`, or `from to symbol`, a line; a final state alone.

@@ -19,8 +19,8 @@ from seqcls.errors import DatasetError, InvalidStringError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.problem import configuration, resolve
 from seqcls.strings import datasets
-from seqcls.strings.datasets import Row, dataset_of, remember, unpack
-from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.datasets import SPLITS, dataset_of, remember, unpack
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from sweeps import api
 from sweeps.api import fit_shortcuts, overlaps, populations, runs, work
 from sweeps.api.protocols import protocol
@@ -102,11 +102,12 @@ def test_one_content_has_one_digest_in_every_format_and_order(tmp_path: Path) ->
     digests = {read_dataset(written(tmp_path, x, y)).digest for x, y in others.items()}
     assert digests == {csv.digest}
     assert (csv.name, csv.task, csv.alphabet) == ("a.csv", "file", "ab")
-    assert list(csv.rows()) == [
-        Row((), True, None, "train", "3"),
-        Row((0, 1), True, None, "train", "1"),
-        Row((1, 0), False, None, "test", "2"),
-    ]
+    assert csv.strings.letters.tolist() == [[NO_LETTER] * 2, [0, 1], [1, 0]]
+    labels, splits = csv.labels, csv.splits
+    assert labels is not None
+    assert splits is not None
+    assert (labels.tolist(), splits.tolist()) == ([True, True, False], [0, 0, 2])
+    assert csv.ids == ["3", "1", "2"]
 
 
 def _language(name: str, **others: str) -> dict[str, Content]:
@@ -166,21 +167,23 @@ def test_a_folder_has_rows_of_each_split_as_programs_lay_them_out(
     files: dict[str, Content], name: str, expected: dict[str | None, int], tmp_path: Path
 ) -> None:
     found = read_dataset(folder_of(tmp_path, files) / name)
-    assert Counter(row.split for row in found.rows()) == expected
+    splits = [None] * len(found) if found.splits is None else [SPLITS[x] for x in found.splits]
+    assert Counter(splits) == expected
     assert unpack(found.to_bytes()).digest == found.digest
 
 
 def test_pairs_are_words_and_a_language_is_all_its_parts(tmp_path: Path) -> None:
     pairs = read_dataset(folder_of(tmp_path / "pairs", PAIRS))
     assert (pairs.task, pairs.alphabet) == ("pairs", ("A1", "B", "a", "b"))
-    assert next(pairs.rows()).target == (0,)
+    assert pairs.targets is not None
+    assert pairs.targets[0].tolist() == [0, *[NO_LETTER] * (pairs.targets.shape[1] - 1)]
     other = read_dataset(written(tmp_path, "b.csv", "length,input,target\n2,01,10\n"))
-    assert list(other.rows()) == [Row((0, 1), None, (1, 0), None, None)]
+    assert other.targets is not None
+    assert (other.strings.letters.tolist(), other.targets.tolist()) == ([[0, 1]], [[1, 0]])
     path = folder_of(tmp_path / "Small", _language(TSL)) / f"{TSL}_Train.txt"
     language = read_dataset(path)
-    assert [row.label for row in language.rows()] == [*[True] * 2, *[False] * 2, *[True] * 3] + [
-        False
-    ] * 3
+    assert language.labels is not None
+    assert language.labels.tolist() == [*[True] * 2, *[False] * 2, *[True] * 3, *[False] * 3]
     assert read_dataset(path.parent).digest == language.digest
     # Numbered tests are those with names; without a border the content is another.
     for name, content in _language(TSL).items():

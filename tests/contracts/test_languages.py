@@ -26,7 +26,7 @@ from tests.world import parts_from_outside
 
 FROM_OUTSIDE = ["ends_with_b", "more_pushes", "safe_pops"]
 NOT_UNIFORM = {"binary_multiplication", "flip_flop", "safe_pops"}
-"""Languages whose positive strings are drawn as they say, and not uniformly."""
+"""Languages whose positive strings are not uniform, as documented."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -37,7 +37,7 @@ def _from_outside() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", [*LANGUAGES, *FROM_OUTSIDE])
 def test_a_language_keeps_its_contract(name: str) -> None:
-    """It tells of itself, knows which strings there are, and draws them with their labels."""
+    """It describes itself, knows which strings exist, and draws them with their labels."""
     task = small(name)
     size, words = len(task.alphabet), task.describe()
     assert words[0].isupper()
@@ -52,7 +52,7 @@ def test_a_language_keeps_its_contract(name: str) -> None:
     labels, features = task.labels(strings), task.features(strings)
     assert features
     assert name in FROM_OUTSIDE or {f"{letter}'s" for letter in task.alphabet} <= set(features)
-    # Order matters only where a language says so; else counts alone decide.
+    # Order matters only for languages declared order sensitive; otherwise counts decide.
     assert isinstance(task, CountTask) != task.order_sensitive
     if isinstance(task, CountTask):
         assert (task.labels_of_counts(strings.counts) == labels).all()
@@ -67,7 +67,7 @@ def test_a_language_keeps_its_contract(name: str) -> None:
     for length, positive in itertools.product([*range(12), 60, 61, 500, 501], [True, False]):
         if task.has(length, positive):
             letters = np.stack([task.draw(rng, length, positive) for _ in range(5)])
-            # An empty string stands among others, as in a test set.
+            # With an empty string among them, as in a test set.
             drawn = TokenStrings.of_lists(size, [*letters.tolist(), [0]])
             assert task.labels(drawn).tolist()[:-1] == [positive] * 5, (length, positive)
             assert drawn.lengths.tolist()[:-1] == [length] * 5
@@ -154,7 +154,7 @@ def test_before_the_first_defect_lies_what_a_positive_string_begins_with(fields:
         assert sound == next(n for n in ends if any(own.startswith(text[:n]) for own in long))
 
 
-def test_flip_flops_write_first_read_last_and_ignore_as_much_as_they_say() -> None:
+def test_flip_flops_write_first_read_last_and_ignore_their_share() -> None:
     task = language("flip_flop", ignore_share=0.9)
     drawn = texts(task.alphabet, draw_many(task, np.random.default_rng(0), np.full(500, 80), True))
     between = Counter("".join(text[2:-2:2] for text in drawn))

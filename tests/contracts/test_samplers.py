@@ -81,7 +81,7 @@ RARELY_NEGATIVE = {"task": "regular", "alphabet": "ab", "pattern": "(a|b)*a(a|b)
 
 
 def negative_lengths(**fields: Any) -> np.ndarray:
-    """How many negative strings of an epoch have each length from 0 on."""
+    """Number of negative strings of an epoch of each length from 0 on."""
     drawn = sampler(**fields)
     (epoch,) = epochs(drawn)
     assert (examples_of(drawn.task, epoch.strings).labels == epoch.labels).all()
@@ -114,7 +114,7 @@ def test_lengths_of_negatives_are_uniform_among_those_that_have_one(negatives: s
         assert lengths[sorted(have_one)].min() > 250 / len(have_one), language
 
 
-def test_negatives_by_edits_of_kept_lengths_are_near_a_positive_string() -> None:
+def test_negatives_by_edits_of_fixed_lengths_are_near_a_positive_string() -> None:
     fields: dict[str, Any] = {"task": "repeat_01", "train_min_length": 19, "train_max_length": 20}
     drawn = sampler(**fields, negatives="edits", negative_lengths="uniform", train_size=2_000)
     (epoch,) = epochs(drawn)
@@ -194,7 +194,7 @@ def test_disjoint_inputs_of_transductions_occur_in_no_epoch_of_training(train_se
         assert not set(spelled(tested)) & trained
         assert len(tested) == 300
         assert (tested.targets == disjoint.kind.targets(disjoint.task, tested.strings)).all()
-        # Runs whose tests are not kept apart are what they were.
+        # Runs without disjoint tests have the same keys as before.
         assert "disjoint" not in plain.config.changed
         assert plain.config.key != disjoint.config.key
     few = {f"{part}_max_length": 3 for part in ("train", "validation", "test")}
@@ -265,7 +265,7 @@ def drawn_so(task: LanguageTask, epoch: Examples, way: int) -> list[str]:
 
 @dataclass(frozen=True)
 class AsMany:
-    """As many a as b, among other letters, as somebody else would write it: without automaton."""
+    """Equally many a and b, as a plug-in would define it: without an automaton."""
 
     order_sensitive: ClassVar[bool] = False
     reads: ClassVar[frozenset[str]] = frozenset()
@@ -335,7 +335,7 @@ def test_near_negatives_are_all_those_that_there_are_and_no_others(
     )
 
 
-def test_negatives_are_drawn_in_the_ways_that_are_asked_for_alike_often() -> None:
+def test_negatives_are_drawn_equally_often_in_each_requested_way() -> None:
     for negatives, expected in (
         ("uniform", [1 / 2, 1 / 2, 0, 0, 0]),
         ("edits", [1 / 2, 0, 1 / 2, 0, 0]),
@@ -363,7 +363,7 @@ def test_near_negatives_of_disjoint_tests_are_near_and_new() -> None:
     assert (epoch.labels == (epoch.drawn == POSITIVE)).all()
 
 
-def test_a_language_without_near_negatives_is_drawn_as_mixed_and_says_why() -> None:
+def test_a_language_without_near_negatives_is_drawn_as_mixed_with_a_reason() -> None:
     cases: list[dict[str, Any]] = [
         {"task": "first"},
         {"task": "repeat_01", "negative_lengths": "uniform"},

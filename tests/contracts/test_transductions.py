@@ -153,7 +153,7 @@ def test_every_transduction_has_a_reference() -> None:
 def test_a_transduction_keeps_its_contract(
     name: str, fields: dict[str, Any], right: Callable[[str], str]
 ) -> None:
-    """It tells of itself, knows its inputs, draws them, and answers as plain Python does."""
+    """It describes itself, knows its inputs, draws them, and its targets are those of Python."""
     task = task_of(name, fields)
     words = task.describe()
     assert words[0].isupper()
@@ -184,7 +184,7 @@ def test_a_transduction_keeps_its_contract(
             given = answer(task, text)
             assert given == right(text)
             answers.setdefault("".join(sorted(text)), set()).add(given)
-    # Order matters only where a task says so.
+    # Order matters only for tasks declared order sensitive.
     assert task.order_sensitive == any(len(found) > 1 for found in answers.values())
     if isinstance(task, BulkInputs):
         assert_alike_at_once(task)
@@ -345,7 +345,7 @@ def test_a_token_shares_its_place_with_its_copies_alone(name: str) -> None:
         assert other[1].tolist() == every[:size]
 
 
-def test_digits_of_one_weight_share_a_place_and_other_tasks_say_why_not() -> None:
+def test_digits_of_one_weight_share_a_place_and_other_tasks_give_an_obstacle() -> None:
     for fields, text, size, expected in (
         ({"base": 10, **LEAST_FIRST}, "59+7=", 3, ([1, 2, 0, 1, 0], [1, 2, 3])),
         ({**LEAST_FIRST, **EQUAL}, "110+101=", 2, ([1, 2, 3, 0, 1, 2, 3, 0], [1, 2])),

@@ -96,7 +96,7 @@ def test_the_shortest_difference_is_the_first_of_all_strings() -> None:
         assert shortest_difference(one, other) == tuple(strings.letters[rows[0]].tolist())
 
 
-def test_what_cannot_be_learned_says_why() -> None:
+def test_a_language_that_cannot_be_learned_has_a_reason() -> None:
     bad: list[tuple[dict[str, Any], str]] = [
         ({"states": 0}, "states=0: expected more than 0"),
         ({"seconds": float("nan")}, "seconds=nan: expected more than 0"),
@@ -125,7 +125,7 @@ def test_longer_strings_are_counted_and_end_the_learning() -> None:
         answers.ask_one((0, 1) + (0,) * (answers.longest - 2))
 
 
-def test_a_model_is_asked_about_no_string_that_it_has_no_places_for() -> None:
+def test_a_model_reads_no_string_longer_than_its_positions() -> None:
     places: dict[str, Any] = {"positions": "learned", "train_max_length": 12, "test_max_length": 30}
     model = untrained(**places, validation_max_length=12)
     found = learn(model, LearningBudget(strings=200))
@@ -135,7 +135,7 @@ def test_a_model_is_asked_about_no_string_that_it_has_no_places_for() -> None:
 
 
 def test_a_state_that_is_there_is_read() -> None:
-    """Which token was the last is in every state of a model."""
+    """Every state of a model encodes the last token."""
     last = minimal_automaton("(0|1)*1", "01")
     model = untrained(**LSTM, hidden_size=8, train_max_length=12, **SMALL_TEST)
     found = look_inside(model, last)

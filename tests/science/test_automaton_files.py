@@ -48,7 +48,7 @@ WRITTEN = {
 
 
 def automaton_of(path: Path) -> StoredAutomaton:
-    """What is read of a file."""
+    """The automaton of a file."""
     content = read_content(path)
     assert isinstance(content.dataset, StoredAutomaton), content.problems
     return content.dataset
@@ -79,7 +79,7 @@ def test_a_language_has_one_digest_however_it_is_written(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_nondeterministic_automaton_accepts_what_one_of_its_paths_accepts(
+def test_a_nondeterministic_automaton_accepts_strings_with_an_accepting_path(
     seed: int, tmp_path: Path
 ) -> None:
     rng = random.Random(seed)
@@ -108,7 +108,7 @@ def test_a_nondeterministic_automaton_accepts_what_one_of_its_paths_accepts(
     assert task.labels(strings_of(task, rows)).tolist() == expected, lines
 
 
-def test_what_is_made_deterministic_is_said(tmp_path: Path) -> None:
+def test_a_note_reports_an_automaton_made_deterministic(tmp_path: Path) -> None:
     path = written(tmp_path, "lang.att", "0 1 a a\n0 0 a a\n0 0 b b\n1 2 <eps> <eps>\n2\n")
     read = summary(path)
     assert read.states == 2
@@ -120,7 +120,7 @@ def test_what_is_made_deterministic_is_said(tmp_path: Path) -> None:
     made = automaton_of(path)
     stored = unpack(made.to_bytes(), made.name)
     assert stored.digest == made.digest
-    # What comes out of a database says it, too, for all that describes the language.
+    # The notes are part of the stored content too, for all descriptions of the language.
     for content in (made, stored):
         words = FromAutomaton(remember(content), "").describe()
         assert because in words
@@ -264,7 +264,7 @@ REFUSED: list[tuple[str | bytes, str]] = [
         "made deterministic and complete, its automaton has more than 10,000 states",
     ),
 ]
-"""What stands in a file, and what has to be named of it."""
+"""Contents of files, each with a word that its refusal has."""
 
 
 def assert_refused(path: Path, word: str) -> None:

@@ -47,7 +47,7 @@ def test_every_published_label_is_met() -> None:
     assert levels == {0: 23, 1: 21, 2: 1, None: 38}
 
 
-def test_the_program_tells_the_state_after_every_string() -> None:
+def test_the_program_computes_the_state_after_every_string() -> None:
     rng = np.random.default_rng(0)
     inside: list[Any] = [task for task, _, is_inside in published() if is_inside]
     inside += [small(name) for name in ("first", "repeat_01", "contains_all")]
@@ -71,9 +71,9 @@ def test_the_program_tells_the_state_after_every_string() -> None:
 
 
 class ByCycles:
-    """Which states of a strongly connected part no counting tells apart, by its simple cycles: the
-    weight of a way from one state to another is zero for all weights for which that of every cycle
-    is, if and only if its counts of labels are a sum of theirs, with factors.
+    """The states of a strongly connected part that no counting distinguishes, by simple cycles: a
+    walk between two states has weight zero for all weights that are zero on every cycle, if and
+    only if its counts of labels are a linear combination of theirs.
     """
 
     def __init__(self, table: np.ndarray, part: set[int]) -> None:
@@ -102,7 +102,7 @@ class ByCycles:
         return ways[end]
 
     def classes(self) -> tuple[int, dict[int, int]]:
-        """How many levels tell more apart, and a number for each state, one for those alike."""
+        """Number of levels that distinguish more states, and the class of each state."""
         cycles = list(self.cycles())
         classes, found, level = dict.fromkeys(self.part, 0), 1, 0
         while True:
@@ -189,7 +189,7 @@ def test_every_regular_task_is_decided() -> None:
             assert decided(task).describe(), name
 
 
-def test_theory_says_the_counting_in_words_and_as_json() -> None:
+def test_theory_describes_counting_in_words_and_as_json() -> None:
     language_theory = theory("regular", alphabet="ab", pattern="(ab|bbaa)*")
     lines = list(language_theory.describe())
     assert "counting, level 2: the state is a function of counts" in lines

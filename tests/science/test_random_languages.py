@@ -1,4 +1,4 @@
-"""Random languages of subregular classes: of their class, as they say, and the same for ever."""
+"""Random languages of subregular classes: their class, their descriptions, their stability."""
 
 import hashlib
 import itertools
@@ -33,7 +33,7 @@ def languages(name: str) -> list[RandomSubregular]:
     ]
 
 
-# What a description says, read by regular expressions.
+# Descriptions, parsed by regular expressions.
 
 PATTERN = re.compile(
     r"(?P<text>\S+?)(?P<start> at the start)?(?P<end> at the end)?( at least (?P<times>\d+) times)?"
@@ -44,7 +44,7 @@ QUANTITY = re.compile(r"(none|all|(at least|at most|exactly) ([\d or]+)) of \((.
 
 
 def parts_of(text: str) -> list[str]:
-    """What stands between semicolons outside of parentheses, out of its own parentheses."""
+    """The parts between semicolons outside of parentheses, without their parentheses."""
     parts, depth = [""], 0
     for character in text:
         depth += (character == "(") - (character == ")")
@@ -86,7 +86,7 @@ def holds(condition: str, string: str) -> bool:
 
 
 def says(description: str, string: str) -> bool:
-    """Whether a string is positive, by the description alone."""
+    """True if a string is positive, by the description alone."""
     found = re.fullmatch(
         r"Strings of \S+ (?:with )?(.*?)(?: on the tier {(.*?)})? are positive"
         r"(?:, where a letter stands for how often it occurs)?\.",
@@ -97,7 +97,9 @@ def says(description: str, string: str) -> bool:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_random_language_is_what_it_says_of_its_class_and_of_none_smaller(name: str) -> None:
+def test_a_random_language_fits_its_description_and_is_of_its_class_and_none_smaller(
+    name: str,
+) -> None:
     for task in languages(name):
         assert_as_described(task)
         found = {membership.name: membership for membership in smallest_of(task.automaton)}
@@ -116,7 +118,7 @@ def test_a_random_language_is_what_it_says_of_its_class_and_of_none_smaller(name
 
 
 def assert_as_described(task: RandomSubregular) -> None:
-    """Its description alone tells the label of every string, short and long."""
+    """The description alone determines the label of every string, short and long."""
     letters = task.alphabet
     longest = {3: 6, 4: 5}[len(letters)]
     rng = np.random.default_rng(0)

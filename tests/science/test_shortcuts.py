@@ -42,7 +42,7 @@ THREE_REQUIRED: dict[str, Any] = {"num_letters": 4, "required_letters": "abc"}
 REWRITE: dict[str, Any] = {"task": "rewrite", "alphabet": "abc"}
 AT_PLACES = "the token at the same place and its neighbors"
 NO_THREE: dict[str, Any] = {**REGULAR, "pattern": "(b|ab|aab)*(a|aa)?"}
-"""No three a stand side by side."""
+"""No three a are adjacent."""
 
 
 def problem_of(**fields: Any) -> Problem:
@@ -84,7 +84,7 @@ OF_ITS_CLASS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_a_reader_is_right_wherever_the_language_is_of_its_class() -> None:
+def test_a_reader_is_right_where_the_language_is_in_the_readers_class() -> None:
     for fields, reader in OF_ITS_CLASS:
         assert right(problem_of(**fields), reader).all(), (fields, reader)
     majority = problem_of(task="majority", test_max_length=10)
@@ -148,7 +148,7 @@ def test_the_most_frequent_output_is_that_of_training() -> None:
     assert right(problem, "most_frequent").tolist() == [bytes(x) == most for x in targets]
 
 
-def test_a_reader_that_cannot_be_fitted_says_why() -> None:
+def test_a_reader_that_cannot_be_fitted_has_a_reason() -> None:
     # Three letters are required.
     one = resolve(
         configuration({"train_sampler": "fixed_length", "sequence_length": 2, **THREE_REQUIRED})
@@ -290,7 +290,7 @@ def runs(letters: tuple[int, ...], size: int) -> frozenset[tuple[int, ...]]:
 
 
 def held_by(problem: Problem, longest: int) -> list[str]:
-    """What is the same of no two strings of up to so many tokens with different labels."""
+    """The readers' inputs that differ for any two strings, up to a length, of different labels."""
     size = len(problem.task.alphabet)
     every = [x for length in range(longest + 1) for x in product(range(size), repeat=length)]
     strings = TokenStrings.of_lists(size, [[*letters] for letters in every])

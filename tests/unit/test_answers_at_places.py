@@ -49,7 +49,7 @@ def test_what_is_right_at_each_place_of_a_string() -> None:
     assert targets(problem_of("states"), "", "abb") == ["0", "0102"]
 
 
-def test_next_symbols_are_asked_of_strings_in_the_language_alone() -> None:
+def test_next_symbols_are_targets_of_strings_in_the_language_only() -> None:
     problem = problem_of("next_symbols")
     with pytest.raises(InvalidStringError, match="input 'ba': expected a string of the language"):
         targets(problem, "ba")
@@ -163,7 +163,7 @@ def test_answers_beside_named_tokens_have_spaces(answers: str) -> None:
         assert problem.kind.read_texts(problem.task, displayed) == answers_read
 
 
-def test_prefixes_and_states_are_asked_of_the_strings_that_membership_is() -> None:
+def test_prefixes_and_states_are_targets_of_the_same_strings_as_membership() -> None:
     once = resolve(configuration({**SMALL_SETS, **SHORT, **ALTERNATING}))
     for answers in ("prefixes", "states"):
         strings = stream(problem_of(answers).test).epoch(0).strings
@@ -258,7 +258,7 @@ def test_a_small_network_learns_which_symbols_may_follow() -> None:
     assert (tried.max_length, tried.inputs, tried.wrong) == (40, 21, 0)
 
 
-def test_a_key_says_what_is_asked_where_it_is_more_than_one_answer() -> None:
+def test_a_key_includes_the_answers_where_there_is_more_than_one() -> None:
     fields = {**ALTERNATING, **SMALL_SETS}
     once, again = configuration(fields), configuration({**fields, "answers": "prefixes"})
     assert once.key == configuration({**fields, "answers": "string"}).key != again.key

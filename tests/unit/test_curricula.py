@@ -106,7 +106,7 @@ def test_a_specification_has_them_as_lists_and_as_axes() -> None:
     assert {config.freeze for config in spec.configs()} == {'[["embeddings", 0.2]]'}
 
 
-def test_the_protocol_says_how_training_changed(tmp_path: Path) -> None:
+def test_the_protocol_describes_changes_during_training(tmp_path: Path) -> None:
     store = open_store(tmp_path / "staged.db")
     fields = {**SHORT, "train_lengths": STAGES, "freeze": [["head", 0.3]]}
     submit(store, {"name": "staged", "model_seeds": [0], "fixed": fields})

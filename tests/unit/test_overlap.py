@@ -1,6 +1,4 @@
-"""How many test strings were trained on: against sets of texts, and what is said where that is not
-known.
-"""
+"""The share of test strings that were trained on, against sets of texts, and its sentences."""
 
 import json
 import re
@@ -76,7 +74,7 @@ def test_the_share_is_that_of_the_texts() -> None:
                 assert (number, seen) == (counted[0][length], counted[1][length]), fields
 
 
-def test_the_rows_of_a_file_that_stand_in_two_splits_are_counted(tmp_path: Path) -> None:
+def test_rows_of_a_file_in_two_splits_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     path.write_text(
         "tokens,label,split\nab,1,train\nb,0,train\na,0,validation\nab,1,test\nba,0,test"
@@ -118,7 +116,7 @@ def test_where_the_first_epochs_alone_are_looked_through_it_is_a_least_share() -
     assert trained_on([problem.config], epochs=2) == trained_on([problem.config], epochs=2)
 
 
-def test_none_and_what_takes_too_much_drawing_are_said_and_how_to_know() -> None:
+def test_an_empty_and_an_unknown_overlap_are_reported_with_the_command_to_find_it() -> None:
     problem = problem_of(**ADDITION, disjoint=True)
     assert exact(problem).share == 0
     assert "disjoint" in (trained_on([problem.config]) or "")
@@ -145,7 +143,7 @@ def test_the_majority_answer_is_looked_for_in_as_many_tests_as_take_no_time(
     assert not re.search(r"(\d+%) to \1", sentence), "one number where the tests agree"
 
 
-def test_the_majority_answer_by_length_is_said_where_it_is_often_right(tmp_path: Path) -> None:
+def test_the_majority_answer_by_length_is_reported_where_it_is_often_right(tmp_path: Path) -> None:
     contains_ab = {"task": "regular", "alphabet": "ab", "pattern": "(a|b)*ab(a|b)*"}
     problem = problem_of(**contains_ab)
     drawn = stream(problem.test).epoch(0)
@@ -156,7 +154,7 @@ def test_the_majority_answer_by_length_is_said_where_it_is_often_right(tmp_path:
     assert f"{(negatives <= 7).mean():.0%} of negatives have 7 tokens or fewer" in sentence
     assert sentence in (trained_on([problem.config]) or "")
     assert majority([problem_of(**contains_ab, negative_lengths="uniform").config]) == ""
-    # Who submits a sweep is told.
+    # Submitting a sweep prints the sentence.
     spec, fixed = tmp_path / "ab.toml", {**LENGTHS, **SIZES, **contains_ab}
     settings = "\n".join(f"{name} = {json.dumps(value)}" for name, value in fixed.items())
     spec.write_text(f'name = "ab"\nmodel_seeds = "0..1"\n[fixed]\n{settings}\n')
@@ -164,7 +162,7 @@ def test_the_majority_answer_by_length_is_said_where_it_is_often_right(tmp_path:
     assert sentence in " ".join(submitted.output.split())
 
 
-def test_several_tests_are_told_of_by_their_range() -> None:
+def test_several_tests_are_described_by_their_range() -> None:
     problems = [problem_of(**ADDITION, train_size=size) for size in (10, 300)]
     least, most = sorted(exact(problem).share or 0 for problem in problems)
     configs = [problem.config for problem in problems]
@@ -175,7 +173,7 @@ def test_several_tests_are_told_of_by_their_range() -> None:
     assert (trained_on([*configs, unknown]) or "").endswith("; of 1 test set more it is not known.")
 
 
-def test_strings_by_counts_are_told_apart_by_every_count() -> None:
+def test_strings_by_counts_differ_by_every_count() -> None:
     counts = np.array([[a, b] for a in (0, 1, 255, 256, 9_999) for b in (0, 1, 255, 256, 257)])
     prints = _prints(TokenStrings.of_counts(2, counts), True)
     assert len(set(prints.tolist())) == len(counts)

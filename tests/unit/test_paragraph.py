@@ -59,7 +59,7 @@ def test_a_picture_is_of_its_string_alone() -> None:
     assert abs(PAGE.draw(letters("12/345")) - PAGE.draw(letters("12/354"))).max() > 0.2
 
 
-def test_without_distortion_a_character_is_its_glyph_wherever_it_stands() -> None:
+def test_without_distortion_a_character_is_the_same_glyph_at_every_place() -> None:
     (picture,) = Page("0123456789", 6, 6, "pillow", 0.0).draw(letters("7/17"))
     first, below = picture[:16, :8], picture[16:32, 8:16]
     (glyph,) = glyphs_of("pillow", "7")[0]
@@ -75,7 +75,7 @@ def test_a_handwritten_digit_has_variants() -> None:
     assert len(cells) > 1
 
 
-def test_inputs_are_paragraphs_of_the_length_that_is_asked_for() -> None:
+def test_inputs_are_paragraphs_of_the_requested_length() -> None:
     task = Paragraph("", line_length=6, max_lines=6, font="pillow", distortion=0.0)
     rng = np.random.default_rng(0)
     assert [length for length in range(45) if task.has_input(length)] == list(range(1, 42))

@@ -1,4 +1,4 @@
-"""Streams of strings are kept on disk, and only what is whole is read from it."""
+"""Streams of strings are cached on disk, and only undamaged files are read."""
 
 import itertools
 import multiprocessing
@@ -103,7 +103,7 @@ def test_a_stream_is_the_same_drawn_and_read(sampler: Sampler, cache: Path) -> N
     same(read, sampler, 3)
 
 
-def test_a_later_epoch_may_be_asked_for_first(cache: Path) -> None:
+def test_a_later_epoch_may_be_drawn_first(cache: Path) -> None:
     assert np.array_equal(Stream(TRAIN).epoch(4).strings.letters, drawn(TRAIN, 5)[4])
     same(Stream(TRAIN), TRAIN, 7)
     assert len(list(cache.rglob("*.strings"))) == 7

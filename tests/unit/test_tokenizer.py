@@ -69,7 +69,7 @@ REFUSED: list[tuple[Tokenizer, str, str]] = [
 ]
 
 
-def test_what_is_no_string_is_refused_in_one_line_that_says_why() -> None:
+def test_a_malformed_string_is_refused_in_one_line_with_the_reason() -> None:
     for tokenizer, text, word in REFUSED:
         for read in (tokenizer.counts, tokenizer.encode):
             with pytest.raises(InvalidStringError) as refused:
@@ -212,20 +212,6 @@ def written(draw: st.DrawFn) -> tuple[Tokenizer, str]:
 def spelled_by(tokenizer: Tokenizer) -> Callable[[str], str]:
     numbers = {token: number for number, token in enumerate(tokenizer.alphabet)}
     return lambda token: tokenizer.spell([numbers[token]])
-
-
-@given(written(), st.integers(0, 30), st.integers(1, 12))
-def test_a_string_contains_another_where_it_does_when_written_out(
-    case: tuple[Tokenizer, str], start: int, length: int
-) -> None:
-    tokenizer, text = case
-    whole = "".join(map(chr, tokenizer.encode(text)[1:]))
-    # A part of it, and the same backwards, which may be none.
-    for letters in (whole[start : start + length], whole[start : start + length][::-1]):
-        part = tokenizer.decode(map(ord, letters))
-        found = tokenizer.characters(text, len(letters) + 1)
-        is_found = tokenizer.characters(part, len(letters) + 1) in found
-        assert is_found == (letters in whole)
 
 
 def test_letters_are_read_in_any_form_and_without_blanks_around() -> None:
