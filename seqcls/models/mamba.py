@@ -1,4 +1,4 @@
-"""Mamba-1: many small memories that decay by what each token says (Gu & Dao 2023)."""
+"""Mamba-1: many small memories whose decay depends on the token (Gu & Dao 2023)."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +19,7 @@ Numbers = Float[Tensor, "string position *numbers"]
 
 
 class _Scan(torch.autograd.Function):
-    """Token after token, with its gradient written down: no step of autograd for each."""
+    """A scan over tokens with an explicit gradient, so that autograd needs no step a token."""
 
     generate_vmap_rule = True
 
@@ -56,17 +56,17 @@ class _Scan(torch.autograd.Function):
 
 
 def scan(decay: Numbers, given: Numbers) -> Numbers:
-    """h_t = a_t h_{t-1} + b_t, number by number: the state after every token, from 0."""
+    """Returns the state after every token, h_t = a_t h_{t-1} + b_t elementwise from 0."""
     states: Tensor = _Scan.apply(decay, given)  # type: ignore[no-untyped-call]
     return states
 
 
 STEPS = 0.001, 0.1
-"""Between these the sizes of steps are drawn, uniform in their logarithm."""
+"""The least and the largest initial step size, drawn uniform in the logarithm."""
 
 
 class _MambaInputs(NamedTuple):
-    """What tokens do to the memories: (..., channel, state), and how these are read."""
+    """Decays and inputs of memories, (..., channel, state); read vectors and step sizes."""
 
     decay: Tensor
     given: Tensor
@@ -79,7 +79,7 @@ class MambaMixer(Mixer):
 
     u and z are linear in the token and `expand` times as wide; u goes through a short convolution
     and SiLU; the step D_t, B_t and C_t are linear in u. With the range `signed` 2 exp(D_t A) - 1
-    stands for exp(D_t A) (Grazzi et al. 2024).
+    replaces exp(D_t A) (Grazzi et al. 2024).
     """
 
     def __init__(self, config: NetworkConfig) -> None:
@@ -98,7 +98,7 @@ class MambaMixer(Mixer):
         self.output = Linear(self.width, config.hidden_size)
 
     def draws(self) -> Iterator[tuple[Callable[..., Any], Tensor]]:
-        """Implements `Mixer.draws`: steps of many sizes, whatever the token."""
+        """Implements `Mixer.draws`: biases that give steps of many sizes."""
         assert self.step_size.bias is not None
         yield inverse_softplus_of_steps, self.step_size.bias
 
@@ -114,9 +114,7 @@ class MambaMixer(Mixer):
         return record("output", output)
 
     def nothing(self, state: State) -> MixerMemory:
-        """Implements `Mixer.nothing`: the memories, and the tokens that the convolution reads
-        again.
-        """
+        """Implements `Mixer.nothing`: the memories, and the window of the convolution."""
         memory = state.new_zeros(len(state), self.width, self.config.state_size)
         return memory, self.convolution.empty_window(memory[:, :, 0])
 
@@ -162,7 +160,7 @@ class Mamba(Mixing):
 
 
 def inverse_softplus_of_steps(bias: Tensor, generator: torch.Generator) -> None:
-    """Draws what softplus makes steps of, uniform in their logarithm between `STEPS`."""
+    """Draws biases whose softplus is a step size, uniform in its logarithm between `STEPS`."""
     least, most = map(math.log, STEPS)
     steps = (torch.rand(len(bias), generator=generator) * (most - least) + least).exp()
     # The inverse of softplus is x + ln(1 - e^-x); `expm1` keeps the digits of small steps.
