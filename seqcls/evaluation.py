@@ -1,4 +1,4 @@
-"""How a trained model does on its test strings: in all, by length, and string by string."""
+"""Evaluation of trained models on their test strings: in all, by length, and by string."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -33,17 +33,17 @@ class DistinctStrings:
     strings: TokenStrings
     occurrences: Int64[np.ndarray, " string"]
     targets: np.ndarray
-    """What is right of each: (string)."""
+    """The target of each, (string, ...)."""
     texts: list[str]
     target_texts: Sequence[str] | None = None
-    """The targets as text, where the kind of the task writes them."""
+    """The targets as text, if the task's kind has texts."""
     drawn: UInt8[np.ndarray, " string"] | None = None
-    """The place in `DRAWN` of how each was drawn, of several ways the last; None where the
-    sampler does not say."""
+    """The index in `DRAWN` of the way each was drawn, the last of several; None if the sampler does
+    not record it."""
 
     @property
     def labels(self) -> Truths:
-        """The targets of a language: which strings are in it."""
+        """The targets of a language: True for strings in it."""
         return self.targets
 
     @property
@@ -51,7 +51,7 @@ class DistinctStrings:
         return Examples(self.strings, self.targets)
 
     def take(self, rows: Rows) -> "DistinctStrings":
-        """Some of the strings."""
+        """Selects rows."""
         texts = self.target_texts
         return DistinctStrings(
             self.strings.take(rows),
@@ -64,14 +64,14 @@ class DistinctStrings:
 
     @cached_property
     def numbers(self) -> Int64[np.ndarray, " string"]:
-        """Each string's number in the test set: its place among the texts, sorted."""
+        """Each string's number in the test set, its index among the sorted texts."""
         numbers = np.empty(len(self.texts), dtype=np.int64)
         numbers[self._order] = np.arange(len(self.texts))
         return numbers
 
     @cached_property
     def test_set(self) -> TestSet:
-        """The same strings in the order of their numbers."""
+        """The strings in the order of their numbers."""
         return TestSet(
             [self.texts[row] for row in self._order],
             self.strings.lengths[self._order],
@@ -82,21 +82,21 @@ class DistinctStrings:
         )
 
     def in_order(self, chosen: Truths) -> Rows:
-        """The rows of some strings, in the order of their numbers."""
+        """Returns the rows of a mask, in the order of their numbers."""
         rows = np.flatnonzero(chosen)
         return rows[np.argsort(self.numbers[rows])]
 
     @cached_property
     def _order(self) -> list[int]:
-        # Sorted by their texts, strings have the same numbers in whatever order they were drawn.
+        # Sorting by text makes the numbers independent of the order of drawing.
         return sorted(range(len(self.texts)), key=self.texts.__getitem__)
 
 
 @remembered
 def distinct_test_strings(sampler: Sampler) -> DistinctStrings:
-    """The first epoch of a stream, each string once, made once for all models tested on it."""
+    """Draws the first epoch of a stream, each string once; cached for all models tested on it."""
     drawn = stream(sampler).epoch(0)
-    # Strings that were drawn by counts differ in nothing else.
+    # Strings drawn by counts differ in their counts alone.
     strings = drawn.strings
     rows: np.ndarray = strings.counts if strings.is_counted else strings.letters
     first, string, occurrences = _distinct_rows(rows)
@@ -104,8 +104,7 @@ def distinct_test_strings(sampler: Sampler) -> DistinctStrings:
     ways = None
     if drawn.drawn is not None:
         ways = np.zeros(len(first), dtype=np.uint8)
-        # Plain indexing would make it depend on the order in which a string's occurrences were
-        # drawn.
+        # With plain indexing the result would depend on the order of a string's occurrences.
         np.maximum.at(ways, string, drawn.drawn)
     texts = texts_of(Tokenizer(sampler.task.alphabet), distinct.strings)
     kind = KINDS[kind_name(sampler.task)]()
@@ -114,11 +113,11 @@ def distinct_test_strings(sampler: Sampler) -> DistinctStrings:
 
 
 def _distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The first of each distinct row, in their order; which of these each is; how often it is."""
+    """Returns the first of each distinct row, sorted; each row's index among these; counts."""
     if rows.dtype != np.uint8 or not rows.size:
         found = np.unique(rows, axis=0, return_index=True, return_inverse=True, return_counts=True)
         return found[1], found[2].ravel(), found[3]
-    # Eight letters are one number whose order is theirs: many times as fast.
+    # Eight letters make one number with the same order, which is many times as fast.
     wide = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 8))).view(">u8")
     order = np.lexsort(wide.T[::-1])
     is_new = np.append(True, (wide[order[1:]] != wide[order[:-1]]).any(axis=1))
@@ -128,8 +127,8 @@ def _distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def texts_of(tokenizer: Tokenizer, strings: TokenStrings) -> list[str]:
-    """Strings in the notation in which they are stored."""
-    # Strings by their counts have their letters in order, and need not be spelled out.
+    """Returns strings in the notation in which they are stored."""
+    # Strings by counts have sorted letters and need not be spelled out.
     if strings.is_counted:
         return [tokenizer.text_of_counts(counts) for counts in strings.counts.tolist()]
     return tokenizer.decode_all(strings.letters, strings.lengths)
@@ -143,18 +142,18 @@ def logits_of(
     engine: str = "auto",
     device: str = "auto",
 ) -> Float[np.ndarray, "member string *output"]:
-    """Logits of models of one shape for strings; positive means label 1.
+    """Computes logits of models of one shape for strings; positive means label 1.
 
-    Dropout is off. Engine and device are as for `seqcls.training.train_group`, but `auto` takes no
-    engine that would have to be compiled first. Strings beyond the
-    places that the models know, about which they cannot be asked, have none but NaN.
+    There is no dropout. Engine and device are those of `seqcls.training.train_group`, but `auto`
+    takes no engine that would have to be compiled first. Strings that are too long for the models'
+    positions have NaN.
     """
     check()
     chosen = engine_named(choose_engine(problem, engine, device, ready=True).name)
     fits = strings.lengths <= places(problem)
     if fits.all():
         return chosen.logits(problem, weights, strings, device=device)
-    # Longer strings are left out: a table of positions has no rows for them.
+    # A table of positions has no rows for longer strings.
     known = chosen.logits(problem, weights, strings.take(np.flatnonzero(fits)), device=device)
     shape = (len(weights), len(strings), *known.shape[2:])
     logits = np.full(shape, np.nan, dtype=known.dtype)
@@ -164,16 +163,16 @@ def logits_of(
 
 @dataclass(frozen=True, eq=False)
 class TrainedGroup:
-    """Trained models of one shape, as `seqcls.kinds.base.TrainedModels` is asked."""
+    """Trained models of one shape, an implementation of `seqcls.kinds.base.TrainedModels`."""
 
     problem: Problem
     weights: Sequence[Weights]
-    """Each one's trained parameters."""
+    """Trained parameters of each model."""
     engine: str = "auto"
-    """What computes, as for `seqcls.training.train_group`; `device` likewise."""
+    """The engine, as for `seqcls.training.train_group`; `device` likewise."""
     device: str = "auto"
     fast_writing: bool = False
-    """Whether the engine writes outputs, where it can; else PyTorch does."""
+    """True if the engine writes outputs, if it can; otherwise PyTorch does."""
 
     @property
     def places(self) -> float:
@@ -193,7 +192,7 @@ class TrainedGroup:
         )
 
     def score(self, examples: Examples) -> Iterator[Scored]:
-        # PyTorch, which takes a second or two to load.
+        # Imported late: PyTorch takes a second or two to load.
         from seqcls.decode import score
 
         for weights in self.weights:
@@ -206,7 +205,7 @@ class TrainedGroup:
 
     @cached_property
     def _writer(self) -> Writer | None:
-        """What scores and writes; None for PyTorch."""
+        """The engine that scores and writes; None for PyTorch."""
         if not self.fast_writing:
             return None
         choice = choose_engine(self.problem, self.engine, self.device, ready=True)
@@ -215,13 +214,13 @@ class TrainedGroup:
 
 
 def places(problem: Problem) -> float:
-    """Tokens that a problem's models have places for; infinity for any number."""
+    """Number of tokens that a problem's models can read; infinity if unlimited."""
     end = longest_readable(problem.network)
     return math.inf if end is None else float(end)
 
 
 def readable(problem: Problem, examples: Examples) -> Truths:
-    """Which strings a problem's models have places for, with their targets where these are read."""
+    """A mask of the strings that a problem's models can read, with their targets if needed."""
     return problem.kind.lengths_read(examples) <= places(problem)
 
 
@@ -234,7 +233,7 @@ def ask(
     device: str = "auto",
     fast_writing: bool = False,
 ) -> Iterator[Answers]:
-    """What each of the models of one group says of strings; named as in `TrainedGroup`.
+    """Yields the answers of each model of a group; the arguments are those of `TrainedGroup`.
 
     Raises:
         InvalidStringError: the strings are over another alphabet's letters.
@@ -256,11 +255,11 @@ def evaluate(
     engine: str = "auto",
     device: str = "auto",
 ) -> list[Evaluation]:
-    """Tests the models of one group, in their order.
+    """Tests the models of one group, in order.
 
     Args:
-        problem: of one of them; all have the same `group_key`.
-        weights: each one's trained parameters.
+        problem: that of one model; all have the same `group_key`.
+        weights: trained parameters of each model.
         engine: as for `seqcls.training.train_group`.
         device: likewise.
     """
@@ -268,7 +267,7 @@ def evaluate(
     questions = Questions.about(test.examples)
     answers = ask(problem, weights, questions, engine=engine, device=device, fast_writing=True)
     evaluations = [evaluation_of(problem, test, answer) for answer in answers]
-    # Validation strings are asked only where the test has too few of trained lengths.
+    # Validation strings are evaluated only if the test has too few of trained lengths.
     if not problem.knows_trained_lengths or all(evaluation.ranges for evaluation in evaluations):
         return evaluations
     judged = judge_validation(problem, weights, engine=engine, device=device)
@@ -288,8 +287,8 @@ def evaluate(
 
 
 LEAST_WITHIN = 100
-"""Test strings of trained lengths by which a model is judged; where the test holds fewer, it is
-judged by validation strings, if there are more of these."""
+"""Least number of test strings of trained lengths for an outcome; with fewer, validation strings
+are used if there are more of them."""
 
 Counts = Int64[np.ndarray, " length"]
 
@@ -302,14 +301,13 @@ def range_counts(
     *,
     validated: tuple[int, int] | None = None,
 ) -> RangeCounts | None:
-    """Counts what a model gets wrong on trained lengths, and beyond.
+    """Counts a model's errors on trained lengths, and beyond.
 
     Args:
-        validated: validation strings of trained lengths, and how many of them it gets wrong.
+        validated: numbers of validation strings of trained lengths, and of errors on them.
 
     Returns:
-        None where nobody knows on what lengths it was trained, and where `validated` has to be
-        asked for first.
+        None if the trained lengths are not known, or if `validated` is needed and missing.
     """
     if not problem.knows_trained_lengths:
         return None
@@ -319,7 +317,7 @@ def range_counts(
     longer = int(tested[beyond].sum()), int(wrong[beyond].sum())
     counts = int(tested[inside].sum()), int(wrong[inside].sum())
     if counts[0] < LEAST_WITHIN:
-        # Models are run once more only where validation holds more of these strings than the test.
+        # Models are run again only if validation holds more of these strings than the test.
         if validated is None and problem.asking_trained_lengths.validation.epoch_size > counts[0]:
             return None
         if validated is not None and validated[0] > counts[0]:
@@ -334,12 +332,12 @@ def judge_validation(
     engine: str = "auto",
     device: str = "auto",
 ) -> list[tuple[int, int]]:
-    """Asks the models of one group about validation strings of trained lengths.
+    """Evaluates the models of one group on validation strings of trained lengths.
 
-    Named as in `evaluate`.
+    The arguments are those of `evaluate`.
 
     Returns:
-        Of each model how many such strings it has places for, and how many of them it gets wrong.
+        For each model the number of such strings that it can read, and of its errors on them.
     """
     examples = stream(problem.asking_trained_lengths.validation).epoch(0)
     if not len(examples):
@@ -352,20 +350,20 @@ def judge_validation(
 def evaluation_of(
     problem: Problem, test: DistinctStrings, answers: Answers, writer: Tokenizer | None = None
 ) -> Evaluation:
-    """What answers to the test strings make of one model.
+    """Makes an evaluation from one model's answers to the test strings.
 
     Args:
-        writer: writes outputs that may have tokens beyond the alphabet; by default the kind does.
+        writer: tokenizer of outputs that may have other tokens; by default the kind's texts.
 
     Raises:
-        ConfigError: no input was written an output for.
+        ConfigError: no input has an output.
     """
     lengths, times = test.strings.lengths, test.occurrences * answers.judged
     tested = np.unique(lengths[answers.judged])
     wrong = test.in_order(answers.wrong)
     cells = None
     if width := len(problem.kind.cells):
-        # Where the targets are bits, so are the answers.
+        # Kinds with cells have targets and answers of one bit.
         cell = width * lengths + 2 * answers.targets.astype(np.int64) + answers.predicted
         table = np.bincount(cell, times, width * (int(lengths.max()) + 1))
         cells = table.astype(np.int64).reshape(-1, width)[tested]
@@ -417,12 +415,12 @@ def _output_results(
 
 
 def _per_length(lengths: Lengths, times: Int64[np.ndarray, " string"], chosen: Counts) -> Counts:
-    """How often strings of each of some lengths occur."""
+    """Counts occurrences of strings of the chosen lengths."""
     # Weighted counts are floats, which hold whole numbers up to 2**53.
     every = np.bincount(lengths, times, int(lengths.max()) + 1).astype(np.int64)
     return np.asarray(every[chosen])
 
 
 def drawn_test_set(problem: Problem) -> TestSet:
-    """The strings that a problem's models are tested on."""
+    """Draws the strings that a problem's models are tested on."""
     return distinct_test_strings(problem.test).test_set
