@@ -86,10 +86,6 @@ class Hybrid(MixingArchitecture):
         return sum(products) / len(config.layers)
 
     @classmethod
-    def count_scores(cls, config: NetworkConfig, tokens: float) -> int:
-        return sum(part.count_scores(alone, tokens) for part, alone in cls._blocks(config))
-
-    @classmethod
     def _blocks(cls, config: NetworkConfig) -> list[tuple[type[Architecture], NetworkConfig]]:
         """The architecture of each letter of `layers`, and the network of that block alone."""
         found = []

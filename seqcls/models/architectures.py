@@ -72,11 +72,6 @@ class Architecture(Loadable):
         return 2.0 * config.hidden_size**2
 
     @classmethod
-    def count_scores(cls, config: NetworkConfig, tokens: float) -> int:
-        """Number of attention scores that all blocks store for a token's gradients."""
-        return 0
-
-    @classmethod
     def load_mixer(cls) -> Any:
         """Imports the class of the mixer of one of its blocks."""
         return load_path(cls.mixer_path) if cls.mixer_path else cls.load().mixer
@@ -205,13 +200,6 @@ class Transformer(Architecture):
         # Four projections, the feed-forward's two layers, and scores and values of all pairs.
         return 4 * mixed * hidden + 2 * config.feed_forward_size * hidden + 2 * mixed * tokens
 
-    @classmethod
-    def count_scores(cls, config: NetworkConfig, tokens: float) -> int:
-        # The last block attends at one place alone, where the logit is read there.
-        reads_one = config.head == "string" and config.readout != "mean"
-        blocks = config.num_blocks - reads_one
-        return int(blocks * config.num_attention_heads * tokens)
-
 
 class EncoderDecoder(Architecture):
     """An encoder of inputs, and a decoder of outputs that attends to it."""
@@ -236,11 +224,6 @@ class EncoderDecoder(Architecture):
         # are computed once for each of the decoder's blocks.
         mixed, hidden = attention_width(config), config.hidden_size
         return 6 * mixed * hidden + 2 * config.feed_forward_size * hidden + 1.5 * mixed * tokens
-
-    @classmethod
-    def count_scores(cls, config: NetworkConfig, tokens: float) -> int:
-        # Three attentions over half of the tokens by half of them.
-        return int(0.75 * config.num_blocks * config.num_attention_heads * tokens)
 
 
 class ParagraphReader(EncoderDecoder):
@@ -363,7 +346,3 @@ class RecurrentAttention(Architecture):
         # Half of the tokens attend to the other half.
         attends = 3 * config.hidden_size**2 + 0.5 * config.hidden_size * tokens
         return cells + attends / config.num_blocks
-
-    @classmethod
-    def count_scores(cls, config: NetworkConfig, tokens: float) -> int:
-        return int(0.25 * config.hidden_size * tokens) if config.attention == "additive" else 0

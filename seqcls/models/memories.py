@@ -63,10 +63,6 @@ class MixingArchitecture(Architecture):
         return cls._block(config) + 3 * cls.mixer_numbers(config, tokens)
 
     @classmethod
-    def count_scores(cls, config: NetworkConfig, tokens: float) -> int:
-        return int(config.num_blocks * cls.mixer_numbers(config, tokens))
-
-    @classmethod
     def _block(cls, config: NetworkConfig) -> float:
         return cls.mixer_weights(config) + 2 * config.feed_forward_size * config.hidden_size
 
