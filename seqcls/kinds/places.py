@@ -217,15 +217,6 @@ class PlacesKind(Kind):
         parts = [(row[:cut], row[cut:end]) for row, end in zip(ids.tolist(), ends, strict=True)]
         return [between.join(filter(None, map(tokenizer.decode, pieces))) for pieces in parts]
 
-    def read_texts(self, task: AtEveryPlace, text: str) -> Sequence[str]:
-        """Reads the answers of a text in order.
-
-        Raises:
-            InvalidStringError: the text is not a sequence of answers.
-        """
-        tokenizer = Tokenizer(tuple(self._names(task, ()).values())).with_tokens_of(text)
-        return [tokenizer.alphabet[x - FIRST_LETTER] for x in tokenizer.encode(text)[1:]]
-
     def names(self, task: AtEveryPlace, codes: Sequence[int]) -> Mapping[int, str]:
         """The texts of answers, with all that decide whether spaces separate them."""
         return {0: "0", 1: "1"}

@@ -102,13 +102,6 @@ class Page:
     font: str
     distortion: float
 
-    @classmethod
-    def of_shape(
-        cls, alphabet: str, shape: tuple[int, int], font: str, distortion: float
-    ) -> "Page":
-        """Makes a page of so many rows and columns of pixels."""
-        return cls(alphabet, shape[1] // COLUMNS, shape[0] // ROWS, font, distortion)
-
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns of a picture."""
