@@ -16,7 +16,7 @@ from torch.nn import functional
 from seqcls.config import NetworkConfig
 from seqcls.models.architectures import Architecture
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_mean
-from seqcls.models.parts import Part, Site
+from seqcls.models.parts import Part, Site, parts_among
 from seqcls.strings.tokenizer import PAD
 
 Ids = Integer[Tensor, "string position"]
@@ -90,9 +90,10 @@ class Classifier(nn.Module, Architecture, ABC):
 
         A state has the shape (string, position, hidden), or (string, head, position, head_size) for
         heads. In a model of two streams (`TwoStreams`) the positions are those of one stream; the
-        names of a decoder's states, and no others, begin with `decoder.`.
+        names of a decoder's states, and no others, begin with `decoder.`. By default these are the
+        heads, units and feed-forwards among `sites`.
         """
-        return {}
+        return parts_among(self.config, self.sites())
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
         """The states that can be patched between strings, in the order of the computation.

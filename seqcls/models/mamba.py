@@ -13,7 +13,7 @@ from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Recorder
 from seqcls.models.layers import Linear
 from seqcls.models.mixing import Mixer, MixerMemory, Mixing, ShortConvolution, State
-from seqcls.models.parts import PartKind, Site
+from seqcls.models.parts import Site
 
 Numbers = Float[Tensor, "string position *numbers"]
 
@@ -127,10 +127,6 @@ class MambaMixer(Mixer):
         mixed = self._answer(memory, read, inner)
         output: Tensor = self.output(mixed * functional.silu(gate))
         return output, (memory, window)
-
-    def parts(self) -> Mapping[tuple[PartKind, int], str]:
-        """Implements `Mixer.parts`: channels."""
-        return {("unit", unit): "mixed_value" for unit in range(self.width)}
 
     def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
         """Implements `Mixer.sites`: channels."""

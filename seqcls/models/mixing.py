@@ -20,7 +20,7 @@ from seqcls.models.blocks import Residual
 from seqcls.models.forms import Scores, Tokens, read_on
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
 from seqcls.models.memories import MixingArchitecture
-from seqcls.models.parts import Part, PartKind, Site
+from seqcls.models.parts import Site
 from seqcls.strings.tokenizer import PAD
 
 State = Float[Tensor, "string hidden"]
@@ -96,10 +96,6 @@ class Mixer(nn.Module):
         by_head: Tensor = states.unflatten(-1, self.heads)
         return by_head
 
-    def parts(self) -> Mapping[tuple[PartKind, int], str]:
-        """The kinds and numbers of parts, with the names of the states that hold them."""
-        return {("head", head): "mixed_value" for head in range(self.heads[0])}
-
     def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
         """Implements `Classifier.sites`, for this mixer alone."""
         return {Site("head", block, head): ("mixed_value",) for head in range(self.heads[0])}
@@ -128,10 +124,6 @@ class SteppingMixer(Mixer):
             return record("output", states)
         record.aside("state", lambda: torch.stack(memories, dim=1))
         return record("output", torch.stack(given, dim=1))
-
-    def parts(self) -> Mapping[tuple[PartKind, int], str]:
-        """None: which values of the memory belong to one part is not known."""
-        return {}
 
     def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
         return {}
@@ -214,17 +206,6 @@ class Mixing(BodyAndHead, MixingArchitecture):
             states, now = block.step(states, before)
             after.append(now)
         return self.head(states if self.final_norm is None else self.final_norm(states)), after
-
-    def parts(self) -> Mapping[Part, str]:
-        """Implements `Classifier.parts`: parts of mixers, and feed-forwards."""
-        parts = dict[Part, str]()
-        for number, block in enumerate(self.blocks):
-            inside = f"blocks.{number}."
-            for (kind, part), name in block.mixer.parts().items():
-                parts[Part(number, kind, part)] = f"{inside}mixer.{name}"
-            if self.config.feed_forward_size:
-                parts[Part(number, "feed-forward")] = f"{inside}feed_forward.output"
-        return parts
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
         sites: dict[Site, tuple[str, ...]] = {Site("embedding"): ("embedding",)}

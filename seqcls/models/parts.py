@@ -106,23 +106,31 @@ ONLY_SELF: Mapping[str, str] = {"": "attention"}
 def block_parts(
     config: NetworkConfig, side: str = "", attentions: Mapping[str, str] = ONLY_SELF
 ) -> Mapping[Part, str]:
-    """Lists the parts of blocks: heads, feed-forwards and their units, block by block.
+    """Lists the parts of blocks: heads and feed-forwards, then units of the latter.
 
     Args:
         side: `encoder` or `decoder`, if a model has both.
         attentions: the names of each block's attentions, by the prefix of their heads' names.
     """
-    parts = dict[Part, str]()
+    parts = parts_among(config, block_sites(config, side, attentions))
     for block in range(config.num_blocks):
-        within = inside("blocks", block, side)
-        for which, name in attentions.items():
-            for head in range(config.num_attention_heads):
-                part = Part(block, "head", head, side=side, which=which)
-                parts[part] = f"{within}{name}.mixed_value"
-        if config.feed_forward_size:
-            parts[Part(block, "feed-forward", side=side)] = f"{within}feed_forward.output"
+        activation = f"{inside('blocks', block, side)}feed_forward.activation"
         for unit in range(config.feed_forward_size):
-            parts[Part(block, "unit", unit, side=side)] = f"{within}feed_forward.activation"
+            parts[Part(block, "unit", unit, side=side)] = activation
+    return parts
+
+
+def parts_among(config: NetworkConfig, sites: Mapping[Site, tuple[str, ...]]) -> dict[Part, str]:
+    """Lists the parts among sites: heads, units, and feed-forwards, each with its first state."""
+    parts = dict[Part, str]()
+    for site, (state, *_) in sites.items():
+        kind = next((kind for kind in PART_KINDS if kind == site.name), None)
+        if site.block is None or kind is None:
+            continue
+        if kind != "feed-forward" or config.feed_forward_size:
+            of_layer = "layers." in state
+            number = site.head or site.unit or 0
+            parts[Part(site.block, kind, number, of_layer, site.side, site.which)] = state
     return parts
 
 

@@ -25,7 +25,7 @@ from seqcls.models.base import (
 )
 from seqcls.models.forms import Scores, Tokens, form
 from seqcls.models.layers import Dropout, Embedding
-from seqcls.models.parts import Part, Site, inside
+from seqcls.models.parts import Site, inside
 from seqcls.strings.tokenizer import PAD
 
 State = Float[Tensor, "string hidden"]
@@ -225,10 +225,6 @@ class Recurrent(BodyAndHead):
             return self.head(states)
         return self.head(read_states(self.config, states, ids))
 
-    def parts(self) -> Mapping[Part, str]:
-        """Implements `Classifier.parts`: units, layer by layer."""
-        return layer_parts(self.config)
-
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
         return layer_sites(self.config, self.cell)
 
@@ -239,15 +235,6 @@ class Recurrent(BodyAndHead):
             {name: f"layers.{layer}.{name}" for name in names}
             for layer in range(self.config.num_blocks)
         )
-
-
-def layer_parts(config: NetworkConfig, side: str = "") -> Mapping[Part, str]:
-    """Lists the units of layers, layer by layer; `side` is that of `block_parts`."""
-    return {
-        Part(layer, "unit", unit, True, side): f"{inside('layers', layer, side)}state"
-        for layer in range(config.num_blocks)
-        for unit in range(config.hidden_size)
-    }
 
 
 def layer_sites(

@@ -22,14 +22,13 @@ from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Ids, Places, Recorder, make_head
 from seqcls.models.forms import Scores, Tokens, read_on
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_softmax
-from seqcls.models.parts import Part, Site
+from seqcls.models.parts import Part, Site, parts_among
 from seqcls.models.pictures import PictureEncoder
 from seqcls.models.recurrent import (
     Cell,
     LSTMCell,
     Recurrence,
     State,
-    layer_parts,
     layer_sites,
 )
 from seqcls.models.two_streams import OutputStates, Streams, TwoStreams, split
@@ -187,14 +186,15 @@ class RecurrentAttention(TwoStreams):
         """Implements `Classifier.attention`: one head, the decoder's positions by the encoder's."""
         return () if self.additive is None else ("decoder.weights",)
 
-    def parts(self) -> Mapping[Part, str]:
-        """Implements `Classifier.parts`: units of the decoder, and of an encoder of tokens."""
-        encoder_parts = layer_parts(self.config, "encoder") if self.pictures is None else {}
-        return {**encoder_parts, **layer_parts(self.config, "decoder")}
-
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
         """Implements `Classifier.sites`; none if the encoder reads a picture, not tokens."""
         if self.pictures is not None:
             return {}
-        sides = (layer_sites(self.config, LSTMCell, side) for side in ("encoder", "decoder"))
-        return {site: names for side_sites in sides for site, names in side_sites.items()}
+        return {**layer_sites(self.config, LSTMCell, "encoder"), **self._decoder_sites()}
+
+    def parts(self) -> Mapping[Part, str]:
+        """Implements `Classifier.parts`: units of the decoder, and of an encoder of tokens."""
+        return parts_among(self.config, self.sites() or self._decoder_sites())
+
+    def _decoder_sites(self) -> Mapping[Site, tuple[str, ...]]:
+        return layer_sites(self.config, LSTMCell, "decoder")

@@ -13,7 +13,7 @@ from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Recorder
 from seqcls.models.layers import Linear
 from seqcls.models.mixing import Mixer, MixerMemory, Mixing, State
-from seqcls.models.parts import PartKind, Site
+from seqcls.models.parts import Site
 
 GATES = ("input_gate", "forget_gate", "candidate", "output_gate")
 MEMORY_NAMES = ("state", "cell", "normalizer", "stabilizer")
@@ -75,10 +75,6 @@ class SLSTMMixer(Mixer):
         after = self._step(self._gate_inputs(state), cached, self._weights()).memory
         output: Tensor = self.output(after[0])
         return output, after
-
-    def parts(self) -> Mapping[tuple[PartKind, int], str]:
-        """Implements `Mixer.parts`: units."""
-        return {("unit", unit): "state" for unit in range(self.size)}
 
     def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
         """Implements `Mixer.sites`: the whole memory, and that of each unit."""
