@@ -3,14 +3,14 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from jaxtyping import Float, Int64, UInt8
 
 from seqcls.cache import remembered
 from seqcls.cancellation import check
-from seqcls.engines.base import Writer
+from seqcls.engines.base import Engine, Writer
 from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.fields import TestSet
@@ -134,33 +134,6 @@ def texts_of(tokenizer: Tokenizer, strings: TokenStrings) -> list[str]:
     return tokenizer.decode_all(strings.letters, strings.lengths)
 
 
-def logits_of(
-    problem: Problem,
-    weights: Sequence[Weights],
-    strings: TokenStrings,
-    *,
-    engine: str = "auto",
-    device: str = "auto",
-) -> Float[np.ndarray, "member string *output"]:
-    """Computes logits of models of one shape for strings; positive means label 1.
-
-    There is no dropout. Engine and device are those of `seqcls.training.train_group`, but `auto`
-    takes no engine that would have to be compiled first. Strings that are too long for the models'
-    positions have NaN.
-    """
-    check()
-    chosen = engine_named(choose_engine(problem, engine, device, ready=True).name)
-    fits = strings.lengths <= places(problem)
-    if fits.all():
-        return chosen.logits(problem, weights, strings, device=device)
-    # A table of positions has no rows for longer strings.
-    known = chosen.logits(problem, weights, strings.take(np.flatnonzero(fits)), device=device)
-    shape = (len(weights), len(strings), *known.shape[2:])
-    logits = np.full(shape, np.nan, dtype=known.dtype)
-    logits[:, fits] = known
-    return logits
-
-
 @dataclass(frozen=True, eq=False)
 class TrainedGroup:
     """Trained models of one shape, an implementation of `seqcls.kinds.base.TrainedModels`."""
@@ -169,7 +142,8 @@ class TrainedGroup:
     weights: Sequence[Weights]
     """Trained parameters of each model."""
     engine: str = "auto"
-    """The engine, as for `seqcls.training.train_group`; `device` likewise."""
+    """The engine, as for `seqcls.training.train_group`, but `auto` takes none that would have to be
+    compiled first; `device` likewise."""
     device: str = "auto"
     fast_writing: bool = False
     """True if the engine writes outputs, if it can; otherwise PyTorch does."""
@@ -186,10 +160,33 @@ class TrainedGroup:
         for weights in self.weights:
             yield replace(self, weights=[weights])
 
+    def ask(self, questions: Questions) -> Iterator[Answers]:
+        """Yields each model's answers to strings, with dropout as the problem has it.
+
+        Raises:
+            InvalidStringError: the strings are over another alphabet's letters.
+        """
+        check()
+        given, expected = questions.strings.num_letters, self.problem.tokenizer.num_letters
+        if given != expected:
+            raise InvalidStringError(
+                f"strings over {given} letters: the model reads {expected}; expected strings over "
+                "its own"
+            )
+        return self.problem.kind.ask(self, questions)
+
     def outputs(self, strings: TokenStrings) -> Float[np.ndarray, "member string *output"]:
-        return logits_of(
-            self.problem, self.weights, strings, engine=self.engine, device=self.device
-        )
+        check()
+        compute = partial(self._engine.logits, self.problem, self.weights, device=self.device)
+        fits = strings.lengths <= self.places
+        if fits.all():
+            return compute(strings)
+        # A table of positions has no rows for longer strings.
+        known = compute(strings.take(np.flatnonzero(fits)))
+        shape = (len(self.weights), len(strings), *known.shape[2:])
+        logits = np.full(shape, np.nan, dtype=known.dtype)
+        logits[:, fits] = known
+        return logits
 
     def score(self, examples: Examples) -> Iterator[Scored]:
         # Imported late: PyTorch takes a second or two to load.
@@ -204,12 +201,13 @@ class TrainedGroup:
         return best_written(self.problem, self.weights[member], inputs, self._writer)
 
     @cached_property
+    def _engine(self) -> Engine:
+        return engine_named(choose_engine(self.problem, self.engine, self.device, ready=True).name)
+
+    @property
     def _writer(self) -> Writer | None:
         """The engine that scores and writes; None for PyTorch."""
-        if not self.fast_writing:
-            return None
-        choice = choose_engine(self.problem, self.engine, self.device, ready=True)
-        chosen = engine_named(choice.name)
+        chosen = self._engine if self.fast_writing else None
         return chosen if isinstance(chosen, Writer) else None
 
 
@@ -222,30 +220,6 @@ def places(problem: Problem) -> float:
 def readable(problem: Problem, examples: Examples) -> Truths:
     """A mask of the strings that a problem's models can read, with their targets if needed."""
     return problem.kind.lengths_read(examples) <= places(problem)
-
-
-def ask(
-    problem: Problem,
-    weights: Sequence[Weights],
-    questions: Questions,
-    *,
-    engine: str = "auto",
-    device: str = "auto",
-    fast_writing: bool = False,
-) -> Iterator[Answers]:
-    """Yields the answers of each model of a group; the arguments are those of `TrainedGroup`.
-
-    Raises:
-        InvalidStringError: the strings are over another alphabet's letters.
-    """
-    check()
-    string_letters, model_letters = questions.strings.num_letters, problem.tokenizer.num_letters
-    if string_letters != model_letters:
-        raise InvalidStringError(
-            f"strings over {string_letters} letters: the model reads {model_letters}; expected "
-            "strings over its own"
-        )
-    return problem.kind.ask(TrainedGroup(problem, weights, engine, device, fast_writing), questions)
 
 
 def evaluate(
@@ -264,13 +238,13 @@ def evaluate(
         device: likewise.
     """
     test = distinct_test_strings(problem.test)
-    questions = Questions.about(test.examples)
-    answers = ask(problem, weights, questions, engine=engine, device=device, fast_writing=True)
+    models = TrainedGroup(problem, weights, engine, device, fast_writing=True)
+    answers = models.ask(Questions.about(test.examples))
     evaluations = [evaluation_of(problem, test, answer) for answer in answers]
     # Validation strings are evaluated only if the test has too few of trained lengths.
     if not problem.knows_trained_lengths or all(evaluation.ranges for evaluation in evaluations):
         return evaluations
-    judged = judge_validation(problem, weights, engine=engine, device=device)
+    judged = judge_validation(models)
     return [
         replace(
             evaluation,
@@ -325,25 +299,16 @@ def range_counts(
     return RangeCounts(*counts, "test", *longer)
 
 
-def judge_validation(
-    problem: Problem,
-    weights: Sequence[Weights],
-    *,
-    engine: str = "auto",
-    device: str = "auto",
-) -> list[tuple[int, int]]:
+def judge_validation(models: TrainedGroup) -> list[tuple[int, int]]:
     """Evaluates the models of one group on validation strings of trained lengths.
-
-    The arguments are those of `evaluate`.
 
     Returns:
         For each model the number of such strings that it can read, and of its errors on them.
     """
-    examples = stream(problem.asking_trained_lengths.validation).epoch(0)
+    examples = stream(models.problem.asking_trained_lengths.validation).epoch(0)
     if not len(examples):
-        return [(0, 0)] * len(weights)
-    questions = Questions.about(examples)
-    answers = ask(problem, weights, questions, engine=engine, device=device, fast_writing=True)
+        return [(0, 0)] * len(models.weights)
+    answers = models.ask(Questions.about(examples))
     return [(int(answer.judged.sum()), int(answer.wrong.sum())) for answer in answers]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from seqcls.counts import counts_suffice
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.evaluation import ask, places
+from seqcls.evaluation import TrainedGroup, places
 from seqcls.kinds.base import Questions
 from seqcls.kinds.transduction import letter_rows
 from seqcls.models.positions import longest_readable
@@ -70,7 +70,7 @@ def predict(
         if not kind.every_string:
             problem.check_inputs(typed)
         questions = Questions.without_targets(typed)
-        (answers,) = ask(problem.without_dropout, [weights], questions)
+        (answers,) = TrainedGroup(problem.without_dropout, [weights]).ask(questions)
         scores = np.where(answers.known, answers.score, np.nan).astype(np.float64).tolist()
         texts = [*(kind.texts(problem.task, answers.predicted) or ())]
     for string, score in zip(strings, scores, strict=True):
