@@ -77,7 +77,7 @@ def predict(
         if math.isnan(score) and not partial:
             raise InvalidStringError(_no_answer(problem, string))
     if problem.lacks("labels"):
-        answer, margin = (column.name for column in kind.answer_columns)
+        answer, margin = kind.answer_columns
         texts = [None if math.isnan(x) else text for x, text in zip(scores, texts, strict=True)]
         return {"string": [*strings], "target": known, answer: texts, margin: scores}
     return {

@@ -3,12 +3,9 @@
 from typing import Any
 
 from seqcls.kinds.base import (
-    ACCURACY,
     MISCLASSIFIED,
-    ErrorColumn,
     Examples,
     Kind,
-    Measure,
     Words,
 )
 from seqcls.kinds.membership import MembershipKind
@@ -30,13 +27,10 @@ KINDS: Registry[type[Kind]] = Registry(
 )
 
 __all__ = [
-    "ACCURACY",
     "KINDS",
     "MISCLASSIFIED",
-    "ErrorColumn",
     "Examples",
     "Kind",
-    "Measure",
     "Words",
     "examples_of",
     "kind_name",

@@ -225,34 +225,6 @@ def _rows_differ(one: np.ndarray, other: np.ndarray) -> Bool[np.ndarray, " strin
 
 
 @dataclass(frozen=True)
-class Measure:
-    """A statistic of a model by length, for charts."""
-
-    name: str
-    """Name of its column."""
-    title: str
-    """Label of its chart."""
-    meaning: str
-    """Its definition, a sentence."""
-    is_error: bool = False
-    """True if less of it is better."""
-
-
-ACCURACY = Measure(
-    "accuracy", "Accuracy", "Share of a model's test strings that it classifies correctly."
-)
-
-
-@dataclass(frozen=True)
-class ErrorColumn:
-    """A column of a table of misclassified strings, beside the string."""
-
-    name: str
-    title: str
-    meaning: str
-
-
-@dataclass(frozen=True)
 class Words:
     """Words for errors: a model `misclassifies a string`, or `gets an input wrong`."""
 
@@ -311,13 +283,8 @@ class Kind(Fields, ABC):
     """Defaults of fields that differ from those for languages."""
     words: ClassVar[Words] = MISCLASSIFIED
     """Words for its errors."""
-    answer_columns: ClassVar[tuple[ErrorColumn, ErrorColumn]] = (
-        ErrorColumn("predicted", "Predicted", "The model's answer."),
-        ErrorColumn(
-            "margin", "Margin", "By how much the model prefers its answer to the next best one."
-        ),
-    )
-    """Columns for an answer and its confidence, if the kind is not a language."""
+    answer_columns: ClassVar[tuple[str, str]] = ("predicted", "margin")
+    """Names of the columns of an answer and of its confidence, if the kind is not a language."""
     cells: ClassVar[tuple[str, ...]] = ()
     """Columns of counts that are stored beside `tested` and `wrong`, if any."""
     score_name: ClassVar[str] = "margin"
@@ -414,13 +381,6 @@ class Kind(Fields, ABC):
     def texts(self, task: Task, answers: np.ndarray) -> Sequence[str] | None:
         """Returns answers or targets as text; None if they are bits."""
 
-    def measures(self) -> tuple[Measure, ...]:
-        """The statistics by length that charts can draw, accuracy first."""
-        return (ACCURACY,)
-
-    def error_columns(self) -> tuple[ErrorColumn, ...]:
-        """The columns of a table of misclassified strings."""
-        return (
-            ErrorColumn("target", "Target", "What is right of the string."),
-            ErrorColumn("logit", "Margin", "Of the right answer over the next best one."),
-        )
+    def error_columns(self) -> Mapping[str, str]:
+        """Titles, by name, of the columns of a table of misclassified strings."""
+        return {"target": "Target", "logit": "Margin"}

@@ -12,14 +12,11 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from seqcls.kinds.base import (
-    ACCURACY,
     NO_TRANSDUCTION,
     Ability,
     Answers,
-    ErrorColumn,
     Examples,
     Kind,
-    Measure,
     Outputs,
     Questions,
     Targets,
@@ -141,30 +138,8 @@ class MembershipKind(OneAnswer):
         """Implements `Kind.texts`: none, since answers are bits."""
         del task, answers
 
-    def measures(self) -> tuple[Measure, ...]:
-        return (
-            ACCURACY,
-            Measure(
-                "false_positive_rate",
-                "False positive rate",
-                "The share of negative test strings that are predicted positive.",
-                is_error=True,
-            ),
-            Measure(
-                "false_negative_rate",
-                "False negative rate",
-                "The share of positive test strings that are predicted negative.",
-                is_error=True,
-            ),
-        )
-
-    def error_columns(self) -> tuple[ErrorColumn, ...]:
-        return (
-            ErrorColumn("label", "Label", "1: the string is in the language. 0: it is not."),
-            ErrorColumn(
-                "logit", "Logit", "The model's output for the string: above 0 it predicts positive."
-            ),
-        )
+    def error_columns(self) -> Mapping[str, str]:
+        return {"label": "Label", "logit": "Logit"}
 
 
 def sigmoid_scaled(logits: "Float[Tensor, '*batch']") -> "Float[Tensor, '*batch']":

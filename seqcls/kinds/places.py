@@ -14,11 +14,9 @@ from jaxtyping import Bool, Float, Int64
 
 from seqcls.kinds.base import (
     Ability,
-    ErrorColumn,
     ErrorKind,
     Examples,
     Kind,
-    Measure,
     Outputs,
     Questions,
     Targets,
@@ -86,10 +84,7 @@ class PlacesKind(Kind):
         *("string", "get {} wrong", "gets {} wrong", "wrongly answered", "language", "target"),
         "rightly answered",
     )
-    answer_columns: ClassVar[tuple[ErrorColumn, ErrorColumn]] = (
-        ErrorColumn("output", "Answers", "What the model answers, place by place."),
-        ErrorColumn("margin", "Margin", "Of the answer that is least sure, over what is next."),
-    )
+    answer_columns: ClassVar[tuple[str, str]] = ("output", "margin")
     absent: ClassVar[Mapping[Ability, str]] = {
         "labels": f"{_AT_EVERY_PLACE} answers more than yes or no",
         "outputs": f"{_AT_EVERY_PLACE} is not a transduction: its models write no outputs",
@@ -227,29 +222,14 @@ class PlacesKind(Kind):
         # With one name of several characters, the tokenizer puts spaces between all names.
         return {**names, max(names) + 1: "none"} if has_names(task.alphabet) else names
 
-    def measures(self) -> tuple[Measure, ...]:
-        return (
-            Measure(
-                *("accuracy", "Accuracy"),
-                "Share of a model's test strings whose answers at all places are right.",
-            ),
-            Measure(
-                *("token_error_rate", "Wrong places"),
-                "Share of the places of the test strings at which the answer is wrong.",
-                is_error=True,
-            ),
-        )
-
-    def error_columns(self) -> tuple[ErrorColumn, ...]:
-        return (
-            ErrorColumn(
-                "target", "Targets", "What is right at each place, before the string first."
-            ),
-            ErrorColumn("output", "Answers", "What the model answers there."),
-            ErrorColumn("error_kind", "Error", "How the first wrong answer differs."),
-            ErrorColumn("first_wrong", "Right places", "Places before the first wrong one."),
-            ErrorColumn("logit", "Margin", "Of the right answer where it is preferred least."),
-        )
+    def error_columns(self) -> Mapping[str, str]:
+        return {
+            "target": "Targets",
+            "output": "Answers",
+            "error_kind": "Error",
+            "first_wrong": "Right places",
+            "logit": "Margin",
+        }
 
 
 class PrefixesKind(PlacesKind):

@@ -20,11 +20,9 @@ from seqcls.kinds.base import (
     NO_LANGUAGE,
     Ability,
     Answers,
-    ErrorColumn,
     ErrorKind,
     Examples,
     Kind,
-    Measure,
     Outputs,
     Questions,
     Scored,
@@ -87,10 +85,7 @@ class TransductionKind(Kind):
         "target",
         "rightly answered",
     )
-    answer_columns: ClassVar[tuple[ErrorColumn, ErrorColumn]] = (
-        ErrorColumn("output", "Output", "The string that the model writes."),
-        ErrorColumn("log_probability", "Log-probability", "Of the output, in nats."),
-    )
+    answer_columns: ClassVar[tuple[str, str]] = ("output", "log_probability")
     score_name: ClassVar[str] = "log-probability of the target"
     unjudged_score_name: ClassVar[str] = "log-probability of the output"
     every_string: ClassVar[bool] = False
@@ -225,36 +220,14 @@ class TransductionKind(Kind):
         """Implements `Kind.texts`, in the notation of strings."""
         return output_texts(Tokenizer(task.alphabet), answers)
 
-    def measures(self) -> tuple[Measure, ...]:
-        return (
-            Measure(
-                "accuracy",
-                "Exact match",
-                "Share of a model's test strings whose output is the target, END included.",
-            ),
-            Measure(
-                "right_length_given",
-                "Exact match, length given",
-                "Share whose output is the target where the target's length is imposed.",
-            ),
-            Measure(
-                "token_error_rate",
-                "Token error rate",
-                "Edit distances between outputs and targets over the tokens of the targets.",
-                is_error=True,
-            ),
-        )
-
-    def error_columns(self) -> tuple[ErrorColumn, ...]:
-        return (
-            ErrorColumn("target", "Target", "The string that is right."),
-            ErrorColumn("output", "Output", "The string that the model writes."),
-            ErrorColumn("error_kind", "Error", "How output and target differ."),
-            ErrorColumn("first_wrong", "Right tokens", "Tokens before the first that differs."),
-            ErrorColumn(
-                "logit", "Log-probability", "Of the target, in nats: 0 where the model is sure."
-            ),
-        )
+    def error_columns(self) -> Mapping[str, str]:
+        return {
+            "target": "Target",
+            "output": "Output",
+            "error_kind": "Error",
+            "first_wrong": "Right tokens",
+            "logit": "Log-probability",
+        }
 
 
 def output_texts(tokenizer: Tokenizer, outputs: np.ndarray) -> list[str]:

@@ -19,7 +19,7 @@ from dashboard.text import plain
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, PluginError
 from seqcls.evaluation import TrainedGroup, distinct_test_strings
-from seqcls.kinds import KINDS, ErrorColumn, Measure, Words
+from seqcls.kinds import KINDS, Words
 from seqcls.kinds.membership import OneAnswer
 from seqcls.plugin_checks import check_kind
 from seqcls.plugins import UnfitError
@@ -200,10 +200,7 @@ def test_words_of_a_kind_are_shown_as_they_are(
     kind = type(KINDS["remainder"]())
     words = Words(*(f"{MARKED} {part}" for part in ("string", "{}", "{}", "wrong", "task", "sum")))
     monkeypatch.setattr(kind, "words", replace(words, hit=MARKED))
-    columns = tuple(ErrorColumn(x.name, MARKED, MARKED) for x in kind.answer_columns)
-    monkeypatch.setattr(kind, "answer_columns", columns)
-    monkeypatch.setattr(kind, "measures", lambda _: (Measure("accuracy", MARKED, MARKED),))
-    errors = tuple(replace(x, title=MARKED, meaning=MARKED) for x in kind().error_columns())
+    errors = dict.fromkeys(kind().error_columns(), MARKED)
     monkeypatch.setattr(kind, "error_columns", lambda _: errors)
     monkeypatch.setattr(TASKS["ones_modulo"], "describe", lambda _: MARKED)
     runs = facts.sweeps[SWEEPS[1]]
