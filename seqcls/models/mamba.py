@@ -18,47 +18,15 @@ from seqcls.models.parts import Site
 Numbers = Float[Tensor, "string position *numbers"]
 
 
-class _Scan(torch.autograd.Function):
-    """A scan over tokens with an explicit gradient, so that autograd needs no step a token."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(decay: Numbers, given: Numbers) -> Numbers:
-        states = torch.empty_like(given)
-        if not given.shape[1]:
-            return states
-        state = given[:, 0]
-        states[:, 0] = state
-        for place in range(1, given.shape[1]):
-            state = torch.addcmul(given[:, place], decay[:, place], state)
-            states[:, place] = state
-        return states
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Numbers, Numbers], output: Numbers) -> None:
-        ctx.save_for_backward(inputs[0], output)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Numbers) -> tuple[Numbers, Numbers]:
-        decay, states = ctx.saved_tensors
-        given_gradient, decay_gradient = torch.empty_like(gradient), torch.zeros_like(decay)
-        if not gradient.shape[1]:
-            return decay_gradient, given_gradient
-        carried = gradient[:, -1]
-        given_gradient[:, -1] = carried
-        for place in range(gradient.shape[1] - 2, -1, -1):
-            carried = torch.addcmul(gradient[:, place], decay[:, place + 1], carried)
-            given_gradient[:, place] = carried
-        # The first token's factor multiplies the zero state, so its gradient stays 0.
-        decay_gradient[:, 1:] = given_gradient[:, 1:] * states[:, :-1]
-        return decay_gradient, given_gradient
-
-
 def scan(decay: Numbers, given: Numbers) -> Numbers:
     """Returns the state after every token, h_t = a_t h_{t-1} + b_t elementwise from 0."""
-    states: Tensor = _Scan.apply(decay, given)  # type: ignore[no-untyped-call]
-    return states
+    state = given.new_zeros(len(given), *given.shape[2:])
+    # Slices of one tensor would each have a gradient of its whole size; unbound, they are stacked.
+    states = [
+        state := torch.addcmul(now, factor, state)
+        for factor, now in zip(decay.unbind(dim=1), given.unbind(dim=1), strict=True)
+    ]
+    return torch.stack(states, dim=1) if states else torch.empty_like(given)
 
 
 STEPS = 0.001, 0.1
