@@ -71,23 +71,21 @@ def clear() -> int:
     return sum(entry.size for entry in before) - sum(entry.size for entry in cache_entries())
 
 
-def keep(path: Path, content: bytes) -> None:
-    """Writes a file of the cache, or nothing on errors, since the cache only saves time."""
+def keep_checked(path: Path, content: bytes) -> None:
+    """Writes a file of the cache, or nothing on errors, since the cache only saves time.
+
+    A hash at its beginning later detects damage.
+    """
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, unfinished = tempfile.mkstemp(dir=path.parent)
         try:
             with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
+                file.write(hashlib.sha256(content).digest() + content)
             # Replacing is atomic: others see the old file or all of the new one.
             os.replace(unfinished, path)
         except OSError:
             os.unlink(unfinished)
-
-
-def keep_checked(path: Path, content: bytes) -> None:
-    """Writes a file like `keep`, with a hash at its beginning that later detects damage."""
-    keep(path, hashlib.sha256(content).digest() + content)
 
 
 def read_checked(path: Path) -> bytes | None:
@@ -198,12 +196,9 @@ def remembered(make: Callable[P, Value]) -> Callable[P, Value]:
     return recall
 
 
-def bytes_of(value: object) -> int:
-    """Estimates the bytes of a value with all its parts, each once."""
-    return _bytes_of(value, {})
-
-
-def _bytes_of(value: object, counted: dict[int, object]) -> int:
+def bytes_of(value: object, counted: dict[int, object] | None = None) -> int:
+    """Estimates the bytes of a value with all its parts that are not `counted` yet."""
+    counted = {} if counted is None else counted
     if id(value) in counted:
         return 0
     # A reference is held, since the id of a deleted object may be reused.
@@ -218,5 +213,5 @@ def _bytes_of(value: object, counted: dict[int, object]) -> int:
     if isinstance(content, dict):
         content = [*content, *content.values()]
     if isinstance(content, list | tuple | set | frozenset):
-        return sys.getsizeof(content) + sum(_bytes_of(part, counted) for part in content)
+        return sys.getsizeof(content) + sum(bytes_of(part, counted) for part in content)
     return sys.getsizeof(value)
