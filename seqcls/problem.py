@@ -70,23 +70,15 @@ def with_samplers(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     name, answers = str(fields.get("task", REPORT_TASK)), fields.get("answers", "string")
     if name not in TASKS or (kind := kind_name(TASKS[name], answers)) not in KINDS:
         return fields
-    sampler, defaults = usual_sampler(TASKS[name], answers), KINDS[kind].defaults
+    # A task whose strings one sampler alone can draw names it.
+    sampler = getattr(TASKS[name], "sampler", KINDS[kind].sampler)
     architecture = str(fields.get("architecture", "transformer"))
     read = MODELS[architecture].reads if architecture in MODELS else ()
     # A default of the kind that the architecture does not read would be refused later.
-    network = {name: value for name, value in defaults.items() if name in read}
+    network = {x: value for x, value in KINDS[kind].defaults.items() if x in read}
     # `RunConfig` fills in this sampler for all tasks but the report's, which has another.
     parts = () if kind == "membership" and sampler == ANY_SAMPLER else STRING_PARTS
     return {**{f"{part}_sampler": sampler for part in parts}, **network, **fields}
-
-
-def usual_sampler(task: type[Task], answers: Any = "string") -> str:
-    """Returns the default sampler of a task; the task's kind must be installed.
-
-    A task whose strings one sampler alone can draw names it in its attribute `sampler`.
-    """
-    sampler: str = getattr(task, "sampler", KINDS[kind_name(task, answers)].sampler)
-    return sampler
 
 
 def plugins_of(config: RunConfig) -> str:
@@ -411,6 +403,7 @@ class Problem:
         return self.task.required if isinstance(self.task, ContainsAll) else ()
 
 
+@lru_cache(maxsize=4096)
 def resolve(config: RunConfig) -> Problem:
     """Looks up the parts that a configuration names, once in a process.
 
@@ -418,11 +411,6 @@ def resolve(config: RunConfig) -> Problem:
         ConfigError: there is no such task or sampler, or they do not fit each other.
         PluginError: a part from outside fails.
     """
-    return _resolve(config)
-
-
-@lru_cache(maxsize=4096)
-def _resolve(config: RunConfig) -> Problem:
     # A missing package is the clearest error, so it comes first.
     check_packages(config.plugins, plugins_of(config), _parts(config))
     read = language(config.task, dict(config))
