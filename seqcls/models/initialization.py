@@ -78,22 +78,14 @@ def load_parameters(model: nn.Module, values: Mapping[str, Tensor]) -> None:
     model.load_state_dict(values, strict=False)
 
 
-def _linear(weight: Tensor, mode: Any = "fan_in", **generator: Any) -> None:
-    # As `nn.Linear` draws; with this `a` it is uniform within 1 / sqrt(inputs).
-    nn.init.kaiming_uniform_(weight, a=math.sqrt(5), mode=mode, **generator)
-
-
-def _fan_out(weight: Tensor, **generator: Any) -> None:
-    _linear(weight, "fan_out", **generator)
+# As `nn.Linear` draws; with this `a` it is uniform within 1 / sqrt(inputs).
+_linear = partial(nn.init.kaiming_uniform_, a=math.sqrt(5))
+_fan_out = partial(_linear, mode="fan_out")
 
 
 def _uniform(size: int) -> Callable[..., Any]:
     bound = 1 / math.sqrt(size) if size else 0.0
-    return lambda weight, **generator: nn.init.uniform_(weight, -bound, bound, **generator)
-
-
-def _normal(deviation: float) -> Callable[..., Any]:
-    return lambda weight, **generator: nn.init.normal_(weight, 0.0, deviation, **generator)
+    return partial(nn.init.uniform_, a=-bound, b=bound)
 
 
 def _zeros(weight: Tensor, **generator: Any) -> None:
@@ -142,7 +134,7 @@ def _gpt2_draws(config: NetworkConfig, modules: Sequence[nn.Module]) -> Iterator
             continue
         deviation = GPT2_DEVIATION / math.sqrt(depths.get(module, 1))
         for value in module.parameters():
-            yield _zeros if value.ndim == 1 else _normal(deviation), value
+            yield _zeros if value.ndim == 1 else partial(nn.init.normal_, std=deviation), value
 
 
 def _default_draws(module: nn.Module) -> Iterator[Draw]:
