@@ -63,6 +63,14 @@ class Confusion(NamedTuple):
     fn: int
     tp: int
 
+    @property
+    def tested(self) -> int:
+        return sum(self)
+
+    @property
+    def wrong(self) -> int:
+        return self.fp + self.fn
+
 
 @dataclass(frozen=True, eq=False)
 class StringErrors:
@@ -155,11 +163,23 @@ class Evaluation:
         """Number of misclassified test strings."""
         return int(self.wrong_by_length.sum())
 
+    @property
+    def has_confusion(self) -> bool:
+        """True for languages, whose errors are false positives or negatives."""
+        return self.cells is not None
+
     @cached_property
     def confusion(self) -> Confusion:
         """The confusion of all lengths, for languages alone."""
         assert self.cells is not None
         return Confusion(*self.cells.sum(axis=0).tolist())
+
+    @property
+    def by_length(self) -> dict[int, Confusion]:
+        """The confusion at each length, for languages alone."""
+        assert self.cells is not None
+        pairs = zip(self.lengths.tolist(), self.cells.tolist(), strict=True)
+        return {length: Confusion(*cells) for length, cells in pairs}
 
 
 Unit = Literal["multiset", "string"]

@@ -182,7 +182,7 @@ class RunResult:
             "solved_length": self.evaluation.solved_length,
             # Tasks that are no languages have these columns too, and nothing in them.
             **dict.fromkeys(Confusion._fields),
-            **(self.evaluation.confusion._asdict() if self.evaluation.cells is not None else {}),
+            **(self.evaluation.confusion._asdict() if self.evaluation.has_confusion else {}),
             "tested": self.evaluation.tested,
             "wrong": self.evaluation.wrong,
             **range_values(self.evaluation.ranges),

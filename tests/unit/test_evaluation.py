@@ -98,10 +98,10 @@ def test_results_are_those_of_counting_string_by_string() -> None:
         return Confusion(**{cell: cells[cell, length] for cell in ("tn", "fp", "fn", "tp")})
 
     assert result.confusion == counted(0)
-    of_each = [counted(length) for length in sorted({x for _, x in cells} - {0})]
-    assert result.cells is not None
-    assert result.cells.tolist() == [list(own) for own in of_each]
-    assert result.lengths.tolist() == sorted({x for _, x in cells} - {0})
+    assert result.by_length == {
+        length: counted(length) for length in sorted({x for _, x in cells} - {0})
+    }
+    of_each = result.by_length.values()
     assert result.tested_by_length.tolist() == [sum(own) for own in of_each]
     assert result.wrong_by_length.tolist() == [own.fp + own.fn for own in of_each]
     assert (result.tested, result.wrong) == (len(logits), wrong.total())
@@ -246,8 +246,8 @@ def test_no_number_is_no_answer_and_never_right(
         assert result.wrong == result.tested > 0
         assert result.solved_length < min(result.lengths)
         assert np.isnan(result.errors.logits).all()
-        if result.cells is not None:
-            assert result.confusion.fp + result.confusion.fn == result.tested
+        if result.has_confusion:
+            assert result.confusion.wrong == result.tested
         if result.outputs:
             assert not result.outputs.right_length_given.any()
 
