@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
-from jaxtyping import Float, Int64, UInt8
+from jaxtyping import Float, Int64
 
 from seqcls.cache import remembered
 from seqcls.cancellation import check
@@ -27,39 +27,23 @@ from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 
 
 @dataclass(frozen=True, eq=False)
-class DistinctStrings:
-    """The distinct strings of a test set."""
+class DistinctStrings(Examples):
+    """The distinct strings of a test set; `drawn` has the last of several ways for one string."""
 
-    strings: TokenStrings
     occurrences: Int64[np.ndarray, " string"]
-    targets: np.ndarray
-    """The target of each, (string, ...)."""
     texts: list[str]
     target_texts: Sequence[str] | None = None
     """The targets as text, if the task's kind has texts."""
-    drawn: UInt8[np.ndarray, " string"] | None = None
-    """The index in `DRAWN` of the way each was drawn, the last of several; None if the sampler does
-    not record it."""
 
-    @property
-    def labels(self) -> Truths:
-        """The targets of a language: True for strings in it."""
-        return self.targets
-
-    @property
-    def examples(self) -> Examples:
-        return Examples(self.strings, self.targets)
-
-    def take(self, rows: Rows) -> "DistinctStrings":
-        """Selects rows."""
-        texts = self.target_texts
+    def take(self, rows: slice | Rows) -> "DistinctStrings":
+        chosen, numbers = super().take(rows), np.arange(len(self))[rows].tolist()
         return DistinctStrings(
-            self.strings.take(rows),
+            chosen.strings,
+            chosen.targets,
             self.occurrences[rows],
-            self.targets[rows],
-            [self.texts[row] for row in rows],
-            texts and [texts[row] for row in rows],
-            None if self.drawn is None else self.drawn[rows],
+            [self.texts[row] for row in numbers],
+            self.target_texts and [self.target_texts[row] for row in numbers],
+            drawn=chosen.drawn,
         )
 
     @cached_property
@@ -109,7 +93,9 @@ def distinct_test_strings(sampler: Sampler) -> DistinctStrings:
     texts = texts_of(Tokenizer(sampler.task.alphabet), distinct.strings)
     kind = KINDS[kind_name(sampler.task)]()
     targets = kind.texts(sampler.task, distinct.targets)
-    return DistinctStrings(distinct.strings, occurrences, distinct.targets, texts, targets, ways)
+    return DistinctStrings(
+        distinct.strings, distinct.targets, occurrences, texts, targets, drawn=ways
+    )
 
 
 def _distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -239,7 +225,7 @@ def evaluate(
     """
     test = distinct_test_strings(problem.test)
     models = TrainedGroup(problem, weights, engine, device, fast_writing=True)
-    answers = models.ask(Questions.about(test.examples))
+    answers = models.ask(Questions.about(test))
     evaluations = [evaluation_of(problem, test, answer) for answer in answers]
     # Validation strings are evaluated only if the test has too few of trained lengths.
     if not problem.knows_trained_lengths or all(evaluation.ranges for evaluation in evaluations):
