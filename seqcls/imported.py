@@ -19,7 +19,7 @@ from seqcls.config import IMPORTED, RunConfig
 from seqcls.errors import ConfigError
 from seqcls.fields import fields_of_training, fields_unread, strings_read, test_set_json
 from seqcls.problem import resolve, with_samplers
-from seqcls.text import canonical_json
+from seqcls.text import canonical_json, short
 
 MODEL, PREFIX = "config.model", "config."
 """The field of a foreign model's name beside ours, and the prefix of its settings."""
@@ -47,7 +47,7 @@ def imported_config(
     is_name = isinstance(model, str) and model.isprintable() and 1 <= len(model) <= MAX_NAME
     if not is_name or not model.strip():
         raise ConfigError(
-            f"model={_shorten(model)}: expected a name of 1 to {MAX_NAME} printable characters"
+            f"model={short(model)}: expected a name of 1 to {MAX_NAME} printable characters"
         )
     try:
         plain = plain_settings({} if settings is None else settings)
@@ -73,11 +73,6 @@ def imported_config(
     return config
 
 
-def _shorten(value: Any) -> str:
-    """Shortens a value for a message of one line."""
-    return " ".join(repr(value).split())[:60]
-
-
 def plain_settings(settings: Any) -> dict[str, Any]:
     """Returns the settings of a model as JSON values.
 
@@ -85,7 +80,7 @@ def plain_settings(settings: Any) -> dict[str, Any]:
         ValueError: a value is no JSON, or a name is invalid.
     """
     if not isinstance(settings, Mapping):
-        raise ValueError(f"{_shorten(settings)}, expected settings by name, as {{'d': 64}}")
+        raise ValueError(f"{short(settings)}, expected settings by name, as {{'d': 64}}")
     if len(settings) > MAX_SETTINGS:
         raise ValueError(f"{len(settings):,} settings, expected at most {MAX_SETTINGS}")
     plain = _plain_settings(settings, "")
@@ -102,7 +97,7 @@ def _plain_settings(settings: Mapping[Any, Any], prefix: str) -> dict[str, Any]:
         name = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
         if not isinstance(name, str) or not name or not name.isprintable() or len(name) > MAX_NAME:
             raise ValueError(
-                f"a setting is called {_shorten(given)}, expected a printable name of at most "
+                f"a setting is called {short(given)}, expected a printable name of at most "
                 f"{MAX_NAME} characters"
             )
         if name in plain:
@@ -127,7 +122,7 @@ def _plain(value: Any, path: str) -> Any:
     if isinstance(value, str):
         # Surrogates without a partner are no UTF-8, so no database holds them.
         if any(category(x) == "Cs" for x in value):
-            raise ValueError(f"{path!r:.100} is {_shorten(value)}, which is not text in Unicode")
+            raise ValueError(f"{path!r:.100} is {short(value)}, which is not text in Unicode")
         return str(value)
     if isinstance(value, int):
         return int(value)
@@ -152,7 +147,7 @@ def _plain(value: Any, path: str) -> Any:
     if callable(as_list := getattr(value, "tolist", None)) and not is_time:
         return _plain(as_list(), path)
     raise ValueError(
-        f"{path!r:.100} is {_shorten(value)}, of type {type(value).__name__}, which is not JSON: "
+        f"{path!r:.100} is {short(value)}, of type {type(value).__name__}, which is not JSON: "
         "expected a number, text, true or false, None, or a list or mapping of these; give it as "
         "text"
     )

@@ -52,6 +52,11 @@ def with_nulls(value: Any) -> Any:
     return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
+def short(value: Any) -> str:
+    """Shortens a name or a value for a message of one line."""
+    return " ".join(repr(value).split())[:60]
+
+
 def count(number: int, noun: str) -> str:
     """Writes a number with its noun: 1 run, 2,000 runs."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -16,12 +16,12 @@ from seqcls.adapters.vocabulary import (
     VocabularyFile,
     read_json,
     read_vocabulary,
-    short,
     vocabulary_beside,
 )
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError, Parameter
 from seqcls.results import Weights
+from seqcls.text import short
 
 __all__ = ["FORMATS", "ForeignWeights", "read_weights"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from seqcls.adapters.vocabulary import short
 from seqcls.errors import ConfigError
 from seqcls.results import Weights
+from seqcls.text import short
 
 MOST_BYTES = 2**28
 """The largest file of weights that is read, since the models here are small."""

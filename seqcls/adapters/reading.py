@@ -12,13 +12,14 @@ import numpy as np
 
 from seqcls.adapters.formats import CELLS, OWN, RECURRENT, TABLE, Format, Row
 from seqcls.adapters.taking import Settings, Tensors, bias_of, is_position
-from seqcls.adapters.vocabulary import Vocabulary, short
+from seqcls.adapters.vocabulary import Vocabulary
 from seqcls.config import ABOUT
 from seqcls.errors import ConfigError
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.results import Weights
 from seqcls.strings.tokenizer import FIRST_LETTER
+from seqcls.text import short
 
 MOST_PLACES = 10_000
 """Number of rows of a table of waves that is not in the file."""

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from seqcls.adapters.formats import Format, Setting
-from seqcls.adapters.vocabulary import short
 from seqcls.errors import ConfigError
 from seqcls.results import Weights
+from seqcls.text import short
 
 
 class Tensors:

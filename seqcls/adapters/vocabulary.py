@@ -12,7 +12,7 @@ import numpy as np
 
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError, Parameter
-from seqcls.text import TwiceError, refuse_duplicates
+from seqcls.text import TwiceError, refuse_duplicates, short
 
 OWN = "vocabulary.json"
 """The name of our file."""
@@ -40,11 +40,6 @@ ROLES: Mapping[str, Sequence[str]] = {
 
 NEVER = -1e4
 """The bias of a token that a head does not know, lower than any other number."""
-
-
-def short(value: Any) -> str:
-    """Shortens a name or a value for a message of one line."""
-    return " ".join(repr(value).split())[:60]
 
 
 def read_json(path: Path) -> Any:
