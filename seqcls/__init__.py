@@ -54,23 +54,23 @@ _DEFINED_IN = {
     "resolve": "seqcls.problem:resolve",
     "train": "seqcls.training:train_group",
 }
-"""Where each name is defined; it is imported once it is asked for, since some take a second."""
+"""The module and name of each public name, imported on first use, since some take a second."""
 
 
 def load_run(db: Any, run: int | str, epoch: int | None = None) -> "RunModel":
-    """A stored run's model, of the best epoch if none is named: `load_run("runs.db", "heads/2")`.
+    """Loads a stored run's model, by default of the best epoch: `load_run("runs.db", "heads/2")`.
 
     Raises:
         StoreError: there is no such database, run, or weights.
     """
-    # A notebook's first line. What is stored is known above, where nothing here may import from.
+    # Packages above know databases, and this one may not import from them.
     (known,) = entry_points(group="seqcls.api", name="load_run")
     model: RunModel = known.load()(db, run, epoch)
     return model
 
 
 _FROM_ENTRY_POINTS = ("open", "sweep")
-"""What knows databases, and so stands above: `seqcls.open("runs.db").runs("heads")`."""
+"""Names of packages above, which know databases: `seqcls.open("runs.db").runs("heads")`."""
 
 
 def __getattr__(name: str) -> object:
@@ -81,7 +81,7 @@ def __getattr__(name: str) -> object:
     if name not in _DEFINED_IN:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, _, defined = _DEFINED_IN[name].partition(":")
-    # Once it is there, Python asks this function no more for it.
+    # A global is found without calling this function again.
     globals()[name] = found = getattr(import_module(module), defined)
     return found
 

@@ -1,4 +1,4 @@
-"""What is made once and kept: in files on this machine, for all processes, and in memory."""
+"""Caches: of files on this machine, shared by all processes, and of values in memory."""
 
 import contextlib
 import hashlib
@@ -16,40 +16,43 @@ from typing import Any, ParamSpec, TypeVar
 
 from platformdirs import user_cache_path
 
-# Files: machine code, drawn strings and other things that take long to make again.
+# Files: machine code, drawn strings and other things that take long to make.
 
 CACHE_VARIABLE = "SEQCLS_CACHE"
 
 HASH_BYTES = hashlib.sha256().digest_size
 
 STRINGS = "strings"
-"""The folder of drawn strings, which alone would grow without end: every seed draws its own."""
+"""The folder of drawn strings, which alone would grow without limit, as every seed draws some."""
 
 MAX_STRING_BYTES = 1_000_000_000
 TRIM_BYTES = MAX_STRING_BYTES // 20
-"""After so many new bytes a process looks again whether strings have to make room."""
+"""Number of new bytes after which a process trims the strings again."""
 
 _unlooked = TRIM_BYTES
-"""Bytes that this process has written since it looked; at its first it looks at once."""
+"""Bytes that this process has written since it trimmed; it begins with a trim."""
 
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """What one folder of the cache holds."""
+    """The contents of one folder of the cache."""
 
     name: str
     files: int
     size: int
-    """Bytes."""
+    """Number of bytes."""
 
 
 def cache_folder() -> Path:
-    """The folder named by `SEQCLS_CACHE`, else the user's cache folder. It may be deleted."""
+    """Returns the folder named by `SEQCLS_CACHE`, else the user's cache folder.
+
+    It may be deleted.
+    """
     return Path(os.environ.get(CACHE_VARIABLE) or user_cache_path("seqcls"))
 
 
 def cache_entries() -> list[CacheEntry]:
-    """What is kept, by the folders of the cache; none where there is no cache."""
+    """Lists the folders of the cache; empty if there is no cache."""
     with contextlib.suppress(OSError):
         folders = sorted(path for path in cache_folder().iterdir() if path.is_dir())
         contents = [(folder.name, _files(folder)) for folder in folders]
@@ -61,36 +64,32 @@ def cache_entries() -> list[CacheEntry]:
 
 
 def clear() -> int:
-    """Removes all that is kept; how many bytes that was."""
+    """Removes all cached files; returns their number of bytes."""
     before = cache_entries()
     for folder in before:
         shutil.rmtree(cache_folder() / folder.name, ignore_errors=True)
     return sum(entry.size for entry in before) - sum(entry.size for entry in cache_entries())
 
 
-def keep(path: Path, content: bytes) -> None:
-    """Writes a file of the cache, all of it or nothing: without a cache all works, only slower."""
+def keep_checked(path: Path, content: bytes) -> None:
+    """Writes a file of the cache, or nothing on errors, since the cache only saves time.
+
+    A hash at its beginning later detects damage.
+    """
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, unfinished = tempfile.mkstemp(dir=path.parent)
         try:
             with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
+                file.write(hashlib.sha256(content).digest() + content)
             # Replacing is atomic: others see the old file or all of the new one.
             os.replace(unfinished, path)
         except OSError:
             os.unlink(unfinished)
 
 
-def keep_checked(path: Path, content: bytes) -> None:
-    """Keeps a file like `keep`; the hash that it begins with tells later whether it is as it was
-    written.
-    """
-    keep(path, hashlib.sha256(content).digest() + content)
-
-
 def read_checked(path: Path) -> bytes | None:
-    """What stands behind a file's hash; None where it is damaged or cannot be read."""
+    """Reads the content after a file's hash; None if it is damaged or cannot be read."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -100,15 +99,13 @@ def read_checked(path: Path) -> bytes | None:
 
 
 def use(path: Path) -> None:
-    """Says that a file was of use just now: the one that was so longest ago goes first."""
+    """Marks a file as used now; the least recently used file is removed first."""
     with contextlib.suppress(OSError):
         os.utime(path)
 
 
 def make_room(written: int) -> None:
-    """Removes the strings used longest ago where there are too many; now and then, since it looks
-    through all.
-    """
+    """Trims the strings after enough new bytes, since a trim looks through all files."""
     global _unlooked
     _unlooked += written
     if _unlooked >= TRIM_BYTES:
@@ -117,13 +114,13 @@ def make_room(written: int) -> None:
 
 
 def trim(max_bytes: int) -> None:
-    """Removes the strings used longest ago until there are at most so many bytes of them."""
+    """Removes the least recently used strings until at most so many bytes remain."""
     files = sorted(_files(cache_folder() / STRINGS))
     size = sum(file_size for _, file_size, _ in files)
     for _, file_size, path in files:
         if size <= max_bytes:
             return
-        # A process that reads it now has it open; a later one draws the strings again.
+        # A process that reads it has it open; a later one draws the strings again.
         with contextlib.suppress(OSError):
             path.unlink()
         with contextlib.suppress(OSError):
@@ -132,11 +129,11 @@ def trim(max_bytes: int) -> None:
 
 
 def _files(folder: Path) -> list[tuple[float, int, Path]]:
-    """When each file was used last, its bytes and its path."""
+    """Lists each file's time of last use, bytes and path."""
     files = []
     for parent, _, names in os.walk(folder):
         for name in names:
-            # Other processes remove and replace files meanwhile.
+            # Other processes may remove and replace files meanwhile.
             with contextlib.suppress(OSError):
                 status = os.stat(os.path.join(parent, name))
                 files.append((status.st_mtime, status.st_size, Path(parent, name)))
@@ -149,11 +146,11 @@ P = ParamSpec("P")
 Value = TypeVar("Value")
 
 MAX_BYTES = 500_000_000
-"""What all of them may take together, in one process."""
+"""The most bytes of all values of one process."""
 
 
 class Memory:
-    """Values by their keys; those used longest ago make room for others."""
+    """Values by key; the least recently used ones make room for others."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -162,7 +159,7 @@ class Memory:
         self._lock = Lock()
 
     def get(self, key: Hashable) -> Any:
-        """What is kept under a key; None where nothing is."""
+        """Returns the value of a key; None if there is none."""
         with self._lock:
             if key not in self._entries:
                 return None
@@ -170,12 +167,12 @@ class Memory:
             return self._entries[key][0]
 
     def keep(self, key: Hashable, value: Any) -> None:
-        """Keeps a value, alone where it is larger than all may be."""
+        """Stores a value; one above the limit is stored alone."""
         size = bytes_of(value)
         with self._lock:
             self._bytes += size - self._entries.pop(key, (None, 0))[1]
             self._entries[key] = (value, size)
-            # The newest stays, however large it is: somebody is about to use it.
+            # The newest value stays, however large, since it is about to be used.
             while self._bytes > self._max_bytes and len(self._entries) > 1:
                 self._bytes -= self._entries.popitem(last=False)[1][1]
 
@@ -184,7 +181,7 @@ MEMORY = Memory(MAX_BYTES)
 
 
 def remembered(make: Callable[P, Value]) -> Callable[P, Value]:
-    """The same function, whose values are kept in `MEMORY`."""
+    """Decorates a function to cache its values in `MEMORY`."""
 
     @wraps(make)
     def recall(*args: P.args, **kwargs: P.kwargs) -> Value:
@@ -199,18 +196,15 @@ def remembered(make: Callable[P, Value]) -> Callable[P, Value]:
     return recall
 
 
-def bytes_of(value: object) -> int:
-    """About what a value takes with all that it holds, each part once."""
-    return _bytes_of(value, {})
-
-
-def _bytes_of(value: object, counted: dict[int, object]) -> int:
+def bytes_of(value: object, counted: dict[int, object] | None = None) -> int:
+    """Estimates the bytes of a value with all its parts that are not `counted` yet."""
+    counted = {} if counted is None else counted
     if id(value) in counted:
         return 0
-    # Held while it is counted: of what is gone, the id would be another's.
+    # A reference is held, since the id of a deleted object may be reused.
     counted[id(value)] = value
     if hasattr(type(value), "memory_usage"):
-        # A frame, whose columns stand in no `__dict__`.
+        # A frame, whose columns are in no `__dict__`.
         return sys.getsizeof(value)
     if isinstance(size := getattr(value, "nbytes", None), int):
         # An array, or a tensor.
@@ -219,5 +213,5 @@ def _bytes_of(value: object, counted: dict[int, object]) -> int:
     if isinstance(content, dict):
         content = [*content, *content.values()]
     if isinstance(content, list | tuple | set | frozenset):
-        return sys.getsizeof(content) + sum(_bytes_of(part, counted) for part in content)
+        return sys.getsizeof(content) + sum(bytes_of(part, counted) for part in content)
     return sys.getsizeof(value)

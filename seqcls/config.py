@@ -1,4 +1,4 @@
-"""All that determines a trained model but its seed, as one frozen value."""
+"""Configurations: everything but the seed that determines a trained model, as one frozen value."""
 
 import hashlib
 import json
@@ -73,7 +73,7 @@ def _say_clip(run: Any) -> str:
 
 
 class OptimizerFields(Fields):
-    """How weights are changed by what is lost.
+    """The loss and the optimizer.
 
     train_loss: `sigmoid_scaled`: the loss of the report's program.
     learning_rate: The optimizer's rate at the start.
@@ -177,7 +177,7 @@ class RunConfig(
 
     Every field is an axis that a sweep can vary; the defaults are those of the report's program.
     Strings of other tasks than the report's are drawn by `balanced_strings` where no sampler is
-    named. Whether task, samplers and network fit each other, `seqcls.problem.configuration` asks.
+    named. `seqcls.problem.configuration` checks that task, samplers and network fit each other.
 
     Raises:
         ConfigError: an unknown field, or a value out of its limits.
@@ -203,7 +203,7 @@ class RunConfig(
         layers = fields.get("layers") if isinstance(fields, Mapping) else None
         if not isinstance(layers, str) or not layers or fields.get("num_blocks") != len(layers):
             return fields
-        # What layers say already; said once, what is the same has one key.
+        # `layers` already determines it, and equal configurations need one key.
         return {name: value for name, value in fields.items() if name != "num_blocks"}
 
     @model_validator(mode="before")
@@ -211,30 +211,30 @@ class RunConfig(
     def _samplers_of_the_task(cls, fields: Any) -> Any:
         if not isinstance(fields, Mapping) or fields.get("task", REPORT_TASK) == REPORT_TASK:
             return fields
-        # What is named comes last, and so stays.
+        # Given fields come last and override these.
         return {**{f"{part}_sampler": ANY_SAMPLER for part in STRING_PARTS}, **fields}
 
     @property
     def is_loaded(self) -> bool:
-        """Whether its models' weights were trained elsewhere and loaded here."""
+        """True if its models' weights were trained elsewhere and loaded here."""
         return bool(self.imported) and not self.is_imported
 
     @cached_property
     def knows_trained_lengths(self) -> bool:
-        """Whether it says of what lengths the strings were that its models were trained on."""
+        """True if it determines the lengths of its models' training strings."""
         if self.is_imported or not self.imported:
             return not self.is_imported
         return bool(self._origin.get("trained"))
 
     @property
     def loaded_places(self) -> int | None:
-        """Rows of the table of positions that was loaded; None where there is none."""
+        """Number of rows of a loaded table of positions; None if there is none."""
         places = self._origin.get("places") if self.is_loaded else None
         return places if isinstance(places, int) and places > 0 else None
 
     @cached_property
     def _origin(self) -> Mapping[str, Any]:
-        """What is kept of a model that was trained elsewhere; see `seqcls.imported`."""
+        """The stored description of a model that was trained elsewhere; see `seqcls.imported`."""
         try:
             content = json.loads(self.imported or "{}")
         except (ValueError, RecursionError):
@@ -243,21 +243,21 @@ class RunConfig(
 
     @classmethod
     def from_mapping(cls, fields: Mapping[str, Any]) -> Self:
-        """A configuration from the names and values of its fields.
+        """Makes a configuration from the names and values of its fields.
 
         Raises:
-            ConfigError: as the class.
+            ConfigError: an unknown field, or a value out of its limits.
         """
         return cls.model_validate(dict(fields))
 
     @classmethod
     def from_stored(cls, fields: Mapping[str, Any]) -> "RunConfig":
-        """A configuration that was stored, perhaps with fields of packages that are not here.
+        """Makes a configuration that was stored, perhaps with fields of packages missing here.
 
         Raises:
-            ConfigError: as the class.
+            ConfigError: an unknown field, or a value out of its limits.
         """
-        # Only a configuration that names packages may have fields that nobody declares here.
+        # Only a configuration that names packages may have fields that are not declared here.
         lacks = fields.get("plugins") and not fields.keys() <= cls.model_fields.keys()
         return (_WithForeignFields if lacks else cls).from_mapping(fields)
 
@@ -266,13 +266,13 @@ class RunConfig(
         """The fields that differ from their default, by name."""
         defaults = default_fields()
         fields = sorted(self.model_dump().items())
-        # Adding zero makes -0.0 what it equals.
+        # Adding zero turns -0.0 into 0.0.
         positive = {k: v + 0.0 if isinstance(v, float) else v for k, v in fields}
         return {k: v for k, v in positive.items() if k not in defaults or v != defaults[k]}
 
     @cached_property
     def key(self) -> str:
-        """A hash of the fields that differ from their default, as 64 hexadecimal digits.
+        """A hash of the fields that differ from their default, 64 hexadecimal digits.
 
         A field added later, at its default, changes no key.
         """
@@ -280,9 +280,9 @@ class RunConfig(
 
     @cached_property
     def group_key(self) -> str:
-        """Equal for configurations whose members can train in one group, seeds aside.
+        """A text that is equal for configurations that can train in one group, with any seeds.
 
-        Initial values are the members' own; all else, shapes and strings and steps, they share.
+        Members differ in initial values alone; they share shapes, strings and steps.
         """
         not_shared = {
             "embeddings_init_strategy",
@@ -293,10 +293,10 @@ class RunConfig(
 
 
 def _list_fields() -> dict[str, About]:
-    """Adds the fields that other packages declare, and has all listed as a form lists them.
+    """Adds the fields that other packages declare, and sorts all in the order of a form.
 
     Returns:
-        What is said of each.
+        The description of each.
     """
     fields, networks = RunConfig.model_fields, NetworkConfig.model_fields
     for name, field in foreign_fields(fields).items():
@@ -304,36 +304,36 @@ def _list_fields() -> dict[str, About]:
         fields[name] = field
         if about_of(field).group == "Network":
             networks[name] = field
-    # Pydantic has compiled the classes already: fields that are added need it done again.
+    # Pydantic has already compiled the classes, so new fields need a rebuild.
     if FOREIGN:
         NetworkConfig.model_rebuild(force=True)
         RunConfig.model_rebuild(force=True)
     listed = sorted(fields, key=lambda name: about_of(fields[name]).order)
     for name in listed:
-        # Moved to the end one after another, they stand in that order in Pydantic's own mapping.
+        # Moving each to the end gives Pydantic's mapping this order.
         fields[name] = fields.pop(name)
     return {name: about_of(fields[name]) for name in listed}
 
 
 ABOUT = _list_fields()
-"""What is said of each field."""
+"""The description of each field."""
 
 KNOWN.update(ABOUT)
 
 
 class _WithForeignFields(RunConfig):
-    """A stored configuration with fields that only a package declares which is not here."""
+    """A stored configuration with fields of a package that is missing here."""
 
     model_config = ConfigDict(extra="allow")
 
 
 def default_fields() -> dict[str, Any]:
-    """Every field of a configuration with its default."""
+    """Returns every field of a configuration with its default."""
     return {name: field.default for name, field in RunConfig.model_fields.items()}
 
 
 def check_model_seed(seed: int) -> int:
-    """The seed, where PyTorch's generators and every database can hold it.
+    """Returns a seed that PyTorch's generators and every database can hold.
 
     Raises:
         ConfigError: it is no whole number from 0 to `MAX_MODEL_SEED`.

@@ -1,13 +1,13 @@
-r"""Strings as their letter counts: where that is exact, and what a model reads then.
+r"""Reading of strings by their letter counts, for models for which it is exact.
 
-Without positions equal letters have equal states, in every block, so a string is read with each
-letter once. For each head a query q scores a token that occurs n times like any other, and it
-weighs n exp(score); with v the values
+Without positions equal letters have equal states in every block, so a model can read each letter
+once. A token that occurs n times has the score of one token and the weight n exp(score); for a
+query q and values v
 
     attention = sum_k softmax_k(q . key_k / sqrt(head_size) + log n_k) v_k
 
 and a mean of states weighs each by n / N. So a string costs the same with 10 letters and with 10
-million. `seqcls.models.transformer` reads so, and the engines of `seqcls.engines`.
+million. `seqcls.models.transformer` and the engines of `seqcls.engines` implement this.
 """
 
 from typing import NamedTuple
@@ -22,16 +22,16 @@ from seqcls.strings.tokenizer import FIRST_LETTER
 
 
 def counts_suffice(config: NetworkConfig, *, training: bool) -> str | None:
-    """Why letter counts do not determine the model's answers; None where they do.
+    """Returns the reason why letter counts do not determine the model's answers; None if they do.
 
-    Without positions, with every token attending to every other and a readout that does not depend
-    on a place, equal tokens have equal states in every block, so a string is only its counts.
+    They do without positions, if every token attends to every other and the readout does not depend
+    on a position: then equal tokens have equal states in every block.
 
     Args:
         config: the model's network.
-        training: whether the answers in training are meant, where dropout acts.
+        training: True for answers in training, with dropout.
     """
-    # Of the class itself, and of no subclass, which may compute something else.
+    # A subclass of the Transformer may compute something else.
     if config.architecture != "transformer":
         return f"architecture={config.architecture!r} may tell strings of equal letter counts apart"
     if config.positions != "none":
@@ -50,9 +50,9 @@ class CountedStrings(NamedTuple):
 
     ids: Integer[np.ndarray, " position"]
     """The tokens of every string: each letter once, in the alphabet's order, with the token of the
-    readout before or behind them."""
+    readout before or after them."""
     times: Float[np.ndarray, "string position"]
-    """How often each token occurs."""
+    """Number of times that each token occurs."""
 
 
 def read_counts(
@@ -60,11 +60,11 @@ def read_counts(
     counts: Float[np.ndarray, "string letter"] | Integer[np.ndarray, "string letter"],
     special: float = 1.0,
 ) -> CountedStrings:
-    """Strings by how often each letter occurs; shares are read as well as numbers.
+    """Makes strings from the counts, or shares, of each letter.
 
     Args:
-        readout: that of a network of which `counts_suffice` holds.
-        special: how often the token beside the letters occurs.
+        readout: that of a network for which letter counts suffice.
+        special: how often the token of the readout occurs.
     """
     num_letters = counts.shape[1]
     (ids,) = read_ids(TokenStrings.of_lists(num_letters, [range(num_letters)]), readout)

@@ -1,4 +1,4 @@
-"""Training that changes on its way: stages of longer and longer strings, parts held fixed at first.
+"""Curricula: stages of training with longer and longer strings, and parts frozen at first.
 
 Both are lists of pairs, `[[8, 0.2], [40, 1.0]]` and `[["embeddings", 0.2]]`, whose second number is
 a share of training: of the steps of `max_num_epochs` epochs. A configuration holds them as JSON, so
@@ -27,10 +27,10 @@ _BLOCK = re.compile(r"block (\d{1,2})")
 
 
 def stages_as_json(value: Any) -> str:
-    """Stages of training as one text; nothing where there are none.
+    """Returns stages of training as JSON; an empty text for none.
 
     Raises:
-        ValueError: they are none, said without the value.
+        ValueError: they are not stages; the message does not repeat the value.
     """
     pairs = _pairs(value, f"a longest length and a share of training, such as {STAGES}")
     for length, _ in pairs:
@@ -46,10 +46,10 @@ def stages_as_json(value: Any) -> str:
 
 
 def frozen_as_json(value: Any) -> str:
-    """Parts held fixed as one text, in the order of their names; nothing where there are none.
+    """Returns frozen parts as JSON, sorted by name; an empty text for none.
 
     Raises:
-        ValueError: they are none, said without the value.
+        ValueError: they are not parts; the message does not repeat the value.
     """
     pairs = _pairs(value, f"a part and a share of training, such as {FROZEN}")
     for part, _ in pairs:
@@ -59,7 +59,7 @@ def frozen_as_json(value: Any) -> str:
             )
     if len({part for part, _ in pairs}) < len(pairs):
         raise ValueError("expected each part once")
-    # Their order means nothing, so that equal settings are one text and have one key.
+    # Their order has no meaning, so they are sorted to give equal settings one key.
     return json.dumps(sorted(pairs)) if pairs else ""
 
 
@@ -75,29 +75,29 @@ def _pairs(value: Any, expected: str) -> list[list[Any]]:
         share = pair[1]
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise ValueError(f"expected shares of training above 0, up to 1.0, not {share!r}")
-        # 1 and 1.0 are one share, so that they have to be one text.
+        # 1 and 1.0 are one share and have to be one text.
         pair[1] = float(share)
     return found
 
 
 def stages_of(train_lengths: str) -> list[tuple[int, float]]:
-    """The longest length of each stage, and the share of training at which it ends."""
+    """Returns the longest length of each stage, and the share of training at which it ends."""
     return [(length, share) for length, share in json.loads(train_lengths or "[]")]
 
 
 def frozen_parts(freeze: str) -> dict[str, float]:
-    """The parts held fixed, and until what share of training each is."""
+    """Returns the frozen parts, each with the share of training until which it is frozen."""
     return dict(json.loads(freeze or "[]"))
 
 
 def block_number(part: str) -> int | None:
-    """The number of a part that is one block; None of any other."""
+    """Returns the number of a part that is one block; None for any other."""
     found = _BLOCK.fullmatch(part)
     return int(found[1]) if found else None
 
 
 def frozen_parameters(freeze: str, names: Iterable[str], steps: int) -> dict[str, int]:
-    """The parameters of those names that are held fixed, and for how many of so many steps.
+    """Returns the frozen parameters among `names`, each with the number of steps it is frozen for.
 
     Raises:
         ConfigError: a part has no parameters.
@@ -114,6 +114,6 @@ def frozen_parameters(freeze: str, names: Iterable[str], steps: int) -> dict[str
         matched = [name for name in names if re.match(pattern, name)]
         if not matched:
             raise ConfigError(f"freeze={freeze!r}: this network has no weights in {part!r}")
-        # What two parts have in common stays fixed as long as the later of them.
+        # A parameter of two parts is frozen as long as the later of them.
         found |= {name: max(round(share * steps), found.get(name, 0)) for name in matched}
     return found

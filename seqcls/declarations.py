@@ -1,15 +1,14 @@
-"""How a field of a configuration is declared: once, in the class that reads it.
+"""Declarations of a configuration's fields, each once, in the class that reads it.
 
     class Brackets(Fields):
         '''max_depth: Brackets open at once; 0 means no limit.'''
 
         max_depth: Annotated[int, Field(ge=0, le=10_000), About("Task", 9)] = 0
 
-Type, limits, default, place on the form, other names and the phrase of a protocol stand in the
-annotation, and what it is in the docstring: a line for each field, more lines where it needs them.
-All else follows. `RunConfig` is made of these classes by inheritance; a part of a run reads the
-fields of its class, and what no part reads has to keep its default. Forms, names, refusals and docs
-ask the configuration.
+Type, limits, default, place on the form, other names and the phrase of a protocol are in the
+annotation; the meaning is in the docstring, one or more lines for each field. `RunConfig` inherits
+from these classes; a part of a run reads the fields of its class, and a field that no part reads
+must have its default. Forms, names, refusals and docs use the configuration's fields.
 """
 
 import inspect
@@ -34,31 +33,31 @@ Group = Literal["Task", "Strings", "Network", "Training"]
 """The groups of settings of a new sweep."""
 
 STRING_PARTS = ("train", "validation", "test")
-"""The parts of a run's strings; each has fields of its own, such as `train_size`."""
+"""The parts of a run's strings, with separate fields such as `train_size`."""
 
 LAST = 1_000
 """The place of a field that names none."""
 
 
 KNOWN: set[str] = set()
-"""The fields of every configuration, once `seqcls.config` is there."""
+"""The fields of every configuration, once `seqcls.config` is imported."""
 
 FOREIGN: set[str] = set()
-"""Those of them that other packages declare."""
+"""The fields that other packages declare."""
 
-# What is said of a field ends where a line begins with another name and a colon.
+# The meaning of a field ends where a line begins with another name and a colon.
 _MEANING = re.compile(r"^(\w+): (.+(?:\n(?!\w+: ).+)*)", re.MULTILINE)
-"""What a docstring says of a field; of each part's, such as `train_size`, under `size`."""
+"""The meaning of a field in a docstring; fields of parts, such as `train_size`, share `size`."""
 
 
 class About:
-    """What is said of a field in its annotation.
+    """Description of a field in its annotation.
 
     Args:
-        group: where it stands among the settings of a new sweep; None where it is filled in.
-        place: its place in the group, where those come first that are asked for most.
-        also: what others call it, with spaces between.
-        phrase: makes of a configuration the phrase of its protocol about the field, or nothing.
+        group: its group in the settings of a new sweep; None for a field that is filled in.
+        place: its place in the group, in which the most used fields come first.
+        also: other names for it, separated by spaces.
+        phrase: a function from a configuration to the field's phrase in the protocol, or "".
     """
 
     def __init__(
@@ -70,21 +69,21 @@ class About:
     ) -> None:
         self.group, self.place, self.also, self.phrase = group, place, also.split(), phrase
         self.says = ""
-        """What the field is, in sentences, as the docstring of its class says."""
+        """The meaning of the field in sentences, from the docstring of its class."""
         self.alone = False
-        """Whether it may differ from its default where nothing reads it."""
+        """True if it may differ from its default although nothing reads it."""
 
     def complete(self, name: str, cls: type, *, alone: bool) -> None:
-        """Takes what the field is from the docstring of the class that declares it.
+        """Reads the meaning of the field from the docstring of the class that declares it.
 
         Raises:
-            TypeError: it does not say it.
+            TypeError: the docstring lacks it.
         """
         if self.says:  # By a class before, whose subclass this is.
             return
         says = dict(_MEANING.findall(inspect.cleandoc(cls.__doc__ or "")))
         part, _, rest = name.partition("_")
-        # Fields of the three parts have one line, in which {} stands for the part.
+        # Fields of the three parts share a line, in which {} is the part.
         text = says.get(name) or (says.get(rest, "") if part in STRING_PARTS else "")
         if not text:
             raise TypeError(
@@ -94,12 +93,12 @@ class About:
         whose = "training" if part == "train" else part
         self.says, self.alone = " ".join(text.split()).replace("{}", whose), alone
         for other in self.also:
-            # A name that two fields claim is that of the first.
+            # A name that two fields claim belongs to the first.
             OTHER_NAMES.setdefault(other, name)
 
     @property
     def order(self) -> tuple[int, int]:
-        """Where it stands among all settings."""
+        """Its sort key among all settings."""
         groups = get_args(Group)
         return (groups.index(self.group) if self.group else len(groups)), self.place
 
@@ -119,18 +118,18 @@ Text = Annotated[str, Field(max_length=1_000)]
 
 
 def declared_by(cls: type, *, alone: bool = False) -> dict[str, Any]:
-    """The annotations of the fields that a class and its bases declare, by name.
+    """Returns the annotations of the fields that a class and its bases declare, by name.
 
     Args:
-        alone: as of `Fields`.
+        alone: that of `Fields`.
 
     Raises:
-        TypeError: a docstring does not say what one of them is.
+        TypeError: a docstring lacks the meaning of one of them.
     """
     found: dict[str, Any] = {}
-    # Bases come first, so that what a class says itself is what counts.
+    # Bases come first, so that a class overrides them.
     for base in reversed(cls.__mro__):
-        # Its own annotations alone: those of its bases have had their turn.
+        # `vars` has the annotations of this class alone; its bases came before.
         for name, annotation in vars(base).get("__annotations__", {}).items():
             for about in getattr(annotation, "__metadata__", ()):
                 if isinstance(about, About):
@@ -140,22 +139,22 @@ def declared_by(cls: type, *, alone: bool = False) -> dict[str, Any]:
 
 
 def about_of(field: FieldInfo) -> About:
-    """What is said of a field of a configuration."""
+    """Returns the description of a field of a configuration."""
     return next(x for x in field.metadata if isinstance(x, About))
 
 
 class Fields:
-    """What declares fields of a configuration, or is made of classes that do.
+    """Base of classes that declare fields of a configuration.
 
-    A class is made with `alone=True` where its own may differ from their defaults though nothing
-    reads them, as those of the first version may: such configurations are stored.
+    With `alone=True` the fields of a class may differ from their defaults although nothing reads
+    them, as in stored configurations of the first version.
 
     Raises:
-        TypeError: its docstring does not say what one of its fields is.
+        TypeError: the docstring lacks the meaning of a field.
     """
 
     reads: ClassVar[frozenset[str]] = frozenset()
-    """The names of the fields that it reads; a class adds those that it and its bases declare."""
+    """Names of the fields that it reads, those that it and its bases declare."""
 
     def __init_subclass__(cls, *, alone: bool = False, **given: Any) -> None:
         super().__init_subclass__(**given)
@@ -164,16 +163,14 @@ class Fields:
 
 
 class Settings(BaseModel):
-    """A frozen value with checked fields; what is wrong is refused in one line."""
+    """A frozen value with checked fields, which refuses wrong ones in one line."""
 
     model_config = ConfigDict(
         frozen=True, strict=True, extra="forbid", allow_inf_nan=False, validate_default=True
     )
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy with other values, of which nothing is kept that was computed from those before,
-        such as a key.
-        """
+        """Copies it with other values, without cached properties such as a key."""
         copied = super().model_copy(update=update, deep=deep)
         for name in copied.__dict__.keys() - type(self).model_fields.keys():
             del copied.__dict__[name]

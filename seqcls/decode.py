@@ -1,8 +1,7 @@
-"""Writing outputs token by token, each from the input and the tokens before it.
+"""Decoding: writing outputs token by token, each from the input and the tokens before it.
 
-Any model can be asked: it keeps what it has read of the tokens before (`stepping`), outputs are
-found by a beam, greedily by one of width 1. What is right of them the kind says
-(`seqcls.kinds.transduction.TransductionKind.ask`).
+Any model can write: it caches the tokens before (`stepping`), and a beam finds outputs; with width
+1 it is greedy. `seqcls.kinds.transduction.TransductionKind.ask` evaluates the outputs.
 """
 
 import math
@@ -34,17 +33,17 @@ from seqcls.strings.tokenizer import CLS, PAD
 
 
 class Anew:
-    """Any model as one that reads on: nothing is kept but the tokens, and it runs again for each.
+    """Adapter of any model to `Stepping`: it caches tokens alone and reruns the model for each.
 
     Args:
-        model: its head answers token by token, without dropout.
+        model: a model that predicts at every token, without dropout.
     """
 
     def __init__(self, model: Classifier) -> None:
         self._model = model
 
     def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, Cached]:
-        # There is room for all tokens from the start, so that each is written in its place.
+        # There is room for all tokens from the start, so that each is written in place.
         wide = torch.nn.functional.pad(ids, (0, most_tokens), value=PAD)
         return self._read(wide, (ids != PAD).sum(dim=1))
 
@@ -59,7 +58,7 @@ class Anew:
 
 
 def stepping(model: Classifier) -> Stepping:
-    """The model as it reads one token more, by its own forms where it has them."""
+    """Returns the model as `Stepping`, by its forms if it has them."""
     has_forms = None not in (form(model, "begin"), form(model, "step"))
     return model if has_forms and isinstance(model, Stepping) else Anew(model)
 
@@ -67,21 +66,21 @@ def stepping(model: Classifier) -> Stepping:
 def beam(
     model: Stepping, ids: Ids, limits: Int64[Tensor, " string"], end: int, width: int
 ) -> list[list[Written]]:
-    """The likeliest outputs of each string that a beam of some width finds, the likeliest first.
+    """Finds the likeliest outputs of each string by beam search, the likeliest first.
 
-    At every place the likeliest `width` continuations of all outputs are kept; one with `END` is
-    done. It ends when no open output is likelier than the likeliest that is done: none of its
-    continuations is. With a width of 1 the likeliest token is taken at every place.
+    At every position the `width` likeliest continuations of all outputs remain; one with `END` is
+    done. The search ends when no open output is likelier than the likeliest one done, since no
+    continuation is likelier than its beginning. Width 1 takes the likeliest token each time.
 
     Args:
-        model: as `stepping` gives it; dropout is off.
-        ids: what it reads first, `PAD` after each.
-        limits: tokens of each output at most, at least 1.
-        width: outputs that are kept.
+        model: from `stepping`, without dropout.
+        ids: tokens read first, with `PAD` after each string.
+        limits: most tokens of each output, at least 1.
+        width: number of outputs that remain.
 
     Returns:
-        Of a string for which the model gives NaN an empty output that has not ended, its
-        log-probability NaN.
+        The outputs of each string; if the model gives NaN, an empty output that has not ended,
+        with log-probability NaN.
     """
     outputs, cached = model.begin(ids, int(limits.max()))
     rows = torch.arange(len(ids))
@@ -115,9 +114,9 @@ def beam(
         goes_on = (scores.max(dim=1).values > best[rows]).nonzero()[:, 0]
         if not len(goes_on):
             break
-        # At first a string has one beam, and later as many as the width.
+        # At first a string has one beam, later as many as the width.
         beams = outputs.shape[0] // len(rows)
-        # Beams of all strings stand one after another, in the order of the strings.
+        # Beams of all strings are concatenated, in the order of the strings.
         parents = (goes_on * beams)[:, None] + continued.parent[goes_on]
         cached = map_cached(partial(torch.index_select, dim=0, index=parents.flatten()), cached)
         rows, tokens, open_scores = rows[goes_on], tokens[goes_on], scores[goes_on]
@@ -133,7 +132,7 @@ class _Continued(NamedTuple):
 
     score: Float[Tensor, "string beam"]
     parent: Int64[Tensor, "string beam"]
-    """Which output is continued."""
+    """Index of the continued output."""
     token: Int64[Tensor, "string beam"]
 
 
@@ -145,27 +144,27 @@ def _extend_beams(
     beams, size = open_scores.shape[1], outputs.shape[1]
     # Probabilities are those of training, in which any token may follow.
     scores = outputs.log_softmax(dim=1).where(writable(outputs) > -torch.inf, -torch.inf)
-    # An output whose numbers are none is not continued.
+    # An output with NaN is not continued.
     scores = scores.masked_fill(scores.isnan(), -torch.inf)
     scores = open_scores[:, :, None] + scores.view(-1, beams, size)
     best = scores.flatten(1).topk(min(width, beams * size), dim=1)
     return _Continued(best.values, best.indices // size, best.indices % size)
 
 
-# Targets scored by teacher forcing, and outputs written, of any model.
+# Scoring of targets by teacher forcing, and writing of outputs, for any model.
 
 NUMBERS_AT_ONCE = 2**24
-"""Numbers in the cache of the strings that are written at once."""
+"""Most numbers in the cache of strings that are written together."""
 
 
 def score(
     problem: Problem, weights: Weights, examples: Examples, writer: Writer | None = None
 ) -> Scored:
-    """Has a model read inputs with their targets.
+    """Scores targets by teacher forcing.
 
     Args:
-        writer: scores them; None for PyTorch, which is also asked about what is NaN to a writer:
-            sums that are added up otherwise may overflow where its do not.
+        writer: the engine; None for PyTorch, which also scores what is NaN to an engine, as sums
+            in another order may overflow where PyTorch's do not.
     """
     if writer is None:
         return _score(problem, weights, examples).without_nan()
@@ -182,7 +181,7 @@ def score(
 def _score(problem: Problem, weights: Weights, examples: Examples) -> Scored:
     kind = problem.kind
     assert isinstance(kind, TransductionKind)
-    # A head that was trained on inputs, too, is asked for its outputs alone.
+    # A head that was also trained on inputs is evaluated on outputs alone.
     network = problem.network.model_copy(update={"head": "output"})
     model = _model(network, weights)
     targets = torch.from_numpy(kind.encoded(problem.task, examples, network))
@@ -200,11 +199,11 @@ def _score(problem: Problem, weights: Weights, examples: Examples) -> Scored:
 def best_written(
     problem: Problem, weights: Weights, inputs: TokenStrings, writer: Writer | None = None
 ) -> list[Written]:
-    """The output for each input, by the decoding of the configuration.
+    """Writes the output for each input, by the decoding of the configuration.
 
     Args:
-        writer: writes them where decoding is greedy; None for PyTorch, which is also asked about
-            what is NaN to a writer, as by `score`.
+        writer: the engine for greedy decoding; None for PyTorch, which also writes what is NaN to
+            an engine, as in `score`.
     """
     is_greedy = problem.config.decoding == "greedy"
     if writer is None or not is_greedy:
@@ -224,12 +223,12 @@ def best_written(
 def written_beams(
     problem: Problem, weights: Weights, inputs: TokenStrings, width: int
 ) -> list[list[Written]]:
-    """The outputs for each input that a beam of some width finds, the likeliest first."""
+    """Writes outputs for each input by beam search, the likeliest first."""
     model = _model(problem.network, weights)
     limits = output_limits(problem, inputs)
     ids = beginnings(problem, inputs)
     written: list[list[Written]] = [[] for _ in range(len(inputs))]
-    # Strings of similar lengths are written together, so that little is padding.
+    # Strings of similar lengths are written together to save padding.
     order = np.argsort(inputs.lengths, kind="stable")
     for rows in _pieces(problem, inputs.lengths[order] + 2 + limits[order], width):
         check()
@@ -244,21 +243,21 @@ def written_beams(
 
 
 def output_limits(problem: Problem, inputs: TokenStrings) -> Int64[np.ndarray, " string"]:
-    """Tokens that are written at most: twice the longest target that so long an input may have, or
-    what the model has places for.
+    """Most tokens of each output: twice the longest target for the input's length, or fewer if the
+    model's positions end before.
     """
     end = longest_readable(problem.network)
     lengths, rows = np.unique(inputs.lengths, return_inverse=True)
     longest = [2 * max(problem.longest_target(length), 1) for length in lengths.tolist()]
     limits = np.array(longest, dtype=np.int64)[rows]
     if end is not None:
-        # The last token that is written need not be read.
+        # The last token written is not read.
         limits = np.minimum(limits, end - inputs.lengths)
     return np.maximum(limits, 1)
 
 
 def beginnings(problem: Problem, inputs: TokenStrings) -> torch.Tensor:
-    """What is read before an output is written: `CLS`, the input and `SEP`."""
+    """Makes the ids read before an output is written: `CLS`, the input and `SEP`."""
     ids = np.pad(inputs.ids, ((0, 0), (1, 1)), constant_values=PAD)
     ids[:, 0] = CLS
     ids[np.arange(len(inputs)), inputs.lengths + 1] = separator_id(problem.network)
@@ -272,9 +271,9 @@ def _model(config: NetworkConfig, weights: Weights) -> Classifier:
 
 
 def _pieces(problem: Problem, widths: np.ndarray, beams: int) -> list[slice]:
-    """Pieces of strings in the order of their widths, whose caches fit in memory."""
+    """Cuts strings, sorted by width, into pieces whose caches fit in memory."""
     config = problem.network
-    # Keys and values of every block, or a state, are held for each token.
+    # Each token has keys and values, or a state, in every block.
     a_token = (
         2
         * config.num_blocks

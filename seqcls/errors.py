@@ -6,7 +6,7 @@
     │   └── PluginMissingError     its parts are of a plug-in that is not installed here
     ├── InvalidStringError     text that is no string of the alphabet
     ├── GroupError             runs that cannot train together
-    ├── EngineError            an engine that is unknown or cannot train what it is asked to
+    ├── EngineError            an engine that is unknown or cannot train these models
     ├── DeviceError            a device that this machine does not have
     ├── MachineError           something without which this machine cannot train at the moment
     │   └── PluginError            a plug-in that cannot be imported (a ConfigError too)
@@ -21,7 +21,7 @@
         ├── StoreDamagedError      it holds what this program never writes into it
         ├── StoreUnavailableError  it is full, gone or may not be written at the moment
         │   └── StoreBusyError     it is locked, or its server does not answer; waiting may help
-        │       └── StoreLostError     its server ended a transaction, of which nothing is kept
+        │       └── StoreLostError     its server ended a transaction, of which nothing was stored
         ├── UnknownRunError        it holds no such run, sweep or checkpoint
         └── ReadOnlyError          something would be written by a process that only reads
 
@@ -35,14 +35,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 MAX_MESSAGE = 500
-"""Characters of another's text, as of a plug-in's exception, that are passed on or stored."""
+"""Most characters of a foreign text, such as a plug-in's exception, in messages and databases."""
 
 
 class Parameter(NamedTuple):
-    """A parameter that a message names, and the value that it has or should have, if one is said.
+    """A parameter that a message names, with the value that it has or should have, if any.
 
-    It reads as Python writes it, `sort='size'`. A surface that calls it otherwise, such as a
-    command with options, has its own name put there by `SeqclsError.render`.
+    Its text is that of Python, `sort='size'`. An interface with other names, such as a command with
+    options, replaces it by `SeqclsError.render`.
     """
 
     name: str
@@ -59,9 +59,8 @@ class SeqclsError(Exception):
         return self.render(str)
 
     def render(self, name: Callable[[Parameter], str]) -> str:
-        """The message with its parameters as `name` calls them."""
-        # The pieces are the arguments of the exception, so that it is pickled and copied as any
-        # other.
+        """Renders the message with the names that `name` gives to parameters."""
+        # The pieces are the arguments of the exception, so that it can be pickled and copied.
         return "".join(name(x) if isinstance(x, Parameter) else str(x) for x in self.args)
 
 
@@ -86,7 +85,7 @@ class GroupError(SeqclsError):
 
 
 class EngineError(SeqclsError):
-    """An engine that is unknown or cannot train what it is asked to."""
+    """An engine that is unknown or cannot train these models."""
 
 
 class DeviceError(SeqclsError):
@@ -153,7 +152,7 @@ class StoreBusyError(StoreUnavailableError):
 
 
 class StoreLostError(StoreBusyError):
-    """The connection to a server was lost within a transaction, of which nothing is kept."""
+    """The connection to a server was lost within a transaction, of which nothing was stored."""
 
 
 class UnknownRunError(StoreError):
@@ -165,9 +164,9 @@ class ReadOnlyError(StoreError):
 
 
 def describe_error(error: BaseException) -> str:
-    """An error in one line that can be printed and stored, whatever another's code put into it."""
+    """Describes an error in one line that can be printed and stored, whatever its text."""
     try:
-        # What another's exception says of itself may raise one in turn.
+        # The text of a foreign exception may raise another one.
         message = str(error)
     except Exception:
         message = "of which nothing can be said"
@@ -175,8 +174,8 @@ def describe_error(error: BaseException) -> str:
 
 
 def in_short(text: str) -> str:
-    """A text in one line of at most `MAX_SAID` characters that every database takes."""
-    # Cut before it is split, as it may have megabytes; PostgreSQL takes no text with a NUL.
+    """Shortens a text to one line of `MAX_MESSAGE` characters that every database can hold."""
+    # Cut before it is split, since it may have megabytes; PostgreSQL takes no text with a NUL.
     line = " ".join(text[: 10 * MAX_MESSAGE].split()).replace("\0", "\\0")
     line = line if len(line) <= MAX_MESSAGE else f"{line[: MAX_MESSAGE - 1]}…"
     # Surrogates without a partner are no UTF-8.

@@ -1,16 +1,16 @@
-"""How a trained model does on its test strings: in all, by length, and string by string."""
+"""Evaluation of trained models on their test strings: in all, by length, and by string."""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
-from jaxtyping import Float, Int64, UInt8
+from jaxtyping import Float, Int64
 
 from seqcls.cache import remembered
 from seqcls.cancellation import check
-from seqcls.engines.base import Writer
+from seqcls.engines.base import Engine, Writer
 from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.fields import TestSet
@@ -27,51 +27,35 @@ from seqcls.strings.tokenizer import FIRST_LETTER, Tokenizer
 
 
 @dataclass(frozen=True, eq=False)
-class DistinctStrings:
-    """The distinct strings of a test set."""
+class DistinctStrings(Examples):
+    """The distinct strings of a test set; `drawn` has the last of several ways for one string."""
 
-    strings: TokenStrings
     occurrences: Int64[np.ndarray, " string"]
-    targets: np.ndarray
-    """What is right of each: (string)."""
     texts: list[str]
     target_texts: Sequence[str] | None = None
-    """The targets as text, where the kind of the task writes them."""
-    drawn: UInt8[np.ndarray, " string"] | None = None
-    """The place in `DRAWN` of how each was drawn, of several ways the last; None where the
-    sampler does not say."""
+    """The targets as text, if the task's kind has texts."""
 
-    @property
-    def labels(self) -> Truths:
-        """The targets of a language: which strings are in it."""
-        return self.targets
-
-    @property
-    def examples(self) -> Examples:
-        return Examples(self.strings, self.targets)
-
-    def take(self, rows: Rows) -> "DistinctStrings":
-        """Some of the strings."""
-        texts = self.target_texts
+    def take(self, rows: slice | Rows) -> "DistinctStrings":
+        chosen, numbers = super().take(rows), np.arange(len(self))[rows].tolist()
         return DistinctStrings(
-            self.strings.take(rows),
+            chosen.strings,
+            chosen.targets,
             self.occurrences[rows],
-            self.targets[rows],
-            [self.texts[row] for row in rows],
-            texts and [texts[row] for row in rows],
-            None if self.drawn is None else self.drawn[rows],
+            [self.texts[row] for row in numbers],
+            self.target_texts and [self.target_texts[row] for row in numbers],
+            drawn=chosen.drawn,
         )
 
     @cached_property
     def numbers(self) -> Int64[np.ndarray, " string"]:
-        """Each string's number in the test set: its place among the texts, sorted."""
+        """Each string's number in the test set, its index among the sorted texts."""
         numbers = np.empty(len(self.texts), dtype=np.int64)
         numbers[self._order] = np.arange(len(self.texts))
         return numbers
 
     @cached_property
     def test_set(self) -> TestSet:
-        """The same strings in the order of their numbers."""
+        """The strings in the order of their numbers."""
         return TestSet(
             [self.texts[row] for row in self._order],
             self.strings.lengths[self._order],
@@ -82,21 +66,21 @@ class DistinctStrings:
         )
 
     def in_order(self, chosen: Truths) -> Rows:
-        """The rows of some strings, in the order of their numbers."""
+        """Returns the rows of a mask, in the order of their numbers."""
         rows = np.flatnonzero(chosen)
         return rows[np.argsort(self.numbers[rows])]
 
     @cached_property
     def _order(self) -> list[int]:
-        # Sorted by their texts, strings have the same numbers in whatever order they were drawn.
+        # Sorting by text makes the numbers independent of the order of drawing.
         return sorted(range(len(self.texts)), key=self.texts.__getitem__)
 
 
 @remembered
 def distinct_test_strings(sampler: Sampler) -> DistinctStrings:
-    """The first epoch of a stream, each string once, made once for all models tested on it."""
+    """Draws the first epoch of a stream, each string once; cached for all models tested on it."""
     drawn = stream(sampler).epoch(0)
-    # Strings that were drawn by counts differ in nothing else.
+    # Strings drawn by counts differ in their counts alone.
     strings = drawn.strings
     rows: np.ndarray = strings.counts if strings.is_counted else strings.letters
     first, string, occurrences = _distinct_rows(rows)
@@ -104,21 +88,22 @@ def distinct_test_strings(sampler: Sampler) -> DistinctStrings:
     ways = None
     if drawn.drawn is not None:
         ways = np.zeros(len(first), dtype=np.uint8)
-        # Plain indexing would make it depend on the order in which a string's occurrences were
-        # drawn.
+        # With plain indexing the result would depend on the order of a string's occurrences.
         np.maximum.at(ways, string, drawn.drawn)
     texts = texts_of(Tokenizer(sampler.task.alphabet), distinct.strings)
     kind = KINDS[kind_name(sampler.task)]()
     targets = kind.texts(sampler.task, distinct.targets)
-    return DistinctStrings(distinct.strings, occurrences, distinct.targets, texts, targets, ways)
+    return DistinctStrings(
+        distinct.strings, distinct.targets, occurrences, texts, targets, drawn=ways
+    )
 
 
 def _distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The first of each distinct row, in their order; which of these each is; how often it is."""
+    """Returns the first of each distinct row, sorted; each row's index among these; counts."""
     if rows.dtype != np.uint8 or not rows.size:
         found = np.unique(rows, axis=0, return_index=True, return_inverse=True, return_counts=True)
         return found[1], found[2].ravel(), found[3]
-    # Eight letters are one number whose order is theirs: many times as fast.
+    # Eight letters make one number with the same order, which is many times as fast.
     wide = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 8))).view(">u8")
     order = np.lexsort(wide.T[::-1])
     is_new = np.append(True, (wide[order[1:]] != wide[order[:-1]]).any(axis=1))
@@ -128,52 +113,26 @@ def _distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def texts_of(tokenizer: Tokenizer, strings: TokenStrings) -> list[str]:
-    """Strings in the notation in which they are stored."""
-    # Strings by their counts have their letters in order, and need not be spelled out.
+    """Returns strings in the notation in which they are stored."""
+    # Strings by counts have sorted letters and need not be spelled out.
     if strings.is_counted:
         return [tokenizer.text_of_counts(counts) for counts in strings.counts.tolist()]
     return tokenizer.decode_all(strings.letters, strings.lengths)
 
 
-def logits_of(
-    problem: Problem,
-    weights: Sequence[Weights],
-    strings: TokenStrings,
-    *,
-    engine: str = "auto",
-    device: str = "auto",
-) -> Float[np.ndarray, "member string *output"]:
-    """Logits of models of one shape for strings; positive means label 1.
-
-    Dropout is off. Engine and device are as for `seqcls.training.train_group`, but `auto` takes no
-    engine that would have to be compiled first. Strings beyond the
-    places that the models know, about which they cannot be asked, have none but NaN.
-    """
-    check()
-    chosen = engine_named(choose_engine(problem, engine, device, ready=True).name)
-    fits = strings.lengths <= places(problem)
-    if fits.all():
-        return chosen.logits(problem, weights, strings, device=device)
-    # Longer strings are left out: a table of positions has no rows for them.
-    known = chosen.logits(problem, weights, strings.take(np.flatnonzero(fits)), device=device)
-    shape = (len(weights), len(strings), *known.shape[2:])
-    logits = np.full(shape, np.nan, dtype=known.dtype)
-    logits[:, fits] = known
-    return logits
-
-
 @dataclass(frozen=True, eq=False)
 class TrainedGroup:
-    """Trained models of one shape, as `seqcls.kinds.base.TrainedModels` is asked."""
+    """Trained models of one shape, an implementation of `seqcls.kinds.base.TrainedModels`."""
 
     problem: Problem
     weights: Sequence[Weights]
-    """Each one's trained parameters."""
+    """Trained parameters of each model."""
     engine: str = "auto"
-    """What computes, as for `seqcls.training.train_group`; `device` likewise."""
+    """The engine, as for `seqcls.training.train_group`, but `auto` takes none that would have to be
+    compiled first; `device` likewise."""
     device: str = "auto"
     fast_writing: bool = False
-    """Whether the engine writes outputs, where it can; else PyTorch does."""
+    """True if the engine writes outputs, if it can; otherwise PyTorch does."""
 
     @property
     def places(self) -> float:
@@ -187,13 +146,36 @@ class TrainedGroup:
         for weights in self.weights:
             yield replace(self, weights=[weights])
 
+    def ask(self, questions: Questions) -> Iterator[Answers]:
+        """Yields each model's answers to strings, with dropout as the problem has it.
+
+        Raises:
+            InvalidStringError: the strings are over another alphabet's letters.
+        """
+        check()
+        given, expected = questions.strings.num_letters, self.problem.tokenizer.num_letters
+        if given != expected:
+            raise InvalidStringError(
+                f"strings over {given} letters: the model reads {expected}; expected strings over "
+                "its own"
+            )
+        return self.problem.kind.ask(self, questions)
+
     def outputs(self, strings: TokenStrings) -> Float[np.ndarray, "member string *output"]:
-        return logits_of(
-            self.problem, self.weights, strings, engine=self.engine, device=self.device
-        )
+        check()
+        compute = partial(self._engine.logits, self.problem, self.weights, device=self.device)
+        fits = strings.lengths <= self.places
+        if fits.all():
+            return compute(strings)
+        # A table of positions has no rows for longer strings.
+        known = compute(strings.take(np.flatnonzero(fits)))
+        shape = (len(self.weights), len(strings), *known.shape[2:])
+        logits = np.full(shape, np.nan, dtype=known.dtype)
+        logits[:, fits] = known
+        return logits
 
     def score(self, examples: Examples) -> Iterator[Scored]:
-        # PyTorch, which takes a second or two to load.
+        # Imported late: PyTorch takes a second or two to load.
         from seqcls.decode import score
 
         for weights in self.weights:
@@ -205,48 +187,25 @@ class TrainedGroup:
         return best_written(self.problem, self.weights[member], inputs, self._writer)
 
     @cached_property
+    def _engine(self) -> Engine:
+        return engine_named(choose_engine(self.problem, self.engine, self.device, ready=True).name)
+
+    @property
     def _writer(self) -> Writer | None:
-        """What scores and writes; None for PyTorch."""
-        if not self.fast_writing:
-            return None
-        choice = choose_engine(self.problem, self.engine, self.device, ready=True)
-        chosen = engine_named(choice.name)
+        """The engine that scores and writes; None for PyTorch."""
+        chosen = self._engine if self.fast_writing else None
         return chosen if isinstance(chosen, Writer) else None
 
 
 def places(problem: Problem) -> float:
-    """Tokens that a problem's models have places for; infinity for any number."""
+    """Number of tokens that a problem's models can read; infinity if unlimited."""
     end = longest_readable(problem.network)
     return math.inf if end is None else float(end)
 
 
 def readable(problem: Problem, examples: Examples) -> Truths:
-    """Which strings a problem's models have places for, with their targets where these are read."""
+    """A mask of the strings that a problem's models can read, with their targets if needed."""
     return problem.kind.lengths_read(examples) <= places(problem)
-
-
-def ask(
-    problem: Problem,
-    weights: Sequence[Weights],
-    questions: Questions,
-    *,
-    engine: str = "auto",
-    device: str = "auto",
-    fast_writing: bool = False,
-) -> Iterator[Answers]:
-    """What each of the models of one group says of strings; named as in `TrainedGroup`.
-
-    Raises:
-        InvalidStringError: the strings are over another alphabet's letters.
-    """
-    check()
-    string_letters, model_letters = questions.strings.num_letters, problem.tokenizer.num_letters
-    if string_letters != model_letters:
-        raise InvalidStringError(
-            f"strings over {string_letters} letters: the model reads {model_letters}; expected "
-            "strings over its own"
-        )
-    return problem.kind.ask(TrainedGroup(problem, weights, engine, device, fast_writing), questions)
 
 
 def evaluate(
@@ -256,22 +215,22 @@ def evaluate(
     engine: str = "auto",
     device: str = "auto",
 ) -> list[Evaluation]:
-    """Tests the models of one group, in their order.
+    """Tests the models of one group, in order.
 
     Args:
-        problem: of one of them; all have the same `group_key`.
-        weights: each one's trained parameters.
+        problem: that of one model; all have the same `group_key`.
+        weights: trained parameters of each model.
         engine: as for `seqcls.training.train_group`.
         device: likewise.
     """
     test = distinct_test_strings(problem.test)
-    questions = Questions.about(test.examples)
-    answers = ask(problem, weights, questions, engine=engine, device=device, fast_writing=True)
+    models = TrainedGroup(problem, weights, engine, device, fast_writing=True)
+    answers = models.ask(Questions.about(test))
     evaluations = [evaluation_of(problem, test, answer) for answer in answers]
-    # Validation strings are asked only where the test has too few of trained lengths.
+    # Validation strings are evaluated only if the test has too few of trained lengths.
     if not problem.knows_trained_lengths or all(evaluation.ranges for evaluation in evaluations):
         return evaluations
-    judged = judge_validation(problem, weights, engine=engine, device=device)
+    judged = judge_validation(models)
     return [
         replace(
             evaluation,
@@ -288,8 +247,8 @@ def evaluate(
 
 
 LEAST_WITHIN = 100
-"""Test strings of trained lengths by which a model is judged; where the test holds fewer, it is
-judged by validation strings, if there are more of these."""
+"""Least number of test strings of trained lengths for an outcome; with fewer, validation strings
+are used if there are more of them."""
 
 Counts = Int64[np.ndarray, " length"]
 
@@ -302,14 +261,13 @@ def range_counts(
     *,
     validated: tuple[int, int] | None = None,
 ) -> RangeCounts | None:
-    """Counts what a model gets wrong on trained lengths, and beyond.
+    """Counts a model's errors on trained lengths, and beyond.
 
     Args:
-        validated: validation strings of trained lengths, and how many of them it gets wrong.
+        validated: numbers of validation strings of trained lengths, and of errors on them.
 
     Returns:
-        None where nobody knows on what lengths it was trained, and where `validated` has to be
-        asked for first.
+        None if the trained lengths are not known, or if `validated` is needed and missing.
     """
     if not problem.knows_trained_lengths:
         return None
@@ -319,7 +277,7 @@ def range_counts(
     longer = int(tested[beyond].sum()), int(wrong[beyond].sum())
     counts = int(tested[inside].sum()), int(wrong[inside].sum())
     if counts[0] < LEAST_WITHIN:
-        # Models are run once more only where validation holds more of these strings than the test.
+        # Models are run again only if validation holds more of these strings than the test.
         if validated is None and problem.asking_trained_lengths.validation.epoch_size > counts[0]:
             return None
         if validated is not None and validated[0] > counts[0]:
@@ -327,45 +285,36 @@ def range_counts(
     return RangeCounts(*counts, "test", *longer)
 
 
-def judge_validation(
-    problem: Problem,
-    weights: Sequence[Weights],
-    *,
-    engine: str = "auto",
-    device: str = "auto",
-) -> list[tuple[int, int]]:
-    """Asks the models of one group about validation strings of trained lengths.
-
-    Named as in `evaluate`.
+def judge_validation(models: TrainedGroup) -> list[tuple[int, int]]:
+    """Evaluates the models of one group on validation strings of trained lengths.
 
     Returns:
-        Of each model how many such strings it has places for, and how many of them it gets wrong.
+        For each model the number of such strings that it can read, and of its errors on them.
     """
-    examples = stream(problem.asking_trained_lengths.validation).epoch(0)
+    examples = stream(models.problem.asking_trained_lengths.validation).epoch(0)
     if not len(examples):
-        return [(0, 0)] * len(weights)
-    questions = Questions.about(examples)
-    answers = ask(problem, weights, questions, engine=engine, device=device, fast_writing=True)
+        return [(0, 0)] * len(models.weights)
+    answers = models.ask(Questions.about(examples))
     return [(int(answer.judged.sum()), int(answer.wrong.sum())) for answer in answers]
 
 
 def evaluation_of(
     problem: Problem, test: DistinctStrings, answers: Answers, writer: Tokenizer | None = None
 ) -> Evaluation:
-    """What answers to the test strings make of one model.
+    """Makes an evaluation from one model's answers to the test strings.
 
     Args:
-        writer: writes outputs that may have tokens beyond the alphabet; by default the kind does.
+        writer: tokenizer of outputs that may have other tokens; by default the kind's texts.
 
     Raises:
-        ConfigError: no input was written an output for.
+        ConfigError: no input has an output.
     """
     lengths, times = test.strings.lengths, test.occurrences * answers.judged
     tested = np.unique(lengths[answers.judged])
     wrong = test.in_order(answers.wrong)
     cells = None
     if width := len(problem.kind.cells):
-        # Where the targets are bits, so are the answers.
+        # Kinds with cells have targets and answers of one bit.
         cell = width * lengths + 2 * answers.targets.astype(np.int64) + answers.predicted
         table = np.bincount(cell, times, width * (int(lengths.max()) + 1))
         cells = table.astype(np.int64).reshape(-1, width)[tested]
@@ -417,12 +366,12 @@ def _output_results(
 
 
 def _per_length(lengths: Lengths, times: Int64[np.ndarray, " string"], chosen: Counts) -> Counts:
-    """How often strings of each of some lengths occur."""
+    """Counts occurrences of strings of the chosen lengths."""
     # Weighted counts are floats, which hold whole numbers up to 2**53.
     every = np.bincount(lengths, times, int(lengths.max()) + 1).astype(np.int64)
     return np.asarray(every[chosen])
 
 
 def drawn_test_set(problem: Problem) -> TestSet:
-    """The strings that a problem's models are tested on."""
+    """Draws the strings that a problem's models are tested on."""
     return distinct_test_strings(problem.test).test_set

@@ -1,4 +1,4 @@
-"""Which fields of a configuration say anything about its models, and about its test strings."""
+"""The fields of a configuration that its models and its test strings depend on."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,13 +30,13 @@ from seqcls.tasks import TASKS, Task
 from seqcls.text import canonical_json, nearest
 
 NO_SETTINGS = {"task", "part", "trained"}
-"""What a sampler is given that no field says."""
+"""Arguments of samplers that no field determines."""
 
 
 @lru_cache(maxsize=1)
 def readers() -> Mapping[str, tuple[str, ...]]:
-    """What may read each field that some runs read and others do not, by the field that names it;
-    and `kind`.
+    """Returns the parts, by the fields that name them or `kind`, that may read each field, of
+    fields that not every run reads.
     """
     by_part = {
         "task": [read_by_task(task, "test") for task in TASKS.parts()],
@@ -54,7 +54,8 @@ def readers() -> Mapping[str, tuple[str, ...]]:
 
 
 def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
-    """The fields that each part of a configuration reads, by the field that names it; and `kind`.
+    """Returns the fields that each part of a configuration reads, by the field that names the part
+    or `kind`.
 
     Raises:
         ConfigError: there is no such part.
@@ -79,15 +80,15 @@ def fields_read(config: RunConfig) -> dict[str, frozenset[str]]:
 
 
 def read_by_task(task: type[Task], part: str) -> frozenset[str]:
-    """The fields that define a task as a part's strings are drawn: `ignore_share`, which tests
-    may have of their own as `test_ignore_share`.
+    """Returns the fields that define a task for a part's strings, with those of tests alone, such
+    as `test_ignore_share`.
     """
     own = {f"test_{name}" for name in task.reads} if part == "test" else set[str]()
     return task.reads | (own & RunConfig.model_fields.keys())
 
 
 def strings_read(config: RunConfig, part: str) -> tuple[str, ...]:
-    """The fields of a configuration that determine the strings of a part, sorted."""
+    """Returns the fields of a configuration that determine the strings of a part, sorted."""
     sampler: type[Sampler] = part_named(
         f"{part}_sampler", getattr(config, f"{part}_sampler"), SAMPLERS
     )
@@ -96,19 +97,19 @@ def strings_read(config: RunConfig, part: str) -> tuple[str, ...]:
     names |= {"answers"} & config.changed.keys()
     names |= _fields_of(sampler, part, config)
     if not config.train_lengths:
-        # What is made of the fields of older configurations is what it was.
+        # Test sets of configurations older than this field keep their keys.
         names.discard("train_lengths")
     elif part == "train":
-        # Its stages end at shares of all epochs.
+        # Stages end at shares of all epochs.
         names.add("max_num_epochs")
     if "disjoint" in names and config.disjoint:
-        # What was trained on is kept out, so it matters what that was.
+        # Training strings are left out of the part, so they determine it too.
         names |= {"max_num_epochs", *strings_read(config, "train")}
     return tuple(sorted(names))
 
 
 def _fields_of(sampler: type[Sampler], part: str, config: RunConfig) -> frozenset[str]:
-    """The fields of a configuration that a sampler reads for a part."""
+    """Returns the fields of a configuration that a sampler reads for a part."""
     names = _read_for(sampler, part)
     if "test_strings" in names and config.test_strings != "random":
         # Negative ones are uniform, or partners of positive ones.
@@ -118,15 +119,15 @@ def _fields_of(sampler: type[Sampler], part: str, config: RunConfig) -> frozense
 
 def _read_for(sampler: type[Sampler], part: str) -> frozenset[str]:
     names = frozenset(settings_read(sampler, part).values())
-    # Tests are drawn as `negatives` says, unless they have a word of their own.
+    # Tests are drawn by `negatives`, unless they have a value of `test_negatives`.
     return names | {"negatives"} if "test_negatives" in names else names
 
 
 @lru_cache(maxsize=64)
 def settings_read(sampler: type[Sampler], part: str) -> Mapping[str, str]:
-    """What a sampler reads, and the fields of a configuration that say it for this part.
+    """Returns a sampler's settings, with the fields of a configuration that hold them for a part.
 
-    `max_length` is the part's own, such as `test_max_length`, where there is such a field.
+    `max_length` is held by the part's field, such as `test_max_length`, if there is one.
     """
     of_parts = sampler.reads_of_part
     taken = frozenset(signature(sampler).parameters).difference(*of_parts.values(), NO_SETTINGS)
@@ -135,7 +136,7 @@ def settings_read(sampler: type[Sampler], part: str) -> Mapping[str, str]:
 
 
 def check_read(config: RunConfig) -> None:
-    """Refuses later fields that change nothing, so that what is the same has one key."""
+    """Refuses changed fields without effect, so that equal configurations have one key."""
     read = fields_read(config)
     for name, may_read in readers().items():
         if name not in config.changed or ABOUT[name].alone:
@@ -175,7 +176,7 @@ WITHOUT_PARAMETERS = ("none", "sinusoidal", "rotary", "alibi")
 
 
 def _check_freeze(config: RunConfig) -> None:
-    """Refuses to hold fixed what is not there, or all that there is."""
+    """Refuses to freeze parts that do not exist, or all parts."""
     parts, prefix = frozen_parts(config.freeze), f"freeze={config.freeze!r}: "
     blocks = len(config.layers) or config.num_blocks
     for part in parts:
@@ -192,7 +193,7 @@ def _check_freeze(config: RunConfig) -> None:
 
 
 def part_named(field: str, name: str, known: Mapping[str, Any]) -> Any:
-    """The part that a field names.
+    """Returns the part that a field names.
 
     Raises:
         ConfigError: there is none.
@@ -204,20 +205,20 @@ def part_named(field: str, name: str, known: Mapping[str, Any]) -> Any:
 
 @lru_cache(maxsize=4096)
 def fields_unread(config: RunConfig) -> frozenset[str]:
-    """The fields that change nothing: of another language, sampler or architecture than its own.
+    """Returns the fields without effect, those of other languages, samplers and architectures.
 
     An LSTM has no heads, and `parity` no required letters, whatever these fields hold.
     """
     if config.is_imported:
-        # Of network and training nothing is known; its settings have names of their own.
+        # Its network and training are unknown, and its settings have other names.
         return frozenset(RunConfig.model_fields) - {*strings_read(config, "test"), "architecture"}
     unread = frozenset(readers()).difference(*fields_read(config).values())
     return unread | fields_of_training(config) if config.is_loaded else unread
 
 
 def fields_of_training(config: RunConfig) -> frozenset[str]:
-    """The fields of training, and of its strings unless these are known: of loaded weights they
-    say nothing.
+    """Returns the fields of training, and of its strings unless these are known, which have no
+    meaning for loaded weights.
     """
     names = {name for name, about in ABOUT.items() if about.group == "Training"}
     if not config.knows_trained_lengths:
@@ -226,7 +227,7 @@ def fields_of_training(config: RunConfig) -> frozenset[str]:
 
 
 def limits_of(name: str) -> str:
-    """What a field may be, in words."""
+    """Returns the limits of a field in words."""
     registries: dict[str, Iterable[str]] = {"architecture": MODELS, "positions": POSITIONS}
     registries |= {f"{part}_sampler": SAMPLERS for part in STRING_PARTS}
     field = RunConfig.model_fields[name]
@@ -242,60 +243,59 @@ def limits_of(name: str) -> str:
 
 
 def phrases_of(config: RunConfig) -> list[str]:
-    """What a protocol says of how models are trained: a phrase of each field that has one."""
+    """Returns the phrases of a protocol of training, one for each field that has one."""
     unread = fields_unread(config)
-    # In the order of their declaration, training before the network.
+    # Fields of training come before those of the network, each in the order of declaration.
     read = [ABOUT[name] for name in config.model_dump() if name not in unread]
     tellers = [about.phrase for about in sorted(read, key=lambda about: about.group != "Training")]
     return [phrase for tell in tellers if tell and (phrase := tell(config))]
 
 
 def language_fields(task: str) -> tuple[str, ...]:
-    """The fields that define the language, without those that say how its strings are drawn."""
-    # For a task that is not installed here, the fields that any task reads.
+    """Returns the fields that define the language, without those of its samplers."""
+    # For a task that is not installed here, these are the fields that any task reads.
     read = [TASKS[task]] if task in TASKS else TASKS.parts()
     return ("task", *sorted({name for part in read for name in part.reads}))
 
 
 def language_of(fields: Mapping[str, Any], datasets: Mapping[str, str] | None = None) -> str:
-    """What a language is called: `contains_all, num_letters=3, required_letters=ab`.
+    """Names a language: `contains_all, num_letters=3, required_letters=ab`.
 
     Args:
-        fields: those of a configuration, or of its test set; one that is missing has its default.
-        datasets: what datasets are called, by their digests.
+        fields: those of a configuration, or of its test set; a missing one has its default.
+        datasets: names of datasets by digest.
     """
     known = {**default_fields(), **fields}
     known["dataset"] = (datasets or {}).get(known["dataset"], known["dataset"])
     _, *names = language_fields(known["task"])
-    # What may be left out of a language, and is, says nothing of it.
+    # Settings of a language that are left out are not shown.
     names += ["answers"] * (known["answers"] != "string")
     settings = {name: known[name] for name in names if known[name] != ""}
     texts = (f"{x}={str(y).lower() if isinstance(y, bool) else y}" for x, y in settings.items())
     return ", ".join([str(known["task"]), *texts])
 
 
-# The strings that configurations are tested on are known by the fields that determine them, or by
-# a digest of the strings themselves.
+# Test sets are identified by the fields that determine them, or by a digest of their strings.
 
 
 def test_set_json(config: RunConfig) -> dict[str, Any]:
-    """All of a configuration that determines its test strings.
+    """Returns all fields of a configuration that determine its test strings.
 
-    Tests that are drawn alike are the same, whether `negatives` or `test_negatives` says how.
+    Tests drawn in one way are the same, whether `negatives` or `test_negatives` determines it.
     """
     fields = {name: getattr(config, name) for name in strings_read(config, "test")}
     for name, as_trained in {"negatives": AS_TRAINED, "ignore_share": AS_OTHERS}.items():
         tested = fields.pop(f"test_{name}", as_trained)
         if tested != as_trained:
-            # Where training strings are kept out of the test, it matters how those are drawn, too.
+            # If training strings are left out of the test, the way those are drawn matters too.
             fields[f"test_{name}" if config.disjoint else name] = tested
     return fields
 
 
 def test_set_key(config: RunConfig) -> str:
-    """A hash of what determines the test strings, as 64 hexadecimal digits.
+    """Hashes the fields that determine the test strings to 64 hexadecimal digits.
 
-    As with a configuration's own key, a field added later, at its default, changes no key.
+    A field added later, at its default, changes no key, as for `RunConfig.key`.
     """
     defaults = default_fields()
     changed = {k: v for k, v in test_set_json(config).items() if v != defaults[k]}
@@ -304,35 +304,35 @@ def test_set_key(config: RunConfig) -> str:
 
 @dataclass(frozen=True, eq=False)
 class TestSet:
-    """The distinct strings of a test set. A string's number is its place, sorted as text."""
+    """The distinct strings of a test set, sorted as text; a string's number is its index."""
 
     __test__: ClassVar[bool] = False
 
     texts: Sequence[str]
     lengths: Int64[np.ndarray, " string"]
     bits: Bool[np.ndarray, " string"] | None
-    """The labels; None where the task is no language: what is right is then its target."""
+    """The labels; None if the task is no language, whose strings have targets instead."""
     occurrences: Int64[np.ndarray, " string"]
     targets: Sequence[str] | None = None
     """None for languages."""
     drawn: Sequence[str | None] | None = None
-    """How each was drawn, one of `seqcls.results.DRAWN`; None where that is not known. No part
-    of the digest: the same strings are the same test."""
+    """The way each was drawn, one of `seqcls.results.DRAWN`; None if it is not known. It is no part
+    of the digest, since the same strings are the same test."""
 
     @property
     def labels(self) -> Bool[np.ndarray, " string"]:
-        """Which strings are in the language."""
+        """A mask of the strings in the language."""
         assert self.bits is not None
         return self.bits
 
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 of the strings in their order, as 64 hexadecimal digits."""
+        """The SHA-256 of the strings in their order, 64 hexadecimal digits."""
         hasher = hashlib.sha256("\n".join(self.texts).encode())
         if self.targets is not None:
             hasher.update("\n".join(["", *self.targets]).encode())
         columns = (self.lengths, self.bits, self.occurrences)
         for column in (x for x in columns if x is not None):
-            # One type and one order of bytes make the digest the same on every machine.
+            # A fixed type and byte order make the digest the same on every machine.
             hasher.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
         return hasher.hexdigest()

@@ -1,7 +1,7 @@
-"""What surrounds a model in the file by which it is given away: it is loaded, asked and told.
+"""Loading and evaluation of a model in the file that `seqcls give` writes.
 
-`seqcls.standalone` puts this behind the files of the model's class, which is called `MODEL` there;
-beside the file stand `config.json`, `vocabulary.json` and `model.safetensors`.
+`seqcls.standalone` appends this to the files of the model's class, which is `MODEL` there; the
+folder also has `config.json`, `vocabulary.json` and `model.safetensors`.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ class Config:
 
 @cache
 def read(name: str) -> Any:
-    """The content of a file of JSON beside this one."""
+    """Reads a file of JSON beside this one."""
     return json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
 def load() -> nn.Module:
-    """The model with its weights; dropout is off."""
+    """Loads the model with its weights, without dropout."""
     about = read("config.json")
     settings = Config(**about["settings"])
     model = MODEL(settings).to(getattr(torch, about["settings"]["precision"]))
     values = load_file(str(Path(__file__).with_name("model.safetensors")))
     if other := {name for name, _ in model.named_parameters()} ^ values.keys():
         raise ValueError(f"model.safetensors: {min(other)}: not a tensor for each parameter")
-    # Buffers, and parameters of several names, are as the model makes them.
+    # Not strict, since buffers and parameters of several names have no values here.
     model.load_state_dict(values, strict=False)
     return model.eval()
 
 
 def encode(string: str | Sequence[str]) -> list[int]:
-    """The ids that the model reads of a string: a text, or a list of tokens.
+    """Encodes a string, a text or a list of tokens, as the ids that the model reads.
 
     Raises:
-        ValueError: the model has no such token, no places for so many, or no such input.
+        ValueError: the model has no such token, no positions for so many, or no such input.
     """
     about, ids = read("config.json"), read("vocabulary.json")
     alphabet, longest = about["alphabet"], about["longest"]
@@ -80,18 +80,18 @@ def encode(string: str | Sequence[str]) -> list[int]:
 
 
 def check(numbers: Tensor) -> None:
-    """Raises ValueError where a model has no answer."""
+    """Raises ValueError if a model has no answer, that is NaN."""
     if numbers.isnan().any():
         raise ValueError("what the model computes is NaN, so that it has no answer")
 
 
 @torch.no_grad()
 def logits(model: nn.Module, strings: Sequence[str | Sequence[str]]) -> Tensor:
-    """A logit for each string, positive where the model takes it for one of the language; of
-    answers at every place the numbers of each: (string, place, number).
+    """Computes a logit for each string, positive if the model takes it to be in the language; for
+    answers at every place the outputs at each, (string, place, output).
 
     Raises:
-        ValueError: as `encode`, or what the model computes is NaN.
+        ValueError: the model cannot read a string, or computes NaN.
     """
     rows = [encode(string) for string in strings]
     width = max(map(len, rows), default=0) or 1
@@ -104,15 +104,15 @@ def logits(model: nn.Module, strings: Sequence[str | Sequence[str]]) -> Tensor:
 
 @torch.no_grad()
 def write(model: nn.Module, string: str | Sequence[str], longest: int | None = None) -> list[str]:
-    """The output that the model writes for an input, by the decoding of its run.
+    """Writes the output for an input, by the decoding of the model's run.
 
     It ends where the run ends it, or after `longest` tokens.
 
     Raises:
-        ValueError: as `logits`.
+        ValueError: the model cannot read the input, or computes NaN.
     """
     about, ids = read("config.json"), encode(string)
-    # Limits stand by the length of inputs, which are two ids shorter than what is read.
+    # Limits are listed by the length of inputs, which are two ids shorter than `ids`.
     limit = int(about["limits"].split()[len(ids) - 2])
     limit = limit if longest is None else min(limit, longest)
     width, end = about["beam_width"], about["settings"]["vocabulary_size"] - 1
@@ -124,7 +124,7 @@ def write(model: nn.Module, string: str | Sequence[str], longest: int | None = N
             following = model(torch.tensor([ids + written]))[0, -1].double()
             check(following)
             scores = following.log_softmax(dim=0)
-            # No output holds these: they begin, fill up and separate.
+            # Tokens that begin, pad and separate are never written.
             scores[[BEGIN, PADDING, end - 1]] = -torch.inf
             best = scores.topk(min(width, len(scores)))
             found = zip(best.values.tolist(), best.indices.tolist(), strict=True)
@@ -134,7 +134,7 @@ def write(model: nn.Module, string: str | Sequence[str], longest: int | None = N
         done += [x for x, ends in zip(continued, is_done, strict=True) if ends]
         best_done = max(score for score, _ in done)
         going_on = zip(continued, is_done, strict=True)
-        # An output that goes on never becomes likelier, so that no other can win any more.
+        # A longer output is never likelier, so only outputs above the best one done continue.
         beams = [x for x, ends in going_on if not ends and x[0] > best_done]
         if not beams:
             break
@@ -143,7 +143,7 @@ def write(model: nn.Module, string: str | Sequence[str], longest: int | None = N
 
 
 def main(strings: Sequence[str]) -> int:
-    """Prints what the model answers to each string; the exit status."""
+    """Prints the model's answer to each string; returns the exit status."""
     model, writes = load(), read("config.json")["settings"]["writes"]
     for string in strings:
         try:

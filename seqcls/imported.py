@@ -1,7 +1,7 @@
 """Configurations of models trained elsewhere: their name and settings, whatever these are.
 
 A setting is named by its path: `{"optimizer": {"lr": 0.1}}` and `{"optimizer.lr": 0.1}` have the
-same, `config.optimizer.lr` beside our fields. Configurations are the same where their settings are,
+same, `config.optimizer.lr` beside our fields. Configurations with the same settings are the same,
 and 64 and 64.0 are one number.
 """
 
@@ -19,25 +19,25 @@ from seqcls.config import IMPORTED, RunConfig
 from seqcls.errors import ConfigError
 from seqcls.fields import fields_of_training, fields_unread, strings_read, test_set_json
 from seqcls.problem import resolve, with_samplers
-from seqcls.text import canonical_json
+from seqcls.text import canonical_json, short
 
 MODEL, PREFIX = "config.model", "config."
-"""What a foreign model's name is called beside our fields, and what its settings begin with."""
+"""The field of a foreign model's name beside ours, and the prefix of its settings."""
 
 MAX_NAME = 200
 MAX_SETTINGS = 200
 MAX_TEXT = 100_000
-"""Characters of a name and its settings as JSON at most, as `RunConfig.imported` may have."""
+"""Most characters of a name and its settings as JSON, as in `RunConfig.imported`."""
 
 
 def imported_config(
     fields: Mapping[str, Any], model: str, settings: Mapping[str, Any] | None = None
 ) -> RunConfig:
-    """The configuration of a model trained elsewhere.
+    """Makes the configuration of a model trained elsewhere.
 
     Args:
-        fields: what it was tested on: `task`, the task's fields, and those of its test strings.
-        settings: its settings by name, which mean nothing here: numbers, texts, and lists and
+        fields: those of its test: `task`, the task's fields, and those of its test strings.
+        settings: its settings by name, without meaning here: numbers, texts, and lists and
             settings of these. Numbers of NumPy and PyTorch are taken as numbers, paths and dates
             as text.
 
@@ -47,7 +47,7 @@ def imported_config(
     is_name = isinstance(model, str) and model.isprintable() and 1 <= len(model) <= MAX_NAME
     if not is_name or not model.strip():
         raise ConfigError(
-            f"model={_shorten(model)}: expected a name of 1 to {MAX_NAME} printable characters"
+            f"model={short(model)}: expected a name of 1 to {MAX_NAME} printable characters"
         )
     try:
         plain = plain_settings({} if settings is None else settings)
@@ -73,19 +73,14 @@ def imported_config(
     return config
 
 
-def _shorten(value: Any) -> str:
-    """A value in a message of one line."""
-    return " ".join(repr(value).split())[:60]
-
-
 def plain_settings(settings: Any) -> dict[str, Any]:
-    """The settings of a model as JSON has them.
+    """Returns the settings of a model as JSON values.
 
     Raises:
-        ValueError: one of them is no JSON, or has a name that none can have.
+        ValueError: a value is no JSON, or a name is invalid.
     """
     if not isinstance(settings, Mapping):
-        raise ValueError(f"{_shorten(settings)}, expected settings by name, as {{'d': 64}}")
+        raise ValueError(f"{short(settings)}, expected settings by name, as {{'d': 64}}")
     if len(settings) > MAX_SETTINGS:
         raise ValueError(f"{len(settings):,} settings, expected at most {MAX_SETTINGS}")
     plain = _plain_settings(settings, "")
@@ -98,11 +93,11 @@ def plain_settings(settings: Any) -> dict[str, Any]:
 def _plain_settings(settings: Mapping[Any, Any], prefix: str) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for given, value in settings.items():
-        # Names are texts in JSON, which writes whole numbers as such.
+        # Names in JSON are texts, also those that are whole numbers.
         name = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
         if not isinstance(name, str) or not name or not name.isprintable() or len(name) > MAX_NAME:
             raise ValueError(
-                f"a setting is called {_shorten(given)}, expected a printable name of at most "
+                f"a setting is called {short(given)}, expected a printable name of at most "
                 f"{MAX_NAME} characters"
             )
         if name in plain:
@@ -112,12 +107,12 @@ def _plain_settings(settings: Mapping[Any, Any], prefix: str) -> dict[str, Any]:
 
 
 def _plain(value: Any, path: str) -> Any:
-    """A setting as JSON has it.
+    """Returns a setting as a JSON value.
 
     Raises:
         ValueError: JSON has no such value.
     """
-    # Those missing are Pandas' own; a NaN is a number that training may have made.
+    # Missing values are those of pandas; a NaN is a number that training may have made.
     missing = type(value).__name__ in ("NAType", "NaTType")
     if value is None or isinstance(value, bool) or missing:
         return value if isinstance(value, bool) else None
@@ -127,7 +122,7 @@ def _plain(value: Any, path: str) -> Any:
     if isinstance(value, str):
         # Surrogates without a partner are no UTF-8, so no database holds them.
         if any(category(x) == "Cs" for x in value):
-            raise ValueError(f"{path!r:.100} is {_shorten(value)}, which is not text in Unicode")
+            raise ValueError(f"{path!r:.100} is {short(value)}, which is not text in Unicode")
         return str(value)
     if isinstance(value, int):
         return int(value)
@@ -137,7 +132,7 @@ def _plain(value: Any, path: str) -> Any:
                 f"{path!r:.100} is {value}, which is not a JSON number; leave it out, or give it "
                 f"as text, '{value}'"
             )
-        # Also NumPy's own 64-bit numbers come here, which are floats of Python's by inheritance.
+        # NumPy's 64-bit numbers come here too, since they inherit from Python's floats.
         return float(value)
     if isinstance(value, Mapping):
         return _plain_settings(value, f"{path}.")
@@ -152,15 +147,15 @@ def _plain(value: Any, path: str) -> Any:
     if callable(as_list := getattr(value, "tolist", None)) and not is_time:
         return _plain(as_list(), path)
     raise ValueError(
-        f"{path!r:.100} is {_shorten(value)}, of type {type(value).__name__}, which is not JSON: "
+        f"{path!r:.100} is {short(value)}, of type {type(value).__name__}, which is not JSON: "
         "expected a number, text, true or false, None, or a list or mapping of these; give it as "
         "text"
     )
 
 
 def _leaves(settings: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """Each setting's path and value; an empty mapping is a value."""
-    # Sorted, as the order in which settings are given means nothing.
+    """Yields each setting's path and value; an empty mapping is a value."""
+    # Sorted, since the order of settings has no meaning.
     for name, value in sorted(settings.items()):
         if isinstance(value, dict) and value:
             yield from _leaves(value, f"{prefix}{name}.")
@@ -169,10 +164,10 @@ def _leaves(settings: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any
 
 
 def _name_of(path: str) -> str:
-    """What a setting is called beside our fields.
+    """Returns the name of a setting beside our fields.
 
-    `config.model` is the model's own name, so a setting called `model` is `config.config.model`,
-    one called `config.model` takes one `config.` more, and so on: no two have one name.
+    `config.model` is the model's name, so a setting called `model` is `config.config.model`, one
+    called `config.model` takes one more `config.`, and so on, so that names are distinct.
     """
     rest = path
     while rest.startswith(PREFIX):
@@ -181,7 +176,7 @@ def _name_of(path: str) -> str:
 
 
 def _settings(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A foreign model's name and settings by their names beside our fields, as JSON has them."""
+    """Returns a foreign model's name and settings by their names beside our fields."""
     if not (text := fields.get("imported")):
         return {}
     try:
@@ -195,26 +190,25 @@ def _settings(fields: Mapping[str, Any]) -> dict[str, Any]:
     for path, value in _leaves(settings if isinstance(settings, dict) else {}, ""):
         name = _name_of(path)
         while name in found:
-            # Older versions stored two of one path, such as "a.b" beside "a": {"b": …}.
+            # Older versions stored two with one path, such as "a.b" beside "a": {"b": …}.
             name += "'"
         found[name] = value
     return found
 
 
 def unfold(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A foreign model's name and settings as `config.model`, `config.d_model` and so on.
+    """Returns a foreign model's name and settings as `config.model`, `config.d_model` and so on.
 
-    Settings within settings are named by their path; lists are text. Of configurations of models
-    that are trained here there are none.
+    Nested settings are named by their path; lists are text. For models trained here it is empty.
     """
     return in_columns([_settings(fields)])[0]
 
 
 def fields_known(config: RunConfig) -> dict[str, Any]:
-    """A configuration's fields by name.
+    """Returns a configuration's fields by name.
 
-    Of a model trained elsewhere its settings besides, as JSON has them. Fields of ours that say
-    nothing of its training are None, and of its network where its weights are not here.
+    For a model trained elsewhere these include its settings as JSON values; our fields of training
+    are None, and those of the network too if its weights are missing.
     """
     fields = config.model_dump()
     if not config.imported:
@@ -225,14 +219,14 @@ def fields_known(config: RunConfig) -> dict[str, Any]:
 
 
 def in_columns(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Fields of several configurations, of which each foreign setting has values of one type.
+    """Gives each foreign setting of several configurations values of one type.
 
-    All are numbers, all are true or false, or all are text. Of several types, each value is
-    written so that no two are alike: 64 and True as JSON has them, and a text that could be taken
-    for such a value in quotation marks. None is a missing value.
+    A column has only numbers, only true or false, or only text. Values of several types become
+    distinct texts: 64 and True in JSON's notation, and a text that looks like such a value in
+    quotation marks. None is a missing value.
 
     Args:
-        rows: fields by name, as `fields_known` has them.
+        rows: fields by name, from `fields_known`.
     """
     known = list(rows)
     types: dict[str, set[str]] = {}
@@ -259,7 +253,7 @@ def _type(value: Any) -> str:
 
 
 def _writer(types: set[str]) -> Callable[[Any], str] | None:
-    """How values of a column are written; None where they are as they are."""
+    """Returns the function that writes values of a column; None if they are unchanged."""
     if types <= {"number"} or types <= {"bool"}:
         return None
     return _text if types == {"text"} else _text_among_others
@@ -291,7 +285,7 @@ def _has_controls(text: str) -> bool:
 
 
 def normalize_numbers(value: Any) -> Any:
-    """A value of JSON with its numbers in one spelling each: 64.0 is 64."""
+    """Returns a JSON value with each number in one spelling: 64.0 is 64."""
     if isinstance(value, dict):
         return {name: normalize_numbers(value[name]) for name in sorted(value)}
     if isinstance(value, list):
@@ -311,6 +305,6 @@ def _as_float(number: int) -> int | float:
 
 
 def same_settings(config: RunConfig) -> str:
-    """Text that is equal for configurations of foreign models that are the same."""
+    """Returns text that is equal for equal configurations of foreign models."""
     settings = normalize_numbers(_settings(dict(config)))
     return canonical_json({**config.changed, "imported": settings})

@@ -1,6 +1,6 @@
-"""What a configuration's names stand for: its task, the kind of its answers, samplers, network.
+"""Lookup of the parts that a configuration names: task, kind of answers, samplers and network.
 
-Each is held against what it says of itself, where it comes from outside.
+Parts from outside are checked against their descriptions.
 """
 
 import re
@@ -25,10 +25,10 @@ from seqcls.text import canonical_json
 
 
 def language(name: str, settings: Mapping[str, Any]) -> Task:
-    """The language of a name with its settings, which may stand among others.
+    """Makes the task of a name from its settings, which may be among others.
 
     Raises:
-        ConfigError: there is no such task, or its settings are no language.
+        ConfigError: there is no such task, or its settings are invalid.
     """
     task: type[Task] = part_named("task", name, TASKS)
     with TASKS.wrap_errors(name):
@@ -39,7 +39,7 @@ def language(name: str, settings: Mapping[str, Any]) -> Task:
 
 
 def task_of_test(config: RunConfig, task: Task) -> Task:
-    """The task as test strings are drawn of it; what is right of a string is the same."""
+    """Returns the task from which test strings are drawn; targets of strings are the same."""
     if config.test_ignore_share == AS_OTHERS:
         return task
     own = {**dict(config), "ignore_share": config.test_ignore_share}
@@ -47,7 +47,7 @@ def task_of_test(config: RunConfig, task: Task) -> Task:
 
 
 def make_kind(task: Task) -> Kind:
-    """The kind of a task's answers, held against what it says of itself."""
+    """Makes the kind of a task's answers, and checks one from outside."""
     name = kind_name(task)
     kind: type[Kind] = part_named("kind", name, KINDS)
     with KINDS.wrap_errors(name):
@@ -58,7 +58,7 @@ def make_kind(task: Task) -> Kind:
 
 
 def make_sampler(config: RunConfig, task: Task, part: str, train: Sampler | None) -> Sampler:
-    """How the strings of a part are drawn; `train` draws those that others may have to keep out."""
+    """Makes the sampler of a part; others may have to leave out the strings of `train`."""
     field = f"{part}_sampler"
     name = getattr(config, field)
     sampler: type[Sampler] = part_named(field, name, SAMPLERS)
@@ -75,7 +75,7 @@ def make_sampler(config: RunConfig, task: Task, part: str, train: Sampler | None
     if settings.get("negatives") == AS_TRAINED:
         settings["negatives"] = config.negatives
     if settings.get("test_strings", "random") != "random":
-        # Not asked for: tests that are the same are equal.
+        # These have no effect, and equal tests need equal samplers.
         settings |= {"negatives": "uniform", "negative_lengths": "uniform"}
     if "part" in signature(sampler).parameters:
         settings["part"] = part
@@ -91,7 +91,7 @@ def make_sampler(config: RunConfig, task: Task, part: str, train: Sampler | None
                 drawn_by = _add_stages(drawn_by, stages, config.max_num_epochs)
             if not TASKS.is_own(config.task):
                 _check_drawn(name, task, drawn_by.lengths)
-    # It is a ConfigError, too, and names the part already.
+    # It is a ConfigError too, and already names the part.
     except PluginError:
         raise
     except ConfigError as error:
@@ -103,7 +103,7 @@ def make_sampler(config: RunConfig, task: Task, part: str, train: Sampler | None
 def _add_stages(
     longest: Sampler, stages: Sequence[tuple[int, float]], max_num_epochs: int
 ) -> Sampler:
-    """Draws shorter strings before those that it would draw, stage by stage."""
+    """Makes a sampler of stages of shorter strings before those of the given one."""
     batches = max_num_epochs * -(-longest.epoch_size // longest.batch_size)
     made: Any = longest
     # The last stage ends with training: it is the sampler itself.
@@ -114,7 +114,7 @@ def _add_stages(
 
 
 def _check_drawn(sampler: str, task: Task, lengths: range) -> None:
-    """Holds a task from outside against what it says of itself."""
+    """Checks a task from outside against its description."""
     if sampler == ANY_SAMPLER and isinstance(task, LanguageTask):
         check_draws(task, lengths)
     elif sampler == "uniform_inputs" and isinstance(task, InputTask):
@@ -142,16 +142,18 @@ def make_network(
     )
     if config.loaded_places is None:
         return network
-    # A table that was learned elsewhere ends where it ends, and not with these strings.
+    # A table that was learned elsewhere has a fixed size, whatever these strings need.
     longest = max(config.loaded_places - special_tokens(network), 0)
     return network.model_copy(update={"trained_length": longest, "tested_length": longest})
 
 
 def _coupling(config: RunConfig, task: Any, kind: Kind, longest: int) -> str:
-    """Which task says which tokens belong together, where positions ask, and how tests move them.
+    """Returns the task that defines shared positions, with their offset in tests, as JSON.
+
+    It is empty for positions that are not shared.
 
     Raises:
-        ConfigError: it does not say.
+        ConfigError: the task does not define them.
     """
     if config.positions not in COUPLED or kind_name(task) != "transduction":
         return ""
@@ -160,8 +162,8 @@ def _coupling(config: RunConfig, task: Any, kind: Kind, longest: int) -> str:
         raise ConfigError(f"positions={config.positions!r} with task={config.task!r}: {obstacle}")
     if config.positions == "coupled":
         return _task_as_json(config)
-    # A table has room for input and output, one after the other. The places that the longest of
-    # either takes, and one before and behind it, stand in its middle.
+    # A table has room for input and output, one after the other. The positions of the longest of
+    # either, with one before and one after, are moved to its middle.
     read = kind.longest_reading(task, longest)
     free = read - (max(longest, read - longest - 1) + 2)
     return _task_as_json(config, marks=True, tested_offset=max(0, free // 2))
@@ -176,7 +178,7 @@ _SHARED = set(RunConfig.model_fields)
 
 
 def _name_settings(message: str, names: Mapping[str, str]) -> str:
-    """A sampler's message with its settings called what the configuration calls them."""
+    """Replaces a sampler's settings in a message by the configuration's fields."""
     for name, setting in sorted(names.items(), key=lambda item: -len(item[0])):
         message = re.sub(rf"(?<![a-z_]){name}\b", setting, message)
     return message

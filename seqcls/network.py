@@ -1,7 +1,7 @@
-"""What a configuration says of its network: fields by what reads them, and the network as a whole.
+"""Fields of networks, grouped by the parts that read them, and the network as a whole.
 
-An architecture reads the fields of the classes that its own is made of, a position scheme likewise;
-what stands in `NetworkFields` itself every network reads. No PyTorch is loaded to know them.
+An architecture reads the fields of the classes that its class inherits from, as does a position
+scheme; every network reads those of `NetworkFields` itself. Importing this loads no PyTorch.
 """
 
 from collections.abc import Mapping
@@ -12,20 +12,20 @@ from pydantic import Field
 from seqcls.declarations import About, Fields, Name, PositiveSize, Settings, Size
 
 IMPORTED = "imported"
-"""The architecture of models that were trained elsewhere: of them only results are known."""
+"""The architecture of models trained elsewhere of which only results are known."""
 
 COUPLED = ("coupled_marks", "coupled")
-"""The position schemes in which tokens of input and output share places, as the task says."""
+"""The position schemes in which tokens of input and output share positions, as the task defines."""
 
 InitStrategy = Literal["default", "output_fan_out"]
 Few = Annotated[int, Field(ge=1, le=64)]
 
 
 def are_imported(fields: Mapping[str, Any]) -> bool:
-    """Whether a configuration's fields, or those that a sweep fixes, are of models trained
+    """True if a configuration's fields, or those that a sweep fixes, are of models trained
     elsewhere.
     """
-    # What marks them is a name in the architecture's place, where there is no class to be asked.
+    # The architecture's name marks them, since there is no class.
     return fields.get("architecture") == IMPORTED
 
 
@@ -92,7 +92,7 @@ class Biases(Fields):
 
 
 class RecurrentFields(Biases, Depth, Readout):
-    """What `rnn`, `gru` and `lstm` read."""
+    """Fields of `rnn`, `gru` and `lstm`."""
 
 
 class BlockFields(Biases, FeedForward, Norms):
@@ -107,7 +107,7 @@ class BlockFields(Biases, FeedForward, Norms):
 
 
 class MixingFields(BlockFields, Depth, Readout):
-    """What every network of blocks with a mixer reads."""
+    """Fields of every network of blocks with a mixer."""
 
 
 class Positioned(Heads):
@@ -148,7 +148,7 @@ class Pictures(Fields):
 
 
 class PictureReaderFields(EncoderDecoderFields, Pictures):
-    """What `paragraph_reader` reads."""
+    """Fields of `paragraph_reader`."""
 
 
 class RecurrentAttentionFields(Biases, Depth, Pictures):
@@ -160,7 +160,7 @@ class RecurrentAttentionFields(Biases, Depth, Pictures):
 
 
 class MixingHeads(MixingFields, Heads):
-    """What `slstm` and `linear_attention` read."""
+    """Fields of `slstm` and `linear_attention`."""
 
 
 class Eigenvalues(Fields):
@@ -242,7 +242,7 @@ class NetworkFields(
     MambaFields,
     TransformerFields,
 ):
-    """What a run says of its network; whether the parts are there, `seqcls.problem` asks.
+    """All fields of networks; `seqcls.problem` checks that the named parts exist.
 
     architecture: The network.
     hidden_size: Numbers in the state of each token.
@@ -265,7 +265,7 @@ class NetworkFields(
 
     @property
     def is_imported(self) -> bool:
-        """Whether only predictions are known of its models: they were trained elsewhere."""
+        """True if its models were trained elsewhere and only predictions are known."""
         return are_imported({"architecture": self.architecture})
 
 
@@ -277,24 +277,23 @@ class NetworkConfig(Settings, NetworkFields):
 
     # With `CLS` and `PAD` all ids fit a byte.
     num_letters: Annotated[int, Field(ge=1, le=254)] = 3
-    """Tokens of the alphabet, whatever they are."""
+    """Number of tokens of the alphabet."""
     num_outputs: Annotated[int, Field(ge=1, le=4096)] = 1
-    """Numbers that the head gives of a string."""
+    """Number of outputs of the head for a string or token."""
     trained_length: Annotated[int, Field(ge=0, le=1_000_000)] = 0
-    """Tokens of the longest string that it is trained on."""
+    """Number of tokens of the longest training string."""
     tested_length: Annotated[int, Field(ge=0, le=1_000_000)] = 0
-    """Tokens of the longest string that it is tested on, with `position_draw` `shifted`."""
+    """Number of tokens of the longest test string, with `position_draw` `shifted`."""
     head: Literal["string", "output", "all", "places"] = "string"
-    """What the head answers: one thing of each string, every token of its output, in training
-    those of its input too, or something at every place of the string, `CLS` before it among
-    them."""
+    """Predictions of the head: one answer a string (`string`), every token of an output (`output`),
+    in training those of the input too (`all`), or an answer at every place, `CLS` included."""
     coupling: str = ""
-    """The task and its fields as JSON, with positions `coupled` or `coupled_marks`: it says which
-    tokens belong together; and whether marks are moved along."""
+    """With positions `coupled` or `coupled_marks` the task and its fields as JSON, which determine
+    the tokens that share positions, and whether marks are moved too."""
     picture: str = ""
-    """The task and its fields as JSON, where it draws what models see."""
+    """The task and its fields as JSON, if models read pictures that it draws."""
     place_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
-    """Draws the places of tested strings, with `position_range`."""
+    """Seed of the positions of tested strings, with `position_range`."""
 
     # Mypy does not know the fields of `NetworkFields`, which is no model of Pydantic's.
     if TYPE_CHECKING:
@@ -303,10 +302,10 @@ class NetworkConfig(Settings, NetworkFields):
 
     @property
     def vocabulary_size(self) -> int:
-        # `CLS` and `PAD`; where there are `SEP` and `END`, they count as letters.
+        # `CLS` and `PAD` are added; `SEP` and `END`, if there are any, count as letters.
         return self.num_letters + 2
 
     @property
     def writes(self) -> bool:
-        """Whether it answers with an output, token by token."""
+        """True if it answers with an output, token by token."""
         return self.head in ("output", "all")

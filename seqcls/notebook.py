@@ -1,19 +1,19 @@
 """Strings, models and runs as small pictures: the HTML that notebooks draw by `_repr_html_`.
 
-Every text is escaped: names of tokens and of models come from files that others wrote.
+Every text is escaped, since names of tokens and of models may come from foreign files.
 """
 
 from collections.abc import Iterable, Sequence
 from html import escape
 
 MOST_ROWS, MOST_PLACES = 12, 100
-"""What is drawn at most; what is left out is counted."""
+"""Most rows and places that are drawn; the number of others is given."""
 
 _WRONG, _RIGHT = "#d1495b", "#4c8bb0"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], wrong: Sequence[bool] = ()) -> str:
-    """A table of texts; rows that are wrong are colored."""
+    """Renders a table of texts; wrong rows are colored."""
     head = "".join(f"<th>{escape(x)}</th>" for x in heads)
     body = ""
     for number, row in enumerate(rows):
@@ -23,10 +23,10 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], wrong: Sequence[b
 
 
 def letter_rows(rows: Sequence[Sequence[int]], num_letters: int, total: int) -> str:
-    """Strings by the numbers of their letters, a color each, one string a line.
+    """Renders strings by the numbers of their letters, colored, one string a line.
 
     Args:
-        total: how many strings there are, with those that are not given.
+        total: number of strings, with those that are not given.
     """
     lines = []
     for row in rows:
@@ -42,12 +42,11 @@ def letter_rows(rows: Sequence[Sequence[int]], num_letters: int, total: int) -> 
 
 
 def bars(shares: Sequence[tuple[int, float]], trained: int | None) -> str:
-    """Accuracy by length as bars.
+    """Renders accuracy by length as bars.
 
     Args:
         shares: lengths, and the share of their strings that is right.
-        trained: the longest trained length, beyond which bars have another color; None if nobody
-            knows it.
+        trained: the longest trained length, beyond which bars have another color; None if unknown.
     """
     if not shares:
         return ""

@@ -1,4 +1,4 @@
-"""Which configurations' models of one seed start from the same weights, and can be paired."""
+"""Pairing of configurations whose models of one seed start from the same weights."""
 
 from seqcls.config import RunConfig
 from seqcls.fields import WITHOUT_PARAMETERS, fields_unread
@@ -15,19 +15,19 @@ _DRAWS_NOTHING = frozenset(
 _ONLY_PLACES = frozenset(
     {"positions", "position_draw", "position_range", "trained_length", "tested_length"}
 )
-"""Those that change them where a position scheme has parameters."""
+"""Settings that change them only if a position scheme has parameters."""
 
 
 def differing_starts(a: RunConfig, b: RunConfig) -> list[str]:
-    """What makes models of the same seed of two configurations start as strangers.
+    """Returns the settings by which models of one seed of two configurations start differently.
 
-    Empty where a seed gives both the same initial values, and training strings of one seed.
+    Empty if a seed gives both the same initial values, and training strings of one seed.
 
     Raises:
         ConfigError: a configuration cannot be resolved here.
     """
     networks = [resolve(config).network for config in (a, b)]
-    # What neither of them reads makes no difference.
+    # Settings that neither reads make no difference.
     nothing = _DRAWS_NOTHING | (fields_unread(a) & fields_unread(b))
     if any(network.attention_scale == "learned_log_length" for network in networks):
         # It has parameters.

@@ -1,6 +1,6 @@
-"""Parts of other packages: kinds, tasks and architectures are tried before anything is trained.
+"""Checks of kinds, tasks and architectures of other packages before anything is trained.
 
-What they say of themselves is compared with what they do on a few drawn strings.
+Their descriptions are compared with their behavior on a few drawn strings.
 """
 
 from functools import lru_cache
@@ -18,14 +18,14 @@ from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks.base import BulkTask, CountTask, InputTask, LanguageTask, Task
 
 TRIED = 8
-"""Inputs that are drawn to be held against random outputs."""
+"""Number of inputs drawn to be evaluated with random outputs."""
 
 
 def check_kind(kind: Any, task: Task) -> None:
-    """Has a kind judge random outputs, and refuses what cannot be stored or shown.
+    """Evaluates random outputs by a kind, and refuses results that cannot be stored or shown.
 
     Raises:
-        UnfitError: as said.
+        UnfitError: a result or a description is not as expected.
     """
     outputs = kind.num_outputs(task)
     if not isinstance(outputs, int) or outputs < 1:
@@ -57,7 +57,7 @@ def check_kind(kind: Any, task: Task) -> None:
 
 
 def _check_word(name: str, text: Any) -> None:
-    """Refuses a word that is no text, or that no sentence can be made of."""
+    """Refuses a word that is no text, or that does not fit into a sentence."""
     num_braces = int(name in ("miss", "misses"))
     braces = isinstance(text, str) and (text.count("{}"), text.count("{"), text.count("}"))
     if not text or braces != (num_braces,) * 3:
@@ -67,10 +67,10 @@ def _check_word(name: str, text: Any) -> None:
 
 @lru_cache(maxsize=256)
 def check_architecture(network: NetworkConfig) -> None:
-    """Has a model read two strings, and refuses what training would lose, or pages would not find.
+    """Runs a model on two strings, and refuses buffers that change and states not recorded.
 
     Raises:
-        UnfitError: as said.
+        UnfitError: the model has these, no parameter, or outputs of another shape.
     """
     import torch
 
@@ -82,13 +82,13 @@ def check_architecture(network: NetworkConfig) -> None:
     model = make_model(network).to(getattr(torch, network.precision))
     load_parameters(model, values)
     if network.head not in ("string", "places") or network.picture or network.coupling:
-        # What these read only their task knows.
+        # Only the task knows the inputs of such a model.
         return
     # With two lengths one string is padded.
     letters = [[0] * length for length in (2, 3)]
     read = read_ids(TokenStrings.of_lists(network.num_letters, letters), network.readout)
     ids = torch.from_numpy(read).long()
-    # A model that draws numbers must not move the generator that others draw from.
+    # A model that draws numbers must not change the state of the global generator.
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         outputs = model.eval()(ids)
         recorded = model.activations(ids)
@@ -125,17 +125,17 @@ def check_architecture(network: NetworkConfig) -> None:
 
 
 MOST_LETTERS = 254
-"""Their token ids fit a byte, beside those of `CLS` and `PAD`."""
+"""Largest alphabet; with `CLS` and `PAD` token ids fit a byte."""
 
 DRAWS = 100
-"""Strings that are drawn to be held against the labels, half of them positive."""
+"""Number of strings drawn to be compared with the labels, half of them positive."""
 
 
 def check_language(task: Any) -> None:
-    """Refuses a language that can be neither drawn from nor shown.
+    """Refuses a language with an alphabet or a description that cannot be used.
 
     Raises:
-        UnfitError: as said.
+        UnfitError: an attribute is not as expected.
     """
     alphabet = task.alphabet
     tokens = alphabet if isinstance(alphabet, str | tuple) else ()
@@ -151,16 +151,16 @@ def check_language(task: Any) -> None:
         raise UnfitError(f"has order_sensitive={task.order_sensitive!r:.60}, expected a bool")
     if not isinstance(described := task.describe(), str):
         raise UnfitError(f"describes itself by {described!r:.60}, expected a sentence")
-    # What is drawn is remembered by its task: one that cannot be hashed fails here.
+    # Drawn strings are cached by their task, so one that cannot be hashed has to fail here.
     hash(task)
 
 
 @lru_cache(maxsize=1024)
 def check_draws(task: LanguageTask, lengths: range) -> None:
-    """Draws a hundred strings of these lengths, and refuses what the language contradicts.
+    """Draws a hundred strings of these lengths and compares their labels with the language.
 
     Raises:
-        UnfitError: strings that are none, or whose labels are others than those asked for.
+        UnfitError: values that are no strings of the alphabet, or strings with another label.
     """
     rng = np.random.default_rng(0)
     for positive in (True, False):
@@ -183,10 +183,10 @@ def check_draws(task: LanguageTask, lengths: range) -> None:
 
 @lru_cache(maxsize=1024)
 def check_inputs(task: InputTask, lengths: range) -> None:
-    """Draws a hundred inputs of these lengths, and refuses what cannot be trained on.
+    """Draws a hundred inputs of these lengths and checks their targets.
 
     Raises:
-        UnfitError: inputs that are none, or that have not one target each.
+        UnfitError: values that are no inputs, or inputs without one target each.
     """
     rng = np.random.default_rng(0)
     allowed = [length for length in lengths if task.has_input(length)]
@@ -202,7 +202,7 @@ def check_inputs(task: InputTask, lengths: range) -> None:
 def _draw(
     task: Any, rng: np.random.Generator, lengths: np.ndarray, positive: bool
 ) -> list[list[int]]:
-    """The letters of a string for each length."""
+    """Draws the letters of a string for each length."""
     if isinstance(task, BulkTask):
         many = np.asarray(task.draw_many(rng, lengths, positive))
         drawn = [row[:n] for n, row in zip(lengths, many, strict=True)]
@@ -212,7 +212,7 @@ def _draw(
 
 
 def _letters(task: Any, lengths: np.ndarray, drawn: list[np.ndarray]) -> list[list[int]]:
-    """The letters of drawn strings, which are of these lengths and of the alphabet."""
+    """Returns the letters of drawn strings after checking their lengths and alphabet."""
     for length, row in zip(lengths.tolist(), drawn, strict=True):
         _check_shape(f"a string of {length} letters", row, length, "biu")
         if length and not 0 <= row.min() <= row.max() < len(task.alphabet):
@@ -229,7 +229,7 @@ def _check_features(task: Any, strings: TokenStrings) -> None:
 
 
 def _check_shape(what: str, given: Any, size: int, kinds: str) -> None:
-    """Refuses what is no array of so many values of one of these kinds of NumPy's."""
+    """Refuses a value that is no array of so many values of these kinds of NumPy's."""
     if not isinstance(given, np.ndarray):
         raise UnfitError(f"gives {what} as {given!r:.60}, expected an array of NumPy's")
     if given.shape != (size,) or (size and given.dtype.kind not in kinds):

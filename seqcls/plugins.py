@@ -1,4 +1,4 @@
-"""Languages, position schemes and architectures that other packages bring, by entry point.
+"""Registries of parts such as languages and architectures, those of other packages among them.
 
 A package that declares, for instance, `[project.entry-points."seqcls.tasks"]` with
 `my_task = "my_package:MyTask"` adds the task `my_task`. It is imported when it is first used.
@@ -26,31 +26,31 @@ Part = TypeVar("Part")
 
 
 def load_path(path: str) -> Any:
-    """What stands under `package.module:Name`."""
+    """Imports the object at `package.module:Name`."""
     module, _, name = path.partition(":")
     return getattr(importlib.import_module(module), name)
 
 
 class Loadable(Fields):
-    """What a part says of itself before it is loaded; one from outside is its class itself."""
+    """Description of a part before it is loaded; one from outside is the class itself."""
 
     path: ClassVar[str] = ""
-    """Where its class is, as `load_path` takes it; empty where it is the class itself."""
+    """Import path of its class for `load_path`; empty if the description is the class."""
 
     @classmethod
     def load(cls) -> Any:
-        """Its class."""
+        """Imports its class."""
         return load_path(cls.path) if cls.path else cls
 
 
 class UnfitError(Exception):
-    """A part from outside that is not what it has to be."""
+    """A part from outside that does not do what it has to."""
 
 
 class Registry(Mapping[str, Part], Generic[Part]):
     """The parts of one kind by name: the built-in ones, then those of plug-ins.
 
-    What an entry point names is a subclass of `base`. A plug-in cannot take a built-in name.
+    An entry point names a subclass of `base`. A plug-in cannot take a built-in name.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Registry(Mapping[str, Part], Generic[Part]):
         return points
 
     def __getitem__(self, name: str) -> Part:
-        """The part of that name.
+        """Returns the part of that name.
 
         Raises:
             KeyError: there is none.
@@ -94,26 +94,26 @@ class Registry(Mapping[str, Part], Generic[Part]):
 
     def __iter__(self) -> Iterator[str]:
         yield from self._own
-        # Entry points come in whatever order packages were found.
+        # The order of entry points depends on that of packages, so it is sorted.
         yield from sorted(self._plugins)
 
     def __len__(self) -> int:
         return len(self._own) + len(self._plugins)
 
     def __contains__(self, name: object) -> bool:
-        # That of `Mapping` would load the part.
+        # The method of `Mapping` would load the part.
         return name in self._own or name in self._plugins
 
     def is_own(self, name: str) -> bool:
-        """Whether a part is this package's own."""
+        """True if a part is built in."""
         return name in self._own
 
     def parts(self) -> list[Part]:
-        """The built-in parts; where packages declare fields of their own, all that there are."""
+        """Returns the built-in parts; if packages declare fields, all parts."""
         return [self[name] for name in (self.usable() if FOREIGN else self._own)]
 
     def usable(self, names: Iterable[str] | None = None) -> list[str]:
-        """Those of these names, or of all, whose parts exist and can be imported."""
+        """Returns the names, of these or of all, whose parts exist and can be imported."""
         return [name for name in (self if names is None else names) if self._is_usable(name)]
 
     def _is_usable(self, name: str) -> bool:
@@ -123,14 +123,14 @@ class Registry(Mapping[str, Part], Generic[Part]):
             return False
 
     def package(self, name: str) -> str | None:
-        """Name and version of the package that brings a part, `name==1.0`; None for our own."""
+        """Returns the package that brings a part, `name==1.0`; None for a built-in part."""
         return _package(self._point(name)) if name in self and not self.is_own(name) else None
 
     def code_of(self, part: type) -> str:
-        """An identifier of a plug-in class's code; empty for built-in classes.
+        """Returns an identifier of a plug-in class's code; empty for built-in classes.
 
         It has the class's module and name, its package's version, and a digest of its files if
-        they may change under one version. A class of no package has a new one every time.
+        they may change under one version. A class of no package gets a new one every time.
         """
         if part.__module__.partition(".")[0] == __package__:
             return ""
@@ -138,17 +138,17 @@ class Registry(Mapping[str, Part], Generic[Part]):
 
     @contextmanager
     def wrap_errors(self, name: str) -> Iterator[None]:
-        """Says in one line whose it is where a part from outside raises anything.
+        """Turns any exception of a part from outside into one line that names its package.
 
         Raises:
-            PluginError: it did.
+            PluginError: the part raised an exception.
         """
         try:
             yield
-        # Messages for users stay as they are, and whoever ends the program is heeded.
+        # Messages for users are passed on, and so are requests to end the program.
         except (SeqclsError, KeyboardInterrupt, Cancelled):
             raise
-        # What is from outside may even call `sys.exit`.
+        # A part from outside may even call `sys.exit`.
         except BaseException as error:
             if self.is_own(name):
                 raise
@@ -182,24 +182,24 @@ class Registry(Mapping[str, Part], Generic[Part]):
             reads = getattr(part, "reads", None)
             if not isinstance(reads, Collection) or set(reads) - KNOWN:
                 raise UnfitError(f"has reads={reads!r:.100}, expected names of fields")
-            # Now, while the files still are what was imported.
+            # Computed now, while the files are those that were imported.
             qualified = f"{part.__module__}:{part.__qualname__}"
             self._codes[part] = f"{qualified} {_package(point)} {_digest(part, point)}"
             return cast("Part", part)
 
 
 def foreign_fields(taken: Mapping[str, FieldInfo]) -> dict[str, FieldInfo]:
-    """The fields that other packages declare, in classes that entry points of `seqcls.fields` name.
+    """Loads the fields that other packages declare by entry points of `seqcls.fields`.
 
     A class that cannot be loaded, or declares no new field, is left out with a warning.
 
     Args:
-        taken: the fields that are there.
+        taken: the existing fields.
     """
     found: dict[str, FieldInfo] = {}
     for point in entry_points(group="seqcls.fields"):
         try:
-            # Before a command has seen to its output.
+            # A command has not yet redirected its output.
             with redirect_stdout(sys.stderr):
                 declaring = point.load()
             found |= _fields_in(declaring, {**taken, **found})
@@ -214,7 +214,7 @@ def foreign_fields(taken: Mapping[str, FieldInfo]) -> dict[str, FieldInfo]:
 
 
 def _fields_in(declaring: type, taken: Mapping[str, FieldInfo]) -> dict[str, FieldInfo]:
-    """The fields of a class that are not those of our own classes that it derives from."""
+    """Returns the fields of a class that are not inherited from ours."""
     found = {}
     for name, annotation in declared_by(declaring).items():
         if name in taken and about_of(taken[name]) in annotation.__metadata__:
@@ -233,14 +233,12 @@ def _package(point: EntryPoint) -> str | None:
 
 
 def _digest(part: type, point: EntryPoint) -> str:
-    """Hashes the own files of a package that is used where it is written, as one installed
-    editable.
-    """
+    """Hashes the files of a package that is used in place, such as an editable installation."""
     import hashlib
 
     source = Path(str(sys.modules[part.__module__].__file__)).resolve()
     installed = (point.dist and point.dist.files) or ()
-    # Installed as a copy, the package's version says what its code is.
+    # In a copied installation the package's version determines its code.
     if any(Path(str(file.locate())).resolve() == source for file in installed):
         return ""
     # The outermost folder with an `__init__.py` is the package; else it is the file's folder.
@@ -256,7 +254,7 @@ def _digest(part: type, point: EntryPoint) -> str:
 
 
 def packages_of(parts: Mapping[str, tuple[Registry[Any], str]]) -> str:
-    """The packages that bring these parts, by name and version, with commas between."""
+    """Returns the packages that bring these parts, by name and version, separated by commas."""
     packages = {registry.package(name) for registry, name in parts.values()}
     return ", ".join(sorted(package for package in packages if package))
 
@@ -264,14 +262,14 @@ def packages_of(parts: Mapping[str, tuple[Registry[Any], str]]) -> str:
 def check_packages(
     recorded: str, installed: str, parts: Mapping[str, tuple[Registry[Any], str]]
 ) -> None:
-    """Refuses to go on with other packages than those that a configuration names.
+    """Refuses other packages than those that a configuration names.
 
     Args:
-        installed: what its parts are from here, as `packages_of` gives it.
-        parts: of the configuration, by the fields that name them.
+        installed: the packages that bring its parts here, from `packages_of`.
+        parts: those of the configuration, by the fields that name them.
 
     Raises:
-        PluginMissingError: one is missing, or there in another version.
+        PluginMissingError: one is missing, or installed in another version.
     """
     if not recorded or recorded == installed:
         return

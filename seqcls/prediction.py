@@ -1,4 +1,4 @@
-"""A stored model's answers for strings as a user types them."""
+"""Predictions of a stored model for strings as a user types them."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ import numpy as np
 
 from seqcls.counts import counts_suffice
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.evaluation import ask, places
+from seqcls.evaluation import TrainedGroup, places
 from seqcls.kinds.base import Questions
 from seqcls.kinds.transduction import letter_rows
 from seqcls.models.positions import longest_readable
@@ -20,11 +20,11 @@ from seqcls.tasks import CountTask
 from seqcls.text import count
 
 MOST_BEAMS = 1_000
-"""Outputs that beam search keeps at most."""
+"""The largest width of a beam."""
 
 MAX_LENGTH = 10_000
-"""Tokens of a string that is read token by token: attention between all pairs still fits into
-memory. Where letter counts suffice there is no such limit."""
+"""Tokens of the longest string that is read token by token, so that attention between all pairs
+fits into memory. There is no such limit if letter counts suffice."""
 
 
 class WrittenOutput(NamedTuple):
@@ -32,9 +32,9 @@ class WrittenOutput(NamedTuple):
 
     text: str
     ended: bool
-    """Whether the model ended it; else it was cut off."""
+    """True if the model ended it; otherwise it was cut off."""
     log_probability: float
-    """In nats, that of `END` included where it came."""
+    """Log-probability in nats, with that of `END` if it was written."""
 
 
 def predict(
@@ -45,7 +45,7 @@ def predict(
     partial: bool = True,
     beam: int | None = None,
 ) -> dict[str, list[Any]]:
-    """A model's answers in columns; `seqcls.questions.RunModel.predict` says which, and why not."""
+    """Predicts in columns; `seqcls.questions.RunModel.predict` documents these and the errors."""
     known = [_target_of(problem, string) for string in strings]
     if beam is not None:
         written = outputs(problem, weights, strings, beam)
@@ -62,22 +62,22 @@ def predict(
     tokenizer, kind = problem.tokenizer, problem.kind
     scores, texts = list[float](), list[str | None]()
     if strings:
-        # Counts come first: `a{1000000000}` is no more work by counts than `a`.
+        # By counts `a{1000000000}` takes no longer than `a`.
         typed = _by_counts(tokenizer, strings)
-        # Dropout is off when a model answers, so it does not keep counts from being enough.
+        # There is no dropout in predictions, so counts may suffice despite it.
         if counts_suffice(problem.network, training=False) is not None:
             typed = _in_order(tokenizer, strings, typed)
         if not kind.every_string:
             problem.check_inputs(typed)
         questions = Questions.without_targets(typed)
-        (answers,) = ask(problem.without_dropout, [weights], questions)
+        (answers,) = TrainedGroup(problem.without_dropout, [weights]).ask(questions)
         scores = np.where(answers.known, answers.score, np.nan).astype(np.float64).tolist()
         texts = [*(kind.texts(problem.task, answers.predicted) or ())]
     for string, score in zip(strings, scores, strict=True):
         if math.isnan(score) and not partial:
             raise InvalidStringError(_no_answer(problem, string))
     if problem.lacks("labels"):
-        answer, margin = (column.name for column in kind.answer_columns)
+        answer, margin = kind.answer_columns
         texts = [None if math.isnan(x) else text for x, text in zip(scores, texts, strict=True)]
         return {"string": [*strings], "target": known, answer: texts, margin: scores}
     return {
@@ -98,14 +98,14 @@ def _probability(logit: float) -> float:
 def outputs(
     problem: Problem, weights: Weights, strings: Sequence[str], beam_width: int
 ) -> list[list[WrittenOutput]]:
-    """What a model writes for each input, the likeliest first; nothing where it has no answer.
+    """Writes outputs for each input, the likeliest first; none if the model has no answer.
 
     Args:
         strings: inputs in the notation of `seqcls.strings.tokenizer`.
 
     Raises:
         ConfigError: the task is no transduction, or there is no such beam.
-        InvalidStringError: a string not of this alphabet, or that is no input of the task.
+        InvalidStringError: a string is not over this alphabet, or no input of the task.
     """
     if reason := problem.lacks("outputs"):
         raise ConfigError(reason)
@@ -113,13 +113,13 @@ def outputs(
         raise ConfigError(f"beam {beam_width}: expected 1 to {MOST_BEAMS:,} outputs")
     if not strings:
         return []
-    # PyTorch, which takes a second or two to load.
+    # Imported late: PyTorch takes a second or two to load.
     from seqcls.decode import written_beams
 
     tokenizer = problem.tokenizer
     inputs = _in_order(tokenizer, strings, _by_counts(tokenizer, strings))
     problem.check_inputs(inputs)
-    # Behind the input `SEP` takes one place more.
+    # `SEP` after the input takes one more position.
     rows = np.flatnonzero(inputs.lengths < places(problem))
     by_input: list[list[WrittenOutput]] = [[] for _ in strings]
     written = written_beams(problem, weights, inputs.take(rows), beam_width)
@@ -135,9 +135,9 @@ def outputs(
 
 
 def _target_of(problem: Problem, string: str) -> bool | str | None:
-    """Whether a string is in the language; of another task the target as text.
+    """Returns the label of a string, or for another task the target as text.
 
-    None where it is too long to be read by its tokens, or a file does not say it.
+    None if the string is too long to be read by its tokens, or is not in the task's file.
     """
     counted = _by_counts(problem.tokenizer, [string])
     if isinstance(problem.task, CountTask):
@@ -164,15 +164,15 @@ def _in_order(tokenizer: Tokenizer, strings: Sequence[str], counted: TokenString
                 f"{string[:60]!r} has {length:,} tokens, more than the {MAX_LENGTH:,} that are "
                 "read one by one; shorten it"
             )
-    # Before the tokens stands CLS, which a model that reads it adds itself.
+    # `CLS` before the tokens is left out, since a model that reads it adds it.
     letters = [[x - FIRST_LETTER for x in tokenizer.encode(string)[1:]] for string in strings]
     return TokenStrings.of_lists(tokenizer.num_letters, letters)
 
 
 def _no_answer(problem: Problem, string: str) -> str:
-    """Why a model does not answer: it has too few places, or what it computes is NaN."""
+    """Explains why a model has no answer: the string is too long, or the outputs are NaN."""
     end = longest_readable(problem.network)
-    # Of a model that writes, `SEP` follows the string.
+    # In a model that writes, `SEP` follows the string.
     longest = None if end is None else end - problem.kind.prompt_length(0)
     tokens = sum(count for _, count in problem.tokenizer.pieces(string))
     if longest is None or tokens <= longest:
@@ -184,7 +184,7 @@ def _no_answer(problem: Problem, string: str) -> str:
 
 
 def not_a_number(string: str) -> str:
-    """What is said of a string for which a model's numbers are none."""
+    """Returns the message for a string with outputs of NaN."""
     return (
         f"{string[:60]!r} has no answer: what the model computes for it is NaN; expected a string "
         "for which it is finite, such as a shorter one"

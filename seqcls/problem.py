@@ -1,6 +1,6 @@
-"""From a configuration to its language, its strings and its network; and whether they fit.
+"""Problems: the language, strings and network of a configuration, checked against each other.
 
-Here a configuration's names are looked up once: what is made of them is passed on.
+A configuration's names are looked up here once, and the result is passed on.
 """
 
 from collections.abc import Mapping
@@ -45,11 +45,11 @@ from seqcls.tasks.places import AtEveryPlace, at_every_place
 
 
 def configuration(fields: Mapping[str, Any]) -> RunConfig:
-    """A configuration from the names and values of its fields, checked as a whole.
+    """Makes a configuration from the names and values of its fields and checks it as a whole.
 
     Raises:
-        ConfigError: an unknown field, a value out of its limits, a task, sampler or network that
-            is not there, or parts that do not fit each other.
+        ConfigError: an unknown field, a value out of its limits, an unknown task, sampler or
+            network, or parts that do not fit each other.
     """
     fields = with_samplers(fields)
     config = RunConfig.from_mapping(fields)
@@ -66,36 +66,28 @@ def configuration(fields: Mapping[str, Any]) -> RunConfig:
 
 
 def with_samplers(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Fields with the samplers and the mask of the task's kind, where they name none."""
+    """Adds the samplers and the mask of the task's kind to fields that name none."""
     name, answers = str(fields.get("task", REPORT_TASK)), fields.get("answers", "string")
     if name not in TASKS or (kind := kind_name(TASKS[name], answers)) not in KINDS:
         return fields
-    sampler, defaults = usual_sampler(TASKS[name], answers), KINDS[kind].defaults
+    # A task whose strings one sampler alone can draw names it.
+    sampler = getattr(TASKS[name], "sampler", KINDS[kind].sampler)
     architecture = str(fields.get("architecture", "transformer"))
     read = MODELS[architecture].reads if architecture in MODELS else ()
     # A default of the kind that the architecture does not read would be refused later.
-    network = {name: value for name, value in defaults.items() if name in read}
-    # `RunConfig` fills this sampler in itself, for all but the report's task, which has its own.
+    network = {x: value for x, value in KINDS[kind].defaults.items() if x in read}
+    # `RunConfig` fills in this sampler for all tasks but the report's, which has another.
     parts = () if kind == "membership" and sampler == ANY_SAMPLER else STRING_PARTS
     return {**{f"{part}_sampler": sampler for part in parts}, **network, **fields}
 
 
-def usual_sampler(task: type[Task], answers: Any = "string") -> str:
-    """What draws a task's strings where no sampler is named; the task's kind is known to be there.
-
-    A task whose strings one sampler alone can draw names it, as its attribute `sampler`.
-    """
-    sampler: str = getattr(task, "sampler", KINDS[kind_name(task, answers)].sampler)
-    return sampler
-
-
 def plugins_of(config: RunConfig) -> str:
-    """Names and versions of the installed packages that a configuration's parts are from."""
+    """Returns names and versions of the installed packages that bring a configuration's parts."""
     return packages_of(_parts(config))
 
 
 def _parts(config: RunConfig) -> dict[str, tuple[Any, str]]:
-    """The parts that packages may bring, by the fields that name them."""
+    """Returns the parts that packages may bring, by the fields that name them."""
     letters = architectures_by_letter() if config.layers else {}
     return {
         "task": (TASKS, config.task),
@@ -106,7 +98,7 @@ def _parts(config: RunConfig) -> dict[str, tuple[Any, str]]:
 
 
 def missing_plugin(config: RunConfig) -> str | None:
-    """Which plug-in a stored configuration needs that cannot be used here; None where none."""
+    """Returns the plug-in that a stored configuration needs and lacks; None if there is none."""
     try:
         check_packages(config.plugins, plugins_of(config), _parts(config))
     except (PluginError, PluginMissingError) as error:
@@ -134,15 +126,15 @@ def check(config: RunConfig) -> None:
     if not MODELS.is_own(config.architecture):
         with MODELS.wrap_errors(config.architecture):
             check_architecture(problem.network)
-    # Strings of a file are known; to draw others takes longer than to refuse what cannot be.
+    # Strings of a file are known; drawing others takes longer than this check should.
     problem.check_can_be_right(drawn=isinstance(problem.task, RowsTask))
 
 
 def obstacle_of(fields: RunConfig | Mapping[str, Any]) -> str | None:
-    """Why there can be no such configuration, or not here; None where there can.
+    """Returns the reason why a configuration is impossible, or impossible here; None if it is not.
 
     Args:
-        fields: names and values, as for `configuration`; or a configuration, as it is stored say.
+        fields: names and values, as for `configuration`, or a configuration, such as a stored one.
     """
     try:
         if isinstance(fields, RunConfig):
@@ -155,8 +147,8 @@ def obstacle_of(fields: RunConfig | Mapping[str, Any]) -> str | None:
 
 
 def unread_fields(config: RunConfig) -> frozenset[str]:
-    """The fields that a configuration's language and network do not read, and, of a package that is
-    not here, those of which nobody set anything.
+    """Returns the fields that a configuration's language and network do not read; if a package is
+    missing, those with their defaults.
     """
     if obstacle_of(config) is None:
         return fields_unread(config)
@@ -165,7 +157,7 @@ def unread_fields(config: RunConfig) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Problem:
-    """What a configuration's names stand for; two are equal where their configurations are."""
+    """The parts that a configuration names; two are equal if their configurations are."""
 
     config: RunConfig
     task: Task = field(compare=False)
@@ -174,46 +166,46 @@ class Problem:
     validation: Sampler = field(compare=False)
     test: Sampler = field(compare=False)
     network: NetworkConfig = field(compare=False)
-    """The network's settings, and what language and training strings determine of it."""
+    """The network's settings, with those that the language and the training strings determine."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Other processes look names up themselves: what is kept of languages is large.
+        # Other processes look up names again, since languages hold large values.
         return resolve, (self.config,)
 
     def sampler(self, part: str) -> Sampler:
-        """How the strings of `train`, `validation` or `test` are drawn."""
+        """Returns the sampler of `train`, `validation` or `test`."""
         return {"train": self.train, "validation": self.validation, "test": self.test}[part]
 
     @property
     def trained_lengths(self) -> range:
-        """From the tokens of the shortest string that training may draw to those of the longest.
+        """The lengths in tokens of strings that training may draw.
 
-        Where `knows_trained_lengths` is false it means nothing: nobody knows their strings.
+        They have no meaning if `knows_trained_lengths` is false.
         """
         return self.train.lengths
 
     def are_of_trained_lengths(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-        """Which strings are of a length that training may draw."""
+        """A mask of the strings whose length training may draw."""
         return have_lengths(self.trained_lengths, strings)
 
     @property
     def longest_train(self) -> Sampler:
-        """How training strings of all lengths are drawn, those of its last stage."""
+        """The sampler of training strings of all lengths, that of the last stage."""
         if not self.config.train_lengths:
             return self.train
         return resolve(self.config.model_copy(update={"train_lengths": ""})).train
 
     @cached_property
     def asking_trained_lengths(self) -> "Problem":
-        """The same, with no validation strings but those of trained lengths."""
+        """The problem with validation strings of trained lengths alone."""
         return replace(self, validation=LengthSubset(self.validation, self.trained_lengths))
 
     def check_can_be_right(self, *, drawn: bool = True) -> None:
-        """Refuses `stop_when_right` where no validation string is of trained lengths: training
-        would end at once.
+        """Refuses `stop_when_right` without validation strings of trained lengths, with which
+        training would end immediately.
 
         Args:
-            drawn: whether the strings are looked at, or only the lengths that they may have.
+            drawn: True to check drawn strings, False to check possible lengths alone.
 
         Raises:
             ConfigError: there is none.
@@ -231,18 +223,18 @@ class Problem:
             )
 
     def longest_reading(self, part: str) -> int:
-        """Tokens that models read at most of the strings of a part, a special one left out."""
+        """The most tokens that models read for a string of a part, without a special one."""
         return self.kind.longest_reading(self.task, self.sampler(part).lengths[-1])
 
     def longest_target(self, length: int) -> int:
-        """Tokens that the target of an input of so many tokens may have at most; or its places."""
+        """The most tokens, or places, of the target of an input of so many tokens."""
         if self.at_places:
             return length + 1
         return self.kind.longest_reading(self.task, length) - length - 1
 
     @cached_property
     def longest_tested(self) -> int:
-        """Tokens of the longest test string that models have places for."""
+        """Number of tokens of the longest test string that models can read."""
         lengths, end = self.test.lengths, longest_readable(self.network)
         if end is None:
             return lengths[-1]
@@ -251,20 +243,20 @@ class Problem:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """Text to and from the tokens of the language."""
+        """The tokenizer of the language."""
         return Tokenizer(self.task.alphabet)
 
     @cached_property
     def without_dropout(self) -> "Problem":
-        """The same model when it answers: its dropout is off, whatever it is in training."""
+        """The problem without dropout, as models are evaluated."""
         return resolve(self.config.model_copy(update={"dropout_rate": 0.0}))
 
     @property
     def language(self) -> LanguageTask:
-        """The task, which is a language.
+        """The task, as a language.
 
         Raises:
-            ConfigError: as `require_language`.
+            ConfigError: it is no language.
         """
         self.require_language()
         assert isinstance(self.task, LanguageTask)
@@ -272,20 +264,20 @@ class Problem:
 
     @property
     def tries_empty(self) -> bool:
-        """Whether the empty string is tried where all are: where a test may hold it."""
+        """True if exhaustive checks try the empty string, which a test may hold."""
         return 0 in self.test.lengths
 
     def lacks(self, ability: Ability) -> str | None:
-        """Why the task's kind has not what a question needs; None where it has."""
+        """Returns the reason why the task's kind lacks an ability; None if it has it."""
         reason = self.kind.absent.get(ability)
         return None if reason is None else f"task={self.config.task!r}{reason}"
 
     def require_language(self, what: str = "this analysis is of languages", then: str = "") -> None:
-        """Refuses a task whose answers are of another kind.
+        """Refuses a task of another kind.
 
         Args:
-            what: said before the reason.
-            then: said after it.
+            what: beginning of the message, before the reason.
+            then: end of the message.
 
         Raises:
             ConfigError: it is no language.
@@ -295,39 +287,38 @@ class Problem:
 
     @property
     def writes(self) -> bool:
-        """Whether models answer with an output, token by token, and not at once."""
+        """True if models answer with an output, token by token."""
         return self.network.writes
 
     @property
     def at_places(self) -> bool:
-        """Whether models answer at every place of a string."""
+        """True if models answer at every place of a string."""
         return self.network.head == "places"
 
     def knows(self, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-        """Which strings the task says what is right for; it refuses those that are no inputs."""
+        """A mask of the strings with a known target; strings that are no inputs are refused."""
         if isinstance(self.task, PartlyKnown):
             return self.task.knows(strings)
         return np.ones(len(strings), dtype=bool)
 
     def check_inputs(self, strings: TokenStrings) -> None:
-        """Refuses strings that are no inputs; any input that a file lacks may be asked.
+        """Refuses strings that are no inputs; inputs that a file lacks are accepted.
 
         Raises:
             InvalidStringError: there is one.
         """
-        # Called for what it refuses; an input that a file lacks has no target that could be asked
-        # for.
+        # Called for its refusals; an input that a file lacks has no target.
         self.kind.targets(self.task, strings.take(np.flatnonzero(self.knows(strings))))
 
     def targets_or_reason(self, strings: TokenStrings) -> Targets | str:
-        """The targets of strings; the reason where nothing is right of one: it is no input."""
+        """Returns the targets of strings, or the reason why one is no input."""
         try:
             return self.kind.targets(self.task, strings)
         except InvalidStringError as error:
             return str(error)
 
     def questions(self, strings: TokenStrings) -> Questions:
-        """Strings as models are asked about them: with their targets, where they have any."""
+        """Makes questions of strings, with their targets as far as these are known."""
         if isinstance(self.task, AtEveryPlace) and not self.kind.every_string:
             has_target = self.task.are_inputs(strings)
             input_targets = self.kind.targets(self.task, strings.take(np.flatnonzero(has_target)))
@@ -342,13 +333,13 @@ class Problem:
         known_targets = self.kind.targets(self.task, known)
         if known is strings:
             return Questions(strings, known_targets, every, every)
-        # Rows without a target hold zeros, which `has_target` says are none.
+        # Rows without a target hold zeros, which `has_target` marks as unknown.
         targets = np.zeros((len(strings), *known_targets.shape[1:]), dtype=known_targets.dtype)
         targets[has_target] = known_targets
         return Questions(strings, targets, has_target, every)
 
     def _inputs_among(self, strings: TokenStrings) -> tuple[Bool[np.ndarray, " string"], Targets]:
-        """Which strings are inputs whose target is known, and the targets, empty of the others."""
+        """Returns a mask of inputs with a known target, and the targets, empty for the others."""
         targets = self.targets_or_reason(strings)
         if not isinstance(targets, str):
             return np.ones(len(strings), dtype=bool), targets
@@ -360,21 +351,21 @@ class Problem:
         return np.array([not isinstance(target, str) for target in by_row]), np.concatenate(rows)
 
     def targets_or(self, strings: TokenStrings, others: Targets) -> Targets:
-        """The targets of strings whose are known, and these of the others.
+        """Returns the targets of strings, with the given ones where they are not known.
 
-        A model's own answers, say: of such a string nobody knows that it is wrong.
+        Given a model's answers, strings without a known target are not wrong.
         """
         questions = self.questions(strings)
         return np.where(questions.has_target, questions.targets, others)
 
     @property
     def known_strings(self) -> TokenStrings | None:
-        """The only strings of which anybody knows what is right; None where the task says it."""
+        """The only strings with a known target; None if the task has targets for all."""
         return self.task.known_strings() if isinstance(self.task, PartlyKnown) else None
 
     @property
     def unknown_labels(self) -> str | None:
-        """Why nobody knows what is right of every string; None where the task says it."""
+        """The reason why some targets are not known; None if the task has targets for all."""
         if not isinstance(self.task, RowsTask):
             return None
         return (
@@ -384,10 +375,10 @@ class Problem:
 
     @property
     def count_task(self) -> CountTask:
-        """The language, in which letter counts decide.
+        """The task, as a language that letter counts determine.
 
         Raises:
-            ConfigError: in this language the order of tokens has a part.
+            ConfigError: the language depends on the order of tokens.
         """
         if not isinstance(self.task, CountTask):
             raise ConfigError(
@@ -398,41 +389,35 @@ class Problem:
 
     @property
     def is_imported(self) -> bool:
-        """Whether its models were trained elsewhere: their weights are not known."""
+        """True if its models were trained elsewhere and their weights are not known."""
         return self.config.is_imported
 
     @property
     def knows_trained_lengths(self) -> bool:
-        """Whether it is known of what lengths its training strings were, wherever that was."""
+        """True if the lengths of its training strings are known."""
         return self.config.knows_trained_lengths
 
     @property
     def required_letters(self) -> tuple[int, ...]:
-        """The numbers of the letters that every positive string holds; none where the task names
-        none. Only `contains_all` names any.
-        """
+        """Numbers of the letters that every positive string holds; empty but for `contains_all`."""
         return self.task.required if isinstance(self.task, ContainsAll) else ()
 
 
+@lru_cache(maxsize=4096)
 def resolve(config: RunConfig) -> Problem:
-    """What a configuration's names stand for; looked up once in a process.
+    """Looks up the parts that a configuration names, once in a process.
 
     Raises:
         ConfigError: there is no such task or sampler, or they do not fit each other.
         PluginError: a part from outside fails.
     """
-    return _resolve(config)
-
-
-@lru_cache(maxsize=4096)
-def _resolve(config: RunConfig) -> Problem:
-    # A package that is missing says better than any later error what is wrong.
+    # A missing package is the clearest error, so it comes first.
     check_packages(config.plugins, plugins_of(config), _parts(config))
     read = language(config.task, dict(config))
     task = at_every_place(read, config.answers, config.task)
     kind = make_kind(task)
     if not config.knows_trained_lengths and (config.is_loaded or isinstance(task, RowsTask)):
-        # What a model was trained on need not be in the file, nor known at all.
+        # The model's training strings need not be in the file, nor be known at all.
         train = validation = test = make_sampler(config, task, "test", None)
     else:
         train = make_sampler(config, task, "train", None)
@@ -450,9 +435,9 @@ def _resolve(config: RunConfig) -> Problem:
 
 
 def tokenizer_of(config: RunConfig) -> Tokenizer | None:
-    """What reads and writes the strings of a stored configuration's task.
+    """Returns the tokenizer of a stored configuration's task.
 
-    None where the task is not known here: the package that it is from is not installed, say.
+    None if the task is unknown here, as without the package that brings it.
     """
     try:
         return resolve(config).tokenizer

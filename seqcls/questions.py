@@ -1,7 +1,7 @@
-"""One trained model and all that may be asked of it: a question is a method of its model.
+"""A trained model with all analyses as methods.
 
-An answer has `record()`, as programs read it, and the model tells it in sentences and tables. A
-command, a function of `sweeps.api` and a cell of a notebook are this, asked of a stored run.
+A result has `record()` for programs, and `RunModel.describe` gives it in sentences and tables.
+Commands, functions of `sweeps.api` and notebooks call these methods on a stored run's model.
 
 PyTorch and AALpy are imported where they are used: they take a second or two to load.
 """
@@ -52,41 +52,41 @@ Budget = TypeVar("Budget")
 
 
 def within(budget: Budget, **bounds: float | None) -> Budget:
-    """A budget with those bounds that are given."""
+    """Returns a budget with the bounds that are not None."""
     given = {name: bound for name, bound in bounds.items() if bound is not None}
     return cast(Budget, replace(cast(Any, budget), **given))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RunModel(TrainedModel):
-    """A stored run's model, as a notebook and a command ask it.
+    """A stored run's model, for notebooks and commands.
 
-    A string is text such as `ab{100}c{55}`, or a list of its tokens. Each question refuses one that
-    is not of this alphabet (`InvalidStringError`), and what cannot be asked of such a model or task
-    (`ConfigError`).
+    A string is text such as `ab{100}c{55}`, or a list of its tokens. Each method refuses a string
+    that is not over this alphabet (`InvalidStringError`), and a model or task to which it does not
+    apply (`ConfigError`).
     """
 
     by_length: Sequence[tuple[int, float]] = ()
-    """Lengths of its test strings, and the share of each that it is right on."""
+    """Lengths of its test strings, each with the share that it gets right."""
     run: int | None = None
     """The id of its run."""
 
     def _repr_html_(self) -> str:
-        """Its accuracy by length, its settings, and what it answers to the shortest strings."""
+        """Renders its accuracy by length, its settings, and its answers to the shortest strings."""
         known = self.problem.knows_trained_lengths
         trained = self.problem.trained_lengths[-1] if known else None
         return bars(self.by_length, trained) + super()._repr_html_()
 
     @property
     def name(self) -> str:
-        """What it is called in sentences."""
+        """Its name in sentences."""
         return super().name if self.run is None else f"run {self.run}"
 
     def logits(self, strings: str | Sequence[Given]) -> np.ndarray:
-        """A logit for each string, positive where the model takes it for one of the language.
+        """Computes a logit for each string, positive if the model takes it to be in the language.
 
         Raises:
-            ConfigError: the task is no language: `ask_all` has what it answers.
+            ConfigError: the task is no language; `ask_all` gives its answers.
         """
         self.problem.require_language("logits are of languages")
         return np.asarray(self.ask_all(strings).score)
@@ -94,23 +94,22 @@ class RunModel(TrainedModel):
     def predict(
         self, strings: Sequence[str], *, partial: bool = True, beam: int | None = None
     ) -> dict[str, list[Any]]:
-        """Answers strings, from letter counts where they suffice.
+        """Predicts strings, from letter counts if they suffice.
 
         Args:
             strings: in the usual notation.
-            partial: answer the others where the model has no places for so long a string; else
-                refuse.
-            beam: of a transduction, the width of a beam, which finds that many outputs at most.
+            partial: True to predict the others if the model cannot read a string; False to refuse.
+            beam: for a transduction, the width of a beam, which finds at most so many outputs.
 
         Returns:
-            Columns: string, label (None where the string is too long to be read token by token),
-            predicted (None where the model has no places for it), logit, probability. Of a task
-            that is no language string, target, the answer and its score; with a beam string,
-            target, output, ended and log_probability, a row an output.
+            Columns: string, label (None if the string is too long to be read token by token),
+            predicted (None if the model cannot read it), logit, probability. For a task that is no
+            language string, target, the answer and its score; with a beam string, target, output,
+            ended and log_probability, a row an output.
 
         Raises:
-            ConfigError: a beam of a task that is no transduction, or one too narrow or too wide.
-            InvalidStringError: a string that is not of this alphabet, or that cannot be asked.
+            ConfigError: a beam for a task that is no transduction, or one too narrow or too wide.
+            InvalidStringError: a string is not over this alphabet, or is no input.
         """
         return prediction.predict(self.problem, self.weights, strings, partial=partial, beam=beam)
 
@@ -132,7 +131,7 @@ class RunModel(TrainedModel):
         """Refuses a model that is not the report's.
 
         Raises:
-            ConfigError: that, or the task, is none, which `what` needs; what else can be asked.
+            ConfigError: `what` needs such a model; the message names other analyses.
         """
         reason = obstacle(self.problem)
         self.problem.require_language(f"{self.name}: {what} are of languages")
@@ -155,11 +154,12 @@ class RunModel(TrainedModel):
     def family(self, strings: str) -> "FamilyAnswers":
         """Finds where the answer changes as the free counts of a family such as `<ab>{n}` grow.
 
-        By letter counts where these decide, up to a million; else by running its strings, up to
-        2,000. Of a transduction: where outputs cease to be right, of inputs of up to 400 tokens.
+        It uses letter counts up to a million if these decide; else it runs strings of up to 2,000
+        tokens. For a transduction it finds where outputs are no longer right, on inputs of up to
+        400 tokens.
 
         Raises:
-            InvalidStringError: it is no family of this alphabet.
+            InvalidStringError: it is no family over this alphabet.
         """
         from seqcls.interpretability.families import answers_along
 
@@ -169,42 +169,42 @@ class RunModel(TrainedModel):
 
     @property
     def _is_judged_by_rightness(self) -> bool:
-        # Of languages it is the answer itself that is looked at.
+        # A verdict on a language counts its answers by their direction.
         return self.problem.writes or self.problem.at_places
 
     def verdict(self) -> "Verdict | OutputVerdict":
-        """Tries all strings up to a length.
+        """Checks all strings up to a length.
 
-        By letter counts where these decide and there are few enough; else string by string. Of a
-        transduction every input up to a length.
+        It uses letter counts if these decide and are few enough; else it runs string by string. For
+        a transduction it runs every input up to a length.
         """
         if reason := self.problem.unknown_labels:
             raise ConfigError(f"{self.name}: there is no exhaustive check: {reason}")
         return output_verdict(self) if self._is_judged_by_rightness else verdict_of(self)
 
     def minimal(self, string: Given) -> Reduced:
-        """Reduces a string that is misclassified until no deletion fails; finds the nearest right.
+        """Reduces a misclassified string until no deletion fails; finds the nearest right one.
 
         Raises:
-            InvalidStringError: the string is not of this alphabet, or is answered rightly.
+            InvalidStringError: the string is not over this alphabet, or is answered rightly.
         """
         letters = self.letters(string)
         reduced = minimal_failing(self, letters)
         return Reduced(reduced, nearest_right(self, letters, prefer_other_answer=True))
 
     def shortest(self) -> Shortest:
-        """Finds the shortest strings that are misclassified, of all that there are."""
+        """Finds the shortest misclassified strings."""
         return shortest_failing(self)
 
     def rules(self) -> Rules:
-        """Finds the simple rules that predict the answers on the test strings, the best first."""
+        """Finds simple rules that predict the answers on the test strings, the best first."""
         return fitting_rules(self)
 
     def states(self, string: Given) -> "ModelStates":
-        """Finds what each part adds to a string's logit, and where along it the answer is made.
+        """Finds each part's share of a string's logit, and the position at which the answer forms.
 
         Raises:
-            InvalidStringError: the string is not of this alphabet, or has too many tokens.
+            InvalidStringError: the string is not over this alphabet, or has too many tokens.
         """
         from seqcls.interpretability import states_by_strings
         from seqcls.interpretability.attribution import logit_steps
@@ -225,16 +225,16 @@ class RunModel(TrainedModel):
         )
 
     def patch(self, base: Given, source: Given | None = None) -> "Patched":
-        """Finds which states, carried over from another string, turn the answer.
+        """Finds the states that change the answer when patched in from another string.
 
         Args:
-            base: the string that states are put into.
-            source: one of the same length that they are from; the nearest one that is answered
-                rightly and otherwise, where none is named.
+            base: the string whose states are replaced.
+            source: the string of the same length that states are taken from; by default the
+                nearest one that is answered rightly and differently.
 
         Raises:
-            InvalidStringError: no string of this alphabet, not of the same length, or none to be
-                had.
+            InvalidStringError: a string is not over this alphabet, both differ in length, or there
+                is no such source.
         """
         from seqcls.interpretability.patching import patch
 
@@ -264,13 +264,13 @@ class RunModel(TrainedModel):
         """Tests the model without each of its parts alone, or without more and more of them.
 
         Args:
-            kinds: `head`, `feed-forward`, `unit` or `dimension` (of all that is added to a
-                residual stream); heads and feed-forwards, or else units, if none is named.
+            kinds: `head`, `feed-forward`, `unit` or `dimension` (of the residual stream); by
+                default heads and feed-forwards, or else units.
             how: `zero`: the part adds nothing; `mean`: it adds its mean over all tokens of all
-                strings that are judged.
-            sample: distinct test strings to run and judge by. If no number is named, all test
-                strings where letter counts decide; else 400 of them are run.
-            prune: remove more and more, the cheapest part first.
+                strings evaluated.
+            sample: number of distinct test strings to evaluate; by default all if letter counts
+                decide, else 400.
+            prune: remove more and more parts, the cheapest first.
 
         Raises:
             ConfigError: there is no such kind of part, or the model has none, or too many to prune.
@@ -278,7 +278,7 @@ class RunModel(TrainedModel):
         from seqcls.interpretability.ablation import Ablations, Judge
         from seqcls.models.parts import PART_KINDS
 
-        # A single kind may be given as text, which would be a sequence of letters.
+        # A single kind may be given as text, which is a sequence of letters too.
         kinds = [kinds] if isinstance(kinds, str) else kinds
         for text in kinds:
             if text not in PART_KINDS:
@@ -302,7 +302,7 @@ class RunModel(TrainedModel):
         return Ablations(strings, outcomes, judge.exact, how, prune)
 
     def circuits(self) -> "tuple[Circuits, ...]":
-        """Finds what each head looks for and what it writes, for every type of token.
+        """Computes each head's query-key and value-output circuits for every type of token.
 
         Raises:
             ConfigError: no head of the model attends to tokens by query and key.
@@ -312,15 +312,15 @@ class RunModel(TrainedModel):
         return circuits(self)
 
     def orders(self, string: Given, orders: int = 8, seed: int = 0) -> "Orders":
-        """Answers a string whose letters are put in other orders, drawn at random.
+        """Evaluates a string with its letters in random orders.
 
         Raises:
-            InvalidStringError: the string is not of this alphabet, or has too many tokens.
+            InvalidStringError: the string is not over this alphabet, or has too many tokens.
         """
         from seqcls.interpretability.circuits import letter_orders
 
         letters = self.letters(string)
-        # The model has places for it.
+        # Called for its refusal of a string that the model cannot read.
         self.answer(letters)
         return letter_orders(self, letters, orders, seed)
 
@@ -334,23 +334,23 @@ class RunModel(TrainedModel):
         seconds: float | None = None,
         on_round: "Callable[[Round], None] | None" = None,
     ) -> LearnedAutomaton:
-        """Learns the minimal automaton of the answers, as far as the model is asked.
+        """Learns the minimal automaton of the answers, as far as the model is queried.
 
-        What comes back is exported by its methods `dot`, `record` (as JSON has it) and `dfa` (of
+        The result is exported by its methods `dot`, `record` (for JSON) and `dfa` (of
         automata-lib).
 
         Args:
-            states: of a hypothesis at most; this and what follows as the `LearningBudget` has it,
-                if not named.
-            rounds: hypotheses at most.
-            strings: short strings, all of which are tried, at most.
-            length: tokens of the longest string asked.
-            seconds: after which the learning ends.
-            on_round: told of every hypothesis.
+            states: most states of a hypothesis; the defaults of all bounds are those of
+                `LearningBudget`.
+            rounds: most hypotheses.
+            strings: most short strings, all of which are queried.
+            length: tokens of the longest string queried.
+            seconds: time limit of the learning.
+            on_round: called with every hypothesis.
 
         Raises:
-            ConfigError: the task is no language, its alphabet is too large, or nothing may be
-                asked.
+            ConfigError: the task is no language, its alphabet is too large, or no string may be
+                queried.
         """
         from seqcls.interpretability.automaton_learning import learn
 
@@ -358,13 +358,13 @@ class RunModel(TrainedModel):
         return learn(self, within(LearningBudget(), **bounds, seconds=seconds), on_round)
 
     def automaton_inside(self, learned: LearnedAutomaton) -> "Inside":
-        """Finds the states of a learned automaton inside the model: linear probes.
+        """Finds the states of a learned automaton inside the model by linear probes.
 
         Args:
-            learned: what `automaton` has found; its `main_hypothesis` is looked for.
+            learned: a result of `automaton`; its `main_hypothesis` is probed.
 
         Raises:
-            ConfigError: the model names no states of its blocks or layers.
+            ConfigError: the model names no states of blocks or layers.
         """
         from seqcls.interpretability.automaton_inside import look_inside
 
@@ -381,15 +381,13 @@ class RunModel(TrainedModel):
         """Proves a recurrent network right on every string, or refutes it, or cannot decide.
 
         Args:
-            learned: hold it against the automaton that is learned of its answers, not the
-                language's.
-            seconds: after which it is not decided; this and what follows as the `ProofBudget` has
-                it, if not named.
-            regions: regions of states at most.
-            on_progress: told what is tried.
+            learned: compare it with the automaton learned from its answers, not the language's.
+            seconds: time limit; the defaults of all bounds are those of `ProofBudget`.
+            regions: most regions of states.
+            on_progress: called with a description of each step.
 
         Raises:
-            ConfigError: nothing can be proved of such a model, or no automaton is known of it.
+            ConfigError: nothing can be proved about such a model, or it has no known automaton.
         """
         from seqcls.proofs.prover import ProofBudget, prove
 
@@ -401,7 +399,7 @@ class RunModel(TrainedModel):
         return prove(self, automaton, budget, on_progress)
 
     def describe(self, found: Any) -> Iterator[str | Table]:
-        """An answer to a question in sentences and tables."""
+        """Describes a result in sentences and tables."""
         if isinstance(found, Verdict):
             yield f"{self.name}: {verdict_text(found, self.problem)}"
         else:

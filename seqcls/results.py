@@ -1,4 +1,4 @@
-"""What training and testing make of a run: plain values that need no PyTorch to be read."""
+"""Results of training and testing a run: plain values that can be read without PyTorch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,19 +17,19 @@ Weights = dict[str, np.ndarray]
 
 
 class EpochLosses(NamedTuple):
-    """The losses of one epoch of one member, as `TrainedMember` has them: sums, in nats."""
+    """The losses of one epoch of one member: sums over strings, in nats."""
 
     member: int
-    """Its place in the group, counted from 0."""
+    """Index in the group, from 0."""
     epoch: int
-    """Counted from 1."""
+    """Number of the epoch, from 1."""
     train_loss: float
     validation_loss: float
 
 
 @dataclass
 class TrainedMember:
-    """What training made of one run. Losses are sums over an epoch's strings, in nats."""
+    """The result of training one run. Losses are sums over an epoch's strings, in nats."""
 
     config: RunConfig
     model_seed: int
@@ -37,11 +37,11 @@ class TrainedMember:
     validation_losses: list[float] = field(default_factory=list)
     best_epoch: int | None = None
     weights: dict[int, Weights] = field(default_factory=dict)
-    """By epoch, counted from 1: the best one's, or every epoch's."""
+    """Weights by epoch, from 1: those of the best epoch, or of every epoch."""
     failure: str | None = None
-    """Why there is no model, where training diverged."""
+    """The reason for having no model, if training diverged."""
     train_seconds: float = 0.0
-    """Its share of the group's time: each epoch's, divided by the members still training."""
+    """Its share of the group's time: each epoch's time divided by the members still training."""
 
     @property
     def epochs(self) -> int:
@@ -56,7 +56,7 @@ class TrainedMember:
 
 
 class Confusion(NamedTuple):
-    """Numbers of test strings; negative is the label 0, false is misclassified."""
+    """Counts of test strings; negative is the label 0, false is misclassified."""
 
     tn: int
     fp: int
@@ -79,8 +79,8 @@ class StringErrors:
     numbers: Int64[np.ndarray, " error"]
     """Numbers of the test set's strings, ascending."""
     logits: Float[np.ndarray, " error"]
-    """In the precision of the model. For tasks that are no languages the margins of their kind: of
-    transductions the log-probability of the target."""
+    """Logits in the precision of the model; for tasks other than languages the margins of their
+    kind, for transductions the log-probability of the target."""
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -88,42 +88,42 @@ class StringErrors:
 
 @dataclass(frozen=True, eq=False)
 class OutputResults:
-    """What an evaluation of a transduction says beside which strings are wrong."""
+    """Results of a transduction beside the wrong strings."""
 
     right_length_given: Int64[np.ndarray, " length"]
-    """Test strings of each length whose output is the target where its length is imposed."""
+    """Test strings of each length whose output is the target if it gets the target's length."""
     edits: Int64[np.ndarray, " length"]
     """Edit distances between outputs and targets, summed over the test strings of each length."""
     target_tokens: Int64[np.ndarray, " length"]
-    """Tokens of their targets; edits over these is the token error rate."""
+    """Tokens of the targets of each length; the token error rate is edits divided by these."""
     texts: Sequence[str]
     """The output of each misclassified string, in the order of their numbers."""
     first_wrong: Int64[np.ndarray, " error"]
-    """Where output and target part: tokens before are the same."""
+    """Number of tokens before the first that differs."""
     error_kinds: Sequence[ErrorKind]
 
 
 RangeSource = Literal["test", "validation"]
-"""Where the strings of trained lengths are from that a model is judged by."""
+"""Source of the strings of trained lengths on which a model is evaluated."""
 
 ProofOutcome = Literal["proved", "refuted", "not decided"]
-"""What comes of trying to prove a model right on every string."""
+"""Outcome of an attempt to prove a model right on every string."""
 
 
 @dataclass(frozen=True)
 class RangeCounts:
-    """How often a model is right on strings of trained lengths, and on longer ones.
+    """Counts of tested and wrong strings of trained lengths, and of longer ones.
 
     Strings count as often as they occur; those shorter than any that training draws are in neither.
     """
 
     tested_within: int
-    """Strings of trained lengths."""
+    """Number of strings of trained lengths."""
     wrong_within: int
     within_from: RangeSource
-    """The test, or validation where the test holds too few."""
+    """The test, or validation if the test holds too few."""
     tested_beyond: int
-    """Test strings longer than any that training draws."""
+    """Number of test strings longer than any that training draws."""
     wrong_beyond: int
 
 
@@ -132,13 +132,14 @@ class Evaluation:
     """One model's results on its test set."""
 
     lengths: Int64[np.ndarray, " length"]
-    """Those of which there are test strings, ascending."""
+    """Lengths of test strings, ascending."""
     tested_by_length: Int64[np.ndarray, " length"]
-    """Test strings of each length, each as often as it occurs."""
+    """Number of test strings of each length, each as often as it occurs."""
     wrong_by_length: Int64[np.ndarray, " length"]
-    """Those of them that were misclassified."""
+    """Number of these that were misclassified."""
     cells: Int64[np.ndarray, "length 4"] | None
-    """The confusion at each length, in the order of `Confusion`; None where there is none."""
+    """The confusion at each length, in the order of `Confusion`; None if the task is no language.
+    """
     errors: StringErrors
     solved_length: int
     """The greatest L such that no test string of length <= L is misclassified.
@@ -146,53 +147,53 @@ class Evaluation:
     Without any error it is the longest length that the test set may hold.
     """
     test_set: str
-    """The digest of the test set's strings: by it numbers mean the same wherever they are read."""
+    """The digest of the test set, which gives strings' numbers their meaning."""
     outputs: OutputResults | None = None
     """The outputs of a transduction; None for all other kinds."""
     ranges: RangeCounts | None = None
-    """Counts on trained and on longer lengths; None of models trained elsewhere."""
+    """Counts on trained and on longer lengths; None for models trained elsewhere."""
 
     @cached_property
     def tested(self) -> int:
-        """Test strings, each as often as it occurs."""
+        """Number of test strings, each as often as it occurs."""
         return int(self.tested_by_length.sum())
 
     @cached_property
     def wrong(self) -> int:
-        """Those that were misclassified."""
+        """Number of misclassified test strings."""
         return int(self.wrong_by_length.sum())
 
     @property
     def has_confusion(self) -> bool:
-        """Whether the task is a language, so that errors are false positives or negatives."""
+        """True for languages, whose errors are false positives or negatives."""
         return self.cells is not None
 
     @cached_property
     def confusion(self) -> Confusion:
-        """The confusion of all lengths; asked only where there is one."""
+        """The confusion of all lengths, for languages alone."""
         assert self.cells is not None
         return Confusion(*self.cells.sum(axis=0).tolist())
 
     @property
     def by_length(self) -> dict[int, Confusion]:
-        """The confusion at each length; asked only where there is one."""
+        """The confusion at each length, for languages alone."""
         assert self.cells is not None
         pairs = zip(self.lengths.tolist(), self.cells.tolist(), strict=True)
         return {length: Confusion(*cells) for length, cells in pairs}
 
 
 Unit = Literal["multiset", "string"]
-"""What an exhaustive check counts once: all strings with the same letter counts, or each string."""
+"""Unit of an exhaustive check: all strings with the same letter counts, or each string."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a model makes of every string up to a length."""
+    """A model's errors on all strings up to a length."""
 
     max_length: int
     unit: Unit
     inputs: int
-    """How many multisets, or strings, were tried."""
+    """Number of multisets, or strings, that were tried."""
     false_positives: int
     false_negatives: int
     shortest_error: str | None
@@ -201,16 +202,16 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Cause:
-    """What some of a failing run's errors have in common."""
+    """A common cause of some of a failing run's errors."""
 
     mechanism: str
-    """One that a counterfactual has shown, or how the model behaves where none can be shown."""
+    """A mechanism shown by a counterfactual, or a description of the model's behavior."""
     head: int | None
     tokens: str
-    """The tokens that it is about, or a rule in words; may be empty."""
+    """The tokens involved, or a rule in words; may be empty."""
     share: float
-    """The share of the errors that were looked at, in (0, 1]."""
+    """Share of the inspected errors, in (0, 1]."""
     strings: int
-    """How many of the errors that were looked at."""
+    """Number of inspected errors with this cause."""
     agreement: float | None = None
-    """On what share of all test strings a rule says what the model says."""
+    """Share of all test strings on which a rule agrees with the model."""

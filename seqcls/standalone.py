@@ -1,9 +1,9 @@
-"""A model as one PyTorch file that needs nothing of this package.
+"""Writing of a model as one PyTorch file that does not need this package.
 
-The file is the files of `seqcls.models` that a network leans on, as they stand, one after another,
-each after those that it leans on; then `seqcls/given.py`, which loads the model and asks it. Of
-what they import of the rest of this package (which networks there are, what fits them, what is
-drawn of them), the file has what little the network computes with (`_HEAD`, `_stand_in`).
+The file consists of the unchanged files of `seqcls.models` that a network imports, each after those
+that it imports; then `seqcls/given.py`, which loads and evaluates the model. Their imports from the
+rest of this package are replaced by the little that the network computes with (`_HEAD`,
+`_stand_in`).
 """
 
 import importlib
@@ -25,7 +25,7 @@ _MODELS = "seqcls.models"
 _COMPUTES_NOTHING = {
     f"{_MODELS}.{x}" for x in ("positions", "architectures", "memories", "parts", "pictures")
 }
-"""Files beside the models that say what there is. Networks that see pictures are not given."""
+"""Files without computations of a network. Networks that read pictures are not given away."""
 
 _HEAD = '''"""A model that seqcls gave away, as one file: it needs torch, numpy and safetensors.
 
@@ -84,14 +84,14 @@ _IN_HEAD = {"POSITIONS", "MODELS", "architecture_of_letter", "table_size", "sepa
 _IMPORT = re.compile(r"^from ([\w.]+) import (\([^)]*\)|.+)\n", re.MULTILINE)
 
 _DEFINED = re.compile(r"^(?:class|def) (\w+)|^([A-Z_]+)\b[^\n]* = .*", re.MULTILINE)
-"""The beginning of a class or a function, or a constant; types of arrays are neither."""
+"""The beginning of a class or a function, or a constant that is no type of arrays."""
 
 
 def source_of(network: NetworkConfig) -> tuple[str, str]:
-    """The program text of a network's file, and the name of the network's class in it.
+    """Returns the program text of a network's file, and the name of the network's class in it.
 
     Raises:
-        ConfigError: it reads what only its task knows, or two of its files define one name.
+        ConfigError: its inputs depend on the task, or two of its files define one name.
     """
     for setting in ("coupling", "picture"):
         if getattr(network, setting):
@@ -107,7 +107,7 @@ def source_of(network: NetworkConfig) -> tuple[str, str]:
     files, outside = dict[str, str](), dict[str, object]()
     for part in (*positions.values(), *mixers.values(), model):
         _add_file(part.__module__, files, outside)
-    # It comes last, as it calls what the others define.
+    # It comes last, since it calls functions of the others.
     _add_file("seqcls.given", files, outside)
     *texts, loader = files.values()
     head = _HEAD.format(
@@ -127,8 +127,8 @@ def _list(parts: Mapping[str, type]) -> str:
 
 
 def _add_file(module: str, files: dict[str, str], outside: dict[str, object]) -> None:
-    """Adds a module's file after those that it leans on, without what it imports of these, and of
-    the rest of this package: `outside`, by name.
+    """Adds a module's file after those that it imports, without its imports from this package;
+    names from the rest of this package go to `outside`.
     """
     if module in files:
         return
@@ -139,19 +139,19 @@ def _add_file(module: str, files: dict[str, str], outside: dict[str, object]) ->
         if _is_file(origin, module):
             _add_file(origin, files, outside)
         elif origin.partition(".")[0] == "seqcls":
-            # The values are needed, since constants are written out.
+            # Constants are written out, so their values are needed.
             theirs = importlib.import_module(origin)
             outside.update({x: getattr(theirs, x) for x in re.findall(r"\w+", names)})
         elif origin not in ("__future__", "jaxtyping"):
             return found[0]
         return ""
 
-    # Where imports stood, gaps are closed.
+    # Gaps that imports leave are closed.
     files[module] = re.sub(r"\n{4,}", "\n\n\n", _IMPORT.sub(cut, text)).strip() + "\n"
 
 
 def _is_file(module: str, importer: str) -> bool:
-    """Whether a module is a file of a network, or of the package of a plug-in."""
+    """True if a module is a file of a network, or of the package of a plug-in."""
     package = importer.partition(".")[0]
     if package != "seqcls" and module.partition(".")[0] == package:
         return True
@@ -159,7 +159,7 @@ def _is_file(module: str, importer: str) -> bool:
 
 
 def _stand_in(name: str, value: object) -> str:
-    """What stands for a part of this package with which nothing is computed, or a constant."""
+    """Returns the replacement of a part of this package that computes nothing, or a constant."""
     if inspect.isclass(value):
         return f"\n\nclass {name}:\n    pass\n"
     if isinstance(value, frozenset):
@@ -169,18 +169,18 @@ def _stand_in(name: str, value: object) -> str:
 
 
 def network_json(network: NetworkConfig) -> dict[str, Any]:
-    """The settings that the file reads."""
+    """Returns the settings that the file reads."""
     settings: dict[str, Any] = json.loads(network.model_dump_json())
     properties = ("has_norms", "vocabulary_size", "writes")
     return {**settings, **{name: getattr(network, name) for name in properties}}
 
 
 _DRAWN = {x for x in NetworkConfig.model_fields if x.endswith("_init_strategy")}
-"""Settings of what weights are before training."""
+"""Settings of initial weights."""
 
 
 def network_settings(network: NetworkConfig) -> dict[str, Any]:
-    """The settings that say what a network computes, by name: those that its architecture reads."""
+    """Returns the settings that determine a network's function, those its architecture reads."""
     reads = {*MODELS[network.architecture].reads, "precision"} - _DRAWN
     settings = {"architecture": network.architecture, "hidden_size": network.hidden_size}
     others = {name: x for name, x in network.model_dump().items() if name in reads}

@@ -1,7 +1,7 @@
 """Values, names and errors as text.
 
 Values as JSON that is equal for equal values, to be hashed and compared; hints at the name that was
-probably meant; and what is wrong with a user's fields, in one line.
+probably meant; and errors in a user's fields, in one line.
 """
 
 import difflib
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def canonical_json(value: Any) -> str:
-    """JSON with sorted keys and no spaces: equal values, equal text."""
+    """Returns JSON with sorted keys and no spaces, which is equal for equal values."""
     # NaN is no JSON, and is not equal to itself.
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -28,10 +28,10 @@ class TwiceError(ValueError):
 
 
 def refuse_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """The object that `json` has read; it would take the last of two values of one name.
+    """Makes an object of the pairs that `json` has read, which would take the last of two values.
 
     Raises:
-        TwiceError: a name stands twice.
+        TwiceError: a name occurs twice.
     """
     content = dict(pairs)
     if len(content) < len(pairs):
@@ -42,7 +42,7 @@ def refuse_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def with_nulls(value: Any) -> Any:
-    """A value, and all within it, with None for NaN and text for infinity, which JSON lacks."""
+    """Replaces NaN by None and infinity by text, which JSON lacks, in a value and all within it."""
     if isinstance(value, Mapping):
         return {name: with_nulls(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -52,19 +52,25 @@ def with_nulls(value: Any) -> Any:
     return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
+def short(value: Any) -> str:
+    """Shortens a name or a value for a message of one line."""
+    return " ".join(repr(value).split())[:60]
+
+
 def count(number: int, noun: str) -> str:
-    """A number of things: 1 run, 2,000 runs."""
+    """Writes a number with its noun: 1 run, 2,000 runs."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""What moves the cursor, colors, or turns the direction of writing; lines and tabs may stay."""
+"""Characters that move the cursor, color, or change the direction of writing, but no lines and
+tabs."""
 
 
 def visible(text: str) -> str:
-    """A text whose control characters are written as Python writes them."""
+    """Escapes the control characters of a text as Python does."""
     return _CONTROL.sub(_escape, text)
 
 
@@ -74,10 +80,10 @@ def _escape(found: re.Match[str]) -> str:
 
 
 LISTED = 40
-"""Known names that a hint lists at most."""
+"""Most known names that a hint lists."""
 
 LONGEST_SHOWN = 60
-"""Characters of a name that a hint shows."""
+"""Most characters of a name that a hint shows."""
 
 OTHER_NAMES = {
     **dict.fromkeys(("seed", "seeds", "model_seed", "num_seeds", "n_seeds"), "model_seeds"),
@@ -85,12 +91,11 @@ OTHER_NAMES = {
     **dict.fromkeys(("defaults", "base", "common", "config"), "fixed"),
     **dict.fromkeys(("configs", "variants", "models"), "configurations"),
 }
-"""What others call a key of a specification, and what it is called here. Fields add their own other
-names where they are declared."""
+"""Other names for a specification's keys and a configuration's fields; declarations add theirs."""
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """A hint at the known name that looks most like this one; else the first that are known."""
+    """Returns a hint at the known name most similar to this one; else the first known names."""
     if match := closest(name, known):
         return f"did you mean {_cut(match)!r}?"
     if not known:
@@ -100,24 +105,24 @@ def nearest(name: str, known: list[str]) -> str:
 
 
 def _cut(name: str) -> str:
-    """A name that a file may give, so that a message stays a line."""
+    """Shortens a name from a file, so that a message stays one line."""
     return name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}…"
 
 
 def as_argument(name: str) -> str:
-    """A name as it is typed after a command, in quotes where a shell needs them."""
+    """Returns a name as an argument of a command, quoted if a shell needs it."""
     return f"-- {shlex.quote(name)}" if name.startswith("-") else shlex.quote(name)
 
 
 def closest(name: str, known: list[str]) -> str | None:
-    """The known name that means the same, or looks most like this one, where any does."""
+    """Returns the known name that means the same or is most similar; None if there is none."""
     if (other := OTHER_NAMES.get(name.lower())) in known:
         return other
     return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.5)), None)
 
 
 def in_one_line(cls: "type[BaseModel]", error: "ValidationError") -> str:
-    """Every problem of a model's fields: name, value, and what was expected."""
+    """Describes every error in a model's fields: name, value, and expectation."""
     problems = []
     for problem in error.errors(include_url=False):
         name = ".".join(map(str, problem["loc"])) or cls.__name__
@@ -130,10 +135,10 @@ def in_one_line(cls: "type[BaseModel]", error: "ValidationError") -> str:
 
 
 def expectation(problem: "ErrorDetails") -> str:
-    """What Pydantic expected in place of a value: `expected greater than or equal to 1`."""
+    """Returns Pydantic's expectation of a value: `expected greater than or equal to 1`."""
     message = re.sub(r"^String should match pattern", "text that matches", problem["msg"])
     message = re.sub(r", (unable to|got a number with) .*", "", _PREFIX.sub("", message))
-    # What Python calls a dictionary, the files that people write call a table.
+    # A dictionary of Python is a table in the files that users write.
     for theirs, ours in _PLAIN.items():
         message = message.replace(theirs, ours)
     return f"expected {message}"
@@ -143,11 +148,11 @@ _PLAIN = {
     "a valid dictionary": "a table", "a valid integer": "a whole number", "a valid string": "text",
     "a valid boolean": "true or false", "a valid ": "a ",
 }  # fmt: skip
-"""What Pydantic calls kinds of values, and what they are called here."""
+"""Names of kinds of values, by Pydantic's names."""
 
 
 _PREFIX = re.compile(r"^(Value error, )?(expected )?([A-Z][a-z]+ should (be|have) )?")
-"""What Pydantic says before it says what it expected."""
+"""The beginning of Pydantic's message, before the expectation."""
 
 
 def _is_nan(value: object) -> bool:
@@ -155,7 +160,7 @@ def _is_nan(value: object) -> bool:
 
 
 def list_values(values: Mapping[str, Any]) -> str:
-    """Values by name in a sentence: `heads=2, norm_first=false`."""
-    # As files of settings have it: false, not False.
+    """Lists values by name in a sentence: `heads=2, norm_first=false`."""
+    # In the notation of files of settings: false, not False.
     texts = {x: y if isinstance(y, str) else json.dumps(y) for x, y in values.items()}
     return ", ".join(f"{name}={text}" for name, text in texts.items())

@@ -1,4 +1,4 @@
-"""Trains a group of runs, each member as if it were alone, by the engine that suits it."""
+"""Training of a group of runs, each member as if it were alone, by the engine that suits it."""
 
 from collections.abc import Sequence
 
@@ -23,23 +23,23 @@ def train_group(
         members: problems, whose configurations have the same `group_key`, and model seeds.
         engine: as for `seqcls.engines.choice.choose_engine`.
         device: `auto`, `cpu` or `cuda`; the compiled engines run on the CPU.
-        every_epoch: keep the weights of every epoch instead of the best one's.
+        every_epoch: return the weights of every epoch instead of the best one's.
         progress: called after every epoch.
-        initial: the members' initial parameters, as `draw_initial` gives them. Without them the
-            fused engine draws them itself, for which it has to load PyTorch.
+        initial: the members' initial parameters, from `draw_initial`. Without them the fused engine
+            draws them, for which it has to load PyTorch.
 
     Raises:
-        ConfigError: they end when all is right, and no validation string is of trained lengths.
+        ConfigError: they stop when all is right, and no validation string is of trained lengths.
         GroupError: no members, or configurations that cannot train together.
         EngineError: the engine is unknown or cannot train these.
-        DeviceError: the device is unknown or not there.
+        DeviceError: the device is unknown or missing.
     """
     if len({problem.config.group_key for problem, _ in members}) != 1:
         raise GroupError(
             f"{len(members)} runs cannot train together: expected at least one, all alike in every "
             "field but the initialization strategies; group them by RunConfig.group_key"
         )
-    # All have one group key, so that one problem speaks for all.
+    # All have one group key, so checking one problem suffices.
     members[0][0].check_can_be_right()
     report = progress or (lambda _done, _epochs: None)
     chosen = engine_named(choose_engine(members[0][0], engine, device).name)

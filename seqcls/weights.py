@@ -1,4 +1,4 @@
-"""A model's parameters as safetensors bytes, checked against the configuration that they are of."""
+"""A model's parameters as safetensors bytes, checked against its configuration."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,12 +14,12 @@ from seqcls.results import Weights
 
 
 def to_bytes(weights: dict[str, np.ndarray]) -> bytes:
-    """The parameters, by name, in the safetensors format."""
+    """Encodes parameters, by name, in the safetensors format."""
     return save(weights)
 
 
 def from_bytes(data: bytes) -> dict[str, np.ndarray]:
-    """The parameters in safetensors bytes, by name.
+    """Decodes the parameters, by name, in safetensors bytes.
 
     Raises:
         StoreError: the bytes are damaged.
@@ -31,7 +31,7 @@ def from_bytes(data: bytes) -> dict[str, np.ndarray]:
 
 
 def num_parameters(data: bytes) -> int | None:
-    """How many numbers safetensors bytes hold; None where they are damaged."""
+    """Counts the numbers in safetensors bytes; None if they are damaged."""
     with suppress(StoreError):
         return sum(value.size for value in from_bytes(data).values())
     return None
@@ -41,12 +41,12 @@ RETRAIN = "train the run again in another database"
 
 
 def weights_of(problem: Problem, data: bytes) -> Weights:
-    """The parameters in safetensors bytes, by name, of a network that the problem says.
+    """Decodes the parameters, by name, of the problem's network.
 
     Raises:
         StoreError: the bytes are damaged, or hold other parameters, shapes or types of numbers, or
             a value that is not finite.
-        ConfigError: a part of the configuration, of a plug-in say, is not installed here.
+        ConfigError: a part of the configuration, such as a plug-in's, is not installed here.
     """
     weights = from_bytes(data)
     obstacle = shape_mismatch(problem, weights)
@@ -56,7 +56,7 @@ def weights_of(problem: Problem, data: bytes) -> Weights:
 
 
 def shape_mismatch(problem: Problem, weights: Mapping[str, np.ndarray]) -> str | None:
-    """Why these are no weights of a configuration, in a few words; None where they may be."""
+    """Returns the reason why weights do not fit a configuration; None if they do."""
     network = problem.network
     expected = _shapes(problem)
     if missing := sorted(expected.keys() - weights.keys()):
@@ -75,7 +75,7 @@ def shape_mismatch(problem: Problem, weights: Mapping[str, np.ndarray]) -> str |
 
 
 def _shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
-    # Some engines know the shapes without PyTorch, which takes a second or two to load.
+    # Some engines have the shapes without PyTorch, which takes a second or two to load.
     shapes = engine_named(choose_engine(problem).name).parameter_shapes(problem.network)
     if shapes is not None:
         return dict(shapes)
@@ -83,7 +83,7 @@ def _shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
 
     from seqcls.models.initialization import make_model
 
-    # Without values, however large they would be.
+    # On this device tensors have no values, which could be large.
     with torch.device("meta"):
         model = make_model(problem.network)
     return {name: tuple(value.shape) for name, value in model.named_parameters()}

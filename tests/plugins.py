@@ -38,7 +38,7 @@ def forget_parts(*, registries: bool = True) -> None:
         vars(registry).pop("_plugins", None)
         vars(registry)["_loaded"].clear()
     cached = (
-        *(problem._resolve, fields.fields_unread, fields.readers),
+        *(problem.resolve, fields.fields_unread, fields.readers),
         *(check_architecture, shortcuts._training, stored._resolve_text),
     )
     for function in cached:

@@ -70,7 +70,7 @@ def _strings(
     titles = {"string": first, "kind": "Kind"}
     if kind is not None:
         # The kind of an error implies the label.
-        titles |= {x.name: x.title for x in kind.error_columns() if x.name != "label"}
+        titles |= {x: title for x, title in kind.error_columns().items() if x != "label"}
     titles |= {"length": "Length", "occurrences": "Occurrences"}
     shown = errors.sort_values(["length"], kind="stable").head(most)
     present = [name for name in titles if name in shown]

@@ -1,4 +1,4 @@
-"""Weights that were trained elsewhere, read as parameters of the architectures here."""
+"""Reading of weights trained elsewhere as parameters of the architectures here."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,20 +16,20 @@ from seqcls.adapters.vocabulary import (
     VocabularyFile,
     read_json,
     read_vocabulary,
-    short,
     vocabulary_beside,
 )
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError, Parameter
 from seqcls.results import Weights
+from seqcls.text import short
 
 __all__ = ["FORMATS", "ForeignWeights", "read_weights"]
 
 WRAPPERS = ("module.", "_orig_mod.", "model.")
-"""What stands before every name where the network was wrapped: trained in parallel, compiled."""
+"""Prefixes of all names in a network that was wrapped, for parallel training or compilation."""
 
 _COMPUTED_FROM = re.compile(r"(^|\.)parametrizations\.|(weight|bias)\w*_(g|v|orig)$")
-"""Tensors of which PyTorch computes weights, where these are normed or pruned."""
+"""Tensors from which PyTorch computes normalized or pruned weights."""
 
 _INERT = re.compile(
     r"transformers_version|(torch_)?dtype|architectures|initializer_range|use_cache|"
@@ -42,17 +42,17 @@ _INERT = re.compile(
 
 @dataclass(frozen=True)
 class ForeignWeights:
-    """A file of weights, and what stands beside it."""
+    """A file of weights, with the settings and the vocabulary beside it."""
 
     path: Path
     tensors: Weights
     folder_settings: Mapping[str, Any]
     vocabulary: VocabularyFile
     buffers: Weights = field(default_factory=dict)
-    """Tensors that are no weights: masks, and whole numbers."""
+    """Tensors other than weights: masks, and whole numbers."""
 
     def format_name(self, named: str | None) -> str:
-        """The format that is named, or whose tensors these are.
+        """Returns the named format, or the one that has such tensors.
 
         Raises:
             ConfigError: there is no such format, or `config.json` names another kind of model.
@@ -85,17 +85,17 @@ class ForeignWeights:
     def read(
         self, name: str, alphabet: Sequence[str], given: Mapping[str, Any], network: NetworkConfig
     ) -> Loaded:
-        """The network and the parameters of a model for a task with these tokens.
+        """Reads the network and the parameters of a model for a task with these tokens.
 
-        Its `reading` has the format (`read_as`), the settings that were given, that `config.json`
-        has, and that were assumed, which `tensors` were found by their shapes, the ids of the
-        `vocabulary` and the files that have them, and what was `not_read`.
+        Its `reading` has the format (`read_as`), the settings by source (given, `config.json`,
+        assumed), the `tensors` found by their shapes, the ids of the `vocabulary` and their files,
+        and the settings, tensors and files that were `not_read`.
 
         Args:
             name: the format, one of `FORMATS`.
             alphabet: the task's tokens.
             given: settings, by name.
-            network: what the task asks of a network.
+            network: the settings of a network that the task determines.
 
         Raises:
             ConfigError: a tensor or a setting is missing, or has no place.
@@ -108,7 +108,7 @@ class ForeignWeights:
             )
         self.vocabulary.check_pieces(alphabet)
         vocabulary = Vocabulary.from_file(alphabet, self.vocabulary, network)
-        # Some weights are scaled in place as they are read; those of the file stay as they are.
+        # Some weights are scaled in place while they are read, so the file's are copied.
         given_tensors = {x: y.copy() for x, y in self.tensors.items()}
         # Wrappers may be nested, as of a compiled model that was trained in parallel.
         while wrappers := [x for x in WRAPPERS if all(y.startswith(x) for y in given_tensors)]:
@@ -139,7 +139,7 @@ class ForeignWeights:
     def _reading(
         self, name: str, settings: Settings, tensors: Tensors, vocabulary: Vocabulary
     ) -> dict[str, Any]:
-        # The network says where an embedding, a table and a head were found.
+        # `tensors` already has the sources of an embedding, a table and a head.
         reported_elsewhere = ("position_offset", "positions", "embedding", "head", *tensors.read_as)
         by_source = {
             source: {
@@ -158,7 +158,7 @@ class ForeignWeights:
             and x not in settings.read
             and not _INERT.fullmatch(x)
             and not (x == "model_type" and value in FORMATS[name].model_types)
-            # What is off or empty changes nothing, so that nobody misses it.
+            # A setting that is off or empty changes nothing.
             and value not in (None, False, [], {})
         ]
         buffers = [x for x in self.buffers if x not in tensors.read_as.values()]
@@ -193,7 +193,7 @@ def read_weights(path: Path, vocabulary: Path | None = None) -> ForeignWeights:
     """
     file, is_alone = find_weights(path)
     tensors, buffers = read_tensors(file)
-    # Beside several files nothing says whose settings these are.
+    # With several files of weights it is not known whose settings these are.
     settings = file.parent / "config.json"
     beside = read_json(settings) if is_alone and settings.exists() else {}
     if not isinstance(beside, dict):

@@ -1,4 +1,4 @@
-"""Files of weights: safetensors alone, read without running anything that is in them."""
+"""Files of weights: safetensors alone, read without running any of their content."""
 
 import re
 import struct
@@ -9,19 +9,19 @@ from pathlib import Path
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from seqcls.adapters.vocabulary import short
 from seqcls.errors import ConfigError
 from seqcls.results import Weights
+from seqcls.text import short
 
 MOST_BYTES = 2**28
-"""The largest file of weights that is read: the models here are small."""
+"""The largest file of weights that is read, since the models here are small."""
 
 # A zip archive, in which PyTorch saves, begins with PK; a bare pickle with its protocol, 2 to 5.
 PICKLES = (b"PK", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
-"""How they begin, packed or not."""
+"""First bytes of pickles, packed or not."""
 
 PICKLED = (".bin", ".pt", ".pth", ".ckpt")
-"""How the names of files end that PyTorch saves."""
+"""Suffixes of files that PyTorch saves."""
 
 CONVERT = (
     'python -c "import torch; from safetensors.torch import save_file; '
@@ -29,7 +29,7 @@ CONVERT = (
     "save_file({k: v.clone().contiguous() for k, v in read.items()}, 'model.safetensors')\" "
     "(of a checkpoint with more in it, read['model'] or what its state dict is called there)"
 )
-"""Writes the file that is read here, of a state dict."""
+"""Command that converts a state dict to safetensors."""
 
 CONVERT_ARRAYS = (
     'python -c "import numpy; from safetensors.numpy import save_file; '
@@ -37,26 +37,29 @@ CONVERT_ARRAYS = (
 )
 
 READABLE = ("F32", "F64", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "BOOL")
-"""Types of tensors; no answer is computed from whole numbers, which are left out."""
+"""Types of tensors that are read; whole numbers are left out, since no output depends on them."""
 
 _MASK = re.compile(r"(.*\.)?(\w*mask|tril|triu)")
-"""Buffers that say which tokens attend to which."""
+"""Names of buffers that are attention masks."""
 
 _BUFFERS = re.compile(
     r"(.*\.)?(position_ids|positions|token_type_ids|num_batches_tracked|masked_bias|attn\.bias)"
 )
-"""Other tensors of whole numbers that models have beside their weights."""
+"""Names of other tensors of whole numbers beside the weights."""
 
-# `model-00001-of-00001` is all of a model, so a count of 1 makes no part.
+# `model-00001-of-00001` is a whole model, so a count of 1 is no part.
 _PART = re.compile(r".*-\d+-of-(?!0*1$)\d+")
-"""A file that has some of a model's tensors, as Hugging Face names them."""
+"""Names of files with some of a model's tensors, as Hugging Face writes them."""
 
 
 def find_weights(path: Path) -> tuple[Path, bool]:
-    """The file of weights that a path is, or that is in a folder, and whether it is alone there.
+    """Finds the file of weights of a path, a file or a folder.
+
+    Returns:
+        The file, and True if its folder has no other.
 
     Raises:
-        ConfigError: there is none, or there are several.
+        ConfigError: there is none, or a folder has several.
     """
     folder = path if path.is_dir() else path.parent
     found = sorted(folder.glob("*.safetensors"))
@@ -76,7 +79,7 @@ def find_weights(path: Path) -> tuple[Path, bool]:
 
 
 def read_tensors(path: Path) -> tuple[Weights, Weights]:
-    """The tensors of floating-point numbers in a file, and those that are no weights.
+    """Reads the weights of a file, tensors of floating-point numbers, and its other tensors.
 
     Raises:
         ConfigError: it is no safetensors file of finite numbers.
@@ -93,7 +96,7 @@ def read_tensors(path: Path) -> tuple[Weights, Weights]:
                 )
             every = {name: file.get_tensor(name) for name in names}
     except (SafetensorError, ValueError, OSError) as error:
-        # A message is one line, whatever a file puts into it.
+        # The message has to be one line.
         reason = " ".join(str(error).split())[:160]
         raise ConfigError(f"{path}: no safetensors file that can be read ({reason})") from None
     tensors = {
@@ -119,19 +122,18 @@ def read_tensors(path: Path) -> tuple[Weights, Weights]:
 
 
 def is_causal(buffer: np.ndarray) -> bool:
-    """Whether a buffer says that a token attends to none after it, whatever numbers it has."""
-    # Of one token a mask says nothing about order.
+    """True if a buffer is a causal mask, whatever numbers it has."""
+    # A mask of one token does not determine an order.
     if buffer.ndim != 2 or len(set(buffer.shape)) != 1 or len(buffer) < 2:
         return False
-    # Some masks are 1 and 0, some 0 and -inf, some the other way round: only that sides differ
-    # counts.
+    # Some masks are 1 and 0, some 0 and -inf, some the reverse: both sides must only differ.
     inside = np.tri(len(buffer), dtype=bool)
     sides = np.unique(buffer[inside]), np.unique(buffer[~inside])
     return all(len(x) == 1 for x in sides) and bool(sides[0][0] != sides[1][0])
 
 
 def _refuse_other_files(path: Path) -> None:
-    """Refuses what is no file, a large one, a pickle, or an archive, with what helps."""
+    """Refuses a missing or large file, a pickle or an archive, with a remedy."""
     try:
         size = path.stat().st_size
         if not path.is_file():
@@ -143,7 +145,7 @@ def _refuse_other_files(path: Path) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(f"{str(path)!r:.200}: cannot be read: {reason}") from None
-    # A header may be as long as these bytes say, too: after its length it begins with a brace.
+    # These bytes may be the length of a safetensors header, which begins with a brace after it.
     if not begin.startswith(PICKLES) or begin[8:] == b"{":
         return
     names = list[str]()

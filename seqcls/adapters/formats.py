@@ -1,8 +1,8 @@
-"""How others write models, as tables that are read both ways.
+"""Formats of models, as tables that serve both reading and writing.
 
-A row says which of their tensors are which of our parameters, whether a matrix is stored the other
-way round, and of how many of ours it is made; a setting says which value of `config.json` is which
-of a field. A model of theirs is read by its table, and one of ours is written by the same.
+A row maps one of their tensors to one or more of our parameters and marks a transposed matrix; a
+setting maps values of `config.json` to values of a field. A foreign model is read by its table, and
+one of ours is written by the same table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,62 +19,60 @@ TABLE = "positions.table.weight"
 
 
 class Row(NamedTuple):
-    """One layer: `{}` stands for the number of its block, `*` for `weight` and `bias`."""
+    """One layer; `{}` is replaced by the number of its block, `*` by `weight` and `bias`."""
 
     theirs: str
     ours: Sequence[str]
-    """Parameters that stand one after another in theirs."""
+    """Parameters that are concatenated in theirs."""
     shape: Sequence[str]
-    """The sizes of one of ours, by name: outputs and inputs; of a norm one alone."""
+    """Names of the sizes of one of ours: outputs and inputs, or one size of a norm."""
     transposed: bool = False
-    """Whether theirs has inputs first."""
+    """True if theirs has inputs first."""
 
 
 class Setting(NamedTuple):
-    """What tensors do not say; a number above 0 up to 1 where its default is one."""
+    """A setting that tensors do not determine; if its default is a float, a number in (0, 1]."""
 
     field: str = ""
-    """Our field; nothing where there is none."""
+    """Our field; empty if there is none."""
     values: Mapping[Any, Any] | range = {}
-    """Our values of the field, by theirs, the usual one first, or those that both may have; any
-    where there are none."""
+    """Our values by theirs, the usual one first, or the common range; empty for any value."""
     default: Any = None
-    """Theirs, where nothing says it."""
+    """Their value if it is not set."""
     aliases: Sequence[str] = ()
-    """What else `config.json` may call it."""
+    """Other names of it in `config.json`."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """One way in which models are written."""
+    """One format of models."""
 
     name: str
-    """What it is called in a sentence."""
+    """Its name in a sentence."""
     model_types: Sequence[str] = ()
-    """What such a model may be called in `config.json`, as `model_type`."""
+    """Values of `model_type` in the `config.json` of such a model."""
     blocks: Sequence[Row] = ()
-    """The layers of a block; no other format has a tensor of the first one's name."""
+    """The layers of a block; the first one's name is in no other format."""
     final: Row | None = None
     """The norm after all blocks."""
     tables: Mapping[str, str] = field(default_factory=dict)
-    """What a file that is written calls our other parameters. In one that is read they are found
-    by their shapes."""
+    """Names of our other parameters in a written file; when read they are found by shape."""
     prefix: str = ""
-    """What stands before the names of blocks in a file that is written."""
+    """Prefix of the names of blocks in a written file."""
     settings: Mapping[str, Setting] = field(default_factory=dict)
     sizes: Mapping[str, str] = field(default_factory=dict)
-    """Sizes of the rows, by what `config.json` calls them."""
+    """Names of the rows' sizes, by their names in `config.json`."""
     fields: Mapping[str, Any] = field(default_factory=dict)
-    """Our fields that every such model has."""
+    """Values of our fields that every such model has."""
     # A negative lookahead for nothing matches nowhere.
     left_out: str = r"(?!)"
-    """Matches names of tensors that nothing is computed from."""
+    """Pattern of tensors that no output depends on."""
     refused: tuple[str, str] = (r"(?!)", "")
-    """Matches names of tensors of another function, with what is expected instead."""
+    """Pattern of tensors of another function, with the expectation."""
 
     @property
     def sign(self) -> str:
-        """The name of the tensor that is in no other format, without what may stand before it."""
+        """The name of the tensor that is in no other format, without its prefix."""
         return self.blocks[0].theirs.format(0).replace("*", "weight") if self.blocks else ""
 
 
@@ -119,16 +117,16 @@ GPT2 = Format(
         "scale_attn_weights": Setting("", _same(True, False), True),
         "activation_function": Setting("activation", _ACTIVATIONS, "gelu_new"),
         "readout": _READOUT,
-        # None is what settings hold where nobody decided; see `_check_tying`.
+        # Settings that leave it open hold None; see `_check_tying`.
         "tie_word_embeddings": Setting("", _same(True, False, None)),
         "layer_norm_epsilon": Setting("layer_norm_eps", default=1e-5),
-        # Tokens by which a language model says yes or no of a string.
+        # Tokens by which a language model answers yes or no to a string.
         "yes": Setting(),
         "no": Setting(),
         "embedding": Setting(),
         "head": Setting(),
         "position_offset": Setting("", SIZES, 0),
-        # What changes the function, and is off as published.
+        # Settings that change the function and are off as published.
         "scale_attn_by_inverse_layer_idx": Setting("", _same(False), False),
         "add_cross_attention": Setting("", _same(False), False),
     },
@@ -143,8 +141,8 @@ GPT2 = Format(
     # Older files hold the causal mask of every layer.
     left_out=r"(.*\.)?h\.\d+\.attn\.(bias|masked_bias)",
 )  # fmt: skip
-"""GPT-2 as Hugging Face writes it. A head of its own is `lm_head`, or `score` of a sequence
-classifier; without one it is the embedding."""
+"""GPT-2 as Hugging Face writes it. A separate head is `lm_head`, or `score` of a sequence
+classifier; otherwise the head is the embedding."""
 
 ENCODER = Format(
     "torch.nn.TransformerEncoder",
@@ -185,7 +183,7 @@ ENCODER = Format(
 the biases of norms, too, where layers have none."""
 
 CELLS = {1: "rnn", 3: "gru", 4: "lstm"}
-"""Architectures by their gates, which stand in PyTorch's order in ours, too."""
+"""Architectures by number of gates; the gates have PyTorch's order in ours too."""
 
 RECURRENT = Format(
     "torch.nn.RNN, GRU or LSTM",
@@ -215,7 +213,7 @@ RECURRENT = Format(
 """PyTorch's recurrent networks, an embedding (without one tokens are one-hot) and a linear head."""
 
 OWN = "seqcls"
-"""The format that `config.json` of a model given by this program names: its names are ours."""
+"""The format in the `config.json` of a model that this program wrote, with our names."""
 
 FORMATS: Mapping[str, Format] = {
     "gpt2": GPT2,
@@ -223,4 +221,4 @@ FORMATS: Mapping[str, Format] = {
     "transformer_encoder": ENCODER,
     OWN: Format("what `seqcls give` wrote"),
 }
-"""The ways in which weights are written, by name."""
+"""The formats of weights, by name."""

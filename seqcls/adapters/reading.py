@@ -1,7 +1,7 @@
-"""A model of theirs as a network of ours with the same function, by the table of its format.
+"""Reading of a foreign model as a network of ours with the same function, by its format's table.
 
-What cannot be read is refused by name: a tensor that is missing, or has no place or another shape,
-and a setting that has another value than such a model may have.
+Refusals name a tensor that is missing, has no place or another shape, or a setting whose value no
+model of the format has.
 """
 
 import re
@@ -12,19 +12,20 @@ import numpy as np
 
 from seqcls.adapters.formats import CELLS, OWN, RECURRENT, TABLE, Format, Row
 from seqcls.adapters.taking import Settings, Tensors, bias_of, is_position
-from seqcls.adapters.vocabulary import Vocabulary, short
+from seqcls.adapters.vocabulary import Vocabulary
 from seqcls.config import ABOUT
 from seqcls.errors import ConfigError
 from seqcls.models import MODELS
 from seqcls.models.positions import POSITIONS
 from seqcls.results import Weights
 from seqcls.strings.tokenizer import FIRST_LETTER
+from seqcls.text import short
 
 MOST_PLACES = 10_000
-"""Rows of a table of waves that is not in the file."""
+"""Number of rows of a table of waves that is not in the file."""
 
 _HEAD = re.compile(r"(head|fc|out|linear|classif|decoder|proj|logit|dense)\w*\.weight$")
-"""In names of matrices that are no embedding where they stand alone."""
+"""Names of matrices that are a head rather than the only embedding."""
 
 
 class Loaded(NamedTuple):
@@ -33,11 +34,11 @@ class Loaded(NamedTuple):
     fields: dict[str, Any]
     weights: Weights
     reading: Mapping[str, Any] = {}
-    """How they were read; see `ForeignWeights.read`."""
+    """A record of their sources; see `ForeignWeights.read`."""
 
 
 class Reader:
-    """What is read of one model: its tensors, and the options that its settings say."""
+    """Reader of one model, with its tensors and options."""
 
     def __init__(
         self, form: Format, tensors: Tensors, settings: Settings, vocabulary: Vocabulary
@@ -51,7 +52,7 @@ class Reader:
         self.readout = "first"
 
     def read(self) -> Loaded:
-        """The network that the model is; of the tensors those are left that have no place.
+        """Reads the network; tensors without a place are left.
 
         Raises:
             ConfigError: a tensor or a setting is missing, or cannot be read.
@@ -64,7 +65,7 @@ class Reader:
         if form is RECURRENT:
             fields["architecture"] = _cell(form.sign, sizes)
         fields |= self._read_options()
-        # Nothing reads it where answers stand at places, but looking ids up asks for one.
+        # Answers at places need no readout, but looking ids up takes one.
         self.readout = fields.setdefault("readout", "first")
         if form is not RECURRENT:
             fields |= self._transformer_fields()
@@ -72,7 +73,7 @@ class Reader:
             fields["positions"] = "learned" if TABLE in weights else "none"
         name, table = self._read_embedding()
         embedded = self.vocabulary.embedding(table, self.readout, name)
-        # Our Transformer has no such factor (Vaswani et al. 2017), so the embeddings take it up.
+        # Our Transformer has no such factor (Vaswani et al. 2017), so it goes into the embeddings.
         if self.options.get("embedding_scale") == "sqrt":
             embedded = embedded * np.sqrt(hidden).astype(embedded.dtype)
         if form is RECURRENT:
@@ -83,7 +84,7 @@ class Reader:
         weights |= dict(zip(("classifier.weight", "classifier.bias"), head, strict=True))
         sizes |= {"tokens": len(table), "places": len(weights.get(TABLE, ()))}
         self.settings.check_sizes({theirs: sizes[ours] for theirs, ours in form.sizes.items()})
-        # Some models count places from an offset on; the rows before it are never read.
+        # Some models count positions from an offset; the rows before it are never read.
         if (offset := self.options.get("position_offset", 0)) and TABLE in weights:
             if offset >= sizes["places"]:
                 raise ConfigError(
@@ -93,7 +94,7 @@ class Reader:
         return Loaded(fields, weights)
 
     def _find_blocks(self) -> str:
-        """What stands before the names of blocks."""
+        """Finds the prefix of the names of blocks."""
         form, names = self.form, sorted(self.tensors.left)
         found = [x for x in names if re.fullmatch(rf"(.*\.)?{re.escape(form.sign)}", x)]
         if len(found) != 1:
@@ -110,31 +111,31 @@ class Reader:
         """Reads the parameters of all blocks and of the norm after them."""
         tensors, block = self.tensors, 0
         first = f"{prefix}{self.form.blocks[0].theirs}"
-        # A model has biases in all of its layers or in none, so the first one tells.
+        # A model has biases in all layers or in none, so the first one decides.
         has_biases = first.format(0).replace("*", "bias") in tensors.left
         while block == 0 or first.format(block).replace("*", "weight") in tensors.left:
             for row in self.form.blocks:
                 self._read_row(row, prefix, block, has_biases)
             block += 1
-        # What is left over in a block must not be taken for an embedding or a head.
+        # A tensor left over in a block must not be taken for an embedding or a head.
         tensors.within_blocks = tuple(first.partition("{}")[0] + f"{x}." for x in range(block))
         if (final := self.form.final) is not None:
             names = (f"{prefix}{final.theirs}".replace("*", x) for x in ("weight", "bias"))
             has_weight, has_bias = (name in tensors.left for name in names)
             if has_weight or self.form.fields.get("final_norm"):
                 self._read_row(final, prefix, 0, has_biases or has_bias)
-        # Blocks of a Transformer read the hidden state; recurrent layers have inputs of their own.
+        # Blocks of a Transformer read the hidden state; recurrent layers have separate inputs.
         tensors.sizes.setdefault("inputs", tensors.sizes["hidden"])
         tensors.sizes["blocks"] = block
 
     def _read_row(self, row: Row, prefix: str, block: int, has_biases: bool) -> None:
         """Reads our parameters out of the tensors of one layer."""
         theirs, parts = f"{prefix}{row.theirs.format(block)}", len(row.ours)
-        # Later layers read what the one before gives.
+        # Later layers read the state of the one before.
         axes = ["hidden" if block and x == "inputs" else x for x in row.shape]
         weight, bias = (theirs.replace("*", x) for x in ("weight", "bias"))
         matrix = self.tensors.take(weight, *axes, parts=parts, transposed=row.transposed)
-        # The network here is made with biases, and zeros change nothing.
+        # Our network is made with biases, and zeros change nothing.
         biases = np.zeros_like(matrix, shape=len(matrix))
         if has_biases:
             biases = self.tensors.take(bias, axes[0], parts=parts)
@@ -144,14 +145,14 @@ class Reader:
                 self.weights[ours] = np.ascontiguousarray(own)
 
     def _read_options(self) -> dict[str, Any]:
-        """Looks the format's settings up; our fields that they say."""
+        """Looks up the format's settings and returns our fields with their values."""
         form, tensors, sizes = self.form, self.tensors, self.tensors.sizes
-        # Answers at places are read off at each of them, whatever a readout says.
+        # Answers at places are read at each of them, whatever the readout.
         unasked = {"readout"} if self.vocabulary.at_places else set[str]()
         # Gates have no nonlinearity to choose.
         if sizes.get("gates", sizes["hidden"]) != sizes["hidden"]:
             unasked |= {"nonlinearity"} - self.settings.given.keys()
-        # A model that answers at every place must not see what follows.
+        # A model that answers at every place must not read later tokens.
         is_causal = self.vocabulary.at_places or tensors.causal_mask
         defaults = {"mask": "causal"} if is_causal else {}
         fields = {}
@@ -169,13 +170,13 @@ class Reader:
         return fields
 
     def _transformer_fields(self) -> dict[str, Any]:
-        """The fields of a Transformer by its sizes."""
+        """Returns the fields of a Transformer that its sizes determine."""
         sizes, hidden = self.tensors.sizes, self.tensors.sizes["hidden"]
         name = "n_head" if "n_head" in self.options else "heads"
         if hidden % (heads := self.options[name]):
             raise ConfigError(f"{name}={heads}: expected a divisor of the width, {hidden}")
         if self.options.get("scale_attn_weights") is False:
-            # The house divides scores by the root of a head's size.
+            # Our attention divides scores by the root of a head's size.
             for name, query in self.weights.items():
                 if ".query." in name:
                     query *= np.sqrt(hidden // heads).astype(query.dtype)
@@ -186,10 +187,10 @@ class Reader:
         }
 
     def _read_places(self) -> None:
-        """Reads the table of positions, a row a place, where the model has one.
+        """Reads the table of positions, if the model has one.
 
-        A table may stand in a tensor of a name with `pos`, or `pe`; with `positions=sinusoidal` it
-        is that of PyTorch's tutorial, sines and cosines in turn.
+        The table is a tensor with `pos` or `pe` in its name; with `positions=sinusoidal` it is that
+        of PyTorch's tutorial, with alternating sines and cosines.
         """
         tensors, hidden = self.tensors, self.tensors.sizes["hidden"]
         name = next((x for x in sorted(tensors.left) if is_position(x)), None)
@@ -208,7 +209,7 @@ class Reader:
         if self.options.get("positions") != "sinusoidal":
             return
         places = np.arange(MOST_PLACES if name is None else len(self.weights[TABLE]))
-        # Vaswani et al. 2017, section 3.5, with sines and cosines in turn along the width.
+        # Vaswani et al. 2017, section 3.5, with alternating sines and cosines along the width.
         angles = places[:, None] * 10_000 ** (-np.arange(0, hidden, 2) / hidden)
         waves = np.stack([np.sin(angles), np.cos(angles)], axis=2).reshape(len(places), -1)
         waves = waves[:, :hidden].astype(next(iter(self.weights.values())).dtype)
@@ -221,7 +222,7 @@ class Reader:
         self.weights[TABLE] = waves
 
     def _read_embedding(self) -> tuple[str, np.ndarray]:
-        """The name of the embedding among what is left, and its numbers."""
+        """Finds the embedding among the tensors left; returns its name and its numbers."""
         tensors, width = self.tensors, self.tensors.sizes["inputs"]
         # A matrix with a bias beside it is a linear layer.
         matrices = [x for x in tensors.matrices_of(width) if bias_of(x) not in tensors.left]
@@ -238,7 +239,7 @@ class Reader:
         return self.form.sign, np.eye(width, dtype=next(iter(self.weights.values())).dtype)
 
     def _read_head(self, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Our head, out of the matrix that is left and reads the state, or of the embeddings."""
+        """Reads our head from the matrix left that reads the state, or from the embeddings."""
         tensors, vocabulary, options = self.tensors, self.vocabulary, self.options
         hidden = tensors.sizes["hidden"]
         name = tensors.find("head", options["head"], tensors.matrices_of(hidden))
@@ -253,21 +254,21 @@ class Reader:
         if "tie_word_embeddings" in options:
             self._check_tying(table, weight)
         if "yes" in options and not vocabulary.at_places and not name.endswith("score.weight"):
-            # A language model says whether a string is in the language by its next token.
-            # Called for what it refuses: a head with fewer rows than the vocabulary has ids.
+            # A language model answers by its next token. `embedding` is called for its refusal of a
+            # head with fewer rows than the vocabulary has ids.
             vocabulary.embedding(weight, self.readout, name)
             answers = [vocabulary.answer_id(x, options[x]) for x in ("no", "yes")]
             weight, bias = weight[answers], bias[answers]
         return vocabulary.head(weight, bias, self.readout, name)
 
     def _check_tying(self, table: np.ndarray, head: np.ndarray) -> None:
-        """Refuses a head of which tensors and settings say two things: that it is one of its own
-        and is missing, or that it is the embeddings and differs.
+        """Refuses contradictory tensors and settings: a separate head that is missing, or one that
+        is tied to the embeddings and differs from them.
         """
         name, embedding = (self.tensors.read_as[x] for x in ("head", "embedding"))
         tied = self.options["tie_word_embeddings"]
         if tied is None and self.settings.folder_settings.get("model_type") == "gpt2":
-            # Where Hugging Face's settings say nothing, it takes the embeddings.
+            # Hugging Face's default is the embeddings.
             tied = True
         if tied is False and name == "the embeddings":
             raise ConfigError("tensor 'lm_head.weight' is missing, and tie_word_embeddings=False")
@@ -279,7 +280,7 @@ class Reader:
 
 
 def _cell(name: str, sizes: Mapping[str, int]) -> str:
-    """The architecture that has so many gates."""
+    """Returns the architecture with so many gates."""
     rows, hidden = sizes["gates"], sizes["hidden"]
     if hidden == 0 or rows % hidden or rows // hidden not in CELLS:
         raise ConfigError(
@@ -290,10 +291,10 @@ def _cell(name: str, sizes: Mapping[str, int]) -> str:
 
 
 def _widen(embedded: np.ndarray, weight: np.ndarray, hidden: int) -> tuple[np.ndarray, np.ndarray]:
-    """Embeddings as wide as the hidden state, and the first layer's weight, with equal products.
+    """Makes embeddings as wide as the hidden state, and a first layer's weight with equal products.
 
-    Narrower ones are padded with zeros. Of wider ones the products are what the layer has, where
-    there are no more tokens than hidden numbers.
+    Narrower embeddings are padded with zeros. Wider ones become one-hot, and the products the
+    layer's weight, if there are no more tokens than hidden numbers.
     """
     tokens, inputs = embedded.shape
     if inputs > hidden:
@@ -310,7 +311,7 @@ def _widen(embedded: np.ndarray, weight: np.ndarray, hidden: int) -> tuple[np.nd
 
 
 def read_own(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Loaded:
-    """A model that `seqcls give` wrote: the names are ours.
+    """Reads a model that `seqcls give` wrote, with our names.
 
     Raises:
         ConfigError: `config.json` or the vocabulary is not that of one.
@@ -332,6 +333,6 @@ def read_own(tensors: Tensors, settings: Settings, vocabulary: Vocabulary) -> Lo
         )
     if other := [x for x in network if x not in ABOUT or ABOUT[x].group != "Network"]:
         raise ConfigError(f"config.json: network has {short(other[0])}, no setting of one")
-    # The names are ours, so that none is left without a place.
+    # The names are ours, so every tensor has a place.
     weights, tensors.left = {**tensors.left}, {}
     return Loaded(dict(network), weights)

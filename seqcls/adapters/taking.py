@@ -1,4 +1,4 @@
-"""What a model is read from: tensors, each taken by name, and settings, each with its source."""
+"""Sources of a model that is read: tensors, each taken by name, and settings with their source."""
 
 import json
 import re
@@ -8,31 +8,31 @@ from typing import Any
 import numpy as np
 
 from seqcls.adapters.formats import Format, Setting
-from seqcls.adapters.vocabulary import short
 from seqcls.errors import ConfigError
 from seqcls.results import Weights
+from seqcls.text import short
 
 
 class Tensors:
-    """The tensors of a file, by name: each is taken once, and one that is left has no place."""
+    """The tensors of a file by name; each is taken once, and any that is left has no place."""
 
     def __init__(self, tensors: Weights, causal_mask: str | None = None) -> None:
         self.left = dict(tensors)
         self.causal_mask = causal_mask
-        """The buffer that says that a token attends to none after it."""
+        """The name of the buffer that is a causal mask."""
         self.sizes: dict[str, int] = {}
-        """Sizes by the names of axes, as the first tensor has them that was taken."""
+        """Sizes by the names of axes, those of the first tensor taken with each."""
         self.within_blocks: tuple[str, ...] = ()
-        """How names begin that are of blocks, once these were read."""
+        """Prefixes of names within blocks, once these were read."""
         self.read_as: dict[str, str] = {}
-        """The names of tensors that are found by their shapes, by what they are taken for."""
+        """The names of tensors that were found by shape, by their roles."""
 
     def take(self, name: str, *axes: str, parts: int = 1, transposed: bool = False) -> np.ndarray:
-        """A tensor with axes of these names, whose sizes are those of the tensors before.
+        """Takes a tensor with axes of these names, whose sizes are those of the tensors before.
 
         Args:
-            parts: how many of the first axis stand one after another.
-            transposed: whether theirs has its axes the other way round.
+            parts: number of parts concatenated along the first axis.
+            transposed: True if the file has the axes reversed.
 
         Raises:
             ConfigError: it is missing, or has another shape.
@@ -54,12 +54,12 @@ class Tensors:
             raise ConfigError(
                 f"tensor {short(name)} has the shape {self.left[name].shape}, expected {expected}"
             )
-        # What nobody takes has no place, and is refused at the end.
+        # A tensor that is never taken has no place, and is refused at the end.
         del self.left[name]
         return found
 
     def matrices_of(self, columns: int) -> list[str]:
-        """Names of matrices with so many columns that are left, but of positions and of blocks."""
+        """Lists matrices left with so many columns, except of positions and of blocks."""
         return [
             name
             for name, tensor in sorted(self.left.items())
@@ -68,10 +68,10 @@ class Tensors:
         ]
 
     def find(self, what: str, named: Any, found: Sequence[str]) -> str | None:
-        """The tensor that a setting names, with or without `.weight`, or the one that was found.
+        """Returns the tensor that a setting names, with or without `.weight`, or the one found.
 
         Raises:
-            ConfigError: several were.
+            ConfigError: there are several candidates.
         """
         if named is not None:
             return str(named) if str(named) in self.left else f"{named}.weight"
@@ -84,19 +84,18 @@ class Tensors:
 
 
 def bias_of(name: str) -> str:
-    """The name of the bias beside a weight."""
+    """Returns the name of the bias beside a weight."""
     return f"{name.removesuffix('weight')}bias"
 
 
 def is_position(name: str) -> bool:
-    """Whether a tensor is called as tables of positions are."""
-    # `pe` is the name in PyTorch's tutorial and `wpe` that in GPT-2; within words they mean
-    # nothing.
+    """True if a tensor has the name of a table of positions."""
+    # `pe` is the name in PyTorch's tutorial and `wpe` that in GPT-2, both as whole words.
     return "pos" in name.lower() or re.search(r"(^|\.)w?pe($|\.)", name) is not None
 
 
 class Settings:
-    """What the tensors do not say: of a folder's `config.json`, and what is given besides."""
+    """Settings that tensors do not determine, from a folder's `config.json` or given."""
 
     def __init__(
         self, form: Format, given: Mapping[str, Any], folder_settings: Mapping[str, Any]
@@ -105,15 +104,15 @@ class Settings:
         self.given = given
         self.folder_settings = folder_settings
         self.found: dict[str, tuple[str, Any]] = {}
-        """Each that was asked for: who says it (given, config.json, or nobody: assumed)."""
+        """Source (`given`, `config.json` or `assumed`) and value of each setting read."""
         self.read: set[str] = set()
-        """What was looked for in `config.json`."""
+        """Names that were looked up in `config.json`."""
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A setting as theirs has it; the default, where nothing says it, is that of its format.
+        """Returns a setting's value in the format; the format's default if it is not set.
 
         Raises:
-            ConfigError: it has a value that it cannot have, or is missing.
+            ConfigError: it has an impossible value, or is missing.
         """
         about = self.form.settings[name]
         names = (name, *about.aliases)
@@ -123,9 +122,9 @@ class Settings:
             source = "given" if name in self.given else "config.json"
             value = self.given[name] if name in self.given else values[0]
         self.found[name] = source, value
-        # Aliases count as read, too: none of them is reported as ignored.
+        # Aliases count as read too, so that none is reported as ignored.
         self.read.update(names)
-        # A number of heads leaves no trace in any shape, and there is no usual one.
+        # The number of heads is in no shape, and there is no usual one.
         if source == "assumed" and value is None and isinstance(about.values, range):
             raise ConfigError(f"{name} is not in the tensors: give it, as {name}=2")
         if source != "assumed" and (expected := mismatch(about, value)):
@@ -133,10 +132,10 @@ class Settings:
         return value
 
     def check_sizes(self, found: Mapping[str, int]) -> None:
-        """Refuses settings of a network of other sizes: they are not of these tensors.
+        """Refuses settings that do not belong to these tensors.
 
         Raises:
-            ConfigError: they name another size.
+            ConfigError: a size in them differs.
         """
         for name, size in found.items():
             self.read.add(name)
@@ -149,8 +148,8 @@ class Settings:
 
 
 def mismatch(about: Setting, value: Any) -> str | None:
-    """What a setting would be instead; None where it may have the value."""
-    # To Python, True is an int; to whoever wrote the settings it is none.
+    """Returns the expected values of a setting; None if the value is one of them."""
+    # True is an int in Python, but not in settings.
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     if isinstance(about.values, range):
         fits = is_whole and (value in about.values or value == about.default)
@@ -158,8 +157,8 @@ def mismatch(about: Setting, value: Any) -> str | None:
     if isinstance(about.default, float):
         fits = (is_whole or isinstance(value, float)) and 0 < value <= 1
         return None if fits else "a number above 0, up to 1"
-    # 1 equals True, so types are compared, too.
+    # 1 equals True, so types are compared too.
     if not about.values or any(type(value) is type(x) and value == x for x in about.values):
         return None
-    # As they are typed: true, not True.
+    # In the notation of JSON: true, not True.
     return " or ".join(x if isinstance(x, str) else json.dumps(x) for x in about.values)

@@ -1,4 +1,4 @@
-"""Which ids of a foreign model are a task's tokens: by files of ours and of Hugging Face's."""
+"""The ids of a task's tokens in a foreign model, from files of ours and of Hugging Face's."""
 
 import json
 import re
@@ -12,19 +12,19 @@ import numpy as np
 
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError, Parameter
-from seqcls.text import TwiceError, refuse_duplicates
+from seqcls.text import TwiceError, refuse_duplicates, short
 
 OWN = "vocabulary.json"
 """The name of our file."""
 
 BESIDE = (OWN, "tokenizer.json", "vocab.json", "vocab.txt", "added_tokens.json")
-"""Files that say which ids tokens have."""
+"""Files with the ids of tokens."""
 
 OF_TOKENIZER = ("special_tokens_map.json", "tokenizer_config.json")
-"""Files that say which tokens are special."""
+"""Files with the special tokens."""
 
 _LIKE_ONE = re.compile(r"vocab|token|merges|spiece|sentencepiece|stoi|itos|char2|2id|id2", re.I)
-"""In names of files that may be vocabularies."""
+"""Names of files that may be vocabularies."""
 
 _MAY_SAY_IDS = re.compile(
     rf"{_LIKE_ONE.pattern}|^(?!(generation_)?config\.json$).*\.(json|txt|csv|tsv|ya?ml|pkl)$", re.I
@@ -36,19 +36,14 @@ ROLES: Mapping[str, Sequence[str]] = {
     "end": ("<eos>", "</s>", "[EOS]", "EOS", "END", "$"),
     "padding": ("<pad>", "[PAD]", "PAD", "_"),
 }
-"""What special tokens are called in vocabularies."""
+"""Names of special tokens in vocabularies."""
 
 NEVER = -1e4
-"""The bias of a token that a head does not know: no other number is as low."""
-
-
-def short(value: Any) -> str:
-    """A name or a value in a message of one line."""
-    return " ".join(repr(value).split())[:60]
+"""The bias of a token that a head does not know, lower than any other number."""
 
 
 def read_json(path: Path) -> Any:
-    """The content of a file of JSON.
+    """Reads a file of JSON.
 
     Raises:
         ConfigError: there is none, it is no JSON, or an object has a key twice.
@@ -73,18 +68,18 @@ def _read_text(path: Path) -> str:
 
 @dataclass(frozen=True)
 class VocabularyFile:
-    """What files say of a vocabulary."""
+    """The contents of files of a vocabulary."""
 
     given: Any = None
-    """Ids by token, or tokens in the order of their ids; None where no file says it."""
+    """Ids by token, or tokens in the order of their ids; None if no file has them."""
     files: Sequence[str] = ()
-    """The names of those that say it."""
+    """Names of the files with the ids."""
     roles: Mapping[str, str] = field(default_factory=dict)
-    """Special tokens by what Hugging Face's settings of a tokenizer call them: `cls_token`."""
+    """Special tokens by their names in Hugging Face's tokenizer settings, such as `cls_token`."""
     pieces: bool = False
-    """Whether texts are cut into pieces of several letters, where there are such tokens."""
+    """True if texts are cut into pieces of several letters, if there are such tokens."""
     unread: Sequence[str] = ()
-    """Files that may say it, too, and parts of files that change what is read of a text."""
+    """Other files that may have ids, and parts of files that change the reading of a text."""
 
     def check_pieces(self, alphabet: Sequence[str]) -> None:
         """Refuses a tokenizer that reads several letters as one token.
@@ -95,9 +90,9 @@ class VocabularyFile:
         if not self.pieces or not isinstance(self.given, Mapping):
             return
         letters = "|".join(map(re.escape, alphabet))
-        # Letters run together in a piece; tokens with names are words of their own.
+        # Letters run together in a piece; tokens with names are separate words.
         several = "+" if max(map(len, alphabet)) == 1 else ""
-        # What stands first is how tokenizers mark a piece of a word, or the first one.
+        # The prefixes are the marks by which tokenizers continue or begin a word.
         piece = re.compile(f"(?:##|Ġ|▁)?(?:{letters}){several}")
         others = [x for x in self.given if x not in tuple(alphabet)]
         if found := [x for x in others if piece.fullmatch(str(x))]:
@@ -110,14 +105,14 @@ class VocabularyFile:
 
 
 def read_vocabulary(path: Path) -> VocabularyFile:
-    """What one file says.
+    """Reads one file.
 
     Raises:
-        ConfigError: it cannot be read, or says no ids.
+        ConfigError: it cannot be read, or has no ids.
     """
     name = path.name
     if path.suffix == ".txt":
-        # The number of a line is an id: blank lines count, but for those at the end.
+        # The number of a line is an id: blank lines count, except at the end.
         lines = _read_text(path).rstrip("\n").split("\n")
         return VocabularyFile(_ids_of(name, lines), (name,), pieces=True)
     content = read_json(path)
@@ -138,20 +133,20 @@ def read_vocabulary(path: Path) -> VocabularyFile:
 
 
 def vocabulary_beside(folder: Path, *, is_alone: bool) -> VocabularyFile:
-    """What the files of a folder say together.
+    """Reads the vocabulary from all files of a folder.
 
     Args:
-        is_alone: whether there is one file of weights; beside several nothing says whose it is.
+        is_alone: True if there is one file of weights; otherwise it is not known whose it is.
 
     Raises:
-        ConfigError: one cannot be read, or two say two ids of one token.
+        ConfigError: one cannot be read, or two have different ids of one token.
     """
     names = sorted(x.name for x in folder.iterdir()) if folder.is_dir() else []
     known = [x for x in (*BESIDE, *OF_TOKENIZER) if x in names] if is_alone else []
     if OWN in known:
-        # Ours says it all.
+        # Our file is complete.
         known = [OWN]
-    # Where nothing says the ids, any file may.
+    # If no known file has the ids, any other may.
     like_one = _LIKE_ONE if set(known) & set(BESIDE) or not is_alone else _MAY_SAY_IDS
     others = [x for x in names if x not in known and (x in BESIDE or like_one.search(x))]
     read = {x: read_vocabulary(folder / x) for x in known if x in BESIDE}
@@ -180,7 +175,7 @@ def vocabulary_beside(folder: Path, *, is_alone: bool) -> VocabularyFile:
 
 
 def _ids_of(name: str, given: Any) -> dict[Any, Any]:
-    """Ids by token; such as are no numbers are refused by `Vocabulary.from_file`."""
+    """Returns ids by token; `Vocabulary.from_file` refuses ids that are no numbers."""
     if isinstance(given, Mapping):
         return dict(given)
     if not isinstance(given, list) or not all(isinstance(x, str) for x in given):
@@ -209,38 +204,39 @@ def _content(token: Any) -> Any:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Which of the foreign model's ids are the task's tokens and the special ones."""
+    """The foreign model's ids of the task's tokens and of special tokens."""
 
     alphabet: Sequence[str]
     ids: Mapping[str, int]
     network: NetworkConfig
-    """What the task asks of a network: its head, outputs and letters."""
+    """The settings of a network that the task determines: head, outputs and letters."""
     file: VocabularyFile
-    """What says which ids these are, if anything does."""
+    """The files with the ids, if there are any."""
 
     @property
     def at_places(self) -> bool:
-        """Whether an answer is read at more places than one: of an output, or of every prefix."""
+        """True if a string has more answers than one: tokens of an output, or one a prefix."""
         return self.network.head != "string"
 
     @property
     def has_token_outputs(self) -> bool:
-        """Whether the head has a number for each token."""
+        """True if the head has an output for each token id."""
         return self.at_places and self.network.num_outputs == self.network.vocabulary_size
 
     @classmethod
     def from_file(
         cls, alphabet: Sequence[str], file: VocabularyFile, network: NetworkConfig
     ) -> "Vocabulary":
-        """The vocabulary that files say, of a task with these tokens.
+        """Makes the vocabulary of a task with these tokens.
+
+        If no file has ids, these are the task's tokens in order, without special ones.
 
         Raises:
-            ConfigError: they say none, lack a token of the task, or have two of one id. Where no
-                file says any, it is the task's tokens in their order, and no special ones.
+            ConfigError: the files have no ids, lack a token of the task, or have two with one id.
         """
         given = list(alphabet) if file.given is None else file.given
         if isinstance(given, list):
-            # Only what can be hashed has a set, so that texts are looked for first.
+            # Texts are checked first, since only hashable values make a set.
             distinct = _are_texts(given) and len(set(given)) == len(given)
             given = {token: number for number, token in enumerate(given)} if distinct else None
         if not isinstance(given, Mapping) or not _are_texts(given) or not _are_ids(given.values()):
@@ -261,7 +257,7 @@ class Vocabulary:
         return cls(tuple(alphabet), dict(given), network, file)
 
     def special_token(self, role: str) -> str | None:
-        """What stands for a special token in the vocabulary; None where nothing does."""
+        """Returns the vocabulary's token for a role; None if there is none."""
         theirs = {
             "begin": ("bos_token", "cls_token") if self.at_places else ("cls_token", "bos_token"),
             "separator": ("sep_token",),
@@ -274,7 +270,7 @@ class Vocabulary:
         return next((x for x in named if x in self.ids and x not in self.alphabet), None)
 
     def rows(self, readout: str) -> list[int | None]:
-        """The foreign id of each of our token ids; None where the model reads no such token.
+        """Lists the foreign id of each of our token ids; None if the model reads no such token.
 
         Raises:
             ConfigError: it has to read one that the vocabulary does not have.
@@ -288,7 +284,7 @@ class Vocabulary:
                 )
             return None if token is None else self.ids[token]
 
-        # Readouts that look at the string's own tokens read no other.
+        # Other readouts read no special token.
         special: int | None = None
         if self.at_places:
             special = find("begin", "answers at places are read from left to right")
@@ -301,7 +297,7 @@ class Vocabulary:
         return rows
 
     def answer_id(self, answer: str, token: Any) -> int:
-        """The id of the token by which a language model says `yes` or `no` of a string."""
+        """Returns the id of the token by which a language model answers `yes` or `no`."""
         if token is None or str(token) not in self.ids:
             is_named = f"is {short(token)}, not in the vocabulary"
             reason = "is not named" if token is None else is_named
@@ -311,7 +307,7 @@ class Vocabulary:
         return self.ids[str(token)]
 
     def embedding(self, table: np.ndarray, readout: str, name: str) -> np.ndarray:
-        """Our embeddings out of a table with a row for each foreign id."""
+        """Makes our embeddings from a table with a row for each foreign id."""
         rows = self.rows(readout)
         if (largest := max(self.ids.values())) >= len(table):
             raise ConfigError(
@@ -322,17 +318,17 @@ class Vocabulary:
                 f"tensor {short(name)} has {len(table)} rows, and the task {len(self.ids)} tokens: "
                 "say which are theirs, in a vocabulary with ids by token"
             )
-        # What the model never reads has a row all the same, of whatever numbers.
+        # Tokens that the model never reads need a row too, of any numbers.
         none = np.zeros_like(table[0])
         return np.stack([none if x is None else table[x] for x in rows])
 
     def head(
         self, weight: np.ndarray, bias: np.ndarray, readout: str, name: str
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Our head out of one with a row for each foreign id, or for each answer of a language."""
+        """Makes our head from one with a row for each foreign id, or for each answer."""
         if self.has_token_outputs:
             known = np.array([x is not None for x in self.rows(readout)])
-            # Rows of a head are picked by id, as rows of embeddings are.
+            # Rows of a head are selected by id, like rows of embeddings.
             numbers = self.embedding(weight, readout, name)
             biases = self.embedding(bias[:, None], readout, name)[:, 0]
             return numbers, np.where(known, biases, NEVER).astype(bias.dtype)

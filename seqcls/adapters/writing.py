@@ -1,4 +1,4 @@
-"""A network of ours in the format of others, by the same table by which theirs are read."""
+"""Writing of a network of ours in a foreign format, by the table that also reads it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,18 +14,18 @@ from seqcls.models.positions import POSITIONS
 from seqcls.results import Weights
 
 WRITTEN = tuple(name for name in FORMATS if name != OWN)
-"""The formats in which models are given away, beside our own."""
+"""The formats in which models are written, beside ours."""
 
 _FREE = {
     "num_blocks", "attention_head_size", "feed_forward_size", "biases", "final_norm",
     "position_draw", "attention_init_strategy", "feed_forward_init_strategy",
 }  # fmt: skip
-"""Settings that the tensors say, or that no answer depends on. Biases that a network does not have
-are written as zeros."""
+"""Settings that the tensors determine, or that no output depends on. Missing biases are written as
+zeros."""
 
 
 def write(name: str, network: NetworkConfig, weights: Weights) -> tuple[Weights, dict[str, Any]]:
-    """The tensors and the `config.json` of a network of ours in one of the formats of `WRITTEN`.
+    """Writes the tensors and the `config.json` of a network of ours in a format of `WRITTEN`.
 
     Raises:
         ConfigError: there is no such format, or no such network in it; the setting is named.
@@ -57,7 +57,7 @@ def write(name: str, network: NetworkConfig, weights: Weights) -> tuple[Weights,
 
 
 def _settings_of(form: Format, network: NetworkConfig) -> dict[str, Any]:
-    """What `config.json` says beside sizes.
+    """Makes the settings of `config.json` beside sizes.
 
     Raises:
         ConfigError: the network has a setting that no model of the format has.
@@ -67,7 +67,7 @@ def _settings_of(form: Format, network: NetworkConfig) -> dict[str, Any]:
     among |= {name: (value,) for name, value in form.fields.items()}
     settings: dict[str, Any] = {}
     for theirs, about in form.settings.items():
-        # A setting without a field only helps reading, and answers at places have no readout.
+        # A setting without a field is for reading alone, and answers at places have no readout.
         if not about.field or (about.field == "readout" and network.head != "string"):
             continue
         value = getattr(network, about.field)
@@ -75,14 +75,14 @@ def _settings_of(form: Format, network: NetworkConfig) -> dict[str, Any]:
             # A model of Hugging Face has no mean of its tokens.
             ours = [x for x in about.values.values() if (form, x) != (GPT2, "mean")]
             among[about.field] = ours
-            # The usual name of a value stands first in its table.
+            # The usual name of a value is the first in its table.
             value = next((x for x, y in about.values.items() if y == value and y in ours), None)
         elif (expected := mismatch(about, value)) is not None:
             raise ConfigError(f"{about.field}={value!r}: {form.name} has {expected}")
         settings[theirs] = value
     reads = MODELS[network.architecture].reads | POSITIONS[network.positions].reads
     usual, known = NetworkConfig(), {form.settings[x].field for x in settings}
-    # What the network reads and the format cannot say has to be as it is by default.
+    # Settings that the network reads and the format cannot express must have their defaults.
     for name in sorted({*among, *(reads - _FREE)}):
         value = getattr(network, name)
         expected = among.get(name, (value if name in known else getattr(usual, name),))
@@ -102,7 +102,7 @@ def _settings_of(form: Format, network: NetworkConfig) -> dict[str, Any]:
 
 
 def _write_row(row: Row, prefix: str, block: int, weights: Weights) -> Weights:
-    """The tensors of one layer."""
+    """Writes the tensors of one layer."""
     theirs = f"{prefix}{row.theirs.format(block)}"
     ours = [name.format(block) for name in row.ours]
     parts = [weights[name.replace("*", "weight")] for name in ours]

@@ -169,7 +169,7 @@ class Judge:
         losses = -margins
         if not self._writes:
             config = plain_model(self.model).config
-            encoded = torch.from_numpy(kind.encoded(self.model.task, tested.examples, config))
+            encoded = torch.from_numpy(kind.encoded(self.model.task, tested, config))
             losses = kind.losses(torch.from_numpy(outputs), encoded, "default").numpy()
         loss = float(np.average(losses, weights=tested.occurrences))
         return Scores(margins, kind.are_wrong(outputs, tested.targets), loss)
@@ -236,7 +236,7 @@ class Judge:
     def _batches(self) -> list[inside.Batch]:
         model = self.model
         if not self.exact:
-            read = model.problem.kind.reading(model.task, self.tested.examples)
+            read = model.problem.kind.reading(model.task, self.tested)
             return list(inside.spell(model, read))
         counts = self.tested.strings.counts
         starts = range(0, len(counts), inside.COUNTS_AT_ONCE)

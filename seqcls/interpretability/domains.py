@@ -210,7 +210,7 @@ class TriedStrings:
 def tested_strings(problem: Problem) -> DistinctStrings:
     """The distinct test strings that a problem's models have places for."""
     test = distinct_test_strings(problem.test)
-    fits = readable(problem, test.examples)
+    fits = readable(problem, test)
     return test if fits.all() else test.take(np.flatnonzero(fits))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from seqcls.config import RunConfig
 from seqcls.errors import InvalidStringError
-from seqcls.evaluation import ask
+from seqcls.evaluation import TrainedGroup
 from seqcls.interpretability.wording import EMPTY, score_text, sign
 from seqcls.kinds import Examples
 from seqcls.kinds.base import Answers
@@ -203,9 +203,8 @@ class TrainedModel:
 
     def ask(self, strings: TokenStrings) -> Answers:
         """Labels and answers of strings; where a file does not say the label, what is answered."""
-        (answers,) = ask(
-            self.problem.without_dropout, [self.weights], self.problem.questions(strings)
-        )
+        models = TrainedGroup(self.problem.without_dropout, [self.weights])
+        (answers,) = models.ask(self.problem.questions(strings))
         return answers
 
     def ask_all(self, strings: str | Sequence[Given]) -> Answers:

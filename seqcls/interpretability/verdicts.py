@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int64
 
 from seqcls.engines.choice import names_one_by_strings
 from seqcls.errors import ConfigError
-from seqcls.evaluation import ask, texts_of
+from seqcls.evaluation import TrainedGroup, texts_of
 from seqcls.interpretability.domains import (
     MAX_STRINGS,
     affordable_length,
@@ -179,7 +179,7 @@ def verdicts(
             problem,
             longest,
             "multiset",
-            ask(problem.without_dropout, [model_weights], questions, engine=by, device=device),
+            TrainedGroup(problem.without_dropout, [model_weights], by, device).ask(questions),
         )
         for model_weights in weights
     ]

@@ -1,14 +1,11 @@
-"""Kinds of answers: what a task asks for, and what that means for training, testing and showing."""
+"""Kinds of answers, which define how tasks are trained, tested and shown."""
 
 from typing import Any
 
 from seqcls.kinds.base import (
-    ACCURACY,
     MISCLASSIFIED,
-    ErrorColumn,
     Examples,
     Kind,
-    Measure,
     Words,
 )
 from seqcls.kinds.membership import MembershipKind
@@ -30,13 +27,10 @@ KINDS: Registry[type[Kind]] = Registry(
 )
 
 __all__ = [
-    "ACCURACY",
     "KINDS",
     "MISCLASSIFIED",
-    "ErrorColumn",
     "Examples",
     "Kind",
-    "Measure",
     "Words",
     "examples_of",
     "kind_name",
@@ -44,19 +38,19 @@ __all__ = [
 
 
 def kind_name(task: Task | type[Task], answers: Any = "string") -> str:
-    """The name of a task's kind; a language need not say that it is one.
+    """Returns the name of a task's kind; a task without one is a language.
 
     Args:
-        task: which it is.
-        answers: the field of a configuration: what is asked of a language.
+        task: the task or its class.
+        answers: the field of a configuration: what a model of a language predicts.
     """
     name: str = getattr(task, "kind", "membership")
     # A file may hold anything as `answers`; what cannot be hashed must not reach the registry.
     names_kind = isinstance(answers, str) and answers != "string" and answers in KINDS
-    # Only of a language something else can be asked; any other task keeps its own kind.
+    # Only a language has several kinds of answers; the kind of any other task is fixed.
     return answers if names_kind and name == "membership" else name
 
 
 def examples_of(task: Task, strings: TokenStrings) -> Examples:
-    """Strings with their targets; the task's kind is known to be there."""
+    """Makes strings with their targets; the task's kind must be installed."""
     return Examples(strings, KINDS[kind_name(task)]().targets(task, strings))

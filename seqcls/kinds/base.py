@@ -1,4 +1,4 @@
-"""What every kind of answer says of itself: targets, loss, judgment, what is shown of errors."""
+"""Base class of kinds of answers: targets, loss, evaluation, and the display of errors."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,122 +17,121 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Targets = np.ndarray
-"""What is right for each string: of a language its label, of shape (string); of a transduction the
-letters of its output, `NO_LETTER` after their end: (string, target_position)."""
+"""The target of each string: for a language its label, (string,); for a transduction the letters of
+its output, with `NO_LETTER` after their end, (string, target_position)."""
 
 Outputs = np.ndarray
-"""The numbers that a model's head gives for each string: (string), or (string, output)."""
+"""The outputs of a model's head for each string: (string,), or (string, output)."""
 
 
 DRAWN = ("positive", "uniform", "edited", "near", "border")
-"""Ways in which strings of languages are drawn: positive ones, three of negative ones, and pairs of
+"""Ways of drawing strings of languages: positive ones, three kinds of negative ones, and pairs of
 one of each (`seqcls.sampling.border`)."""
 
 ErrorKind = Literal[
     "stopped early", "went on", "repeats", "wrong token", "too much", "too little", "wrong answer"
 ]
-"""How a wrong output of a transduction differs from its target, the first that holds: a proper
-prefix of it, a continuation of it, a loop at its end, or anything else. Of answers at every place
-the first wrong one: more than is right, less, or neither."""
+"""Difference of a wrong output of a transduction from its target, the first that applies: a proper
+prefix of it, a continuation of it, a loop at its end, or anything else. For answers at every place
+the difference of the first wrong one: a superset, a subset, or neither."""
 
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Strings in the order in which they were drawn, with what is right of each."""
+    """Strings in the order in which they were drawn, with their targets."""
 
     strings: TokenStrings
     targets: Targets
     drawn: "UInt8[np.ndarray, ' string'] | None" = field(default=None, kw_only=True)
-    """The place in `DRAWN` of how each was drawn; None where the sampler does not
-    say."""
+    """The index in `DRAWN` of the way each was drawn; None if the sampler does not record it."""
 
     @property
     def labels(self) -> Bool[np.ndarray, " string"]:
-        """The targets of a language: which strings are in it."""
+        """The targets of a language: True for strings in it."""
         return self.targets
 
     def __len__(self) -> int:
         return len(self.targets)
 
     def take(self, rows: "slice | Int64[np.ndarray, ' row']") -> "Examples":
-        """Some of the strings."""
+        """Selects rows."""
         drawn = None if self.drawn is None else self.drawn[rows]
         return Examples(self.strings.take(rows), self.targets[rows], drawn=drawn)
 
 
 def are_unanswered(outputs: Outputs) -> Bool[np.ndarray, " string"]:
-    """The strings of which a model's head gives a number that is none, NaN: that is no answer."""
-    # One NaN among a string's numbers is enough: no comparison with it means anything.
+    """A mask of the strings for which a model outputs NaN, which is no answer."""
+    # One NaN among a string's outputs is enough, since comparisons with it have no meaning.
     return np.asarray(np.isnan(outputs).any(axis=tuple(range(1, outputs.ndim))))
 
 
 @dataclass(frozen=True, eq=False)
 class Questions(Examples):
-    """Strings that models are asked about, and what is right of each as far as that is known."""
+    """Strings on which models are evaluated, with their targets as far as those are known."""
 
     has_target: Bool[np.ndarray, " string"]
-    """For which strings it is known. Of the others the targets mean nothing."""
+    """A mask of the strings with a known target; the targets of the others have no meaning."""
     is_input: Bool[np.ndarray, " string"]
-    """Which strings are answered, with a target or, as those that a file lacks, without."""
+    """A mask of the strings that models answer, with or without a known target."""
 
     @classmethod
     def about(cls, examples: Examples) -> "Questions":
-        """Strings whose targets are all known."""
+        """Makes questions whose targets are all known."""
         every = np.ones(len(examples), dtype=bool)
         return cls(examples.strings, examples.targets, every, every)
 
     @classmethod
     def without_targets(cls, strings: TokenStrings) -> "Questions":
-        """Inputs of which nothing is asked but what models say."""
+        """Makes questions without targets, for a model's answers alone."""
         every = np.ones(len(strings), dtype=bool)
-        # Nothing reads these targets: they need a row for each string, and no columns.
+        # Nothing reads these targets, which need a row for each string and no column.
         return cls(strings, np.zeros((len(strings), 0), dtype=np.uint8), ~every, every)
 
 
 class TrainedModels(Protocol):
-    """Trained models of one shape, as a kind asks them; their dropout is off."""
+    """Trained models of one configuration, as a kind evaluates them, without dropout."""
 
     @property
     def places(self) -> float:
-        """Tokens that they have places for; infinity for any number."""
+        """Number of tokens that they have positions for; infinity if unlimited."""
         ...
 
     @property
     def writes_likeliest(self) -> bool:
-        """Whether the likeliest token is written everywhere, as teacher forcing foretells."""
+        """True if decoding writes the likeliest token each time, as teacher forcing predicts."""
         ...
 
     def members(self) -> "Iterator[TrainedModels]":
-        """Each of them by itself."""
+        """Yields each model alone."""
         ...
 
     def outputs(self, strings: TokenStrings) -> Float[np.ndarray, "member string *output"]:
-        """The head's outputs for strings; NaN for those that they have no places for.
+        """Computes the head's outputs for strings; NaN for strings that are too long to be read.
 
-        Of a head that answers at every place (member, string, place, output), with NaN after each
-        string's end.
+        A head that answers at every place gives (member, string, place, output), with NaN after
+        each string's end.
         """
         ...
 
     def score(self, examples: Examples) -> "Iterator[Scored]":
-        """Each member's scores of targets that are read with their strings."""
+        """Yields each member's scores of targets by teacher forcing."""
         ...
 
     def write(self, member: int, inputs: TokenStrings) -> "list[Written]":
-        """One member's outputs for inputs, by the decoding of its configuration."""
+        """Writes one member's outputs for inputs, by the decoding of its configuration."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """What teacher forcing says of each string's target."""
+    """Scores of each string's target by teacher forcing."""
 
     right: Bool[np.ndarray, " string"]
     right_length_given: Bool[np.ndarray, " string"]
     log_probability: Float[np.ndarray, " string"]
 
     def without_nan(self) -> "Scored":
-        """The same, with nothing right where the log-probability is NaN: that is no answer."""
+        """Returns scores in which no string with a log-probability of NaN is right."""
         known = ~np.isnan(self.log_probability)
         return Scored(self.right & known, self.right_length_given & known, self.log_probability)
 
@@ -142,43 +141,42 @@ class Written(NamedTuple):
 
     tokens: list[int]
     ended: bool
-    """Whether `END` came; without, the output was cut off at its limit."""
+    """True if `END` was written; otherwise the output was cut off at its limit."""
     log_probability: float
-    """The log-probability of the tokens, and of `END` where it came."""
+    """The log-probability of the tokens, and of `END` if it was written."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What is right of strings and what a model says of them, in the precision of its test."""
+    """The targets of strings and a model's predictions, in the precision of its test."""
 
     strings: TokenStrings
     targets: np.ndarray
-    """What is right: of languages their labels; where nobody knows it, what is predicted."""
+    """The targets, for languages the labels; the predictions where no target is known."""
     predicted: np.ndarray
-    """What the model says, as targets are written; of a language never the label where the model
-    has no answer."""
+    """The model's predictions, in the form of targets; for a language the opposite of the label
+    where the model has no answer."""
     score: Float[np.ndarray, " string"]
-    """The logits, or the margins of another kind; of outputs the targets' log-probabilities.
+    """The logits, or the margins of another kind; for outputs the targets' log-probabilities.
 
-    NaN where there is no answer.
+    NaN if there is no answer.
     """
     known: Bool[np.ndarray, " string"]
-    """Which strings are answered."""
+    """A mask of the strings that are answered."""
     unanswered: Bool[np.ndarray, " string"]
-    """For which strings the model computes NaN: they are wrong.
+    """A mask of the strings for which the model computes NaN, which are wrong.
 
-    Strings that are no inputs, or so long that the model has no places for them, are neither right
-    nor wrong.
+    Strings that are no inputs, or too long for the model to read, are neither right nor wrong.
     """
 
     @property
     def judged(self) -> Bool[np.ndarray, " string"]:
-        """Which strings are right or wrong."""
+        """A mask of the strings that are right or wrong."""
         return np.asarray(self.known | self.unanswered)
 
     @property
     def wrong(self) -> Bool[np.ndarray, " string"]:
-        # What is predicted of an unanswered string is a placeholder that may equal the target.
+        # The prediction for an unanswered string is a placeholder that may equal the target.
         return np.asarray((self.known & self._differ) | self.unanswered)
 
     @property
@@ -187,15 +185,15 @@ class Answers:
 
     @property
     def error_counts(self) -> dict[str, int]:
-        """How many strings are wrong, by kind of error: of a language, by the answer."""
-        # A wrong answer is the opposite of its label, so it alone tells the two kinds apart.
+        """Number of wrong strings by kind of error; for a language, by the answer."""
+        # A wrong answer is the opposite of its label, so it determines the kind.
         positive = self.predicted[self.wrong]
         number = int(np.count_nonzero(positive))
         return {"false positive": number, "false negative": len(positive) - number}
 
     def are_predicted(self, answer: np.ndarray) -> Bool[np.ndarray, " string"]:
-        """Which strings the model says this of, a row of the predictions of others."""
-        # What another model says may be longer than anything said here, or shorter.
+        """A mask of the strings for which the model predicts this answer, a row of predictions."""
+        # Another model's answer may be longer than all answers here, or shorter.
         predicted, answer = pad_to_one_width(self.predicted, answer[None])
         return ~_rows_differ(predicted, answer)
 
@@ -205,11 +203,11 @@ class Answers:
 
 
 def pad_to_one_width(*answers: np.ndarray) -> list[np.ndarray]:
-    """Outputs with as many positions as the longest; answers that have none are left alone."""
+    """Pads outputs to the positions of the longest; answers of one bit are unchanged."""
     if answers[0].ndim == 1:
         return list(answers)
     width = max(some.shape[1] for some in answers)
-    # After the end of what is no letters stands -1.
+    # Answers other than letters are padded with -1.
     return [
         np.pad(
             some,
@@ -222,63 +220,35 @@ def pad_to_one_width(*answers: np.ndarray) -> list[np.ndarray]:
 
 def _rows_differ(one: np.ndarray, other: np.ndarray) -> Bool[np.ndarray, " string"]:
     differ = one != other
-    # Labels have no further axis; over no axes `any` leaves the comparison as it is.
+    # Labels have no further axis; over no axes `any` does not change the comparison.
     return np.asarray(differ.any(axis=tuple(range(1, differ.ndim))))
 
 
 @dataclass(frozen=True)
-class Measure:
-    """One number of a model by length, that charts can draw."""
-
-    name: str
-    """As a column is called."""
-    title: str
-    """As a chart is labeled."""
-    meaning: str
-    """In a sentence."""
-    is_error: bool = False
-    """Whether less of it is better."""
-
-
-ACCURACY = Measure(
-    "accuracy", "Accuracy", "Share of a model's test strings that it classifies correctly."
-)
-
-
-@dataclass(frozen=True)
-class ErrorColumn:
-    """What a table of misclassified strings shows beside the string."""
-
-    name: str
-    title: str
-    meaning: str
-
-
-@dataclass(frozen=True)
 class Words:
-    """What errors are called: a model `misclassifies a string`, or `gets an input wrong`."""
+    """Words for errors: a model `misclassifies a string`, or `gets an input wrong`."""
 
     string: str
     miss: str
-    """What several models miss, in braces."""
+    """Predicate of several models, with braces for the strings that they miss."""
     misses: str
-    """What one model misses."""
+    """Predicate of one model, likewise."""
     missed: str
-    """What is said of a string that is missed."""
+    """Participle for a missed string."""
     task: str
-    """What its strings belong to."""
+    """Noun for the task."""
     right: str
-    """What is right of a string."""
+    """Noun for the target of a string."""
     hit: str = "correctly classified"
-    """What is said of a string that is not missed."""
+    """Participle for a string that is not missed."""
 
     @property
     def one(self) -> str:
-        """A string, with its article."""
+        """The word for a string, with its article."""
         return f"{'an' if self.string[0] in 'aeiou' else 'a'} {self.string}"
 
     def plural(self, what: str) -> str:
-        """Strings of some sort, such as `test strings`."""
+        """Returns the plural with an attribute, such as `test strings`."""
         return f"{what} {self.string}s".strip()
 
 
@@ -288,12 +258,12 @@ MISCLASSIFIED = Words(
 
 
 Ability = Literal["labels", "outputs", "prefixes", "causes"]
-"""What questions may need of a kind: answers that are yes or no, answers that are strings, answers
-to all prefixes of a string, and errors that are known to have causes."""
+"""Properties of a kind that an analysis may need: answers that are yes or no, answers that are
+strings, answers to all prefixes of a string, and errors with known causes."""
 
 
 NO_LANGUAGE = " is not a language: its answers are not yes or no"
-"""Said of a task of another kind where a question is about languages."""
+"""Message for a task of another kind in an analysis of languages."""
 
 NO_TRANSDUCTION = " is not a transduction: its models write no outputs"
 
@@ -301,128 +271,116 @@ NO_TRANSDUCTION = " is not a transduction: its models write no outputs"
 class Kind(Fields, ABC):
     """One kind of answer. Its constructor takes nothing; it holds no state.
 
-    What a kind need not say itself is as of one whose models read a string and answer it at once;
-    such a kind is a subclass of `seqcls.kinds.membership.OneAnswer`.
+    The defaults are those of a kind whose models read a string and answer it once; such a kind is a
+    subclass of `seqcls.kinds.membership.OneAnswer`.
     """
 
     sampler: ClassVar[str] = "uniform_inputs"
-    """What draws its strings where a configuration names none."""
+    """Default sampler of its strings."""
     shortcut_readers: ClassVar[tuple[str, ...]] = ()
     """Readers of `seqcls.shortcuts` that can answer it without knowing the task."""
     defaults: ClassVar[Mapping[str, Any]] = {}
-    """Fields whose value, where a configuration gives none, is another than for languages."""
+    """Defaults of fields that differ from those for languages."""
     words: ClassVar[Words] = MISCLASSIFIED
-    """What its errors are called."""
-    answer_columns: ClassVar[tuple[ErrorColumn, ErrorColumn]] = (
-        ErrorColumn("predicted", "Predicted", "The model's answer."),
-        ErrorColumn(
-            "margin", "Margin", "By how much the model prefers its answer to the next best one."
-        ),
-    )
-    """How an answer is shown, and how sure it is; of what is no language."""
+    """Words for its errors."""
+    answer_columns: ClassVar[tuple[str, str]] = ("predicted", "margin")
+    """Names of the columns of an answer and of its confidence, if the kind is not a language."""
     cells: ClassVar[tuple[str, ...]] = ()
-    """Columns of counts that are stored beside `tested` and `wrong`; may be none."""
+    """Columns of counts that are stored beside `tested` and `wrong`, if any."""
     score_name: ClassVar[str] = "margin"
-    """What the one number of an answer is, such as `logit`."""
+    """Name of the number that scores an answer, such as `logit`."""
     unjudged_score_name: ClassVar[str] = "margin"
-    """The same where nobody knows what is right."""
+    """Name of that number if the target is not known."""
     every_string: ClassVar[bool] = True
-    """Whether every string over the alphabet is an input of every task."""
+    """True if every string over the alphabet is an input of every task."""
     absent: ClassVar[Mapping[Ability, str]] = {
         "labels": NO_LANGUAGE,
         "causes": NO_LANGUAGE,
         "outputs": NO_TRANSDUCTION,
     }
-    """What questions may need and this kind has not, with the reason, said of a task."""
+    """Properties that this kind lacks, with the reason, a predicate of a task."""
 
     @abstractmethod
     def num_outputs(self, task: Task) -> int:
-        """How many numbers a model's head gives of a string."""
+        """Number of outputs of a model's head for a string."""
 
     def targets(self, task: Any, strings: TokenStrings) -> Targets:
-        """What is right of each string."""
+        """Returns the target of each string."""
         targets: Targets = task.targets(strings)
         return targets
 
     def network(self, task: Task, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What a task asks of a network: its tokens, its head and what the head gives.
+        """Returns the settings of a network that a task determines: tokens, head and outputs.
 
         Args:
             task: one of this kind.
-            fields: of the configuration.
+            fields: those of the configuration.
         """
         return {"num_letters": len(task.alphabet), "num_outputs": self.num_outputs(task)}
 
     def reading(self, task: Task, examples: Examples) -> TokenStrings:
-        """What models read of examples in training, a special token before or after left out."""
+        """Returns the tokens that models read in training, without a special token of a readout."""
         return examples.strings
 
     def lengths_read(self, examples: Examples) -> Int64[np.ndarray, " string"]:
-        """How many tokens `reading` has of each."""
+        """Number of tokens that `reading` has for each example."""
         return examples.strings.lengths
 
     def prompt_length(self, length: int) -> int:
-        """Tokens that are read of a string of that length before anything is answered."""
+        """Number of tokens that are read before the answer to a string of that length."""
         return length
 
     def longest_reading(self, task: Any, length: int) -> int:
-        """Tokens that are read at most of a string of up to that length."""
+        """The largest number of tokens that are read for a string of up to that length."""
         return length
 
     def encoded(self, task: Task, examples: Examples, network: NetworkConfig) -> np.ndarray:
-        """The targets as `losses` takes them, a row for each string."""
+        """Encodes the targets for `losses`, a row for each string."""
         return examples.targets
 
     def units(self, targets: "Tensor") -> int:
-        """By what the summed losses of a batch are divided to be trained on; targets encoded."""
+        """The divisor of a batch's summed losses in training, given encoded targets."""
         return len(targets)
 
     @abstractmethod
     def are_right(self, outputs: "Tensor", targets: "Tensor") -> "Bool[Tensor, '*member string']":
-        """Which strings are answered right, by the outputs of their targets."""
+        """A mask of the strings that are answered right, by the outputs of their targets."""
 
     @abstractmethod
     def losses(
         self, outputs: "Tensor", targets: "Tensor", train_loss: str
     ) -> "Float[Tensor, '*member string']":
-        """Each string's loss in nats.
+        """Computes each string's loss in nats.
 
         Args:
-            outputs: of the head: (*member, string), with one more axis where there are several;
-                of a head that answers token by token (*member, token, output), of all strings
-                one after another.
-            targets: encoded, of the same strings: (string).
+            outputs: the head's outputs, (*member, string) or (*member, string, output); for a head
+                that answers token by token (*member, token, output), the tokens of all strings
+                concatenated.
+            targets: encoded, of the same strings: (string,).
             train_loss: the field of the configuration.
         """
 
     @abstractmethod
     def ask(self, models: TrainedModels, questions: Questions) -> Iterator[Answers]:
-        """What each of some models says of strings."""
+        """Yields each model's answers to strings."""
 
     @abstractmethod
     def margins(self, outputs: Outputs, targets: Targets) -> Float[np.ndarray, " string"]:
-        """The one number of each answer that is stored, and that interventions move.
+        """Computes the number that scores each answer, which is stored and which patching moves.
 
         Args:
-            outputs: of the head, as `losses` takes them; of one model.
-            targets: of the same strings.
+            outputs: one model's outputs, in the form that `losses` takes.
+            targets: those of the same strings.
         """
 
     @abstractmethod
     def are_wrong(self, outputs: Outputs, targets: Targets) -> Bool[np.ndarray, " string"]:
-        """Which strings are answered wrongly, by the outputs of their targets; NaN is wrong."""
+        """A mask of the strings that are answered wrongly, by their outputs; NaN is wrong."""
 
     @abstractmethod
     def texts(self, task: Task, answers: np.ndarray) -> Sequence[str] | None:
-        """Answers, or targets, as text; None where a bit says it all."""
+        """Returns answers or targets as text; None if they are bits."""
 
-    def measures(self) -> tuple[Measure, ...]:
-        """What charts can draw by length, accuracy first."""
-        return (ACCURACY,)
-
-    def error_columns(self) -> tuple[ErrorColumn, ...]:
-        """What a table of misclassified strings shows."""
-        return (
-            ErrorColumn("target", "Target", "What is right of the string."),
-            ErrorColumn("logit", "Margin", "Of the right answer over the next best one."),
-        )
+    def error_columns(self) -> Mapping[str, str]:
+        """Titles, by name, of the columns of a table of misclassified strings."""
+        return {"target": "Target", "logit": "Margin"}

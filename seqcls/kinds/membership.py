@@ -1,6 +1,6 @@
 """Membership: is the string in the language? One bit, read off one logit.
 
-`OneAnswer` is what it shares with the kinds of other packages whose models answer a string at once.
+`OneAnswer` is the base class of kinds whose models answer a string once, also in other packages.
 """
 
 import math
@@ -12,14 +12,11 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from seqcls.kinds.base import (
-    ACCURACY,
     NO_TRANSDUCTION,
     Ability,
     Answers,
-    ErrorColumn,
     Examples,
     Kind,
-    Measure,
     Outputs,
     Questions,
     Targets,
@@ -40,23 +37,23 @@ class OneAnswer(Kind):
 
     @abstractmethod
     def answers(self, outputs: Outputs) -> np.ndarray:
-        """What a model says of each string, comparable with the targets."""
+        """Decides the answer to each string, comparable with the targets."""
 
     def ask(self, models: TrainedModels, questions: Questions) -> Iterator[Answers]:
-        """Implements `Kind.ask`: by one run over all strings, of all models together."""
+        """Implements `Kind.ask` by one pass over all strings, of all models together."""
         for outputs in models.outputs(questions.strings):
             yield self.judge(questions, outputs, models.places)
 
     def judge(self, questions: Questions, outputs: Outputs, places: float = math.inf) -> Answers:
-        """The answers that outputs stand for; where no target is known, any is right.
+        """Evaluates outputs; where no target is known, any answer is right.
 
         Args:
-            places: tokens that the model has places for.
+            places: number of tokens that the model has positions for.
         """
         readable = questions.strings.lengths <= places
         predicted, unanswered = self.answers(outputs), are_unanswered(outputs) & readable
         targets = questions.targets
-        # Where no target is known, the prediction stands in for it: such a string is never wrong.
+        # The prediction replaces an unknown target, so that such a string is never wrong.
         if not questions.has_target.all():
             targets = predicted.copy()
             if questions.has_target.any():
@@ -74,12 +71,12 @@ class OneAnswer(Kind):
 
     def are_right(self, outputs: "Tensor", targets: "Tensor") -> "Bool[Tensor, '*member string']":
         """Implements `Kind.are_right`; NaN is wrong."""
-        # PyTorch takes a second or two to load, and answering by counts does without it.
+        # Imported late: PyTorch takes a second or two, and answering by counts does without it.
         import torch
 
         given = outputs.detach().cpu().numpy()
         answers = self.answers(given)
-        # A head gives one number of a string or several; with one more axis both look alike.
+        # A head has one output a string or several; one more axis makes both cases the same.
         is_nan = np.isnan(given).reshape(*answers.shape, -1).any(axis=-1)
         right = (answers == targets.cpu().numpy()) & ~is_nan
         return torch.from_numpy(right).to(targets.device)
@@ -104,7 +101,7 @@ class MembershipKind(OneAnswer):
         return 1
 
     def targets(self, task: Any, strings: TokenStrings) -> Bool[np.ndarray, " string"]:
-        """Implements `Kind.targets`: which strings are in the language."""
+        """Implements `Kind.targets`: True for strings in the language."""
         labels: np.ndarray = task.labels(strings.with_a_place())
         return labels
 
@@ -117,9 +114,7 @@ class MembershipKind(OneAnswer):
     def losses(
         self, outputs: "Tensor", targets: "Tensor", train_loss: str
     ) -> "Float[Tensor, '*member string']":
-        """Implements `Kind.losses`: binary cross entropy, of scaled logits where that is asked
-        for.
-        """
+        """Implements `Kind.losses`: binary cross entropy, of scaled logits if `sigmoid_scaled`."""
         from torch.nn import functional
 
         if train_loss == "sigmoid_scaled":
@@ -132,7 +127,7 @@ class MembershipKind(OneAnswer):
         return losses
 
     def answers(self, outputs: np.ndarray) -> Bool[np.ndarray, "*member string"]:
-        """Implements `Kind.answers`: which strings are said to be in the language."""
+        """Implements `OneAnswer.answers`: True for strings predicted to be in the language."""
         return np.asarray(outputs > 0)
 
     def margins(self, outputs: np.ndarray, targets: np.ndarray) -> Float[np.ndarray, " string"]:
@@ -140,33 +135,11 @@ class MembershipKind(OneAnswer):
         return outputs
 
     def texts(self, task: Task, answers: np.ndarray) -> None:
-        """Implements `Kind.texts`: a bit says it all."""
+        """Implements `Kind.texts`: none, since answers are bits."""
         del task, answers
 
-    def measures(self) -> tuple[Measure, ...]:
-        return (
-            ACCURACY,
-            Measure(
-                "false_positive_rate",
-                "False positive rate",
-                "The share of negative test strings that are predicted positive.",
-                is_error=True,
-            ),
-            Measure(
-                "false_negative_rate",
-                "False negative rate",
-                "The share of positive test strings that are predicted negative.",
-                is_error=True,
-            ),
-        )
-
-    def error_columns(self) -> tuple[ErrorColumn, ...]:
-        return (
-            ErrorColumn("label", "Label", "1: the string is in the language. 0: it is not."),
-            ErrorColumn(
-                "logit", "Logit", "The model's output for the string: above 0 it predicts positive."
-            ),
-        )
+    def error_columns(self) -> Mapping[str, str]:
+        return {"label": "Label", "logit": "Logit"}
 
 
 def sigmoid_scaled(logits: "Float[Tensor, '*batch']") -> "Float[Tensor, '*batch']":

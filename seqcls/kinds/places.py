@@ -1,7 +1,7 @@
-"""Answers at every place of a string: of a language asked of each prefix, the empty one first.
+"""Answers at every place of a string: for each prefix, the empty one first.
 
 A model reads `CLS w` from left to right and answers at every token, so that the answer at `CLS` is
-that to the empty prefix. A string is right if its answers at all places are.
+that for the empty prefix. A string is right if its answers at all places are.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,11 +14,9 @@ from jaxtyping import Bool, Float, Int64
 
 from seqcls.kinds.base import (
     Ability,
-    ErrorColumn,
     ErrorKind,
     Examples,
     Kind,
-    Measure,
     Outputs,
     Questions,
     Targets,
@@ -37,46 +35,46 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 NOTHING = "∅"
-"""How the empty set is written."""
+"""Notation of the empty set."""
 
 _AT_EVERY_PLACE = ", asked at every place,"
 
 
 @dataclass(frozen=True, eq=False)
 class PlaceAnswers(OutputAnswers):
-    """What models answer at every place; their outputs are the answers."""
+    """Answers at every place; the inherited outputs are these answers."""
 
     of_bits: bool
-    """Whether an answer is a set of bits."""
+    """True if an answer is a set of bits."""
 
     @property
     def target_lengths(self) -> Int64[np.ndarray, " string"]:
-        """The places of each string."""
+        """Number of places of each string."""
         return np.asarray(self.strings.lengths + 1)
 
     @cached_property
     def error_kinds(self) -> list[ErrorKind]:
-        """How the first wrong answer of each string differs from what is right."""
+        """The difference of each string's first wrong answer from its target."""
         firsts = zip(self.errors.values(), self.first_wrong.tolist(), strict=True)
         pairs = [(error.output[place], error.target[place]) for error, place in firsts]
         return [_error_kind(*pair) if self.of_bits else "wrong answer" for pair in pairs]
 
     @cached_property
     def edits(self) -> Int64[np.ndarray, " string"]:
-        """Wrong places of each string."""
-        # Answers that are missing as the model has no places for them are no edits.
+        """Number of wrong places of each string."""
+        # Answers missing because the string is too long to be read are no edits.
         return np.asarray((self.predicted != self.targets).sum(axis=1) * self.judged)
 
 
 def _error_kind(answer: int, right: int) -> ErrorKind:
-    """How a set differs from that which is right; NaN is no answer, and so a wrong one."""
+    """The difference of a set from its target; NaN is no answer, and so a wrong one."""
     if answer == NO_ANSWER or (answer & ~right and right & ~answer):
         return "wrong answer"
     return "too much" if answer & ~right else "too little"
 
 
 class PlacesKind(Kind):
-    """Answers at every place that are sets of bits, each read off a logit of its own."""
+    """Answers at every place that are sets of bits, each read off another logit."""
 
     of_bits: ClassVar[bool] = True
     reads: ClassVar[frozenset[str]] = AnswersFields.reads
@@ -86,10 +84,7 @@ class PlacesKind(Kind):
         *("string", "get {} wrong", "gets {} wrong", "wrongly answered", "language", "target"),
         "rightly answered",
     )
-    answer_columns: ClassVar[tuple[ErrorColumn, ErrorColumn]] = (
-        ErrorColumn("output", "Answers", "What the model answers, place by place."),
-        ErrorColumn("margin", "Margin", "Of the answer that is least sure, over what is next."),
-    )
+    answer_columns: ClassVar[tuple[str, str]] = ("output", "margin")
     absent: ClassVar[Mapping[Ability, str]] = {
         "labels": f"{_AT_EVERY_PLACE} answers more than yes or no",
         "outputs": f"{_AT_EVERY_PLACE} is not a transduction: its models write no outputs",
@@ -119,11 +114,11 @@ class PlacesKind(Kind):
     def place_losses(
         self, outputs: "Tensor", targets: "Tensor"
     ) -> "Float[Tensor, '*member token']":
-        """The loss at each place, in nats: the mean binary cross entropy of its bits."""
+        """Computes the loss at each place, in nats: the mean binary cross entropy of its bits."""
         import torch
         from torch.nn import functional
 
-        # A set is one whole number, whose bit k says whether k is in it.
+        # A set is one whole number, whose bit k is 1 if k is in it.
         bits = (targets[:, None] >> torch.arange(outputs.shape[-1], device=targets.device)) & 1
         bits = bits.to(outputs.dtype).expand_as(outputs)
         losses = functional.binary_cross_entropy_with_logits(outputs, bits, reduction="none")
@@ -131,13 +126,13 @@ class PlacesKind(Kind):
         return losses.mean(dim=-1)
 
     def decide(self, outputs: np.ndarray) -> Int64[np.ndarray, "*string place"]:
-        """What a model says at each place: the set of the bits whose logit is positive."""
+        """Decides the answer at each place: the set of the bits whose logit is positive."""
         return np.asarray((outputs > 0) @ (1 << np.arange(outputs.shape[-1])))
 
     def place_margins(
         self, outputs: np.ndarray, targets: Int64[np.ndarray, "*string place"]
     ) -> Float[np.ndarray, "*string place"]:
-        """By how much the right answer at a place is preferred: the least of its bits' margins."""
+        """Computes the margin of the target at each place: the least margin of its bits."""
         bits = (targets[..., None] >> np.arange(outputs.shape[-1])) & 1
         return np.asarray(np.where(bits == 1, outputs, -outputs).min(axis=-1))
 
@@ -145,15 +140,15 @@ class PlacesKind(Kind):
         import torch
 
         has_target, given = targets != NO_ANSWER, outputs.detach().cpu().numpy()
-        # NumPy decides here as in tests, so that training ends by the rule by which it is judged.
+        # NumPy decides here as in tests, so that stopping and evaluation follow one rule.
         missed = self.decide(given) != targets[has_target].cpu().numpy()
         missed |= np.isnan(given).any(axis=-1)
-        # `per_string` adds up in the type of what it is given: sums of bools would be bools.
+        # `per_string` adds up in the type of its values: sums of bools would be bools.
         wrong = torch.from_numpy(missed.astype(np.float32)).to(targets.device)
         return per_string(wrong, has_target) == 0
 
     def ask(self, models: TrainedModels, questions: Questions) -> Iterator[PlaceAnswers]:
-        # One model after another: numbers at all places, of all members at once, would fill memory.
+        # One model after another: the outputs of all members at all places would fill memory.
         for model in models.members():
             (outputs,) = model.outputs(questions.strings)
             yield self.judge(questions, outputs, models.places)
@@ -161,12 +156,12 @@ class PlacesKind(Kind):
     def judge(
         self, questions: Questions, outputs: Float[np.ndarray, "string *output"], places: float
     ) -> PlaceAnswers:
-        """The answers that outputs stand for; where no target is known, any is right."""
+        """Evaluates outputs; where no target is known, any answer is right."""
         lengths = questions.strings.lengths
         if outputs.ndim == 1:
-            # The model has places for none of them.
+            # The model can read none of them.
             outputs = outputs[:, None, None]
-        # A string of n tokens has n + 1 places, since `CLS` stands before it.
+        # A string of n tokens has n + 1 places, since `CLS` comes before it.
         there = np.arange(outputs.shape[1]) <= lengths[:, None]
         readable, is_nan = lengths <= places, np.isnan(outputs).any(axis=-1) & there
         unanswered = is_nan.any(axis=1) & readable
@@ -174,7 +169,7 @@ class PlacesKind(Kind):
         targets, predicted = pad_to_one_width(questions.targets.astype(np.int64), predicted)
         targets = np.where(questions.has_target[:, None], targets, predicted)
         margins = self.place_margins(outputs, targets[:, : outputs.shape[1]])
-        # The place that is least sure speaks for the string, and padding must not.
+        # The least margin is that of the string; padding must not count.
         score = np.where(there, margins, np.inf).min(axis=1)
         known, same = readable & ~unanswered, (predicted == targets).all(axis=1)
         errors = {}
@@ -197,7 +192,7 @@ class PlacesKind(Kind):
         has_target = targets != NO_ANSWER
         starts = np.cumsum(has_target.sum(axis=1)) - has_target.sum(axis=1)
         margins = self.place_margins(outputs, targets[has_target].astype(np.int64))
-        # Places of all strings stand one after another; every string has at least one.
+        # Places of all strings are concatenated; every string has at least one.
         return np.asarray(np.minimum.reduceat(margins, starts)) if len(starts) else margins
 
     def are_wrong(self, outputs: Outputs, targets: Targets) -> Bool[np.ndarray, " string"]:
@@ -212,62 +207,38 @@ class PlacesKind(Kind):
         tokenizer = Tokenizer(tuple(names.values()))
         ids = np.searchsorted(list(names), answers) + FIRST_LETTER
         ends = (answers != NO_ANSWER).sum(axis=1).tolist()
-        # Names have a space between, and the first is written alone, so that there is one.
+        # The first name is written alone, so that a space follows it.
         between, cut = tokenizer.separator, bool(tokenizer.separator)
         parts = [(row[:cut], row[cut:end]) for row, end in zip(ids.tolist(), ends, strict=True)]
         return [between.join(filter(None, map(tokenizer.decode, pieces))) for pieces in parts]
 
-    def read_texts(self, task: AtEveryPlace, text: str) -> Sequence[str]:
-        """The answers of a text, one after another.
-
-        Raises:
-            InvalidStringError: it is none.
-        """
-        tokenizer = Tokenizer(tuple(self._names(task, ()).values())).with_tokens_of(text)
-        return [tokenizer.alphabet[x - FIRST_LETTER] for x in tokenizer.encode(text)[1:]]
-
     def names(self, task: AtEveryPlace, codes: Sequence[int]) -> Mapping[int, str]:
-        """How answers are written, these and all that decide whether spaces stand between."""
+        """The texts of answers, with all that decide whether spaces separate them."""
         return {0: "0", 1: "1"}
 
     def _names(self, task: AtEveryPlace, codes: Sequence[int]) -> Mapping[int, str]:
-        """The same in their order; beside strings whose tokens have names all have a space."""
+        """The sorted `names`; if the alphabet's tokens have names, answers are separated too."""
         names = dict(sorted(self.names(task, codes).items()))
-        # One name of several characters has the tokenizer put spaces between all of them.
+        # With one name of several characters, the tokenizer puts spaces between all names.
         return {**names, max(names) + 1: "none"} if has_names(task.alphabet) else names
 
-    def measures(self) -> tuple[Measure, ...]:
-        return (
-            Measure(
-                *("accuracy", "Accuracy"),
-                "Share of a model's test strings whose answers at all places are right.",
-            ),
-            Measure(
-                *("token_error_rate", "Wrong places"),
-                "Share of the places of the test strings at which the answer is wrong.",
-                is_error=True,
-            ),
-        )
-
-    def error_columns(self) -> tuple[ErrorColumn, ...]:
-        return (
-            ErrorColumn(
-                "target", "Targets", "What is right at each place, before the string first."
-            ),
-            ErrorColumn("output", "Answers", "What the model answers there."),
-            ErrorColumn("error_kind", "Error", "How the first wrong answer differs."),
-            ErrorColumn("first_wrong", "Right places", "Places before the first wrong one."),
-            ErrorColumn("logit", "Margin", "Of the right answer where it is preferred least."),
-        )
+    def error_columns(self) -> Mapping[str, str]:
+        return {
+            "target": "Targets",
+            "output": "Answers",
+            "error_kind": "Error",
+            "first_wrong": "Right places",
+            "logit": "Margin",
+        }
 
 
 class PrefixesKind(PlacesKind):
-    """Whether the string so far is in the language."""
+    """Membership of each prefix in the language."""
 
 
 class NextSymbolsKind(PlacesKind):
-    """Which tokens may follow, `END` among them: a bit for each token id, as a head has them that
-    is tied to the embeddings. Those of `CLS`, `PAD` and `SEP` are never right.
+    """The set of tokens that may follow, `END` among them: a bit for each token id, so that a head
+    can be tied to the embeddings. The bits of `CLS`, `PAD` and `SEP` are never right.
     """
 
     reads: ClassVar[frozenset[str]] = AnswersFields.reads | Head.reads
@@ -283,20 +254,20 @@ class NextSymbolsKind(PlacesKind):
 
     def names(self, task: AtEveryPlace, codes: Sequence[int]) -> Mapping[int, str]:
         tokens = {CLS: "^", PAD: "_", task.end - 1: "|", task.end: "$"}
-        # Where the alphabet has one of the short signs itself, a text could be read in two ways.
+        # If the alphabet has one of the short signs, a text could be read in two ways.
         if has_names(task.alphabet) or {*tokens.values(), NOTHING} & {*task.alphabet}:
             tokens = {CLS: "CLS", PAD: "PAD", task.end - 1: "SEP", task.end: "END"}
         between = "," if "CLS" in tokens.values() else ""
         tokens |= dict(enumerate(task.alphabet, FIRST_LETTER))
         return {
             code: between.join(tokens[x] for x in sorted(tokens) if code >> x & 1) or NOTHING
-            # The set of all has several characters, so that between any two is a space.
+            # The set of all has several characters, so that spaces separate all sets.
             for code in (*codes, (2 << task.end) - 1)
         }
 
 
 class StatesKind(PlacesKind):
-    """The state of the minimal automaton, one of as many as it has."""
+    """The state of the minimal automaton, with an output for each state."""
 
     of_bits: ClassVar[bool] = False
 

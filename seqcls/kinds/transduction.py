@@ -1,4 +1,4 @@
-"""Transduction: which string is right? Written token by token, each read off its own logits.
+"""Transduction: a string is the answer, written token by token, each read off its logits.
 
 One stream: a model reads `CLS x SEP y` from left to right, x the input and y the target. From `SEP`
 on it predicts the next token: y, then `END`.
@@ -20,11 +20,9 @@ from seqcls.kinds.base import (
     NO_LANGUAGE,
     Ability,
     Answers,
-    ErrorColumn,
     ErrorKind,
     Examples,
     Kind,
-    Measure,
     Outputs,
     Questions,
     Scored,
@@ -45,10 +43,10 @@ if TYPE_CHECKING:
 
 
 NO_TARGET = -1
-"""Stands among encoded targets where nothing is predicted."""
+"""The encoded target where nothing is predicted."""
 
 SPECIAL_LETTERS = 2
-"""`SEP` and `END`, which follow the alphabet's tokens in this order."""
+"""Number of `SEP` and `END`, which follow the alphabet's tokens in this order."""
 
 
 def separator_id(network: NetworkConfig) -> int:
@@ -87,10 +85,7 @@ class TransductionKind(Kind):
         "target",
         "rightly answered",
     )
-    answer_columns: ClassVar[tuple[ErrorColumn, ErrorColumn]] = (
-        ErrorColumn("output", "Output", "The string that the model writes."),
-        ErrorColumn("log_probability", "Log-probability", "Of the output, in nats."),
-    )
+    answer_columns: ClassVar[tuple[str, str]] = ("output", "log_probability")
     score_name: ClassVar[str] = "log-probability of the target"
     unjudged_score_name: ClassVar[str] = "log-probability of the output"
     every_string: ClassVar[bool] = False
@@ -101,7 +96,7 @@ class TransductionKind(Kind):
     }
 
     def num_outputs(self, task: Task) -> int:
-        """Implements `Kind.num_outputs`, for every token: one for each token id."""
+        """Implements `Kind.num_outputs`: an output for each token id, at every token."""
         return FIRST_LETTER + len(task.alphabet) + SPECIAL_LETTERS
 
     def network(self, task: Task, fields: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -132,10 +127,9 @@ class TransductionKind(Kind):
     def encoded(
         self, task: Task, examples: Examples, network: NetworkConfig
     ) -> Int64[np.ndarray, "string place"]:
-        """Implements `Kind.encoded`: token ids in the order in which they are predicted,
-        `NO_TARGET` after.
+        """Implements `Kind.encoded`: token ids in the order of prediction, then `NO_TARGET`.
 
-        Of the head `output` those of target and `END`; of `all` those of the input and `SEP` too.
+        With the head `output` those of target and `END`; with `all` the input and `SEP` too.
         """
         predicted = examples.targets
         if network.head == "all":
@@ -145,33 +139,29 @@ class TransductionKind(Kind):
     def losses(
         self, outputs: "Tensor", targets: "Tensor", train_loss: str
     ) -> "Float[Tensor, '*member string']":
-        """Implements `Kind.losses`: each string's cross entropies, summed over the tokens
-        predicted.
-        """
+        """Implements `Kind.losses`: each string's cross entropy, summed over predicted tokens."""
         has_target = targets != NO_TARGET
         scores = outputs.log_softmax(dim=-1)
-        # Outputs are given at predicted tokens alone, of all strings one after another.
+        # Outputs are those at predicted tokens alone, of all strings concatenated.
         chosen = targets[has_target].expand(scores.shape[:-1]).unsqueeze(-1)
         return -per_string(scores.gather(-1, chosen).squeeze(-1), has_target)
 
     def units(self, targets: "Tensor") -> int:
-        """Implements `Kind.units`: the tokens predicted."""
+        """Implements `Kind.units`: the number of predicted tokens."""
         return int((targets != NO_TARGET).sum())
 
     def are_right(self, outputs: "Tensor", targets: "Tensor") -> "Bool[Tensor, '*member string']":
         """Implements `Kind.are_right`: every token of target and `END` has the highest output."""
         has_target = targets != NO_TARGET
         likeliest = writable(outputs).argmax(dim=-1)
-        # A head that predicts the input, too, is judged by its output alone.
+        # A head that also predicts the input is evaluated by the output alone.
         missed = (likeliest != targets[has_target]) & follow_separator(targets, outputs.shape[-1])
         return per_string(missed.to(outputs.dtype), has_target) == 0
 
     def are_right_length_given(
         self, outputs: "Tensor", targets: "Tensor"
     ) -> "Bool[Tensor, '*member string']":
-        """Implements `are_right`, where `END` is written after the target's length and never
-        before.
-        """
+        """Implements `are_right` for outputs of the target's length: `END` comes exactly there."""
         has_target, end = targets != NO_TARGET, outputs.shape[-1] - 1
         target_tokens = targets[has_target]
         # `END` cannot be chosen before the target's end, and need not be chosen there.
@@ -182,11 +172,11 @@ class TransductionKind(Kind):
         return per_string(missed.to(outputs.dtype), has_target) == 0
 
     def ask(self, models: TrainedModels, questions: Questions) -> Iterator["OutputAnswers"]:
-        """Implements `Kind.ask`: by the outputs that are written, one model after another.
+        """Implements `Kind.ask` by writing outputs, one model after another.
 
-        Teacher forcing tells at once which outputs of greedy decoding are right: those of which
-        every token has the highest output after the target's tokens before it. Only the others are
-        written. Of an input whose target is not known the score is the output's log-probability.
+        Teacher forcing determines which outputs of greedy decoding are right: those in which every
+        token has the highest output after the target's tokens before it. Only the others are
+        written. The score of an input without a known target is the output's log-probability.
         """
         fits = self.lengths_read(questions) <= models.places
         known, unknown = (
@@ -195,7 +185,7 @@ class TransductionKind(Kind):
         )
         examples = questions.take(known)
         for member, scored in enumerate(models.score(examples)):
-            # A beam may find other outputs than teacher forcing foretells: then all are written.
+            # A beam may find other outputs than teacher forcing predicts, so all are written.
             rows = np.arange(len(known))
             if models.writes_likeliest:
                 rows = np.flatnonzero(~scored.right)
@@ -203,7 +193,7 @@ class TransductionKind(Kind):
             wrong: dict[int, WrongOutput] = {}
             for row, output in zip(rows.tolist(), written, strict=True):
                 letters, target = _letters_of(output), _tokens(examples.targets[row])
-                # Cut off, an output that equals the target is wrong: the model would have gone on.
+                # An output that was cut off is wrong even if it equals the target.
                 is_answer = output.ended and not math.isnan(output.log_probability)
                 if letters != target or not is_answer:
                     wrong[int(known[row])] = WrongOutput(letters, target, output.ended)
@@ -216,7 +206,7 @@ class TransductionKind(Kind):
         return -self.losses(given, encoded, "default").numpy()
 
     def are_wrong(self, outputs: Outputs, targets: Targets) -> Bool[np.ndarray, " string"]:
-        """Implements `Kind.are_wrong`, as greedy decoding would write them."""
+        """Implements `Kind.are_wrong` for greedy decoding."""
         return ~self.are_right(*_at_targets(outputs, targets)).numpy()
 
     def lengths_read(self, examples: Examples) -> Int64[np.ndarray, " string"]:
@@ -227,64 +217,42 @@ class TransductionKind(Kind):
         return length + 1
 
     def texts(self, task: Task, answers: np.ndarray) -> Sequence[str]:
-        """Implements `Kind.texts`: in the notation of strings."""
+        """Implements `Kind.texts`, in the notation of strings."""
         return output_texts(Tokenizer(task.alphabet), answers)
 
-    def measures(self) -> tuple[Measure, ...]:
-        return (
-            Measure(
-                "accuracy",
-                "Exact match",
-                "Share of a model's test strings whose output is the target, END included.",
-            ),
-            Measure(
-                "right_length_given",
-                "Exact match, length given",
-                "Share whose output is the target where the target's length is imposed.",
-            ),
-            Measure(
-                "token_error_rate",
-                "Token error rate",
-                "Edit distances between outputs and targets over the tokens of the targets.",
-                is_error=True,
-            ),
-        )
-
-    def error_columns(self) -> tuple[ErrorColumn, ...]:
-        return (
-            ErrorColumn("target", "Target", "The string that is right."),
-            ErrorColumn("output", "Output", "The string that the model writes."),
-            ErrorColumn("error_kind", "Error", "How output and target differ."),
-            ErrorColumn("first_wrong", "Right tokens", "Tokens before the first that differs."),
-            ErrorColumn(
-                "logit", "Log-probability", "Of the target, in nats: 0 where the model is sure."
-            ),
-        )
+    def error_columns(self) -> Mapping[str, str]:
+        return {
+            "target": "Target",
+            "output": "Output",
+            "error_kind": "Error",
+            "first_wrong": "Right tokens",
+            "logit": "Log-probability",
+        }
 
 
 def output_texts(tokenizer: Tokenizer, outputs: np.ndarray) -> list[str]:
-    """Outputs, as targets are written, in the notation of strings."""
+    """Returns outputs, in the form of targets, in the notation of strings."""
     return tokenizer.decode_all(outputs, target_lengths(outputs))
 
 
 def writable(outputs: "Float[Tensor, '*token output']") -> "Float[Tensor, '*token output']":
-    """The head's outputs, those of `CLS`, `PAD` and `SEP` the least: no output has such tokens."""
-    # The caller's numbers are still needed as they are, for the loss or for probabilities.
+    """Returns the head's outputs with -inf for `CLS`, `PAD` and `SEP`, which are never written."""
+    # The caller still needs its numbers, for the loss or for probabilities.
     outputs = outputs.clone()
     outputs[..., [CLS, PAD, outputs.shape[-1] - 2]] = -np.inf
     return outputs
 
 
 def target_lengths(letters: np.ndarray) -> Int64[np.ndarray, " string"]:
-    """Tokens of each target."""
+    """Number of tokens of each target."""
     return np.asarray((letters != NO_LETTER).sum(axis=1), dtype=np.int64)
 
 
 def follow_separator(targets: "Tensor", vocabulary: int) -> "Bool[Tensor, ' token']":
-    """Which of the tokens predicted follow `SEP`: all, but with the head `all`."""
+    """A mask of the predicted tokens that follow `SEP`: all, unless the head is `all`."""
     has_target = targets != NO_TARGET
     separators = (targets == vocabulary - 2).int()
-    # A token stands after SEP where no SEP stands at its place or after it.
+    # A token follows SEP if there is no SEP at its place or after it.
     return (separators.flip(1).cumsum(1).flip(1) == 0)[has_target]
 
 
@@ -295,15 +263,15 @@ def _ids(letters: np.ndarray) -> Int64[np.ndarray, "string position"]:
 def per_string(
     values: "Float[Tensor, '*member token']", has_target: "Bool[Tensor, 'string place']"
 ) -> "Float[Tensor, '*member string']":
-    """Sums over the tokens of each string, of values of all strings one after another."""
-    # `nonzero` goes row by row, in the order in which values of strings stand.
+    """Sums concatenated values of tokens over each string."""
+    # `nonzero` goes row by row, in the order of the concatenated values.
     rows = has_target.nonzero()[:, 0]
     sums = values.new_zeros(*values.shape[:-1], len(has_target))
     return sums.index_add(-1, rows, values)
 
 
 def _append_end(letters: np.ndarray, end: int) -> Int64[np.ndarray, "string position"]:
-    """Token ids with `END` after each row's."""
+    """Returns token ids with `END` after each row's tokens."""
     # The longest target needs a column more for its `END`.
     ids = np.pad(_ids(letters), ((0, 0), (0, 1)), constant_values=NO_TARGET)
     ids[np.arange(len(ids)), target_lengths(letters)] = end
@@ -312,7 +280,7 @@ def _append_end(letters: np.ndarray, end: int) -> Int64[np.ndarray, "string posi
 
 def _at_targets(outputs: Outputs, targets: Targets) -> "tuple[Tensor, Tensor]":
     """Outputs at the tokens of targets and `END`, and the targets as `losses` takes them."""
-    # PyTorch, which takes a second or two to load.
+    # Imported late: PyTorch takes a second or two to load.
     import torch
 
     return torch.from_numpy(outputs), torch.from_numpy(_append_end(targets, outputs.shape[-1] - 1))
@@ -328,21 +296,21 @@ class WrongOutput(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OutputAnswers(Answers):
-    """What models write for inputs, and how it differs from the targets."""
+    """Outputs that a model writes, and their differences from the targets."""
 
     right_length_given: Bool[np.ndarray, " string"]
-    """Whose output is the target where the target's length is imposed."""
+    """A mask of the strings whose output is the target if it gets the target's length."""
     errors: Mapping[int, WrongOutput]
-    """The wrong outputs by their strings' rows, in their order."""
+    """The wrong outputs by row, in order."""
 
     @property
     def outputs(self) -> list[list[int]]:
-        """The wrong outputs, as letters."""
+        """The letters of the wrong outputs."""
         return [error.output for error in self.errors.values()]
 
     @property
     def target_lengths(self) -> Int64[np.ndarray, " string"]:
-        """Tokens of each target."""
+        """Number of tokens of each target."""
         return target_lengths(self.targets)
 
     @cached_property
@@ -355,31 +323,30 @@ class OutputAnswers(Answers):
 
     @cached_property
     def first_wrong(self) -> Int64[np.ndarray, " wrong"]:
-        """Tokens before the first in which each wrong output and its target differ."""
+        """Number of tokens before the first in which each wrong output and its target differ."""
         places = [first_wrong(error.output, error.target) for error in self.errors.values()]
         return np.array(places, dtype=np.int64)
 
     @cached_property
     def error_kinds(self) -> list[ErrorKind]:
-        """How each wrong output differs from its target."""
+        """The difference of each wrong output from its target."""
         return [error_kind(x.output, x.target, ended=x.ended) for x in self.errors.values()]
 
     @property
     def error_counts(self) -> dict[str, int]:
-        """How many outputs are wrong, by kind of error, in the order of their names."""
+        """Number of wrong outputs by kind of error, sorted by name."""
         return dict(sorted(Counter[str](self.error_kinds).items()))
 
     @property
     def _differ(self) -> Bool[np.ndarray, " string"]:
         differ = np.zeros(len(self.strings), dtype=bool)
-        # Which outputs are wrong was decided when they were written: one that has not ended may be
-        # the target.
+        # A wrong output may equal the target, if it was cut off there.
         differ[list(self.errors)] = True
         return differ
 
 
 def letter_rows(outputs: Sequence[Sequence[int]]) -> np.ndarray:
-    """Outputs as targets are written: letters, `NO_LETTER` after each end."""
+    """Returns outputs in the form of targets: letters, with `NO_LETTER` after each end."""
     width = max(map(len, outputs), default=0)
     rows = np.full((len(outputs), width), NO_LETTER, dtype=np.uint8)
     for row, output in zip(rows, outputs, strict=True):
@@ -405,19 +372,21 @@ def _answers(
     unknown: Int64[np.ndarray, " row"],
     written: Sequence[Written],
 ) -> OutputAnswers:
-    """What one model says of strings.
+    """Makes one model's answers.
 
     Args:
-        known: those that it is asked about whose targets are known.
-        wrong: those of them that are answered wrongly, in their order.
+        known: rows with a known target.
+        wrong: the wrong outputs of these by row, in order.
+        unknown: rows without a known target.
+        written: outputs for `unknown`.
     """
     outputs = letter_rows([error.output for error in wrong.values()])
     others = letter_rows([_letters_of(output) for output in written])
     targets, outputs, others = pad_to_one_width(questions.targets, outputs, others)
-    # Outputs that are right were not written: they are the targets.
+    # Right outputs are not given, since they equal the targets.
     predicted = targets.copy()
     predicted[list(wrong)] = outputs
-    # The targets are the caller's, who goes on with them to the next model.
+    # The caller needs its targets for the next model.
     targets = targets.copy()
     targets[unknown] = predicted[unknown] = others
     score = np.full(len(questions), np.nan)
@@ -426,7 +395,7 @@ def _answers(
     unanswered, right_length_given = np.zeros((2, len(questions)), dtype=bool)
     unanswered[list(wrong)] = True
     unanswered[unknown] = True
-    # NaN also stands where nothing was asked, so only strings that were asked may be unanswered.
+    # Strings that were not evaluated have NaN too, so only the others may be unanswered.
     unanswered &= np.isnan(score)
     right_length_given[known] = scored.right_length_given
     return OutputAnswers(

@@ -1,7 +1,7 @@
-"""The models that a configuration can name, and whether a network can be as it says.
+"""The architectures that a configuration can name, and the check of a network's settings.
 
-Each architecture stands in a file: the readable truth, one string a row. No PyTorch is loaded to
-know what there is and what fits.
+Each architecture has a file: the readable truth, one string a row. Listing and checking them loads
+no PyTorch.
 """
 
 from collections.abc import Mapping
@@ -23,17 +23,17 @@ from seqcls.network import (
 from seqcls.plugins import Registry
 
 IN_SCORES = ("none", "rotary", "alibi")
-"""Position schemes that attention among other mixers may have: they are in its scores alone, and
+"""Position schemes that attention among other mixers may have: they act on its scores alone and
 have no parameters."""
 
 
-# Its letters say how many blocks there are, so a hybrid reads no `num_blocks`.
+# The number of letters is that of blocks, so a hybrid reads no `num_blocks`.
 _IN_HYBRIDS = HybridFields.reads - Depth.reads
 _OF_MEMORIES = (DeltaProductFields.reads | MambaFields.reads) - Depth.reads
 
 
 class Hybrid(MixingArchitecture):
-    """A block for each letter of `layers`: what it says is what its blocks say."""
+    """A block for each letter of `layers`, whose limits and sizes are those of its blocks."""
 
     path = "seqcls.models.hybrid:Hybrid"
     reads = _IN_HYBRIDS | Positioned.reads | _OF_MEMORIES
@@ -65,7 +65,7 @@ class Hybrid(MixingArchitecture):
                 f"position_range={config.position_range} with architecture='hybrid': its places "
                 "are counted; leave it out"
             )
-        # Which blocks need heads they have said.
+        # The blocks above have already refused missing heads where they need them.
         return super().obstacle(config.model_copy(update={"num_attention_heads": 1}))
 
     @classmethod
@@ -86,12 +86,8 @@ class Hybrid(MixingArchitecture):
         return sum(products) / len(config.layers)
 
     @classmethod
-    def count_scores(cls, config: NetworkConfig, tokens: float) -> int:
-        return sum(part.count_scores(alone, tokens) for part, alone in cls._blocks(config))
-
-    @classmethod
     def _blocks(cls, config: NetworkConfig) -> list[tuple[type[Architecture], NetworkConfig]]:
-        """What stands for each letter of `layers`, and the network of that block alone."""
+        """The architecture of each letter of `layers`, and the network of that block alone."""
         found = []
         for letter in config.layers:
             name = architecture_of_letter(letter)
@@ -123,8 +119,8 @@ MODELS: Registry[type[Architecture]] = Registry("seqcls.models", _OWN, base=Arch
 
 
 def architectures_by_letter() -> dict[str, str]:
-    """The architectures of which a block may be one of `hybrid`, by the letter of each; where one
-    from outside has a letter of ours, ours.
+    """The architectures that may be a block of `hybrid`, by letter; ours before one from outside
+    with the same letter.
     """
     # The last entry of a letter stays: ours come first in the registry, so last here.
     found = {MODELS[name].letter: name for name in reversed(MODELS.usable())}
@@ -132,14 +128,14 @@ def architectures_by_letter() -> dict[str, str]:
 
 
 def architecture_of_letter(letter: str) -> str:
-    """The architecture whose mixer a letter of `layers` stands for, one that there is."""
+    """The architecture of a known letter of `layers`."""
     # Ours first, so that no package is imported for them.
     own = next((name for name, part in _OWN.items() if part.letter == letter), None)
     return own or architectures_by_letter()[letter]
 
 
 def settings_of(config: RunConfig) -> frozenset[str]:
-    """The settings that a network reads: of `hybrid`, those that its blocks read."""
+    """The settings that a network reads; for `hybrid`, those that its blocks read."""
     reads = MODELS[config.architecture].reads
     if config.architecture != "hybrid":
         return reads
@@ -155,13 +151,13 @@ def settings_of(config: RunConfig) -> frozenset[str]:
 
 
 def check_network(config: NetworkConfig, longest: Mapping[str, int]) -> None:
-    """Refuses a network that cannot be, or that cannot read what it must.
+    """Refuses a network that is impossible or too short for its strings.
 
     Args:
-        longest: tokens of the longest string of `train`, `validation` and `test`.
+        longest: number of tokens in the longest string of `train`, `validation` and `test`.
 
     Raises:
-        ConfigError: settings that the architecture or the positions cannot have.
+        ConfigError: the architecture or the positions do not allow the settings.
     """
     parts = ((MODELS, config.architecture), (POSITIONS, config.positions))
     for registry, name in parts:
@@ -191,7 +187,7 @@ def check_network(config: NetworkConfig, longest: Mapping[str, int]) -> None:
                 f"{length + special_tokens(config)}, the tokens that are read of the longest "
                 f"{part} string"
             )
-        # In testing those strings are not asked about, and their lengths have no number.
+        # Longer test strings are not evaluated, and their lengths get no accuracy.
         if part != "test":
             known = "trained on or tested" if config.tested_length else "trained on"
             raise ConfigError(

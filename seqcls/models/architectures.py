@@ -1,8 +1,7 @@
-"""What architectures say of themselves before they are loaded: what they read and cannot have, and
-how large they are.
+"""Descriptions of architectures, known before one is loaded: settings read, limits and sizes.
 
-No PyTorch is loaded to ask. A class of models (`seqcls.models.base.Classifier`) is an
-`Architecture` itself: one from outside says all this in its own class, ours in the classes here.
+Reading them loads no PyTorch. A class of models (`seqcls.models.base.Classifier`) is an
+`Architecture` itself: one from outside describes itself in its class, ours in the classes here.
 """
 
 from typing import Any, ClassVar
@@ -18,40 +17,39 @@ from seqcls.network import (
 from seqcls.plugins import Loadable, load_path
 
 MOST_LETTERS = 64
-"""The most letters of an alphabet that compiled engines read: each costs as much as a number of the
-hidden state. Beside the head of a Transformer that writes it is little."""
+"""The largest alphabet that compiled engines read: each letter costs as much as a number of the
+hidden state. Beside the head of a Transformer that writes outputs this is little."""
 
 
 class Architecture(Loadable):
-    """One architecture."""
+    """Description of one architecture."""
 
     reads: ClassVar[frozenset[str]] = frozenset()
     """The settings that it reads beside those of every network (`hidden_size`, `dropout_rate`,
     `embeddings_init_strategy`, `precision`), such as `num_blocks` or `num_attention_heads`."""
 
     several_outputs: ClassVar[bool] = False
-    """Whether its head gives `num_outputs` numbers of each string; languages ask for one."""
+    """True if its head gives `num_outputs` numbers for each string; languages need one."""
 
     compiled_width: ClassVar[tuple[int, int] | None] = None
-    """The widest hidden state at which compiled engines are faster than PyTorch's products: where a
-    string has one answer, and where something is predicted at its tokens, as `benchmarks.plain` and
-    `benchmarks.outputs` measure it. None where they have no such network; only ours have one, since
-    what is compiled computes what the class does, on its own."""
+    """The widest hidden state at which compiled engines are faster than PyTorch: for one answer a
+    string, and for predictions at tokens, as `benchmarks.plain` and `benchmarks.outputs` measure
+    them. None for an architecture that is not compiled, as every one from outside."""
 
     letter: ClassVar[str] = ""
-    """What stands for a block of it in the `layers` of `hybrid`; nothing where it cannot be one."""
+    """The letter of its block in the `layers` of `hybrid`; empty if it cannot be one."""
 
     mixer_path: ClassVar[str] = ""
-    """Where the class of such a block's mixer is, like `path`; by default its class's `mixer`."""
+    """Import path of such a block's mixer, like `path`; by default the class's `mixer`."""
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
-        """Why there is no such network, naming the setting; None where there is."""
+        """The reason why such a network is impossible, naming the setting; None if it is valid."""
         return None
 
     @classmethod
     def not_compiled(cls, config: NetworkConfig) -> str | None:
-        """Why the compiled engines have no such network; None where they have."""
+        """The reason why such a network is not compiled; None if it is."""
         # One from outside has no program, whatever it derives from.
         if cls.compiled_width is None or not cls.path:
             return f"architecture={config.architecture!r} is not compiled"
@@ -60,43 +58,37 @@ class Architecture(Loadable):
             return f"hidden_size={config.hidden_size}: up to {widest} it is faster than PyTorch"
         return None if at_tokens else many_letters(config)
 
-    # What it takes, for estimates of memory and time. Of one from outside nobody knows; training
-    # takes some time.
+    # Sizes, for estimates of memory and time. Those of one from outside are unknown, so the
+    # defaults are a guess.
 
     @classmethod
     def count_parameters(cls, config: NetworkConfig) -> int:
-        """Numbers of all blocks, embedding and classifier left out."""
+        """Number of parameters of all blocks, without the embedding and the classifier."""
         return 0
 
     @classmethod
     def count_products(cls, config: NetworkConfig, tokens: float) -> float:
-        """Multiply-adds of a token in one block, in strings of so many tokens."""
+        """Multiply-adds for a token in one block, for strings of so many tokens."""
         return 2.0 * config.hidden_size**2
 
     @classmethod
-    def count_scores(cls, config: NetworkConfig, tokens: float) -> int:
-        """Numbers that a token's attention keeps of all blocks for the gradients, in such
-        strings.
-        """
-        return 0
-
-    @classmethod
     def load_mixer(cls) -> Any:
-        """The class of the mixer of one of its blocks."""
+        """Imports the class of the mixer of one of its blocks."""
         return load_path(cls.mixer_path) if cls.mixer_path else cls.load().mixer
 
 
-# What several architectures say.
+# Shared by several architectures.
 
 
 def many_letters(config: NetworkConfig) -> str | None:
-    """Why compiled engines do not read so large an alphabet."""
+    """The reason why compiled engines do not read so large an alphabet; None if they do."""
     if config.num_letters <= MOST_LETTERS:
         return None
     return f"an alphabet of {config.num_letters} tokens: up to {MOST_LETTERS} are compiled"
 
 
 def no_blocks(config: NetworkConfig) -> str | None:
+    """The reason why a network of blocks is impossible; None if it is valid."""
     if config.writes and config.position_range:
         return (
             f"position_range={config.position_range}: places are drawn for strings of a known "
@@ -115,7 +107,7 @@ def no_blocks(config: NetworkConfig) -> str | None:
 
 
 def _no_streams(config: NetworkConfig) -> str | None:
-    """Why the two streams of an input and an output cannot be read."""
+    """The reason why a task does not fit an encoder and a decoder; None if it does."""
     if not config.writes:
         asks = "one answer of a string" if config.head == "string" else "answers at every place"
         return (
@@ -131,10 +123,10 @@ def _no_streams(config: NetworkConfig) -> str | None:
 
 
 def no_head(config: NetworkConfig, *, blind: str | None) -> str | None:
-    """Why a head cannot be as it is said to be.
+    """The reason why a readout is impossible; None if it is valid.
 
     Args:
-        blind: by which setting `CLS` before a string reads nothing of it; None where it reads all.
+        blind: the setting by which `CLS` before a string reads nothing of it; None if it reads it.
     """
     if config.head != "string":
         if config.readout == "first":
@@ -150,7 +142,7 @@ def no_head(config: NetworkConfig, *, blind: str | None) -> str | None:
 
 
 def _rows(config: NetworkConfig, attentions: int) -> int:
-    """Rows of as many numbers as the hidden size in a block with so many attentions."""
+    """Number of rows, each of the hidden size, in a block with so many attentions."""
     rows = attentions * (4 * attention_width(config) + _norm(config))
     return rows + 2 * config.feed_forward_size + _norm(config)
 
@@ -208,13 +200,6 @@ class Transformer(Architecture):
         # Four projections, the feed-forward's two layers, and scores and values of all pairs.
         return 4 * mixed * hidden + 2 * config.feed_forward_size * hidden + 2 * mixed * tokens
 
-    @classmethod
-    def count_scores(cls, config: NetworkConfig, tokens: float) -> int:
-        # The last block attends at one place alone, where the logit is read there.
-        reads_one = config.head == "string" and config.readout != "mean"
-        blocks = config.num_blocks - reads_one
-        return int(blocks * config.num_attention_heads * tokens)
-
 
 class EncoderDecoder(Architecture):
     """An encoder of inputs, and a decoder of outputs that attends to it."""
@@ -240,14 +225,9 @@ class EncoderDecoder(Architecture):
         mixed, hidden = attention_width(config), config.hidden_size
         return 6 * mixed * hidden + 2 * config.feed_forward_size * hidden + 1.5 * mixed * tokens
 
-    @classmethod
-    def count_scores(cls, config: NetworkConfig, tokens: float) -> int:
-        # Three attentions over half of the tokens by half of them.
-        return int(0.75 * config.num_blocks * config.num_attention_heads * tokens)
-
 
 class ParagraphReader(EncoderDecoder):
-    """The same with an encoder of pictures."""
+    """An encoder of pictures, and a decoder of outputs that attends to it."""
 
     path = "seqcls.models.encoder_decoder:ParagraphReader"
     reads = PictureReaderFields.reads
@@ -318,14 +298,14 @@ class RNN(Recurrent):
 
 
 class GRU(Recurrent):
-    """A gated one."""
+    """A gated recurrent unit."""
 
     path = "seqcls.models.recurrent:GRU"
     gates = 3
 
 
 class LSTM(Recurrent):
-    """One with a memory beside its state."""
+    """A long short-term memory: a cell beside the state."""
 
     path = "seqcls.models.recurrent:LSTM"
     gates = 4
@@ -366,7 +346,3 @@ class RecurrentAttention(Architecture):
         # Half of the tokens attend to the other half.
         attends = 3 * config.hidden_size**2 + 0.5 * config.hidden_size * tokens
         return cells + attends / config.num_blocks
-
-    @classmethod
-    def count_scores(cls, config: NetworkConfig, tokens: float) -> int:
-        return int(0.25 * config.hidden_size * tokens) if config.attention == "additive" else 0

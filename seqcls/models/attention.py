@@ -11,8 +11,9 @@ from seqcls.models.positions.schemes import Positions
 
 
 class AttentionMixer(Mixer):
-    """Softmax attention of the Transformer's blocks, to a token and those before it. What it keeps
-    grows with the string: keys and values of all tokens.
+    """Softmax attention of the Transformer's blocks, to a token and those before it.
+
+    Its memory, the keys and values of all tokens, grows with the string.
     """
 
     def __init__(self, config: NetworkConfig) -> None:
@@ -23,7 +24,7 @@ class AttentionMixer(Mixer):
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
         places = torch.arange(states.shape[1], device=states.device).unsqueeze(0)
         attendable = (places <= places.mT).expand(len(states), -1, -1)
-        # A token reads itself and all before it: its place plus one is the N of log-length scaling.
+        # A token reads itself and all before it: its position plus one is N in log-length scaling.
         read = (places + 1).to(states.dtype)
         scale = torch.ones_like(read) if self.config.attention_scale == "sqrt" else read.log()
         bias = self.positions.bias(places, places)
@@ -35,7 +36,7 @@ class AttentionMixer(Mixer):
         return self.begin(state, 0)
 
     def begin(self, state: State, most_tokens: int) -> MixerMemory:
-        """Implements `Mixer.begin`: how many tokens were read, and room for keys and values."""
+        """Implements `Mixer.begin`: the number of tokens read, and room for keys and values."""
         heads, size = self.heads
         buffers = state.new_zeros(2, len(state), heads, most_tokens, size)
         return state.new_zeros(len(state), dtype=torch.long), buffers[0], buffers[1].clone()

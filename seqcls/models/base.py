@@ -1,7 +1,7 @@
-"""What every model is: token ids in, a logit out, every state on the way under a stable name.
+"""Base classes of models: token ids in, a logit out, every state on the way under a stable name.
 
-Most are a `BodyAndHead`: from a body's states a head makes the numbers of a string, or of every
-token.
+Most models are a `BodyAndHead`: a head computes the outputs of a string, or of every token, from
+the body's states.
 """
 
 from abc import ABC, abstractmethod
@@ -16,23 +16,23 @@ from torch.nn import functional
 from seqcls.config import NetworkConfig
 from seqcls.models.architectures import Architecture
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_mean
-from seqcls.models.parts import Part, Site
+from seqcls.models.parts import Part, Site, parts_among
 from seqcls.strings.tokenizer import PAD
 
 Ids = Integer[Tensor, "string position"]
-"""Token ids as a model reads them: the special token in its place, `PAD` after each string."""
+"""Token ids as a model reads them, with its special token, and `PAD` after each string."""
 
 Places = Integer[Tensor, "#string position"]
-"""Where each token stands, for every string alike or for each its own."""
+"""Each token's position, the same for every string or one row a string."""
 
 
 Outputs = Float[Tensor, "string *output"]
-"""What the head gives of each string: one logit, or `num_outputs` numbers; of an output as many of
-every token, (string, position, output)."""
+"""The head's outputs: a logit or `num_outputs` numbers a string, (string,) or (string, output), or
+`num_outputs` numbers a token, (string, position, output)."""
 
 
 class Recorder:
-    """Keeps the states that a forward pass names, if a caller asked for them."""
+    """Records the named states of a forward pass, if a caller gives a dictionary for them."""
 
     def __init__(self, prefix: str = "", recorded: dict[str, Tensor] | None = None) -> None:
         self._prefix = prefix
@@ -44,32 +44,32 @@ class Recorder:
         return state
 
     def recall(self, name: str) -> Tensor | None:
-        """A state that is known, so that what leads to it need not be computed; None for most."""
+        """A state that is already known, so that it need not be computed; None by default."""
         return None
 
     def step(self, name: str, position: int, state: Tensor) -> Tensor:
-        """Passes on a state that the next position is computed from, of shape (string, hidden)."""
+        """Returns a state, (string, hidden), that the next position is computed from."""
         return state
 
     def aside(self, name: str, make: Callable[[], Tensor]) -> None:
-        """Keeps a state that nothing is computed from, made only where a caller asked for them."""
+        """Records a state that nothing is computed from; `make` is called only when recording."""
         if self._recorded is not None:
             self(name, make())
 
     def within(self, name: str) -> "Recorder":
-        """A recorder of a part, whose names begin with the part's."""
+        """A recorder for a part, whose names begin with the part's name."""
         return Recorder(f"{self._prefix}{name}.", self._recorded)
 
 
 class Classifier(nn.Module, Architecture, ABC):
     """A model of one architecture; its values are undefined until they are drawn or loaded.
 
-    An architecture from outside is a subclass whose constructor takes the network's settings and
-    which says in `run` what it computes, and what `Architecture` asks of it.
+    An architecture from outside is a subclass whose constructor takes the network's settings. It
+    implements `run`, and describes itself by the attributes of `Architecture`.
     """
 
     steps_through: ClassVar[bool] = False
-    """Whether it reads one token after another, which takes as long for many strings as for one."""
+    """True if it reads one token after another, which takes as long for many strings as for one."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
@@ -77,58 +77,59 @@ class Classifier(nn.Module, Architecture, ABC):
 
     @abstractmethod
     def run(self, ids: Ids, record: Recorder, places: Places | None) -> Outputs:
-        """The outputs for strings, every state on the way recorded under its name.
+        """Computes the outputs for strings and records every state on the way under its name.
 
         Args:
             ids: the tokens.
-            record: to be called with each state's name and value; returns the value.
-            places: the tokens' places; None for those that the model assigns itself.
+            record: called with each state's name and value; returns the value.
+            places: the tokens' positions; None to let the model assign them.
         """
 
     def parts(self) -> Mapping[Part, str]:
-        """The parts that can be ablated, and the name of the recorded state that each is in.
+        """The parts that can be ablated, each with the name of the recorded state that holds it.
 
-        A state has the shape (string, position, hidden), or (string, head, position, head_size)
-        where a part is a head. Of two streams (`TwoStreams`) the positions are those of one; a
-        decoder's states, and no others, have names that begin with `decoder.`.
+        A state has the shape (string, position, hidden), or (string, head, position, head_size) for
+        heads. In a model of two streams (`TwoStreams`) the positions are those of one stream; the
+        names of a decoder's states, and no others, begin with `decoder.`. By default these are the
+        heads, units and feed-forwards among `sites`.
         """
-        return {}
+        return parts_among(self.config, self.sites())
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
-        """The states that can be carried over between strings, in the order of the computation.
+        """The states that can be patched between strings, in the order of the computation.
 
-        Each with the names of the recorded states that it stands for, of the shapes of `parts`.
+        Each comes with the names of its recorded states, which have the shapes given at `parts`.
         """
         return {}
 
     def tokens_of(self, ids: Ids, state: str) -> Bool[Tensor, "string state_position"]:
-        """Whether there is a token at each position of the recorded state of that name."""
+        """A mask of the positions that hold a token in the recorded state of that name."""
         return ids != PAD
 
     def attention(self) -> tuple[str, ...]:
-        """A block each, the name of its attention weights: (string, head, position, position)."""
+        """The name of each block's attention weights, (string, head, position, position)."""
         return ()
 
     def units(self) -> tuple[Mapping[str, str], ...]:
-        """A recurrent layer each, the names of its `state` and of what else it records.
+        """The recorded names of each recurrent layer's `state`, gates and other states.
 
-        Each of the shape (string, position, hidden).
+        Their shape is (string, position, hidden).
         """
         return ()
 
     def decoder_states(self) -> tuple[str, ...]:
-        """Where a decoder reads the output alone, a block each, the name of its last states.
+        """The name of each block's last states, for a decoder that reads the output alone.
 
-        Each of the shape (string, output position, hidden), from `SEP` on.
+        Their shape is (string, output position, hidden), from `SEP` on.
         """
         return ()
 
     def forward(self, ids: Ids, places: Places | None = None) -> Outputs:
-        """Logits of strings; positive means in the language."""
+        """Computes the outputs; a positive logit means in the language."""
         return self.run(ids, Recorder(), places)
 
     def activations(self, ids: Ids, places: Places | None = None) -> dict[str, Tensor]:
-        """Every intermediate state by its name, in the order of the computation."""
+        """Returns every intermediate state by name, in the order of the computation."""
         recorded: dict[str, Tensor] = {}
         self.run(ids, Recorder(recorded=recorded), places)
         return recorded
@@ -144,25 +145,26 @@ Hidden = Float[Tensor, "string position hidden"]
 
 
 class BodyAndHead(Classifier):
-    """A model whose body gives every token a state, and whose head reads one, their mean, or each.
+    """A model whose body gives every token a state, and whose head reads one, their mean, or all.
 
-    With `tied_embeddings` the head gives each token's product with the state (Press & Wolf 2017).
+    With `tied_embeddings` the outputs are the products of the state with each token's embedding
+    (Press & Wolf 2017).
     """
 
     embedding: Embedding
     classifier: Linear | None
-    """Made by the subclass after its body, since parameters are drawn in their order."""
+    """Made by the subclass after its body, since parameters are drawn in this order."""
 
     @abstractmethod
     def states(self, ids: Ids, record: Recorder, places: Places | None) -> Hidden:
-        """The body: the last states of strings, every state on the way recorded under its name."""
+        """Computes the last states of strings and records every state on the way by name."""
 
     def head(self, read: Float[Tensor, "*string hidden"]) -> Outputs:
-        """What is made of the states that are read."""
+        """Computes outputs from the states that are read."""
         if self.classifier is None:
             return functional.linear(read, self.embedding.weight)
         outputs: Tensor = self.classifier(read)
-        # A string's one logit has no axis of its own; where there are several, nothing is squeezed.
+        # A single logit has no output axis; where there are several, nothing is squeezed.
         return outputs.squeeze(-1) if self.config.head == "string" else outputs
 
     def run(self, ids: Ids, record: Recorder, places: Places | None) -> Outputs:
@@ -175,10 +177,10 @@ class BodyAndHead(Classifier):
         record: Recorder,
         times: Float[Tensor, "string position"] | None = None,
     ) -> Outputs:
-        """What the head makes of the last states.
+        """Computes outputs from the last states.
 
         Args:
-            times: how often each token occurs; None where each stands for itself.
+            times: how often each token occurs; None for once.
         """
         if self.config.head != "string":
             return record("logits", self.head(states))
@@ -187,7 +189,7 @@ class BodyAndHead(Classifier):
 
 
 def make_head(config: NetworkConfig) -> Linear | None:
-    """The layer that reads: `num_outputs` numbers of a state; None where embeddings do."""
+    """Makes the layer of the head, with `num_outputs` numbers; None if embeddings are tied."""
     if config.tied_embeddings:
         return None
     return Linear(config.hidden_size, config.num_outputs, bias=config.biases)
@@ -199,12 +201,12 @@ def read_states(
     ids: Ids,
     times: Float[Tensor, "string position"] | None = None,
 ) -> Float[Tensor, "string hidden"]:
-    """The states that the head reads: at the first token, at the last, or the mean of all.
+    """Returns the states that the head reads: at the first token, at the last, or the mean of all.
 
-    Of no token, which only a string of letters alone may have, the state is zero.
+    The state of a string without tokens, which only readouts without a special token have, is zero.
 
     Args:
-        times: how often each token occurs; None where each stands for itself.
+        times: how often each token occurs; None for once.
     """
     if config.readout == "first":
         return states[:, 0]
@@ -213,6 +215,6 @@ def read_states(
         return masked_mean(states, read if times is None else times)
     last = read.sum(dim=1) - 1
     if config.readout == "last_letter":
-        # An empty string has no last letter: it reads the zeros that are put before the first.
+        # An empty string has no last letter: it reads the zeros padded before the first.
         states, last = functional.pad(states, (0, 0, 1, 0)), last + 1
     return states[torch.arange(len(ids), device=ids.device), last]

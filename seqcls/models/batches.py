@@ -1,4 +1,4 @@
-"""A batch of strings as models read it, and what they answer of it."""
+"""A batch of strings as models read it, and a model's outputs for it."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,36 +20,34 @@ class Batch:
     config: NetworkConfig
     ids: Ids
     places: Places | None
-    """None where the model assigns them itself."""
+    """The tokens' positions; None to let the model assign them."""
     times: Float[Tensor, "string position"] | None = None
-    """How often each token occurs, where letter counts suffice; None where each stands for itself.
-    """
+    """Number of times that each token occurs, where letter counts suffice; None for once."""
 
     @property
     def arguments(self) -> tuple[Tensor | None, ...]:
-        """What a model is called with."""
+        """The arguments with which a model is called."""
         ids_and_places = (self.ids, self.places)
         return ids_and_places if self.times is None else (*ids_and_places, self.times)
 
     @cached_property
     def is_predicted(self) -> Bool[Tensor, "string position"]:
-        """At which tokens a head that answers token by token predicts the next one, or answers."""
+        """A mask of the tokens at which a head with outputs at tokens predicts something."""
         read = self.ids != PAD
         if self.config.head != "output":
             return read
-        # From `SEP` on, where the first token of the output is predicted.
+        # The first token of the output is predicted at `SEP`.
         return read & ((self.ids == separator_id(self.config)).cumsum(dim=1) > 0)
 
     def select_predicted(self, outputs: Outputs) -> Float[Tensor, "predicted ..."]:
-        """Chooses from a model's outputs those that are predicted, where its head answers token
-        by token.
-        """
+        """Selects the outputs at predicted tokens; a head of whole strings predicts all of them."""
         return outputs if self.config.head == "string" else outputs[self.is_predicted]
 
 
 def compute(model: Classifier, batch: Batch) -> Float[Tensor, "predicted ..."]:
-    """What a model answers of a batch: by kernels of PyTorch's own where it has any, which drop
-    nothing.
+    """Computes a model's outputs for a batch, by PyTorch's own kernels where it has any.
+
+    The kernels have no dropout, so training with dropout does without them.
     """
     by_kernels = form(model, "by_kernels")
     outputs: Outputs | None = None

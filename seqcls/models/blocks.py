@@ -1,7 +1,6 @@
-"""The blocks of Transformers: attention, feed-forward, and what is added to what.
+"""The blocks of Transformers: attention, feed-forward and the residual stream.
 
-Every intermediate state has a stable name. Which tokens attend to which is known of a whole batch,
-the same in every block.
+Every intermediate state has a stable name. The mask of a batch is the same in every block.
 """
 
 import math
@@ -28,18 +27,18 @@ Times = Float[Tensor, "string position"]
 
 
 class Attending(NamedTuple):
-    """Which tokens attend to which, and what is known of their places: the same in every block."""
+    """The mask, scale and positions of a batch's attention, the same in every block."""
 
     attendable: Attendable
     scale: Scale
     positions: Positions
     places: Places
-    """Those of the attending tokens."""
+    """Positions of the attending tokens."""
     bias: Bias | None = None
-    """What is added to scores."""
+    """Bias added to the scores."""
     log_times: Times | None = None
-    """Logarithms of how often each token occurs, which is what so many equal keys are to a softmax;
-    None where each stands for itself."""
+    """Logarithms of how often each token occurs, as a softmax over n equal keys adds ln n to their
+    score; None for once."""
 
 
 class Attention(nn.Module):
@@ -62,8 +61,8 @@ class Attention(nn.Module):
         self.dropout = Dropout(config.dropout_rate)
 
     def scale_by_length(self, scale: Scale) -> Scale:
-        """What each head's scores are multiplied by beside 1 / sqrt(head size): s ln N + b where
-        s and b are learned (scalable softmax, with the bias that Nakanishi 2025 tries too).
+        """Returns the factor of each head's scores beside 1 / sqrt(head size): s ln N + b if s and
+        b are learned (scalable softmax, with the bias that Nakanishi 2025 tries too).
         """
         if self.length_scale is None or self.length_bias is None:
             return scale
@@ -76,7 +75,7 @@ class Attention(nn.Module):
         record: Recorder,
         others: Float[Tensor, "string other hidden"] | None = None,
     ) -> Hidden:
-        """What each token takes from others: of the same states where none are given."""
+        """Attends from states to `others`, by default to the same states."""
         # Patching already knows what heads mix, so it needs no scores.
         if (mixed := record.recall("mixed_value")) is not None:
             return self.write(mixed, record)
@@ -101,18 +100,18 @@ class Attention(nn.Module):
         attendable: Bool[Tensor, "#string #head #query key"],
         record: Recorder,
     ) -> Float[Tensor, "string query hidden"]:
-        """What is taken from values by their scores."""
+        """Mixes values by the softmax of their scores."""
         weights = record("weights", masked_softmax(scores, attendable))
         return self.write(self.dropout(weights) @ value, record)
 
     def write(self, mixed: Heads, record: Recorder) -> Hidden:
-        """What is made of the values that the heads have taken."""
+        """Projects the mixed values of all heads to the hidden size."""
         mixed = record("mixed_value", mixed)
         output: Tensor = self.output(mixed.transpose(1, 2).flatten(2))
         return record("output", output)
 
     def split(self, states: Float[Tensor, "string position size"]) -> Heads:
-        """Each head's part of queries, keys or values."""
+        """Splits queries, keys or values into heads."""
         split: Tensor = states.unflatten(2, self.heads)
         return split.transpose(1, 2)
 
@@ -138,8 +137,7 @@ class FeedForward(nn.Module):
 class Residual(nn.Module):
     """Parts that are added to their input, the last of them a feed-forward.
 
-    With the norms before, each works on a normalized copy; with the norms after, each sum is
-    normalized.
+    With norms first, each part reads a normalized copy; otherwise each sum is normalized.
     """
 
     def __init__(self, config: NetworkConfig) -> None:
@@ -147,13 +145,13 @@ class Residual(nn.Module):
         self.norms_first = config.norm_placement == "pre"
 
     def add_feed_forward(self, config: NetworkConfig) -> None:
-        """Makes the last part, after the others: parameters are drawn in their order."""
+        """Makes the last part; it comes after the others, since parameters are drawn in order."""
         self.feed_forward_norm = make_norm(config)
         self.feed_forward = FeedForward(config)
         self.dropout = Dropout(config.dropout_rate)
 
     def apply_feed_forward(self, states: Hidden, record: Recorder) -> Hidden:
-        """The states after the feed-forward."""
+        """Returns the states after the feed-forward."""
         part = partial(self.feed_forward, record=record.within("feed_forward"))
         return self.add_part("feed_forward", self.feed_forward_norm, part, states, record)
 
@@ -165,7 +163,7 @@ class Residual(nn.Module):
         states: Hidden,
         record: Recorder,
     ) -> Hidden:
-        """States with what a part makes of them, and the norm before or after."""
+        """Adds a part's output to the states, with the norm before or after."""
         read = record(f"{name}_norm", norm(states)) if self.norms_first else states
         states = record(f"after_{name}", states + self.dropout(part(read)))
         return states if self.norms_first else record(f"{name}_norm", norm(states))
@@ -184,7 +182,7 @@ class Block(Residual):
         return self.apply_feed_forward(self.attend(states, attending, record), record)
 
     def attend(self, states: Hidden, attending: Attending, record: Recorder) -> Hidden:
-        """The states after attention."""
+        """Returns the states after attention."""
         inside = record.within("attention")
         part = partial(self.attention, attending=attending, record=inside)
         return self.add_part("attention", self.attention_norm, part, states, record)
@@ -195,7 +193,7 @@ class Block(Residual):
 
 
 class StreamPart(NamedTuple):
-    """What one part of a model adds to the residual stream."""
+    """The share of one part of a model in the residual stream."""
 
     name: str
     """`embedding`, `head`, `feed-forward`, `bias` or `norm`."""
@@ -205,7 +203,7 @@ class StreamPart(NamedTuple):
 
 
 class ResidualStream(NamedTuple):
-    """What all is added to: the embedding, then block after block, and what reads it at the end."""
+    """The residual stream: the blocks that add to the embedding, the final norm and the head."""
 
     blocks: Iterable[Block]
     last: str
@@ -214,9 +212,9 @@ class ResidualStream(NamedTuple):
     head: Linear
 
     def parts(self, states: Mapping[str, Tensor]) -> list[StreamPart]:
-        """What each part adds to the stream behind the last block, by one string's recorded states.
+        """Splits one string's last states into the shares of all parts, from its recorded states.
 
-        Every later norm is held at the scale that it has for this string.
+        Every norm keeps the scale that it has for this string.
         """
         parts = [StreamPart("embedding", None, None, states["embedding"])]
         for number, block in enumerate(self.blocks):
@@ -259,14 +257,14 @@ def _feed_forward_parts(block: Block, active: Tensor, number: int) -> list[Strea
 def _normalize(
     parts: list[StreamPart], norm: nn.Module, before: Hidden, block: int | None
 ) -> list[StreamPart]:
-    """The parts after a norm whose scale is what it is for their sum."""
+    """Applies a norm to parts, with the scale that it has for their sum."""
     if isinstance(norm, nn.Identity):
         return parts
     if isinstance(norm, nn.LayerNorm):
         # LayerNorm divides by the number of values, not by one less.
         variance = before.var(dim=2, unbiased=False, keepdim=True)
         factor = norm.weight / (variance + norm.eps).sqrt()
-        # Centering and scaling are linear, so the parts still sum to the normalized states.
+        # Centering and a fixed scale are linear, so the parts still sum to the normalized states.
         scaled = [
             StreamPart(
                 x.name, x.block, x.head, (x.states - x.states.mean(2, keepdim=True)) * factor
@@ -289,10 +287,10 @@ def attending_of(
     places: Places,
     times: Times | None = None,
 ) -> Attending:
-    """Which of a model's tokens attend to which, and how.
+    """Makes the mask, scale and bias of a batch's attention.
 
     Args:
-        times: how often each token occurs; None where each stands for itself.
+        times: how often each token occurs; None for once.
     """
     attendable, scale = attendable_tokens(config, ids), length_scale(config, ids, times)
     bias, log_times = positions.bias(places, places), None
@@ -303,7 +301,7 @@ def attending_of(
 
 
 def attendable_tokens(config: NetworkConfig, ids: Ids) -> Attendable:
-    """Which tokens each token attends to: never padding; with a causal mask none after it."""
+    """A mask of the tokens that each token attends to: no padding; if causal, none after it."""
     attendable = (ids != PAD).unsqueeze(1)
     if config.no_attend_cls:
         attendable = attendable & (ids != CLS).unsqueeze(1)
@@ -313,13 +311,13 @@ def attendable_tokens(config: NetworkConfig, ids: Ids) -> Attendable:
 
 
 def length_scale(config: NetworkConfig, ids: Ids, times: Times | None = None) -> Scale:
-    """What scores are multiplied by beside 1 / sqrt(head size): 1, or ln N.
+    """Returns the factor of scores beside 1 / sqrt(head size): 1, or ln N.
 
-    N is the number of tokens that the model reads (Chiang & Cholak 2022); with a causal mask of
-    those up to the attending one, which knows of no other.
+    N is the number of tokens that the model reads (Chiang & Cholak 2022); with a causal mask, of
+    those up to the attending one.
 
     Args:
-        times: how often each token occurs; None where each stands for itself.
+        times: how often each token occurs; None for once.
     """
     dtype = getattr(torch, config.precision)
     if config.attention_scale == "sqrt":
@@ -337,31 +335,31 @@ def attending_next(
     lengths: Int64[Tensor, " string"],
     places: Int64[Tensor, "string 1"] | None = None,
 ) -> Attending:
-    """How one token more of each string attends to all up to it, itself included.
+    """Makes the attention of each string's next token to all up to it, itself included.
 
     Args:
-        lengths: how many tokens of each string were read before.
-        places: the token's places; None where they are counted.
+        lengths: number of tokens of each string that were read before.
+        places: the tokens' positions; None to count them.
     """
     counted, before = lengths.unsqueeze(1), torch.arange(int(lengths.max()) + 1).unsqueeze(0)
     attendable = before <= counted
     if config.no_attend_cls:
-        # These are places, not ids: `CLS` stands first, and its id happens to be 0 as well.
+        # These are positions, not ids: `CLS` comes first, and its id happens to be 0 as well.
         attendable = attendable & (before != CLS)
     read = (counted + 1).to(getattr(torch, config.precision))
     scale = torch.ones_like(read) if config.attention_scale == "sqrt" else read.log()
-    # Only coupled places differ from counted ones, and those bias no score.
+    # Only coupled positions differ from counted ones, and those bias no score.
     own, bias = counted if places is None else places, positions.bias(counted, before)
     return Attending(attendable.unsqueeze(1), scale[:, None, :, None], positions, own, bias)
 
 
 class Caching(Recorder):
-    """Puts the keys and values of one token of each string beside those of the tokens before it.
+    """Appends the keys and values of each string's next token to those of the tokens before it.
 
     Args:
-        lengths: how many tokens of each string were read before.
-        grown: keys and values by their names, with room for the token's, which are written there.
-        given: those of another stream by their names, which stand for what is computed here.
+        lengths: number of tokens of each string that were read before.
+        grown: cached keys and values by name; the token's are written to them in place.
+        given: keys and values of another stream by name, used instead of computed ones.
     """
 
     def __init__(
@@ -388,6 +386,6 @@ class Caching(Recorder):
 
 
 def _earlier(ids: Ids) -> Bool[Tensor, "1 position position"]:
-    """Which tokens stand no later than each token."""
+    """A mask of the tokens up to each token, itself included."""
     size = ids.shape[1]
     return torch.ones(1, size, size, dtype=torch.bool, device=ids.device).tril()

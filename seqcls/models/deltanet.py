@@ -1,4 +1,4 @@
-"""DeltaNet: a matrix of memory that forgets what it holds at a key before it writes there."""
+"""DeltaNet: a matrix memory that erases its value at a key before it writes a new one there."""
 
 from typing import NamedTuple
 
@@ -22,8 +22,8 @@ NORM_EPS = 1e-5
 
 
 class _DeltaNetInputs(NamedTuple):
-    """What tokens ask, and write at each of their steps, and how much: (..., head, head_size),
-    (..., step, head, head_size), and (..., step, head).
+    """Queries (..., head, head_size); keys and values (..., step, head, head_size); and strengths
+    (..., step, head).
     """
 
     query: Tensor
@@ -54,23 +54,21 @@ class DeltaNetMixer(Mixer):
         self.output = Linear(self.size, config.hidden_size)
 
     def log_decay(self, states: Tensor) -> Tensor | None:
-        """The logarithm of what each head keeps of its memory before a token writes; None for
-        all: (..., head).
-        """
+        """The logarithm of each head's decay before a token writes, (..., head); None for none."""
         del states
         return None
 
     def apply_gate(self, normed: Tensor, states: Tensor) -> Tensor:
-        """What is given of each head: (..., head, head_size)."""
+        """Applies an output gate, if there is one, to each head: (..., head, head_size)."""
         del states
         return normed
 
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
         """Implements `Mixer.forward`.
 
-        What step t writes is u_t = b_t (v_t - a_t S_{t-1} k_t), where a_t is kept, and S_t is the
-        sum of u_s k_s^T up to it, each times what has been kept since: one triangular system gives
-        all u, as exactly as step after step.
+        Step t writes u_t = b_t (v_t - a_t S_{t-1} k_t), where a_t is the decay, and S_t is the sum
+        of u_s k_s^T up to it, each times the decays since. One triangular system gives all u, as
+        exactly as step after step.
         """
         given = self._project(states)
         if self.convolution is not None:
@@ -101,9 +99,7 @@ class DeltaNetMixer(Mixer):
         return record("output", self._answer(mixed.transpose(1, 2), states))
 
     def nothing(self, state: State) -> MixerMemory:
-        """Implements `Mixer.nothing`: the memory, and the tokens that the convolution reads
-        again.
-        """
+        """Implements `Mixer.nothing`: the memory, and the window of the convolution."""
         heads, size = self.heads
         memory = state.new_zeros(len(state), heads, size, size)
         if self.convolution is None:
@@ -135,7 +131,7 @@ class DeltaNetMixer(Mixer):
         return output
 
     def _by_step(self, log_decay: Tensor | None) -> Tensor | None:
-        """The same of each step: before the first something is lost, before the others nothing."""
+        """Expands decays to steps: a token's decay comes before its first step alone."""
         if log_decay is None:
             return None
         others = log_decay.new_zeros(()).expand(*log_decay.shape[:2], self.steps - 1, self.heads[0])
@@ -146,7 +142,7 @@ class DeltaNetMixer(Mixer):
         return along if log_decay is None else along * log_decay.exp()
 
     def _project(self, states: Tensor) -> Tensor:
-        """Queries, keys and values beside one another."""
+        """Concatenates queries, keys and values."""
         return torch.cat([layer(states) for layer in (self.query, self.key, self.value)], dim=-1)
 
     def _read(self, states: Tensor, given: Tensor) -> _DeltaNetInputs:
@@ -169,7 +165,7 @@ class DeltaNet(Mixing):
 
 
 def _memories(written: Tensor, keys: Tensor, since: Tensor | None) -> Tensor:
-    """The memory after every step, all heads in one row, given what has been kept since each."""
+    """The memory after every step, all heads in one row; `since` holds the decays between steps."""
     if since is None:
         return summed_products(written, keys)
     products = written.unsqueeze(4) * keys.unsqueeze(3)

@@ -7,8 +7,8 @@ from seqcls.models.mixing import Mixing
 
 class DeltaProductMixer(DeltaNetMixer):
     """S_t = S_{t-1} prod_j (I - b_tj k_tj k_tj^T) + sum_j b_tj v_tj k_tj^T prod_{i>j} (I - b_ti
-    k_ti k_ti^T), j = 1..n in order: n steps of DeltaNet, each with a key, a value and a strength of
-    its own, and S_t q_t read after the last (Siems et al. 2025, without their optional gates).
+    k_ti k_ti^T), j = 1..n in order: n steps of DeltaNet, each with another key, value and strength,
+    and S_t q_t read after the last (Siems et al. 2025, without their optional gates).
     """
 
     def __init__(self, config: NetworkConfig) -> None:

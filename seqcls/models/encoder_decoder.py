@@ -2,8 +2,8 @@
 
 The encoder reads `CLS` and the input, every token attending to all; the decoder reads `SEP` and
 the output from left to right and attends, in every block, to the encoder's last states too. Each
-has `num_blocks` blocks, and positions of its own: a table of `learned` or `relative` ones each.
-One table of embeddings serves both.
+has `num_blocks` blocks and separate positions: a table of `learned` or `relative` ones each.
+Both share one table of embeddings.
 """
 
 import math
@@ -26,7 +26,7 @@ from seqcls.models.transformer import Cache, Keys, Side, cache_keys, name_keys
 from seqcls.models.two_streams import OutputStates, Streams, TwoStreams, split
 
 BOTH: Mapping[str, str] = {**ONLY_SELF, "cross-attention ": "cross_attention"}
-"""The attentions of a decoder's block, as `block_parts` takes them."""
+"""The attentions of a decoder's block, in the form that `block_parts` takes."""
 
 
 Encoded = Float[Tensor, "string encoded hidden"]
@@ -64,11 +64,11 @@ class DecoderBlock(Block):
 
 
 class Crossing(NamedTuple):
-    """What is kept of strings whose outputs are being written."""
+    """The cache of strings whose outputs are being written."""
 
     own: Cache
     keys: list[Keys]
-    """Those of the input, of each of the decoder's blocks."""
+    """Keys of the input, one tensor for each of the decoder's blocks."""
     values: list[Keys]
     attendable: Bool[Tensor, "string #position input_position"]
     scale: Scale
@@ -77,17 +77,17 @@ class Crossing(NamedTuple):
 class EncoderDecoder(TwoStreams):
     """Encoder, decoder, and a head that reads the decoder's states.
 
-    Between the two no scheme of positions has a part. With `no_attend_cls` neither attends to
-    `CLS`; with `attention_scale` `log_length` the decoder's attention to the input is multiplied
-    as the encoder's is, with `learned_log_length` by numbers of its own.
+    Attention from decoder to encoder uses no positions. With `no_attend_cls` neither attends to
+    `CLS`; with `attention_scale` `log_length` the decoder's attention to the input is scaled like
+    the encoder's, with `learned_log_length` by its own parameters.
     """
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
-        # As Vaswani et al. (2017) multiply embeddings.
+        # Vaswani et al. (2017) scale embeddings so.
         scale = math.sqrt(config.hidden_size) if config.embedding_scale == "sqrt" else 1.0
         self.embedding = Embedding(config.vocabulary_size, config.hidden_size, scale)
-        # The order of these lines is that of the random draws, so old seeds depend on it.
+        # Parameters are drawn in the order of these lines, so old seeds depend on it.
         self.encoder = self.make_encoder(config)
         # The decoder reads no `CLS` that might not be attended to.
         causal = {"attention_mask": "causal", "no_attend_cls": False}
@@ -120,34 +120,33 @@ class EncoderDecoder(TwoStreams):
         embedded, counted = self.embedding(tokens.unsqueeze(1)), cached.own.lengths.unsqueeze(1)
         given = name_keys("cross_attention", cached.keys, cached.values)
         crossing = Attending(cached.attendable, cached.scale, self.nowhere, counted)
-        # What is given of the input stands for what would be made of these states.
+        # The given keys and values of the input replace those computed from these states.
         states, own = self.decoder.pass_next(embedded, cached.own, given, crossing, embedded)
         return self.head(states), cached._replace(own=own)
 
     def make_encoder(self, config: NetworkConfig) -> nn.Module:
-        """What reads inputs; made before the decoder: parameters are drawn in their order."""
+        """Makes the encoder; it comes before the decoder, since parameters are drawn in order."""
         return Side(config.model_copy(update={"attention_mask": "full"}), Block)
 
     def encode(self, streams: Streams, record: Recorder, places: Places | None) -> Encoded:
-        """What the decoder attends to."""
+        """Encodes the inputs to the states that the decoder attends to."""
         attending = self._reading(streams, places)
         embedded = self.embedding(streams.inputs)
         assert isinstance(self.encoder, Side)
         return self.encoder.pass_through(embedded, attending, record.within("encoder"))
 
     def crossing(self, streams: Streams, places: Places | None) -> Attending:
-        """Which of that it attends to."""
+        """Makes the decoder's attention to the encoder's states."""
         return self._reading(streams, places)._replace(positions=self.nowhere, bias=None)
 
     def head(self, read: Float[Tensor, "*string hidden"]) -> Outputs:
-        """Implements `BodyAndHead.head`, for what dropout leaves."""
+        """Implements `BodyAndHead.head`, after dropout."""
         return super().head(self.dropout(read))
 
     def attention(self) -> tuple[str, ...]:
-        """Implements `Classifier.attention`: the encoder's, then of each of the decoder's blocks
-        two.
+        """Implements `Classifier.attention`: each encoder block's, then two of each decoder block.
 
-        Over the positions of either stream; of the last the decoder's by the encoder's.
+        Positions are those of one stream; for cross-attention the decoder's by the encoder's.
         """
         blocks = range(self.config.num_blocks)
         encoder = [f"encoder.blocks.{block}.attention.weights" for block in blocks]
@@ -160,18 +159,14 @@ class EncoderDecoder(TwoStreams):
         return tuple(f"decoder.blocks.{x}.{last}" for x in range(self.config.num_blocks))
 
     def parts(self) -> Mapping[Part, str]:
-        """Implements `Classifier.parts`: of the encoder's blocks, where it has any, and the
-        decoder's.
-        """
+        """Implements `Classifier.parts`: those of the encoder's and the decoder's blocks."""
         encoder_parts = (
             block_parts(self.config, "encoder") if isinstance(self.encoder, Side) else {}
         )
         return {**encoder_parts, **block_parts(self.config, "decoder", BOTH)}
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
-        """Implements `Classifier.sites`; none where the encoder sees a picture, which has other
-        places.
-        """
+        """Implements `Classifier.sites`; none if the encoder reads a picture, not tokens."""
         if not isinstance(self.encoder, Side):
             return {}
         return {
@@ -195,12 +190,12 @@ class EncoderDecoder(TwoStreams):
 
 
 class ParagraphReader(EncoderDecoder):
-    """A picture in, its text out (Singh & Karayev 2021): the encoder is a memory of the picture.
+    """A picture in, its text out (Singh & Karayev 2021): the decoder attends to an encoded picture.
 
-    It is the picture that the task draws of the input: token ids say only what is drawn.
+    The task draws the picture from the input's token ids.
     """
 
-    # Named again, because forms are not inherited past a class that defines functions.
+    # Repeated, because forms are not inherited past a class that defines functions.
     begin, step = EncoderDecoder.begin, EncoderDecoder.step
 
     def make_encoder(self, config: NetworkConfig) -> nn.Module:
@@ -211,19 +206,17 @@ class ParagraphReader(EncoderDecoder):
         return memory
 
     def crossing(self, streams: Streams, places: Places | None) -> Attending:
-        """Implements `EncoderDecoder.crossing`: to all of the picture."""
+        """Implements `EncoderDecoder.crossing`: attention to the whole picture."""
         inputs, weight = streams.inputs, self.embedding.weight
         size = math.prod(memory_shape(self.config))
         attendable = torch.ones(len(inputs), 1, size, dtype=torch.bool, device=inputs.device)
         scale = torch.ones((), dtype=weight.dtype, device=weight.device)
-        # Between pictures and text no scheme of positions has a part.
+        # Attention from text to picture uses no positions.
         output_places = streams.positions_of(places, streams.outputs)
         return Attending(
             attendable, scale.expand(len(inputs), 1, 1, 1), self.nowhere, output_places
         )
 
     def attention(self) -> tuple[str, ...]:
-        """Implements `Classifier.attention`, for the decoder's blocks alone; the last over the
-        memory.
-        """
+        """Implements `Classifier.attention`: those of the decoder's blocks."""
         return tuple(name for name in super().attention() if name.startswith("decoder"))

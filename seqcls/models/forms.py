@@ -1,8 +1,8 @@
-"""What a model may do beside `run`: optional methods of its class, which are found by asking it.
+"""Forms: optional methods of a model's class beside `run`, found by their names.
 
-A form computes the same as `run`, on a shorter way, or says more of the model. A subclass may
-compute something else, so a form is not inherited past a class that defines functions: such a
-class says again that it has it (`step = EncoderDecoder.step`). Without any form all works, slower.
+A form computes the same as `run` in less time, or gives more of the model. A subclass may compute
+something else, so a form is not inherited past a class that defines functions: such a class
+repeats it (`step = EncoderDecoder.step`). Without any form everything works, but slower.
 """
 
 from collections.abc import Callable
@@ -19,27 +19,27 @@ Tokens = Int64[Tensor, " string"]
 """One token of each string."""
 
 Scores = Float[Tensor, "string *output"]
-"""What the head gives at the last token of each string: of an output, a number for each token that
+"""The head's outputs at the last token of each string: when writing, a number for each token that
 may come next."""
 
 Cached = Any
-"""Tuples and lists of tensors, a string a row; None where nothing is kept."""
+"""Tuples and lists of tensors, a string a row; None if nothing is cached."""
 
 
 @runtime_checkable
 class Stepping(Protocol):
-    """A model that reads one token more, given what it has kept of those before.
+    """A model that reads one more token, given a cache of those before.
 
-    One that begins with nothing says besides what it has kept then: `nothing(strings)`. A step
-    leaves that as it was.
+    One that can begin without tokens also has `nothing(strings)`, its empty cache, which a step
+    does not change.
     """
 
     def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, Cached]:
-        """Reads the beginnings of strings, `PAD` after each; at most so many tokens come after."""
+        """Reads the beginnings of strings, with `PAD` after each, before at most so many tokens."""
         ...
 
     def step(self, tokens: Tokens, cached: Cached) -> tuple[Scores, Cached]:
-        """Reads one token of each string; what was kept before may be used up by it."""
+        """Reads one token of each string; it may overwrite the cache that it gets."""
         ...
 
 
@@ -47,7 +47,7 @@ _FUNCTIONS = (FunctionType, classmethod, property, staticmethod)
 
 
 def form(model: nn.Module, name: str) -> Any:
-    """The optional method of that name; None where the model's own class does not say it has it."""
+    """The form of that name; None if the model's class does not have it."""
     for cls in type(model).__mro__:
         if name in vars(cls):
             return getattr(model, name)
@@ -57,11 +57,11 @@ def form(model: nn.Module, name: str) -> Any:
 
 
 def map_cached(change: Callable[..., Tensor], cached: Cached, *others: Cached) -> Cached:
-    """What is kept, with each of its tensors changed, beside those in the same place of others."""
+    """Applies `change` to each tensor of a cache, with the same tensors of other caches."""
     if cached is None or isinstance(cached, Tensor):
         return None if cached is None else change(cached, *others)
     values = [map_cached(change, *parts) for parts in zip(cached, *others, strict=True)]
-    # A named tuple takes its fields one by one, a plain tuple or list all at once.
+    # A named tuple takes its fields one by one, a plain tuple or list one iterable.
     return type(cached)(*values) if hasattr(cached, "_fields") else type(cached)(values)
 
 
@@ -71,7 +71,7 @@ def read_on(
     ids: Ids,
     read: Bool[Tensor, "string position"],
 ) -> tuple[Scores, Cached]:
-    """Steps through beginnings; where a string has ended, all stays as it was."""
+    """Reads beginnings step by step; the outputs and cache of a string that has ended stay."""
     outputs, cached = step(ids[:, 0], cached)
     for place in range(1, ids.shape[1]):
         goes_on = read[:, place]

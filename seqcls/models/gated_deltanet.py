@@ -1,4 +1,4 @@
-"""Gated DeltaNet: DeltaNet's memory, which fades by as much as each token says."""
+"""Gated DeltaNet: DeltaNet's memory, with a decay that depends on the token."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,15 +14,15 @@ from seqcls.models.mamba import inverse_softplus_of_steps
 from seqcls.models.mixing import Mixing
 
 FASTEST = 16.0
-"""Rates of fading begin uniform between 0 and this."""
+"""The upper end of the uniform distribution, from 0, of initial decay rates."""
 
 
 class GatedDeltaNetMixer(DeltaNetMixer):
     """S_t = a_t S_{t-1} (I - b_t k_t k_t^T) + b_t v_t k_t^T, a_t = exp(-A softplus(w x_t + c)).
 
-    The output is the RMS norm of S_t q_t, a head each, times SiLU(g x_t) (Yang, Kautz & Hatamizadeh
-    2024; rates A > 0 and offsets c, a head each, begin as their code has them). Values are as wide
-    as keys here, where their code has them twice as wide.
+    The output is the RMS norm of each head's S_t q_t times SiLU(g x_t) (Yang, Kautz & Hatamizadeh
+    2024). Each head has a rate A > 0 and an offset c, drawn as in their code. Values are as wide as
+    keys, where their code has them twice as wide.
     """
 
     def __init__(self, config: NetworkConfig) -> None:
@@ -38,7 +38,7 @@ class GatedDeltaNetMixer(DeltaNetMixer):
         yield inverse_softplus_of_steps, self.offset
 
     def log_decay(self, states: Tensor) -> Tensor:
-        """The logarithm of the factor by which each head's memory fades."""
+        """The logarithm of each head's decay, (..., head)."""
         return -self.log_rate.exp() * functional.softplus(self.fading(states) + self.offset)
 
     def apply_gate(self, normed: Tensor, states: Tensor) -> Tensor:

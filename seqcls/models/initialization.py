@@ -21,40 +21,40 @@ from seqcls.models.recurrent import Cell
 from seqcls.strings.tokenizer import PAD
 
 Draw = tuple[Callable[..., Any], Tensor]
-"""How a parameter is drawn, and the parameter."""
+"""A function that draws a parameter, and the parameter."""
 
 GPT2_DEVIATION = 0.02
 """The standard deviation of GPT-2's initial weights (Radford et al. 2019)."""
 
 _DEFAULT_GENERATOR = Lock()
-"""Held by the one thread that has PyTorch draw from its own generator, which all of them share."""
+"""Held while PyTorch draws from its global generator, which all threads share."""
 
 
 def make_model(config: NetworkConfig) -> Classifier:
-    """A model of the configuration's architecture, its values still undefined."""
+    """Makes a model of the configuration's architecture, its values still undefined."""
     model: Classifier = MODELS[config.architecture].load()(config)
     return model
 
 
 def initial_parameters(config: NetworkConfig, model_seed: int) -> dict[str, Tensor]:
-    """The parameters of a model before training, by name.
+    """Draws the parameters of a model before training, by name.
 
-    The draws are those of PyTorch's own layers after `torch.manual_seed(model_seed)`, made from a
-    generator of their own. They are made in float32 whatever the precision, so that a run in
-    float64 starts from the same model. Biases and what belongs to positions are drawn last: the
-    other parameters are what they would be without.
+    The draws equal those of PyTorch's layers after `torch.manual_seed(model_seed)`, made from a
+    separate generator. They are made in float32 whatever the precision, so that a run in float64
+    starts from the same model. Biases and parameters of positions are drawn last, so that the
+    others do not depend on them.
 
     With `embeddings_init_strategy` `gpt2` every weight is drawn once, in the order of the layers,
     those of positions last; biases are 0.
     """
     generator = torch.Generator().manual_seed(model_seed)
     with _DEFAULT_GENERATOR, torch.random.fork_rng(devices=[]):
-        # Parts from outside may be PyTorch's own, which draw their values when they are made.
+        # Parts from outside may be PyTorch's layers, which draw their values when they are made.
         torch.default_generator.manual_seed(model_seed)
         model = make_model(config)
     with torch.no_grad():
         for draw, weight in _draws(config, model):
-            # PyTorch warns where it is to draw no number at all.
+            # PyTorch warns about draws of no number.
             if weight.numel():
                 draw(weight, generator=generator)
         for module in model.children():
@@ -66,10 +66,10 @@ def initial_parameters(config: NetworkConfig, model_seed: int) -> dict[str, Tens
 
 
 def load_parameters(model: nn.Module, values: Mapping[str, Tensor]) -> None:
-    """Gives the parameters of a model these values, by name; buffers stay as they are made.
+    """Sets the parameters of a model by name; buffers are unchanged.
 
     Raises:
-        ValueError: one lacks a value, or a value is of none.
+        ValueError: a parameter has no value, or a value no parameter.
         RuntimeError: a value has another shape.
     """
     if other := {name for name, _ in model.named_parameters()} ^ values.keys():
@@ -78,22 +78,14 @@ def load_parameters(model: nn.Module, values: Mapping[str, Tensor]) -> None:
     model.load_state_dict(values, strict=False)
 
 
-def _linear(weight: Tensor, mode: Any = "fan_in", **generator: Any) -> None:
-    # The draw of `nn.Linear`; with this `a` it is uniform within 1 / sqrt(inputs).
-    nn.init.kaiming_uniform_(weight, a=math.sqrt(5), mode=mode, **generator)
-
-
-def _fan_out(weight: Tensor, **generator: Any) -> None:
-    _linear(weight, "fan_out", **generator)
+# As `nn.Linear` draws; with this `a` it is uniform within 1 / sqrt(inputs).
+_linear = partial(nn.init.kaiming_uniform_, a=math.sqrt(5))
+_fan_out = partial(_linear, mode="fan_out")
 
 
 def _uniform(size: int) -> Callable[..., Any]:
     bound = 1 / math.sqrt(size) if size else 0.0
-    return lambda weight, **generator: nn.init.uniform_(weight, -bound, bound, **generator)
-
-
-def _normal(deviation: float) -> Callable[..., Any]:
-    return lambda weight, **generator: nn.init.normal_(weight, 0.0, deviation, **generator)
+    return partial(nn.init.uniform_, a=-bound, b=bound)
 
 
 def _zeros(weight: Tensor, **generator: Any) -> None:
@@ -125,24 +117,24 @@ def _draws(config: NetworkConfig, model: Classifier) -> Iterator[Draw]:
 
 
 def _gpt2_draws(config: NetworkConfig, modules: Sequence[nn.Module]) -> Iterator[Draw]:
-    """Those of Radford et al. (2019): what adds to a residual stream is narrower with depth.
+    """Draws of Radford et al. (2019): layers that add to a residual stream are narrower with depth.
 
-    That is by the root of how many layers add to it: two of each block, three of a decoder's that
-    attends to an encoder.
+    Their deviation is divided by the root of the number of such layers: two for each block, three
+    for a decoder's that attends to an encoder.
     """
     blocks = [module.adding() for module in modules if isinstance(module, Block)]
     depths: dict[nn.Module, int] = {
         layer: len(adding) * config.num_blocks for adding in blocks for layer in adding
     }
     for module in modules:
-        # GPT-2 sees no pictures, so convolutions are drawn as ever.
+        # GPT-2 sees no pictures, so convolutions are drawn by default.
         if isinstance(module, Convolution):
             yield from _default_draws(module)
         if not isinstance(module, Embedding | Linear | Cell):
             continue
         deviation = GPT2_DEVIATION / math.sqrt(depths.get(module, 1))
         for value in module.parameters():
-            yield _zeros if value.ndim == 1 else _normal(deviation), value
+            yield _zeros if value.ndim == 1 else partial(nn.init.normal_, std=deviation), value
 
 
 def _default_draws(module: nn.Module) -> Iterator[Draw]:
@@ -154,7 +146,7 @@ def _default_draws(module: nn.Module) -> Iterator[Draw]:
         # He et al. (2015), for layers that a ReLU follows.
         yield partial(nn.init.kaiming_normal_, nonlinearity="relu"), module.weight
     elif isinstance(module, Cell):
-        # PyTorch's recurrent layers draw all of a layer alike, one after another.
+        # PyTorch's recurrent layers draw all parameters from one distribution, in order.
         for value in module.parameters():
             yield _uniform(module.state_weight.shape[1]), value
 

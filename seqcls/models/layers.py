@@ -1,4 +1,4 @@
-"""The layers that models are made of, their values left to `seqcls.models.initialization`."""
+"""The layers of models; `seqcls.models.initialization` draws their values."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +12,7 @@ from seqcls.config import NetworkConfig
 
 
 class Dropout(nn.Module):
-    """Dropout that draws from a generator of its own, never from the global one."""
+    """Dropout that draws from a given generator, never from the global one."""
 
     def __init__(self, rate: float) -> None:
         super().__init__()
@@ -23,15 +23,15 @@ class Dropout(nn.Module):
         if not self.training or self.rate == 0:
             return states
         mask = torch.empty_like(states).bernoulli_(1 - self.rate, generator=self.generator)
-        # Scaled up now, so that nothing need be scaled down where dropout is off.
+        # Scaled up in training, so that nothing is scaled down without dropout.
         return states * mask.div_(1 - self.rate)
 
 
 class Linear(nn.Module):
-    """A linear layer, its values left to `seqcls.models.initialization` to draw.
+    """A linear layer whose values `seqcls.models.initialization` draws.
 
-    Not `nn.Linear`, which draws values of its own from the global generator; PyTorch's way around
-    that loads a part of it that takes seconds.
+    Not `nn.Linear`, which draws values from the global generator; PyTorch's way around that takes
+    seconds to load.
     """
 
     def __init__(self, inputs: int, outputs: int, *, bias: bool = False) -> None:
@@ -44,10 +44,7 @@ class Linear(nn.Module):
 
 
 class Embedding(nn.Module):
-    """A vector for every token id, its values left to `seqcls.models.initialization` to draw.
-
-    What is read of them is `scale` times as long.
-    """
+    """A vector for every token id, times `scale`; `seqcls.models.initialization` draws them."""
 
     def __init__(self, tokens: int, hidden: int, scale: float = 1.0) -> None:
         super().__init__()
@@ -91,7 +88,7 @@ def masked_mean(
     states: Float[Tensor, "string position hidden"],
     read: Bool[Tensor, "string position"] | Float[Tensor, "string position"],
 ) -> Float[Tensor, "string hidden"]:
-    """The mean over the positions that are read, or read so often; zeros where none is."""
+    """The mean over the positions read, weighted by how often they are; zeros if there is none."""
     weights = read.unsqueeze(2).to(states.dtype)
     # Without any token this makes 0 / tiny = 0 of what would be NaN.
     total = weights.sum(dim=1).clamp_min(torch.finfo(states.dtype).tiny)

@@ -1,4 +1,4 @@
-"""An LSTM's cell as one mixer among others."""
+"""An LSTM's cell as the mixer of a block."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Mamba-1: many small memories that decay by what each token says (Gu & Dao 2023)."""
+"""Mamba-1: many small memories whose decay depends on the token (Gu & Dao 2023)."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -13,60 +13,28 @@ from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Recorder
 from seqcls.models.layers import Linear
 from seqcls.models.mixing import Mixer, MixerMemory, Mixing, ShortConvolution, State
-from seqcls.models.parts import PartKind, Site
+from seqcls.models.parts import Site
 
 Numbers = Float[Tensor, "string position *numbers"]
 
 
-class _Scan(torch.autograd.Function):
-    """Token after token, with its gradient written down: no step of autograd for each."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(decay: Numbers, given: Numbers) -> Numbers:
-        states = torch.empty_like(given)
-        if not given.shape[1]:
-            return states
-        state = given[:, 0]
-        states[:, 0] = state
-        for place in range(1, given.shape[1]):
-            state = torch.addcmul(given[:, place], decay[:, place], state)
-            states[:, place] = state
-        return states
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Numbers, Numbers], output: Numbers) -> None:
-        ctx.save_for_backward(inputs[0], output)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Numbers) -> tuple[Numbers, Numbers]:
-        decay, states = ctx.saved_tensors
-        given_gradient, decay_gradient = torch.empty_like(gradient), torch.zeros_like(decay)
-        if not gradient.shape[1]:
-            return decay_gradient, given_gradient
-        carried = gradient[:, -1]
-        given_gradient[:, -1] = carried
-        for place in range(gradient.shape[1] - 2, -1, -1):
-            carried = torch.addcmul(gradient[:, place], decay[:, place + 1], carried)
-            given_gradient[:, place] = carried
-        # The first token's factor multiplies the zero state, so its gradient stays 0.
-        decay_gradient[:, 1:] = given_gradient[:, 1:] * states[:, :-1]
-        return decay_gradient, given_gradient
-
-
 def scan(decay: Numbers, given: Numbers) -> Numbers:
-    """h_t = a_t h_{t-1} + b_t, number by number: the state after every token, from 0."""
-    states: Tensor = _Scan.apply(decay, given)  # type: ignore[no-untyped-call]
-    return states
+    """Returns the state after every token, h_t = a_t h_{t-1} + b_t elementwise from 0."""
+    state = given.new_zeros(len(given), *given.shape[2:])
+    # Slices of one tensor would each have a gradient of its whole size; unbound, they are stacked.
+    states = [
+        state := torch.addcmul(now, factor, state)
+        for factor, now in zip(decay.unbind(dim=1), given.unbind(dim=1), strict=True)
+    ]
+    return torch.stack(states, dim=1) if states else torch.empty_like(given)
 
 
 STEPS = 0.001, 0.1
-"""Between these the sizes of steps are drawn, uniform in their logarithm."""
+"""The least and the largest initial step size, drawn uniform in the logarithm."""
 
 
 class _MambaInputs(NamedTuple):
-    """What tokens do to the memories: (..., channel, state), and how these are read."""
+    """Decays and inputs of memories, (..., channel, state); read vectors and step sizes."""
 
     decay: Tensor
     given: Tensor
@@ -79,7 +47,7 @@ class MambaMixer(Mixer):
 
     u and z are linear in the token and `expand` times as wide; u goes through a short convolution
     and SiLU; the step D_t, B_t and C_t are linear in u. With the range `signed` 2 exp(D_t A) - 1
-    stands for exp(D_t A) (Grazzi et al. 2024).
+    replaces exp(D_t A) (Grazzi et al. 2024).
     """
 
     def __init__(self, config: NetworkConfig) -> None:
@@ -98,7 +66,7 @@ class MambaMixer(Mixer):
         self.output = Linear(self.width, config.hidden_size)
 
     def draws(self) -> Iterator[tuple[Callable[..., Any], Tensor]]:
-        """Implements `Mixer.draws`: steps of many sizes, whatever the token."""
+        """Implements `Mixer.draws`: biases that give steps of many sizes."""
         assert self.step_size.bias is not None
         yield inverse_softplus_of_steps, self.step_size.bias
 
@@ -114,9 +82,7 @@ class MambaMixer(Mixer):
         return record("output", output)
 
     def nothing(self, state: State) -> MixerMemory:
-        """Implements `Mixer.nothing`: the memories, and the tokens that the convolution reads
-        again.
-        """
+        """Implements `Mixer.nothing`: the memories, and the window of the convolution."""
         memory = state.new_zeros(len(state), self.width, self.config.state_size)
         return memory, self.convolution.empty_window(memory[:, :, 0])
 
@@ -129,10 +95,6 @@ class MambaMixer(Mixer):
         mixed = self._answer(memory, read, inner)
         output: Tensor = self.output(mixed * functional.silu(gate))
         return output, (memory, window)
-
-    def parts(self) -> Mapping[tuple[PartKind, int], str]:
-        """Implements `Mixer.parts`: channels."""
-        return {("unit", unit): "mixed_value" for unit in range(self.width)}
 
     def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
         """Implements `Mixer.sites`: channels."""
@@ -162,7 +124,7 @@ class Mamba(Mixing):
 
 
 def inverse_softplus_of_steps(bias: Tensor, generator: torch.Generator) -> None:
-    """Draws what softplus makes steps of, uniform in their logarithm between `STEPS`."""
+    """Draws biases whose softplus is a step size, uniform in its logarithm between `STEPS`."""
     least, most = map(math.log, STEPS)
     steps = (torch.rand(len(bias), generator=generator) * (most - least) + least).exp()
     # The inverse of softplus is x + ln(1 - e^-x); `expm1` keeps the digits of small steps.

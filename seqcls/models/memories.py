@@ -1,4 +1,4 @@
-"""What architectures of blocks with a memory say of themselves before they are loaded."""
+"""Descriptions of architectures whose blocks have a memory, known before one is loaded."""
 
 from seqcls.config import NetworkConfig
 from seqcls.models.architectures import (
@@ -18,7 +18,7 @@ from seqcls.network import (
 
 
 class MixingArchitecture(Architecture):
-    """Blocks that mix tokens from left to right; by default by heads with a square memory each."""
+    """Blocks that mix tokens from left to right; by default with a square memory a head."""
 
     reads = MixingFields.reads
     several_outputs = True
@@ -44,13 +44,13 @@ class MixingArchitecture(Architecture):
 
     @classmethod
     def mixer_weights(cls, config: NetworkConfig) -> float:
-        """Numbers of a mixer."""
+        """Number of parameters of a mixer."""
         return 0.0
 
     @classmethod
     def mixer_numbers(cls, config: NetworkConfig, tokens: float) -> float:
-        """Numbers that a mixer keeps of a token for the gradients, in strings of so many tokens,
-        each of which takes a few products: of all pairs, and what is asked and written.
+        """Number of values that a mixer stores for a token's gradients, each costing a few
+        products: weights of all pairs, queries, keys and values.
         """
         return 3 * config.num_attention_heads * tokens + 8 * attention_width(config)
 
@@ -61,10 +61,6 @@ class MixingArchitecture(Architecture):
     @classmethod
     def count_products(cls, config: NetworkConfig, tokens: float) -> float:
         return cls._block(config) + 3 * cls.mixer_numbers(config, tokens)
-
-    @classmethod
-    def count_scores(cls, config: NetworkConfig, tokens: float) -> int:
-        return int(config.num_blocks * cls.mixer_numbers(config, tokens))
 
     @classmethod
     def _block(cls, config: NetworkConfig) -> float:
@@ -85,7 +81,7 @@ class LinearAttention(MixingArchitecture):
 
 
 class DeltaNet(LinearAttention):
-    """A memory that forgets what it holds at a key before it writes there."""
+    """A memory that erases its value at a key before it writes a new one there."""
 
     path = "seqcls.models.deltanet:DeltaNet"
     reads = DeltaNetFields.reads
@@ -93,7 +89,7 @@ class DeltaNet(LinearAttention):
 
 
 class GatedDeltaNet(MixingArchitecture):
-    """The same, and it fades."""
+    """DeltaNet's memory with a decay."""
 
     path = "seqcls.models.gated_deltanet:GatedDeltaNet"
     reads = DeltaNetFields.reads
@@ -106,7 +102,7 @@ class GatedDeltaNet(MixingArchitecture):
 
 
 class DeltaProduct(MixingArchitecture):
-    """The same, written to several times with each token."""
+    """DeltaNet's memory, written to several times with each token."""
 
     path = "seqcls.models.deltaproduct:DeltaProduct"
     reads = DeltaProductFields.reads
@@ -133,7 +129,7 @@ class Mamba(MixingArchitecture):
     @classmethod
     def mixer_weights(cls, config: NetworkConfig) -> float:
         width = config.expand * config.hidden_size
-        # Input, gate and output; then rates, B and C. What steps are made of is small beside them.
+        # Input, gate and output; then rates, B and C. Weights of the steps are few beside them.
         return width * (3 * config.hidden_size + 3 * config.state_size)
 
     @classmethod

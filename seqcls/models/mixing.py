@@ -1,8 +1,8 @@
 """Blocks that mix tokens from left to right by a memory of a fixed size, then a feed-forward.
 
-A mixer is one formula, `step`: what a token is given, and what is kept after it. `forward` is the
-same function of all tokens of strings at once. No state depends on what comes after it, padding
-included. The plainest one, linear attention, stands here; each other has a file.
+A mixer is one formula, `step`: a token's output and the memory after it. `forward` is the same
+function of all tokens of strings. No state depends on a later token, padding included. The simplest
+mixer, linear attention, is in this file; each other has a file.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,21 +20,21 @@ from seqcls.models.blocks import Residual
 from seqcls.models.forms import Scores, Tokens, read_on
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
 from seqcls.models.memories import MixingArchitecture
-from seqcls.models.parts import Part, PartKind, Site
+from seqcls.models.parts import Site
 from seqcls.strings.tokenizer import PAD
 
 State = Float[Tensor, "string hidden"]
 Channels = Float[Tensor, "string position channel"]
 
 MixerMemory = tuple[Tensor, ...]
-"""What a mixer keeps of the tokens before, a string a row."""
+"""A mixer's memory of the tokens before, a string a row."""
 
 WINDOW = 4
 """Tokens that a short convolution reads."""
 
 
 class ShortConvolution(Linear):
-    """A causal convolution of each channel by itself, over a token and the three before it."""
+    """A causal convolution of each channel over a token and the three before it."""
 
     def __init__(self, channels: int, *, bias: bool = False) -> None:
         super().__init__(WINDOW, channels, bias=bias)
@@ -48,23 +48,23 @@ class ShortConvolution(Linear):
         return mixed if self.bias is None else mixed + self.bias
 
     def empty_window(self, state: Float[Tensor, "string channel"]) -> Tensor:
-        """What is kept before the first token: no token."""
+        """The window before the first token: zeros."""
         return state.new_zeros(len(state), WINDOW - 1, state.shape[1])
 
     def step(
         self, state: Float[Tensor, "string channel"], before: Tensor
     ) -> tuple[Float[Tensor, "string channel"], Tensor]:
-        """One more token, and the tokens to be kept."""
+        """Reads one more token and returns its output and the next window."""
         window = torch.cat([before, state.unsqueeze(1)], dim=1)
         mixed: Tensor = self(window)
         return mixed[:, -1], window[:, 1:]
 
 
 class Mixer(nn.Module):
-    """What a block knows of the tokens before; `config` has its sizes."""
+    """A block's memory of the tokens before; `config` has its sizes."""
 
     is_causal: ClassVar[bool] = True
-    """Whether what a token is given depends on no token after it."""
+    """True if a token's output depends on no token after it."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
@@ -72,33 +72,29 @@ class Mixer(nn.Module):
         self.heads = (config.num_attention_heads, config.attention_head_size)
 
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
-        """What each token is given."""
+        """Computes the output of each token."""
         raise NotImplementedError
 
     def nothing(self, state: State) -> MixerMemory:
-        """What is kept before the first token of as many strings."""
+        """The memory before the first token, for as many strings."""
         raise NotImplementedError
 
     def begin(self, state: State, most_tokens: int) -> MixerMemory:
-        """What is kept before the first of at most so many tokens."""
+        """The memory before the first of at most so many tokens."""
         return self.nothing(state)
 
     def step(self, state: State, cached: MixerMemory) -> tuple[State, MixerMemory]:
-        """What one more token is given, and what is kept after it."""
+        """Reads one more token and returns its output and the memory after it."""
         raise NotImplementedError
 
     def draws(self) -> Iterator[tuple[Callable[..., Any], Tensor]]:
-        """How parameters are drawn that are no plain layer's, each with its tensor."""
+        """The draws of parameters that are not a plain layer's, each with its tensor."""
         return iter(())
 
     def by_head(self, states: Float[Tensor, "*token size"]) -> Float[Tensor, "*token head part"]:
-        """Each head's part."""
+        """Splits states into heads."""
         by_head: Tensor = states.unflatten(-1, self.heads)
         return by_head
-
-    def parts(self) -> Mapping[tuple[PartKind, int], str]:
-        """The kinds and numbers of parts, with the names of the states that they are in."""
-        return {("head", head): "mixed_value" for head in range(self.heads[0])}
 
     def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
         """Implements `Classifier.sites`, for this mixer alone."""
@@ -110,13 +106,13 @@ class Mixer(nn.Module):
 
 
 class SteppingMixer(Mixer):
-    """A mixer that says `nothing` and `step` and no more: strings are read token after token.
+    """A mixer that implements `nothing` and `step` alone: strings are read token after token.
 
-    Its `state` is the first thing that it keeps.
+    Its recorded `state` is the first tensor of its memory.
     """
 
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
-        # A sum of no tokens is a zero state of the right size, even of strings without any.
+        # A sum over no tokens is a zero state of the right size, even for strings without any.
         memory, given, memories = self.nothing(states[:, :0].sum(dim=1)), [], []
         for place in range(states.shape[1]):
             output, memory = self.step(states[:, place], memory)
@@ -128,10 +124,6 @@ class SteppingMixer(Mixer):
             return record("output", states)
         record.aside("state", lambda: torch.stack(memories, dim=1))
         return record("output", torch.stack(given, dim=1))
-
-    def parts(self) -> Mapping[tuple[PartKind, int], str]:
-        """None but the whole: what of it is a part's own nobody says."""
-        return {}
 
     def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
         return {}
@@ -153,12 +145,12 @@ class MixerBlock(Residual):
         )
 
     def step(self, state: State, cached: MixerMemory) -> tuple[State, MixerMemory]:
-        """One token, as `Mixer.step`."""
+        """Reads one token, as `Mixer.step` does."""
         after: list[MixerMemory] = []
 
         def part(read: Hidden) -> Hidden:
             given, now = self.mixer.step(read[:, 0], cached)
-            # `add_part` passes on states alone, so the memory leaves by this list.
+            # `add_part` returns states alone, so this list passes on the memory.
             after.append(now)
             return given.unsqueeze(1)
 
@@ -168,7 +160,7 @@ class MixerBlock(Residual):
 
 
 class Mixing(BodyAndHead, MixingArchitecture):
-    """Blocks of one mixer, and a logit read off the last state or off the mean of all."""
+    """Blocks of one mixer, and a head that reads the last state, the mean of all, or each."""
 
     mixer: ClassVar[type[Mixer]]
 
@@ -203,7 +195,7 @@ class Mixing(BodyAndHead, MixingArchitecture):
 
     def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, list[MixerMemory]]:
         embedded = self.embedding(ids[:, 0])
-        # Attention among the mixers needs room for the beginning too, which is read step by step.
+        # Attention among the mixers needs room for the beginning too, which is read in steps.
         tokens = ids.shape[1] + most_tokens
         nothing = [block.mixer.begin(embedded, tokens) for block in self.blocks]
         return read_on(self.step, nothing, ids, ids != PAD)
@@ -214,17 +206,6 @@ class Mixing(BodyAndHead, MixingArchitecture):
             states, now = block.step(states, before)
             after.append(now)
         return self.head(states if self.final_norm is None else self.final_norm(states)), after
-
-    def parts(self) -> Mapping[Part, str]:
-        """Implements `Classifier.parts`: those of mixers, and feed-forwards."""
-        parts = dict[Part, str]()
-        for number, block in enumerate(self.blocks):
-            inside = f"blocks.{number}."
-            for (kind, part), name in block.mixer.parts().items():
-                parts[Part(number, kind, part)] = f"{inside}mixer.{name}"
-            if self.config.feed_forward_size:
-                parts[Part(number, "feed-forward")] = f"{inside}feed_forward.output"
-        return parts
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
         sites: dict[Site, tuple[str, ...]] = {Site("embedding"): ("embedding",)}
@@ -239,7 +220,7 @@ class Mixing(BodyAndHead, MixingArchitecture):
         return sites
 
     def units(self) -> tuple[Mapping[str, str], ...]:
-        """Implements `Classifier.units`: the memory after every token, and what moves it."""
+        """Implements `Classifier.units`: each block's memory, and what its mixer records."""
         return tuple(
             {name: f"blocks.{number}.mixer.{name}" for name in ("state", *block.mixer.units())}
             for number, block in enumerate(self.blocks)
@@ -250,7 +231,7 @@ def summed_products(
     written: Float[Tensor, "string head position written"],
     keys: Float[Tensor, "string head position key"],
 ) -> Float[Tensor, "string position memory"]:
-    """The memory after every token: the sum of outer products so far, all heads in one row."""
+    """Returns the memory after every token, the sum of outer products, all heads in one row."""
     products = written.unsqueeze(4) * keys.unsqueeze(3)
     return products.cumsum(dim=2).transpose(1, 2).flatten(2)
 
@@ -269,7 +250,7 @@ class LinearAttentionMixer(Mixer):
         self.output = Linear(size, config.hidden_size)
 
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
-        """Implements `Mixer.forward`: the weights of all pairs of tokens, instead of the memory."""
+        """Implements `Mixer.forward` by the weights of all pairs of tokens instead of a memory."""
         query, key, value = (x.transpose(1, 2) for x in self._read(states))
         record.aside("state", lambda: summed_products(value, key))
         weights = (query @ key.mT).tril()
@@ -307,5 +288,5 @@ class LinearAttention(Mixing):
 
 
 def _least(values: Tensor) -> float:
-    """What a sum of positive numbers is at least, so that one may be divided by it."""
+    """The smallest positive number, as a lower bound of a sum that is divided by."""
     return torch.finfo(values.dtype).tiny

@@ -1,4 +1,4 @@
-"""What a model has: parts that can be ablated, and states that can be carried over."""
+"""Names of a model's parts, which can be ablated, and of its states, which can be patched."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 PartKind = Literal["head", "feed-forward", "unit", "dimension"]
 PART_KINDS: tuple[PartKind, ...] = get_args(PartKind)
-"""What can be ablated; a hidden dimension is one of all that is added to a Transformer's stream."""
+"""Kinds of parts that can be ablated; a dimension is one of a Transformer's residual stream."""
 
 
 @dataclass(frozen=True, order=True)
@@ -28,11 +28,11 @@ class Part:
     side: str = ""
     """`encoder` or `decoder`, where a model has both."""
     which: str = ""
-    """What comes before a head of another attention than that to its own stream."""
+    """The prefix of a head's name, such as `cross-attention `; empty for self-attention."""
 
     @property
     def text(self) -> str:
-        """What it is called, such as `block 0, head 1`, or `decoder block 0, head 1`."""
+        """Its full name, such as `block 0, head 1` or `decoder block 0, head 1`."""
         if self.kind == "dimension":
             return self.name
         block = f"{'layer' if self.of_layer else 'block'} {self.block}, {self.name}"
@@ -40,12 +40,12 @@ class Part:
 
     @property
     def name(self) -> str:
-        """What it is called where there is one block, such as `head 1`."""
+        """Its name within a block, such as `head 1`."""
         kind = f"{self.which}{self.kind}"
         return kind if self.kind == "feed-forward" else f"{kind} {self.number}"
 
     def within(self, state: "Tensor") -> "Tensor":
-        """The part's own share of the state that it is in, for all strings and positions."""
+        """Selects the part from the state that holds it, for all strings and positions."""
         if self.kind == "feed-forward":
             return state
         return state[:, self.number] if self.kind == "head" else state[..., self.number]
@@ -66,16 +66,16 @@ class Site:
     side: str = ""
     """`encoder` or `decoder`, where a model has both."""
     which: str = ""
-    """The stream, as `Part.which` names it."""
+    """The prefix of a head's name, like `Part.which`."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is all that a recurrent layer keeps, and so all of what the layer has read."""
+        """True if it is the whole memory of a recurrent layer."""
         return self.name == "layer"
 
     @property
     def text(self) -> str:
-        """What the site is called, such as `block 0, head 1`, or `decoder block 0, head 1`."""
+        """Its full name, such as `block 0, head 1` or `decoder block 0, head 1`."""
         return f"{self.side} {self._of_side}" if self.side else self._of_side
 
     @property
@@ -93,43 +93,51 @@ class Site:
         return f"block {self.block}, {part}"
 
     def within(self, state: "Tensor") -> "Tensor":
-        """The site's own share of one of its states, for all strings and positions."""
+        """Selects the site from one of its states, for all strings and positions."""
         if self.head is not None:
             return state[:, self.head]
         return state if self.unit is None else state[..., self.unit]
 
 
 ONLY_SELF: Mapping[str, str] = {"": "attention"}
-"""The attentions of a block, by what comes before the names of their heads."""
+"""The attentions of a block, by the prefix of their heads' names."""
 
 
 def block_parts(
     config: NetworkConfig, side: str = "", attentions: Mapping[str, str] = ONLY_SELF
 ) -> Mapping[Part, str]:
-    """The parts of blocks: heads, feed-forwards, and units of these, block by block.
+    """Lists the parts of blocks: heads and feed-forwards, then units of the latter.
 
     Args:
-        side: `encoder` or `decoder`, where a model has both.
-        attentions: the names of each block's, by what comes before the names of their heads.
+        side: `encoder` or `decoder`, if a model has both.
+        attentions: the names of each block's attentions, by the prefix of their heads' names.
     """
-    parts = dict[Part, str]()
+    parts = parts_among(config, block_sites(config, side, attentions))
     for block in range(config.num_blocks):
-        within = inside("blocks", block, side)
-        for which, name in attentions.items():
-            for head in range(config.num_attention_heads):
-                part = Part(block, "head", head, side=side, which=which)
-                parts[part] = f"{within}{name}.mixed_value"
-        if config.feed_forward_size:
-            parts[Part(block, "feed-forward", side=side)] = f"{within}feed_forward.output"
+        activation = f"{inside('blocks', block, side)}feed_forward.activation"
         for unit in range(config.feed_forward_size):
-            parts[Part(block, "unit", unit, side=side)] = f"{within}feed_forward.activation"
+            parts[Part(block, "unit", unit, side=side)] = activation
+    return parts
+
+
+def parts_among(config: NetworkConfig, sites: Mapping[Site, tuple[str, ...]]) -> dict[Part, str]:
+    """Lists the parts among sites: heads, units, and feed-forwards, each with its first state."""
+    parts = dict[Part, str]()
+    for site, (state, *_) in sites.items():
+        kind = next((kind for kind in PART_KINDS if kind == site.name), None)
+        if site.block is None or kind is None:
+            continue
+        if kind != "feed-forward" or config.feed_forward_size:
+            of_layer = "layers." in state
+            number = site.head or site.unit or 0
+            parts[Part(site.block, kind, number, of_layer, site.side, site.which)] = state
     return parts
 
 
 def block_sites(
     config: NetworkConfig, side: str = "", attentions: Mapping[str, str] = ONLY_SELF
 ) -> Mapping[Site, tuple[str, ...]]:
-    """The sites of blocks alone; the arguments as `block_parts` takes them."""
+    """Lists the sites of blocks; the arguments are those of `block_parts`."""
     last = "after_feed_forward" if config.norm_placement == "pre" else "feed_forward_norm"
     sites = dict[Site, tuple[str, ...]]()
     for block in range(config.num_blocks):
@@ -145,5 +153,5 @@ def block_sites(
 
 
 def inside(what: str, number: int, side: str = "") -> str:
-    """How the names of states within one of the `blocks` or `layers` begin."""
+    """The prefix of the names of states within one of the `blocks` or `layers`."""
     return f"{side}.{what}.{number}." if side else f"{what}.{number}."

@@ -1,11 +1,11 @@
-"""What a model sees of strings whose task draws them: a residual network over gray pictures.
+"""Encoder of gray pictures, for tasks that draw their strings: a residual network.
 
-The network's input stays token ids, and only here is the picture drawn of them; it is kept while a
-batch is read, by one member after another. A stem of stride 4, `picture_blocks` residual blocks of
-which every two halve the sides and double the channels, and a 1 x 1 convolution to the hidden size
-(as ResNet, He et al. 2015; Singh & Karayev 2021). Instead of batch norm the channels of every pixel
-are normalized, so that a line is read as it is whatever else is on the page. Half of the numbers of
-a place say its row and half its column, by sines and cosines.
+A model's input remains token ids, from which the picture is drawn here; the last batch of pictures
+is cached for the other members. The network is a stem of stride 4, `picture_blocks` residual blocks
+of which every two halve the sides and double the channels, and a 1 x 1 convolution to the hidden
+size (as ResNet, He et al. 2015; Singh & Karayev 2021). Instead of batch norm the channels of every
+pixel are normalized, so that reading a line depends on nothing else on the page. Half of the hidden
+numbers encode a place's row and half its column, by sines and cosines.
 """
 
 import json
@@ -37,11 +37,11 @@ PER_STAGE = 2
 """Blocks of one size."""
 
 NUMBERS_AT_ONCE = 2**25
-"""128 MiB in single precision."""
+"""The most numbers of a state, 128 MiB in single precision."""
 
 
 class Convolution(nn.Module):
-    """Its values are left to `seqcls.models.initialization` to draw."""
+    """A convolution whose values `seqcls.models.initialization` draws."""
 
     def __init__(self, inputs: int, outputs: int, size: int, stride: int = 1) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Convolution(nn.Module):
 
 
 class PixelNorm(nn.Module):
-    """The root of the mean square of a pixel's channels becomes 1, times a weight of each."""
+    """RMS norm over the channels of each pixel, with a weight a channel."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class PixelNorm(nn.Module):
 
 
 class PictureBlock(nn.Module):
-    """Two convolutions added to what they read, which is brought to their size where it differs."""
+    """Two convolutions added to their input, which a third one resizes if needed."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class PictureBlock(nn.Module):
 
 
 class PictureEncoder(nn.Module):
-    """From token ids to a memory of the picture that the task draws of them."""
+    """Encodes the pictures that the task draws from token ids."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
@@ -114,14 +114,14 @@ class PictureEncoder(nn.Module):
         return self.see(self.draw(inputs), record)
 
     def draw(self, inputs: Ids) -> Picture:
-        """The pictures of strings, `CLS` before each."""
+        """Draws the pictures of strings, each with `CLS` before it."""
         # Padding becomes NO_LETTER.
         letters = (inputs[:, 1:].cpu().numpy() - FIRST_LETTER).astype(np.uint8)
         pictures = _draw(self.page, letters.tobytes(), letters.shape)
         return pictures.to(inputs.device, self.output.weight.dtype).unsqueeze(1)
 
     def see(self, pictures: Picture, record: Recorder) -> Memory:
-        """The memory of pictures, row by row."""
+        """Encodes pictures to a memory, row by row."""
         states = self.stem_norm(self.stem(pictures)).relu()
         states = record("stem", functional.max_pool2d(states, 3, STRIDE // 2, 1))
         for number, block in enumerate(self.blocks):
@@ -132,7 +132,7 @@ class PictureEncoder(nn.Module):
 
 
 def page_of(config: NetworkConfig) -> Page:
-    """How the task that the network knows draws its inputs."""
+    """The page on which the network's task draws inputs."""
     settings: dict[str, Any] = json.loads(config.picture)
     task: Any = TASKS[settings.pop("task")]
     page: Page = task(**settings).page
@@ -141,9 +141,9 @@ def page_of(config: NetworkConfig) -> Page:
 
 @lru_cache(maxsize=64)
 def pictures_at_once(config: NetworkConfig) -> int:
-    """Strings whose pictures may go through an encoder together; any number where none are drawn.
+    """The largest number of strings to encode together; unlimited if there are no pictures.
 
-    The stem's states, the widest, are then no more than `NUMBERS_AT_ONCE`.
+    The stem's states, the largest, then have at most `NUMBERS_AT_ONCE` numbers.
     """
     if not config.picture:
         return sys.maxsize
@@ -153,14 +153,14 @@ def pictures_at_once(config: NetworkConfig) -> int:
 
 
 def memory_shape(config: NetworkConfig) -> tuple[int, int]:
-    """Rows and columns of what an encoder makes of a picture."""
+    """Rows and columns of an encoded picture."""
     factor = STRIDE * 2 ** ((config.picture_blocks - 1) // PER_STAGE)
     rows, columns = page_of(config).shape
-    # Rounded up, as convolutions with this padding do.
+    # Rounded up, as by convolutions with this padding.
     return -(-rows // factor), -(-columns // factor)
 
 
-# Members read the same batch one after another, so that the one that was drawn last is kept.
+# Members read the same batch one after another, so the last one drawn is cached.
 @lru_cache(maxsize=1)
 def _draw(page: Page, letters: bytes, shape: tuple[int, ...]) -> Float[Tensor, "string row column"]:
     return torch.from_numpy(page.draw(np.frombuffer(letters, dtype=np.uint8).reshape(shape)))

@@ -1,7 +1,7 @@
 """Recurrent networks, one string a row and one token after another: the readable truth.
 
 The cells are those of `torch.nn.RNN` (tanh), `GRU` and `LSTM`, gate by gate and with their biases.
-Padding comes after a string, so no state that is read depends on it.
+Padding comes after a string, so the head reads no state that depends on it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,16 +25,16 @@ from seqcls.models.base import (
 )
 from seqcls.models.forms import Scores, Tokens, form
 from seqcls.models.layers import Dropout, Embedding
-from seqcls.models.parts import Part, Site, inside
+from seqcls.models.parts import Site, inside
 from seqcls.strings.tokenizer import PAD
 
 State = Float[Tensor, "string hidden"]
 Gates = Float[Tensor, "string gates"]
-"""The gates of a cell beside one another, each of the hidden size."""
+"""The gates of a cell, concatenated, each of the hidden size."""
 
 
 class CellStep(NamedTuple):
-    """What a cell makes of one token: the new state, and every gate by its name."""
+    """A cell's new state, new cell and gates by name after one token."""
 
     state: State
     cell: State
@@ -45,12 +45,12 @@ class Cell(nn.Module):
     """One layer's parameters; `step` is its formula."""
 
     gates: ClassVar[tuple[str, ...]] = ()
-    """The names of its gates, in the order of the parameters' rows; none for a plain one."""
+    """Names of the gates, in the order of the parameters' rows; empty for a plain cell."""
     has_cell: ClassVar[bool] = False
-    """Whether it keeps a second state beside the one that it gives on."""
+    """True if it has a second state that it does not output."""
 
     def __init__(self, config: NetworkConfig, inputs: int | None = None) -> None:
-        """A cell that reads so many numbers of each token: the hidden size where none is given."""
+        """Makes a cell that reads `inputs` numbers for each token, by default the hidden size."""
         super().__init__()
         hidden = config.hidden_size
         rows = hidden * max(len(self.gates), 1)
@@ -66,21 +66,21 @@ class Cell(nn.Module):
         return functional.linear(state, self.state_weight, self.state_bias)
 
     def step(self, given: Gates, state: State, cell: State) -> CellStep:
-        """One token: what its input gives to the gates, and the state and cell before it."""
+        """Reads one token, given its input's share of the gates and the state and cell before."""
         raise NotImplementedError
 
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
-        """The state after every token."""
+        """Returns the state after every token."""
         return self.pass_over(states, record)[0]
 
     def pass_over(self, states: Hidden, record: Recorder) -> tuple[Hidden, Hidden]:
-        """The state and the cell after every token; a cell that is none is zero."""
+        """Returns the state and the cell after every token; without a cell zeros."""
         given = self.from_input(states)
         state = cell = states.new_zeros(len(states), states.shape[2])
         steps = []
         for place in range(states.shape[1]):
             step = self.step(given[:, place], state, cell)
-            # A recorder may put another state here, which the next token then has to read.
+            # A recorder may replace the state, and the next token has to read the new one.
             state, cell = record.step("state", place, step.state), step.cell
             if self.has_cell:
                 cell = record.step("cell", place, cell)
@@ -105,7 +105,7 @@ class RNNCell(Cell):
         return CellStep((given + self.from_state(state)).tanh(), cell, {})
 
     kernel = staticmethod(torch.rnn_tanh)
-    """PyTorch's own, which computes all states at once, of shape (position, string, hidden)."""
+    """PyTorch's kernel, which computes the states of all positions, (position, string, hidden)."""
 
 
 class GRUCell(Cell):
@@ -140,7 +140,7 @@ class LSTMCell(Cell):
 
     @staticmethod
     def kernel(states: Tensor, start: Tensor, weights: list[Tensor], *settings: Any) -> Any:
-        # oneDNN's makes a number of a NaN.
+        # oneDNN's kernel turns NaN into a number.
         mkldnn: Any = torch.backends.mkldnn
         was_on, mkldnn.enabled = mkldnn.enabled, False
         try:
@@ -150,14 +150,14 @@ class LSTMCell(Cell):
 
 
 class Recurrence(NamedTuple):
-    """What layers keep between tokens, a layer each; without cells those mean nothing."""
+    """The states and cells of layers between tokens; without cells those mean nothing."""
 
     states: list[State]
     cells: list[State]
 
 
 class Recurrent(BodyAndHead):
-    """Layers of cells, and a logit read off the last state or off the mean of all."""
+    """Layers of cells, and a head that reads the last state, the mean of all, or each."""
 
     steps_through = True
     cell: ClassVar[type[Cell]]
@@ -178,7 +178,7 @@ class Recurrent(BodyAndHead):
         return states
 
     def nothing(self, strings: int) -> Recurrence:
-        """What is kept before the first token of so many strings."""
+        """The cache before the first token of so many strings."""
         zeros = self.embedding.weight.new_zeros(strings, self.config.hidden_size)
         return Recurrence([zeros] * self.config.num_blocks, [zeros] * self.config.num_blocks)
 
@@ -187,7 +187,7 @@ class Recurrent(BodyAndHead):
         last = torch.arange(len(ids)), (ids != PAD).sum(dim=1) - 1
         layers = range(self.config.num_blocks)
         states = [recorded[f"layers.{layer}.state"][last] for layer in layers]
-        # Without cells the states fill their place: a `Recurrence` has both, and no step reads it.
+        # Without cells the states are repeated: a `Recurrence` has both, and no step reads them.
         cells = list(states)
         if self.cell.has_cell:
             cells = [recorded[f"layers.{layer}.cell"][last] for layer in layers]
@@ -203,11 +203,13 @@ class Recurrent(BodyAndHead):
         return self.head(states), after
 
     def by_kernels(self, ids: Ids) -> Outputs | None:
-        """Computes `forward` without dropout, by PyTorch's own kernels, a layer at once."""
+        """Computes `forward` without dropout by PyTorch's kernels, layer by layer; None if a cell
+        has none.
+        """
         kernels = [form(layer, "kernel") for layer in self.layers]
         if None in kernels:
             return None
-        # One place after another is how the kernels go through memory.
+        # Positions come first, in the order in which the kernels go through memory.
         states, hidden = self.embedding(ids.T), self.config.hidden_size
         for layer, kernel in zip(self.layers, kernels, strict=True):
             start = states.new_zeros(1, states.shape[1], hidden)
@@ -223,10 +225,6 @@ class Recurrent(BodyAndHead):
             return self.head(states)
         return self.head(read_states(self.config, states, ids))
 
-    def parts(self) -> Mapping[Part, str]:
-        """Implements `Classifier.parts`: units, layer by layer."""
-        return layer_parts(self.config)
-
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
         return layer_sites(self.config, self.cell)
 
@@ -239,21 +237,10 @@ class Recurrent(BodyAndHead):
         )
 
 
-def layer_parts(config: NetworkConfig, side: str = "") -> Mapping[Part, str]:
-    """The units of layers, layer by layer; `side` as `block_parts` takes it."""
-    return {
-        Part(layer, "unit", unit, True, side): f"{inside('layers', layer, side)}state"
-        for layer in range(config.num_blocks)
-        for unit in range(config.hidden_size)
-    }
-
-
 def layer_sites(
     config: NetworkConfig, cell: type[Cell], side: str = ""
 ) -> Mapping[Site, tuple[str, ...]]:
-    """The sites of layers: all that a layer keeps, then parts of it; `side` as `block_parts`
-    takes it.
-    """
+    """Lists the sites of layers: each layer, then its parts; `side` is that of `block_parts`."""
     sites = dict[Site, tuple[str, ...]]()
     for layer in range(config.num_blocks):
         state_names = ("state", "cell") if cell.has_cell else ("state",)

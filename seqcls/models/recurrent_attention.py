@@ -1,14 +1,14 @@
 """A recurrent encoder and decoder, with additive attention between them: the readable truth.
 
 Both are `num_blocks` layers of LSTM cells; the encoder reads `CLS` and the input from left to
-right, and each of the decoder's layers starts from what the encoder's has kept at the end of it
-(Sutskever et al. 2014). With `attention` `additive` the decoder reads with every token a context
-too, as Bahdanau et al. (2015) have it: the mean of the encoder's states weighted by the softmax of
-v^T tanh(W s + U h), s the state of the decoder's last layer before the token, h one of the
-encoder's last layer. The context stands beside the token's embedding as the input of the decoder's
-first layer. Other than theirs the encoder reads in one direction, and the head reads the decoder's
-state alone. Where the task draws pictures of its inputs, a network that sees them is the encoder,
-and the decoder starts from the mean of its memory.
+right, and each of the decoder's layers starts from the last state and cell of the encoder's layer
+(Sutskever et al. 2014). With `attention` `additive` the decoder also reads a context with every
+token (Bahdanau et al. 2015): the mean of the encoder's states weighted by the softmax of
+v^T tanh(W s + U h), where s is the state of the decoder's last layer before the token and h one of
+the encoder's last layer. The context is concatenated to the token's embedding as the input of the
+decoder's first layer. Unlike theirs, the encoder reads in one direction, and the head reads the
+decoder's state alone. If the task draws pictures, a network of pictures is the encoder, and the
+decoder starts from the mean of its memory.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,14 +22,13 @@ from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Ids, Places, Recorder, make_head
 from seqcls.models.forms import Scores, Tokens, read_on
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_softmax
-from seqcls.models.parts import Part, Site
+from seqcls.models.parts import Part, Site, parts_among
 from seqcls.models.pictures import PictureEncoder
 from seqcls.models.recurrent import (
     Cell,
     LSTMCell,
     Recurrence,
     State,
-    layer_parts,
     layer_sites,
 )
 from seqcls.models.two_streams import OutputStates, Streams, TwoStreams, split
@@ -37,12 +36,12 @@ from seqcls.strings.tokenizer import PAD
 
 
 class Encoded(NamedTuple):
-    """What a decoder knows of the inputs."""
+    """Encoded inputs, as the decoder reads them."""
 
     states: Float[Tensor, "string input_position hidden"]
     """The states of the encoder's last layer."""
     keys: Float[Tensor, "string input_position hidden"]
-    """U h; the states where nothing attends to them."""
+    """U h; without attention the states."""
     is_read: Bool[Tensor, "string input_position"]
 
 
@@ -58,7 +57,7 @@ class Additive(nn.Module):
     def forward(
         self, state: State, encoded: Encoded
     ) -> tuple[State, Float[Tensor, "string input_position"]]:
-        """The context of a state, and the weights of its mean."""
+        """Returns the context of a state and its attention weights."""
         mixed = (self.query(state).unsqueeze(1) + encoded.keys).tanh()
         weights = masked_softmax(self.score(mixed).squeeze(2), encoded.is_read)
         return (weights.unsqueeze(1) @ encoded.states).squeeze(1), weights
@@ -92,7 +91,7 @@ class RecurrentAttention(TwoStreams):
         encoded, recurrence = self.encode(streams, record.within("encoder"))
         inside = record.within("decoder")
         embedded = inside("embedding", self.dropout(self.embedding(streams.outputs)))
-        # It begins with an empty piece, so that outputs of no token can be joined as well.
+        # The first piece is empty, so that outputs without tokens can be joined as well.
         states, weights, steps = [embedded[:, :0]], [], list[Recurrence]()
         for place in range(embedded.shape[1]):
             state, weight, recurrence = self.decode(
@@ -111,10 +110,10 @@ class RecurrentAttention(TwoStreams):
         return torch.cat(states, dim=1)
 
     def encode(self, streams: Streams, record: Recorder) -> tuple[Encoded, Recurrence]:
-        """What the encoder makes of the inputs, and from what the decoder's layers start."""
+        """Encodes the inputs and returns them with the start of the decoder's layers."""
         if self.pictures is not None:
             return self._encode_pictures(self.pictures(streams.inputs, record))
-        # Padding moves states on, so each string's own end is read, not the last column.
+        # Padding changes states, so each string's last token is read, not the last column.
         last = torch.arange(len(streams.inputs)), streams.input_lengths - 1
         states = record("embedding", self.dropout(self.embedding(streams.inputs)))
         start = Recurrence([], [])
@@ -126,7 +125,7 @@ class RecurrentAttention(TwoStreams):
         return self._add_keys(states, streams.inputs != PAD), start
 
     def _encode_pictures(self, memory: Hidden) -> tuple[Encoded, Recurrence]:
-        """Encodes pictures: all layers start from the mean of what is seen."""
+        """Encodes pictures; all layers start from the mean of the memory."""
         mean, size = memory.mean(dim=1), self.config.num_blocks
         start = Recurrence([mean] * size, [torch.zeros_like(mean)] * size)
         return self._add_keys(memory, torch.ones_like(memory[..., 0], dtype=torch.bool)), start
@@ -162,7 +161,9 @@ class RecurrentAttention(TwoStreams):
         record: Recorder | None = None,
         place: int = 0,
     ) -> tuple[State, Float[Tensor, "string input_position"] | None, Recurrence]:
-        """One token of the output: the state that the head reads, what is attended to, all kept."""
+        """Reads one token of the output; returns the state for the head, the attention weights
+        and the states after it.
+        """
         record = Recorder() if record is None else record
         read, weights = embedded, None
         if self.additive is not None:
@@ -182,23 +183,18 @@ class RecurrentAttention(TwoStreams):
         return tuple(f"decoder.layers.{layer}.state" for layer in range(self.config.num_blocks))
 
     def attention(self) -> tuple[str, ...]:
-        """Implements `Classifier.attention`: of one head, over the decoder's positions by the
-        encoder's.
-        """
+        """Implements `Classifier.attention`: one head, the decoder's positions by the encoder's."""
         return () if self.additive is None else ("decoder.weights",)
 
-    def parts(self) -> Mapping[Part, str]:
-        """Implements `Classifier.parts`: the units of the encoder, where it reads tokens, and
-        decoder.
-        """
-        encoder_parts = layer_parts(self.config, "encoder") if self.pictures is None else {}
-        return {**encoder_parts, **layer_parts(self.config, "decoder")}
-
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
-        """Implements `Classifier.sites`; none where the encoder sees a picture, which has other
-        places.
-        """
+        """Implements `Classifier.sites`; none if the encoder reads a picture, not tokens."""
         if self.pictures is not None:
             return {}
-        sides = (layer_sites(self.config, LSTMCell, side) for side in ("encoder", "decoder"))
-        return {site: names for side_sites in sides for site, names in side_sites.items()}
+        return {**layer_sites(self.config, LSTMCell, "encoder"), **self._decoder_sites()}
+
+    def parts(self) -> Mapping[Part, str]:
+        """Implements `Classifier.parts`: units of the decoder, and of an encoder of tokens."""
+        return parts_among(self.config, self.sites() or self._decoder_sites())
+
+    def _decoder_sites(self) -> Mapping[Site, tuple[str, ...]]:
+        return layer_sites(self.config, LSTMCell, "decoder")

@@ -13,7 +13,7 @@ from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Recorder
 from seqcls.models.layers import Linear
 from seqcls.models.mixing import Mixer, MixerMemory, Mixing, State
-from seqcls.models.parts import PartKind, Site
+from seqcls.models.parts import Site
 
 GATES = ("input_gate", "forget_gate", "candidate", "output_gate")
 MEMORY_NAMES = ("state", "cell", "normalizer", "stabilizer")
@@ -21,7 +21,7 @@ MEMORY_NAMES = ("state", "cell", "normalizer", "stabilizer")
 
 class _SLSTMStep(NamedTuple):
     memory: MixerMemory
-    """What is kept, in the order of `MEMORY_NAMES`."""
+    """The memory, in the order of `MEMORY_NAMES`."""
     gates: tuple[Tensor, ...]
     """The gates, in the order of `GATES`."""
 
@@ -42,7 +42,7 @@ class SLSTMMixer(Mixer):
         self.output = Linear(self.size, config.hidden_size)
 
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
-        """Implements `Mixer.forward`: token after token."""
+        """Implements `Mixer.forward`, token after token."""
         given, weights = self._gate_inputs(states), self._weights()
         memory, steps = self.nothing(states), list[_SLSTMStep]()
         for place in range(states.shape[1]):
@@ -60,7 +60,7 @@ class SLSTMMixer(Mixer):
 
         for number, name in enumerate(GATES):
             record.aside(name, partial(stack, 1, number))
-        # All but the state, which is recorded below, where the output is made of it.
+        # All but the state, which is recorded below, where the output reads it.
         for number, name in enumerate(MEMORY_NAMES[1:], 1):
             record.aside(name, partial(stack, 0, number))
         output: Tensor = self.output(record("state", stack(0, 0)))
@@ -76,12 +76,8 @@ class SLSTMMixer(Mixer):
         output: Tensor = self.output(after[0])
         return output, after
 
-    def parts(self) -> Mapping[tuple[PartKind, int], str]:
-        """Implements `Mixer.parts`: units."""
-        return {("unit", unit): "state" for unit in range(self.size)}
-
     def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
-        """Implements `Mixer.sites`: all that is kept, and all of one unit."""
+        """Implements `Mixer.sites`: the whole memory, and that of each unit."""
         units = {Site("unit", block, unit=unit): MEMORY_NAMES for unit in range(self.size)}
         return {Site("layer", block): MEMORY_NAMES, **units}
 
@@ -89,13 +85,13 @@ class SLSTMMixer(Mixer):
         return *GATES, "cell", "normalizer"
 
     def _gate_inputs(self, states: Tensor) -> Tensor:
-        """What a token gives to each head's gates: (..., head, gate and head size)."""
+        """Returns a token's share of each head's gates, (..., head, gate and head size)."""
         given: Tensor = self.input(states)
         by_head: Tensor = given.unflatten(-1, (self.heads[0], len(GATES) * self.heads[1]))
         return by_head
 
     def _weights(self) -> Tensor:
-        """Those of the states: (head, head size, gate and head size)."""
+        """Returns the recurrent weights, (head, head size, gate and head size)."""
         layers = cast("Iterable[Linear]", self.recurrent)
         return torch.stack([layer.weight.T for layer in layers])
 
@@ -104,7 +100,7 @@ class SLSTMMixer(Mixer):
         gates = given + (state.unsqueeze(2) @ weights).squeeze(2)
         take, keep, candidate, give = gates.chunk(len(GATES), dim=2)
         keep = functional.logsigmoid(keep) + stabilizer
-        # The state does not depend on it, so its gradient is nothing.
+        # The state does not depend on it, so its gradient is zero.
         stabilizer = torch.maximum(keep, take).detach()
         # Neither exponent is above 0, so no gate overflows.
         take, keep = (take - stabilizer).exp(), (keep - stabilizer).exp()

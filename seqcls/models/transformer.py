@@ -1,7 +1,7 @@
 """The Transformer, one string a row: the readable truth that all else is tested against.
 
-Every intermediate state has a stable name, as `Transformer.activations` gives them. To write
-outputs it keeps the keys and values of the tokens before.
+Every intermediate state has a stable name in `Transformer.activations`. Writing outputs caches the
+keys and values of the tokens before.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,18 +46,18 @@ Keys = Float[Tensor, "string head other head_size"]
 
 
 class Cache(NamedTuple):
-    """What is kept of strings that are being read from left to right."""
+    """The cache of strings that are being read from left to right."""
 
     lengths: Int64[Tensor, " string"]
     keys: list[Keys]
-    """A block each, with room for the tokens that will be read: a step writes to it."""
+    """One tensor a block, with room for later tokens, to which a step writes."""
     values: list[Keys]
     places: Int64[Tensor, "string position"] | None
-    """The places of all tokens, those included that will be read; None where they are counted."""
+    """The positions of all tokens, later ones included; None to count them."""
 
 
 class Stream:
-    """Blocks that one stream of tokens passes, with the norm after them and its positions."""
+    """The blocks of one stream of tokens, with its positions and final norm."""
 
     config: NetworkConfig
     blocks: Iterable[Block]
@@ -72,8 +72,10 @@ class Stream:
         record: Recorder,
         *encoded: Attending | Float[Tensor, "string other hidden"],
     ) -> Hidden:
-        """The last states of tokens; of a decoder, given which tokens of another stream attend to
-        which, and their states.
+        """Returns the last states of tokens.
+
+        Args:
+            encoded: a decoder's attention to another stream, and that stream's states.
         """
         states = self.positions.embed(embedded, attending.places)
         states = record("embedding", self.dropout(states))
@@ -88,10 +90,10 @@ class Stream:
         given: Mapping[str, Keys] = MappingProxyType({}),
         *encoded: Attending | Float[Tensor, "string other hidden"],
     ) -> tuple[Float[Tensor, "string hidden"], Cache]:
-        """The same of one token more of each string, at the cost of one, however many were before.
+        """Passes each string's next token through the blocks, at the cost of one token.
 
         Args:
-            given: keys and values of another stream, by their names.
+            given: keys and values of another stream, by name.
         """
         counted = cached.lengths.unsqueeze(1)
         places = None if cached.places is None else cached.places.gather(1, counted)
@@ -103,7 +105,7 @@ class Stream:
 
 
 def name_keys(attention: str, keys: Sequence[Keys], values: Sequence[Keys]) -> dict[str, Keys]:
-    """Keys and values of one attention of every block, by their names within the stream."""
+    """Names the keys and values of one attention of every block, as recorded in the stream."""
     named = {f"blocks.{x}.{attention}.key": key for x, key in enumerate(keys)}
     return named | {f"blocks.{x}.{attention}.value": value for x, value in enumerate(values)}
 
@@ -111,13 +113,13 @@ def name_keys(attention: str, keys: Sequence[Keys], values: Sequence[Keys]) -> d
 def cache_keys(
     config: NetworkConfig, states: Mapping[str, Tensor], attention: str, most_tokens: int = 0
 ) -> tuple[list[Keys], list[Keys]]:
-    """Recorded keys and values of every block, with room for so many more tokens.
+    """Collects the recorded keys and values of every block, with room for so many more tokens.
 
     Args:
         attention: its name in the recorded states, with `{}` for the block's number.
     """
     names = [attention.format(x) for x in range(config.num_blocks)]
-    # Beyond a shorter string stand keys of PAD: masked, until a step writes over them.
+    # After a shorter string come keys of PAD, masked until a step overwrites them.
     keys, values = (
         [functional.pad(states[f"{name}.{kind}"], (0, 0, 0, most_tokens)) for name in names]
         for kind in ("key", "value")
@@ -126,7 +128,7 @@ def cache_keys(
 
 
 class Transformer(BodyAndHead, Stream):
-    """Blocks over padded token ids, and a logit read off one place or off the mean of all.
+    """Blocks over padded token ids, and a head that reads one state, the mean of all, or each.
 
     A new model's values are undefined: `seqcls.models.initialization` draws them.
     """
@@ -148,14 +150,14 @@ class Transformer(BodyAndHead, Stream):
 
         Args:
             times: how often each token occurs, where letter counts suffice
-                (`seqcls.counts.counts_suffice`); None where each stands for itself.
+                (`seqcls.counts.counts_suffice`); None for once.
         """
         return self.read(self.states(ids, record, places, times), ids, record, times)
 
     def forward(
         self, ids: Ids, places: Places | None = None, times: Times | None = None
     ) -> Outputs:
-        """Logits of strings, each token as often as `run` is told."""
+        """Computes the outputs; `times` is that of `run`."""
         return self.run(ids, Recorder(), places, times)
 
     def states(
@@ -169,7 +171,7 @@ class Transformer(BodyAndHead, Stream):
     def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, Cache]:
         recorded, lengths, places = self.activations(ids), (ids != PAD).sum(dim=1), None
         if self.config.coupling:
-            # A place depends on the input and on how many tokens are written, not on which.
+            # A position depends on the input and on the number of tokens written, not on which.
             wide = functional.pad(ids, (0, most_tokens), value=PAD)
             after = torch.arange(wide.shape[1]) >= lengths[:, None]
             places = positions_of(self.config, wide.masked_fill(after, FIRST_LETTER))
@@ -181,7 +183,7 @@ class Transformer(BodyAndHead, Stream):
         return self.head(states), after
 
     def head(self, read: Float[Tensor, "*string hidden"]) -> Outputs:
-        """Implements `BodyAndHead.head`, for what dropout leaves."""
+        """Implements `BodyAndHead.head`, after dropout."""
         return super().head(self.dropout(read))
 
     def parts(self) -> Mapping[Part, str]:
@@ -191,11 +193,11 @@ class Transformer(BodyAndHead, Stream):
         return {Site("embedding"): ("embedding",), **block_sites(self.config)}
 
     def attendable(self, ids: Ids) -> Attendable:
-        """Which tokens of its one stream each attends to, by the recorded scores of every block."""
+        """A mask of the tokens that each token attends to, for the scores of every block."""
         return attendable_tokens(self.config, ids)
 
     def residual_stream(self) -> ResidualStream:
-        """The one stream that all is added to, and of which the head reads."""
+        """The residual stream, which all parts add to and the head reads."""
         assert self.classifier is not None
         # Sites come in the order of the computation, so the last one is the last block's output.
         (*_, (last,)) = self.sites().values()

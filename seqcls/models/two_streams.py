@@ -1,4 +1,4 @@
-"""The two streams of `CLS x SEP y`: what an encoder reads, and what a decoder reads and writes."""
+"""The two streams of `CLS x SEP y`: an encoder reads `CLS x`, a decoder `SEP y`."""
 
 from abc import abstractmethod
 from typing import NamedTuple
@@ -16,31 +16,31 @@ OutputStates = Float[Tensor, "string output_position hidden"]
 
 
 class Streams(NamedTuple):
-    """Both, each no wider than the longest of its strings, with `PAD` after every string."""
+    """Both streams, each as wide as its longest string, with `PAD` after every string."""
 
     inputs: Ids
     """`CLS` and the input."""
     outputs: Ids
     """`SEP` and as much of the output as is read."""
     columns: Int64[Tensor, "string output_position"]
-    """Where the outputs' tokens stand among the ids that were split."""
+    """The outputs' positions in the ids that were split."""
     width: int
     """The width of these ids."""
 
     @property
     def written(self) -> Bool[Tensor, "string output_position"]:
-        """Which of the outputs' places hold a token."""
+        """A mask of the outputs' positions that hold a token."""
         return self.outputs != PAD
 
     @property
     def input_lengths(self) -> Int64[Tensor, " string"]:
-        """Tokens that the encoder reads of each string."""
+        """Number of tokens that the encoder reads for each string."""
         return (self.inputs != PAD).sum(dim=1)
 
     def positions_of(
         self, places: Places | None, stream: Integer[Tensor, "string stream_position"]
     ) -> Integer[Tensor, "#string stream_position"]:
-        """The places of a stream's tokens: the first of the string's, so that both begin alike."""
+        """Positions of a stream's tokens: the string's first ones, the same in both streams."""
         width = stream.shape[1]
         if places is None:
             return torch.arange(width, device=stream.device).unsqueeze(0)
@@ -49,7 +49,7 @@ class Streams(NamedTuple):
     def spread(
         self, values: Float[Tensor, "string output_position size"]
     ) -> Float[Tensor, "string position size"]:
-        """The outputs' values at the positions of the ids that were split; zeros elsewhere."""
+        """Spreads the outputs' values over the positions of the split ids; zeros elsewhere."""
         rows, places = self.written.nonzero(as_tuple=True)
         shifted = values.new_zeros(len(values), self.width, values.shape[2])
         shifted[rows, self.columns[rows, places]] = values[rows, places]
@@ -57,7 +57,7 @@ class Streams(NamedTuple):
 
 
 def split(config: NetworkConfig, ids: Ids) -> Streams:
-    """The streams of token ids, which change at the first `SEP`."""
+    """Splits token ids into streams at the first `SEP`."""
     read = ids != PAD
     is_output = (ids == separator_id(config)).cumsum(dim=1) > 0
     lengths = (~is_output & read).sum(dim=1)
@@ -74,19 +74,19 @@ def split(config: NetworkConfig, ids: Ids) -> Streams:
 
 
 class TwoStreams(BodyAndHead):
-    """A model whose encoder reads the input and whose decoder the output; it has no other head.
+    """A model whose encoder reads the input, and whose decoder reads and predicts the output.
 
-    It answers at the positions of the ids from `SEP` on; elsewhere it gives zeros.
+    Its outputs are at the positions of the ids from `SEP` on, and zeros elsewhere.
     """
 
     @abstractmethod
     def decode_states(
         self, streams: Streams, record: Recorder, places: Places | None
     ) -> OutputStates:
-        """The decoder's last states, at the places of the outputs."""
+        """Computes the decoder's last states, at the positions of the outputs."""
 
     def tokens_of(self, ids: Ids, state: str) -> Bool[Tensor, "string state_position"]:
-        """Implements `Classifier.tokens_of`, for the stream that the state is of."""
+        """Implements `Classifier.tokens_of`, for the stream of the state."""
         streams = split(self.config, ids)
         return streams.written if state.startswith("decoder.") else streams.inputs != PAD
 

@@ -1,9 +1,9 @@
-"""Gray pictures of text: the glyphs of a font, and pages that are drawn of them.
+"""Gray pictures of text: the glyphs of a font, and pages drawn with them.
 
-A page has room for `max_lines` lines of `line_length` characters, a cell of 16 x 8 pixels each.
+A page has room for `max_lines` lines of `line_length` characters, each in a cell of 16 x 8 pixels.
 With `distortion` above 0 characters are moved, lines are set narrower and slanted, ink is fainter
-and all pixels have noise. What is drawn of a paragraph is determined by a hash of its string, so
-that it is the same picture wherever it is drawn.
+and all pixels have noise. A hash of the string determines these, so a string always has the same
+picture.
 """
 
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from seqcls.strings.token_strings import NO_LETTER
 __all__ = ["COLUMNS", "ROWS", "Page", "glyphs_of"]
 
 Glyphs = Float32[np.ndarray, "letter variant row column"]
-"""Ink from 0 to 1; of each letter as many variants."""
+"""Ink from 0 to 1; all letters have the same number of variants."""
 
 
 @lru_cache(maxsize=16)
 def glyphs_of(font: str, alphabet: str) -> Glyphs:
-    """The glyphs of an alphabet: of Pillow's bitmap font one each, of digits ten by hand.
+    """Returns the glyphs of an alphabet: one each of Pillow's bitmap font, or ten written digits.
 
     Raises:
         ConfigError: a character has no glyph in the font.
@@ -49,7 +49,7 @@ def glyphs_of(font: str, alphabet: str) -> Glyphs:
 
 
 def _bitmap(letter: str) -> np.ndarray | None:
-    """None where the font has nothing to draw."""
+    """Renders a letter of Pillow's bitmap font; None if the font has no glyph for it."""
     font = ImageFont.load_default_imagefont()
     # The bitmap font holds Latin-1, and no character beyond.
     if ord(letter) > 255:
@@ -62,7 +62,7 @@ def _bitmap(letter: str) -> np.ndarray | None:
 
 @lru_cache(maxsize=1)
 def _handwritten() -> dict[str, np.ndarray]:
-    """Reads each digit's pictures, (variant, row, column); where they are from, the file says."""
+    """Reads each digit's pictures, (variant, row, column); the file names their source."""
     text = files("seqcls.pictures").joinpath("digits.txt").read_text(encoding="utf-8")
     bitmaps: dict[str, list[list[int]]] = {}
     for line in text.splitlines():
@@ -74,12 +74,12 @@ def _handwritten() -> dict[str, np.ndarray]:
 
 
 ROWS, COLUMNS = 16, 8
-"""Pixels of a character's cell."""
+"""Size of a character's cell in pixels."""
 
 LEFT_OUT = 0.15
-"""The most that is left out between characters, in cell widths."""
+"""The largest narrowing of a character's step, in cell widths."""
 SLANT = 0.25
-"""Columns a row at most."""
+"""The largest slant, in columns a row."""
 FAINTEST = 0.5
 NOISE = 0.4
 
@@ -94,7 +94,7 @@ _STRING_STREAM, _PIXEL_STREAM = 1 << 20, 1 << 21
 
 @dataclass(frozen=True)
 class Page:
-    """How paragraphs over an alphabet look."""
+    """The layout of paragraphs over an alphabet."""
 
     alphabet: str
     line_length: int
@@ -102,20 +102,13 @@ class Page:
     font: str
     distortion: float
 
-    @classmethod
-    def of_shape(
-        cls, alphabet: str, shape: tuple[int, int], font: str, distortion: float
-    ) -> "Page":
-        """A page of so many rows and columns of pixels."""
-        return cls(alphabet, shape[1] // COLUMNS, shape[0] // ROWS, font, distortion)
-
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns of a picture."""
         return self.max_lines * ROWS, self.line_length * COLUMNS
 
     def draw(self, letters: UInt8[np.ndarray, "string position"]) -> Pictures:
-        """The pictures of strings, `NO_LETTER` after each; what is off the page is cut off.
+        """Draws strings with `NO_LETTER` after each; ink beyond the page is cut off.
 
         The letter after the alphabet's last begins a line.
         """
@@ -128,7 +121,7 @@ class Page:
         line, column = lines[string, at], (places - starts)[string, at]
 
         def by_character(number: int) -> Float64[np.ndarray, " character"]:
-            # Each character has eight numbers to itself.
+            # Each character has a range of eight numbers.
             return _uniform(hashes[string] + _ODD * (8 * at + number).astype(np.uint64))
 
         def shared(number: int) -> Float64[np.ndarray, " string"]:
@@ -148,7 +141,7 @@ class Page:
         slant = SLANT * self.distortion * (2 * shared(1) - 1)
         character, row, across = np.nonzero(drawn)
         shift = slant[string][character] * (height / 2 - row)
-        # Halves all upward: to even numbers, every other row of a glyph would be left out.
+        # Halves are rounded up: rounding to even would leave out every other row of a glyph.
         y = np.floor(top[character] + row + 0.5).astype(np.int64)
         x = np.floor(left[character] + across + shift + 0.5).astype(np.int64)
         rows, columns = self.shape
@@ -174,9 +167,9 @@ class Page:
 
 
 def _hashes(letters: UInt8[np.ndarray, "string position"]) -> Hashes:
-    """A number for each string, whatever stands after its end."""
+    """Hashes each string; padding after its end does not count."""
     places = np.arange(letters.shape[1], dtype=np.uint64) << np.uint64(8)
-    # A letter is hashed with its place, so that a sum over letters tells orders apart.
+    # A letter is hashed with its position, so that a sum over letters depends on their order.
     mixed = _mix_bits((letters.astype(np.uint64) + places) * _ODD)
     return _mix_bits(np.where(letters == NO_LETTER, np.uint64(0), mixed).sum(axis=1))
 

@@ -20,6 +20,7 @@ from seqcls.imported import imported_config, same_settings
 from seqcls.problem import resolve
 from seqcls.strings.datasets import MAX_NAME, SPLITS, Dataset, remember
 from seqcls.strings.tokenizer import FIRST_LETTER, unpack_array
+from seqcls.text import short
 from sweeps.api.predictions import TestedStrings, evaluate_predictions
 from sweeps.datasets import read_content, read_dataset
 from sweeps.datasets.predictions import (
@@ -95,7 +96,7 @@ def _columns(predictions: Any) -> Mapping[str, Any]:
 
 
 def _describe(value: Any) -> str:
-    return f"{' '.join(repr(value).split())[:60]}, of type {type(value).__name__}"
+    return f"{short(value)}, of type {type(value).__name__}"
 
 
 def _is_answer(value: Any) -> bool:

@@ -178,7 +178,7 @@ def _stored_answers(
         )
     names: Sequence[str] = ("label", "predicted", "logit", "probability")
     if problem.lacks("labels"):
-        names = ("target", *(column.name for column in problem.kind.answer_columns))
+        names = ("target", *problem.kind.answer_columns)
     kind = bool if names[0] == "label" else str
     known = {
         name: [None if row is None or row[key] is None else kind(row[key]) for row in rows]

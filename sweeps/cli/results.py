@@ -189,7 +189,7 @@ def errors(
         shown = ["string", "kind", "length", "logit", "occurrences"]
         shown.append("target" if "target" in table else "label")
         if "output" in table:
-            sure = resolve(run_config).kind.answer_columns[1].name
+            sure = resolve(run_config).kind.answer_columns[1]
             table = table.rename(columns={"log_probability": sure})
             shown = ["string", "kind", "length", "target", "output", "first_wrong", sure]
             shown.append("occurrences")

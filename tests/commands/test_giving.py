@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 
 import seqcls
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.evaluation import logits_of
+from seqcls.evaluation import TrainedGroup
 from seqcls.interpretability.readable_model import ids_of, plain_model, target
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.initialization import initial_parameters
@@ -202,7 +202,7 @@ def test_given_models_of_all_networks_answer_alone(tmp_path: Path) -> None:
             assert found[path] == [plain_tokens(model, str(x)) for x in right], path
             continue
         strings = TokenStrings.of_lists(2, list(map(model.letters, inputs_of[path])))
-        (expected,) = logits_of(model.problem, [model.weights], strings)
+        (expected,) = TrainedGroup(model.problem, [model.weights]).outputs(strings)
         there = ~np.isnan(expected)
         assert there.any()
         assert np.abs(np.array(found[path]) - expected)[there].max() < 1e-6, path
@@ -252,7 +252,7 @@ def test_a_file_answers_at_every_place_as_it_is_answered_here(fields: Any, tmp_p
     model, module = given({**PARITY, **SHORT, **fields}, tmp_path)
     inputs = [text for text in strings("01", 400) if text.count("1") % 2][:150]
     known = TokenStrings.of_lists(2, list(map(model.letters, inputs)))
-    (right,) = logits_of(model.problem, [model.weights], known)
+    (right,) = TrainedGroup(model.problem, [model.weights]).outputs(known)
     found = module.logits(module.load(), inputs).numpy()
     there = ~np.isnan(right)
     assert there.any(axis=(1, 2)).all()

@@ -18,8 +18,8 @@ from typer.testing import CliRunner, Result
 from dashboard.text import plain
 from seqcls.engines.choice import choose_engine
 from seqcls.errors import ConfigError, PluginError
-from seqcls.evaluation import distinct_test_strings, logits_of
-from seqcls.kinds import KINDS, ErrorColumn, Measure, Words
+from seqcls.evaluation import TrainedGroup, distinct_test_strings
+from seqcls.kinds import KINDS, Words
 from seqcls.kinds.membership import OneAnswer
 from seqcls.plugin_checks import check_kind
 from seqcls.plugins import UnfitError
@@ -68,7 +68,7 @@ def test_what_is_stored_is_what_the_models_say(db: Path, facts: Facts, sweep: st
     run_id = facts.sweeps[sweep][0]["run_id"]
     model = trained_model(open_reader(str(db)), run_id)
     test = distinct_test_strings(model.problem.test)
-    (outputs,) = logits_of(model.problem, [model.weights], test.strings)
+    (outputs,) = TrainedGroup(model.problem, [model.weights]).outputs(test.strings)
     assert outputs.shape == (len(test.strings), 3)
     right = test.strings.counts[:, 1] % 3
     is_wrong = outputs.argmax(axis=1) != right
@@ -184,7 +184,7 @@ def test_patching_everything_carries_the_whole_answer_over(db: Path, run: str) -
     # The last layer as a whole, after the last token: the source's answer, told by the base's.
     kind, task = model.problem.kind, model.task
     strings = model.ask_all([model.letters("0110"), model.letters("0111")]).strings
-    outputs = logits_of(model.problem, [model.weights], strings)[0]
+    (outputs,) = TrainedGroup(model.problem, [model.weights]).outputs(strings)
     target = kind.targets(task, strings)[:1]
     whole = patched["logits"][patched["sites"].index("layer 0")]
     assert whole[-1] == pytest.approx(kind.margins(outputs[1:], target)[0], abs=1e-5)
@@ -200,10 +200,7 @@ def test_words_of_a_kind_are_shown_as_they_are(
     kind = type(KINDS["remainder"]())
     words = Words(*(f"{MARKED} {part}" for part in ("string", "{}", "{}", "wrong", "task", "sum")))
     monkeypatch.setattr(kind, "words", replace(words, hit=MARKED))
-    columns = tuple(ErrorColumn(x.name, MARKED, MARKED) for x in kind.answer_columns)
-    monkeypatch.setattr(kind, "answer_columns", columns)
-    monkeypatch.setattr(kind, "measures", lambda _: (Measure("accuracy", MARKED, MARKED),))
-    errors = tuple(replace(x, title=MARKED, meaning=MARKED) for x in kind().error_columns())
+    errors = dict.fromkeys(kind().error_columns(), MARKED)
     monkeypatch.setattr(kind, "error_columns", lambda _: errors)
     monkeypatch.setattr(TASKS["ones_modulo"], "describe", lambda _: MARKED)
     runs = facts.sweeps[SWEEPS[1]]

@@ -8,7 +8,7 @@ import pytest
 from seqcls.config import RunConfig
 from seqcls.engines.member import draw_initial
 from seqcls.errors import ConfigError, DeviceError
-from seqcls.evaluation import logits_of
+from seqcls.evaluation import TrainedGroup
 from seqcls.interpretability.domains import all_multisets, num_multisets
 from seqcls.interpretability.verdicts import (
     checked_length,
@@ -41,7 +41,7 @@ def test_a_verdict_is_that_of_trying_every_string(engine: str) -> None:
     found = verdicts(resolve(config), weights, engine=engine)
     strings = TokenStrings.of_counts(3, counts)
     for own, verdict in zip(weights, found, strict=True):
-        (logits,) = logits_of(resolve(config), [own], strings, engine="torch")
+        (logits,) = TrainedGroup(resolve(config), [own], "torch").outputs(strings)
         rows = zip(map(tuple, counts.tolist()), (logits > 0).tolist(), strict=True)
         wrong = {
             row: predicted for row, predicted in rows if predicted != (row[0] > 0 and row[1] > 0)

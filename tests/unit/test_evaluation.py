@@ -12,6 +12,7 @@ from seqcls.decode import beam
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import (
     LEAST_WITHIN,
+    TrainedGroup,
     distinct_test_strings,
     drawn_test_set,
     evaluate,
@@ -163,7 +164,7 @@ def test_validation_judges_where_the_test_has_only_longer_strings() -> None:
         answers = TrainedModel(problem, own).ask(stream(problem.validation).epoch(0).strings)
         found = result.ranges
         assert found == RangeCounts(200, int(answers.wrong.sum()), "validation", 640, result.wrong)
-        assert judge_validation(problem, [own]) == [(200, found.wrong_within)]
+        assert judge_validation(TrainedGroup(problem, [own])) == [(200, found.wrong_within)]
 
 
 def test_a_hundred_test_strings_of_trained_lengths_suffice() -> None:

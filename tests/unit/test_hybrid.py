@@ -34,7 +34,6 @@ def test_the_number_of_blocks_follows_from_the_letters() -> None:
     assert differing_starts(config, configuration({**fields, "layers": "gaa"}))
     hybrid, network = MODELS["hybrid"], resolve(config).network
     assert hybrid.count_parameters(network) > 0
-    assert hybrid.count_scores(network, 10.0) > 0
     assert hybrid.count_products(network, 10.0) > 0
     check(config)
     assert theory_of(dict(config)).first.verdict == "not known"

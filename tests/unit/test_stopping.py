@@ -15,7 +15,7 @@ from seqcls.engines.member import (
     whole_epochs_loss,
 )
 from seqcls.errors import ConfigError
-from seqcls.evaluation import ask
+from seqcls.evaluation import TrainedGroup
 from seqcls.kinds.base import Questions
 from seqcls.problem import Problem, configuration, obstacle_of, resolve
 from seqcls.results import TrainedMember
@@ -110,7 +110,8 @@ def all_trained_lengths_are_right(problem: Problem, member: TrainedMember) -> bo
         np.flatnonzero(np.isin(examples.strings.lengths, problem.trained_lengths))
     )
     assert len(examples) > 0
-    (answers,) = ask(problem, [member.kept_weights], Questions.about(examples), engine="strings")
+    models = TrainedGroup(problem, [member.kept_weights], engine="strings")
+    (answers,) = models.ask(Questions.about(examples))
     return bool(answers.right.all())
 
 

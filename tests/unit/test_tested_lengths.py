@@ -30,7 +30,7 @@ def evaluated(config: RunConfig, *wrong: int) -> Evaluation:
     """What is found of a model that is wrong on the strings of these lengths alone."""
     test = distinct_test_strings(resolve(config).test)
     right = test.labels ^ np.isin(test.strings.lengths, wrong)
-    answers = MembershipKind().judge(Questions.about(test.examples), np.where(right, 1.0, -1.0))
+    answers = MembershipKind().judge(Questions.about(test), np.where(right, 1.0, -1.0))
     return evaluation_of(resolve(config), test, answers)
 
 

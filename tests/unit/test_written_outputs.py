@@ -21,7 +21,7 @@ from seqcls.decode import (
 )
 from seqcls.engines.pytorch.members import trimmed_ids
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.evaluation import ask, evaluate
+from seqcls.evaluation import TrainedGroup, evaluate
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds import Examples
 from seqcls.kinds.base import Questions, Written
@@ -150,8 +150,8 @@ def test_teacher_forcing_says_which_greedy_outputs_are_right(name: str) -> None:
     assert 0 < sum(right) < 120
     assert all(scored.right_length_given[scored.right])
     questions = Questions.about(examples)
-    (fast,) = ask(problem, [weights], questions, fast_writing=True)
-    (slow,) = ask(problem, [weights], questions)
+    (fast,) = TrainedGroup(problem, [weights], fast_writing=True).ask(questions)
+    (slow,) = TrainedGroup(problem, [weights]).ask(questions)
     assert isinstance(fast, OutputAnswers)
     assert isinstance(slow, OutputAnswers)
     assert np.array_equal(fast.edits, slow.edits)

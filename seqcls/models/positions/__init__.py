@@ -1,4 +1,4 @@
-"""How tokens differ by their places, how many places there are, and what tokens a model reads."""
+"""Descriptions of position schemes, the number of positions, and the tokens that a model reads."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Literal
@@ -16,10 +16,10 @@ __all__ = ["POSITIONS", "longest_readable", "read_ids", "special_tokens", "table
 
 
 class Scheme(Loadable):
-    """One scheme of positions, as it is known before it is loaded.
+    """Description of one scheme of positions, known before it is loaded.
 
-    A class of `seqcls.models.positions.schemes.Positions` is one itself: a scheme from outside says
-    all this in its own class, ours in the classes here.
+    A class of `seqcls.models.positions.schemes.Positions` is one itself: a scheme from outside
+    describes itself in its class, ours in the classes here.
     """
 
     reads: ClassVar[frozenset[str]] = frozenset()
@@ -27,16 +27,16 @@ class Scheme(Loadable):
     be drawn at random."""
 
     is_compiled: ClassVar[bool] = False
-    """Whether the compiled engines know it."""
+    """True if the compiled engines implement it."""
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
-        """Why a network cannot have these positions; None where it can."""
+        """The reason why a network cannot have these positions; None if it can."""
         return None
 
     @classmethod
     def not_compiled(cls, config: NetworkConfig) -> str | None:
-        """Why the compiled engines have no network with these positions; None where they have."""
+        """The reason why networks with these positions are not compiled; None if they are."""
         if not cls.is_compiled:
             return f"positions={config.positions!r} are not compiled"
         if config.head != "string" and config.position_range:
@@ -47,12 +47,12 @@ class Scheme(Loadable):
 
     @classmethod
     def table_size(cls, config: NetworkConfig) -> int | None:
-        """How many places there are; None where there is no end to them."""
+        """Number of positions; None if unlimited."""
         return None
 
 
 def _compiled(name: str, reads: frozenset[str] = frozenset()) -> type[Scheme]:
-    """A scheme that asks nothing of the network, by the name of its class in `schemes`."""
+    """Describes a compiled scheme for any network, by the name of its class in `schemes`."""
     about = {"path": f"seqcls.models.positions.schemes:{name}", "reads": reads, "is_compiled": True}
     return type(name, (Scheme,), about)
 
@@ -75,12 +75,12 @@ class Learned(Scheme):
 
     @classmethod
     def table_size(cls, config: NetworkConfig) -> int:
-        # Of tested strings the length is known only where training shifts places to theirs.
+        # The length of tested strings is known only if training shifts positions to theirs.
         return max(config.trained_length, config.tested_length) + special_tokens(config)
 
 
 class Coupled(Learned):
-    """Places that tokens of input and output share."""
+    """Positions shared by tokens of input and output."""
 
     path = "seqcls.models.positions.places:Coupled"
     reads = frozenset()
@@ -92,7 +92,7 @@ class Coupled(Learned):
                 f"positions={config.positions!r}: tokens of input and output share places, and the "
                 "strings of a language have no output"
             )
-        # Architectures lean on positions, so that these know them by their names alone.
+        # Architectures import positions, so these can compare names alone.
         if config.architecture != "transformer":
             return (
                 f"positions={config.positions!r} with architecture={config.architecture!r}: places "
@@ -102,7 +102,7 @@ class Coupled(Learned):
 
 
 class Rotary(Scheme):
-    """Queries and keys that are turned."""
+    """Rotations of queries and keys."""
 
     path = "seqcls.models.positions.schemes:Rotary"
     reads = DrawnPlaces.reads
@@ -126,7 +126,7 @@ class Fire(Scheme):
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
-        # By their names, as above.
+        # Names alone, as above.
         if config.architecture in ("encoder_decoder", "paragraph_reader"):
             return (
                 f"positions='fire' with architecture={config.architecture!r}: distances are shares "
@@ -151,7 +151,7 @@ POSITIONS: Registry[type[Scheme]] = Registry("seqcls.positions", _OWN, base=Sche
 
 
 def table_size(config: NetworkConfig) -> int | None:
-    """How many places a network's tokens may have; None where there is no end to them."""
+    """Number of positions of a network's tokens; None if unlimited."""
     if config.position_range:
         return config.position_range
     with POSITIONS.wrap_errors(config.positions):
@@ -162,7 +162,7 @@ def table_size(config: NetworkConfig) -> int | None:
 
 
 def longest_readable(config: NetworkConfig) -> int | None:
-    """Tokens of the longest string that a network can be asked about; None for any."""
+    """Number of tokens of the longest string that a network can read; None if unlimited."""
     size = table_size(config)
     return None if size is None else size - special_tokens(config)
 
@@ -174,9 +174,9 @@ LETTERS_ALONE = ("mean", "last_letter")
 
 
 def read_ids(strings: TokenStrings, readout: Readout) -> UInt8[np.ndarray, "string position"]:
-    """The token ids that a model reads, `PAD` after each string's end.
+    """Returns the token ids that a model reads, with `PAD` after each string's end.
 
-    With the readout `first`, `CLS` stands before the letters; with `last`, the same token stands
+    With the readout `first`, `CLS` comes before the letters; with `last`, the same token comes
     after them, as an end token; with `LETTERS_ALONE` there are only the letters.
     """
     ids = strings.ids
@@ -190,5 +190,5 @@ def read_ids(strings: TokenStrings, readout: Readout) -> UInt8[np.ndarray, "stri
 
 
 def special_tokens(config: NetworkConfig) -> int:
-    """How many tokens a model reads beside a string's own: one, or none."""
+    """Number of tokens that a model reads beside the letters: one, or none."""
     return 0 if config.readout in LETTERS_ALONE else 1

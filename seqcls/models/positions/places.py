@@ -1,23 +1,23 @@
-"""Places of tokens: one after another, drawn at random, or shared by tokens that belong together.
+"""Positions ("places") of tokens: counted, drawn at random, or shared by tokens of one meaning.
 
 With `position_range` n tokens get a sorted sample, without replacement, of so many places (Ruoss et
-al. 2023). Training draws it anew for every batch. In testing a string's places depend only on its
-length and on a seed of their own, so they are the same whichever strings are tested with it.
+al. 2023). Training draws a new one for every batch. In testing a string's places depend only on its
+length and on a separate seed, so they do not depend on the other strings of a test.
 
 With `position_draw` `shifted` training moves each string's places by one offset, drawn anew every
 time, uniform among those with which they still fit the table; testing moves none.
 
-With `coupled` and `coupled_marks` digits of one weight have one place, and an input token and its
-copy (position coupling, Cho et al. 2024); the task says which. Training moves places likewise.
+With `coupled` and `coupled_marks` digits of one weight share a place, as do an input token and its
+copy (position coupling, Cho et al. 2024); the task defines which. Training moves these places too.
 
-`CLS` has place 0, which nothing moves. With `coupled_marks`, as in that paper, the marks of an
-input stand one place before the ones, and `SEP` one step before the first token of the output: both
-are moved along. With `coupled` they have place 0 like `CLS`; at `SEP` a model then cannot tell by
-how much the input was moved, and so not where the first token of its output is to be found.
+`CLS` has place 0 and is not moved. With `coupled_marks`, as in that paper, the marks of an input
+are one place before the ones, and `SEP` is one step before the first token of the output; both are
+moved with the others. With `coupled` they have place 0 like `CLS`; at `SEP` a model then cannot see
+by how much the input was moved, and so not where to read the first token of its output.
 
-Tests move none of `coupled`'s places: they are asked at the offset at which training has moved the
-least strings to each place. Those of `coupled_marks` are moved by one offset, the same for all
-strings, into the middle of the table, whose places training has seen in every role alike.
+Tests do not move `coupled`'s places: they use the offset at which training has moved the fewest
+strings to each place. Those of `coupled_marks` are moved by one offset for all strings, into the
+middle of the table, whose places training has seen equally in every role.
 """
 
 import json
@@ -38,28 +38,28 @@ from seqcls.tasks import TASKS
 
 
 class Coupled(Learned):
-    """A table with room for the places of the longest test string, at least."""
+    """A table with room for the places of the longest test string."""
 
 
 def tested_offset(coupling: str) -> int:
-    """By how much validation and tests move the places that tokens share."""
+    """The offset by which validation and tests move shared places."""
     return _task(coupling).tested_offset
 
 
 def move_positions(
     places: Int64[Tensor, "string position"], offsets: Int64[Tensor, "*string"]
 ) -> Int64[Tensor, "string position"]:
-    """Places moved by an offset each; tokens that stand alone stay at 0."""
+    """Moves each string's places by an offset; tokens that share no place stay at 0."""
     return places + offsets.unsqueeze(-1) * (places > 0)
 
 
 def coupled_positions(
     coupling: str, ids: Integer[Tensor, "string position"]
 ) -> Int64[Tensor, "string position"]:
-    """The tokens' places, moved by nothing; 0 for those that stand alone and for padding.
+    """Computes the tokens' places before any offset; 0 for tokens that share none and for padding.
 
     Args:
-        ids: what a model reads: `CLS`, an input, `SEP`, and some of its output.
+        ids: token ids as a model reads them: `CLS`, an input, `SEP`, and some of its output.
     """
     task, moves_marks, _ = _task(coupling)
     separator = FIRST_LETTER + len(task.alphabet)
@@ -70,7 +70,7 @@ def coupled_positions(
         letters = (tokens - FIRST_LETTER).astype(np.uint8)
         input_places, output_places = task.couples(letters[1:middle], letters[middle + 1 : end])
         if moves_marks:
-            # Places from 1 on are those of marks too; output beyond any target still has none.
+            # Marks need places from 1 on too; output tokens beyond any target still have none.
             row[middle] = _separator_position(task, letters[1:middle]) + 1
             input_places, output_places = input_places + 1, output_places + (output_places > 0)
         row[1:middle], row[middle + 1 : end] = input_places, output_places
@@ -78,13 +78,13 @@ def coupled_positions(
 
 
 def _separator_position(task: Any, input_letters: Any) -> int:
-    # A task from outside may say only what belongs together.
+    # A task from outside may define `couples` alone.
     place = getattr(task, "separator_place", None)
     return 0 if place is None else int(place(input_letters))
 
 
 class _Coupling(NamedTuple):
-    """What `NetworkConfig.coupling` says."""
+    """The contents of `NetworkConfig.coupling`."""
 
     task: Any
     moves_marks: bool
@@ -100,17 +100,17 @@ def _task(coupling: str) -> _Coupling:
 
 
 class TrainingPlaces:
-    """The places of one batch after another; the members of a group share them as their strings."""
+    """The places of one batch after another, shared by the members of a group like its strings."""
 
     def __init__(self, config: NetworkConfig, seed: int) -> None:
         self._config = config
         self._rng = training_generator(seed)
 
     def draw(self, ids: Integer[Tensor, "string position"]) -> Int64[Tensor, "#string position"]:
-        """The places of the next batch, no wider than the longest of its strings as it is read."""
+        """Draws the places of the next batch, given its ids without needless padding."""
         config = self._config
         if config.position_range:
-            # One sample for a batch: shorter strings take the first places of it.
+            # One sample for a batch, of which shorter strings take the first places.
             drawn = draw_positions(self._rng, config.position_range, ids.shape[1])
             return torch.from_numpy(drawn).unsqueeze(0)
         size = table_size(config)
@@ -133,13 +133,13 @@ class TrainingPlaces:
 def positions_of(
     config: NetworkConfig, ids: Integer[Tensor, "string position"]
 ) -> Int64[Tensor, "#string position"]:
-    """The tokens' places when nothing is learned; nothing reads those of padding."""
+    """Returns the tokens' places outside training; those of padding have no meaning."""
     if config.coupling:
         offset = torch.tensor(tested_offset(config.coupling), device=ids.device)
         return move_positions(coupled_positions(config.coupling, ids), offset)
     if not config.position_range:
         counted = torch.arange(ids.shape[1], device=ids.device).unsqueeze(0)
-        # The largest place of a string says how long it is.
+        # The largest place of a string gives its length.
         needs_lengths = config.positions == "fire" and config.attention_mask == "full"
         return counted * (ids != PAD) if needs_lengths else counted
     lengths = (ids != PAD).sum(dim=1)

@@ -1,4 +1,4 @@
-"""The position schemes: they add to embeddings, turn queries and keys, or bias scores."""
+"""The position schemes: they add to embeddings, rotate queries and keys, or bias scores."""
 
 import math
 
@@ -12,7 +12,7 @@ from seqcls.models.positions import Scheme, table_size
 from seqcls.models.positions.numbers import BUCKETS, buckets, slopes
 
 Places = Integer[Tensor, "#string position"]
-"""Where each token stands, for every string alike or for each its own."""
+"""Each token's position, the same for every string or one row a string."""
 
 QueryPlaces = Integer[Tensor, "#string query"]
 KeyPlaces = Integer[Tensor, "#string key"]
@@ -23,9 +23,9 @@ Bias = Float[Tensor, "#string head query key"]
 
 
 class Positions(nn.Module, Scheme):
-    """No positions; a scheme is a subclass that overrides one of the three methods or more.
+    """No positions; a scheme is a subclass that overrides one or more of the three methods.
 
-    One of them serves all blocks of a model. Its parameters are layers of `seqcls.models.layers`.
+    All blocks of a model share one. Its parameters are layers of `seqcls.models.layers`.
     """
 
     def __init__(self, config: NetworkConfig) -> None:
@@ -33,19 +33,19 @@ class Positions(nn.Module, Scheme):
         self.config = config
 
     def embed(self, states: States, places: Places) -> States:
-        """The tokens' embeddings, with what their places add to them."""
+        """Adds position embeddings to the tokens' embeddings."""
         return states
 
     def rotate(self, heads: Heads, places: Integer[Tensor, "#string _"]) -> Heads:
-        """Queries or keys, turned by their places; between two streams no places are meant."""
+        """Rotates queries or keys by their positions; not called between two streams."""
         return heads
 
     def bias(self, queries: QueryPlaces, keys: KeyPlaces) -> Bias | None:
-        """What is added to the scaled scores; None for nothing.
+        """Returns the bias added to the scaled scores; None for none.
 
         Args:
-            queries: the places of the tokens that attend.
-            keys: those of the tokens that they attend to.
+            queries: positions of the attending tokens.
+            keys: positions of the tokens attended to.
         """
         return None
 
@@ -53,7 +53,7 @@ class Positions(nn.Module, Scheme):
 class Sinusoidal(Positions):
     """f_k = 10000^(-2k/d) for k < d/2; [sin(i f), cos(i f)] is added (Vaswani et al. 2017).
 
-    Of an odd hidden size the last cosine has no room.
+    If the hidden size is odd, the last cosine is left out.
     """
 
     def __init__(self, config: NetworkConfig) -> None:
@@ -62,7 +62,7 @@ class Sinusoidal(Positions):
         self._frequencies = 10_000 ** (-steps / config.hidden_size)
 
     def embed(self, states: States, places: Places) -> States:
-        """Adds the waves at each place."""
+        """Adds the waves at each position."""
         # In double precision: a place of hundreds times a frequency loses digits in single.
         angles = places.unsqueeze(2) * self._frequencies.to(places.device)
         waves = torch.cat([angles.sin(), angles.cos()], dim=2)[:, :, : self.config.hidden_size]
@@ -70,10 +70,10 @@ class Sinusoidal(Positions):
 
 
 class Learned(Positions):
-    """A table of as many places as the longest training string has tokens, as the model reads it.
+    """A table with a row for each position of the longest training string, as the model reads it.
 
-    With `position_range` there are so many; with `position_draw` `shifted` as many as the longest
-    test string needs, where that is longer. Beyond its end the model cannot be asked.
+    With `position_range` there are so many rows; with `position_draw` `shifted` enough for the
+    longest test string too. Strings beyond the table cannot be evaluated.
     """
 
     def __init__(self, config: NetworkConfig) -> None:
@@ -83,14 +83,14 @@ class Learned(Positions):
         self.table = Embedding(size, config.hidden_size)
 
     def embed(self, states: States, places: Places) -> States:
-        """Adds each place's vector."""
+        """Adds each position's vector."""
         # Beyond the longest string there is only padding, which nothing reads.
         vectors: Tensor = self.table(places.clamp_max(len(self.table.weight) - 1))
         return states + vectors
 
 
 class Rotary(Positions):
-    """Pairs (x_2k, x_2k+1) of each head are turned by i * 10000^(-k / (c/2)) (Su et al. 2021).
+    """Rotation of pairs (x_2k, x_2k+1) of each head by i * 10000^(-k / (c/2)) (Su et al. 2021).
 
     c is the head size, an even number.
     """
@@ -102,7 +102,7 @@ class Rotary(Positions):
         self._frequencies = 10_000 ** (-steps / max(pairs, 1))
 
     def rotate(self, heads: Heads, places: Places) -> Heads:
-        """Turns every pair of every head."""
+        """Rotates every pair of every head."""
         # In double precision: a place of hundreds times a frequency loses digits in single.
         angles = places[:, None, :, None] * self._frequencies.to(places.device)
         cos, sin = angles.cos().to(heads.dtype), angles.sin().to(heads.dtype)
@@ -112,14 +112,14 @@ class Rotary(Positions):
 
 
 class Alibi(Positions):
-    """Scores minus m |i - j|, in both directions alike (Press et al. 2022)."""
+    """Scores minus m |i - j|, the same in both directions (Press et al. 2022)."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
         self._slopes = torch.tensor(slopes(config.num_attention_heads), dtype=torch.float64)
 
     def bias(self, queries: QueryPlaces, keys: KeyPlaces) -> Bias:
-        """Minus the distance times the head's slope."""
+        """Returns minus the distance times the head's slope."""
         distance = (queries.unsqueeze(2) - keys.unsqueeze(1)).abs().unsqueeze(1)
         slope = self._slopes.to(queries.device, getattr(torch, self.config.precision))
         return -distance * slope[:, None, None]
@@ -133,7 +133,7 @@ class Relative(Positions):
         self.table = Embedding(BUCKETS, config.num_attention_heads)
 
     def bias(self, queries: QueryPlaces, keys: KeyPlaces) -> Bias:
-        """The scalar of each pair's bucket."""
+        """Returns the scalar of each pair's bucket."""
         distances = keys.unsqueeze(1) - queries.unsqueeze(2)
         both = self.config.attention_mask == "full"
         chosen = buckets(distances.cpu().numpy(), both_directions=both)
@@ -150,10 +150,10 @@ INITIAL_SCALE = 0.1
 class Fire(Positions):
     """f(psi(|i - j|) / psi(max(L, i + 1))), psi(x) = ln(c x + 1), the same in every block.
 
-    f is linear, ReLU, linear, one number for each head; c and L are learned and positive, as
+    f is linear, ReLU, linear, with one output a head; c and L are learned and positive, as
     exponentials. They begin at 0.1 and at a quarter of the longest training string, as in the
-    authors' program. Where tokens attend to those after them too, the length of the string stands
-    for i + 1: places of padding are 0 then.
+    authors' program. If tokens attend to later ones too, the length of the string replaces i + 1;
+    positions of padding are 0 then.
     """
 
     def __init__(self, config: NetworkConfig) -> None:
@@ -165,10 +165,10 @@ class Fire(Positions):
         self.log_threshold = nn.Parameter(torch.tensor([math.log(threshold)]))
 
     def bias(self, queries: QueryPlaces, keys: KeyPlaces) -> Bias:
-        """The function of each pair's distance."""
+        """Returns the function of each pair's distance."""
         distances = (queries.unsqueeze(2) - keys.unsqueeze(1)).abs()
         causal = self.config.attention_mask == "causal"
-        # Of strings without a token there is no longest place.
+        # Strings without a token have no longest position.
         read = queries if causal or not keys.numel() else keys.amax(dim=1, keepdim=True)
         threshold = self.log_threshold.exp()
         longest = torch.maximum((read + 1).to(threshold.dtype), threshold).unsqueeze(2)

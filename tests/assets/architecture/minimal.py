@@ -11,8 +11,8 @@ from seqcls.config import NetworkConfig
 from seqcls.models.base import BodyAndHead, Hidden, Ids, Places, Recorder, make_head
 from seqcls.models.forms import Scores, read_on
 from seqcls.models.layers import Dropout, Embedding, Linear
-from seqcls.models.parts import Part, Site
-from seqcls.models.recurrent import RNNCell, layer_parts, layer_sites
+from seqcls.models.parts import Site
+from seqcls.models.recurrent import RNNCell, layer_sites
 from seqcls.strings.tokenizer import PAD
 
 
@@ -62,10 +62,6 @@ class Minimal(BodyAndHead):
             states = torch.lerp(before, candidate, gate.sigmoid())
             after.append(states)
         return self.head(states), after
-
-    def parts(self) -> Mapping[Part, str]:
-        """Implements `Classifier.parts`."""
-        return layer_parts(self.config)
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:
         """Implements `Classifier.sites`."""

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from seqcls.kinds import ErrorColumn, Measure
 from seqcls.kinds.membership import OneAnswer
 
 
@@ -53,14 +52,8 @@ class Remainder(OneAnswer):
         del task
         return [f"remainder {answer}" for answer in answers.tolist()]
 
-    def measures(self):
-        return (Measure("accuracy", "Accuracy", "Share of strings with the right remainder."),)
-
     def error_columns(self):
-        return (
-            ErrorColumn("target", "Target", "The remainder."),
-            ErrorColumn("logit", "Margin", "Of the right remainder over the best other one."),
-        )
+        return {"target": "Target", "logit": "Margin"}
 
 
 @dataclass(frozen=True)
