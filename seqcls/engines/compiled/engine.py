@@ -1,4 +1,4 @@
-"""What the compiled engines have in common: programs, training by them, and the engine."""
+"""The common parts of the compiled engines: programs, training by them, and the engine."""
 
 import logging
 import pickle
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 Flat = Float[np.ndarray, " parameter"]
-"""A model's parameters, one after another."""
+"""A model's parameters in one array."""
 
 
 ALL_DECAY = np.zeros(0, bool)
@@ -46,7 +46,7 @@ NONE_FROZEN = np.zeros(0, np.int64)
 
 
 class Update(NamedTuple):
-    """How parameters are moved at the steps of an epoch."""
+    """The settings of AdamW's steps in an epoch."""
 
     rates: Float[np.ndarray, " step"]
     """The learning rate of each."""
@@ -54,29 +54,30 @@ class Update(NamedTuple):
     gradient_clip: float
     """The largest norm of the gradient; 0 means no limit."""
     decays: np.ndarray = ALL_DECAY
-    """Which parameters decay, as truth values; none are there where all do."""
+    """True for parameters that decay; empty where all do."""
     frozen_steps: np.ndarray = NONE_FROZEN
-    """For how many steps of training each parameter is held fixed; none are there where none is."""
+    """Number of training steps for which each parameter is frozen; empty where none is."""
 
 
 class Steps(NamedTuple):
-    """What training goes on from."""
+    """The state of the optimizer before some steps, and their settings."""
 
     moments: Float[np.ndarray, "2 parameter"]
     """AdamW's first and second moments."""
     done: int
+    """Number of steps made so far."""
     update: Update
 
 
 class EpochPart(NamedTuple):
-    """An epoch's batches, or some of them: those before have been trained on just before."""
+    """An epoch's batches, or some of them, those before having been trained on just before."""
 
     number: int
-    """Which epoch, counted from 0."""
+    """The epoch, counted from 0."""
     first: int = 0
-    """The batch to begin with."""
+    """The first batch."""
     last: int | None = None
-    """The batch to end before; None for all."""
+    """The end of the batches, exclusive; None for all."""
 
 
 @runtime_checkable
@@ -84,27 +85,27 @@ class Program(Protocol):
     """One member's epochs and validation."""
 
     rng: np.random.Generator | None
-    """What training draws places from, where it draws any."""
+    """The generator of training's positions, where any are drawn."""
 
     def pack(self, weights: Weights) -> Flat:
-        """The parameters as compiled code takes them."""
+        """Returns the parameters in one array."""
         ...
 
     def unpack(self, flat: Flat) -> Weights:
-        """Copies of the parameters, by name."""
+        """Returns copies of the parameters, by name."""
         ...
 
     def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
         """Trains on an epoch or a part of it, in place: the parameters and their moments.
 
         Returns:
-            The sum of the losses, and how many steps there were.
+            The sum of the losses, and the number of steps.
         """
         ...
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
-        """The sum of the losses over the validation strings; whether all of trained lengths are
-        right, told only where training ends then.
+        """Returns the sum of the losses over the validation strings, and whether those of trained
+        lengths are all right; False unless training ends then.
         """
         ...
 
@@ -113,12 +114,12 @@ Batches = TypeVar("Batches", bound=tuple[Any, ...])
 
 
 def some_batches(strings: Batches, first: int, last: int | None) -> Batches:
-    """Some of an epoch's batches, as views.
+    """Returns some of an epoch's batches, as views.
 
     Args:
-        strings: arrays that have tiles or groups of strings as their first axis, and after them
-            the number of the first tile or group after each batch.
-        last: the batch to end before; None for all.
+        strings: arrays with tiles or groups of strings as their first axis, followed by the end of
+            each batch's tiles or groups, exclusive.
+        last: the end of the batches, exclusive; None for all.
     """
     if first == 0 and last is None:
         return strings
@@ -130,13 +131,13 @@ def some_batches(strings: Batches, first: int, last: int | None) -> Batches:
 
 
 def tiles_between(ends: Int64[np.ndarray, " batch"], first: int, last: int | None) -> slice:
-    """The tiles or groups of some batches, given the first after each."""
+    """Returns the tiles or groups of some batches, given the end of each, exclusive."""
     return slice(int(ends[first - 1]) if first else 0, int(ends[first:last][-1]))
 
 
 def all_right(problem: Problem, right: Bool[np.ndarray, " string"]) -> bool:
-    """Whether all validation strings of trained lengths are answered right, given which strings
-    are; told only where training ends then.
+    """Returns True if training ends when all validation strings of trained lengths are right, and
+    they are.
     """
     if not problem.config.stop_when_right:
         return False
@@ -145,17 +146,17 @@ def all_right(problem: Problem, right: Bool[np.ndarray, " string"]) -> bool:
 
 
 def all_classified(problem: Problem, logits: Float[np.ndarray, " string"]) -> bool:
-    """The same of a language, given the logits of the validation strings."""
+    """Returns `all_right` of a language, given the logits of the validation strings."""
     if not problem.config.stop_when_right:
         return False
     labels = stream(problem.validation).epoch(0).labels
-    # Not a number is no answer.
+    # NaN is no answer.
     return all_right(problem, np.where(labels, logits > 0, logits <= 0))
 
 
 @dataclass
 class _Underway:
-    """One member between two epochs."""
+    """A member's training between two epochs; a checkpoint holds those of a group."""
 
     training: MemberTraining
     flat: Flat
@@ -166,7 +167,7 @@ class _Underway:
 
     @property
     def done(self) -> float:
-        """The share of its training that is done."""
+        """The share of its epochs that are done."""
         most = self.training.problem.config.max_num_epochs
         return self.training.result.epochs / most if self.goes_on else 1.0
 
@@ -182,8 +183,7 @@ def train_one_by_one(
 ) -> list[TrainedMember]:
     """Trains members from their initial parameters, in their order.
 
-    Drawing these, where they are missing, loads PyTorch. What is not finished is kept under the
-    engine's name.
+    Drawing these, where they are missing, loads PyTorch. Checkpoints are named by the engine.
     """
     if initial is None:
         from seqcls.engines.member import draw_initial
@@ -216,7 +216,7 @@ def train_one_by_one(
 
 
 class _Programs:
-    """What trains a member, and what asks it meanwhile."""
+    """The programs that train a member and check it within epochs."""
 
     def __init__(self, problem: Problem, program_of: Callable[[Problem], Program]) -> None:
         self._problem, self._program_of = problem, program_of
@@ -224,12 +224,12 @@ class _Programs:
 
     @cached_property
     def trained_lengths(self) -> Program:
-        """The one with no validation strings but those of trained lengths."""
+        """The program that validates on strings of trained lengths alone."""
         return self._program_of(self._problem.asking_trained_lengths)
 
 
 def _train(member: _Underway, programs: _Programs) -> Iterator[list[EpochLosses]]:
-    """Trains a member to its end; what has ended, after every epoch."""
+    """Trains a member to its end; yields the losses of every epoch that has ended."""
     training, flat, program = member.training, member.flat, programs.whole
     result = training.result
     config = training.problem.config
@@ -255,8 +255,10 @@ def _train_epoch(
     decays: Bool[np.ndarray, " parameter"],
     frozen_steps: Int64[np.ndarray, " frozen"],
 ) -> tuple[float, bool]:
-    """Trains a member for an epoch, or until a check within it ends training; the sum of the
-    losses over a whole epoch's strings, and whether it has ended early.
+    """Trains a member for an epoch, or until a check within it ends training.
+
+    Returns:
+        The sum of the losses over a whole epoch's strings, and whether it ended early.
     """
     training, flat = member.training, member.flat
     problem, config, epoch = training.problem, training.problem.config, training.result.epochs
@@ -281,27 +283,27 @@ def _train_epoch(
 def _frozen_steps(
     program: Program, flat: Flat, problem: Problem
 ) -> Int64[np.ndarray, " parameter"]:
-    """For how many steps of training each of the flat parameters is held fixed."""
+    """Returns the number of training steps for which each of the flat parameters is frozen."""
     weights = program.unpack(flat)
     steps = problem.config.max_num_epochs * steps_of_epoch(problem)
     frozen = frozen_parameters(problem.config.freeze, weights, steps)
     known = np.array(sorted({0, *frozen.values()}))
-    # By their places, which a flat parameter holds exactly.
+    # By their indices, which a flat parameter holds exactly.
     places = {x: np.searchsorted(known, frozen.get(x, 0)) for x in weights}
     marked = {x: np.full(value.shape, places[x], float) for x, value in weights.items()}
     return known[program.pack(marked).astype(np.int64)]
 
 
 def _are_matrices(program: Program, flat: Flat) -> Bool[np.ndarray, " parameter"]:
-    """Which of the flat parameters are of matrices."""
+    """Returns True for each of the flat parameters that belongs to a matrix."""
     weights = program.unpack(flat)
-    # Packed like the parameters, each mark stands where its parameter does.
+    # Packed like the parameters, each mark has the index of its parameter.
     marked = {name: np.full(x.shape, is_matrix(x), float) for name, x in weights.items()}
     return program.pack(marked) > 0
 
 
 class CompiledEngine(ABC):
-    """One member after another, on the CPU. To name an engine loads no Numba."""
+    """An engine that trains one member after another on the CPU; it loads Numba where needed."""
 
     name: ClassVar[str]
     one_thread = True
@@ -309,10 +311,10 @@ class CompiledEngine(ABC):
     precisions: ClassVar[tuple[str, ...]]
     """The precisions that it is compiled for."""
     least: ClassVar[Mapping[str, Mapping[str, Any]]]
-    """By part, as `seqcls.engines.compiled.machine_code` calls them, fields of a configuration that
-    make it compile all of the part."""
+    """By part of `seqcls.engines.compiled.machine_code`, fields of a configuration whose training
+    compiles all of the part."""
     compiling: ClassVar[str]
-    """What is said before a part is compiled for a precision."""
+    """The message logged before a part is compiled for a precision."""
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
         if device == "cuda":
@@ -321,14 +323,14 @@ class CompiledEngine(ABC):
 
     @abstractmethod
     def _obstacle(self, problem: Problem) -> str | None:
-        """The obstacle of task and network."""
+        """Returns the obstacle of task and network; None where there is none."""
 
     @abstractmethod
     def part_of(self, config: NetworkConfig) -> str:
-        """The part that trains a network which the engine can train."""
+        """Returns the part that trains a network which the engine can train."""
 
     def prepare(self, problems: Iterable[Problem]) -> None:
-        """Implements `Engine.prepare`: compiles what has not been compiled here."""
+        """Implements `Engine.prepare`: compiles the parts that are not cached."""
         networks = [problem.network for problem in problems]
         for precision, part in sorted({(x.precision, self.part_of(x)) for x in networks}):
             if not is_compiled(precision, part):
@@ -339,8 +341,8 @@ class CompiledEngine(ABC):
         return is_ready(problem.network.precision, self.part_of(problem.network))
 
     def compile_ahead(self, precision: str, part: str) -> None:
-        """Compiles what training and testing need, so that no other process has to."""
-        # As little work as still calls every function of the part.
+        """Compiles all functions of a part, so that no other process has to."""
+        # The least work that calls every function of the part.
         few = {"train_size": 64, "validation_size": 64, "max_num_epochs": 1}
         problem = resolve(configuration({**self.least[part], **few, "precision": precision}))
         (trained,) = self.train(
@@ -352,7 +354,9 @@ class CompiledEngine(ABC):
         mark_compiled(precision, part)
 
     def group_size(self, problem: Problem) -> int:
-        """Few: members are trained one after another, and small groups keep all cores at work."""
+        """Implements `Engine.group_size`: few, as members are trained one after another, and small
+        groups keep all cores busy.
+        """
         return 16
 
     def train(
@@ -376,4 +380,4 @@ class CompiledEngine(ABC):
 
     @abstractmethod
     def _programs(self) -> "Callable[[Problem], Program]":
-        """What makes the program that trains for a problem."""
+        """Returns a function that makes the program which trains a problem's models."""

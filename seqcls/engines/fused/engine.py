@@ -1,7 +1,7 @@
 """The fused engine: one block that reads letter counts, in compiled code from counts to AdamW.
 
-What its kernels take is made here: a network's shape, its parameters one after another, and
-strings in tiles. To name the engine loads no Numba.
+It makes the arguments of its kernels: a network's shape, its parameters in one array, and strings
+in tiles. Numba is loaded where it is needed.
 """
 
 import math
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Fused(CompiledEngine):
-    """One member after another, each in compiled code from letter counts to AdamW."""
+    """The engine that trains one member after another in compiled code, from letter counts."""
 
     name = "fused"
     precisions = ("float32", "float64")
@@ -83,11 +83,11 @@ _ONE_BLOCK: Mapping[str, tuple[object, ...]] = {
     "attention_scale": ("sqrt", "log_length"),
     "readout": ("first", "last"),
 }
-"""What the kernels know of settings: one block, of which one token is read."""
+"""The values of settings that the kernels support: one block, of which one token is read."""
 
 
 def _why_not_compiled(config: NetworkConfig) -> str | None:
-    # At the end, where it is read, one block with a causal mask has seen all, as without one.
+    # The last token, which is read, attends to all tokens with a causal mask too.
     full = {"attention_mask": "full"} if config.readout == "last" else {}
     if (reason := counts_suffice(config.model_copy(update=full), training=True)) is not None:
         return reason
@@ -99,7 +99,7 @@ def _why_not_compiled(config: NetworkConfig) -> str | None:
     return None
 
 
-# A network as the compiled code takes it: sizes and switches, and parameters one after another.
+# A network as arguments of compiled code: sizes and switches, and parameters in one array.
 
 NORMS = {"none": 0, "rms": 1, "nn": 2}
 
@@ -107,7 +107,7 @@ EMBEDDING = "embedding.weight"
 
 
 class Shape(NamedTuple):
-    """The sizes and switches of a network, as the compiled code takes them."""
+    """The sizes and switches of a network, for compiled code."""
 
     token_types: int
     hidden: int
@@ -126,7 +126,7 @@ class Shape(NamedTuple):
 
 
 def shape_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Shape:
-    """The sizes and switches of a network."""
+    """Returns the sizes and switches of a network."""
     return Shape(
         token_types=config.num_letters + 1,
         hidden=config.hidden_size,
@@ -144,11 +144,11 @@ def shape_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Shape:
 
 
 def pack(config: NetworkConfig, weights: Weights) -> Float[np.ndarray, " parameter"]:
-    """The parameters one after another; norms that the network lacks stand in as the identity."""
+    """Returns the parameters in one array; norms that the network lacks are the identity."""
     values = []
     for name, shape in _slots(config):
         if name == EMBEDDING:
-            # PAD has no part in anything.
+            # PAD is never read.
             values.append(np.delete(weights[name], PAD, axis=0))
         else:
             values.append(weights.get(name, np.full(shape, float(name.endswith("norm.weight")))))
@@ -156,7 +156,7 @@ def pack(config: NetworkConfig, weights: Weights) -> Float[np.ndarray, " paramet
 
 
 def unpack(config: NetworkConfig, flat: Float[np.ndarray, " parameter"]) -> Weights:
-    """Copies of the parameters that the network has, by name."""
+    """Returns copies of the parameters that the network has, by name."""
     weights = {}
     end = 0
     for name, shape in _slots(config):
@@ -170,14 +170,14 @@ def unpack(config: NetworkConfig, flat: Float[np.ndarray, " parameter"]) -> Weig
 
 
 def parameter_shapes(config: NetworkConfig) -> dict[str, tuple[int, ...]]:
-    """The shapes of the parameters that the network has, by name."""
+    """Returns the shapes of the parameters that the network has, by name."""
     shapes = {name: shape for name, shape in _slots(config) if _has(config, name)}
     letters, hidden = shapes[EMBEDDING]
     return {**shapes, EMBEDDING: (letters + 1, hidden)}
 
 
 def _slots(config: NetworkConfig) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Names and shapes in the order of `forward.Parameters`."""
+    """Yields names and shapes in the order of `forward.Parameters`."""
     hidden, inner = config.hidden_size, config.feed_forward_size
     heads = config.num_attention_heads * config.attention_head_size
     yield EMBEDDING, (config.num_letters + 1, hidden)
@@ -208,7 +208,7 @@ def _has(config: NetworkConfig, name: str) -> bool:
     return True
 
 
-# Strings as the fused engine reads them: letter counts in tiles of strings.
+# Strings as letter counts, in tiles of strings.
 
 
 class Tiles(NamedTuple):
@@ -222,7 +222,7 @@ class Tiles(NamedTuple):
     weights: Float[np.ndarray, "tile string"]
     """One over the size of the batch; 0 where there is no string."""
     ends: Int64[np.ndarray, " batch"]
-    """The number of the first tile after each batch."""
+    """The end of each batch's tiles, exclusive."""
 
 
 def make_tiles(
@@ -231,7 +231,7 @@ def make_tiles(
     batch_size: int,
     precision: str,
 ) -> Tiles:
-    """Strings in tiles, `batch_size` strings in a batch; the last batch may be short.
+    """Arranges strings in tiles, `batch_size` strings in a batch; the last batch may be short.
 
     Args:
         precision: the type of all numbers.
@@ -241,7 +241,7 @@ def make_tiles(
     starts = range(0, len(counts), batch_size)
     sizes = [min(batch_size, len(counts) - start) for start in starts]
     tiles = [-(-size // TILE) for size in sizes]
-    # Where each string goes: its batch's first tile, then one after another.
+    # The index of each string: one after another from its batch's first tile on.
     firsts = np.repeat(np.cumsum([0, *tiles[:-1]]) * TILE - np.array(starts), sizes)
     place = firsts + np.arange(len(counts))
     tiled_size = sum(tiles) * TILE
@@ -265,34 +265,33 @@ def make_tiles(
 
 @remembered
 def epoch_tiles(sampler: Sampler, epoch: int, precision: str) -> Tiles:
-    """An epoch of a stream in tiles, made once for all members that read it."""
+    """Returns an epoch of a stream in tiles, made once for all members that read it."""
     drawn = stream(sampler).epoch(epoch)
     return make_tiles(drawn.strings.counts, drawn.labels, sampler.batch_size, precision)
 
 
 @lru_cache(maxsize=2)
 def _tiles_of(strings: TokenStrings, precision: str) -> Tiles:
-    """Strings without labels in tiles, made once for the models that are asked about them.
+    """Returns strings without labels in tiles, made once for all models that are tested on them.
 
-    Two sets are kept, by which object they are: those that models are tested on, and those that
-    stand for all strings.
+    Two sets are cached, by object: the strings of the test, and those that represent all strings.
     """
     unknown = np.zeros(len(strings), dtype=bool)
     return make_tiles(strings.counts, unknown, len(strings), precision)
 
 
-# Training and answering.
+# Training and evaluation.
 
 
 def _scratch(config: NetworkConfig) -> np.ndarray:
-    """Memory for a tile's whole numbers, as wide as the network's numbers."""
+    """Returns memory for a tile's integers, of the size of the network's numbers."""
     from seqcls.engines.fused.forward import TILE
 
     return np.empty(TILE, config.precision.replace("float", "int"))
 
 
 def _answer(config: NetworkConfig, weights: Weights, tiles: Tiles) -> Float[np.ndarray, " string"]:
-    """One model's logits for the strings of one batch in tiles, its padding included."""
+    """Returns one model's logits of the strings of one batch in tiles, padding included."""
     from seqcls.engines.fused.kernel import evaluate
 
     logits = np.empty_like(tiles.targets)
@@ -301,7 +300,7 @@ def _answer(config: NetworkConfig, weights: Weights, tiles: Tiles) -> Float[np.n
 
 
 class CountsProgram:
-    """A member's epochs and validation from letter counts."""
+    """The epochs and validation of a member that reads letter counts."""
 
     rng: np.random.Generator | None = None
 
@@ -332,5 +331,5 @@ class CountsProgram:
 
         tiles = self._validation[:4]
         loss: float = evaluate(flat, self._shape, self._scratch, *tiles, self._logits)
-        # Strings stand in their order, and only tiles' ends are empty.
+        # Strings are in order, and only the last tile's end is padding.
         return loss, all_classified(self._problem, self._logits[self._validation.weights > 0])

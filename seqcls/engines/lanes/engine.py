@@ -1,4 +1,4 @@
-"""The engine of lanes as one among others, and its programs."""
+"""The engine `lanes`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 def cell_of(config: NetworkConfig) -> "LaneCell":
-    """What is compiled of a network that the engine can train; loaded only where it is used."""
+    """Returns a network for compiled code, whose module is imported here."""
     from seqcls.engines.lanes.cell import LaneCell
 
     return LaneCell(config)
 
 
 def program_of(problem: Problem) -> "LaneProgram":
-    """What trains a model."""
+    """Returns the program that trains a model."""
     from seqcls.engines.lanes.program import AnswerProgram, OutputProgram
 
     program = AnswerProgram if problem.network.head == "string" else OutputProgram
@@ -44,21 +44,21 @@ def program_of(problem: Problem) -> "LaneProgram":
 def lane_logits(
     config: NetworkConfig, weights: Sequence[Weights], strings: TokenStrings
 ) -> Float[np.ndarray, "member string"]:
-    """Logits of models of one shape."""
+    """Returns the logits of models of one shape."""
     if not len(strings):
         return np.empty((len(weights), 0), np.float32)
     return cell_of(config).logits(weights, strings)
 
 
-# Compiling ahead also trains: on short strings that takes no time beside the compiler.
+# Compiling ahead also trains a model, on short strings, which takes little time.
 _SHORT = {"train_max_length": 4, "validation_max_length": 4}
 
 
 class Lanes(CompiledEngine):
-    """One member after another in compiled code, with a string in each lane of a vector.
+    """The engine that trains one member after another, with a string in each lane of a vector.
 
-    What letters give to a first layer is a product with all letters, so that the infinity of one
-    makes a NaN of the others. Whether an answer is one, the readable model decides.
+    Embeddings are products with those of all letters, so that one letter's infinity makes NaN of
+    the others. Strings with such outputs are evaluated again by the readable model.
     """
 
     name = "lanes"
@@ -126,7 +126,7 @@ class Lanes(CompiledEngine):
         return logits
 
     def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
-        # Of an input nothing is asked, whatever training asks of it.
+        # Only the output is scored, although training may predict the input too.
         network = problem.network.model_copy(update={"head": "output"})
         if not len(examples):
             nothing = np.zeros(0, np.bool_)

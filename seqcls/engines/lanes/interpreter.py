@@ -1,11 +1,11 @@
 # Compiled by Numba, which infers the types of arguments: what has none here is compiled.
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-"""What an instruction does: a kernel on the rows that it names.
+"""The interpreter of instructions: each calls a kernel on the rows that it names.
 
-A row is a token of a group of strings: of token 0 first all groups, then of token 1 those that go
-on. Which rows an instruction works on, its *span*, is told when the list is played: all of them in
-training; of outputs that are written those of one token more. What stands in the rows before is
-then what is remembered of the tokens before. So one list trains, answers, scores and writes.
+A row is a token of a group of strings: first token 0 of all groups, then token 1 of those that are
+longer, and so on. The rows that an instruction works on, its *span*, are given when the list is
+played: all rows in training, and those of one more token in decoding, where the rows before are the
+memory of earlier tokens. So one list trains, evaluates, scores and decodes.
 """
 
 from typing import Any, NamedTuple
@@ -82,19 +82,19 @@ from seqcls.engines.lanes.vector import LANES, inlined, kernel
 
 
 class Reading(NamedTuple):
-    """What is known of the strings that a list is played on."""
+    """The strings that a list is played on."""
 
     spans: np.ndarray
     """(span, 2): its first row and the end."""
     known: np.ndarray
-    """(span): tokens of each string that are known, filled up."""
+    """(span): number of known tokens of each string, filled up."""
     starts: np.ndarray
     """(token): its first row, and the end of the last."""
     groups: int
     number: int
-    """Which one the first of these groups is among all."""
+    """The index of the first of these groups among all."""
     lengths: np.ndarray
-    """(group, lane): tokens that are read."""
+    """(group, lane): number of tokens that are read."""
     read: np.ndarray
     """(group, lane): the row that is read; -1 for none."""
     positions: PositionArrays
@@ -102,7 +102,7 @@ class Reading(NamedTuple):
 
 
 def reading(kind: type[Any]) -> tuple[int, Any]:
-    """The number of an instruction, and a function that reads it from its row."""
+    """Returns the number of an instruction, and a function that reads it from its row."""
     scope = {**parts_of(kind), "rows_from": rows_from, "rows_of_group": rows_of_group}
     exec(compile(source_of(kind), __file__, "exec"), scope)
     return NUMBERS[kind], inlined(scope["read"])
@@ -151,12 +151,12 @@ CLEAR_BEFORE, read_clear_before = reading(code.ClearBefore)
 
 @kernel
 def play(rows_of_list, it, a, w, gradient):
-    """Runs instructions on the spans that are told.
+    """Runs a list of instructions.
 
     Args:
-        rows_of_list: (instruction, column), as `write_row` writes them.
-        it: a `Reading`.
-        a: the array of all values, `w` of the parameters, and `gradient` of D of these.
+        rows_of_list: (instruction, column), written by `write_row`.
+        it: a `Reading`, with the spans.
+        a: the array of all values, `w` of the parameters, and `gradient` of their gradients.
     """
     groups = it.groups
     for n in range(rows_of_list.shape[0]):
@@ -194,7 +194,7 @@ def play(rows_of_list, it, a, w, gradient):
             o = read_normalize_gradient(row, first, 0, 1)
             layer = Norm(o.layer.kind, o.layer.size, it.eps, o.layer.weight, o.layer.bias)
             states = NormStates(o.units.first, o.scales.first)
-            # Told by a constant: else the compiler rounds a product more.
+            # A constant argument: with a variable, the compiler rounds a product more.
             if o.add:
                 norm_gradient(rows, layer, a, o.dy, o.dx, states, o.sums, w, gradient, True)
             else:

@@ -1,6 +1,6 @@
 # Compiled by Numba, which infers the types of arguments: what has none here is compiled.
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-"""What stands at a network's ends: tokens to vectors, and states to losses and written tokens."""
+"""The ends of a network: token ids to vectors, and head outputs to losses and written tokens."""
 
 import math
 from typing import NamedTuple
@@ -27,17 +27,17 @@ from seqcls.engines.lanes.vector import (
 )
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD
 
-# Token ids to vectors: of each token type, in which lanes a token is of it.
+# Token ids to one-hot vectors over the token types, in each lane.
 
 
 @kernel
 def mark_tokens(tokens, ids, a, types, types0, row, is_token0):
-    """Writes 1 or 0 for each of the token types (CLS, then the letters), and whether it is a token.
+    """Writes one-hot vectors of the token types (CLS, then the letters), and the padding mask.
 
-    A matrix of embeddings times these is a look-up, for as many strings as there are lanes at once.
+    The product of the embeddings with these is a look-up, for all lanes at the same time.
 
-    Token ids are (position, lane). The vectors stand in `a`: those of the types from `types0` on,
-    `row` from token to token, and one for each token, 0 for PAD, else 1, from `is_token0` on.
+    Token ids are (position, lane). The vectors of types begin at `types0` in `a`, `row` from token
+    to token; those of the mask, 0 for PAD, else 1, at `is_token0`.
     """
     for token in range(tokens):
         for lane in range(LANES):
@@ -45,7 +45,7 @@ def mark_tokens(tokens, ids, a, types, types0, row, is_token0):
         given = load(a, is_token0 + token)
         for kind in range(types):
             number = np.float32(CLS if kind == 0 else kind - 1 + FIRST_LETTER)
-            # Ids are whole numbers: closer than 1/2 means equal.
+            # Ids are integers: closer than 1/2 means equal.
             apart = absolute(given - number)
             here = if_less(apart, spread(HALF), spread(ONE), spread(ZERO))
             store(a, types0 + token * row + kind, here)
@@ -55,13 +55,13 @@ def mark_tokens(tokens, ids, a, types, types0, row, is_token0):
 
 @kernel
 def mark_numbers(numbers, a, types, types0):
-    """The same for one token in each lane, given by the number of its type."""
+    """Writes one-hot vectors of one token in each lane, given by the number of its type."""
     for kind in range(types):
         for lane in range(LANES):
             a[(types0 + kind) * LANES + lane] = ONE if numbers[lane] == kind else ZERO
 
 
-# From the state that is read to a group's loss, and back; and from every state that predicts.
+# Losses of strings and of tokens, and their gradients.
 
 number = np.float32
 
@@ -74,10 +74,10 @@ def sigmoid_of(x):
 
 @kernel
 def group_loss(logits, targets, weights, scaled, slopes):
-    """The sum of a group's losses in nats; leaves D logit of each in `slopes`.
+    """Returns the sum of a group's losses in nats; writes D logit to `slopes`.
 
-    Targets are 1 for positive strings, else 0; weights are what each loss counts for in the
-    gradient, 0 where there is no string.
+    Targets are 1 for positive strings, else 0; weights are those of the losses in the gradient, 0
+    for padding.
     """
     loss = 0.0
     for lane in range(LANES):
@@ -90,7 +90,7 @@ def group_loss(logits, targets, weights, scaled, slopes):
                 slope *= -divisor * (ONE - x * share * (ONE - share) * divisor)
                 x = -x * divisor
         if weights[lane] > ZERO:
-            # In PyTorch's order, and so with its rounding.
+            # In PyTorch's order of operations, and so with its rounding.
             log_sigmoid = min(x, ZERO) - number(math.log1p(number(math.exp(-abs(x)))))
             loss += np.float64((ONE - targets[lane]) * x - log_sigmoid)
         slopes[lane] = (sigmoid_of(x) - targets[lane]) * weights[lane] * slope
@@ -99,7 +99,7 @@ def group_loss(logits, targets, weights, scaled, slopes):
 
 @kernel
 def classify_gradient(width, a, read0, dread0, slopes, w, gradient, classifier, bias, has_bias):
-    """Writes D of the state that is read; adds to the classifier's gradient."""
+    """Writes D of the state that is read; adds D of the classifier."""
     slope = load(slopes, 0)
     for i in range(width):
         gradient[classifier + i] += total(slope * load(a, read0 + i))
@@ -109,36 +109,35 @@ def classify_gradient(width, a, read0, dread0, slopes, w, gradient, classifier, 
 
 
 class Head(NamedTuple):
-    """A head that is read at every token. One that writes gives of each state numbers for CLS, the
-    letters, and PAD, in this order; the last two letters are SEP and END.
+    """A head that is read at every token. One that writes has outputs for CLS, the letters, and
+    PAD, in this order; the last two letters are SEP and END.
     """
 
     outputs: int
     at_places: bool
-    """Whether it answers, so that any number may be the one that is right."""
+    """True if it answers at every token, so that any output may be the target."""
 
 
 class RowTargets(NamedTuple):
-    """What is to be predicted of some rows of states, and where it is told how that went."""
+    """The targets of rows of states, and the buffers of their losses and errors."""
 
     targets: np.ndarray
-    """(row, lane): the number of the token to be predicted, or of the right answer; that of one
-    which is predicted and not written, plus how many there are; -1 where there is none."""
+    """(row, lane): the index of the target token or answer; plus the number of outputs if it is
+    predicted and not written; -1 if there is none."""
     sets: np.ndarray
-    """(set, output): the bits of the sets that are right answers; empty where these are no sets."""
+    """(set, output): the bits of sets that are targets; empty if targets are no sets."""
     strings: np.ndarray
-    """(row): the number of its group."""
+    """(row): the index of its group."""
     tokens: np.ndarray
-    """(row): its place in its strings."""
+    """(row): its position in its strings."""
     losses: np.ndarray
-    """(group, lane): of each string, in nats."""
+    """(group, lane): the loss of each string, in nats."""
     missed: np.ndarray
-    """(group, lane): tokens of its output that are not the likeliest."""
+    """(group, lane): number of target tokens that are not the likeliest."""
     missed_inside: np.ndarray
-    """(group, lane): those of them before the end that are not the likeliest letter."""
+    """(group, lane): number of those before the end that are not the likeliest letter."""
     token_logits: np.ndarray
-    """(group, position, lane, output): filled in with the head's numbers; empty where nobody needs
-    them."""
+    """(group, position, lane, output): the head's outputs; empty if they are not needed."""
     scratch: np.ndarray
     """Scratch of `SCRATCH_VECTORS` vectors."""
 
@@ -148,9 +147,9 @@ SCRATCH_VECTORS = 4
 
 @kernel
 def likeliest(head, a, first, scratch):
-    """Writes which letter has the highest output, and which of those and END, the first of equals.
+    """Writes the likeliest letter, and the likeliest of letters and END; the first of equals.
 
-    CLS, SEP and PAD are never written; of a head that answers, any may be likeliest.
+    CLS, SEP and PAD are never predicted; a head that answers may predict any output.
     """
     begin, stop = (0, head.outputs) if head.at_places else (1, head.outputs - 3)
     best, number = load(a, first + begin), spread(np.float32(begin))
@@ -165,14 +164,14 @@ def likeliest(head, a, first, scratch):
 
 @kernel
 def token_losses(rows, first, head, a, outputs, row_targets, share, training):
-    """Adds up the losses of what is to be predicted at rows; their sum in nats.
+    """Returns the sum of the losses at rows, in nats, and adds to those of their strings.
 
     Args:
-        first: the first one's number in `row_targets`.
-        outputs: `Rows` of the head's numbers; D of these is left in them.
+        first: the first row's index in `row_targets`.
+        outputs: `Rows` of the head's outputs, which are replaced by their gradients.
         row_targets: a `RowTargets`.
-        share: what each loss counts for in the gradient.
-        training: whether gradients are needed, or which tokens are missed.
+        share: the weight of each loss in the gradient.
+        training: whether gradients are needed, or else the errors.
     """
     scratch, loss = row_targets.scratch, 0.0
     for r in range(rows):
@@ -236,8 +235,9 @@ def token_losses(rows, first, head, a, outputs, row_targets, share, training):
 
 @kernel
 def set_losses(row, number, head, a, row_targets, share, training):
-    """The same of one row where sets of bits are right: the mean over the bits of each set. The
-    head's numbers stand from `number` on, and D of them is left there.
+    """Returns the losses at one row whose targets are sets: means over the bits of each set.
+
+    The head's outputs begin at `number`, and are replaced by their gradients.
     """
     group, scratch, loss = row_targets.strings[row], row_targets.scratch, 0.0
     for lane in range(LANES):
@@ -268,33 +268,33 @@ def set_losses(row, number, head, a, row_targets, share, training):
     return loss
 
 
-# What is written so far: which token comes next in each lane, and when an output ends.
+# Greedy decoding: the next token of each lane, and the ends of outputs.
 
 
 class OutputBuffers(NamedTuple):
-    """Inputs in groups, and the outputs that are written for them."""
+    """Inputs in groups, and the outputs that are decoded for them."""
 
     given: np.ndarray
-    """(group, position, lane): numbers of the tokens that are read first, as a `Head` counts."""
+    """(group, position, lane): tokens of the input, by their indices in a `Head`."""
     begins: np.ndarray
-    """(group, lane): how many; 0 where there is no string."""
+    """(group, lane): number of these tokens; 0 for padding."""
     limits: np.ndarray
-    """(group, lane): tokens of an output at most."""
+    """(group, lane): largest number of tokens in the output."""
     written: np.ndarray
-    """(group, position, lane): those written, filled in from -1."""
+    """(group, position, lane): tokens of the output; -1 after its end."""
     counts: np.ndarray
-    """(group, lane): how many, counted up from 0."""
+    """(group, lane): number of these tokens, 0 at first."""
     is_ended: np.ndarray
-    """(group, lane): whether END came."""
+    """(group, lane): whether END was predicted."""
     scores: np.ndarray
-    """(group, lane): the log-probability of each output, in nats, added up from 0."""
+    """(group, lane): the log-probability of the output, in nats, 0 at first."""
     scratch: np.ndarray
     """Scratch of vectors."""
 
 
 @kernel
 def next_token(outputs, group, lane, place):
-    """The number of the token to be read at a place."""
+    """Returns the token to be read at a position."""
     begin = outputs.begins[group, lane]
     if place < begin:
         return outputs.given[group, place, lane]
@@ -306,7 +306,7 @@ def next_token(outputs, group, lane, place):
 
 @kernel
 def goes_on(outputs, group, lane):
-    """Whether a string's output is not yet written to its end."""
+    """Returns True if a string's output is not complete."""
     if outputs.begins[group, lane] == 0 or outputs.is_ended[group, lane]:
         return False
     return outputs.counts[group, lane] < outputs.limits[group, lane]
@@ -314,7 +314,7 @@ def goes_on(outputs, group, lane):
 
 @kernel
 def any_goes_on(outputs, first, end):
-    """Whether that is so in any of some groups."""
+    """Returns True if an output of some groups is not complete."""
     for group in range(first, end):
         for lane in range(LANES):
             if goes_on(outputs, group, lane):
@@ -324,7 +324,7 @@ def any_goes_on(outputs, first, end):
 
 @kernel
 def write_likeliest(outputs, head, a, number, group, place):
-    """The same for one group, given the numbers of the head."""
+    """Appends the likeliest token to the outputs of a group, given the head's outputs."""
     scratch = outputs.scratch
     likeliest(head, a, number, scratch)
     highest = load(a, number)

@@ -1,6 +1,6 @@
-"""The parts that architectures are made of, each emitted with its parameters by name.
+"""The parts of architectures, each emitted with its parameters by name.
 
-Widths are filled up, and all of a weight's places follow from its axes. Numba is not loaded.
+Widths are filled up, and the indices of a parameter follow from its axes. Numba is not loaded.
 """
 
 import math
@@ -42,13 +42,13 @@ from seqcls.models.positions import table_size
 from seqcls.models.positions.numbers import BUCKETS
 
 Read = Callable[[], Value]
-"""What is read of a block's input: of all tokens, or of those that alone are read."""
+"""Returns the residual stream of all tokens, or of those that are read."""
 Mixer = Callable[[Value, Read], Value]
-"""A part of a block: what it adds to its input, given that normed and what is read of it."""
+"""A part of a block: given its normed input and the residual stream, returns their sum."""
 
 
 class Model:
-    """The parts that architectures are made of."""
+    """A network under construction: its tape, its parameters, and the parts that emit both."""
 
     def __init__(self, config: NetworkConfig, rows: Mapping[int, int], use: int) -> None:
         self.config, self.tape, self.parameters = config, Tape(rows, use), Parameters()
@@ -67,10 +67,10 @@ class Model:
             self.take_positions()
 
     def take_positions(self, side: str = "") -> None:
-        """Sets what distances add to scores; where a table of places begins, and sums of its D.
+        """Adds the parameters of positions, and sets the bias of scores.
 
         Args:
-            side: before the names of its parameters.
+            side: the prefix of their names.
         """
         config, name = self.config, side + "positions.table.weight"
         if config.positions == "alibi":
@@ -90,7 +90,7 @@ class Model:
             self.table = self.parameters.take(name, axis, self.hidden)
 
     def _fire(self, causal: bool) -> tuple[int, int]:
-        """Where what FIRE adds to scores begins, and D of it."""
+        """Emits FIRE's biases; returns their start, and that of their gradients."""
         units, one = Axis.of_size(FIRE_UNITS), Axis(np.zeros(1, np.int64), 1)
         heads, take = Axis.of_size(self.heads.heads), self.parameters.take
         layers = {
@@ -104,7 +104,7 @@ class Model:
         return mixing.fire(self.tape, self.heads.heads, causal, layers)
 
     def stream(self, span: int, mask: str, hides_cls: bool) -> tuple[Value, Stream]:
-        """The token types of a span, and what else is told of its tokens."""
+        """Returns the token types of a span, and the other inputs for its tokens."""
         tape, rows = self.tape, self.tape.rows[span]
         types = tape.input(padded_size(embedded_rows(self.config)), span)
         first, apart = tape.address(types)
@@ -124,7 +124,7 @@ class Model:
         return types, stream
 
     def embed(self, types: Value, stream: Stream) -> Value:
-        """Embeddings, with what places add to them."""
+        """Emits the embeddings, positions included."""
         config, tape = self.config, self.tape
         x = tape.embed(types, self.embedding, config.num_letters + 1, self.hidden.size)
         if config.embedding_scale == "sqrt":
@@ -136,19 +136,19 @@ class Model:
         return x
 
     def norm(self, name: str) -> NormLayer | None:
-        """The norm of that name, if the network has any."""
+        """Adds the norm of that name, if the network has norms."""
         if not self.config.has_norms:
             return None
         return self.parameters.norm(name + ".{}", NORMS[self.config.layer_norm], self.hidden)
 
     def final_norm(self, name: str = "") -> NormLayer | None:
-        """The norm after the last block, if there is one."""
+        """Adds the norm after the last block, if there is one."""
         return self.norm(name + "final_norm") if self.config.final_norm else None
 
     def block(
         self, name: str, norms: Sequence[str], x: Value, mixers: Sequence[Mixer], single: bool
     ) -> Value:
-        """Parts that are added to their input: some that mix tokens, then a feed-forward.
+        """Emits a block: residual parts that mix tokens, then a feed-forward part.
 
         Args:
             single: whether one token of each string is read of it.
@@ -157,8 +157,8 @@ class Model:
         before = config.norm_placement == "pre"
         for norm, mix in zip(norms, mixers, strict=True):
             layer = self.norm(name + norm)
-            # What is read of x is gathered last: so its gradient comes first, as where all of x is
-            # added to.
+            # The rows of x that are read are gathered last, so that their gradient comes first, as
+            # in blocks that are read at all tokens.
             read = partial(tape.gather if single else _same, x)
             y = mix(tape.norm(x, layer) if before else x, read)
             x = y if before else tape.norm(y, layer)
@@ -181,11 +181,11 @@ class Model:
         shares: int = SOFTMAX,
         biases: bool | None = None,
     ) -> Mixer:
-        """Attention to the same tokens, or to others with their stream."""
+        """Returns attention to the same tokens, or to others with their stream."""
         tape, joined = self.tape, self.heads.joined
         biases = self.config.biases if biases is None else biases
         key_source, key_stream = others or (None, stream)
-        # One query, of the token that is read: of which FIRE and linear attention know nothing.
+        # One query, of the token that is read; FIRE and linear attention do not support it.
         alone = single and shares == SOFTMAX and self.config.positions != "fire"
 
         def mix(n: Value, onto: Read) -> Value:
@@ -243,7 +243,7 @@ class Model:
         return mix
 
     def memory(self, name: str, *, single: bool, fades: bool, steps: int = 1) -> Mixer:
-        """The memory of DeltaNet, Gated DeltaNet, or DeltaProduct of some steps."""
+        """Returns the memory of DeltaNet, Gated DeltaNet, or DeltaProduct with some steps."""
         config, tape, parameters = self.config, self.tape, self.parameters
         heads, joined = Axis.of_size(self.heads.heads), self.heads.joined
 
@@ -251,7 +251,7 @@ class Model:
             return parameters.linear([f"{name}.{part}.{{}}"], outputs, self.hidden, False)
 
         def mix(n: Value, onto: Read) -> Value:
-            # D of what is read is the sum of those by queries, strengths, fading and gates, in this
+            # D of the input is the sum of those of queries, strengths, fading and gates, in this
             # order.
             fading = gate = None
             rate = offset = 0
@@ -262,7 +262,7 @@ class Model:
                 offset = parameters.take(f"{name}.offset", heads)
             strength = tape.linear(n, layer("strength", Axis.parts(steps, self.heads.heads)))
             own = Axis.parts(steps * self.heads.heads, self.heads.head_size)
-            # These stand one after another, so that one product makes all three.
+            # These are contiguous, so that one product computes all three.
             query, _, _ = layer("query", self.by_head), layer("key", own), layer("value", own)
             given = tape.linear(n, query._replace(outputs=(1 + 2 * steps) * joined))
             if config.short_convolution:
@@ -287,7 +287,7 @@ class Model:
         return mix
 
     def selective(self, name: str, *, single: bool) -> Mixer:
-        """The memory of Mamba."""
+        """Returns the memory of Mamba."""
         config, tape, parameters = self.config, self.tape, self.parameters
         sizes = config.expand * config.hidden_size, config.state_size, rank_of(config)
         channels, numbers, ranks = (Axis.of_size(x) for x in sizes)
@@ -322,7 +322,7 @@ class Model:
         return mix
 
     def slstm(self, name: str, *, single: bool) -> Mixer:
-        """Exponential gates, and recurrent weights within a head."""
+        """Returns the sLSTM, with exponential gates and recurrent weights within each head."""
         tape, parameters, (heads, size, width, _) = self.tape, self.parameters, self.heads
 
         def mix(n: Value, onto: Read) -> Value:
@@ -343,7 +343,7 @@ class Model:
         return mix
 
     def cell(self, name: str, *, single: bool) -> Mixer:
-        """An LSTM's cell, whose state is added as it is."""
+        """Returns the LSTM, whose states are added without a projection."""
         tape, parameters = self.tape, self.parameters
 
         def mix(n: Value, onto: Read) -> Value:
@@ -358,7 +358,7 @@ class Model:
         return mix
 
     def head(self, x: Value, stream: Stream) -> Value:
-        """The numbers of each string, or of each token at which something is predicted."""
+        """Emits the readout and the head, for each string or each token with a prediction."""
         config, tape = self.config, self.tape
         x = tape.norm(tape.targets(x) if config.head != "string" else x, self.final_norm())
         if config.head == "string" and x.span != READ:
@@ -367,7 +367,7 @@ class Model:
         return self.read(x)
 
     def read(self, x: Value) -> Value:
-        """The head, applied to what is read."""
+        """Emits the head."""
         config, tape = self.config, self.tape
         outputs = padded_size(config.num_outputs)
         if config.tied_embeddings:
@@ -384,15 +384,15 @@ def _same(x: Value) -> Value:
 
 
 def has_table(config: NetworkConfig) -> bool:
-    """Whether vectors of places are learned."""
+    """Returns True if vectors of positions are learned."""
     return config.positions in ("learned", *COUPLED)
 
 
 def rank_of(config: NetworkConfig) -> int:
-    """How many numbers Mamba's steps are made of."""
+    """Returns the rank of Mamba's step sizes."""
     return math.ceil(config.hidden_size / 16)
 
 
 def score_factor(config: NetworkConfig) -> float:
-    """What scores are multiplied by, whatever a string's length."""
+    """Returns the factor of scores that does not depend on a string's length."""
     return 1 / math.sqrt(max(config.attention_head_size, 1))

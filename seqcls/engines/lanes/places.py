@@ -1,6 +1,6 @@
-"""What the places of tokens mean in each scheme, in NumPy; PyTorch is not loaded.
+"""The numbers of each scheme of positions, in NumPy; PyTorch is not loaded.
 
-The definitions are those of `seqcls.models.positions`, draws included, and tested so.
+The definitions are those of `seqcls.models.positions`, draws included, and tests compare them.
 """
 
 from collections.abc import Sequence
@@ -35,12 +35,12 @@ def make_positions(
     places: Sequence[Int64[np.ndarray, " _"]],
     tokens: int,
 ) -> PositionArrays:
-    """The places of strings in groups.
+    """Returns the positions of strings in groups.
 
     Args:
-        rows: of each group, which of `places` are its tokens'.
-        places: one after another, or drawn at random.
-        tokens: of the longest string, filled up.
+        rows: the row of `places` of each group.
+        places: the positions of tokens, consecutive or drawn at random.
+        tokens: the length of the longest string, filled up.
     """
     numbers = np.zeros((len(places), tokens), np.int32)
     for row, drawn in zip(numbers, places, strict=True):
@@ -52,7 +52,7 @@ def make_positions(
         added = np.zeros((*numbers.shape, padded_size(config.hidden_size)), np.float32)
         added[:, :, : config.hidden_size] = waves(numbers, config.hidden_size)
     elif scheme == "learned":
-        # Beyond the table there is only padding: strings that are longer are not asked about.
+        # Beyond the table there is only padding: longer strings are not evaluated.
         numbers = np.minimum(numbers, (table_size(config) or 1) - 1)
     elif scheme == "rotary":
         turned = angles(numbers, config.attention_head_size)
@@ -60,7 +60,7 @@ def make_positions(
     elif scheme == "alibi":
         slope = np.array(slopes(config.num_attention_heads), np.float32)
     elif scheme == "relative":
-        # An encoder reads in both directions, a decoder backwards, all else as its mask says.
+        # An encoder reads in both directions, a decoder backwards, others according to the mask.
         both = config.attention_mask == "full"
         ways = (True, False) if config.architecture == "encoder_decoder" else (both, both)
         every = np.arange(-tokens, tokens + 1)
@@ -70,7 +70,7 @@ def make_positions(
 
 @remembered
 def fixed_positions(network: NetworkConfig, groups: int, tokens: int) -> PositionArrays:
-    """The places of tokens one after another, the same for all groups."""
+    """Returns consecutive positions, the same for all groups."""
     return make_positions(network, np.zeros(groups, np.int64), [np.arange(tokens)], tokens)
 
 
@@ -129,7 +129,7 @@ def positions_of_batch(
 def written_positions(
     network: NetworkConfig, blank: Blank, inputs: TokenStrings, tokens: int
 ) -> PositionArrays:
-    """The places of inputs and of all tokens that may be written."""
+    """Returns the positions of inputs and of all tokens that may be written."""
     groups = len(blank.begins)
     if not has_table(network):
         return fixed_positions(network, groups, tokens)
@@ -140,7 +140,7 @@ def written_positions(
     return in_lanes(network, places, blank.places, groups)
 
 
-# Places in a learned table that differ from string to string.
+# Positions in a learned table that differ from string to string.
 
 StringPlaces = Int64[np.ndarray, "string position"]
 
@@ -162,7 +162,7 @@ def _offsets(
     lengths: Int64[np.ndarray, " string"],
     batch_size: int,
 ) -> Int64[np.ndarray, " string"]:
-    """By how much training moves each string's places, batch after batch."""
+    """Draws the offsets of each string's positions in training, batch after batch."""
     size = table_size(network)
     assert size is not None
     if network.coupling:
@@ -180,7 +180,7 @@ def _offsets(
 def shift_positions(
     network: NetworkConfig, places: StringPlaces, offsets: Int64[np.ndarray, " string"]
 ) -> StringPlaces:
-    """Places moved by an offset each; those that tokens share with none stay at 0."""
+    """Adds each string's offset to its positions; those that are coupled with none stay at 0."""
     if network.coupling:
         return np.where(places > 0, places + offsets[:, None], 0)
     return np.asarray(places + offsets[:, None])
@@ -189,7 +189,7 @@ def shift_positions(
 def _coupled_with_outputs(
     network: NetworkConfig, inputs: TokenStrings, tokens: int
 ) -> StringPlaces:
-    """The places of inputs and of all tokens that may follow them, whichever they are."""
+    """Returns the positions of inputs and of all tokens that may follow them."""
     ids = np.pad(inputs.ids, ((0, 0), (1, tokens)), constant_values=FIRST_LETTER)[:, :tokens]
     after = np.arange(tokens) > inputs.lengths[:, None]
     ids = np.where(after, FIRST_LETTER, ids).astype(np.int64)
@@ -199,8 +199,8 @@ def _coupled_with_outputs(
 
 
 def _in_test(network: NetworkConfig, places: StringPlaces) -> StringPlaces:
-    """Places that tokens share, moved as in tests."""
-    # PyTorch is loaded where places are shared.
+    """Shifts coupled positions as in tests."""
+    # PyTorch is loaded only for coupled positions.
     from seqcls.models.positions.places import tested_offset
 
     return shift_positions(network, places, np.full(len(places), tested_offset(network.coupling)))
@@ -212,11 +212,11 @@ def in_lanes(
     lanes_of_strings: Int64[np.ndarray, " string"],
     groups: int,
 ) -> PositionArrays:
-    """Places as compiled code takes them, of each string its own.
+    """Returns positions that differ from string to string, for compiled code.
 
     Args:
         network: one with a learned table.
-        lanes_of_strings: each string's group's number times the lanes, and its lane.
+        lanes_of_strings: each string's group times the number of lanes, plus its lane.
     """
     size, tokens = table_size(network), places.shape[1]
     assert size is not None

@@ -1,4 +1,4 @@
-"""What each architecture computes, forward only: a function that emits its instructions.
+"""The architectures: a function for each emits its instructions, forward only.
 
 Numba is not loaded.
 """
@@ -35,7 +35,7 @@ LETTERS = {
     "deltaproduct": "p",
     "mamba": "m",
 }
-"""The letters of what mixes tokens in a block, as those of `layers`."""
+"""The letters of architectures' mixers, as in the field `layers`."""
 
 
 Parts = tuple[Value, Stream, Stream | None]
@@ -43,14 +43,14 @@ Parts = tuple[Value, Stream, Stream | None]
 
 
 def blocks(model: Model) -> Parts:
-    """Transformers, and blocks of mixers that read from left to right."""
+    """Emits Transformers, and blocks of mixers that read from left to right."""
     config, is_transformer = model.config, model.config.architecture == "transformer"
     mask = config.attention_mask if is_transformer else "causal"
     types, stream = model.stream(TOKENS, mask, config.no_attend_cls and is_transformer)
     x, letters = model.embed(types, stream), letters_of(config)
     for number, letter in enumerate(letters):
         name = f"blocks.{number}."
-        # Of the last block only what is read of one token; of no letter, zeros are read.
+        # Of the last block only one token of each string is needed; zeros for an empty string.
         is_last = number == len(letters) - 1
         single = is_last and config.head == "string" and config.readout in ("first", "last")
         inside, norm = name + "mixer", "mixer_norm"
@@ -76,14 +76,14 @@ def blocks(model: Model) -> Parts:
 
 
 def letters_of(config: NetworkConfig) -> str:
-    """The letter of what mixes tokens in each block, as those of `layers`."""
+    """Returns the letter of each block's mixer, as in the field `layers`."""
     if config.architecture == "hybrid":
         return config.layers
     return LETTERS[config.architecture] * config.num_blocks
 
 
 def recurrent(model: Model) -> Parts:
-    """Layers of cells."""
+    """Emits recurrent layers."""
     config, tape, parameters = model.config, model.tape, model.parameters
     types, stream = model.stream(TOKENS, "causal", False)
     gates = Axis.parts(GATES[config.architecture], config.hidden_size)
@@ -99,7 +99,7 @@ def recurrent(model: Model) -> Parts:
 
 
 def encoder_decoder(model: Model) -> Parts:
-    """An encoder of the input; a decoder of the output, which attends to the encoded input."""
+    """Emits an encoder of the input and a decoder of the output, which attends to the encoding."""
     config, tape = model.config, model.tape
     model.take_positions("encoder.")
     types, inputs = model.stream(INPUT, "full", config.no_attend_cls)
@@ -130,7 +130,7 @@ PROGRAMS: Mapping[str, Callable[[Model], Parts]] = {
 
 
 def steps_of(config: NetworkConfig) -> int:
-    """Rows of a memory for each token."""
+    """Returns the number of a memory's rows for each token."""
     return config.householder_steps if "p" in _known_letters(config) else 1
 
 
@@ -142,10 +142,11 @@ def _known_letters(config: NetworkConfig) -> str:
 def program_of(
     config: NetworkConfig, rows: int, input_rows: int, groups: int, use: int
 ) -> tuple[Program, Parameters]:
-    """A network's instructions and parameters.
+    """Returns a network's instructions and parameters.
 
     Args:
-        rows: of all tokens of so many groups; `input_rows` of those of the other stream.
+        rows: the number of rows of all tokens of the groups; `input_rows` those of the other
+            stream.
         use: `TRAINING`, `ANSWERING` or `WRITING`.
     """
     steps = steps_of(config)
@@ -154,7 +155,7 @@ def program_of(
     }  # fmt: skip
     model = Model(config, spans, use)
     outputs, own, inputs = PROGRAMS.get(config.architecture, blocks)(model)
-    outputs.gradient = outputs  # The losses leave D of the outputs in their place.
+    outputs.gradient = outputs  # The losses replace the outputs by their gradients.
     forward, backward = model.tape.finish()
     first, apart = model.tape.address(outputs)
     program = Program(
@@ -177,5 +178,5 @@ def program_of(
 
 
 def slots_of(config: NetworkConfig) -> Slots:
-    """The places of the values of each parameter, by its name."""
+    """Returns the indices of each parameter's values, by its name."""
     return program_of(config, 4, 4, 1, ANSWERING)[1].slots

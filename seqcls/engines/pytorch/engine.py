@@ -1,4 +1,4 @@
-"""The two engines that compute with PyTorch: string by string, and by letter counts."""
+"""The two PyTorch engines, which read strings token by token and by letter counts."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 
 class PyTorchStrings:
-    """Any model, on a GPU too.
-
-    To name the engine loads no PyTorch, which is imported where it is used.
-    """
+    """The engine of any model, on a GPU too; it imports PyTorch where it is used."""
 
     name = "strings"
     one_thread = False
@@ -34,7 +31,7 @@ class PyTorchStrings:
         return False
 
     def members(self, problem: Problem, weights: Sequence[Weights], device: str) -> "Members":
-        """The models of a group, side by side."""
+        """Returns the models of a group, with their parameters stacked."""
         from seqcls.engines.pytorch.members import Members
         from seqcls.engines.pytorch.training import choose_device
 
@@ -43,11 +40,11 @@ class PyTorchStrings:
         return Members(*settings, seed=seed, by_counts=by_counts)
 
     def group_size(self, problem: Problem) -> int:
-        """Beyond this many members a step's arithmetic outweighs what stacking saves."""
+        """Implements `Engine.group_size`: with more members, stacking saves nothing."""
         return 64
 
     def prepare(self, problems: Iterable[Problem]) -> None:
-        """Implements `Engine.prepare`: nothing is kept."""
+        """Implements `Engine.prepare`: nothing is cached."""
         del problems
 
     def is_ready(self, problem: Problem) -> bool:
@@ -94,7 +91,7 @@ class PyTorchStrings:
 
 
 class PyTorchCounts(PyTorchStrings):
-    """The same from letter counts, all members in one step."""
+    """The engine that reads letter counts, all members in one step."""
 
     name = "counts"
 
