@@ -1,4 +1,4 @@
-"""What `make bench` runs: speeds, as ratios within one run on one machine."""
+"""The benchmarks of `make bench`: speeds, as ratios within one run on one machine."""
 
 import os
 import platform

@@ -1,10 +1,10 @@
-"""How soon a changed string is answered on the page Model, in a real browser.
+"""Seconds from a changed string to its answer on the page Model, in a real browser.
 
 python -m benchmarks.answers
 
-trains, for a moment, two Transformers of 2 blocks with 4 heads and an LSTM, opens each on its
-states, then two of them side by side, and types strings of 40 tokens. An answer is there once the
-page is whole and at rest.
+briefly trains two Transformers of 2 blocks with 4 heads and an LSTM, opens the states of each, then
+two of them side by side, and types strings of 40 tokens. An answer counts once the page is complete
+and idle.
 """
 
 import random
@@ -34,7 +34,7 @@ SHOWN = {
     "two Transformers": "run=1&beside=3",
     "Transformer and LSTM": "run=1&beside=2",
 }
-"""What is opened, and by which link."""
+"""The link of each view."""
 
 FIXED = {
     "task": "even_pairs", "hidden_size": 16, "attention_head_size": 4, "readout": "last",

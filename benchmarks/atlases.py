@@ -1,4 +1,4 @@
-"""The atlases of tasks by models: what each cell learned, and what pages and pictures say of it."""
+"""The atlases of tasks by models: the results of each cell, their tables, texts and pictures."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,12 +35,12 @@ MARKS = {"can": "•", "cannot": "✗"}
 """The mark of what theory predicts; none where nothing is known."""
 
 NAMED_FIELDS = {"flip_flop": "ignore_share", "regular": "pattern"}
-"""The fields that are said beside a task's name."""
+"""The field that is appended to a task's name."""
 
 
 @dataclass(frozen=True)
 class Atlas:
-    """Tasks by models: the sweeps that train them, and the page that tells of them."""
+    """Tasks by models: the sweeps that train them, and the page that reports them."""
 
     name: str
     page: str
@@ -50,7 +50,7 @@ class Atlas:
     ranges: tuple[tuple[int, int], ...] = ()
     """Lengths beyond the trained ones whose strings are counted by themselves, in tokens."""
     read_from: int = 5
-    """What it comes to is told of seeds below this, and apart of the others."""
+    """Seeds below it are summarized separately from the others."""
 
     @property
     def results(self) -> Path:
@@ -129,7 +129,7 @@ def asked_cells(sweep: str) -> pd.MultiIndex:
 
 
 def name_task(run: Mapping[Any, Any]) -> str:
-    """What a run's task is called, with the field in which those of one name differ."""
+    """Returns the name of a run's task, with the field in which tasks of one name differ."""
     field = NAMED_FIELDS.get(str(run["task"]))
     return f"{run['task']}, {field}={run[field]}" if field else str(run["task"])
 
@@ -164,20 +164,20 @@ def atlas_cells(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_learned(cells: pd.DataFrame) -> "pd.Series[bool]":
-    """Whether nearly all seeds of a cell have learned the trained lengths."""
+    """Returns True for cells in which nearly all seeds have learned the trained lengths."""
     return cells["learned"] >= LEARNED_BY * cells["seeds"]
 
 
 def in_tables(atlas: Atlas, found: pd.DataFrame) -> pd.DataFrame:
-    """The models that cells count: no fresh ones, but where ranges of lengths are told of."""
+    """Returns the models that cells count: with fresh seeds only if ranges of lengths are shown."""
     return found if atlas.ranges else found[found["model_seed"] < FRESH]
 
 
-# What pages say.
+# Texts of pages.
 
 
 def sums(cells: pd.DataFrame) -> str:
-    """How many cells are learned, of those that theory excludes and of the others."""
+    """Returns the numbers of cells learned, of those that theory excludes and of the others."""
     excluded, able = cells["predicted"] == "cannot", is_learned(cells)
     open_cells, learned = int((~excluded).sum()), int((able & ~excluded).sum())
     sentence = f"Of {len(cells)} cells"
@@ -208,7 +208,7 @@ def groups_of(every: pd.DataFrame) -> "dict[str, pd.Series[bool]]":
 
 
 def read_atlas(found: pd.DataFrame, cells: pd.DataFrame, read_from: int) -> str:
-    """What the atlas comes to, of the first seeds and of the others: a list in Markdown."""
+    """Summarizes the atlas for the first seeds and for the others, as a list in Markdown."""
     every = with_outcomes(found.merge(cells[[*CELL, "learning_rate"]]))
     later = every["model_seed"] >= read_from
     lines = []

@@ -1,4 +1,4 @@
-"""What a run costs beside its training: submitting, claiming, storing; and whether that grows."""
+"""The cost of a run without its training: submitting, claiming, storing; and its growth."""
 
 import tempfile
 import time

@@ -1,4 +1,4 @@
-"""What others have reported or proved, beside what the same networks come to here."""
+"""Published results and theorems, compared with the same networks trained here."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,18 +25,18 @@ from sweeps.store.database import Store
 
 @dataclass(frozen=True)
 class Comparison(WithFresh):
-    """What others have reported or proved, and the sweep that trains it; fresh are model seeds."""
+    """A published result or theorem, and the sweep that tests it; fresh are model seeds."""
 
     page: ClassVar[str] = "known_results.md"
     ranges: tuple[tuple[int, int], ...]
-    """Lengths beyond the trained ones that are told of, in tokens."""
+    """Lengths beyond the trained ones that are reported, in tokens."""
     names: tuple[str, ...] = ()
-    """What its configurations are called, in their order; else by the fields that differ."""
+    """Names of its configurations, in their order; by default the fields that differ."""
     named: str = "language"
-    """What those names are of."""
+    """The column of those names."""
     row_beginning: Callable[[Mapping[Hashable, Any]], Mapping[str, str]] | None = None
-    """What a row of its table begins with, given its fields and what theory predicts: a text by
-    column, what is published among them; else names or fields that differ."""
+    """Returns the first cells of a table's row by column, published results included, given its
+    fields and the prediction of theory; by default names or fields that differ."""
 
     def models(self, store: Store, sweeps: Sequence[str]) -> pd.DataFrame:
         """The rows of its CSV file, of those of its sweeps that a database holds."""
@@ -66,12 +66,12 @@ NEXT_SYMBOLS = {
     "(a|b)*d(b|c)*": ("{a,b}\\*d{b,c}\\*", GENERALIZES),
     "(0|1|2)*02*": ("{0,1,2}\\*02\\*", NEEDS_PLACES),
 }
-"""By pattern, what a language of `known/next_symbols` is called, and what Huang et al. (2025) say
-of it; of brackets of a depth, which have no pattern, that they generalize."""
+"""By pattern, the name of a language of `known/next_symbols` and the result of Huang et al. (2025).
+Brackets of a depth have no pattern, and generalize."""
 
 
 def tell_language(row: Mapping[Hashable, Any]) -> dict[str, str]:
-    """What the table of `known/next_symbols` says of a language."""
+    """Returns the first cells of a language's row in the table of `known/next_symbols`."""
     if pd.isna(row["pattern"]) or not row["pattern"]:
         name, published = f"brackets, at most {row['max_depth']:.0f} open", GENERALIZES
     else:
@@ -80,8 +80,8 @@ def tell_language(row: Mapping[Hashable, Any]) -> dict[str, str]:
 
 
 def tell_depth(row: Mapping[Hashable, Any]) -> dict[str, str]:
-    """What the table of `known/depth_hierarchy` says of a number of blocks and a language: one of
-    d blocks generalizes to d + 2 blocks of letters (Yang, Cadilhac & Chiang 2025).
+    """Returns the first cells of a row in the table of `known/depth_hierarchy`: a model of d blocks
+    generalizes to d + 2 blocks of letters (Yang, Cadilhac & Chiang 2025).
     """
     letters = str(row["pattern"]).count("+")
     return {
@@ -143,7 +143,7 @@ def compared_models(
 
     Returns:
         the fields that differ; fresh (whether it is not of the first sweep), model_seed, epochs;
-        predicted, where it is asked for;
+        predicted, if requested;
         tested and wrong strings, within (of trained lengths), beyond, and of each range of longer
         lengths; solved_length.
     """
@@ -172,7 +172,7 @@ def comparison_table(comparison: Comparison, found: pd.DataFrame) -> str:
     else:
         every[fields] = every[fields].map(lambda x: "" if pd.isna(x) else f"`{x}`")
         shown = fields
-    # A configuration's fresh seeds stand below its others, wherever their sweep has it.
+    # A configuration's fresh seeds follow its others, regardless of their order in the sweep.
     rows = []
     for _, both_groups in every.groupby(shown or (lambda _: 0), sort=False):
         for fresh, own in both_groups.groupby("fresh"):
@@ -187,7 +187,9 @@ def comparison_table(comparison: Comparison, found: pd.DataFrame) -> str:
 
 
 def outcome_cells(own: pd.DataFrame, ranges: Sequence[tuple[int, int]]) -> list[str]:
-    """How many learned, and generalize; of those that learned, the accuracies beyond."""
+    """Returns the numbers of models that learned and that generalize, and the accuracies beyond of
+    those that learned.
+    """
     able = own[own["learned"]]
     learned = f"{len(able)} of {len(own)}"
     if len(able) < len(own):

@@ -1,5 +1,5 @@
-"""How slowly RNNs forget while a word repeats, and how little their last letters tell: what stands
-in the way of proofs (docs/proofs.md).
+"""Rates at which RNNs forget while a word repeats, and the information in their last letters, which
+limit proofs (docs/proofs.md).
 
 python -m benchmarks.contraction DATABASE RUN ...
 
@@ -38,7 +38,7 @@ def sample(trained: TrainedModel) -> Samples:
 
 
 def widths(samples: Samples) -> Iterator[tuple[int, float]]:
-    """How far apart states are after as many same letters."""
+    """Yields numbers of letters, and the largest distance of states after the same last letters."""
     for back in BACK:
         keys = np.concatenate([samples.states[:, None], samples.last[:, :back]], axis=1)
         _, numbers = np.unique(keys, axis=0, return_inverse=True)
@@ -60,7 +60,9 @@ def rotations_once(letters: int) -> list[tuple[int, ...]]:
 def growth(
     cells: Cells, states: Float64[np.ndarray, "state unit"], word: Int64[np.ndarray, " letter"]
 ) -> tuple[float, float]:
-    """How much a small change grows a letter while a word repeats: least and most of all states."""
+    """Returns the least and the largest growth of a small change, for each letter, over all states,
+    while a word repeats.
+    """
     ((weight, biases),) = cells.network.layers
     input_weight, state_weight = np.hsplit(weight, 2)
     given = cells.network.embedding @ input_weight.T + sum(biases)

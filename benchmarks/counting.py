@@ -25,7 +25,7 @@ PUBLISHED = ROOT / "tests" / "assets" / "counting" / "languages.csv"
 
 SEED = 2026
 LANGUAGES = 12
-"""How many of each class, in the first sweep and among fresh ones."""
+"""Number of languages of each class, in the first sweep and among fresh ones."""
 CLASSES = ("level 0", "level 1 and more", "outside")
 
 Language = tuple[str, str]
@@ -69,7 +69,7 @@ LSTM: dict[str, Any] = {"architecture": "lstm", "biases": True}
 WIDER = {"hidden_size": 64, "attention_head_size": 16, "feed_forward_size": 128}
 
 WAYS = (0.1, 0.6, 0.2, 0.1)
-"""How often an expression is an alternative, a sequence, a repetition, or a letter."""
+"""Probabilities that an expression is an alternative, a sequence, a repetition, or a letter."""
 LETTERS = (0.4, 0.4, 0.2)
 DEPTH = 3
 
@@ -84,7 +84,7 @@ def expression(rng: np.random.Generator, depth: int = DEPTH) -> str:
 
 
 def class_name(language: Language) -> str | None:
-    """Which of `CLASSES` a language is of; None where it is of one letter or one state."""
+    """Returns a language's class of `CLASSES`; None if it has one letter or one state."""
     if len(language[0]) < 2:
         return None
     task = Regular(*language)
@@ -185,7 +185,7 @@ def write_specifications() -> None:
         fixed = dict(FIXED)
         varied = {x for entry in spec["configurations"] for x in entry}
         for entry in spec["configurations"]:
-            # A field that differs anywhere stands in every entry, and not among the fixed ones.
+            # A field that differs between entries is in every entry, and not among the fixed ones.
             for field in varied & fixed.keys():
                 entry.setdefault(field, fixed[field])
             # Refused here rather than when the sweep is submitted.

@@ -1,4 +1,4 @@
-"""What came of the study of counting: every model in a CSV file, and what its page makes of them.
+"""Results of the study of counting: every model in a CSV file, and the tables of its page.
 
 python -m benchmarks.counting_results [DATABASE ...]
 
@@ -44,7 +44,7 @@ SWEEPS = {
 """The sweeps of the study, and what their languages are called."""
 
 MODEL = ["sweep", "alphabet", "pattern", "model", "model_seed"]
-"""What tells the models of the study apart."""
+"""The columns that identify a model of the study."""
 
 NETWORKS = ("none", "shifted", "rotary", "lstm")
 """Positions of Transformers, and the other architecture, as the page lists them."""
@@ -89,7 +89,7 @@ def add_models(databases: Sequence[str]) -> None:
 
 
 def _order(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """What a column of the file is sorted by: sweeps and networks are in an order of their own."""
+    """Returns the sort keys of a column of the file; sweeps and networks have a fixed order."""
     if column.name == "sweep":
         return column.map(list(SWEEPS).index)
     if column.name == "model":
@@ -154,7 +154,7 @@ def _cell(row: Any) -> str:
 
 
 def read_lines(models: pd.DataFrame) -> list[str]:
-    """What separates what is learned, and what generalizes: a sentence a sweep and network."""
+    """Describe, for each sweep and network, which languages are learned and which generalize."""
     number = sum(map(_count_asked, specifications().values()))
     sentences = [f"- {len(models):,} of {number:,} models are trained so far."]
     for (sweep, model), own in models.groupby(["sweep", "model"], sort=False):
@@ -169,13 +169,13 @@ def read_lines(models: pd.DataFrame) -> list[str]:
 
 
 def _count_asked(spec: Mapping[str, Any]) -> int:
-    """The models that a specification asks for."""
+    """Returns the number of models of a specification."""
     return sum(int(x["model_seeds"].split("..")[1]) + 1 for x in spec["configurations"])
 
 
 def _line(models: pd.DataFrame, part: str, line: str) -> str:
-    """Whether languages on both sides of a line differ in their shares of seeds, by a permutation
-    test of the difference of their means.
+    """Describes the difference in the shares of seeds between languages on both sides of a line, by
+    a permutation test of the means.
     """
     sides = [language_values(models[models["class_name"] == x], part) for x in LINES[line]]
     if min(map(len, sides)) < 2:
@@ -189,7 +189,7 @@ def _line(models: pd.DataFrame, part: str, line: str) -> str:
 
 
 def language_values(models: pd.DataFrame, part: str) -> npt.NDArray[np.float64]:
-    """The share of seeds of each language; of those that learned, where length is asked."""
+    """Returns each language's share of seeds that learn, or of learners that generalize."""
     if part == "generalize":
         models = models[models["learned"]]
     column = "learned" if part == "learned" else "generalizes"

@@ -117,7 +117,7 @@ def _multiply_add(rounds):  # type: ignore[no-untyped-def]
 
 
 def _peak_flops() -> float:
-    """What one core does at best: multiply-adds of single-precision numbers in registers."""
+    """Returns the peak rate of one core: multiply-adds of single-precision numbers in registers."""
     rounds, sums = 1_000_000, 8
     # Compiled before it is timed.
     _multiply_add(1)

@@ -1,4 +1,4 @@
-"""Eight published GPT-2s, loaded and held against what is published of them, as docs tell it.
+"""Eight published GPT-2s, loaded and compared with their published results, for the docs.
 
 python -m benchmarks.gpt2s FOLDER
 
@@ -96,7 +96,7 @@ def draw_interleaved(rng: np.random.Generator, length: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Published:
-    """A published model: how it is loaded here, and what it is asked."""
+    """A published model, with the settings that load it and the strings that test it."""
 
     folder: str
     task: Mapping[str, Any]
@@ -106,7 +106,7 @@ class Published:
     step: int = 1
     """Lengths of strings are multiples of it."""
     ends: bool = True
-    """Whether the model was trained to end its outputs."""
+    """True if the model was trained to end its outputs."""
 
     def lengths(self, least: int, most: int) -> list[int]:
         return [x for x in range(least, most + 1) if x % self.step == 0]
@@ -159,15 +159,15 @@ def load(published: Published, folder: Path, db: Path) -> TrainedModel:
 
 
 def ask(published: Published, loaded: TrainedModel, rows: list[list[int]]) -> tuple[Any, Any]:
-    """Which strings it is right on, and by how much the right answer is preferred."""
+    """Returns which strings a model gets right, and the margins of the right answers."""
     answers = loaded.ask(TokenStrings.of_lists(loaded.num_letters, rows))
-    # Where outputs were not trained to end, it is asked for the target's tokens alone.
+    # If outputs were not trained to end, only the target's tokens are scored.
     right = answers.right if published.ends else answers.right_length_given  # type: ignore[attr-defined]
     return right, answers.score
 
 
 def measure(published: Published, loaded: TrainedModel) -> list[int]:
-    """How many of the strings of each bin it is right on."""
+    """Returns the number of right strings in each bin."""
     rng = np.random.default_rng(2026)
     counts = []
     for least, most in BINS:
@@ -185,7 +185,7 @@ def search(published: Published, loaded: TrainedModel, least: int) -> tuple[int,
     """The first wrong string that is found, from a length on, by its margins.
 
     Returns:
-        How many strings were asked about, and the string.
+        The number of strings tried, and the string.
     """
     rng, num_tried = np.random.default_rng(0), 0
     for length in published.lengths(least, BINS[-1][1]):
@@ -204,7 +204,7 @@ def search(published: Published, loaded: TrainedModel, least: int) -> tuple[int,
 
 
 def _change(loaded: TrainedModel, string: list[int], rng: np.random.Generator) -> Iterator[Any]:
-    """A string with letters at other places, or others: those that are asked about."""
+    """Returns changed strings, with letters swapped or replaced, that have targets."""
     made = []
     for _ in range(12):
         other, places = list(string), rng.integers(len(string), size=2)
@@ -220,7 +220,7 @@ def _change(loaded: TrainedModel, string: list[int], rng: np.random.Generator) -
 
 
 def decide(published: Published, loaded: TrainedModel) -> str:
-    """What is known of all strings up to the longest, in words."""
+    """Describes the result on all strings up to the longest."""
     longest = BINS[-1][1]
     if published.ends:
         found = output_verdict(loaded)

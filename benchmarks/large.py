@@ -31,7 +31,7 @@ AXES: dict[str, list[Any]] = {
 READING = ("train_sampler", "embeddings_init_strategy")
 WRITING: dict[str, list[Any]] = {"num_blocks": [1, 2], "positions": ["none", "alibi"]}
 COPYING: Mapping[str, Any] = {"task": "copy", "num_tokens": 4, "test_max_length": 200}
-"""What the copying models have in the place of two axes, and all of them."""
+"""The fields of all copying models; `WRITING` replaces two of the axes."""
 
 SEEDS = 250
 ERRORS = 134
@@ -187,5 +187,5 @@ class DrawnOutputs(Drawn):
 
 
 def count_configs(axes: Mapping[str, list[Any]] = AXES) -> int:
-    """How many configurations the axes make."""
+    """Returns the number of configurations of the axes."""
     return math.prod(map(len, axes.values()))

@@ -1,4 +1,4 @@
-"""What a training step of blocks with a memory costs, against a package and against plain loops."""
+"""The time of a training step of blocks with a memory, against a package and plain loops."""
 
 from functools import partial
 from typing import Any

@@ -83,7 +83,7 @@ def make(url: str) -> None:
 
 
 def _vacuum(store: Store) -> None:
-    """What a server does by itself, in time."""
+    """Vacuums the database, as a server does by itself."""
     engine = create_engine(store.address, isolation_level="AUTOCOMMIT")
     with _timed("vacuum"), engine.connect() as connection:
         connection.exec_driver_sql("VACUUM ANALYZE")

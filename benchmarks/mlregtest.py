@@ -128,7 +128,7 @@ def _share(row: Mapping[Hashable, Any], part: str) -> str:
 
 
 def read_sample(models: pd.DataFrame) -> list[str]:
-    """What the sample comes to, of its languages and of fresh ones: sentences in Markdown."""
+    """Summarizes the sample for its languages and for fresh ones, as sentences in Markdown."""
     named = _read_languages(models[~models["fresh"]])
     fresh = _read_languages(models[models["fresh"]]) if models["fresh"].any() else {}
     return [
@@ -138,9 +138,10 @@ def read_sample(models: pd.DataFrame) -> list[str]:
 
 
 def _read_languages(models: pd.DataFrame) -> dict[str, tuple[str, str]]:
-    """What the kind of test, the class and the network come to, and the border: titles and texts.
+    """Returns titles and texts on the effects of the kind of test, the class, the network and the
+    border.
 
-    Tests are over languages: Friedman's where the same are asked, else that of Kruskal and Wallis.
+    Tests are over languages: Friedman's if languages are the same, else Kruskal and Wallis's.
     """
     cells = models.groupby(["language_class", "language", "model"])[list(KINDS)].median()
     kinds = ", ".join(f"{name} {percent(cells[x].median())}" for x, name in KINDS.items())

@@ -1,4 +1,4 @@
-"""What drawing near negatives costs, beside edited ones.
+"""The time of drawing near negatives, against edited ones.
 
 python -m benchmarks.negatives
 """
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def _milliseconds(drawn: BalancedStrings, way: int) -> float:
-    """The median over a few draws, after one in which what is kept is found."""
+    """Returns the median over a few draws, after one that fills the cache."""
     seconds = []
     for repeat in range(REPEATS + 1):
         rng = np.random.default_rng(repeat)

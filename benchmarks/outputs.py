@@ -1,4 +1,4 @@
-"""What a training step costs where outputs are written, and what it saves to keep what was read."""
+"""The time of a training step of transductions, and the savings of a cache in decoding."""
 
 import math
 import time
@@ -25,7 +25,7 @@ from seqcls.strings.tokenizer import PAD
 from seqcls.training import train_group
 
 DECODED = 256
-"""Strings that are written, of up to 100 tokens; what the model says is not cut off before."""
+"""Number of outputs that are decoded, of up to 100 tokens without an earlier end."""
 
 CASES: dict[str, dict[str, Any]] = {
     "width 64, 2 blocks": {"hidden_size": 64, "num_blocks": 2},
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def _reference(problem: Problem) -> list[Callable[[], object]]:
-    """What trains the same network by PyTorch's own layers, where it has them."""
+    """Returns a training step of the same network in PyTorch's own layers, if there are such."""
     known = problem.network.architecture in ("transformer", "lstm")
     return [partial(_pytorch_epoch, problem)] if known else []
 
@@ -150,7 +150,7 @@ def _pytorch_epoch(problem: Problem) -> None:
 
 @torch.no_grad()
 def _decoding(problem: Problem) -> tuple[float, float, float]:
-    """Seconds to write outputs greedily: with what is kept, running the model again, compiled."""
+    """Returns the seconds of greedy decoding: with a cache, without one, and compiled."""
     torch.manual_seed(0)
     model = make_model(problem.network).eval()
     for parameter in model.parameters():
@@ -166,7 +166,7 @@ def _decoding(problem: Problem) -> tuple[float, float, float]:
         seconds.append(time.process_time() - started)
     weights = {name: value.numpy() for name, value in model.state_dict().items()}
     most = np.minimum(limits.numpy(), inputs.lengths)
-    # Here END ends an output; without any model's saying it each is as long as its input.
+    # END ends an output here; if no model predicts it, each output has its input's length.
     weights["classifier.bias"][-1] = -1e9
     Lanes().write(problem, weights, inputs.take(np.arange(1)), most[:1])
     started = time.process_time()

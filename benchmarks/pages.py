@@ -28,7 +28,7 @@ PAGES = {
     "Sweeps": "sweeps",
     "Model": "model",
 }
-"""What each page is called, and where it is."""
+"""The address of each page, by its name."""
 
 FILTERED = {
     "Results, 50 seeds": f"?{'&'.join(f'seed={seed}' for seed in range(50))}",
@@ -45,7 +45,7 @@ QUIET_SECONDS = 0.15
 
 @dataclass
 class Shown:
-    """How long a page took to be drawn (s), and what its server did for it."""
+    """The seconds until a page was drawn, and the work of its server."""
 
     seconds: float
     processor: float
@@ -110,7 +110,7 @@ def make_if_missing(path: Path, *, outputs: bool = False) -> None:
 
 
 def _baseline(browser: Browser, db: str) -> None:
-    """The page that asks the database for the least: what the browser and Streamlit take."""
+    """Measures the page with the fewest queries: the time of the browser and of Streamlit."""
     shown = _cold(browser, db, "guide")
     print(f"  {'Guide (for comparison)':28} cold {shown}", flush=True)
 

@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _config() -> RunConfig:
-    """That of the shipped specification, for a few steps."""
+    """Returns the shipped specification's configuration, with a few steps."""
     (spec,) = load_specs("known/paragraphs")
     *_, sinusoidal = spec.configs()
     few = {"train_size": 64 * STEPS, "validation_size": 1, "max_num_epochs": 1}

@@ -1,4 +1,4 @@
-"""What a training step of a model costs where strings are read token by token, by engine."""
+"""The time of a training step by engine, for models that read strings token by token."""
 
 import statistics
 import time

@@ -1,4 +1,4 @@
-"""Which recurrent networks of a database are proved, which refuted, and what proved models read.
+"""Proofs and refutations of the recurrent networks of a database, and tests of proved models.
 
 python -m benchmarks.proofs DATABASE FOLDER SWEEP ... [SECONDS]
 python -m benchmarks.proofs read FOLDER SECONDS
@@ -97,7 +97,7 @@ def prove_all(db: str, folder: Path, sweeps: Sequence[str], seconds: float) -> N
 
 
 def table(lines: pd.DataFrame) -> str:
-    """What came of each language's models, of the sweeps' own seeds and of fresh ones."""
+    """Returns the table of outcomes by language, for the sweeps' own seeds and for fresh ones."""
     heads = ["network", "language", "proved", "refuted, without a test error", "refuted, with one"]
     rows = []
     fresh = lines["sweep"].str.endswith("_fresh")
@@ -204,7 +204,7 @@ class Cell:
 
 
 def errors_on(certificate: Certificate, strings: np.ndarray) -> int:
-    """How many prefixes of strings the model of a certificate answers unlike its automaton."""
+    """Returns the number of prefixes on which a certificate's model and automaton disagree."""
     cell, ids = Cell(certificate), torch.tensor(certificate["letter_ids"])
     table = np.array(certificate["automaton"]["transitions"])
     accepting = np.isin(np.arange(len(table)), certificate["automaton"]["accepting"])
@@ -219,8 +219,8 @@ def errors_on(certificate: Certificate, strings: np.ndarray) -> int:
 
 
 def leads_on(certificate: Certificate, count: int = 32) -> bool:
-    """Whether states drawn in every box, half of them its corners, answer rightly and get into the
-    boxes that they should, by PyTorch's cells: what a certificate claims, tried.
+    """Returns True if states drawn in every box, half of them its corners, answer rightly and move
+    to the boxes that the certificate claims, by PyTorch's cells.
     """
     cell, regions, rng = Cell(certificate), certificate["regions"], np.random.default_rng(0)
     boxes = {n: (x["low"], x["high"]) for n, x in enumerate(regions) if "low" in x}
@@ -275,7 +275,7 @@ def read(folder: Path, seconds: float) -> None:
 
 
 def is_proved_anew(certificate: Certificate) -> bool:
-    """Whether the prover, knowing only what is claimed of which network, proves it."""
+    """Returns True if the prover proves the claim of a certificate without its proof."""
     weights, machine = weights_of(certificate), certificate["automaton"]
     table = np.array(machine["transitions"])
     fields: dict[str, Any] = {
@@ -333,7 +333,7 @@ def move_weight(changed: Certificate, rng: np.random.Generator) -> None:
 
 
 def claim(certificate: Certificate) -> Certificate:
-    """What a certificate says of which network, without how it is proved."""
+    """Returns the network and the claim of a certificate, without its proof."""
     return {name: x for name, x in certificate.items() if name != "regions"}
 
 

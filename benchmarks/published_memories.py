@@ -39,14 +39,14 @@ PUBLISHED = {
         "two blocks: 100% / 99.75 to 99.95% / 96.15 to 99.9% (Huang et al. 2025)"
     ),
 }
-"""By the task and the family of models, with its source; the page says what is measured."""
+"""Published results with their sources, by task and family of models; the page defines them."""
 
 FAR = 0.99
 """The share of far longer strings from which on a configuration counts in the study in progress."""
 
 
 def family(model: str) -> str:
-    """What several models are called together: by the memory that they have, and its factors."""
+    """Returns the name of a model's family: its memory and the factors of that."""
     if model.startswith("hybrid"):
         return "hybrids"
     if "block" in model:
@@ -92,7 +92,7 @@ def beside_published(found: pd.DataFrame, last: tuple[int, int]) -> pd.DataFrame
 
 
 def read_memories(found: pd.DataFrame) -> list[str]:
-    """What the table comes to: sentences whose words are chosen by its numbers."""
+    """Summarizes the table in sentences whose words depend on its numbers."""
     every = by_family(found)
     seeds = every.groupby(CELL)["model_seed"].nunique()
     least, most = int(seeds.min()), int(seeds.max())
@@ -112,9 +112,7 @@ def read_memories(found: pd.DataFrame) -> list[str]:
 def _read_parity(
     gated: "pd.Series[bool]", attending: "pd.Series[bool]", hybrids: "pd.Series[bool]"
 ) -> str:
-    """Whether Gated DeltaNet solves it, Transformers do not, and hybrids lose it: which models
-    generalize.
-    """
+    """Describes which models generalize on parity: Gated DeltaNet, Transformers and hybrids."""
     counts = [[int(own.sum()), int((~own).sum())] for own in (gated, hybrids)]
     p_value = stats.fisher_exact(counts).pvalue
     if not gated.any():

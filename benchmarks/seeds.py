@@ -2,8 +2,8 @@
 
 python -m benchmarks.seeds [SEEDS ...]
 
-Beside it the same seeds are trained and tested by the same processes, and nothing is stored: the
-ratio says what storing costs. Processor time says so on a busy machine too.
+For comparison, the same processes train and test the same seeds and store nothing: the ratio is the
+cost of storing. The ratio of processor times holds on a busy machine too.
 """
 
 import os
@@ -30,7 +30,7 @@ SEEDS = 1000
 
 @dataclass(frozen=True)
 class Cost:
-    """What a command and all its processes took: seconds, and seconds of processors."""
+    """The time of a command with all its processes: seconds, and processor seconds."""
 
     wall: float
     processor: float

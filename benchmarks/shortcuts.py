@@ -1,4 +1,4 @@
-"""What readers reach that know no language, and models beside them, as it stands in the docs.
+"""Accuracies of shortcut readers, and of models beside them, for the docs.
 
 python -m benchmarks.shortcuts FOLDER [DATABASE]
 
@@ -46,7 +46,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "paragraph": {"architecture": "paragraph_reader"},
     "rewrite": {"alphabet": "abc", "pattern": "a(b+)", "replacement": r"\1a"},
 }
-"""What the tasks need that have no defaults, as the pages on them show it."""
+"""Fields of tasks without defaults, as in the pages on them."""
 
 _OF_KIND = {
     kind: {
@@ -59,8 +59,8 @@ _OF_KIND = {
 LANGUAGES, TRANSDUCTIONS = _OF_KIND["membership"], _OF_KIND["transduction"]
 
 AIM = {"within": 0.65, "beyond": 0.60}
-"""What a linear reader of bigrams reaches at most on positive strings and near negatives alone, of
-a language that it does not decide."""
+"""The largest accuracy of a linear reader of bigrams on positive strings and near negatives alone,
+for a language that it does not decide."""
 
 
 def problem_of(fields: Mapping[str, Any], negatives: str = "mixed") -> Problem:
@@ -108,7 +108,7 @@ def _share(right: np.ndarray, times: np.ndarray) -> float:
 
 
 def read_readers(found: pd.DataFrame) -> str:
-    """What `outcomes` come to: a list in Markdown."""
+    """Summarizes the readers' outcomes as a list in Markdown."""
     decided = found[found["decided_by"] != ""].drop_duplicates("task")
     groups = decided.groupby("decided_by", sort=False)["task"]
     by = "; ".join(f"{name}: {', '.join(f'`{x}`' for x in own)}" for name, own in groups)

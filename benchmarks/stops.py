@@ -24,7 +24,7 @@ LENGTHS = (33, 48)
 
 
 def read_stops(models: pd.DataFrame) -> str:
-    """What the same seeds come to, stopped at once and later: a list in Markdown.
+    """Compares the same seeds, stopped immediately and later, as a list in Markdown.
 
     p is of a sign test over the seeds that learned both ways and generalize one way alone.
     """

@@ -1,4 +1,4 @@
-"""What a training step costs with two streams, against PyTorch's own layers."""
+"""The time of a training step with two streams, against PyTorch's own layers."""
 
 from collections.abc import Iterator
 from functools import partial

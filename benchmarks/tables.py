@@ -1,7 +1,7 @@
-"""What the docs' tables of trained models share.
+"""The common parts of the docs' tables of trained models.
 
-That is the finished models of a sweep and their outcomes, the texts of cells, and how a table or a
-picture gets into the docs.
+These are the finished models of a sweep and their outcomes, the texts of cells, and functions that
+write a table or a picture into the docs.
 """
 
 import json
@@ -82,7 +82,7 @@ def range_name(ends: tuple[int, int]) -> str:
 
 
 def name_model(run: Mapping[Any, Any]) -> str:
-    """What a run's model is called, by its architecture, positions, blocks and factors."""
+    """Returns the name of a run's model: its architecture, positions, blocks and factors."""
     name = " ".join([str(run["architecture"]).replace("_", " "), str(run["layers"])]).strip()
     if run["architecture"] == "transformer":
         blocks = run["num_blocks"]

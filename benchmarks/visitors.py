@@ -1,11 +1,12 @@
-"""Sessions that ask for pages, each over a connection of its own, as a browser speaks to a server.
+"""Sessions that request pages, each over its own connection, as a browser does.
 
 python -m benchmarks.visitors [DB]
 python -m benchmarks.visitors --public DB
 
-The first has twenty ask without a pause, of a database of 100,000 runs: most show all, some filter.
-A page run is all that the server computes and sends for a page. The second has 50 look at Results
-and Model of a read-only dashboard, each at another model, and stay, and says what the server takes.
+The first has twenty sessions request pages of a database of 100,000 runs without a pause; most show
+all runs, some filter. A page run is all that the server computes and sends for a page. The second
+has 50 sessions open Results and Model of a read-only dashboard, each with another model, and stay;
+it prints the server's time and memory.
 """
 
 import sys
@@ -34,10 +35,10 @@ MODELS = 43
 """Models in the shipped database."""
 
 MOST_SECONDS = 120
-"""That a page run may take."""
+"""The time limit of a page run."""
 
 FILTERED = ("seed=1&seed=2&seed=3", "below=99.0", "num_attention_heads=2", "outcome=fails+beyond")
-"""What every fifth session filters by, each by another; the others show all runs."""
+"""The filters of the sessions with a filter; the others show all runs."""
 
 EARLY = ForwardMsg.ScriptFinishedStatus.Value("FINISHED_EARLY_FOR_RERUN")
 
@@ -51,7 +52,7 @@ class Visitor:
         self._hashes: dict[str, str] = {}
         self._known: list[set[str]] = [set(), set()]
         self.received = b""
-        """What was sent for the page that was opened last."""
+        """The content sent for the last page."""
 
     def open(self, page: str, query: str | None = None) -> int:
         """Asks for a page, by another link than the visitor's; the bytes that are sent for it.
@@ -96,7 +97,7 @@ def visitor(server: Server, filtered: str = "") -> Iterator[Visitor]:
     """A session of its own, whose link names the filters."""
     address = urlsplit(server.url)
     url = f"ws://{address.netloc}{address.path}/_stcore/stream"
-    # As a browser, it asks nobody whether the server is still there.
+    # As in a browser, nothing checks that the server is still running.
     with connect(url, max_size=None, compression=None, ping_interval=None) as connection:
         yield Visitor(connection, filtered)
 
