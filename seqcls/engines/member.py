@@ -6,7 +6,6 @@ import math
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -46,52 +45,7 @@ def draw_initial(members: Sequence[Member]) -> list[Weights]:
     ]
 
 
-# The end of a member's training, and the epoch whose model is returned.
-
-
-@dataclass
-class EarlyStopping:
-    """One member's validation losses so far; epochs are counted from 1.
-
-    The best epoch is that of the lowest loss, the first on a tie. Patience considers only the
-    losses from `min_num_epochs` on, and so may run out although an earlier loss was lower.
-    """
-
-    problem: Problem
-    losses: list[float] = field(default_factory=list)
-    best_epoch: int = 1
-    """The epoch of the lowest loss so far."""
-    _lowest_since_minimum: float = float("inf")
-    _patience: int = 0
-
-    def __post_init__(self) -> None:
-        self._patience = self.problem.config.patience
-
-    def stops_after(self, loss: float, *, right: bool = False) -> bool:
-        """Adds the next epoch's validation loss; returns True if training ends with that epoch.
-
-        If all strings are `right`, training ends and that epoch is the best one.
-        """
-        config = self.problem.config
-        self.losses.append(loss)
-        epoch = len(self.losses)
-        if right:
-            self.best_epoch = epoch
-            return True
-        if loss < self.losses[self.best_epoch - 1]:
-            self.best_epoch = epoch
-        if epoch >= config.max_num_epochs:
-            return True
-        if epoch < config.min_num_epochs:
-            return False
-        if loss < config.min_validation_loss:
-            return True
-        if loss < self._lowest_since_minimum:
-            self._lowest_since_minimum = loss
-            self._patience = config.patience
-        else:
-            self._patience -= 1
-        return self._patience <= 0
+# Epochs and their checks.
 
 
 def checks_within_epoch(problem: Problem, epoch: int) -> range:
@@ -117,11 +71,11 @@ def whole_epochs_loss(problem: Problem, loss: float, batches: int) -> float:
     return loss if strings == size else loss * size / strings
 
 
-# The end of an epoch, whichever engine trains the member.
-
-
 class MemberTraining:
-    """One member's results so far.
+    """One member's results so far, and its stopping rules, whichever engine trains it.
+
+    The best epoch is that of the lowest loss, the first on a tie. Patience considers only the
+    losses from `min_num_epochs` on, and so may run out although an earlier loss was lower.
 
     Args:
         number: its index in the group.
@@ -134,15 +88,16 @@ class MemberTraining:
         self._number = number
         self.problem = problem
         self.result = TrainedMember(problem.config, model_seed)
-        self._stopping = EarlyStopping(problem)
         self._every_epoch = every_epoch
+        self._lowest_since_minimum = float("inf")
+        self._patience = problem.config.patience
         self._right_at: int | None = None
         """Number of steps after which all validation strings of trained lengths were first right.
         """
 
     def ends_right(self, all_right: bool, steps: int) -> bool:
-        """Returns True if training ends after so many steps because all validation strings of
-        trained lengths are right, now or at an earlier check.
+        """Returns True if training ends after so many steps: all validation strings of trained
+        lengths are right, and first were `train_more_steps` before, unless steps run out.
         """
         config = self.problem.config
         if not (all_right and config.stop_when_right):
@@ -180,13 +135,31 @@ class MemberTraining:
         result.train_losses.append(train_loss)
         result.validation_losses.append(validation_loss)
         right = self.ends_right(all_right, epoch * steps_of_epoch(self.problem))
-        stops = self._stopping.stops_after(validation_loss, right=right)
-        result.best_epoch = self._stopping.best_epoch
+        stops = self._stops_after(validation_loss, right)
         if self._every_epoch:
             result.weights[epoch] = weights()
         elif result.best_epoch == epoch:
             result.weights = {epoch: weights()}
         return not stops
+
+    def _stops_after(self, loss: float, right: bool) -> bool:
+        """Updates the best epoch; returns True if training ends with the last epoch."""
+        config, result, epoch = self.problem.config, self.result, self.result.epochs
+        best = result.best_epoch
+        if right or best is None or loss < result.validation_losses[best - 1]:
+            result.best_epoch = epoch
+        if right or epoch >= config.max_num_epochs:
+            return True
+        if epoch < config.min_num_epochs:
+            return False
+        if loss < config.min_validation_loss:
+            return True
+        if loss < self._lowest_since_minimum:
+            self._lowest_since_minimum = loss
+            self._patience = config.patience
+        else:
+            self._patience -= 1
+        return self._patience <= 0
 
     def last_epoch(self) -> list[EpochLosses]:
         """Returns the losses of the epoch that has just ended; none if training diverged in it."""
