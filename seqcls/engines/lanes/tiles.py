@@ -97,7 +97,12 @@ def _totals(builder: Any, vectors: list[Any]) -> Any:
     return vectors[0]
 
 
-def _linear_block(rows: int, add: bool) -> Any:
+def _block(rows: int, add: bool, by_numbers: bool) -> Any:
+    """Defines the product of a block of x with w, whose values are numbers or vectors.
+
+    With numbers, sums start with a bias.
+    """
+
     @intrinsic
     def block(
         typing: Any,
@@ -105,6 +110,7 @@ def _linear_block(rows: int, add: bool) -> Any:
         x: Any,
         x_start: Any,
         x_row: Any,
+        x_step: Any,
         w: Any,
         w_start: Any,
         w_column: Any,
@@ -115,38 +121,41 @@ def _linear_block(rows: int, add: bool) -> Any:
         bias: Any,
     ) -> Any:
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            steps, x, x_start, x_row, w, w_start, w_column, w_step, *more = args
+            steps, x, x_start, x_row, x_step, w, w_start, w_column, w_step, *more = args
             y_start, y_row, biases, bias = more
-            x_type, w_type, b_type = sig.args[1], sig.args[4], sig.args[10]
+            x_type, w_type, b_type = sig.args[1], sig.args[5], sig.args[11]
             one, zero = ir.Constant(bias.type, 1), ir.Constant(bias.type, 0)
 
             def vector_at(index: Any) -> Any:
                 return vector_pointer(context, builder, x_type, x, index)
 
             def row_value(step: Any, row: int) -> Any:
-                index = _place(builder, builder.add(x_start, step), (row, x_row))
+                index = _place(builder, x_start, (step, x_step), (row, x_row))
                 return builder.load(vector_at(index), align=4)
 
             def column_value(step: Any, column: int) -> Any:
                 index = _place(builder, w_start, (step, w_step), (column, w_column))
+                if not by_numbers:
+                    return builder.load(vector_at(index), align=4)
                 value = builder.load(pointer(context, builder, w_type, w, index))
                 return in_all_lanes(builder, value)
 
             has_bias = builder.icmp_signed(">=", bias, zero)
             first_bias = builder.select(has_bias, bias, zero)
             start_values = []
-            for column in range(COLUMNS):
+            for column in range(COLUMNS if by_numbers else 0):
                 # Without a bias, any number is read, and not used.
                 index = _place(builder, first_bias, (column, one))
                 value = builder.load(pointer(context, builder, b_type, biases, index))
                 value = builder.select(has_bias, value, ir.Constant(value.type, 0.0))
                 start_values.append(in_all_lanes(builder, value))
-            sums = _sums(builder, steps, [start_values] * rows, row_value, column_value)
+            start = [start_values] * rows if by_numbers else _zeros(rows)
+            sums = _sums(builder, steps, start, row_value, column_value)
             _store_block(builder, vector_at, sums, y_start, y_row, add)
             return context.get_dummy_value()
 
         i = types.int64
-        return types.void(i, x, i, i, w, i, i, i, i, i, biases, i), code
+        return types.void(i, x, i, i, i, w, i, i, i, i, i, biases, i), code
 
     return block
 
@@ -162,45 +171,6 @@ def _store_block(
             if add:
                 value = builder.fadd(builder.load(place, align=4), value)
             builder.store(value, place, align=4)
-
-
-def _product_block(rows: int, add: bool) -> Any:
-    @intrinsic
-    def block(
-        typing: Any,
-        steps: Any,
-        a: Any,
-        a_start: Any,
-        a_row: Any,
-        a_step: Any,
-        b_start: Any,
-        b_column: Any,
-        b_step: Any,
-        c_start: Any,
-        c_row: Any,
-    ) -> Any:
-        def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            steps, a, a_start, a_row, a_step, b_start, b_column, b_step, c_start, c_row = args
-
-            def at(index: Any) -> Any:
-                return vector_pointer(context, builder, sig.args[1], a, index)
-
-            def row_value(step: Any, row: int) -> Any:
-                index = _place(builder, a_start, (step, a_step), (row, a_row))
-                return builder.load(at(index), align=4)
-
-            def column_value(step: Any, column: int) -> Any:
-                index = _place(builder, b_start, (step, b_step), (column, b_column))
-                return builder.load(at(index), align=4)
-
-            sums = _sums(builder, steps, _zeros(rows), row_value, column_value)
-            _store_block(builder, at, sums, c_start, c_row, add)
-            return context.get_dummy_value()
-
-        i = types.int64
-        return types.void(i, a, i, i, i, i, i, i, i, i), code
-
-    return block
 
 
 @intrinsic
@@ -247,10 +217,10 @@ def _gradient_block(
     return types.void(i, a, i, i, i, i, gradient, i, i), code
 
 
-_set_rows, _set_two, _set_one = (_linear_block(rows, False) for rows in (ROWS, 2, 1))
-_add_rows, _add_two, _add_one = (_linear_block(rows, True) for rows in (ROWS, 2, 1))
-_product_rows, _product_one = (_product_block(rows, False) for rows in (ROWS, 1))
-_more_rows, _more_one = (_product_block(rows, True) for rows in (ROWS, 1))
+_set_rows, _set_two, _set_one = (_block(rows, False, True) for rows in (ROWS, 2, 1))
+_add_rows, _add_two, _add_one = (_block(rows, True, True) for rows in (ROWS, 2, 1))
+_product_rows, _product_one = (_block(rows, False, False) for rows in (ROWS, 1))
+_more_rows, _more_one = (_block(rows, True, False) for rows in (ROWS, 1))
 
 
 class Matrix(NamedTuple):
@@ -277,7 +247,7 @@ def linear(rows, columns, steps, a, x, w, weight, y, biases, bias, add):
         from_bias = (biases, bias + column if bias >= 0 else -1)
         row = 0
         while row < rows:
-            from_x = (a, x.first + row * x.apart, x.apart)
+            from_x = (a, x.first + row * x.apart, x.apart, 1)
             to_y = (y.first + row * y.apart + column, y.apart)
             if row + ROWS <= rows:
                 if add:
@@ -312,8 +282,8 @@ def product(rows, columns, steps, a, left, right, to, add):
         many = row + ROWS <= rows
         from_left = (a, left.first + row * left.apart, left.apart, left.step)
         for column in range(0, columns, COLUMNS):
-            from_right = (right.first + column * right.apart, right.apart, right.step)
-            to_rows = (to.first + row * to.apart + column, to.apart)
+            from_right = (a, right.first + column * right.apart, right.apart, right.step)
+            to_rows = (to.first + row * to.apart + column, to.apart, a, -1)
             if many:
                 if add:
                     _more_rows(steps, *from_left, *from_right, *to_rows)

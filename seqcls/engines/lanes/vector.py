@@ -13,6 +13,7 @@ import operator
 import platform
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from inspect import Parameter, Signature
 from typing import Any, ClassVar
 
 import numpy as np
@@ -144,16 +145,6 @@ def store(typing: Any, array: Any, index: Any, value: Any) -> Any:
 
 
 @intrinsic
-def spread(typing: Any, value: Any) -> Any:
-    """A number in every lane."""
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return in_all_lanes(builder, args[0])
-
-    return vector(number), code
-
-
-@intrinsic
 def spread_at(typing: Any, array: Any, index: Any) -> Any:
     """The number at an index of an array of numbers, in every lane."""
 
@@ -163,72 +154,64 @@ def spread_at(typing: Any, array: Any, index: Any) -> Any:
     return vector(array, types.int64), code
 
 
-@intrinsic
-def fma(typing: Any, one: Any, other: Any, more: Any) -> Any:
-    """`one * other + more`."""
+def _function(
+    meaning: str, result: Any, arguments: Sequence[Any], write: Callable[..., Any]
+) -> Any:
+    """Defines a function of vectors and numbers, whose instructions `write` writes."""
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return multiply_add(builder, *args)
-
-    return vector(vector, vector, vector), code
-
-
-@intrinsic
-def total(typing: Any, value: Any) -> Any:
-    """The sum over the lanes."""
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        start, may = ir.Constant(NUMBER, 0.0), ("reassoc",)
-        return call(builder, "llvm.vector.reduce.fadd", NUMBER, [start, args[0]], fastmath=may)
-
-    return number(vector), code
-
-
-@intrinsic
-def larger(typing: Any, one: Any, other: Any) -> Any:
-    """The larger of both in each lane; the second where one is no number."""
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.select(builder.fcmp_ordered(">", *args), *args)
-
-    return vector(vector, vector), code
-
-
-@intrinsic
-def if_less(typing: Any, one: Any, other: Any, then: Any, otherwise: Any) -> Any:
-    """In each lane `then` where `one < other`, else `otherwise`."""
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.select(builder.fcmp_ordered("<", args[0], args[1]), args[2], args[3])
-
-    return vector(vector, vector, vector, vector), code
-
-
-@intrinsic
-def power_of_two(typing: Any, exponent: Any) -> Any:
-    """2 to whole powers from -127, for which it is 0, to 127."""
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        raised = builder.add(builder.fptosi(args[0], WHOLE), ir.Constant(WHOLE, [127] * LANES))
-        return builder.bitcast(builder.shl(raised, ir.Constant(WHOLE, [23] * LANES)), VECTOR)
-
-    return vector(vector), code
-
-
-def _of_one(name: str, meaning: str) -> Any:
-    def function(typing: Any, value: Any) -> Any:
+    def function(typing: Any, *given: Any) -> Any:
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            return call(builder, name, VECTOR, args)
+            return write(builder, *args)
 
-        return vector(vector), code
+        return result(*arguments), code
 
-    function.__doc__ = meaning
+    # Numba looks at the parameters, whose number is not that of `function`.
+    names = [Parameter(f"x{n}", Parameter.POSITIONAL_OR_KEYWORD) for n in range(len(arguments) + 1)]
+    vars(function).update(__doc__=meaning, __signature__=Signature(names))
     return intrinsic(function)
 
 
-root = _of_one("llvm.sqrt", "The square root.")
-rounded = _of_one("llvm.rint", "The nearest whole number.")
-absolute = _of_one("llvm.fabs", "The absolute value.")
+def _sum(builder: Any, value: Any) -> Any:
+    arguments = [ir.Constant(NUMBER, 0.0), value]
+    return call(builder, "llvm.vector.reduce.fadd", NUMBER, arguments, fastmath=("reassoc",))
+
+
+def _raise_two(builder: Any, exponent: Any) -> Any:
+    raised = builder.add(builder.fptosi(exponent, WHOLE), ir.Constant(WHOLE, [127] * LANES))
+    return builder.bitcast(builder.shl(raised, ir.Constant(WHOLE, [23] * LANES)), VECTOR)
+
+
+def _select(comparison: str) -> Callable[..., Any]:
+    def write(builder: Any, one: Any, other: Any, *chosen: Any) -> Any:
+        return builder.select(
+            builder.fcmp_ordered(comparison, one, other), *(chosen or (one, other))
+        )
+
+    return write
+
+
+def _of_one(name: str, meaning: str) -> Any:
+    return _function(meaning, vector, [vector], lambda builder, x: call(builder, name, VECTOR, [x]))
+
+
+spread = _function("Returns a number in every lane.", vector, [number], in_all_lanes)
+fma = _function("Computes `one * other + more`.", vector, [vector] * 3, multiply_add)
+total = _function("Computes the sum over the lanes.", number, [vector], _sum)
+larger = _function(
+    "Returns the larger of both in each lane; the second if one is NaN.",
+    vector, [vector] * 2, _select(">"),
+)  # fmt: skip
+if_less = _function(
+    "Returns in each lane the third if the first is less than the second, else the fourth.",
+    vector, [vector] * 4, _select("<"),
+)  # fmt: skip
+power_of_two = _function(
+    "Computes 2 to integer powers from -127, for which it is 0, to 127.",
+    vector, [vector], _raise_two,
+)  # fmt: skip
+root = _of_one("llvm.sqrt", "Computes the square root.")
+rounded = _of_one("llvm.rint", "Computes the nearest integer.")
+absolute = _of_one("llvm.fabs", "Computes the absolute value.")
 
 
 def _define(operation: Callable[..., Any], name: str) -> None:
