@@ -275,34 +275,23 @@ def steps(x, below, density):
 
 
 @inlined
-def below_greatest(counts, score, shape, attention, greatest):
-    """Computes each token type's score (K) minus the greatest of a string's token types."""
+def below_greatest(counts, factor, score, shape, attention, greatest):
+    """Computes each token type's score (K) minus the greatest of a string's token types.
+
+    Scores are multiplied by a factor of the string (T) with `log_length`.
+    """
     number = counts.dtype.type
-    zero = number(0)
+    zero, one = number(0), number(1)
     greatest[:] = number(-np.inf)
     for k in range(shape.first_type, shape.token_types):
         for s in range(TILE):
-            here = score[k] if counts[k, s] > zero else number(-np.inf)
-            greatest[s] = max(greatest[s], here)
+            here = score[k] * (factor[s] if shape.log_length else one)
+            greatest[s] = max(greatest[s], here if counts[k, s] > zero else number(-np.inf))
     for k in range(shape.first_type, shape.token_types):
         for s in range(TILE):
-            # One that is absent may score higher than all that are there; it weighs nothing.
-            attention[k, s] = min(score[k] - greatest[s], zero)
-
-
-@inlined
-def scaled_below_greatest(counts, factor, score, shape, attention, greatest):
-    """The same with every score times the string's own factor (T)."""
-    number = counts.dtype.type
-    zero = number(0)
-    greatest[:] = number(-np.inf)
-    for k in range(shape.first_type, shape.token_types):
-        for s in range(TILE):
-            here = score[k] * factor[s] if counts[k, s] > zero else number(-np.inf)
-            greatest[s] = max(greatest[s], here)
-    for k in range(shape.first_type, shape.token_types):
-        for s in range(TILE):
-            attention[k, s] = min(score[k] * factor[s] - greatest[s], zero)
+            here = score[k] * (factor[s] if shape.log_length else one)
+            # A token type that is absent may score higher than all others; it weighs nothing.
+            attention[k, s] = min(here - greatest[s], zero)
 
 
 @inlined
@@ -311,10 +300,7 @@ def attend(counts, factor, score, shape, attention, tile):
     number = counts.dtype.type
     zero, one = number(0), number(1)
     total = tile.other
-    if shape.log_length:
-        scaled_below_greatest(counts, factor, score, shape, attention, tile.row)
-    else:
-        below_greatest(counts, score, shape, attention, tile.row)
+    below_greatest(counts, factor, score, shape, attention, tile.row)
     total[:] = zero
     for k in range(shape.first_type, shape.token_types):
         weights = attention[k]
