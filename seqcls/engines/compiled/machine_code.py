@@ -15,14 +15,15 @@ TAPE = "tape"
 """The engine of lanes."""
 
 BEGINNINGS: Mapping[str, tuple[str, ...]] = {
-    FUSED: ("fused.kernel", "fused.engine", "compiled.engine"),
-    TAPE: ("lanes.run", "compiled.engine"),
+    FUSED: ("fused.kernel", "fused.engine"),
+    TAPE: ("lanes.run",),
 }
 """By part, the modules with the functions that Python calls and with the tuples that these take.
 The modules that they import are compiled with them."""
 
 _IMPORT = re.compile(
-    r"^from seqcls\.engines\.(compiled|fused|lanes)(?:\.(\w+) import| import (\w+))", re.MULTILINE
+    r"^from seqcls\.engines\.(compiled|fused|lanes)(?:\.(\w+) import| import (\([^)]*|.*))",
+    re.MULTILINE,
 )
 
 
@@ -48,7 +49,11 @@ def sources_of(part: str) -> tuple[Path, ...]:
         names |= left
         files = [engines / f"{name.replace('.', '/')}.py" for name in left]
         imported = [x for file in files for x in _IMPORT.findall(file.read_text())]
-        left = {f"{folder}.{module or other}" for folder, module, other in imported} - names
+        left = {
+            f"{folder}.{name}"
+            for folder, module, others in imported
+            for name in ([module] if module else re.findall(r"(\w+)(?: as \w+)?", others))
+        } - names
     return tuple(engines / f"{name.replace('.', '/')}.py" for name in sorted(names))
 
 
