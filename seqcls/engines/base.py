@@ -33,15 +33,8 @@ class Engine(Protocol):
     def name(self) -> str: ...
 
     @property
-    def one_thread(self) -> bool:
-        """True if it computes on one thread regardless of PyTorch's settings."""
-        ...
-
-    @property
-    def wants_initial(self) -> bool:
-        """True if initial parameters should be passed in: drawing them would load PyTorch, without
-        which the engine trains.
-        """
+    def is_compiled(self) -> bool:
+        """True if it trains in compiled code: on one thread, and without loading PyTorch."""
         ...
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
@@ -64,15 +57,17 @@ class Engine(Protocol):
         Raises:
             OSError, RuntimeError: the cache cannot be written.
         """
-        ...
+        del problems
 
     def is_ready(self, problem: Problem) -> bool:
         """Returns True if nothing has to be prepared before it can evaluate models."""
-        ...
+        del problem
+        return True
 
     def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]] | None:
         """Returns the shapes of a model's parameters by name; None where only PyTorch knows."""
-        ...
+        del config
+        return None
 
     def load(self) -> None:
         """Imports the libraries it computes with, which takes a second or more, ahead of work."""

@@ -237,7 +237,7 @@ def _time(group: RunGroup) -> Times | None:
     whole = group[0].problem
     engine = engine_named(choose_engine(whole, ready=True).name)
     # Of a step that moves all members together each has a part.
-    members = len(group) if engine.reads_counts(whole) and not engine.one_thread else 1
+    members = len(group) if engine.reads_counts(whole) and not engine.is_compiled else 1
     weights: list[Weights] = []
 
     def train() -> None:

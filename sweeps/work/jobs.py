@@ -55,7 +55,7 @@ def make_job(group: RunGroup, engine: str, device: str) -> Job:
     """
     first = group[0]
     choice, initial = choose_engine(first.problem, engine, device), None
-    if engine_named(choice.name).wants_initial and parameter_bytes(first.problem) < 1_000_000:
+    if engine_named(choice.name).is_compiled and parameter_bytes(first.problem) < 1_000_000:
         # Imported where it is used: it loads PyTorch.
         from seqcls.engines.member import draw_initial
 
@@ -136,7 +136,7 @@ def name_with_device(engine: str, device: str) -> str:
     """What is stored of who trained a run: the engine, and the device where it is no CPU, as in
     `strings on cuda`.
     """
-    if engine_named(engine).one_thread:
+    if engine_named(engine).is_compiled:
         return engine
     # PyTorch, which has just been trained with.
     from seqcls.engines.pytorch.training import choose_device
@@ -150,7 +150,7 @@ def on_one_thread(engine: str) -> Iterator[None]:
     """A block in which an engine trains and tests on one thread, whatever PyTorch's settings."""
     # A tiny model's operations are too small to share out; processes use the cores instead. PyTorch
     # is not loaded for an engine that has one thread anyway.
-    if engine_named(engine).one_thread:
+    if engine_named(engine).is_compiled:
         yield
         return
     import torch

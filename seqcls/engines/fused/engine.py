@@ -4,10 +4,9 @@ It makes the arguments of its kernels: a network's shape, its parameters in one 
 in tiles. Numba is loaded where it is needed.
 """
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
@@ -19,20 +18,18 @@ from seqcls.engines.compiled.engine import (
     CompiledEngine,
     EpochPart,
     Flat,
+    Program,
     Steps,
     all_classified,
-    some_batches,
+    tiles_between,
 )
 from seqcls.engines.compiled.machine_code import FUSED
+from seqcls.engines.compiled.parameters import EMBEDDING, Axis, Parameters
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.strings.tokenizer import PAD
-
-if TYPE_CHECKING:
-    from seqcls.engines.compiled.engine import Program
 
 
 class Fused(CompiledEngine):
@@ -40,7 +37,7 @@ class Fused(CompiledEngine):
 
     name = "fused"
     precisions = ("float32", "float64")
-    least: ClassVar[Mapping[str, Mapping[str, Any]]] = {FUSED: {}}
+    part = FUSED
     compiling = "compiling for this machine ({precision}), once: about a minute"
 
     def _obstacle(self, problem: Problem) -> str | None:
@@ -49,17 +46,14 @@ class Fused(CompiledEngine):
     def reads_counts(self, problem: Problem) -> bool:
         return True
 
-    def part_of(self, config: NetworkConfig) -> str:
-        return FUSED
-
     def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]]:
-        return parameter_shapes(config)
+        return parameters_of(config).shapes()
 
     def load(self) -> None:
         import seqcls.engines.fused.kernel  # noqa: F401
 
-    def _programs(self) -> "Callable[[Problem], Program]":
-        return CountsProgram
+    def program_of(self, problem: Problem) -> Program:
+        return CountsProgram(problem)
 
     def logits(
         self,
@@ -103,8 +97,6 @@ def _why_not_compiled(config: NetworkConfig) -> str | None:
 
 NORMS = {"none": 0, "rms": 1, "nn": 2}
 
-EMBEDDING = "embedding.weight"
-
 
 class Shape(NamedTuple):
     """The sizes and switches of a network, for compiled code."""
@@ -143,37 +135,14 @@ def shape_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Shape:
     )
 
 
-def pack(config: NetworkConfig, weights: Weights) -> Float[np.ndarray, " parameter"]:
-    """Returns the parameters in one array; norms that the network lacks are the identity."""
-    values = []
+@lru_cache
+def parameters_of(config: NetworkConfig) -> Parameters:
+    """Returns the parameters, with memory for norms and biases that the network lacks."""
+    parameters = Parameters(config)
     for name, shape in _slots(config):
-        if name == EMBEDDING:
-            # PAD is never read.
-            values.append(np.delete(weights[name], PAD, axis=0))
-        else:
-            values.append(weights.get(name, np.full(shape, float(name.endswith("norm.weight")))))
-    return np.concatenate([value.reshape(-1) for value in values]).astype(config.precision)
-
-
-def unpack(config: NetworkConfig, flat: Float[np.ndarray, " parameter"]) -> Weights:
-    """Returns copies of the parameters that the network has, by name."""
-    weights = {}
-    end = 0
-    for name, shape in _slots(config):
-        start, end = end, end + math.prod(shape)
-        value = flat[start:end].reshape(shape).copy()
-        if name == EMBEDDING:
-            weights[name] = np.insert(value, PAD, 0, axis=0)
-        elif _has(config, name):
-            weights[name] = value
-    return weights
-
-
-def parameter_shapes(config: NetworkConfig) -> dict[str, tuple[int, ...]]:
-    """Returns the shapes of the parameters that the network has, by name."""
-    shapes = {name: shape for name, shape in _slots(config) if _has(config, name)}
-    letters, hidden = shapes[EMBEDDING]
-    return {**shapes, EMBEDDING: (letters + 1, hidden)}
+        axes = (Axis(np.arange(size), size) for size in shape)
+        parameters.take(name if _has(config, name) else None, *axes)
+    return parameters
 
 
 def _slots(config: NetworkConfig) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -295,7 +264,9 @@ def _answer(config: NetworkConfig, weights: Weights, tiles: Tiles) -> Float[np.n
     from seqcls.engines.fused.kernel import evaluate
 
     logits = np.empty_like(tiles.targets)
-    evaluate(pack(config, weights), shape_of(config), _scratch(config), *tiles[:4], logits)
+    evaluate(
+        parameters_of(config).pack(weights), shape_of(config), _scratch(config), *tiles[:4], logits
+    )
     return logits.reshape(-1)
 
 
@@ -306,25 +277,23 @@ class CountsProgram:
 
     def __init__(self, problem: Problem) -> None:
         self._problem, self._network = problem, problem.network
+        parameters = parameters_of(problem.network)
+        self.pack, self.unpack = parameters.pack, parameters.unpack
         scaled = problem.config.train_loss == "sigmoid_scaled"
         self._shape = shape_of(self._network, scaled_loss=scaled)
         self._scratch = _scratch(self._network)
         self._validation = epoch_tiles(problem.validation, 0, self._network.precision)
         self._logits = np.empty_like(self._validation.targets)
 
-    def pack(self, weights: Weights) -> Flat:
-        return pack(self._network, weights)
-
-    def unpack(self, flat: Flat) -> Weights:
-        return unpack(self._network, flat)
-
     def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
         from seqcls.engines.fused.kernel import train_epoch
 
-        whole = epoch_tiles(self._problem.train, part.number, self._network.precision)
-        tiles = some_batches(whole, part.first, part.last)
-        loss: float = train_epoch(flat, *steps, self._shape, self._scratch, *tiles)
-        return loss, len(tiles.ends)
+        *by_tile, ends = epoch_tiles(self._problem.train, part.number, self._network.precision)
+        tiles = tiles_between(ends, part.first, part.last)
+        ends = ends[part.first : part.last] - tiles.start
+        strings = (x[tiles] for x in by_tile)
+        loss: float = train_epoch(flat, *steps, self._shape, self._scratch, *strings, ends)
+        return loss, len(ends)
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
         from seqcls.engines.fused.kernel import evaluate

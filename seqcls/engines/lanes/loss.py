@@ -108,16 +108,6 @@ def classify_gradient(width, a, read0, dread0, slopes, w, gradient, classifier, 
         gradient[bias] += total(slope)
 
 
-class Head(NamedTuple):
-    """A head that is read at every token. One that writes has outputs for CLS, the letters, and
-    PAD, in this order; the last two letters are SEP and END.
-    """
-
-    outputs: int
-    at_places: bool
-    """True if it answers at every token, so that any output may be the target."""
-
-
 class RowTargets(NamedTuple):
     """The targets of rows of states, and the buffers of their losses and errors."""
 
@@ -146,24 +136,24 @@ SCRATCH_VECTORS = 4
 
 
 @kernel
-def likeliest(head, a, first, scratch):
+def likeliest(network, a, first, scratch):
     """Writes the likeliest letter, and the likeliest of letters and END; the first of equals.
 
     CLS, SEP and PAD are never predicted; a head that answers may predict any output.
     """
-    begin, stop = (0, head.outputs) if head.at_places else (1, head.outputs - 3)
+    begin, stop = (0, network.outputs) if network.at_places else (1, network.outputs - 3)
     best, number = load(a, first + begin), spread(np.float32(begin))
     for token in range(begin + 1, stop):
         value = load(a, first + token)
         number = if_less(best, value, spread(np.float32(token)), number)
         best = larger(best, value)
     store(scratch, 0, number)
-    end = head.outputs - 1 if head.at_places else head.outputs - 2
+    end = network.outputs - 1 if network.at_places else network.outputs - 2
     store(scratch, 1, if_less(best, load(a, first + end), spread(np.float32(end)), number))
 
 
 @kernel
-def token_losses(rows, first, head, a, outputs, row_targets, share, training):
+def token_losses(rows, first, network, a, outputs, row_targets, share, training):
     """Returns the sum of the losses at rows, in nats, and adds to those of their strings.
 
     Args:
@@ -184,30 +174,30 @@ def token_losses(rows, first, head, a, outputs, row_targets, share, training):
             clear(a, number, outputs.apart)
             continue
         if row_targets.token_logits.size > 0:
-            for token in range(head.outputs):
+            for token in range(network.outputs):
                 for lane in range(LANES):
                     logit = a[(number + token) * LANES + lane]
                     row_targets.token_logits[group, row_targets.tokens[row], lane, token] = logit
         if row_targets.sets.size > 0:
-            loss += set_losses(row, number, head, a, row_targets, share, training)
+            loss += set_losses(row, number, network, a, row_targets, share, training)
             continue
         if not training:
-            likeliest(head, a, number, scratch)
+            likeliest(network, a, number, scratch)
             for lane in range(LANES):
                 target = row_targets.targets[row, lane]
-                if 0 <= target < head.outputs:
+                if 0 <= target < network.outputs:
                     row_targets.missed[group, lane] += scratch[LANES + lane] != target
-                    is_inside = target != head.outputs - 2
+                    is_inside = target != network.outputs - 2
                     row_targets.missed_inside[group, lane] += is_inside and scratch[lane] != target
         highest = load(a, number)
-        for token in range(1, head.outputs):
+        for token in range(1, network.outputs):
             highest = larger(highest, load(a, number + token))
         store(scratch, 2, highest)
         for lane in range(LANES):
-            target = max(row_targets.targets[row, lane], 0) % head.outputs
+            target = max(row_targets.targets[row, lane], 0) % network.outputs
             scratch[2 * LANES + lane] -= a[(number + target) * LANES + lane]
         sum_of = spread(ZERO)
-        for token in range(head.outputs):
+        for token in range(network.outputs):
             weight = exp(load(a, number + token) - highest)
             store(a, number + token, weight)
             sum_of = sum_of + weight
@@ -223,18 +213,18 @@ def token_losses(rows, first, head, a, outputs, row_targets, share, training):
         if not training:
             continue
         factor = load(scratch, 0)
-        for token in range(head.outputs):
+        for token in range(network.outputs):
             store(a, number + token, load(a, number + token) * factor)
         for lane in range(LANES):
             target = row_targets.targets[row, lane]
             if target >= 0:
                 # D of a softmax's cross entropy: its weights, minus one at the target.
-                a[(number + target % head.outputs) * LANES + lane] -= share
+                a[(number + target % network.outputs) * LANES + lane] -= share
     return loss
 
 
 @kernel
-def set_losses(row, number, head, a, row_targets, share, training):
+def set_losses(row, number, network, a, row_targets, share, training):
     """Returns the losses at one row whose targets are sets: means over the bits of each set.
 
     The head's outputs begin at `number`, and are replaced by their gradients.
@@ -242,9 +232,9 @@ def set_losses(row, number, head, a, row_targets, share, training):
     group, scratch, loss = row_targets.strings[row], row_targets.scratch, 0.0
     for lane in range(LANES):
         here = row_targets.targets[row, lane] >= 0
-        scratch[2 * LANES + lane] = share / np.float32(head.outputs) if here else ZERO
+        scratch[2 * LANES + lane] = share / np.float32(network.outputs) if here else ZERO
         scratch[3 * LANES + lane] = ZERO
-    for token in range(head.outputs):
+    for token in range(network.outputs):
         for lane in range(LANES):
             scratch[lane] = row_targets.sets[max(row_targets.targets[row, lane], 0), token]
         value, bit = load(a, number + token), load(scratch, 0)
@@ -259,8 +249,8 @@ def set_losses(row, number, head, a, row_targets, share, training):
             if row_targets.targets[row, lane] >= 0:
                 log_rest = math.log1p(np.float64(scratch[lane]))
                 token_loss = np.float64(scratch[LANES + lane]) + log_rest
-                row_targets.losses[group, lane] += token_loss / head.outputs
-                loss += token_loss / head.outputs
+                row_targets.losses[group, lane] += token_loss / network.outputs
+                loss += token_loss / network.outputs
     if not training:
         for lane in range(LANES):
             is_wrong = row_targets.targets[row, lane] >= 0 and scratch[3 * LANES + lane] > ZERO
@@ -275,7 +265,7 @@ class OutputBuffers(NamedTuple):
     """Inputs in groups, and the outputs that are decoded for them."""
 
     given: np.ndarray
-    """(group, position, lane): tokens of the input, by their indices in a `Head`."""
+    """(group, position, lane): tokens of the input, by their indices in the head's outputs."""
     begins: np.ndarray
     """(group, lane): number of these tokens; 0 for padding."""
     limits: np.ndarray
@@ -323,15 +313,15 @@ def any_goes_on(outputs, first, end):
 
 
 @kernel
-def write_likeliest(outputs, head, a, number, group, place):
+def write_likeliest(outputs, network, a, number, group, place):
     """Appends the likeliest token to the outputs of a group, given the head's outputs."""
     scratch = outputs.scratch
-    likeliest(head, a, number, scratch)
+    likeliest(network, a, number, scratch)
     highest = load(a, number)
-    for token in range(1, head.outputs):
+    for token in range(1, network.outputs):
         highest = larger(highest, load(a, number + token))
     sum_of = spread(ZERO)
-    for token in range(head.outputs):
+    for token in range(network.outputs):
         sum_of = sum_of + exp(load(a, number + token) - highest)
     store(scratch, 2, highest)
     store(scratch, 3, sum_of)
@@ -344,7 +334,7 @@ def write_likeliest(outputs, head, a, number, group, place):
             - scratch[2 * LANES + lane]
             - math.log(np.float64(scratch[3 * LANES + lane]))
         )
-        if best == head.outputs - 2:
+        if best == network.outputs - 2:
             outputs.is_ended[group, lane] = True
         else:
             outputs.written[group, outputs.counts[group, lane], lane] = best

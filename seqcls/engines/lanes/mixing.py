@@ -61,14 +61,17 @@ def attend(
     forward = code.Attend(
         query, key_value, mixed, heads, how, key_value.span, scores, sums, mask, keys
     )
-    tape.emit(query.span, forward)
-
-    def back() -> None:
-        to = tape.write_gradient(query), tape.write_gradient(key_value)
-        scratch = tape.scratch(min(queries, QUERIES) * (keys + 1))
-        tape.emit_back(query.span, code.AttendGradient(forward, mixed.gradient, *to, scratch))
-
-    tape.later.append(back)
+    tape.emit(
+        query.span,
+        forward,
+        lambda: code.AttendGradient(
+            forward,
+            dmixed=mixed.gradient,
+            dquery=tape.write_gradient(query),
+            dkey_value=tape.write_gradient(key_value),
+            dscores=tape.scratch(min(queries, QUERIES) * (keys + 1)),
+        ),
+    )
     return mixed
 
 
@@ -98,13 +101,8 @@ def fire(tape: Tape, heads: int, causal: bool, layers: Mapping[str, int]) -> tup
         tokens=tokens,
         **layers,
     )
-    tape.emit(TOKENS, forward)
-
-    def back() -> None:
-        sums = tape.scratch(2 * FIRE_UNITS + heads * (FIRE_UNITS + 1))
-        tape.emit_back(TOKENS, code.FireGradient(forward, sums))
-
-    tape.later.append(back)
+    sums = tape.scratch(2 * FIRE_UNITS + heads * (FIRE_UNITS + 1))
+    tape.emit(TOKENS, forward, lambda: code.FireGradient(forward, sums))
     return forward.numbers, forward.gradient
 
 
@@ -301,10 +299,10 @@ def select(tape: Tape, given: Value, sizes: Channels, layers: Mapping[str, Any])
         **layers,
     )
     tape.emit(START, memory.Rates(forward.rates, forward.log_rate, sizes))
-    tape.emit(TOKENS, forward)
-
-    def back() -> None:
-        gradient = memory.SelectGradient(
+    tape.emit(
+        TOKENS,
+        forward,
+        lambda: memory.SelectGradient(
             forward=forward,
             mixed=forward.mixed.gradient,
             given=tape.write_gradient(given),
@@ -313,9 +311,7 @@ def select(tape: Tape, given: Value, sizes: Channels, layers: Mapping[str, Any])
             steps=new(channels),
             memory=tape.scratch(size),
             rates=tape.scratch(size),
-        )
-        tape.emit_back(TOKENS, gradient)
-
-    tape.later.append(back)
+        ),
+    )
     mixed: Value = forward.mixed
     return mixed

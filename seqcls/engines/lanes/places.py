@@ -10,8 +10,8 @@ from jaxtyping import Int32, Int64
 
 from seqcls.cache import remembered
 from seqcls.config import NetworkConfig
-from seqcls.engines.lanes.batches import Blank, Groups, LaneBatch, coupled_of
-from seqcls.engines.lanes.packing import padded_size
+from seqcls.engines.lanes.batches import Groups, coupled_of
+from seqcls.engines.lanes.parameters import padded_size
 from seqcls.engines.lanes.parts import has_table
 from seqcls.engines.lanes.positions import PositionArrays
 from seqcls.engines.lanes.vector import lanes
@@ -80,16 +80,18 @@ def positions_of(
     batch_size: int = 0,
     rng: np.random.Generator | None = None,
 ) -> PositionArrays:
-    """The places of strings that are answered once; with a generator, those of training in batches
-    of this size.
-    """
+    """Returns the positions of strings; with a generator, those of training in batches."""
     strings, drawn_from = groups.strings, network.position_range
-    count, tokens, _ = strings.ids.shape
-    if rng is not None and network.position_draw == "shifted":
-        lengths = strings.lengths.reshape(-1)[groups.places]
-        places = np.broadcast_to(np.arange(tokens), (len(lengths), tokens))
-        offsets = _offsets(network, rng, places, lengths, batch_size)
-        return in_lanes(network, shift_positions(network, places, offsets), groups.places, count)
+    count, tokens = len(strings.ids), max(strings.ids.shape[1], strings.inputs.shape[1])
+    is_shifted = rng is not None and network.position_draw == "shifted"
+    if is_shifted or (has_table(network) and network.head != "string"):
+        places = np.broadcast_to(np.arange(tokens), (len(groups.lengths), tokens))
+        if groups.coupled is not None:
+            places = groups.coupled if rng is not None else _in_test(network, groups.coupled)
+        if rng is not None:
+            offsets = _offsets(network, rng, places, groups.lengths, batch_size)
+            places = shift_positions(network, places, offsets)
+        return in_lanes(network, places, groups.places, count)
     if not drawn_from:
         return fixed_positions(network, count, tokens)
     if rng is None:
@@ -99,60 +101,33 @@ def positions_of(
         drawn = [tested_positions(drawn_from, seed, length) for length in known.tolist()]
     else:
         starts = np.concatenate([[0], strings.ends[:-1]])
-        # The longest strings of a batch stand in its first group.
+        # The longest strings of a batch are in its first group.
         longest = strings.lengths[starts].max(axis=1).tolist()
         drawn = [draw_positions(rng, drawn_from, length) for length in longest]
         rows = np.repeat(np.arange(len(drawn)), np.diff(strings.ends, prepend=0))
     return make_positions(network, rows.astype(np.int64), drawn, tokens)
 
 
-def positions_of_batch(
-    network: NetworkConfig,
-    batch: LaneBatch,
-    batch_size: int = 0,
-    rng: np.random.Generator | None = None,
-) -> PositionArrays:
-    """The places of strings at whose tokens something is predicted; with a generator, those of
-    training in batches of this size.
-    """
-    count, tokens, _ = batch.examples.strings.ids.shape
-    if not has_table(network):
-        return fixed_positions(network, count, tokens)
-    places = _without_draws(network, batch, is_drawn=rng is not None)
-    if rng is not None:
-        lengths = batch.examples.strings.lengths.reshape(-1)[batch.groups.places]
-        offsets = _offsets(network, rng, places, lengths, batch_size)
-        places = shift_positions(network, places, offsets)
-    return in_lanes(network, places, *batch.lanes_of_strings)
-
-
 def written_positions(
-    network: NetworkConfig, blank: Blank, inputs: TokenStrings, tokens: int
+    network: NetworkConfig,
+    inputs: TokenStrings,
+    lanes_of_strings: Int64[np.ndarray, " string"],
+    groups: int,
+    tokens: int,
 ) -> PositionArrays:
     """Returns the positions of inputs and of all tokens that may be written."""
-    groups = len(blank.begins)
     if not has_table(network):
         return fixed_positions(network, groups, tokens)
     if network.coupling:
         places = _coupled_with_outputs(network, inputs, tokens)
     else:
         places = np.broadcast_to(np.arange(tokens), (len(inputs), tokens))
-    return in_lanes(network, places, blank.places, groups)
+    return in_lanes(network, places, lanes_of_strings, groups)
 
 
 # Positions in a learned table that differ from string to string.
 
 StringPlaces = Int64[np.ndarray, "string position"]
-
-
-def _without_draws(network: NetworkConfig, batch: LaneBatch, *, is_drawn: bool) -> StringPlaces:
-    """The places of each string's tokens when nothing is learned, 0 after its end; where they are
-    drawn, those from which training moves them.
-    """
-    if batch.coupled is not None:
-        return batch.coupled if is_drawn else _in_test(network, batch.coupled)
-    tokens = batch.examples.strings.ids.shape[1]
-    return np.broadcast_to(np.arange(tokens), (len(batch.groups.places), tokens))
 
 
 def _offsets(

@@ -21,22 +21,10 @@ from seqcls.engines.lanes.layers import (
     Program,
     Stream,
 )
-from seqcls.engines.lanes.packing import Slots
 from seqcls.engines.lanes.parameters import Axis, Parameters
 from seqcls.engines.lanes.parts import Mixer, Model
 from seqcls.engines.lanes.tape import ANSWERING, Value
-
-LETTERS = {
-    "transformer": "a",
-    "deltanet": "d",
-    "gated_deltanet": "g",
-    "linear_attention": "l",
-    "slstm": "s",
-    "deltaproduct": "p",
-    "mamba": "m",
-}
-"""The letters of architectures' mixers, as in the field `layers`."""
-
+from seqcls.models import MODELS
 
 Parts = tuple[Value, Stream, Stream | None]
 """A network's outputs, and its streams."""
@@ -59,7 +47,7 @@ def blocks(model: Model) -> Parts:
         elif letter == "a":
             inside += ".attention"
         attention = partial(model.attention, inside, stream, single=single)
-        makers: Mapping[str, Callable[[], Mixer]] = {
+        mixers: Mapping[str, Mixer] = {
             "a": partial(attention, causal=mask == "causal"),
             "l": partial(attention, causal=True, shares=SUM, biases=False),
             "d": partial(model.memory, inside, single=single, fades=False),
@@ -71,7 +59,7 @@ def blocks(model: Model) -> Parts:
             "s": partial(model.slstm, inside, single=single),
             "r": partial(model.cell, inside, single=single),
         }
-        x = model.block(name, [norm], x, [makers[letter]()], single)
+        x = model.block(name, [norm], x, [mixers[letter]], single)
     return model.head(x, stream), stream, None
 
 
@@ -79,7 +67,7 @@ def letters_of(config: NetworkConfig) -> str:
     """Returns the letter of each block's mixer, as in the field `layers`."""
     if config.architecture == "hybrid":
         return config.layers
-    return LETTERS[config.architecture] * config.num_blocks
+    return MODELS[config.architecture].letter * config.num_blocks
 
 
 def recurrent(model: Model) -> Parts:
@@ -106,7 +94,7 @@ def encoder_decoder(model: Model) -> Parts:
     x = model.embed(types, inputs)
     for number in range(config.num_blocks):
         name = f"encoder.blocks.{number}."
-        own = model.attention(name + "attention", inputs)
+        own = partial(model.attention, name + "attention", inputs)
         x = model.block(name, ["attention_norm"], x, [own], False)
     encoded = tape.norm(x, model.final_norm("encoder."))
     model.take_positions("decoder.")
@@ -114,8 +102,9 @@ def encoder_decoder(model: Model) -> Parts:
     x = model.embed(types, outputs)
     for number in range(config.num_blocks):
         name = f"decoder.blocks.{number}."
-        own = model.attention(name + "attention", outputs, causal=True)
-        cross = model.attention(name + "cross_attention", outputs, others=(encoded, inputs))
+        own = partial(model.attention, name + "attention", outputs, causal=True)
+        others = encoded, inputs
+        cross = partial(model.attention, name + "cross_attention", outputs, others=others)
         x = model.block(name, ["attention_norm", "cross_attention_norm"], x, [own, cross], False)
     last = tape.norm(x, model.final_norm("decoder."))
     return model.read(tape.targets(last)), outputs, inputs
@@ -131,11 +120,7 @@ PROGRAMS: Mapping[str, Callable[[Model], Parts]] = {
 
 def steps_of(config: NetworkConfig) -> int:
     """Returns the number of a memory's rows for each token."""
-    return config.householder_steps if "p" in _known_letters(config) else 1
-
-
-def _known_letters(config: NetworkConfig) -> str:
-    return "" if config.architecture in PROGRAMS else letters_of(config)
+    return config.householder_steps if "p" in letters_of(config) else 1
 
 
 @lru_cache(maxsize=64)
@@ -177,6 +162,7 @@ def program_of(
     return program, model.parameters
 
 
-def slots_of(config: NetworkConfig) -> Slots:
-    """Returns the indices of each parameter's values, by its name."""
-    return program_of(config, 4, 4, 1, ANSWERING)[1].slots
+def parameters_of(config: NetworkConfig) -> Parameters:
+    """Returns a network's parameters."""
+    # Their layout depends on the network alone, not on these sizes.
+    return program_of(config, 4, 4, 1, ANSWERING)[1]

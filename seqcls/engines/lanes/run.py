@@ -9,13 +9,12 @@ import numpy as np
 
 from seqcls.engines.compiled.arithmetic import adamw
 from seqcls.engines.compiled.compiling import entry
-from seqcls.engines.compiled.engine import Update
 from seqcls.engines.compiled.machine_code import TAPE
+from seqcls.engines.compiled.parameters import Update
 from seqcls.engines.lanes.attention import MASKED
 from seqcls.engines.lanes.interpreter import Reading, play
 from seqcls.engines.lanes.layers import FIRST, INPUT, READ, START, STEPS, TARGETS, TOKENS, Rows
 from seqcls.engines.lanes.loss import (
-    Head,
     RowTargets,
     any_goes_on,
     group_loss,
@@ -36,11 +35,12 @@ class Network(NamedTuple):
     types: int
     """Number of token types that are read: CLS and the letters."""
     outputs: int
-    """Number of outputs of the head."""
+    """Number of outputs of the head; those of one that writes are CLS, the letters, of which the
+    last two are SEP and END, and PAD."""
     at_tokens: bool
     """True if predictions are made at tokens, and not for the whole string."""
     at_places: bool
-    """True if these are answers at every token."""
+    """True if these are answers at every token, so that any output may be the target."""
     two_streams: bool
     readout: int
     scaled_loss: bool
@@ -70,33 +70,37 @@ class Model(NamedTuple):
 
 
 class Strings(NamedTuple):
-    """`LaneStrings`, what is to be predicted of them, and inputs where an encoder reads them."""
+    """Strings in groups, with their targets; and inputs, if an encoder reads them."""
 
     ids: np.ndarray
+    """(group, token, lane)"""
     times: np.ndarray
+    """(group, token, lane): number of each token's repetitions; empty if each occurs once."""
     lengths: np.ndarray
+    """(group, lane): number of tokens without repetitions; 0 for padding."""
     sizes: np.ndarray
+    """(group, lane): number of tokens that are read, repetitions included."""
     inputs: np.ndarray
+    """(group, token, lane): token ids of the encoder's inputs, else empty."""
     input_lengths: np.ndarray
-    ends: np.ndarray
+    """(group, lane)"""
     targets: np.ndarray
+    """(group, lane): 1 for positive strings, else 0."""
     weights: np.ndarray
+    """(group, lane): the weight of each loss in the gradient, one over the size of the batch; 0 for
+    padding."""
     token_targets: np.ndarray
-    shares: np.ndarray
+    """(group, token, lane): the `targets` of `RowTargets`."""
     sets: np.ndarray
-
-
-class Tokens(NamedTuple):
-    """The tokens of some groups of strings; fields as in `Strings`."""
-
-    ids: np.ndarray
-    times: np.ndarray
-    lengths: np.ndarray
-    sizes: np.ndarray
+    """(set, output): the `sets` of `RowTargets`."""
+    shares: np.ndarray
+    """(batch): the weight of each token's loss in the gradient, one over the number of targets."""
+    ends: np.ndarray
+    """(batch): the end of each batch's groups, exclusive."""
 
 
 class Found(NamedTuple):
-    """What came out, in the places of the groups; the last four as in `RowTargets`."""
+    """The results of strings, (group, lane); the last four are those of `RowTargets`."""
 
     logits: np.ndarray
     losses: np.ndarray
@@ -121,17 +125,18 @@ def longest_of(lengths):
 
 
 @kernel
-def read_stream(s, network, positions, number, read, ragged, starts, a):
+def read_stream(
+    s, network, positions, number, ids, times, lengths, sizes, ragged, starts, a
+):  # fmt: skip
     """Writes the inputs of a stream for groups, the longest first; returns the number of tokens.
 
     Args:
         s: a `Stream`.
         number: the index of the first group.
-        read: their `Tokens`.
+        ids, times, lengths, sizes: their tokens, as in `Strings`.
         ragged: whether groups have no rows after their longest string.
         starts: (token), written: the token's first row; then the end of the last one's rows.
     """
-    ids, times, lengths, sizes = read
     groups, row, tokens = lengths.shape[0], 0, 1
     for group in range(groups):
         tokens = max(tokens, longest_of(lengths[group]))
@@ -279,7 +284,6 @@ def run(model, program, strings, positions, found):
     rows_most, scratch = program.rows + 4, np.zeros(4 * LANES, np.float32)
     targets = np.zeros((rows_most, LANES), np.int16)
     owners, places = np.zeros(rows_most, np.int64), np.zeros(rows_most, np.int64)
-    head = Head(network.outputs, network.at_places)
     row_targets = RowTargets(
         targets, strings.sets, owners, places, found.losses, found.missed, found.missed_inside,
         found.token_logits, scratch,
@@ -294,7 +298,7 @@ def run(model, program, strings, positions, found):
             sizes = strings.sizes[first:last]
             tokens = read_stream(
                 program.own, network, positions, first,
-                Tokens(strings.ids[first:last], strings.times[first:last], lengths, sizes),
+                strings.ids[first:last], strings.times[first:last], lengths, sizes,
                 program.together, starts, a,
             )  # fmt: skip
             rows = starts[tokens]
@@ -304,8 +308,8 @@ def run(model, program, strings, positions, found):
                 input_lengths = strings.input_lengths[first:last]
                 known[INPUT] = read_stream(
                     program.inputs, network, positions, first,
-                    Tokens(strings.inputs[first:last], uncounted, input_lengths, input_lengths),
-                    False, input_starts, a,
+                    strings.inputs[first:last], uncounted, input_lengths, input_lengths, False,
+                    input_starts, a,
                 )  # fmt: skip
                 spans[INPUT, 1] = input_starts[known[INPUT]]
                 fill_crossing(program, network, strings.input_lengths[first:last], 0, rows, a)
@@ -324,7 +328,7 @@ def run(model, program, strings, positions, found):
                 for row in range(begin, rows, some):
                     at = program.outputs + row * program.outputs_apart
                     total += token_losses(
-                        min(some, rows - row), row, head, a, Rows(at, program.outputs_apart),
+                        min(some, rows - row), row, network, a, Rows(at, program.outputs_apart),
                         row_targets, strings.shares[batch], training,
                     )  # fmt: skip
             else:
@@ -356,7 +360,6 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
     read, numbers = np.zeros((together, LANES), np.int64), np.zeros(LANES, np.int64)
     lengths, nothing = np.zeros(LANES, np.int64), np.zeros(0, np.float32)
     uncounted = np.zeros((0, 0, LANES), np.float32)
-    head = Head(network.outputs, network.at_places)
     own = program.own
     for first in range(0, outputs.begins.shape[0], together):
         groups = min(together, outputs.begins.shape[0] - first)
@@ -368,8 +371,8 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
             lengths_read = input_lengths[first : first + groups]
             known[INPUT] = read_stream(
                 program.inputs, network, positions, first,
-                Tokens(inputs[first : first + groups], uncounted, lengths_read, lengths_read),
-                False, input_starts, a,
+                inputs[first : first + groups], uncounted, lengths_read, lengths_read, False,
+                input_starts, a,
             )  # fmt: skip
             spans[INPUT, 1] = input_starts[known[INPUT]]
         place = 0
@@ -401,5 +404,5 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
             spans[INPUT, 1] = spans[START, 1] = 0
             for group in range(groups):
                 at = place_of(program.outputs, program.outputs_apart, starts[place] + group, group)
-                write_likeliest(outputs, head, a, at, first + group, place)
+                write_likeliest(outputs, network, a, at, first + group, place)
             place += 1

@@ -97,17 +97,15 @@ class Tape:
         x.is_kept = is_kept
         return x
 
-    def scratch(self, vectors: int, *, is_kept: bool = False) -> Value:
-        """Returns scratch memory, which has no rows."""
-        x = self.value(vectors - 1, START, is_kept=is_kept)
-        x.rows = 1
-        return x
-
-    def square(self, rows: int, columns: int) -> Value:
+    def square(self, rows: int, columns: int, *, is_kept: bool = False) -> Value:
         """Returns a value with its own number of rows."""
-        x = self.value(columns, START)
+        x = self.value(columns, START, is_kept=is_kept)
         x.rows = rows
         return x
+
+    def scratch(self, vectors: int, *, is_kept: bool = False) -> Value:
+        """Returns scratch memory."""
+        return self.square(1, vectors - 1, is_kept=is_kept)
 
     def input(self, width: int, span: int) -> Value:
         """Returns a value that is written before the instructions are run."""
@@ -283,15 +281,11 @@ class Tape:
     def embed(self, types: Value, embedding: int, kinds: int, width: int) -> Value:
         """Emits the embeddings of token types."""
         y = self.value(width, types.span)
-        self.emit(types.span, code.Embed(types, y, width, kinds, embedding))
-
-        def back() -> None:
-            self.emit_back(
-                types.span,
-                code.EmbedGradient(types, y.gradient, width, embedding, types.width),
-            )
-
-        self.later.append(back)
+        self.emit(
+            types.span,
+            code.Embed(types, y, width, kinds, embedding),
+            lambda: code.EmbedGradient(types, y.gradient, width, embedding, types.width),
+        )
         return y
 
     def enlarge(self, x: Value, size: int) -> Value:

@@ -1,14 +1,13 @@
 """The two PyTorch engines, which read strings token by token and by letter counts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
-from seqcls.config import NetworkConfig
 from seqcls.counts import counts_suffice
-from seqcls.engines.base import Member, Progress
+from seqcls.engines.base import Engine, Member, Progress
 from seqcls.problem import Problem
 from seqcls.results import TrainedMember, Weights
 from seqcls.strings.token_strings import TokenStrings
@@ -17,12 +16,11 @@ if TYPE_CHECKING:
     from seqcls.engines.pytorch.members import Members
 
 
-class PyTorchStrings:
+class PyTorchStrings(Engine):
     """The engine of any model, on a GPU too; it imports PyTorch where it is used."""
 
     name = "strings"
-    one_thread = False
-    wants_initial = False
+    is_compiled = False
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
         return None
@@ -42,17 +40,6 @@ class PyTorchStrings:
     def group_size(self, problem: Problem) -> int:
         """Implements `Engine.group_size`: with more members, stacking saves nothing."""
         return 64
-
-    def prepare(self, problems: Iterable[Problem]) -> None:
-        """Implements `Engine.prepare`: nothing is cached."""
-        del problems
-
-    def is_ready(self, problem: Problem) -> bool:
-        return True
-
-    def parameter_shapes(self, config: NetworkConfig) -> None:
-        """Implements `Engine.parameter_shapes`: only PyTorch knows them."""
-        del config
 
     def load(self) -> None:
         from seqcls.engines.pytorch import training as stacked  # noqa: F401
