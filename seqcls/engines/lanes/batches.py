@@ -103,7 +103,7 @@ def make_groups(
         ends=ends,
     )
     if at_tokens:
-        rows, positions, numbers, sets = _predicted(network, task, examples, read)
+        rows, positions, numbers, sets = _locate_targets(network, task, examples, read)
         predicted = np.bincount(rows, minlength=len(read))
         token_targets = np.full(ids.shape, -1, np.int16)
         token_targets[places[rows], positions] = numbers
@@ -126,7 +126,7 @@ def _kind(task: Task) -> Kind:
     return KINDS[kind_name(task)]()
 
 
-def _predicted(
+def _locate_targets(
     network: NetworkConfig, task: Task, examples: Examples, read: TokenStrings
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Float[np.ndarray, "set output"]]:
     """Returns the targets of tokens: their rows, positions and numbers in `Strings`; its `sets`."""
