@@ -8,8 +8,8 @@ from numba import njit
 
 from benchmarks.steps import SHAPES
 from seqcls.config import RunConfig
-from seqcls.engines.compiled.engine import Update
-from seqcls.engines.fused.engine import epoch_tiles, pack, shape_of
+from seqcls.engines.compiled.parameters import Update
+from seqcls.engines.fused.engine import epoch_tiles, parameters_of, shape_of
 from seqcls.engines.fused.forward import TILE
 from seqcls.engines.fused.kernel import train_epoch
 from seqcls.engines.lanes.vector import LANES, fma, spread, total
@@ -66,7 +66,7 @@ def step_flops(config: RunConfig) -> int:
 
 def _step_seconds(config: RunConfig) -> float:
     (initial,) = draw_initial([(resolve(config), 0)])
-    flat = pack(resolve(config).network, initial)
+    flat = parameters_of(resolve(config).network).pack(initial)
     moments = np.zeros((2, len(flat)), flat.dtype)
     tiles = epoch_tiles(resolve(config).train, 0, config.precision)
     scratch, shape = np.empty(TILE, np.int32), shape_of(resolve(config).network)

@@ -14,15 +14,14 @@ from sweeps.processes import collect_seldom
 
 def main() -> None:
     missing = [
-        (engine, precision, part)
+        (engine, precision)
         for engine in ENGINES
         if isinstance(engine, CompiledEngine)
-        for part in engine.least
         for precision in engine.precisions
-        if not is_compiled(precision, part)
+        if not is_compiled(precision, engine.part)
     ]
     with ProcessPoolExecutor(os.cpu_count(), initializer=collect_seldom) as processes:
-        for compiled in [processes.submit(e.compile_ahead, *one) for e, *one in missing]:
+        for compiled in [processes.submit(e.compile_ahead, precision) for e, precision in missing]:
             compiled.result()
 
 

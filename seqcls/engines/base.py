@@ -1,4 +1,4 @@
-"""What every engine can do: train members of one group, and answer strings with trained ones."""
+"""The interface of engines: train the members of one group, and evaluate trained ones."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
@@ -14,68 +14,63 @@ from seqcls.results import EpochLosses, TrainedMember, Weights
 from seqcls.strings.token_strings import TokenStrings
 
 Progress = Callable[[float, Sequence[EpochLosses]], None]
-"""Told how many members' worth of training is done, parts included, and which epochs of which
-members have ended since it was told last."""
+"""Called with the number of members trained so far, fractions included, and the epochs that have
+ended since the last call."""
 
 Member = tuple[Problem, int]
-"""What a model is trained for, and its seed."""
+"""A problem to train a model for, and the model's seed."""
 
 
 @runtime_checkable
 class Engine(Protocol):
-    """One way of computing what the plain model defines.
+    """One way of computing what the readable model defines.
 
-    Asking its name, its obstacles and its sizes loads no library for numbers: only training and
-    answering do.
+    Its name, obstacles and sizes are available without loading a numerical library: only training
+    and evaluation load one.
     """
 
     @property
     def name(self) -> str: ...
 
     @property
-    def one_thread(self) -> bool:
-        """Whether it computes on one thread whatever PyTorch's settings are."""
-        ...
-
-    @property
-    def wants_initial(self) -> bool:
-        """Whether members' initial parameters should be handed over: it trains without PyTorch,
-        which drawing them would load.
-        """
+    def is_compiled(self) -> bool:
+        """True if it trains in compiled code: on one thread, and without loading PyTorch."""
         ...
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
-        """Why it cannot train and test this; None where it can."""
+        """Returns the reason why it cannot train and test a problem; None where it can."""
         ...
 
     def reads_counts(self, problem: Problem) -> bool:
-        """Whether it reads strings by their letter counts, so that one costs it the same however
-        long it is.
+        """Returns True if it reads strings by their letter counts, so that the cost of a string
+        does not depend on its length.
         """
         ...
 
     def group_size(self, problem: Problem) -> int:
-        """How many members a group should have at most."""
+        """Returns the recommended largest number of members in a group."""
         ...
 
     def prepare(self, problems: Iterable[Problem]) -> None:
-        """Makes what training these needs and this machine keeps, before processes each would.
+        """Prepares and caches what training these problems needs, once for all processes.
 
         Raises:
-            OSError, RuntimeError: it cannot be kept.
+            OSError, RuntimeError: the cache cannot be written.
         """
-        ...
+        del problems
 
     def is_ready(self, problem: Problem) -> bool:
-        """Whether it can answer without making first what this machine keeps."""
-        ...
+        """Returns True if nothing has to be prepared before it can evaluate models."""
+        del problem
+        return True
 
     def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]] | None:
-        """The shapes of a model's parameters by name, where PyTorch is not needed to know them."""
-        ...
+        """Returns the shapes of a model's parameters by name; None where only PyTorch knows."""
+        del config
+        return None
 
     def load(self) -> None:
-        """Imports what it computes with, which takes a second or more, before there is any work."""
+        """Imports the libraries it computes with, which takes a second or more, ahead of work."""
         ...
 
     def train(
@@ -91,8 +86,8 @@ class Engine(Protocol):
 
         Args:
             members: of configurations alike in their `group_key`.
-            initial: their initial parameters; drawn where they are missing.
-            every_epoch: keep the weights of every epoch instead of the best one's.
+            initial: their initial parameters; drawn if None.
+            every_epoch: return the weights of every epoch instead of the best one's.
             progress: called after every epoch.
             device: `auto`, `cpu` or `cuda`.
         """
@@ -106,16 +101,16 @@ class Engine(Protocol):
         *,
         device: str,
     ) -> Float[np.ndarray, "member string *output"]:
-        """Logits of models of one shape; positive means label 1, dropout is off."""
+        """Returns the logits of models of one shape, without dropout; positive means label 1."""
         ...
 
 
 @runtime_checkable
 class Writer(Protocol):
-    """An engine that scores targets and writes outputs without the plain model."""
+    """An engine that scores targets and writes outputs without the readable model."""
 
     def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
-        """Has a model read inputs with their targets."""
+        """Scores a model's targets by teacher forcing."""
         ...
 
     def write(
@@ -125,12 +120,12 @@ class Writer(Protocol):
         inputs: TokenStrings,
         limits: Int64[np.ndarray, " string"],
     ) -> list[Written]:
-        """What a model writes for inputs, the likeliest token at every place.
+        """Decodes a model's outputs greedily.
 
         Args:
-            problem: what it was trained for: a transduction.
+            problem: the transduction that it was trained for.
             weights: its parameters.
-            inputs: strings that it has places for.
-            limits: tokens of each output at most, at least 1.
+            inputs: strings that it has positions for.
+            limits: the largest number of tokens in each output, at least 1.
         """
         ...

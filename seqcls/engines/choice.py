@@ -1,4 +1,4 @@
-"""Which engine trains a configuration, and why. Neither PyTorch nor Numba is loaded to know it."""
+"""The choice of the engine that trains a configuration, without loading PyTorch or Numba."""
 
 from dataclasses import dataclass
 
@@ -10,10 +10,10 @@ from seqcls.errors import EngineError
 from seqcls.problem import Problem
 
 ENGINES: tuple[Engine, ...] = (Fused(), Lanes(), PyTorchCounts(), PyTorchStrings())
-"""The fastest first: the first without an obstacle is taken, once for a group."""
+"""All engines, the fastest first: a group is trained by the first without an obstacle."""
 
 PYTORCH = ("counts", "strings")
-"""What `torch` stands for: the first of these without an obstacle."""
+"""The engines that the name `torch` selects from: the first without an obstacle."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,15 @@ class Choice:
 def choose_engine(
     problem: Problem, engine: str = "auto", device: str = "auto", *, ready: bool = False
 ) -> Choice:
-    """The engine that trains a problem's models.
+    """Returns the engine that trains a problem's models.
 
     Args:
-        engine: `auto`, the name of one, or `torch` for any that computes with PyTorch.
+        engine: `auto`, the name of an engine, or `torch` for any that computes with PyTorch.
         device: `auto`, `cpu` or `cuda`.
-        ready: of `auto`, only those that need not be compiled first.
+        ready: with `auto`, skip engines that have to be compiled first.
 
     Raises:
-        EngineError: the name is unknown, or the engine that is forced cannot do it.
+        EngineError: the name is unknown, or the named engine cannot train the problem.
     """
     names = {candidate.name: (candidate.name,) for candidate in ENGINES}
     candidates = {"auto": tuple(names), "torch": PYTORCH, **names}
@@ -60,17 +60,17 @@ def choose_engine(
 
 
 def engine_named(name: str) -> Engine:
-    """The engine of that name, which is one of `ENGINES`."""
+    """Returns the engine of that name, which is one of `ENGINES`."""
     return {engine.name: engine for engine in ENGINES}[name]
 
 
 def names_one_by_strings(engine: str, problem: Problem) -> bool:
-    """Whether a name is that of an engine that reads a problem's strings token by token."""
+    """Returns True if the named engine reads a problem's strings token by token."""
     return any(one.name == engine and not one.reads_counts(problem) for one in ENGINES)
 
 
 def _reason(engine: str, obstacles: list[str]) -> str:
     if obstacles:
-        # Why it is not compiled says more than why letter counts do not suffice.
+        # The reason why it is not compiled explains more than why letter counts do not suffice.
         return obstacles[:2][-1]
     return "letter counts suffice, on the CPU" if engine == "auto" else "asked for"

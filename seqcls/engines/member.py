@@ -1,4 +1,4 @@
-"""The members of a group: how they begin, when they end, and what is kept of them meanwhile."""
+"""The members of a group: initial parameters, stopping rules, results and checkpoints."""
 
 import contextlib
 import hashlib
@@ -6,7 +6,6 @@ import math
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -26,11 +25,11 @@ from seqcls.problem import Problem
 from seqcls.results import EpochLosses, TrainedMember, Weights
 from seqcls.sampling.streams import stream
 
-# The parameters that runs begin with.
+# Initial parameters.
 
 
 def draw_initial(members: Sequence[Member]) -> list[Weights]:
-    """The initial parameters of these members.
+    """Draws the initial parameters of members.
 
     Raises:
         ConfigError: a member's weights were trained elsewhere.
@@ -46,57 +45,12 @@ def draw_initial(members: Sequence[Member]) -> list[Weights]:
     ]
 
 
-# When a member's training ends, and which epoch's model is kept.
-
-
-@dataclass
-class EarlyStopping:
-    """One member's validation losses so far; epochs are counted from 1.
-
-    The model kept is that of the lowest loss of all epochs, the first on a tie. Patience looks
-    only at the losses from `min_num_epochs` on, and so may run out beside an earlier, lower one.
-    """
-
-    problem: Problem
-    losses: list[float] = field(default_factory=list)
-    best_epoch: int = 1
-    """The epoch of the lowest loss so far."""
-    _lowest_since_minimum: float = float("inf")
-    _patience: int = 0
-
-    def __post_init__(self) -> None:
-        self._patience = self.problem.config.patience
-
-    def stops_after(self, loss: float, *, right: bool = False) -> bool:
-        """Takes the next epoch's validation loss; True where training ends with it.
-
-        Where all is `right` it ends, and that epoch's model is kept.
-        """
-        config = self.problem.config
-        self.losses.append(loss)
-        epoch = len(self.losses)
-        if right:
-            self.best_epoch = epoch
-            return True
-        if loss < self.losses[self.best_epoch - 1]:
-            self.best_epoch = epoch
-        if epoch >= config.max_num_epochs:
-            return True
-        if epoch < config.min_num_epochs:
-            return False
-        if loss < config.min_validation_loss:
-            return True
-        if loss < self._lowest_since_minimum:
-            self._lowest_since_minimum = loss
-            self._patience = config.patience
-        else:
-            self._patience -= 1
-        return self._patience <= 0
+# Epochs and their checks.
 
 
 def checks_within_epoch(problem: Problem, epoch: int) -> range:
-    """After how many steps of an epoch, counted from 1, but not after all of them, validation
-    strings are asked whether all are right.
+    """Returns the steps of an epoch, counted from 1 and without the last, after which the
+    validation strings are evaluated.
     """
     every, steps = problem.config.check_every, steps_of_epoch(problem)
     if not (problem.config.stop_when_right and every):
@@ -106,42 +60,44 @@ def checks_within_epoch(problem: Problem, epoch: int) -> range:
 
 
 def steps_of_epoch(problem: Problem) -> int:
-    """How many steps training takes in an epoch: one for each batch."""
+    """Returns the number of training steps in an epoch: one for each batch."""
     return -(-problem.train.epoch_size // problem.train.batch_size)
 
 
 def whole_epochs_loss(problem: Problem, loss: float, batches: int) -> float:
-    """What the losses of an epoch's first batches would sum up to, had all strings their mean."""
+    """Extrapolates the sum of the losses of an epoch's first batches to the whole epoch."""
     size = problem.train.epoch_size
     strings = min(batches * problem.train.batch_size, size)
     return loss if strings == size else loss * size / strings
 
 
-# What happens to a member when an epoch of it ends, whichever engine trained it.
-
-
 class MemberTraining:
-    """One member's results so far.
+    """One member's results so far, and its stopping rules, whichever engine trains it.
+
+    The best epoch is that of the lowest loss, the first on a tie. Patience considers only the
+    losses from `min_num_epochs` on, and so may run out although an earlier loss was lower.
 
     Args:
-        number: its place in the group.
-        problem: what it is trained for.
-        model_seed: which of them.
-        every_epoch: keep the weights of every epoch instead of the best one's.
+        number: its index in the group.
+        problem: the problem that it is trained for.
+        model_seed: the seed of its initial parameters.
+        every_epoch: store the weights of every epoch instead of the best one's.
     """
 
     def __init__(self, number: int, problem: Problem, model_seed: int, every_epoch: bool) -> None:
         self._number = number
         self.problem = problem
         self.result = TrainedMember(problem.config, model_seed)
-        self._stopping = EarlyStopping(problem)
         self._every_epoch = every_epoch
+        self._lowest_since_minimum = float("inf")
+        self._patience = problem.config.patience
         self._right_at: int | None = None
-        """After how many steps all validation strings of trained lengths were first right."""
+        """Number of steps after which all validation strings of trained lengths were first right.
+        """
 
     def ends_right(self, all_right: bool, steps: int) -> bool:
-        """Whether training ends because all validation strings of trained lengths are right, given
-        whether they are after so many steps of training.
+        """Returns True if training ends after so many steps: all validation strings of trained
+        lengths are right, and first were `train_more_steps` before, unless steps run out.
         """
         config = self.problem.config
         if not (all_right and config.stop_when_right):
@@ -159,15 +115,15 @@ class MemberTraining:
         *,
         all_right: bool = False,
     ) -> bool:
-        """Takes an epoch's losses; False where training ends with it.
+        """Adds an epoch's losses; returns False if training ends with that epoch.
 
         Args:
-            train_loss: the sum over the epoch's strings, in nats; of an epoch that ended early as
-                much as a whole one's, by the mean of the strings trained on.
+            train_loss: the sum over the epoch's strings, in nats; extrapolated from the strings
+                trained on if the epoch ended early.
             validation_loss: the sum over the validation strings.
-            weights: gives the member's parameters now, where they are to be kept.
-            all_right: whether every validation string of trained lengths is answered right; asked
-                where training may end then.
+            weights: returns the member's current parameters; called if they are to be stored.
+            all_right: whether every validation string of trained lengths is answered right; needed
+                only if training may end then.
         """
         result = self.result
         epoch = result.epochs + 1
@@ -179,29 +135,47 @@ class MemberTraining:
         result.train_losses.append(train_loss)
         result.validation_losses.append(validation_loss)
         right = self.ends_right(all_right, epoch * steps_of_epoch(self.problem))
-        stops = self._stopping.stops_after(validation_loss, right=right)
-        result.best_epoch = self._stopping.best_epoch
+        stops = self._stops_after(validation_loss, right)
         if self._every_epoch:
             result.weights[epoch] = weights()
         elif result.best_epoch == epoch:
             result.weights = {epoch: weights()}
         return not stops
 
+    def _stops_after(self, loss: float, right: bool) -> bool:
+        """Updates the best epoch; returns True if training ends with the last epoch."""
+        config, result, epoch = self.problem.config, self.result, self.result.epochs
+        best = result.best_epoch
+        if right or best is None or loss < result.validation_losses[best - 1]:
+            result.best_epoch = epoch
+        if right or epoch >= config.max_num_epochs:
+            return True
+        if epoch < config.min_num_epochs:
+            return False
+        if loss < config.min_validation_loss:
+            return True
+        if loss < self._lowest_since_minimum:
+            self._lowest_since_minimum = loss
+            self._patience = config.patience
+        else:
+            self._patience -= 1
+        return self._patience <= 0
+
     def last_epoch(self) -> list[EpochLosses]:
-        """The epoch that has just ended; none where training diverged in it."""
+        """Returns the losses of the epoch that has just ended; none if training diverged in it."""
         return [] if self.result.failure is not None else self.epochs()[-1:]
 
     def epochs(self) -> list[EpochLosses]:
-        """All that have ended, those before one in which training diverged."""
+        """Returns the losses of all epochs before training ended or diverged."""
         losses = zip(self.result.train_losses, self.result.validation_losses, strict=True)
         return [EpochLosses(self._number, epoch, *pair) for epoch, pair in enumerate(losses, 1)]
 
 
 def learning_rates(problem: Problem, epoch: int) -> Float[np.ndarray, " step"]:
-    """The learning rate of each step of an epoch, counted from 1.
+    """Returns the learning rate of each step of an epoch, counted from 1.
 
-    It falls linearly, or as half a cosine: after every epoch, or at every step after the warm-up,
-    as that of Hugging Face's trainer does.
+    The rate falls linearly, or as half a cosine: after every epoch, or at every step after the
+    warm-up, as in Hugging Face's trainer.
     """
     config = problem.config
     steps = steps_of_epoch(problem)
@@ -219,14 +193,14 @@ def learning_rates(problem: Problem, epoch: int) -> Float[np.ndarray, " step"]:
 
 
 def _learning_rate(config: RunConfig, done: float) -> float:
-    """What it has fallen to when a share of its way is done."""
+    """Returns the learning rate after a share of the schedule."""
     if config.learning_rate_schedule == "cosine":
         done = (1 - math.cos(math.pi * done)) / 2
     return config.learning_rate * (1 - (1 - config.final_learning_rate_factor) * done)
 
 
 def is_matrix(parameter: np.ndarray) -> bool:
-    """Whether it decays where matrices alone do: embeddings are such, biases and norms are not."""
+    """Returns True for parameters that decay with `decay="matrices"`: not for biases and norms."""
     return parameter.ndim > 1
 
 
@@ -237,32 +211,32 @@ def _divergence(epoch: int, train_loss: float, validation_loss: float) -> str | 
     return None
 
 
-# Training that takes long is kept in the cache folder now and then, and goes on from there.
+# Checkpoints of long training, in the cache folder.
 #
-# A process that is killed, a machine that goes down and a sweep that is stopped then cost what was
-# trained since, not all of it. What is trained after that is the same to the last bit. A file is
-# found by all that its training depends on: members and their initial parameters, the strings, the
-# engine, and the source and the libraries that compute. It begins with its hash, and a damaged one
-# is as good as none.
+# A process that is killed, a machine that goes down or a sweep that is stopped then loses only what
+# was trained since the last checkpoint. Resumed training is the same to the last bit. The name of a
+# checkpoint is a hash of all that its training depends on: members and their initial parameters,
+# the strings, the engine, the source and the libraries. The file begins with its own hash, and a
+# damaged file is ignored.
 
 FOLDER = "unfinished"
 """The folder of the cache."""
 
 SECONDS = 60.0
-"""How long a group trains before it is kept, and between two times."""
+"""Seconds of training before the first checkpoint of a group, and between two of them."""
 
 FORGOTTEN_SECONDS = 30 * 24 * 3600.0
-"""After so long without use a file makes room: nobody went on."""
+"""Age in seconds at which a checkpoint that nobody resumed is removed."""
 
 
 class Unfinished:
-    """Where the training of one group is kept.
+    """The checkpoint of one group.
 
     Args:
-        engine: its name, and where it computes.
-        members: of the group, in their order.
+        engine: the engine's name and device.
+        members: the members of the group, in their order.
         initial: their initial parameters.
-        every_epoch: whether the weights of all epochs are kept.
+        every_epoch: whether the weights of all epochs are stored.
     """
 
     def __init__(
@@ -280,9 +254,9 @@ class Unfinished:
         self._kept_at = time.monotonic()
 
     def read(self) -> bytes | None:
-        """What was kept of it; None where there is nothing."""
+        """Returns the checkpoint's content; None if there is none."""
         folder = cache_folder() / FOLDER
-        # To name the file takes longer than to train a small group for an epoch.
+        # Computing the file's name takes longer than training a small group for an epoch.
         with contextlib.suppress(OSError):
             if any(folder.iterdir()):
                 use(self._path)
@@ -290,7 +264,7 @@ class Unfinished:
         return None
 
     def keep(self, packed: Callable[[], bytes]) -> None:
-        """Keeps what training goes on from, where `SECONDS` have passed."""
+        """Writes a checkpoint if `SECONDS` have passed since the last one."""
         if time.monotonic() - self._kept_at < SECONDS:
             return
         keep_checked(self._path, packed())
@@ -298,7 +272,7 @@ class Unfinished:
         self._kept_at = time.monotonic()
 
     def forget(self) -> None:
-        """Removes what was kept: training has ended."""
+        """Removes the checkpoint after training has ended."""
         if "_path" in self.__dict__:
             with contextlib.suppress(OSError):
                 self._path.unlink()
@@ -317,7 +291,7 @@ class Unfinished:
 
 
 def _code(problem: Problem) -> list[str]:
-    """The code of parts of the network that are from outside, which may change in one version."""
+    """Returns the code of the network's plug-ins, which may change without a new version."""
     config = problem.config
     named = (config.architecture, *map(architecture_of_letter, config.layers))
     parts: list[tuple[Registry[Any], str]] = [(MODELS, name) for name in named]
@@ -331,7 +305,7 @@ def _code(problem: Problem) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _computing() -> str:
-    """What computes: the source, and the versions of Python and the libraries."""
+    """Returns a hash of the source, with the versions of Python and of the libraries."""
     source = hashlib.sha256()
     for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         source.update(path.read_bytes())

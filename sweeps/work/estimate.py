@@ -239,7 +239,7 @@ def _time(group: RunGroup) -> Times | None:
     whole = group[0].problem
     engine = engine_named(choose_engine(whole, ready=True).name)
     # Members that are trained in one step share its time.
-    members = len(group) if engine.reads_counts(whole) and not engine.one_thread else 1
+    members = len(group) if engine.reads_counts(whole) and not engine.is_compiled else 1
     weights: list[Weights] = []
 
     def train() -> None:

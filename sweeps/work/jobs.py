@@ -54,7 +54,7 @@ def make_job(group: RunGroup, engine: str, device: str) -> Job:
     """
     first = group[0]
     choice, initial = choose_engine(first.problem, engine, device), None
-    if engine_named(choice.name).wants_initial and parameter_bytes(first.problem) < 1_000_000:
+    if engine_named(choice.name).is_compiled and parameter_bytes(first.problem) < 1_000_000:
         # Imported where it is used: it loads PyTorch.
         from seqcls.engines.member import draw_initial
 
@@ -129,7 +129,7 @@ def run_job(job: Job, report: Progress) -> list[RunResult]:
 
 def name_with_device(engine: str, device: str) -> str:
     """The stored name of an engine, with the device if it is no CPU, as in `strings on cuda`."""
-    if engine_named(engine).one_thread:
+    if engine_named(engine).is_compiled:
         return engine
     # PyTorch is loaded already by the training.
     from seqcls.engines.pytorch.training import choose_device
@@ -143,7 +143,7 @@ def on_one_thread(engine: str) -> Iterator[None]:
     """Has an engine train and test on one thread within the block, whatever PyTorch's settings."""
     # A tiny model's operations are too small to be parallel; processes use the cores instead.
     # PyTorch is not loaded for an engine that has one thread anyway.
-    if engine_named(engine).one_thread:
+    if engine_named(engine).is_compiled:
         yield
         return
     import torch

@@ -16,7 +16,8 @@ from seqcls.decode import score as decoded_score
 from seqcls.engines.base import Member, Progress, Writer
 from seqcls.engines.choice import ENGINES, engine_named
 from seqcls.engines.compiled.arithmetic import BETA_1
-from seqcls.engines.compiled.engine import CompiledEngine, EpochPart, Steps, Update
+from seqcls.engines.compiled.engine import CompiledEngine, EpochPart, Steps
+from seqcls.engines.compiled.parameters import Update
 from seqcls.engines.member import Unfinished, draw_initial
 from seqcls.engines.pytorch.members import Losses, Members
 from seqcls.engines.pytorch.training import GroupTraining
@@ -45,7 +46,7 @@ def loss_and_gradient(engine: str, problem: Problem, weights: Weights) -> tuple[
     The problem has one batch in an epoch.
     """
     if engine != STACKED and isinstance(own := engine_named(engine), CompiledEngine):
-        program = own._programs()(problem)
+        program = own.program_of(problem)
         flat = program.pack(weights)
         # After one step AdamW's first moments are a share of the gradient.
         moments = np.zeros((2, len(flat)), flat.dtype)

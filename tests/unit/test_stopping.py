@@ -9,7 +9,6 @@ import pytest
 
 from seqcls.config import RunConfig
 from seqcls.engines.member import (
-    EarlyStopping,
     MemberTraining,
     checks_within_epoch,
     whole_epochs_loss,
@@ -27,10 +26,11 @@ from tests.conftest import asset
 
 
 def epochs_and_best(losses: list[float], config: RunConfig) -> tuple[int, int]:
-    stopping = EarlyStopping(resolve(config))
+    training = MemberTraining(0, resolve(config), 0, every_epoch=False)
     for epoch, loss in enumerate(losses, start=1):
-        if stopping.stops_after(loss):
-            return epoch, stopping.best_epoch
+        if not training.goes_on_after(1.0, loss, dict):
+            assert training.result.best_epoch is not None
+            return epoch, training.result.best_epoch
     raise AssertionError("training did not end")
 
 

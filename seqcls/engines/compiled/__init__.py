@@ -1,1 +1,1 @@
-"""What the compiled engines share: how they are compiled, where that is kept, and AdamW."""
+"""The common parts of the compiled engines: compilation, its cache, training and AdamW."""

@@ -1,6 +1,6 @@
 # Compiled by Numba, which infers the types of arguments: what has none here is compiled.
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-"""What compiled engines compute alike: functions over whole rows, and AdamW."""
+"""Arithmetic of the compiled engines: functions over whole rows, and AdamW."""
 
 import math
 from typing import Any
@@ -87,7 +87,7 @@ JIT_OPTIONS: Any = {"error_model": "numpy", "forceinline": True, "_nrt": False}
 
 
 def exp_row(x: Any, powers: Any, exponents: Any) -> None:
-    """Replaces every x <= 0 by exp(x), in compiled code; below the least normal number it is 0.
+    """Replaces every x <= 0 by exp(x), in compiled code; below the least normal number by 0.
 
     Args:
         x: one-dimensional and contiguous.
@@ -123,8 +123,8 @@ def _exp_row(x: Any, powers: Any, exponents: Any) -> Any:  # noqa: ARG001
 def cross_entropy_row(logit: Any, small: Any, target: Any, out: Any) -> None:
     """Writes the binary cross entropy of a row of logits to `out`, in compiled code.
 
-    The order of the operations is that of PyTorch, (1 - target) logit - log sigmoid(logit), and so
-    is the rounding: the loss of a negative string far below 0 has few digits in single precision.
+    The order of operations, and so the rounding, is PyTorch's: (1 - target) logit - log
+    sigmoid(logit). The loss of a negative string far below 0 has few digits in single precision.
 
     Args:
         logit: one-dimensional and contiguous.
@@ -162,7 +162,7 @@ def _cross_entropy_row(
 
 
 def normal_rows(x: Any, below: Any, density: Any, powers: Any, exponents: Any) -> None:
-    """The standard normal distribution at every x, in compiled code.
+    """Computes the standard normal distribution at every x, in compiled code.
 
     Args:
         x: one-dimensional and contiguous.
@@ -223,7 +223,7 @@ def clip(gradient, limit):
 
 @inlined
 def _move_unfrozen(flat, gradient, moments, step, rate, update):
-    """The same step of parameters held fixed at first, whose steps are counted from then on."""
+    """Updates parameters of which some were frozen at first; their steps count from then on."""
     number = flat.dtype.type
     beta_1, beta_2, eps = number(BETA_1), number(BETA_2), number(ADAM_EPS)
     rest_1, rest_2 = number(1 - BETA_1), number(1 - BETA_2)
@@ -249,7 +249,7 @@ def _move_unfrozen(flat, gradient, moments, step, rate, update):
 
 @inlined
 def adamw(flat, gradient, moments, step, rate, update):
-    """One step of AdamW (Loshchilov & Hutter 2019) on all parameters; clears the gradient."""
+    """Makes one step of AdamW (Loshchilov & Hutter 2019); clears the gradient."""
     number = flat.dtype.type
     beta_1, beta_2, eps = number(BETA_1), number(BETA_2), number(ADAM_EPS)
     rest_1, rest_2 = number(1 - BETA_1), number(1 - BETA_2)

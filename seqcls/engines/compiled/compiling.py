@@ -1,6 +1,6 @@
 # It builds on classes of Numba, which has no annotations.
 # mypy: allow-untyped-calls
-"""How functions are compiled, and where its machine code is kept."""
+"""Compilation of functions, and the cache of their machine code."""
 
 import hashlib
 import sys
@@ -15,15 +15,14 @@ from numba.core.caching import IndexDataCacheFile
 
 from seqcls.engines.compiled.machine_code import is_whole, machine_code_folder
 
-# Machine code in files that end with a hash of what stands before it.
+# Files of machine code end with a hash of their content.
 #
-# Damaged code would end the process that runs it, or compute something else. A damaged file is as
-# good as none: what was in it is compiled again. Pickles, which these files are, end before the
-# hash.
+# Damaged code would end the process that runs it, or compute something else. So a damaged file is
+# ignored, and its function compiled again. These files are pickles, which end before the hash.
 
 
 class CheckedFiles(IndexDataCacheFile):
-    """The index and the data of one compiled function, as Numba keeps them, with the hash."""
+    """Numba's index and data files of one compiled function, with the hash appended."""
 
     def _load_index(self) -> Any:
         return super()._load_index() if is_whole(Path(self._index_path)) else {}
@@ -31,7 +30,7 @@ class CheckedFiles(IndexDataCacheFile):
     def _load_data(self, name: str) -> Any:
         path = self._data_path(name)
         if not is_whole(Path(path)):
-            # As of a file that is not there; Numba then compiles, and writes it anew.
+            # As for a missing file: Numba then compiles the function and writes it anew.
             raise OSError(f"{path} is damaged")
         return super()._load_data(name)
 
@@ -46,7 +45,7 @@ class CheckedFiles(IndexDataCacheFile):
 
 @contextmanager
 def _hide(module: str) -> Iterator[None]:
-    """Has imports of a module fail as if it were not installed, where it is not loaded yet."""
+    """Makes imports of a module fail as if it were not installed, unless it is loaded already."""
     if module in sys.modules:
         yield
         return
@@ -57,13 +56,13 @@ def _hide(module: str) -> Iterator[None]:
         del sys.modules[module]
 
 
-# Numba loads this before it compiles or loads anything, and SciPy's linear algebra to see whether
-# it is there: 0.2 s of each process that trains, and nothing here is made of it.
+# Numba loads this before it compiles or loads anything, and with it SciPy's linear algebra if
+# present: 0.2 s of each process that trains, although nothing here uses it.
 with suppress(ImportError), _hide("scipy.linalg.cython_blas"):
     import numba.np.arraymath
 
-# What the compiler may do to sums, so that they become vectors. Not assumed: that no number is NaN
-# or infinite, for a diverging training must show.
+# Sums may be regrouped, so that they become vector code. NaN and infinity keep their meaning: a
+# diverging training must show.
 OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},
@@ -81,15 +80,15 @@ INLINED: dict[str, Any] = {
     "no_cfunc_wrapper": True,
 }
 inlined = njit(**INLINED)
-# What makes arrays or views and returns them has to count references.
+# Functions that return new arrays or views have to count references.
 allocating = njit(**{**INLINED, "_nrt": True})
 
 
 def entry(part: str) -> Callable[[Any], Any]:
-    """Compiles a function that Python calls; its machine code is kept for the next process.
+    """Compiles a function that Python calls; its machine code is cached for the next process.
 
     Args:
-        part: what it is part of, as `machine_code_folder` takes it.
+        part: the part that it belongs to, one of `machine_code.BEGINNINGS`.
     """
 
     def compiled(function: Any) -> Any:
@@ -102,9 +101,9 @@ def entry(part: str) -> Callable[[Any], Any]:
             config.CACHE_DIR = before
         cache = compiled._cache
         cache._cache_file = CheckedFiles(
-            # Numba would look in a folder of this checkout's path, for files as old as the source:
-            # in another checkout, or on a branch that was left and taken again, it would compile
-            # the same once more. The folder's name is the content of all that is compiled.
+            # Numba would look in a folder named by this checkout's path, for files as old as the
+            # source: in another checkout, or back on an earlier branch, it would compile the same
+            # again. Here the folder is named by the content of all that is compiled.
             cache_path=str(machine_code_folder(part) / function.__module__),
             filename_base=cache._impl.filename_base,
             source_stamp="by content",

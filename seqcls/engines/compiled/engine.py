@@ -1,4 +1,4 @@
-"""What the compiled engines have in common: programs, training by them, and the engine."""
+"""The common parts of the compiled engines: programs, training by them, and the engine."""
 
 import logging
 import pickle
@@ -6,20 +6,21 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
+from functools import cache
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
-from seqcls.config import NetworkConfig
 from seqcls.curricula import frozen_parameters
 from seqcls.engines.base import Member, Progress, Writer
 from seqcls.engines.compiled.machine_code import is_compiled, is_ready, mark_compiled
+from seqcls.engines.compiled.parameters import ALL_DECAY, NONE_FROZEN, Update
 from seqcls.engines.member import (
     MemberTraining,
     Unfinished,
     checks_within_epoch,
+    draw_initial,
     is_matrix,
     learning_rates,
     steps_of_epoch,
@@ -38,45 +39,28 @@ _log = logging.getLogger(__name__)
 
 
 Flat = Float[np.ndarray, " parameter"]
-"""A model's parameters, one after another."""
-
-
-ALL_DECAY = np.zeros(0, bool)
-NONE_FROZEN = np.zeros(0, np.int64)
-
-
-class Update(NamedTuple):
-    """How parameters are moved at the steps of an epoch."""
-
-    rates: Float[np.ndarray, " step"]
-    """The learning rate of each."""
-    weight_decay: float
-    gradient_clip: float
-    """The largest norm of the gradient; 0 means no limit."""
-    decays: np.ndarray = ALL_DECAY
-    """Which parameters decay, as truth values; none are there where all do."""
-    frozen_steps: np.ndarray = NONE_FROZEN
-    """For how many steps of training each parameter is held fixed; none are there where none is."""
+"""A model's parameters in one array."""
 
 
 class Steps(NamedTuple):
-    """What training goes on from."""
+    """The state of the optimizer before some steps, and their settings."""
 
     moments: Float[np.ndarray, "2 parameter"]
     """AdamW's first and second moments."""
     done: int
+    """Number of steps made so far."""
     update: Update
 
 
 class EpochPart(NamedTuple):
-    """An epoch's batches, or some of them: those before have been trained on just before."""
+    """An epoch's batches, or some of them, those before having been trained on just before."""
 
     number: int
-    """Which epoch, counted from 0."""
+    """The epoch, counted from 0."""
     first: int = 0
-    """The batch to begin with."""
+    """The first batch."""
     last: int | None = None
-    """The batch to end before; None for all."""
+    """The end of the batches, exclusive; None for all."""
 
 
 @runtime_checkable
@@ -84,59 +68,39 @@ class Program(Protocol):
     """One member's epochs and validation."""
 
     rng: np.random.Generator | None
-    """What training draws places from, where it draws any."""
+    """The generator of training's positions, where any are drawn."""
 
     def pack(self, weights: Weights) -> Flat:
-        """The parameters as compiled code takes them."""
+        """Returns the parameters in one array."""
         ...
 
     def unpack(self, flat: Flat) -> Weights:
-        """Copies of the parameters, by name."""
+        """Returns copies of the parameters, by name."""
         ...
 
     def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
         """Trains on an epoch or a part of it, in place: the parameters and their moments.
 
         Returns:
-            The sum of the losses, and how many steps there were.
+            The sum of the losses, and the number of steps.
         """
         ...
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
-        """The sum of the losses over the validation strings; whether all of trained lengths are
-        right, told only where training ends then.
+        """Returns the sum of the losses over the validation strings, and whether those of trained
+        lengths are all right; False unless training ends then.
         """
         ...
 
 
-Batches = TypeVar("Batches", bound=tuple[Any, ...])
-
-
-def some_batches(strings: Batches, first: int, last: int | None) -> Batches:
-    """Some of an epoch's batches, as views.
-
-    Args:
-        strings: arrays that have tiles or groups of strings as their first axis, and after them
-            the number of the first tile or group after each batch.
-        last: the batch to end before; None for all.
-    """
-    if first == 0 and last is None:
-        return strings
-    *arrays, ends = strings
-    within = tiles_between(ends, first, last)
-    make: Any = type(strings)
-    chosen: Batches = make(*(x[within] for x in arrays), ends[first:last] - within.start)
-    return chosen
-
-
 def tiles_between(ends: Int64[np.ndarray, " batch"], first: int, last: int | None) -> slice:
-    """The tiles or groups of some batches, given the first after each."""
+    """Returns the tiles or groups of some batches, given the end of each, exclusive."""
     return slice(int(ends[first - 1]) if first else 0, int(ends[first:last][-1]))
 
 
 def all_right(problem: Problem, right: Bool[np.ndarray, " string"]) -> bool:
-    """Whether all validation strings of trained lengths are answered right, given which strings
-    are; told only where training ends then.
+    """Returns True if training ends when all validation strings of trained lengths are right, and
+    they are.
     """
     if not problem.config.stop_when_right:
         return False
@@ -145,17 +109,17 @@ def all_right(problem: Problem, right: Bool[np.ndarray, " string"]) -> bool:
 
 
 def all_classified(problem: Problem, logits: Float[np.ndarray, " string"]) -> bool:
-    """The same of a language, given the logits of the validation strings."""
+    """Returns `all_right` of a language, given the logits of the validation strings."""
     if not problem.config.stop_when_right:
         return False
     labels = stream(problem.validation).epoch(0).labels
-    # Not a number is no answer.
+    # NaN is no answer.
     return all_right(problem, np.where(labels, logits > 0, logits <= 0))
 
 
 @dataclass
 class _Underway:
-    """One member between two epochs."""
+    """A member's training between two epochs; a checkpoint holds those of a group."""
 
     training: MemberTraining
     flat: Flat
@@ -166,78 +130,27 @@ class _Underway:
 
     @property
     def done(self) -> float:
-        """The share of its training that is done."""
+        """The share of its epochs that are done."""
         most = self.training.problem.config.max_num_epochs
         return self.training.result.epochs / most if self.goes_on else 1.0
 
 
-def train_one_by_one(
-    members: Sequence[Member],
-    initial: Sequence[Weights] | None,
-    program_of: Callable[[Problem], Program],
-    *,
-    engine: str,
-    every_epoch: bool,
-    progress: Progress,
-) -> list[TrainedMember]:
-    """Trains members from their initial parameters, in their order.
-
-    Drawing these, where they are missing, loads PyTorch. What is not finished is kept under the
-    engine's name.
-    """
-    if initial is None:
-        from seqcls.engines.member import draw_initial
-
-        initial = draw_initial(members)
-    unfinished = Unfinished(engine, members, initial, every_epoch=every_epoch)
-    content = unfinished.read()
-    begun: list[_Underway] = pickle.loads(content) if content else []
-    if before := [epoch for member in begun for epoch in member.training.epochs()]:
-        progress(sum(member.done for member in begun), before)
-    for number, (member, start) in enumerate(zip(members, initial, strict=True)):
-        if number < len(begun) and not begun[number].goes_on:
-            continue
-        programs = _Programs(member[0], program_of)
-        program = programs.whole
-        if number == len(begun):
-            training = MemberTraining(number, *member, every_epoch)
-            flat = program.pack(start)
-            moments = np.zeros((2, len(flat)), flat.dtype)
-            begun.append(_Underway(training, flat, moments, program.rng))
-        else:
-            program.rng = begun[number].rng
-        for ended in _train(begun[number], programs):
-            progress(number + begun[number].done, ended)
-            # After the last member's last epoch there is nothing left to go on from.
-            if begun[number].goes_on or number + 1 < len(members):
-                unfinished.keep(lambda: pickle.dumps(begun))
-    unfinished.forget()
-    return [member.training.result for member in begun]
-
-
-class _Programs:
-    """What trains a member, and what asks it meanwhile."""
-
-    def __init__(self, problem: Problem, program_of: Callable[[Problem], Program]) -> None:
-        self._problem, self._program_of = problem, program_of
-        self.whole = program_of(problem)
-
-    @cached_property
-    def trained_lengths(self) -> Program:
-        """The one with no validation strings but those of trained lengths."""
-        return self._program_of(self._problem.asking_trained_lengths)
-
-
-def _train(member: _Underway, programs: _Programs) -> Iterator[list[EpochLosses]]:
-    """Trains a member to its end; what has ended, after every epoch."""
-    training, flat, program = member.training, member.flat, programs.whole
+def _train(
+    member: _Underway, program: Program, program_of: Callable[[Problem], Program]
+) -> Iterator[list[EpochLosses]]:
+    """Trains a member to its end; yields the losses of every epoch that has ended."""
+    training, flat = member.training, member.flat
+    # The program that validates on strings of trained lengths alone.
+    trained_lengths = cache(lambda: program_of(training.problem.asking_trained_lengths))
     result = training.result
     config = training.problem.config
-    decays = ALL_DECAY if config.decay == "all" else _are_matrices(program, flat)
+    decays = ALL_DECAY
+    if config.decay != "all":
+        decays = _mark(program, flat, lambda _, values: is_matrix(values)) > 0
     frozen_steps = _frozen_steps(program, flat, training.problem) if config.freeze else NONE_FROZEN
     while member.goes_on:
         started = time.perf_counter()
-        train_loss, is_right = _train_epoch(member, programs, decays, frozen_steps)
+        train_loss, is_right = _train_epoch(member, program, trained_lengths, decays, frozen_steps)
         validation_loss, all_right = program.validation(flat)
         member.goes_on = training.goes_on_after(
             train_loss,
@@ -251,12 +164,15 @@ def _train(member: _Underway, programs: _Programs) -> Iterator[list[EpochLosses]
 
 def _train_epoch(
     member: _Underway,
-    programs: _Programs,
+    program: Program,
+    trained_lengths: Callable[[], Program],
     decays: Bool[np.ndarray, " parameter"],
     frozen_steps: Int64[np.ndarray, " frozen"],
 ) -> tuple[float, bool]:
-    """Trains a member for an epoch, or until a check within it ends training; the sum of the
-    losses over a whole epoch's strings, and whether it has ended early.
+    """Trains a member for an epoch, or until a check within it ends training.
+
+    Returns:
+        The sum of the losses over a whole epoch's strings, and whether it ended early.
     """
     training, flat = member.training, member.flat
     problem, config, epoch = training.problem, training.problem.config, training.result.epochs
@@ -267,12 +183,12 @@ def _train_epoch(
             rates[first:last], config.weight_decay, config.gradient_clip, decays, frozen_steps
         )
         before = Steps(member.moments, member.steps, update)
-        batches_loss, steps = programs.whole.epoch(flat, before, EpochPart(epoch, first, last))
+        batches_loss, steps = program.epoch(flat, before, EpochPart(epoch, first, last))
         member.steps += steps
         loss += batches_loss
         if last is None:
             break
-        if training.ends_right(programs.trained_lengths.validation(flat)[1], member.steps):
+        if training.ends_right(trained_lengths().validation(flat)[1], member.steps):
             return whole_epochs_loss(problem, loss, last), True
         first = last
     return loss, False
@@ -281,38 +197,34 @@ def _train_epoch(
 def _frozen_steps(
     program: Program, flat: Flat, problem: Problem
 ) -> Int64[np.ndarray, " parameter"]:
-    """For how many steps of training each of the flat parameters is held fixed."""
-    weights = program.unpack(flat)
+    """Returns the number of training steps for which each of the flat parameters is frozen."""
     steps = problem.config.max_num_epochs * steps_of_epoch(problem)
-    frozen = frozen_parameters(problem.config.freeze, weights, steps)
+    frozen = frozen_parameters(problem.config.freeze, program.unpack(flat), steps)
     known = np.array(sorted({0, *frozen.values()}))
-    # By their places, which a flat parameter holds exactly.
-    places = {x: np.searchsorted(known, frozen.get(x, 0)) for x in weights}
-    marked = {x: np.full(value.shape, places[x], float) for x, value in weights.items()}
-    return known[program.pack(marked).astype(np.int64)]
+    # By their indices, which a flat parameter holds exactly.
+    indices = _mark(program, flat, lambda name, _: np.searchsorted(known, frozen.get(name, 0)))
+    return known[indices.astype(np.int64)]
 
 
-def _are_matrices(program: Program, flat: Flat) -> Bool[np.ndarray, " parameter"]:
-    """Which of the flat parameters are of matrices."""
+def _mark(program: Program, flat: Flat, mark: Callable[[str, np.ndarray], Any]) -> Flat:
+    """Returns the mark of each flat parameter, given that of a named one and its values."""
     weights = program.unpack(flat)
-    # Packed like the parameters, each mark stands where its parameter does.
-    marked = {name: np.full(x.shape, is_matrix(x), float) for name, x in weights.items()}
-    return program.pack(marked) > 0
+    return program.pack({x: np.full(y.shape, mark(x, y), float) for x, y in weights.items()})
 
 
 class CompiledEngine(ABC):
-    """One member after another, on the CPU. To name an engine loads no Numba."""
+    """An engine that trains one member after another on the CPU; it loads Numba where needed."""
 
     name: ClassVar[str]
-    one_thread = True
-    wants_initial = True
+    is_compiled = True
     precisions: ClassVar[tuple[str, ...]]
     """The precisions that it is compiled for."""
-    least: ClassVar[Mapping[str, Mapping[str, Any]]]
-    """By part, as `seqcls.engines.compiled.machine_code` calls them, fields of a configuration that
-    make it compile all of the part."""
+    part: ClassVar[str]
+    """Its part of `seqcls.engines.compiled.machine_code`."""
+    least: ClassVar[Mapping[str, Any]] = {}
+    """Fields of a configuration whose training compiles all of the part."""
     compiling: ClassVar[str]
-    """What is said before a part is compiled for a precision."""
+    """The message logged before the part is compiled for a precision."""
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
         if device == "cuda":
@@ -321,38 +233,35 @@ class CompiledEngine(ABC):
 
     @abstractmethod
     def _obstacle(self, problem: Problem) -> str | None:
-        """The obstacle of task and network."""
-
-    @abstractmethod
-    def part_of(self, config: NetworkConfig) -> str:
-        """The part that trains a network which the engine can train."""
+        """Returns the obstacle of task and network; None where there is none."""
 
     def prepare(self, problems: Iterable[Problem]) -> None:
-        """Implements `Engine.prepare`: compiles what has not been compiled here."""
-        networks = [problem.network for problem in problems]
-        for precision, part in sorted({(x.precision, self.part_of(x)) for x in networks}):
-            if not is_compiled(precision, part):
-                _log.warning(self.compiling.format(precision=precision, part=part))
-                self.compile_ahead(precision, part)
+        """Implements `Engine.prepare`: compiles the part unless it is cached."""
+        for precision in sorted({problem.network.precision for problem in problems}):
+            if not is_compiled(precision, self.part):
+                _log.warning(self.compiling.format(precision=precision))
+                self.compile_ahead(precision)
 
     def is_ready(self, problem: Problem) -> bool:
-        return is_ready(problem.network.precision, self.part_of(problem.network))
+        return is_ready(problem.network.precision, self.part)
 
-    def compile_ahead(self, precision: str, part: str) -> None:
-        """Compiles what training and testing need, so that no other process has to."""
-        # As little work as still calls every function of the part.
+    def compile_ahead(self, precision: str) -> None:
+        """Compiles all functions of the part, so that no other process has to."""
+        # The least work that calls every function of the part.
         few = {"train_size": 64, "validation_size": 64, "max_num_epochs": 1}
-        problem = resolve(configuration({**self.least[part], **few, "precision": precision}))
+        problem = resolve(configuration({**self.least, **few, "precision": precision}))
         (trained,) = self.train(
             [(problem, 0)], None, every_epoch=False, progress=lambda *_: None, device="cpu"
         )
         if isinstance(self, Writer) and problem.network.head != "string":
             inputs = stream(problem.validation).epoch(0).strings
             self.write(problem, trained.kept_weights, inputs, np.ones(len(inputs), np.int64))
-        mark_compiled(precision, part)
+        mark_compiled(precision, self.part)
 
     def group_size(self, problem: Problem) -> int:
-        """Few: members are trained one after another, and small groups keep all cores at work."""
+        """Implements `Engine.group_size`: few, as members are trained one after another, and small
+        groups keep all cores busy.
+        """
         return 16
 
     def train(
@@ -365,15 +274,32 @@ class CompiledEngine(ABC):
         device: str,
     ) -> list[TrainedMember]:
         """Implements `Engine.train`. Drawing initial parameters loads PyTorch."""
-        return train_one_by_one(
-            members,
-            initial,
-            self._programs(),
-            engine=self.name,
-            every_epoch=every_epoch,
-            progress=progress,
-        )
+        if initial is None:
+            initial = draw_initial(members)
+        unfinished = Unfinished(self.name, members, initial, every_epoch=every_epoch)
+        content = unfinished.read()
+        begun: list[_Underway] = pickle.loads(content) if content else []
+        if before := [epoch for member in begun for epoch in member.training.epochs()]:
+            progress(sum(member.done for member in begun), before)
+        for number, (member, start) in enumerate(zip(members, initial, strict=True)):
+            if number < len(begun) and not begun[number].goes_on:
+                continue
+            program = self.program_of(member[0])
+            if number == len(begun):
+                training = MemberTraining(number, *member, every_epoch)
+                flat = program.pack(start)
+                moments = np.zeros((2, len(flat)), flat.dtype)
+                begun.append(_Underway(training, flat, moments, program.rng))
+            else:
+                program.rng = begun[number].rng
+            for ended in _train(begun[number], program, self.program_of):
+                progress(number + begun[number].done, ended)
+                # After the last member's last epoch there is nothing left to resume.
+                if begun[number].goes_on or number + 1 < len(members):
+                    unfinished.keep(lambda: pickle.dumps(begun))
+        unfinished.forget()
+        return [member.training.result for member in begun]
 
     @abstractmethod
-    def _programs(self) -> "Callable[[Problem], Program]":
-        """What makes the program that trains for a problem."""
+    def program_of(self, problem: Problem) -> Program:
+        """Returns the program that trains a problem's models."""

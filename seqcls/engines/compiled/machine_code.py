@@ -1,7 +1,4 @@
-"""Where machine code is kept, and whether there is any yet.
-
-Numba is not loaded to know it.
-"""
+"""The cache of machine code: its folders, and which parts are compiled. Numba is not loaded."""
 
 import contextlib
 import hashlib
@@ -18,22 +15,23 @@ TAPE = "tape"
 """The engine of lanes."""
 
 BEGINNINGS: Mapping[str, tuple[str, ...]] = {
-    FUSED: ("fused.kernel", "fused.engine", "compiled.engine"),
-    TAPE: ("lanes.run", "compiled.engine"),
+    FUSED: ("fused.kernel", "fused.engine"),
+    TAPE: ("lanes.run",),
 }
-"""By part, the module whose functions Python calls, and those that define the tuples which these
-take. All else that is compiled with them is what these modules import."""
+"""By part, the modules with the functions that Python calls and with the tuples that these take.
+The modules that they import are compiled with them."""
 
 _IMPORT = re.compile(
-    r"^from seqcls\.engines\.(compiled|fused|lanes)(?:\.(\w+) import| import (\w+))", re.MULTILINE
+    r"^from seqcls\.engines\.(compiled|fused|lanes)(?:\.(\w+) import| import (\([^)]*|.*))",
+    re.MULTILINE,
 )
 
 
 def machine_code_folder(part: str) -> Path:
-    """The folder of a part's machine code.
+    """Returns the folder of a part's machine code.
 
-    Numba would notice a change of the file that a compiled function stands in, not of those that it
-    calls, so the folder is named by the source of all.
+    Numba notices changes of the file with a compiled function, but not of the functions that it
+    calls, so the folder is named by a hash of all sources.
 
     Args:
         part: one of `BEGINNINGS`.
@@ -44,24 +42,28 @@ def machine_code_folder(part: str) -> Path:
 
 @lru_cache
 def sources_of(part: str) -> tuple[Path, ...]:
-    """The files of engines that a part is made of."""
+    """Returns the source files that a part is compiled from."""
     engines = Path(__file__).parent.parent
     names, left = set[str](), set(BEGINNINGS[part])
     while left:
         names |= left
         files = [engines / f"{name.replace('.', '/')}.py" for name in left]
         imported = [x for file in files for x in _IMPORT.findall(file.read_text())]
-        left = {f"{folder}.{module or other}" for folder, module, other in imported} - names
+        left = {
+            f"{folder}.{name}"
+            for folder, module, others in imported
+            for name in ([module] if module else re.findall(r"(\w+)(?: as \w+)?", others))
+        } - names
     return tuple(engines / f"{name.replace('.', '/')}.py" for name in sorted(names))
 
 
 def is_compiled(precision: str, part: str) -> bool:
-    """Whether this machine has kept a part's machine code for a precision; damaged files go."""
+    """Returns True if a part's machine code for a precision is cached; removes damaged files."""
     if not _mark(precision, part).exists():
         return False
     damaged = [path for path in machine_code_folder(part).rglob("*.nb[ci]") if not is_whole(path)]
     for path in damaged:
-        # Where it cannot be removed, whoever loads it finds out again.
+        # If it cannot be removed, the process that loads it checks it again.
         with contextlib.suppress(OSError):
             path.unlink()
     return not damaged
@@ -71,7 +73,7 @@ _READY: set[tuple[Path, str, str]] = set()
 
 
 def is_ready(precision: str, part: str) -> bool:
-    """Whether `is_compiled`, but not looked at again once it was."""
+    """Returns `is_compiled`, without checking again once it was true."""
     key = (cache_folder(), precision, part)
     if key not in _READY and is_compiled(precision, part):
         _READY.add(key)
@@ -79,7 +81,7 @@ def is_ready(precision: str, part: str) -> bool:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a file of machine code is as it was written: its hash stands at its end."""
+    """Returns True if a file of machine code is undamaged: it ends with its hash."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -89,11 +91,11 @@ def is_whole(path: Path) -> bool:
 
 
 def mark_compiled(precision: str, part: str) -> None:
-    """Keeps that a part's machine code for a precision is there."""
+    """Records that a part's machine code for a precision is cached."""
     try:
         _mark(precision, part).touch()
     except OSError:
-        # Where nothing can be kept, every process compiles for itself.
+        # Without a writable cache, every process compiles for itself.
         return
 
 

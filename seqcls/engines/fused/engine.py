@@ -1,13 +1,12 @@
 """The fused engine: one block that reads letter counts, in compiled code from counts to AdamW.
 
-What its kernels take is made here: a network's shape, its parameters one after another, and
-strings in tiles. To name the engine loads no Numba.
+It makes the arguments of its kernels: a network's shape, its parameters in one array, and strings
+in tiles. Numba is loaded where it is needed.
 """
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
@@ -19,28 +18,26 @@ from seqcls.engines.compiled.engine import (
     CompiledEngine,
     EpochPart,
     Flat,
+    Program,
     Steps,
     all_classified,
-    some_batches,
+    tiles_between,
 )
 from seqcls.engines.compiled.machine_code import FUSED
+from seqcls.engines.compiled.parameters import EMBEDDING, Axis, Parameters
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.strings.tokenizer import PAD
-
-if TYPE_CHECKING:
-    from seqcls.engines.compiled.engine import Program
 
 
 class Fused(CompiledEngine):
-    """One member after another, each in compiled code from letter counts to AdamW."""
+    """The engine that trains one member after another in compiled code, from letter counts."""
 
     name = "fused"
     precisions = ("float32", "float64")
-    least: ClassVar[Mapping[str, Mapping[str, Any]]] = {FUSED: {}}
+    part = FUSED
     compiling = "compiling for this machine ({precision}), once: about a minute"
 
     def _obstacle(self, problem: Problem) -> str | None:
@@ -49,17 +46,14 @@ class Fused(CompiledEngine):
     def reads_counts(self, problem: Problem) -> bool:
         return True
 
-    def part_of(self, config: NetworkConfig) -> str:
-        return FUSED
-
     def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]]:
-        return parameter_shapes(config)
+        return parameters_of(config).shapes()
 
     def load(self) -> None:
         import seqcls.engines.fused.kernel  # noqa: F401
 
-    def _programs(self) -> "Callable[[Problem], Program]":
-        return CountsProgram
+    def program_of(self, problem: Problem) -> Program:
+        return CountsProgram(problem)
 
     def logits(
         self,
@@ -83,11 +77,11 @@ _ONE_BLOCK: Mapping[str, tuple[object, ...]] = {
     "attention_scale": ("sqrt", "log_length"),
     "readout": ("first", "last"),
 }
-"""What the kernels know of settings: one block, of which one token is read."""
+"""The values of settings that the kernels support: one block, of which one token is read."""
 
 
 def _why_not_compiled(config: NetworkConfig) -> str | None:
-    # At the end, where it is read, one block with a causal mask has seen all, as without one.
+    # The last token, which is read, attends to all tokens with a causal mask too.
     full = {"attention_mask": "full"} if config.readout == "last" else {}
     if (reason := counts_suffice(config.model_copy(update=full), training=True)) is not None:
         return reason
@@ -99,15 +93,13 @@ def _why_not_compiled(config: NetworkConfig) -> str | None:
     return None
 
 
-# A network as the compiled code takes it: sizes and switches, and parameters one after another.
+# A network as arguments of compiled code: sizes and switches, and parameters in one array.
 
 NORMS = {"none": 0, "rms": 1, "nn": 2}
 
-EMBEDDING = "embedding.weight"
-
 
 class Shape(NamedTuple):
-    """The sizes and switches of a network, as the compiled code takes them."""
+    """The sizes and switches of a network, for compiled code."""
 
     token_types: int
     hidden: int
@@ -126,7 +118,7 @@ class Shape(NamedTuple):
 
 
 def shape_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Shape:
-    """The sizes and switches of a network."""
+    """Returns the sizes and switches of a network."""
     return Shape(
         token_types=config.num_letters + 1,
         hidden=config.hidden_size,
@@ -143,41 +135,18 @@ def shape_of(config: NetworkConfig, *, scaled_loss: bool = False) -> Shape:
     )
 
 
-def pack(config: NetworkConfig, weights: Weights) -> Float[np.ndarray, " parameter"]:
-    """The parameters one after another; norms that the network lacks stand in as the identity."""
-    values = []
+@lru_cache
+def parameters_of(config: NetworkConfig) -> Parameters:
+    """Returns the parameters, with memory for norms and biases that the network lacks."""
+    parameters = Parameters(config)
     for name, shape in _slots(config):
-        if name == EMBEDDING:
-            # PAD has no part in anything.
-            values.append(np.delete(weights[name], PAD, axis=0))
-        else:
-            values.append(weights.get(name, np.full(shape, float(name.endswith("norm.weight")))))
-    return np.concatenate([value.reshape(-1) for value in values]).astype(config.precision)
-
-
-def unpack(config: NetworkConfig, flat: Float[np.ndarray, " parameter"]) -> Weights:
-    """Copies of the parameters that the network has, by name."""
-    weights = {}
-    end = 0
-    for name, shape in _slots(config):
-        start, end = end, end + math.prod(shape)
-        value = flat[start:end].reshape(shape).copy()
-        if name == EMBEDDING:
-            weights[name] = np.insert(value, PAD, 0, axis=0)
-        elif _has(config, name):
-            weights[name] = value
-    return weights
-
-
-def parameter_shapes(config: NetworkConfig) -> dict[str, tuple[int, ...]]:
-    """The shapes of the parameters that the network has, by name."""
-    shapes = {name: shape for name, shape in _slots(config) if _has(config, name)}
-    letters, hidden = shapes[EMBEDDING]
-    return {**shapes, EMBEDDING: (letters + 1, hidden)}
+        axes = (Axis(np.arange(size), size) for size in shape)
+        parameters.take(name if _has(config, name) else None, *axes)
+    return parameters
 
 
 def _slots(config: NetworkConfig) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Names and shapes in the order of `forward.Parameters`."""
+    """Yields names and shapes in the order of `forward.Parameters`."""
     hidden, inner = config.hidden_size, config.feed_forward_size
     heads = config.num_attention_heads * config.attention_head_size
     yield EMBEDDING, (config.num_letters + 1, hidden)
@@ -208,7 +177,7 @@ def _has(config: NetworkConfig, name: str) -> bool:
     return True
 
 
-# Strings as the fused engine reads them: letter counts in tiles of strings.
+# Strings as letter counts, in tiles of strings.
 
 
 class Tiles(NamedTuple):
@@ -222,7 +191,7 @@ class Tiles(NamedTuple):
     weights: Float[np.ndarray, "tile string"]
     """One over the size of the batch; 0 where there is no string."""
     ends: Int64[np.ndarray, " batch"]
-    """The number of the first tile after each batch."""
+    """The end of each batch's tiles, exclusive."""
 
 
 def make_tiles(
@@ -231,7 +200,7 @@ def make_tiles(
     batch_size: int,
     precision: str,
 ) -> Tiles:
-    """Strings in tiles, `batch_size` strings in a batch; the last batch may be short.
+    """Arranges strings in tiles, `batch_size` strings in a batch; the last batch may be short.
 
     Args:
         precision: the type of all numbers.
@@ -241,7 +210,7 @@ def make_tiles(
     starts = range(0, len(counts), batch_size)
     sizes = [min(batch_size, len(counts) - start) for start in starts]
     tiles = [-(-size // TILE) for size in sizes]
-    # Where each string goes: its batch's first tile, then one after another.
+    # The index of each string: one after another from its batch's first tile on.
     firsts = np.repeat(np.cumsum([0, *tiles[:-1]]) * TILE - np.array(starts), sizes)
     place = firsts + np.arange(len(counts))
     tiled_size = sum(tiles) * TILE
@@ -265,72 +234,71 @@ def make_tiles(
 
 @remembered
 def epoch_tiles(sampler: Sampler, epoch: int, precision: str) -> Tiles:
-    """An epoch of a stream in tiles, made once for all members that read it."""
+    """Returns an epoch of a stream in tiles, made once for all members that read it."""
     drawn = stream(sampler).epoch(epoch)
     return make_tiles(drawn.strings.counts, drawn.labels, sampler.batch_size, precision)
 
 
 @lru_cache(maxsize=2)
 def _tiles_of(strings: TokenStrings, precision: str) -> Tiles:
-    """Strings without labels in tiles, made once for the models that are asked about them.
+    """Returns strings without labels in tiles, made once for all models that are tested on them.
 
-    Two sets are kept, by which object they are: those that models are tested on, and those that
-    stand for all strings.
+    Two sets are cached, by object: the strings of the test, and those that represent all strings.
     """
     unknown = np.zeros(len(strings), dtype=bool)
     return make_tiles(strings.counts, unknown, len(strings), precision)
 
 
-# Training and answering.
+# Training and evaluation.
 
 
 def _scratch(config: NetworkConfig) -> np.ndarray:
-    """Memory for a tile's whole numbers, as wide as the network's numbers."""
+    """Returns memory for a tile's integers, of the size of the network's numbers."""
     from seqcls.engines.fused.forward import TILE
 
     return np.empty(TILE, config.precision.replace("float", "int"))
 
 
 def _answer(config: NetworkConfig, weights: Weights, tiles: Tiles) -> Float[np.ndarray, " string"]:
-    """One model's logits for the strings of one batch in tiles, its padding included."""
+    """Returns one model's logits of the strings of one batch in tiles, padding included."""
     from seqcls.engines.fused.kernel import evaluate
 
     logits = np.empty_like(tiles.targets)
-    evaluate(pack(config, weights), shape_of(config), _scratch(config), *tiles[:4], logits)
+    evaluate(
+        parameters_of(config).pack(weights), shape_of(config), _scratch(config), *tiles[:4], logits
+    )
     return logits.reshape(-1)
 
 
 class CountsProgram:
-    """A member's epochs and validation from letter counts."""
+    """The epochs and validation of a member that reads letter counts."""
 
     rng: np.random.Generator | None = None
 
     def __init__(self, problem: Problem) -> None:
         self._problem, self._network = problem, problem.network
+        parameters = parameters_of(problem.network)
+        self.pack, self.unpack = parameters.pack, parameters.unpack
         scaled = problem.config.train_loss == "sigmoid_scaled"
         self._shape = shape_of(self._network, scaled_loss=scaled)
         self._scratch = _scratch(self._network)
         self._validation = epoch_tiles(problem.validation, 0, self._network.precision)
         self._logits = np.empty_like(self._validation.targets)
 
-    def pack(self, weights: Weights) -> Flat:
-        return pack(self._network, weights)
-
-    def unpack(self, flat: Flat) -> Weights:
-        return unpack(self._network, flat)
-
     def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
         from seqcls.engines.fused.kernel import train_epoch
 
-        whole = epoch_tiles(self._problem.train, part.number, self._network.precision)
-        tiles = some_batches(whole, part.first, part.last)
-        loss: float = train_epoch(flat, *steps, self._shape, self._scratch, *tiles)
-        return loss, len(tiles.ends)
+        *by_tile, ends = epoch_tiles(self._problem.train, part.number, self._network.precision)
+        tiles = tiles_between(ends, part.first, part.last)
+        ends = ends[part.first : part.last] - tiles.start
+        strings = (x[tiles] for x in by_tile)
+        loss: float = train_epoch(flat, *steps, self._shape, self._scratch, *strings, ends)
+        return loss, len(ends)
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
         from seqcls.engines.fused.kernel import evaluate
 
         tiles = self._validation[:4]
         loss: float = evaluate(flat, self._shape, self._scratch, *tiles, self._logits)
-        # Strings stand in their order, and only tiles' ends are empty.
+        # Strings are in order, and only the last tile's end is padding.
         return loss, all_classified(self._problem, self._logits[self._validation.weights > 0])

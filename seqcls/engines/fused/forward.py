@@ -1,8 +1,8 @@
 # Compiled by Numba, which infers the types of arguments: what has none here is compiled.
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-"""The memory of a model's states, and counts to logits, a tile of strings at a time.
+"""The buffers of a model's states, and its logits for a tile of strings.
 
-The formulas stand in `fused.kernel`.
+The formulas are in `fused.kernel`.
 """
 
 import math
@@ -14,13 +14,13 @@ from seqcls.engines.compiled.arithmetic import exp_row, normal_rows
 from seqcls.engines.compiled.compiling import allocating, inlined
 
 TILE = 64
-"""Strings computed at once: enough to fill vectors, few enough to stay in the fastest cache."""
+"""Strings in a tile: enough to fill vectors, few enough to stay in the fastest cache."""
 
-# The parameters, and the memory that states are written to.
+# The parameters, and the buffers of states.
 
 
 class Parameters(NamedTuple):
-    """A model's parameters, or their gradients: views of one flat array."""
+    """A model's parameters, or their gradients, as views of one array."""
 
     embedding: np.ndarray  # (K, H): CLS, then the letters
     norm_a: np.ndarray  # (2, H): weight and bias
@@ -43,7 +43,7 @@ class Parameters(NamedTuple):
 
 
 class TokenTypes(NamedTuple):
-    """Room for the states of the token types, computed once a step."""
+    """The buffers of the token types' states, computed once a step."""
 
     state: np.ndarray  # (H, K): x
     unit: np.ndarray  # (H, K)
@@ -64,7 +64,7 @@ class TokenTypes(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """Room for the states of a tile of strings, overwritten by every tile."""
+    """The buffers of a tile's states, overwritten by every tile."""
 
     attention: np.ndarray  # (h, K, T)
     mixed: np.ndarray  # (J, T): u
@@ -88,7 +88,7 @@ class Tile(NamedTuple):
 
 @allocating
 def views(flat, shape):
-    """The parameters that stand one after another in a flat array."""
+    """Returns the parameters as views of one array."""
     h, j, f = shape.hidden, shape.heads * shape.head_size, shape.feed_forward
     a = shape.token_types * h
     b = a + 2 * h
@@ -123,7 +123,7 @@ def views(flat, shape):
 
 @allocating
 def new_token_types(dtype_of, shape):
-    """Room for the token types, of the type of an array."""
+    """Allocates the buffers of the token types, of an array's type."""
     t = dtype_of.dtype
     j, h, f, k = shape.heads * shape.head_size, shape.hidden, shape.feed_forward, shape.token_types
     return TokenTypes(
@@ -148,7 +148,7 @@ def new_token_types(dtype_of, shape):
 
 @allocating
 def new_tile(dtype_of, exponents, shape):
-    """Room for one tile, of the type of an array."""
+    """Allocates the buffers of a tile, of an array's type."""
     t = dtype_of.dtype
     j, h, f = shape.heads * shape.head_size, shape.hidden, shape.feed_forward
     powers = exponents.view(t)
@@ -179,7 +179,7 @@ def new_tile(dtype_of, exponents, shape):
 
 @inlined
 def dot(x, y):
-    """The sum of the products of two rows."""
+    """Returns the dot product of two rows."""
     total = x.dtype.type(0)
     for s in range(x.size):
         total += x[s] * y[s]
@@ -202,10 +202,10 @@ def lift(out, constant):
 
 @inlined
 def copy(out, x):
-    """Writes one row to another of the same size.
+    """Copies one row to another of the same size.
 
-    For an assignment of slices Numba would also compile the wording of an error about shapes, which
-    takes half as long as all of `forward`.
+    For an assignment of slices Numba would also compile an error message about shapes, which takes
+    half as long as all of `forward`.
     """
     for s in range(x.size):
         out[s] = x[s]
@@ -213,7 +213,7 @@ def copy(out, x):
 
 @inlined
 def norm_forward(x, parameters, shape, unit, out, scale, mean):
-    """Normalizes every column of x (H, N) into `out`; keeps what `norm_backward` needs."""
+    """Normalizes every column of x (H, N) into `out`; writes the states of the gradient."""
     number = x.dtype.type
     if shape.norm == 0:
         for i in range(shape.hidden):
@@ -240,7 +240,7 @@ def norm_forward(x, parameters, shape, unit, out, scale, mean):
 
 @inlined
 def types_forward(p, shape, types):
-    """What all strings share: the token types' keys, values and scores, and e."""
+    """Computes the states that all strings share: keys, values and scores of token types, and e."""
     for k in range(shape.token_types):
         for i in range(shape.hidden):
             types.state[i, k] = p.embedding[k, i]
@@ -267,7 +267,7 @@ def types_forward(p, shape, types):
 
 @inlined
 def steps(x, below, density):
-    """What stands for the normal distribution where x Phi(x) is to be max(x, 0)."""
+    """Writes the step function and its slope in place of Phi and phi, for ReLU."""
     number = x.dtype.type
     for s in range(TILE):
         below[s] = number(1) if x[s] > number(0) else number(0)
@@ -275,46 +275,32 @@ def steps(x, below, density):
 
 
 @inlined
-def below_greatest(counts, score, shape, attention, greatest):
-    """How far each token type's score (K) lies below the greatest of those that a string holds."""
+def below_greatest(counts, factor, score, shape, attention, greatest):
+    """Computes each token type's score (K) minus the greatest of a string's token types.
+
+    Scores are multiplied by a factor of the string (T) with `log_length`.
+    """
     number = counts.dtype.type
-    zero = number(0)
+    zero, one = number(0), number(1)
     greatest[:] = number(-np.inf)
     for k in range(shape.first_type, shape.token_types):
         for s in range(TILE):
-            here = score[k] if counts[k, s] > zero else number(-np.inf)
-            greatest[s] = max(greatest[s], here)
+            here = score[k] * (factor[s] if shape.log_length else one)
+            greatest[s] = max(greatest[s], here if counts[k, s] > zero else number(-np.inf))
     for k in range(shape.first_type, shape.token_types):
         for s in range(TILE):
-            # One that is absent may score higher than all that are there; it weighs nothing.
-            attention[k, s] = min(score[k] - greatest[s], zero)
-
-
-@inlined
-def scaled_below_greatest(counts, factor, score, shape, attention, greatest):
-    """The same with every score times the string's own factor (T)."""
-    number = counts.dtype.type
-    zero = number(0)
-    greatest[:] = number(-np.inf)
-    for k in range(shape.first_type, shape.token_types):
-        for s in range(TILE):
-            here = score[k] * factor[s] if counts[k, s] > zero else number(-np.inf)
-            greatest[s] = max(greatest[s], here)
-    for k in range(shape.first_type, shape.token_types):
-        for s in range(TILE):
-            attention[k, s] = min(score[k] * factor[s] - greatest[s], zero)
+            here = score[k] * (factor[s] if shape.log_length else one)
+            # A token type that is absent may score higher than all others; it weighs nothing.
+            attention[k, s] = min(here - greatest[s], zero)
 
 
 @inlined
 def attend(counts, factor, score, shape, attention, tile):
-    """The attention weights (K, T) of one head; all zero where nothing can be attended to."""
+    """Computes the attention weights (K, T) of one head; all zero where no token is attended to."""
     number = counts.dtype.type
     zero, one = number(0), number(1)
     total = tile.other
-    if shape.log_length:
-        scaled_below_greatest(counts, factor, score, shape, attention, tile.row)
-    else:
-        below_greatest(counts, score, shape, attention, tile.row)
+    below_greatest(counts, factor, score, shape, attention, tile.row)
     total[:] = zero
     for k in range(shape.first_type, shape.token_types):
         weights = attention[k]
@@ -331,7 +317,7 @@ def attend(counts, factor, score, shape, attention, tile):
 
 @inlined
 def forward(counts, factor, p, shape, types, tile):
-    """The logits of a tile of strings, given as counts (K, T) and the factors of their scores."""
+    """Computes the logits of a tile of strings, given counts (K, T) and factors of scores (T)."""
     number = counts.dtype.type
     tile.mixed[:] = number(0)
     for head in range(shape.heads):

@@ -3,10 +3,10 @@
 """Forward, backward and AdamW of one model as one compiled function of letter counts.
 
 Shapes: K token types (CLS, then the n letters), H hidden, h heads of size d, J = h d, F feed-
-forward, and a tile of T strings. Arrays have the string or the token type as their last axis, so
-that every inner loop runs along contiguous numbers. n_ks is how often token type k occurs in
-string s. A norm is x^ = weight r (x - mean) + bias with r = (mean((x - mean)^2) + eps)^(-1/2),
-mean = 0 for `rms`; without norms x^ = x. Once a step, for the token types:
+forward, and a tile of T strings. The last axis of arrays is the string or the token type, so that
+every inner loop runs along contiguous numbers. n_ks is the count of token type k in string s. A
+norm is x^ = weight r (x - mean) + bias with r = (mean((x - mean)^2) + eps)^(-1/2), mean = 0 for
+`rms`; without norms x^ = x. Once a step, for the token types:
 
     x = embedding (H, K)        x^ = norm(x)            q = Wq x^_CLS (J)
     key = Wk x^ (J, K)          v = Wv x^ (J, K)        score_hk = q_h . key_hk / sqrt(d)
@@ -29,8 +29,8 @@ entropy. Backward, D x for d loss / d x, summed over strings where x has none:
     D Wq = D q (x) x^_CLS    D Wk = D key x^^T    D Wv = D v x^^T
     D x^ = Wk^T D key + Wv^T D v, and Wq^T D q at CLS;   D x = norm'(D x^), and sum D y at CLS
 
-A member's numbers depend on nothing but its parameters and strings: the sums over strings are
-made in the order of the tiles, each within a tile as the compiler arranged it once for all.
+A member's numbers depend only on its parameters and strings: sums over strings are added up in the
+order of the tiles, and within a tile in an order that the compiler has fixed.
 """
 
 import math
@@ -57,7 +57,7 @@ from seqcls.engines.fused.forward import (
 
 @inlined
 def sigmoids(x, out, tile):
-    """Writes 1 / (1 + exp(-x)) to `out` and leaves exp(-|x|) in `tile.slope`."""
+    """Writes 1 / (1 + exp(-x)) to `out`, and exp(-|x|) to `tile.slope`."""
     number = x.dtype.type
     zero, one = number(0), number(1)
     for s in range(TILE):
@@ -70,7 +70,7 @@ def sigmoids(x, out, tile):
 
 @inlined
 def scale_logits(tile):
-    """Applies z <- -z / (1 + sigmoid(z)) twice; leaves its derivative in `tile.other`."""
+    """Applies z <- -z / (1 + sigmoid(z)) twice; writes the derivative to `tile.other`."""
     number = tile.logit.dtype.type
     one = number(1)
     tile.other[:] = one
@@ -85,10 +85,10 @@ def scale_logits(tile):
 
 @inlined
 def losses(targets, weights, shape, tile):
-    """The sum of the tile's losses in nats; leaves D logit in `tile.slope`.
+    """Returns the sum of the tile's losses in nats; writes D logit to `tile.slope`.
 
-    Targets are 1 for positive strings, else 0; weights (T) are what each loss counts for in the
-    gradient, 0 where there is no string.
+    Targets are 1 for positive strings, else 0; weights (T) are those of the losses in the gradient,
+    0 for padding.
     """
     number = tile.logit.dtype.type
     zero = number(0)
@@ -99,7 +99,7 @@ def losses(targets, weights, shape, tile):
     total = 0.0
     for s in range(TILE):
         if weights[s] > zero:
-            # In double precision: an epoch's sum is large beside a string's loss.
+            # In double precision: an epoch's sum is large compared with a string's loss.
             total += np.float64(tile.loss[s])
     for s in range(TILE):
         tile.slope[s] = (tile.row[s] - targets[s]) * weights[s]
@@ -111,7 +111,7 @@ def losses(targets, weights, shape, tile):
 
 @inlined
 def norm_backward(d, parameters, d_parameters, shape, unit, scale, parallel, mean):
-    """Turns the gradient d (H, N) of the normalized columns into that of the columns."""
+    """Replaces the gradient d (H, N) of the normalized columns by that of the columns."""
     number = d.dtype.type
     if shape.norm == 0:
         return
@@ -135,7 +135,7 @@ def norm_backward(d, parameters, d_parameters, shape, unit, scale, parallel, mea
 
 @inlined
 def backward(factor, p, d, shape, types, tile):
-    """Adds a tile's share of all gradients to `d` and to the sums in `token types`."""
+    """Adds a tile's share of all gradients to `d` and to the sums in `types`."""
     number = tile.logit.dtype.type
     tile.d_state[:] = number(0)
     for f in range(shape.feed_forward):
@@ -198,8 +198,8 @@ def attention_backward(head, factor, shape, types, tile):
 
 @inlined
 def types_backward(p, d, shape, types):
-    """Turns the sums over strings into the gradients of the parameters."""
-    # The share of D e in the gradients of what e is made of.
+    """Adds the gradients that follow from the sums over strings."""
+    # D e is a part of the gradients of the classifier and of the outer layer.
     for i in range(shape.hidden):
         d.classifier[0, i] += dot(p.outer[i], types.d_effect)
         add(d.outer[i], p.classifier[0, i], types.d_effect)
@@ -215,7 +215,7 @@ def types_backward(p, d, shape, types):
 
 @inlined
 def project_backward(p, d, shape, types):
-    """From D score and D v of the token types to D x^ and the gradients of what projects them."""
+    """Computes D x^ and the gradients of the projections from D score and D v of token types."""
     number = p.embedding.dtype.type
     per_root = number(1 / math.sqrt(shape.head_size))
     types.d_normed[:] = number(0)
@@ -244,18 +244,17 @@ def train_epoch(
     """Trains one model for an epoch, in place; returns the sum of its losses over all strings.
 
     Args:
-        flat: the parameters, one after another.
+        flat: the parameters.
         moments: (2, parameter) AdamW's first and second moments.
-        step: steps done before.
+        step: the number of steps made before.
         update: an `Update`.
         shape: a `Shape`.
-        exponents: scratch of TILE integers as wide as the parameters.
+        exponents: scratch of TILE integers of the parameters' size.
         counts: (tile, K, T).
-        factors: (tile, T) what scores are multiplied with where the shape says so.
+        factors: (tile, T) the factors of scores where `log_length` is set.
         targets: (tile, T) 1 for positive strings, else 0.
-        weights: (tile, T) what each loss counts for in the gradient of its batch; 0 where there is
-            no string.
-        ends: the number of the first tile after each batch.
+        weights: (tile, T) weights of the losses in the gradient of their batch; 0 for padding.
+        ends: the end of each batch's tiles, exclusive.
     """
     gradient = np.zeros_like(flat)
     p, d = views(flat, shape), views(gradient, shape)

@@ -14,9 +14,9 @@ Linear attention divides positive scores by their sum instead:
 
     p_ij = s_ij / S_i,  S_i = sum_j s_ij        D s_ij = (D p_ij - sum_j p_ij D p_ij) / S_i
 
-Queries are tokens `first` to `first + queries` of their stream and keys the first `known` of
-theirs: one function reads strings, one token more, another stream, and with one query for each
-string what alone is read. Where a token has nothing to attend to, all its p are 0.
+Queries are the tokens `first` to `first + queries` of their stream, and keys the first `known`
+tokens of theirs. So one function serves whole strings, one more token, another stream, and one
+query for each string. Where a token has nothing to attend to, all its p are 0.
 """
 
 import numpy as np
@@ -54,9 +54,9 @@ from seqcls.engines.lanes.vector import (
 from seqcls.models.positions.numbers import BUCKETS
 
 MASKED = np.float32(-1e30)
-"""Added to scores of keys that are not attended to: their weights become 0."""
+"""The mask of keys that are not attended to: their weights become 0."""
 NOTHING = np.float32(-5e29)
-"""Below that a token's highest score is one of those."""
+"""If a token's highest score is below it, the token attends to nothing."""
 SMALLEST_SUM = np.float32(np.finfo(np.float32).tiny)
 
 
@@ -96,7 +96,7 @@ def softmax_gradient(queries, keys, a, weights0, weights_row, d0, d_row):
 
 @kernel
 def divide_by_sums(queries, first, keys, causal, a, scores0, row, shares0):
-    """Replaces positive scores by their shares; leaves one over each sum."""
+    """Replaces positive scores by their shares; writes the reciprocal of each sum to `shares0`."""
     for query in range(queries):
         at = scores0 + query * row
         end = min(keys, first + query + 1) if causal else keys
@@ -114,7 +114,7 @@ def divide_by_sums(queries, first, keys, causal, a, scores0, row, shares0):
 def divide_by_sums_gradient(
     queries, first, keys, causal, a, weights0, weights_row, d0, d_row, shares0
 ):
-    """Replaces D p by D s, which is 0 where a query does not attend."""
+    """Replaces D p by D s, which is 0 for keys that a query does not attend to."""
     for query in range(queries):
         p0, d, mean = weights0 + query * weights_row, d0 + query * d_row, spread(ZERO)
         for key in range(keys):
@@ -130,15 +130,16 @@ def attend(
     first, queries, known, how, heads, a, query, key_value, scores, shares, mixed, mask, w,
     positions, places, read,
 ):  # fmt: skip
-    """Writes what each head mixes of the values, keys and values being beside one another.
+    """Writes each head's weighted sum of values to `mixed`.
 
     Args:
-        how: a `How`; with `keep` all weights are left in `scores`.
-        query, key_value, scores, mixed: `Rows` of `a`, those of the stream's first token first.
-        shares: where one over each sum is left, if scores are divided by it.
-        mask: where what is added to the scores of each key begins.
-        positions: `PositionArrays`, and `places` those of this group.
-        read: (lane): the token that is read, where it alone has a query.
+        how: a `How`; with `keep` all weights stay in `scores`.
+        query, key_value, scores, mixed: `Rows` of `a`, from the stream's first token on; values
+            follow keys in each row.
+        shares: the start of the reciprocals of the sums, if scores are divided by these.
+        mask: the start of the vectors that are added to the scores of each key.
+        positions: `PositionArrays`; `places` are those of this group.
+        read: (lane): the token that is read, if it alone has a query.
     """
     for head in range(heads.heads):
         moved = head * heads.head_width
@@ -146,7 +147,7 @@ def attend(
         value = Matrix(key.first + heads.joined, 1, key_value.apart)
         for begin in range(first, first + queries, QUERIES):
             some = min(QUERIES, first + queries - begin)
-            # Up to a whole block of columns; the softmax clears what lies beyond each query.
+            # Up to a whole block of columns; the softmax clears the keys after each query.
             keys = (begin + some + 3) // 4 * 4 if how.causal else known
             moved_to = head * how.keep + begin if how.keep > 0 else 0
             at = Rows(scores.first + moved_to * scores.apart, scores.apart)
@@ -180,9 +181,9 @@ def attend_gradient(
     queries, known, how, heads, a, query, key_value, scores, shares, dmixed, dquery, dkey_value,
     dscores, positions, read,
 ):  # fmt: skip
-    """Writes D of queries, keys and values; `dscores` is where scratch begins.
+    """Writes D of queries, keys and values, and adds D of the distances' biases to vectors.
 
-    Adds D of the distances' numbers to vectors. The other arguments are those of `attend`.
+    `dscores` is the start of scratch. The other arguments are those of `attend`.
     """
     for row in range(known):
         clear(a, dkey_value.first + row * dkey_value.apart, 2 * heads.joined)

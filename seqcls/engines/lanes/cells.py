@@ -9,8 +9,8 @@
             t = exp(i - m)    k = exp(log sigmoid(f) + m' - m)
             c = k c' + t tanh(z)    n = k n' + t    h = sigmoid(o) c / n
 
-h', c', m' and n' are those of the token before, g what the input gives to each gate, and but with
-GRU what the state before gives as well; with GRU that is u, since r comes between. Backward, the
+h', c', m' and n' are those of the token before; g is the sum of the input's and the state's shares
+of each gate, but in a GRU, where r comes between, g is the input's and u the state's. Backward, the
 h of an sLSTM does not depend on m, and
 
     D o = D h c / n    D c += D h o / n    D n -= D h h / n
@@ -25,12 +25,12 @@ from seqcls.engines.lanes.elementary import exp, sigmoid, softplus, tanh
 from seqcls.engines.lanes.vector import ONE, ZERO, fma, kernel, larger, load, spread, store
 
 LOWEST = np.float32(-1e30)
-"""What stands for minus infinity before the first token."""
+"""The stabilizer before the first token, in place of minus infinity."""
 
 
 @kernel
 def rnn(rows, width, a, g0, gates_row, h0, row):
-    """Writes the states; the gates become what the gradient needs."""
+    """Writes the states, and also to the gates, for the gradient."""
     for r in range(rows):
         for i in range(width):
             state = tanh(load(a, g0 + r * gates_row + i))
@@ -50,7 +50,7 @@ def rnn_gradient(rows, width, a, g0, dg0, gates_row, dh0, row):
 
 @kernel
 def gru(rows, width, a, g0, u0, gates_row, before0, h0, row):
-    """Writes the states; the gates become r, z and n."""
+    """Writes the states; replaces the gates by r, z and n."""
     for r in range(rows):
         for i in range(width):
             g, u = g0 + r * gates_row + i, u0 + r * gates_row + i
@@ -67,7 +67,7 @@ def gru(rows, width, a, g0, u0, gates_row, before0, h0, row):
 
 @kernel
 def gru_gradient(rows, width, a, g0, u0, dg0, du0, gates_row, before0, dh0, row):
-    """Writes D g and D u, given D h; what of D h' does not come by u replaces D h."""
+    """Writes D g and D u, given D h; replaces D h by the part of D h' that is not through u."""
     for r in range(rows):
         for i in range(width):
             at = r * gates_row + i
@@ -89,7 +89,7 @@ def gru_gradient(rows, width, a, g0, u0, dg0, du0, gates_row, before0, dh0, row)
 
 @kernel
 def lstm(rows, width, a, g0, gates_row, before0, c0, tanh0, h0, row):
-    """Writes states and cells; the gates become i, f, m and o."""
+    """Writes states and cells; replaces the gates by i, f, m and o."""
     for r in range(rows):
         for i in range(width):
             g, at = g0 + r * gates_row + i, r * row + i
@@ -108,7 +108,7 @@ def lstm(rows, width, a, g0, gates_row, before0, c0, tanh0, h0, row):
 
 @kernel
 def lstm_gradient(rows, width, a, g0, dg0, gates_row, before0, tanh0, dh0, dc0, row):
-    """Writes D g, given D h and D c; D c' replaces D c."""
+    """Writes D g, given D h and D c; replaces D c by D c'."""
     for r in range(rows):
         for i in range(width):
             g, at = r * gates_row + i, r * row + i
@@ -125,11 +125,11 @@ def lstm_gradient(rows, width, a, g0, dg0, gates_row, before0, tanh0, dh0, dc0, 
 
 @kernel
 def slstm(rows, heads, width, size, a, g0, gates_row, before0, c0, h0, row, is_first):
-    """Writes states; the gates become t, k, tanh(z) and sigmoid(o).
+    """Writes the states; replaces the gates by t, k, tanh(z) and sigmoid(o).
 
-    Of each head the gates stand beside one another. At `c0` are cells, and `size` on each time
-    normalizers, stabilizers and the slopes of log sigmoid(f); at `before0` those of the token
-    before.
+    The gates of a head are contiguous. Cells begin at `c0`, followed at distances of `size` by
+    normalizers, stabilizers and the slopes of log sigmoid(f); those of the token before begin at
+    `before0`.
     """
     n, m, slopes = size, 2 * size, 3 * size
     for r in range(rows):
@@ -162,7 +162,7 @@ def slstm(rows, heads, width, size, a, g0, gates_row, before0, c0, h0, row, is_f
 def slstm_gradient(
     rows, heads, width, size, a, g0, dg0, gates_row, before0, c0, dh0, dc0, dn0, row, is_first
 ):  # fmt: skip
-    """Writes D g, given D h, D c and D n; D c' and D n' replace D c and D n."""
+    """Writes D g, given D h, D c and D n; replaces D c and D n by D c' and D n'."""
     n, slopes = size, 3 * size
     for r in range(rows):
         for head in range(heads):

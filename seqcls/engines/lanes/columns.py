@@ -1,6 +1,6 @@
-"""How instructions stand in rows of numbers: written by tapes, read by the interpreter.
+"""Instructions as rows of integers, which tapes write and the interpreter reads.
 
-Both go by the fields that an instruction declares, so that no column is known by its number. Numba
+Both follow the fields that an instruction declares, so that no column is named by its index. Numba
 is not loaded.
 """
 
@@ -11,27 +11,27 @@ from typing import Annotated, Any, get_type_hints
 from seqcls.engines.lanes.layers import Rows
 
 Here = Annotated[Any, "here"]
-"""A value's rows, from the first that the list is played on."""
+"""A value's rows, from the first row of the span on."""
 Grouped = Annotated[Any, "grouped"]
 """A value's rows of one group, from its first token."""
 Whole = Annotated[Any, "whole"]
-"""A value's rows, from the first; their distance is negative where there is room for one token."""
+"""All rows of a value; their distance is negative if the value is stored for one token alone."""
 Place = Annotated[Any, "place"]
-"""Where a value begins."""
+"""The start of a value."""
 
 FIRST_COLUMN = 2
-"""Before it stand the instruction's number and its span."""
+"""The columns before it are the instruction's number and its span."""
 
 
 @cache
 def fields_of(kind: Any) -> tuple[Any, ...]:
-    """What fields of an instruction, or of a part of it, are: a type, or how a value is read."""
+    """Returns the type of each field of an instruction or a part of it, or the way it is read."""
     hints = get_type_hints(kind, include_extras=True).values()
     return tuple(getattr(hint, "__metadata__", (hint,))[0] for hint in hints)
 
 
 def width_of(kind: Any) -> int:
-    """How many columns its fields fill."""
+    """Returns the number of columns of its fields."""
     widths: dict[Any, int] = {"here": 2, "grouped": 2, "whole": 2, "place": 1, int: 1, bool: 1}
     columns: list[int] = [widths[x] if x in widths else width_of(x) for x in fields_of(kind)]
     return sum(columns)
@@ -40,11 +40,11 @@ def width_of(kind: Any) -> int:
 def write_row(
     number: int, span: int, instruction: Any, width: int, address: Callable[[Any], tuple[int, int]]
 ) -> list[int]:
-    """An instruction as numbers, filled up to a width.
+    """Returns an instruction as integers, filled up to a width.
 
     Args:
-        number: that of its kind.
-        address: where a value begins, and how far its rows are from each other.
+        number: the number of its kind.
+        address: returns the start of a value, and the distance between its rows.
     """
 
     def flatten(part: Any) -> Iterator[int]:
@@ -59,12 +59,12 @@ def write_row(
                 yield int(x)
 
     row = [number, span, *flatten(instruction)]
-    # All rows of a list are as wide as the widest instruction, so that it is one array.
+    # All rows have the width of the widest instruction, so that a list is one array.
     return row + [0] * (width - len(row))
 
 
 def values_in(part: Any) -> Iterator[Any]:
-    """The values that an instruction names."""
+    """Yields the values that an instruction names."""
     for what, x in zip(fields_of(part.__class__), part, strict=True):
         if isinstance(what, str):
             yield from () if x is None else (x,)
@@ -73,10 +73,10 @@ def values_in(part: Any) -> Iterator[Any]:
 
 
 def source_of(kind: Any) -> str:
-    """A function that reads an instruction from its row, as Python text; it is compiled.
+    """Returns the Python source of a compiled function that reads an instruction from its row.
 
-    A negative distance of rows says that there is room for those of one token alone: those of the
-    span's first rows.
+    A negative distance of rows means that a value is stored for one token alone, that of the span's
+    first rows.
     """
 
     def read(kind: Any, column: int) -> tuple[str, int]:
@@ -99,7 +99,7 @@ def source_of(kind: Any) -> str:
 
 
 def parts_of(kind: Any) -> dict[str, Any]:
-    """The names that this text mentions: the tuple itself, and those within it."""
+    """Returns the tuple types that this source names, by name."""
     within = [x for x in fields_of(kind) if isinstance(x, type) and issubclass(x, tuple)]
     found = {kind.__name__: kind, "Rows": Rows}
     for part in within:

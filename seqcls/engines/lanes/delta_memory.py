@@ -2,16 +2,16 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """The memory of DeltaNet and Gated DeltaNet over a group of strings, forward and backward.
 
-What is read of a token is x; q, k and v are linear in it, go through a convolution over four tokens
-and SiLU, and q and k are of length 1 in each head. b is the logistic function of a linear layer,
-twice that where factors are signed, and a = exp(-A softplus(w x + c)) where the memory fades, else
-1. With c_t the sum of log a up to t, and D_ts = exp(c_t - c_s),
+The input at a token is x; q, k and v are linear in it, pass a convolution over four tokens and
+SiLU, and q and k are normalized to length 1 in each head. b is the logistic function of a linear
+layer, doubled where factors are signed, and a = exp(-A softplus(w x + c)) where the memory fades,
+else 1. With c_t the sum of log a up to t, and D_ts = exp(c_t - c_s),
 
     r_t = v_t - sum_{s<t} N_ts u_s      N_ts = D_ts k_t . k_s      u_t = b_t r_t
     o_t = sum_{s<=t} P_ts u_s           P_ts = D_ts q_t . k_s
 
-and o, its RMS norm a head, times SiLU(g x) where the memory fades, is what is mixed. Backward, from
-the last token on,
+and the output is the RMS norm of o in each head, times SiLU(g x) where the memory fades. Backward,
+from the last token on,
 
     D u_t = sum_{t'>=t} P_t't D o_t' - sum_{t'>t} N_t't D r_t'
     D v_t = D r_t = b_t D u_t           D b_t = D u_t . r_t
@@ -56,12 +56,12 @@ from seqcls.engines.lanes.vector import (
 
 NORM_EPS = 1e-5
 SHORTEST = np.float32(1e-12)
-"""By at least so much queries and keys are divided, as PyTorch does."""
+"""The least length that queries and keys are divided by, as in PyTorch."""
 
 
 @kernel
 def convolve(first, rows, channels, start, a, given, to, w):
-    """Each channel's mean over a token and the three before it, with learned weights."""
+    """Writes each channel's weighted sum over a token and the three before it."""
     for token in range(first, first + rows):
         for channel in range(channels):
             value = spread(ZERO)
@@ -74,7 +74,7 @@ def convolve(first, rows, channels, start, a, given, to, w):
 
 @kernel
 def convolve_gradient(tokens, channels, start, a, given, dto, dgiven, w, gradient):
-    """Writes D of what is given to it."""
+    """Writes D of the input of `convolve`, and adds D of its weights."""
     for channel in range(channels):
         for back in range(WINDOW):
             value = spread(ZERO)
@@ -93,13 +93,13 @@ def convolve_gradient(tokens, channels, start, a, given, dto, dgiven, w, gradien
 
 @kernel
 def norm_of(memory):
-    """The norm of what each head recalls."""
+    """Returns the norm of each head's output."""
     return Norm(RMS, memory.sizes.head_size, NORM_EPS, memory.norm, -1)
 
 
 @kernel
 def shape_heads(first, rows, a, memory):
-    """Queries and keys of length 1, and values, of what is convolved."""
+    """Writes queries and keys of length 1, and values, of the convolved input."""
     for token in range(first, first + rows):
         x0 = memory.given.first + token * memory.given.apart
         y0 = memory.heads.first + token * memory.heads.apart
@@ -119,7 +119,7 @@ def shape_heads(first, rows, a, memory):
 
 @kernel
 def shape_heads_gradient(tokens, a, memory, dheads):
-    """Replaces D of queries, keys and values by D of what is convolved."""
+    """Replaces D of queries, keys and values by D of the convolved input."""
     for token in range(tokens):
         x0 = memory.given.first + token * memory.given.apart
         y0 = memory.heads.first + token * memory.heads.apart
@@ -129,7 +129,7 @@ def shape_heads_gradient(tokens, a, memory, dheads):
             for i in range(moved, moved + memory.sizes.head_size):
                 along = fma(load(a, y0 + i), load(a, d0 + i), along)
             share = load(a, memory.lengths.first + token * memory.lengths.apart + head)
-            # Below the shortest length, by which they are divided then, it is no part of it.
+            # Vectors below the shortest length are divided by a constant.
             along = if_less(share, spread(ONE / SHORTEST), along, spread(ZERO))
             for i in range(moved, moved + memory.sizes.head_size):
                 store(a, d0 + i, (load(a, d0 + i) - load(a, y0 + i) * along) * share)
@@ -155,12 +155,12 @@ def fade(first, rows, a, memory, w):
 
 @kernel
 def remember(first, rows, a, memory, w):
-    """Writes what is mixed of some tokens, given what is projected of them and of all before.
+    """Writes the outputs of some tokens, given the projections of them and of all tokens before.
 
     Args:
         memory: a `Remember`, with the rows of one group.
     """
-    # Only training keeps every head's rows; else all heads use the same ones in turn.
+    # Only training stores every head's rows; otherwise all heads share the same ones.
     count = rows if memory.keep else 0
     scales = memory.scales if memory.keep else memory.scales - first
     shape_heads(first, rows, a, memory)
@@ -191,10 +191,10 @@ def remember(first, rows, a, memory, w):
 
 @kernel
 def recall(first, some, head, count, a, memory):
-    """Writes what one head recalls at some tokens, and what it writes there to its memory.
+    """Writes one head's o and u of some tokens.
 
     Args:
-        count: of tokens whose rows are kept.
+        count: the number of tokens whose rows are stored.
     """
     query, row = memory.heads.first + head * memory.sizes.head_width, memory.heads.apart
     key, value = query + memory.sizes.joined, query + 2 * memory.sizes.joined
@@ -239,7 +239,7 @@ def recall(first, some, head, count, a, memory):
 
 @kernel
 def remember_gradient(tokens, a, to, w, gradient):
-    """From D of what is mixed to D of what is projected, in rows of `to`, a `RememberGradient`."""
+    """Writes D of the projections, given D of the outputs; `to` is a `RememberGradient`."""
     memory = to.forward
     for token in range(tokens if memory.fades else 0):
         for i in range(memory.sizes.joined):
@@ -279,9 +279,7 @@ def remember_gradient(tokens, a, to, w, gradient):
 
 @kernel
 def recall_gradient(tokens, head, a, memory, to):
-    """From D of what one head recalls to D of its queries, keys and values, of strengths and of the
-    logarithm of the decay.
-    """
+    """Writes D of one head's queries, keys, values, strengths and log decay, given D o."""
     moved, row, apart = head * memory.sizes.head_width, memory.heads.apart, memory.pairs.apart
     query, dquery = memory.heads.first + moved, to.given.first + moved
     key, dkey = query + memory.sizes.joined, dquery + memory.sizes.joined
@@ -325,7 +323,7 @@ def recall_gradient(tokens, head, a, memory, to):
                 dread, dpair = dread * decay, dpair * decay
             store(a, dreads + index, dread)
             store(a, dpairs + index, dpair)
-        # What stands here so far is of later tokens, which come later; of itself it is nothing.
+        # Terms of later tokens are added afterwards; a token has no term with itself.
         store(a, to.log_decay.first + token * to.log_decay.apart + head, sums)
         clear(a, dpairs + moved + token, tokens - token)
         clear(a, dreads + moved + token + 1, tokens - token - 1)

@@ -69,7 +69,7 @@ PER_ROOT_2, PER_ROOT_2_PI = number(math.sqrt(0.5)), number(1 / math.sqrt(2 * mat
 
 @inlined
 def polynomial(coefficients, x):
-    """Its value at x; the highest power's coefficient comes first."""
+    """Evaluates a polynomial at x, given its coefficients from the highest power down."""
     value = spread(coefficients[0])
     for coefficient in coefficients[1:]:
         value = fma(value, x, spread(coefficient))
@@ -78,7 +78,7 @@ def polynomial(coefficients, x):
 
 @inlined
 def exp(x):
-    """The exponential of x <= 0; 0 below the least normal number."""
+    """Computes the exponential of x <= 0; 0 below the least normal number."""
     x = larger(spread(LOWEST_EXPONENT), x)
     k = rounded(x * PER_LOG_2)
     rest = fma(k, spread(LOG_2_LOW), fma(k, spread(LOG_2_HIGH), x))
@@ -87,7 +87,7 @@ def exp(x):
 
 @inlined
 def tanh(x):
-    """The hyperbolic tangent."""
+    """Computes the hyperbolic tangent."""
     size = absolute(x)
     square = x * x
     small = fma(polynomial(NEAR_ZERO, square) * square, x, x)
@@ -99,7 +99,7 @@ def tanh(x):
 
 @inlined
 def sigmoid(x):
-    """1 / (1 + exp(-x))."""
+    """Computes 1 / (1 + exp(-x))."""
     e = exp(ZERO - absolute(x))
     share = ONE / (ONE + e)
     return if_less(x, spread(ZERO), e * share, share)
@@ -107,20 +107,20 @@ def sigmoid(x):
 
 @inlined
 def silu(x):
-    """The sigmoid linear unit: x times the logistic function of it."""
+    """Computes the sigmoid linear unit, x sigmoid(x)."""
     return x * sigmoid(x)
 
 
 @inlined
 def silu_slope(x):
-    """Its slope."""
+    """Computes the derivative of `silu`."""
     share = sigmoid(x)
     return share * fma(x, ONE - share, spread(ONE))
 
 
 @inlined
 def softplus(x):
-    """log(1 + exp(x)), by log(1 + e) = 2 atanh(e / (2 + e))."""
+    """Computes log(1 + exp(x)), by log(1 + e) = 2 atanh(e / (2 + e))."""
     e = exp(ZERO - absolute(x))
     z = e / (e + TWO)
     return larger(x, spread(ZERO)) + z * polynomial(HALF_LOGARITHM, z * z) * TWO
@@ -128,7 +128,7 @@ def softplus(x):
 
 @kernel
 def gelu(rows, columns, a, x, slopes):
-    """Replaces x by x Phi(x), with Phi the normal distribution; leaves the slopes."""
+    """Replaces x by x Phi(x), with Phi the normal distribution; writes the slopes."""
     for r in range(rows):
         for c in range(columns):
             index = x.first + r * x.apart + c
@@ -144,7 +144,7 @@ def gelu(rows, columns, a, x, slopes):
 
 @kernel
 def gelu_tanh(rows, columns, a, x, slopes):
-    """Replaces x by x (1 + tanh u) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3); leaves the slopes."""
+    """Replaces x by x (1 + tanh u) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3); writes the slopes."""
     for r in range(rows):
         for c in range(columns):
             index = x.first + r * x.apart + c
@@ -161,7 +161,7 @@ def gelu_tanh(rows, columns, a, x, slopes):
 
 @kernel
 def relu(rows, columns, a, x, slopes):
-    """Replaces x by max(x, 0); leaves the slopes."""
+    """Replaces x by max(x, 0); writes the slopes."""
     for r in range(rows):
         for c in range(columns):
             index = x.first + r * x.apart + c
@@ -173,7 +173,7 @@ def relu(rows, columns, a, x, slopes):
 
 @kernel
 def multiply(rows, columns, a, x, factors):
-    """Multiplies x by factors, value by value."""
+    """Multiplies x by factors, elementwise."""
     for r in range(rows):
         for c in range(columns):
             index = x.first + r * x.apart + c
@@ -189,7 +189,7 @@ def multiply(rows, columns, a, x, factors):
 
 
 class Norm(NamedTuple):
-    """A norm: its features, and where its parameters begin."""
+    """A norm: its number of features, and the starts of its parameters."""
 
     kind: int
     size: int
@@ -199,7 +199,7 @@ class Norm(NamedTuple):
 
 
 class NormStates(NamedTuple):
-    """What the gradient needs: where the units begin, in rows like those of x, and one r a row."""
+    """The starts of a norm's states: its units, in rows like those of x, and an r for each row."""
 
     units: int
     scales: int
@@ -233,9 +233,10 @@ def norm(rows, layer, a, x, y, states, w):
 
 @kernel
 def norm_gradient(rows, layer, a, dy, dx, states, sums, w, gradient, add):
-    """Writes D x, or adds to it, and adds to the gradients of weights and biases.
+    """Writes D x, or adds to it, and adds D of weights and biases.
 
-    dx may be dy, unless it is added to; `sums` begins two vectors of scratch for each feature.
+    dx may be dy, unless it is added to; `sums` is the start of two vectors of scratch for each
+    feature.
     """
     size = layer.size
     share = np.float32(1 / size)

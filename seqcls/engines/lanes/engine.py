@@ -1,6 +1,6 @@
-"""The engine of lanes as one among others, and its programs."""
+"""The engine `lanes`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -8,10 +8,9 @@ from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig
 from seqcls.counts import counts_suffice
-from seqcls.engines.compiled.engine import CompiledEngine
+from seqcls.engines.compiled.engine import CompiledEngine, Program
 from seqcls.engines.compiled.machine_code import TAPE
-from seqcls.engines.lanes.packing import shapes
-from seqcls.engines.lanes.programs import slots_of
+from seqcls.engines.lanes.programs import parameters_of
 from seqcls.kinds import Examples
 from seqcls.kinds.base import Scored, Written
 from seqcls.models import MODELS
@@ -21,51 +20,30 @@ from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
 
 if TYPE_CHECKING:
-    from seqcls.engines.compiled.engine import Program
     from seqcls.engines.lanes.cell import LaneCell
-    from seqcls.engines.lanes.program import LaneProgram
 
 
 def cell_of(config: NetworkConfig) -> "LaneCell":
-    """What is compiled of a network that the engine can train; loaded only where it is used."""
+    """Returns a network for compiled code, whose module is imported here."""
     from seqcls.engines.lanes.cell import LaneCell
 
     return LaneCell(config)
 
 
-def program_of(problem: Problem) -> "LaneProgram":
-    """What trains a model."""
-    from seqcls.engines.lanes.program import AnswerProgram, OutputProgram
-
-    program = AnswerProgram if problem.network.head == "string" else OutputProgram
-    return program(problem, cell_of(problem.network))
-
-
-def lane_logits(
-    config: NetworkConfig, weights: Sequence[Weights], strings: TokenStrings
-) -> Float[np.ndarray, "member string"]:
-    """Logits of models of one shape."""
-    if not len(strings):
-        return np.empty((len(weights), 0), np.float32)
-    return cell_of(config).logits(weights, strings)
-
-
-# Compiling ahead also trains: on short strings that takes no time beside the compiler.
-_SHORT = {"train_max_length": 4, "validation_max_length": 4}
-
-
 class Lanes(CompiledEngine):
-    """One member after another in compiled code, with a string in each lane of a vector.
+    """The engine that trains one member after another, with a string in each lane of a vector.
 
-    What letters give to a first layer is a product with all letters, so that the infinity of one
-    makes a NaN of the others. Whether an answer is one, the readable model decides.
+    Embeddings are products with those of all letters, so that one letter's infinity makes NaN of
+    the others. Strings with such outputs are evaluated again by the readable model.
     """
 
     name = "lanes"
     precisions = ("float32",)
-    least: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        TAPE: {"task": "copy", **_SHORT},
-    }
+    part = TAPE
+    # Short strings, since compiling ahead also trains a model.
+    least: ClassVar[Mapping[str, Any]] = {
+        "task": "copy", "train_max_length": 4, "validation_max_length": 4,
+    }  # fmt: skip
     compiling = "compiling for this machine (lanes), once: about a minute"
 
     def _obstacle(self, problem: Problem) -> str | None:
@@ -86,17 +64,16 @@ class Lanes(CompiledEngine):
         labels = problem.lacks("labels") is None
         return labels and counts_suffice(problem.network, training=True) is None
 
-    def part_of(self, config: NetworkConfig) -> str:
-        return TAPE
-
     def parameter_shapes(self, config: NetworkConfig) -> Mapping[str, tuple[int, ...]]:
-        return shapes(config, slots_of(config))
+        return parameters_of(config).shapes()
 
     def load(self) -> None:
         from seqcls.engines.lanes import batches  # noqa: F401
 
-    def _programs(self) -> "Callable[[Problem], Program]":
-        return program_of
+    def program_of(self, problem: Problem) -> Program:
+        from seqcls.engines.lanes.cell import LaneProgram
+
+        return LaneProgram(problem)
 
     def logits(
         self,
@@ -106,12 +83,11 @@ class Lanes(CompiledEngine):
         *,
         device: str,
     ) -> Float[np.ndarray, "member string *output"]:
+        logits = cell_of(problem.network).logits(weights, problem.task, strings)
         if problem.at_places:
-            logits = cell_of(problem.network).answers(weights, problem.task, strings)
             there = np.arange(logits.shape[2]) <= strings.lengths[:, None]
             is_unknown = (np.isnan(logits).any(axis=(0, 3)) & there).any(axis=1)
         else:
-            logits = lane_logits(problem.network, weights, strings)
             is_unknown = np.isnan(logits).any(axis=0)
         unknown = np.flatnonzero(is_unknown)
         if len(unknown):
@@ -126,15 +102,12 @@ class Lanes(CompiledEngine):
         return logits
 
     def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
-        # Of an input nothing is asked, whatever training asks of it.
+        # Only the output is scored, although training may predict the input too.
         network = problem.network.model_copy(update={"head": "output"})
-        if not len(examples):
-            nothing = np.zeros(0, np.bool_)
-            return Scored(nothing, nothing, np.zeros(0))
-        results, batch = cell_of(network).scores(weights, problem.task, examples)
+        found, groups = cell_of(network).scores(weights, problem.task, examples)
         losses, missed, inside = (
-            values.reshape(-1)[batch.groups.places]
-            for values in (results.losses, results.missed, results.missed_inside)
+            values.reshape(-1)[groups.places]
+            for values in (found.losses, found.missed, found.missed_inside)
         )
         return Scored(missed == 0, inside == 0, -losses)
 
@@ -147,13 +120,4 @@ class Lanes(CompiledEngine):
     ) -> list[Written]:
         if not len(inputs):
             return []
-        written = cell_of(problem.network).outputs(weights, inputs, limits)
-        counts = (written.tokens >= 0).sum(axis=1).tolist()
-        rows = zip(
-            written.tokens.tolist(),
-            counts,
-            written.is_ended.tolist(),
-            written.log_probability.tolist(),
-            strict=True,
-        )
-        return [Written(tokens[:count], ended, score) for tokens, count, ended, score in rows]
+        return cell_of(problem.network).outputs(weights, inputs, limits)

@@ -1,13 +1,13 @@
 # Compiled by Numba, which infers the types of arguments: what has none here is compiled.
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-"""What FIRE adds to scores: a small network of how far a token is, as a share of what is read.
+"""The biases that FIRE adds to scores: a small network of two tokens' relative distance.
 
     share = psi(d) / psi(m),  psi(x) = log(1 + c x),  m = max(L, n)
     f_h = sum_k V_hk max(0, u_k share + b_k) + v_h
 
-d is the distance of two tokens. With a causal mask n is how many tokens the attending one reads,
-itself among them: all strings have the same numbers, so distances stand in the lanes. Else n is the
-length of the string, and each lane has its own. Li et al. (2024).
+d is the distance of two tokens. With a causal mask n is the number of tokens up to the query: all
+strings have the same biases, so lanes hold distances. Otherwise n is the length of the string, and
+each lane has the biases of its own string. Li et al. (2024).
 
     D psi(d) = D share / psi(m)       D psi(m) = -D share share / psi(m)
     D c = D psi(x) x / (1 + c x)      D L = D psi(L) c / (1 + c L) where L > n
@@ -36,17 +36,17 @@ from seqcls.engines.lanes.vector import (
 
 @kernel
 def vectors_of(row, o):
-    """How many vectors of numbers a row has: of all distances, or of those to tokens before."""
+    """Returns the number of vectors in a row: of all distances, or of those to earlier tokens."""
     return row // LANES + 1 if o.causal else o.tokens
 
 
 @kernel
 def fill_shares(o, begin, end, known, lengths, a, w):
-    """Writes the shares of rows: of the tokens from `begin` to `end`, or one row for the strings.
+    """Writes the relative distances: rows of the tokens from `begin` to `end`, or one for all.
 
     Args:
         o: a `Fire`.
-        known: tokens of each string, filled up.
+        known: the number of tokens of each string, filled up.
         lengths: (lane).
     """
     scale, threshold = (
@@ -69,7 +69,7 @@ def fill_shares(o, begin, end, known, lengths, a, w):
 
 @kernel
 def fire(o, begin, end, known, lengths, a, w):
-    """Writes what is added to scores, head by head, in rows as those of the shares."""
+    """Writes the biases, head by head, in rows like those of the relative distances."""
     fill_shares(o, begin, end, known, lengths, a, w)
     for row in range(begin, end if o.causal else begin + 1):
         count = vectors_of(row, o) if o.causal else known
@@ -90,12 +90,13 @@ def fire(o, begin, end, known, lengths, a, w):
 
 @kernel
 def fire_gradient(o, sums, count, known, lengths, a, w, gradient):
-    """Adds D of the network's parameters, from D of its numbers, and clears these.
+    """Adds D of the network's parameters, given D of the biases, which is cleared.
 
     Args:
-        o: a `Fire`; D of its numbers stands at `o.gradient`.
-        sums: where scratch begins: of each unit two vectors, and of each head one more than units.
-        count: tokens.
+        o: a `Fire`; D of the biases begins at `o.gradient`.
+        sums: the start of scratch: two vectors for each unit, and for each head one more than
+            there are units.
+        count: the number of tokens.
     """
     units, heads = FIRE_UNITS, o.heads
     clear(a, sums, 2 * units + heads * (units + 1))
@@ -139,7 +140,7 @@ def fire_gradient(o, sums, count, known, lengths, a, w, gradient):
                 d_scale += d_whole * longest / (1 + scale * longest)
                 if threshold > read:
                     d_threshold += d_whole * scale / (1 + scale * threshold)
-    # Both are learned as logarithms: D log x = x D x.
+    # The parameters are logarithms: D log x = x D x.
     gradient[o.log_scale] += np.float32(d_scale * scale)
     gradient[o.log_threshold] += np.float32(d_threshold * threshold)
     for unit in range(units):
@@ -154,11 +155,11 @@ def fire_gradient(o, sums, count, known, lengths, a, w, gradient):
 
 @kernel
 def add_fire(queries, first, keys, a, scores0, row, causal, tokens, number0):
-    """Adds them to the scores of one head; queries are the tokens from `first` on.
+    """Adds the biases to the scores of one head; queries are the tokens from `first` on.
 
     Args:
-        number0: where the head's begin: with a causal mask those of the first query.
-        tokens: how far rows of them are from each other.
+        number0: the start of the head's biases, with a causal mask of those of the first query.
+        tokens: the distance between rows of biases.
     """
     for query in range(queries):
         for key in range(keys):
@@ -173,7 +174,7 @@ def add_fire(queries, first, keys, a, scores0, row, causal, tokens, number0):
 
 @kernel
 def add_fire_gradient(queries, first, keys, a, dscores0, row, causal, tokens, d0):
-    """Adds D scores of one head to D of these numbers."""
+    """Adds D of the scores of one head to D of the biases."""
     for query in range(queries):
         for key in range(keys):
             distance, given = abs(first + query - key), load(a, dscores0 + query * row + key)

@@ -1,6 +1,6 @@
-"""The instructions that a model is a list of: what each one's kernel takes, by name.
+"""The instructions of models: the arguments of each one's kernel, by name.
 
-An instruction is a tuple of values, parts of layers, and numbers. Numba is not loaded.
+An instruction is a tuple of values, layers and integers. Numba is not loaded.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from seqcls.engines.lanes.memory_instructions import (
 
 
 class Linear(NamedTuple):
-    """y = W x + b, or that added to y."""
+    """Writes y = W x + b, or adds it to y."""
 
     x: Here
     y: Here
@@ -33,7 +33,7 @@ class Linear(NamedTuple):
 
 
 class LinearGradient(NamedTuple):
-    """D of its parameters, and of x where that is needed."""
+    """Adds D of a layer's parameters, and writes D x or adds to it, where it is needed."""
 
     x: Here
     dy: Here
@@ -43,7 +43,7 @@ class LinearGradient(NamedTuple):
 
 
 class ClassifyGradient(NamedTuple):
-    """That of a layer with one output."""
+    """The gradient of a layer with one output."""
 
     x: Here
     dy: Here
@@ -52,7 +52,7 @@ class ClassifyGradient(NamedTuple):
 
 
 class Normalize(NamedTuple):
-    """A norm; what its gradient needs is kept."""
+    """A norm, with the states that its gradient needs."""
 
     x: Here
     y: Here
@@ -62,7 +62,7 @@ class Normalize(NamedTuple):
 
 
 class NormalizeGradient(NamedTuple):
-    """From D y to D x."""
+    """Writes D x of a norm, or adds to it, given D y."""
 
     dy: Here
     dx: Here
@@ -74,9 +74,9 @@ class NormalizeGradient(NamedTuple):
 
 
 class Activate(NamedTuple):
-    """A function of each number, in place, which leaves the slopes.
+    """An elementwise function, in place, which writes the slopes.
 
-    ELU passes over what heads are filled up with.
+    ELU skips the padding of heads.
     """
 
     x: Here
@@ -88,7 +88,7 @@ class Activate(NamedTuple):
 
 
 class Multiply(NamedTuple):
-    """Number by number, in place."""
+    """Elementwise multiplication, in place."""
 
     x: Here
     factors: Here
@@ -96,7 +96,7 @@ class Multiply(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """Rows of x to y, or added to it."""
+    """Copies rows of x to y, or adds them."""
 
     x: Here
     y: Here
@@ -105,7 +105,7 @@ class Copy(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """Each row by a vector of its own, in place; these begin at `factors`."""
+    """Multiplies each row by a vector, in place; the vectors begin at `factors`."""
 
     x: Here
     columns: int
@@ -113,9 +113,9 @@ class Scale(NamedTuple):
 
 
 class ScaleHeads(NamedTuple):
-    """y = x (s f + b): each row by a vector f of its own, each head by learned numbers s and b.
+    """Writes y = x (s f + b / sqrt(head size)), with a vector f for each row.
 
-    These begin at `scale` and `bias`; b counts `share`, one over the root of the head size.
+    The learned numbers s and b of each head begin at `scale` and `bias`.
     """
 
     x: Here
@@ -127,7 +127,7 @@ class ScaleHeads(NamedTuple):
 
 
 class ScaleHeadsGradient(NamedTuple):
-    """D of x and of these numbers."""
+    """Writes D x, and adds D s and D b."""
 
     forward: ScaleHeads
     dy: Here
@@ -135,7 +135,7 @@ class ScaleHeadsGradient(NamedTuple):
 
 
 class Enlarge(NamedTuple):
-    """Rows by the root of a size, in place."""
+    """Multiplies rows by the square root of a size, in place."""
 
     x: Here
     columns: int
@@ -143,7 +143,7 @@ class Enlarge(NamedTuple):
 
 
 class Embed(NamedTuple):
-    """Marks of token types to embeddings."""
+    """Writes embeddings, given one-hot token types."""
 
     types: Here
     y: Here
@@ -153,25 +153,25 @@ class Embed(NamedTuple):
 
 
 class EmbedGradient(NamedTuple):
-    """D of embeddings."""
+    """Adds D of the embedding."""
 
     types: Here
     dy: Here
     columns: int
     embedding: int
     width: int
-    """Token types, filled up."""
+    """Number of token types, filled up."""
 
 
 class AddWaves(NamedTuple):
-    """Adds to embeddings what their places say."""
+    """Adds sinusoids of their positions to embeddings."""
 
     y: Here
     columns: int
 
 
 class AddLearned(NamedTuple):
-    """Adds to embeddings the rows of a table for their places."""
+    """Adds the rows of a table for their positions to embeddings."""
 
     y: Here
     columns: int
@@ -180,7 +180,7 @@ class AddLearned(NamedTuple):
 
 
 class AddLearnedGradient(NamedTuple):
-    """D of that table."""
+    """Adds D of that table."""
 
     dy: Here
     columns: int
@@ -190,7 +190,7 @@ class AddLearnedGradient(NamedTuple):
 
 
 class Rotate(NamedTuple):
-    """Turns the pairs of every head by their places, or back."""
+    """Rotates the pairs of every head by their positions, or back."""
 
     x: Here
     heads: Heads
@@ -199,7 +199,7 @@ class Rotate(NamedTuple):
 
 
 class Attend(NamedTuple):
-    """What heads mix of the values of keys."""
+    """Attention: writes each head's weighted sum of values."""
 
     query: Grouped
     key_value: Grouped
@@ -210,12 +210,13 @@ class Attend(NamedTuple):
     scores: Whole
     shares: Place
     mask: int
-    """A vector for each key of each group; these are so many keys apart."""
+    """The start of a vector for each key of each group."""
     keys: int
+    """Number of keys of a group."""
 
 
 class AttendGradient(NamedTuple):
-    """D of queries, keys and values."""
+    """Writes D of queries, keys and values."""
 
     forward: Attend
     dmixed: Here
@@ -225,7 +226,7 @@ class AttendGradient(NamedTuple):
 
 
 class DistanceGradient(NamedTuple):
-    """Adds the sums of D of distances to D of their table."""
+    """Adds the sums of D of the distances' biases to D of their table."""
 
     sums: Place
     heads: int
@@ -233,7 +234,7 @@ class DistanceGradient(NamedTuple):
 
 
 class Fire(NamedTuple):
-    """What FIRE adds to scores; `rows` and `tokens` of each are the room for its numbers."""
+    """Writes the biases that FIRE adds to scores, in `rows` of `tokens` for each head."""
 
     shares: int
     numbers: int
@@ -251,14 +252,14 @@ class Fire(NamedTuple):
 
 
 class FireGradient(NamedTuple):
-    """D of its parameters."""
+    """Adds D of FIRE's parameters."""
 
     forward: Fire
     sums: Place
 
 
 class Gather(NamedTuple):
-    """The row of x that is read in each lane of a group; back, D of it is added to D of x."""
+    """Copies the row of x that is read in each lane of a group; back, adds D y to D x."""
 
     x: Whole
     y: Here
@@ -267,7 +268,7 @@ class Gather(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """Each group's mean over the tokens of each string; back, D of it to D of all tokens."""
+    """Writes the mean over the tokens of each string; back, D of all tokens."""
 
     x: Whole
     y: Here
@@ -278,7 +279,7 @@ class Mean(NamedTuple):
 
 
 class Table(NamedTuple):
-    """What each token type gives to a layer; back, D of that to D of layer and embedding."""
+    """Writes a layer's outputs for each token type; back, adds D of the layer and the embedding."""
 
     outputs: int
     inputs: int
@@ -290,13 +291,13 @@ class Table(NamedTuple):
 
 
 class Clear(NamedTuple):
-    """Zeros in the rows of the span."""
+    """Clears the rows of the span."""
 
     x: Here
 
 
 class ClearBefore(NamedTuple):
-    """Zeros in all rows before the span's first."""
+    """Clears all rows before the span's first."""
 
     x: Whole
 
@@ -312,4 +313,4 @@ INSTRUCTIONS: tuple[type[Any], ...] = (
 )  # fmt: skip
 NUMBERS: Mapping[type[Any], int] = {kind: number for number, kind in enumerate(INSTRUCTIONS)}
 WIDTH = FIRST_COLUMN + max(width_of(kind) for kind in INSTRUCTIONS)
-"""Numbers of an instruction."""
+"""Number of columns of an instruction."""

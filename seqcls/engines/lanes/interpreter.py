@@ -1,100 +1,52 @@
 # Compiled by Numba, which infers the types of arguments: what has none here is compiled.
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-"""What an instruction does: a kernel on the rows that it names.
+"""The interpreter of instructions: each calls a kernel on the rows that it names.
 
-A row is a token of a group of strings: of token 0 first all groups, then of token 1 those that go
-on. Which rows an instruction works on, its *span*, is told when the list is played: all of them in
-training; of outputs that are written those of one token more. What stands in the rows before is
-then what is remembered of the tokens before. So one list trains, answers, scores and writes.
+A row is a token of a group of strings: first token 0 of all groups, then token 1 of those that are
+longer, and so on. The rows that an instruction works on, its *span*, are given when the list is
+played: all rows in training, and those of one more token in decoding, where the rows before are the
+memory of earlier tokens. So one list trains, evaluates, scores and decodes.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from seqcls.engines.lanes import (
+    attention,
+    delta_memory,
+    elementary,
+    fire,
+    loss,
+    moves,
+    positions,
+    recurrence,
+    selective_memory,
+    tiles,
+)
 from seqcls.engines.lanes import instructions as code
 from seqcls.engines.lanes import memory_instructions as memory
-from seqcls.engines.lanes.attention import attend, attend_gradient
 from seqcls.engines.lanes.columns import parts_of, source_of
-from seqcls.engines.lanes.delta_memory import (
-    convolve,
-    convolve_gradient,
-    remember,
-    remember_gradient,
-)
-from seqcls.engines.lanes.elementary import (
-    Norm,
-    NormStates,
-    gelu,
-    gelu_tanh,
-    multiply,
-    norm,
-    norm_gradient,
-    relu,
-)
-from seqcls.engines.lanes.fire import fire, fire_gradient
-from seqcls.engines.lanes.instructions import NUMBERS
+from seqcls.engines.lanes.elementary import Norm, NormStates, norm_gradient
 from seqcls.engines.lanes.layers import ELU, GELU, RELU, TOKENS
-from seqcls.engines.lanes.loss import classify_gradient
-from seqcls.engines.lanes.moves import (
-    add,
-    average,
-    average_gradient,
-    copy,
-    elu,
-    enlarge,
-    fold,
-    gather,
-    make_table,
-    rows_from,
-    rows_of_group,
-    scale,
-    scale_heads,
-    scale_heads_gradient,
-    scatter,
-    table_gradient,
-    unfold,
-)
-from seqcls.engines.lanes.positions import (
-    PositionArrays,
-    add_learned,
-    add_learned_gradient,
-    add_waves,
-    end_distance_gradient,
-    rotate,
-)
-from seqcls.engines.lanes.recurrence import recur, recur_gradient
-from seqcls.engines.lanes.selective_memory import (
-    fill_rates,
-    select,
-    select_gradient,
-)
-from seqcls.engines.lanes.tiles import (
-    Matrix,
-    apply,
-    clear,
-    input_gradient,
-    linear,
-    parameter_gradient,
-    weight_gradient,
-)
+from seqcls.engines.lanes.positions import PositionArrays
 from seqcls.engines.lanes.vector import LANES, inlined, kernel
 
 
 class Reading(NamedTuple):
-    """What is known of the strings that a list is played on."""
+    """The strings that a list is played on."""
 
     spans: np.ndarray
     """(span, 2): its first row and the end."""
     known: np.ndarray
-    """(span): tokens of each string that are known, filled up."""
+    """(span): number of known tokens of each string, filled up."""
     starts: np.ndarray
     """(token): its first row, and the end of the last."""
     groups: int
     number: int
-    """Which one the first of these groups is among all."""
+    """The index of the first of these groups among all."""
     lengths: np.ndarray
-    """(group, lane): tokens that are read."""
+    """(group, lane): number of tokens that are read."""
     read: np.ndarray
     """(group, lane): the row that is read; -1 for none."""
     positions: PositionArrays
@@ -102,10 +54,10 @@ class Reading(NamedTuple):
 
 
 def reading(kind: type[Any]) -> tuple[int, Any]:
-    """The number of an instruction, and a function that reads it from its row."""
-    scope = {**parts_of(kind), "rows_from": rows_from, "rows_of_group": rows_of_group}
+    """Returns the number of an instruction, and a function that reads it from its row."""
+    scope = {**parts_of(kind), "rows_from": moves.rows_from, "rows_of_group": moves.rows_of_group}
     exec(compile(source_of(kind), __file__, "exec"), scope)
-    return NUMBERS[kind], inlined(scope["read"])
+    return code.NUMBERS[kind], inlined(scope["read"])
 
 
 LINEAR, read_linear = reading(code.Linear)
@@ -151,12 +103,12 @@ CLEAR_BEFORE, read_clear_before = reading(code.ClearBefore)
 
 @kernel
 def play(rows_of_list, it, a, w, gradient):
-    """Runs instructions on the spans that are told.
+    """Runs a list of instructions.
 
     Args:
-        rows_of_list: (instruction, column), as `write_row` writes them.
-        it: a `Reading`.
-        a: the array of all values, `w` of the parameters, and `gradient` of D of these.
+        rows_of_list: (instruction, column), written by `write_row`.
+        it: a `Reading`, with the spans.
+        a: the array of all values, `w` of the parameters, and `gradient` of their gradients.
     """
     groups = it.groups
     for n in range(rows_of_list.shape[0]):
@@ -169,32 +121,33 @@ def play(rows_of_list, it, a, w, gradient):
         if number == LINEAR:
             # Here and below `0, 1` takes all rows as one group's: these kernels know of no groups.
             o = read_linear(row, first, 0, 1)
-            apply(rows, o.layer, a, o.x, o.y, w, o.add)
+            tiles.apply(rows, o.layer, a, o.x, o.y, w, o.add)
         elif number == LINEAR_GRADIENT:
             o = read_linear_gradient(row, first, 0, 1)
-            parameter_gradient(rows, o.layer, a, o.x, o.dy, gradient)
+            tiles.parameter_gradient(rows, o.layer, a, o.x, o.dy, gradient)
             # Where D x is not needed, its rows are written as (0, 0).
             if o.dx.apart > 0:
-                input_gradient(rows, o.layer, a, o.dy, o.dx, w, o.add)
+                tiles.input_gradient(rows, o.layer, a, o.dy, o.dx, w, o.add)
         elif number == CLASSIFY_GRADIENT:
             o = read_classify_gradient(row, first, 0, 1)
             layer = o.layer
             for r in range(rows):
                 dy = o.dy.first + r * o.dy.apart
                 slopes = a[dy * LANES : (dy + 1) * LANES]
-                classify_gradient(
+                loss.classify_gradient(
                     layer.inputs, a, o.x.first + r * o.x.apart, o.dx.first + r * o.dx.apart,
                     slopes, w, gradient, layer.weight, max(layer.bias, 0), layer.bias >= 0,
                 )  # fmt: skip
         elif number == NORMALIZE:
             o = read_normalize(row, first, 0, 1)
             layer = Norm(o.layer.kind, o.layer.size, it.eps, o.layer.weight, o.layer.bias)
-            norm(rows, layer, a, o.x, o.y, NormStates(o.units.first, o.scales.first), w)
+            states = NormStates(o.units.first, o.scales.first)
+            elementary.norm(rows, layer, a, o.x, o.y, states, w)
         elif number == NORMALIZE_GRADIENT:
             o = read_normalize_gradient(row, first, 0, 1)
             layer = Norm(o.layer.kind, o.layer.size, it.eps, o.layer.weight, o.layer.bias)
             states = NormStates(o.units.first, o.scales.first)
-            # Told by a constant: else the compiler rounds a product more.
+            # A constant argument: with a variable, the compiler rounds a product more.
             if o.add:
                 norm_gradient(rows, layer, a, o.dy, o.dx, states, o.sums, w, gradient, True)
             else:
@@ -202,61 +155,61 @@ def play(rows_of_list, it, a, w, gradient):
         elif number == ACTIVATE:
             o = read_activate(row, first, 0, 1)
             if o.function == GELU:
-                gelu(rows, o.columns, a, o.x, o.slopes)
+                elementary.gelu(rows, o.columns, a, o.x, o.slopes)
             elif o.function == RELU:
-                relu(rows, o.columns, a, o.x, o.slopes)
+                elementary.relu(rows, o.columns, a, o.x, o.slopes)
             elif o.function == ELU:
-                elu(rows, o.columns, o.head_width, o.head_size, a, o.x, o.slopes)
+                moves.elu(rows, o.columns, o.head_width, o.head_size, a, o.x, o.slopes)
             else:
-                gelu_tanh(rows, o.columns, a, o.x, o.slopes)
+                elementary.gelu_tanh(rows, o.columns, a, o.x, o.slopes)
         elif number == MULTIPLY:
             o = read_multiply(row, first, 0, 1)
-            multiply(rows, o.columns, a, o.x, o.factors)
+            elementary.multiply(rows, o.columns, a, o.x, o.factors)
         elif number == COPY:
             o = read_copy(row, first, 0, 1)
             if o.add:
-                add(rows, o.columns, a, o.x, o.y)
+                moves.add(rows, o.columns, a, o.x, o.y)
             else:
-                copy(rows, o.columns, a, o.x, o.y)
+                moves.copy(rows, o.columns, a, o.x, o.y)
         elif number == SCALE:
             o = read_scale(row, first, 0, 1)
-            scale(rows, o.columns, a, o.x, o.factors + first)
+            moves.scale(rows, o.columns, a, o.x, o.factors + first)
         elif number == SCALE_HEADS:
-            scale_heads(rows, read_scale_heads(row, first, 0, 1), a, w, first)
+            moves.scale_heads(rows, read_scale_heads(row, first, 0, 1), a, w, first)
         elif number == SCALE_HEADS_GRADIENT:
             o = read_scale_heads_gradient(row, first, 0, 1)
-            scale_heads_gradient(rows, o.forward, o.dy, o.dx, a, w, gradient, first)
+            moves.scale_heads_gradient(rows, o.forward, o.dy, o.dx, a, w, gradient, first)
         elif number == ENLARGE:
             o = read_enlarge(row, first, 0, 1)
-            enlarge(rows, o.columns, a, o.x, o.size)
+            moves.enlarge(rows, o.columns, a, o.x, o.size)
         elif number == EMBED:
             o = read_embed(row, first, 0, 1)
-            matrix = Matrix(o.embedding, 1, o.columns)
-            linear(rows, o.columns, o.kinds, a, o.types, w, matrix, o.y, w, -1, False)
+            matrix = tiles.Matrix(o.embedding, 1, o.columns)
+            tiles.linear(rows, o.columns, o.kinds, a, o.types, w, matrix, o.y, w, -1, False)
         elif number == EMBED_GRADIENT:
             o = read_embed_gradient(row, first, 0, 1)
-            weight_gradient(
+            tiles.weight_gradient(
                 rows, o.width, o.columns, a, o.types, o.dy, gradient, o.embedding, o.columns
             )
         elif number == ADD_WAVES:
             o = read_add_waves(row, first, 0, 1)
-            add_waves(first, rows, groups, it.number, o.columns, a, o.y, it.positions)
+            positions.add_waves(first, rows, groups, it.number, o.columns, a, o.y, it.positions)
         elif number == ADD_LEARNED:
             o = read_add_learned(row, first, 0, 1)
-            add_learned(
+            positions.add_learned(
                 first, rows, groups, it.number, o.columns, o.width, a, o.y, w, o.table,
                 it.positions,
             )  # fmt: skip
         elif number == ADD_LEARNED_GRADIENT:
             o = read_add_learned_gradient(row, first, 0, 1)
-            add_learned_gradient(
+            positions.add_learned_gradient(
                 rows, groups, it.number, o.columns, o.width, a, o.dy, o.is_token, gradient,
                 o.table, it.positions,
             )  # fmt: skip
         elif number == ROTATE:
             o = read_rotate(row, first, 0, 1)
             pairs, sign = o.heads.head_size // 2, np.float32(-1 if o.back else 1)
-            rotate(
+            positions.rotate(
                 rows, o.heads.heads, o.heads.head_width, pairs, a, o.x.first, o.x.apart,
                 o.turns + first * 2 * pairs, sign,
             )  # fmt: skip
@@ -264,7 +217,7 @@ def play(rows_of_list, it, a, w, gradient):
             for group in range(groups):
                 o = read_attend(row, first, group, groups)
                 places = it.positions.numbers[it.positions.rows[it.number + group]]
-                attend(
+                attention.attend(
                     token, tokens, it.known[o.keys_span], o.how, o.heads, a, o.query, o.key_value,
                     o.scores, o.shares, o.mixed, o.mask + group * o.keys, w, it.positions, places,
                     it.read[group],
@@ -272,70 +225,78 @@ def play(rows_of_list, it, a, w, gradient):
         elif number == ATTEND_GRADIENT:
             o = read_attend_gradient(row, 0, 0, 1)
             f = o.forward
-            attend_gradient(
+            attention.attend_gradient(
                 rows, it.known[f.keys_span], f.how, f.heads, a, f.query, f.key_value, f.scores,
                 f.shares, o.dmixed, o.dquery, o.dkey_value, o.dscores, it.positions, it.read[0],
             )  # fmt: skip
         elif number == DISTANCE_GRADIENT:
             o = read_distance_gradient(row, first, 0, 1)
-            end_distance_gradient(o.heads, a, o.sums, gradient, o.table)
+            positions.end_distance_gradient(o.heads, a, o.sums, gradient, o.table)
         elif number == FIRE:
             o = read_fire(row, first, 0, 1)
-            fire(o, token, token + tokens, it.known[TOKENS], it.lengths[0], a, w)
+            fire.fire(o, token, token + tokens, it.known[TOKENS], it.lengths[0], a, w)
         elif number == FIRE_GRADIENT:
             o = read_fire_gradient(row, first, 0, 1)
             known = it.known[TOKENS]
-            fire_gradient(o.forward, o.sums, tokens, known, it.lengths[0], a, w, gradient)
+            fire.fire_gradient(o.forward, o.sums, tokens, known, it.lengths[0], a, w, gradient)
         elif number == REMEMBER:
             for group in range(groups):
-                remember(token, tokens, a, read_remember(row, first, group, groups), w)
+                delta_memory.remember(token, tokens, a, read_remember(row, first, group, groups), w)
         elif number == REMEMBER_GRADIENT:
-            remember_gradient(rows, a, read_remember_gradient(row, 0, 0, 1), w, gradient)
+            delta_memory.remember_gradient(
+                rows, a, read_remember_gradient(row, 0, 0, 1), w, gradient
+            )
         elif number == RATES:
-            fill_rates(a, read_rates(row, first, 0, 1), w)
+            selective_memory.fill_rates(a, read_rates(row, first, 0, 1), w)
         elif number == SELECT:
             for group in range(groups):
-                select(token, tokens, group, a, read_select(row, first, group, groups), w)
+                selective_memory.select(
+                    token, tokens, group, a, read_select(row, first, group, groups), w
+                )
         elif number == SELECT_GRADIENT:
-            select_gradient(rows, a, read_select_gradient(row, 0, 0, 1), w, gradient)
+            selective_memory.select_gradient(
+                rows, a, read_select_gradient(row, 0, 0, 1), w, gradient
+            )
         elif number == RECUR:
             o = read_recur(row, first, 0, 1)
-            recur(token, it.known[TOKENS], it.starts, o, a, w)
+            recurrence.recur(token, it.known[TOKENS], it.starts, o, a, w)
         elif number == RECUR_GRADIENT:
             o = read_recur_gradient(row, 0, 0, 1)
-            recur_gradient(it.known[TOKENS], it.starts, o, a, w, gradient)
+            recurrence.recur_gradient(it.known[TOKENS], it.starts, o, a, w, gradient)
         elif number == GATHER:
             o = read_gather(row, first, 0, 1)
             if o.back:
-                scatter(o.columns, a, o.y, it.read[:groups], o.x)
+                moves.scatter(o.columns, a, o.y, it.read[:groups], o.x)
             else:
-                gather(o.columns, a, o.x, it.read[:groups], o.y)
+                moves.gather(o.columns, a, o.x, it.read[:groups], o.y)
         elif number == MEAN:
             o = read_mean(row, first, 0, 1)
             if o.back:
-                average_gradient(a, o, it.known[TOKENS], it.starts)
+                moves.average_gradient(a, o, it.known[TOKENS], it.starts)
             else:
-                average(a, o, groups, it.known[TOKENS], it.starts)
+                moves.average(a, o, groups, it.known[TOKENS], it.starts)
         elif number == TABLE:
             o = read_table(row, first, 0, 1)
             if o.back:
-                table_gradient(o, w, gradient)
+                moves.table_gradient(o, w, gradient)
             else:
-                make_table(o, w)
+                moves.make_table(o, w)
         elif number == CONVOLVE:
             for group in range(groups):
                 o = read_convolve(row, first, group, groups)
-                convolve(token, tokens, o.channels, o.weight, a, o.x, o.y, w)
+                delta_memory.convolve(token, tokens, o.channels, o.weight, a, o.x, o.y, w)
         elif number == CONVOLVE_GRADIENT:
             o = read_convolve_gradient(row, first, 0, 1)
-            convolve_gradient(rows, o.channels, o.weight, a, o.x, o.dy, o.dx, w, gradient)
+            delta_memory.convolve_gradient(
+                rows, o.channels, o.weight, a, o.x, o.dy, o.dx, w, gradient
+            )
         elif number == UNFOLD:
-            unfold(first, rows, groups, a, read_unfold(row, first, 0, 1))
+            moves.unfold(first, rows, groups, a, read_unfold(row, first, 0, 1))
         elif number == FOLD:
-            fold(first, rows, groups, a, read_fold(row, first, 0, 1))
+            moves.fold(first, rows, groups, a, read_fold(row, first, 0, 1))
         elif number == CLEAR:
             o = read_clear(row, first, 0, 1)
-            clear(a, o.x.first, rows * o.x.apart)
+            tiles.clear(a, o.x.first, rows * o.x.apart)
         elif number == CLEAR_BEFORE:
             o = read_clear_before(row, first, 0, 1)
-            clear(a, o.x.first, first * o.x.apart)
+            tiles.clear(a, o.x.first, first * o.x.apart)

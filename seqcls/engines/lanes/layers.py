@@ -1,7 +1,7 @@
-"""What instructions name and kernels take: layers, spans and streams. Numba is not loaded.
+"""Parts of instructions and arguments of kernels: layers, spans and streams. Numba is not loaded.
 
-Widths are filled up to multiples of `COLUMNS` with parameters that are zero and stay so: what they
-would add to anything is zero, and so are their gradients.
+Widths are filled up to multiples of `COLUMNS` with parameters that are zero and stay so, since
+their contributions and their gradients are zero.
 """
 
 from typing import NamedTuple
@@ -16,9 +16,9 @@ NORMS = {"none": NONE, "rms": RMS, "nn": LAYER}
 GELU, RELU, GELU_TANH, ELU = range(4)
 ACTIVATIONS = {"gelu": GELU, "relu": RELU, "gelu_tanh": GELU_TANH}
 SOFTMAX, SUM = range(2)
-"""What makes shares of scores: a softmax, or a division by their sum (linear attention)."""
+"""Ways of normalizing scores: a softmax, or a division by their sum (linear attention)."""
 UNBIASED, ALIBI, RELATIVE, FIRE, CAUSAL_FIRE = range(5)
-"""What the distance of two tokens adds to their score."""
+"""Biases of scores by the distance of two tokens."""
 RNN, GRU, LSTM, SLSTM = range(4)
 CELLS = {"rnn": RNN, "gru": GRU, "lstm": LSTM, "slstm": SLSTM}
 GATES = {"rnn": 1, "gru": 3, "lstm": 4, "slstm": 4}
@@ -26,15 +26,15 @@ GATES = {"rnn": 1, "gru": 3, "lstm": 4, "slstm": 4}
 FIRE_UNITS = 32
 """The hidden units of FIRE's function of distances."""
 QUERIES = 32
-"""Queries whose scores are computed at once."""
+"""Number of queries whose scores are computed together."""
 WINDOW = 4
-"""Tokens that a short convolution reads."""
+"""Number of tokens that a short convolution reads."""
 
 
 READ, TOKENS, TARGETS, INPUT, START, STEPS = range(6)
-"""Spans, which are rows: one a group, of what is read of it; all tokens; those at which something
-is predicted; those of the other stream; one, where a list is played from the start; those of a
-memory's steps."""
+"""Spans of rows: one for each group, for what is read of it; all tokens; the tokens at which
+something is predicted; those of the other stream; a single row, in the first call of a list; the
+steps of a memory."""
 
 
 class Rows(NamedTuple):
@@ -45,18 +45,18 @@ class Rows(NamedTuple):
 
 
 class LinearLayer(NamedTuple):
-    """A layer: its widths, filled up, and where its parameters begin."""
+    """A linear layer: its widths, filled up, and the starts of its parameters."""
 
     inputs: int
     outputs: int
     weight: int
-    """Rows of so many inputs."""
+    """The start of (output, input)."""
     bias: int
-    """-1 where there is none."""
+    """-1 if there is none."""
 
 
 class NormLayer(NamedTuple):
-    """A norm: its features, and where its parameters begin."""
+    """A norm: its number of features, and the starts of its parameters."""
 
     kind: int
     size: int
@@ -65,7 +65,7 @@ class NormLayer(NamedTuple):
 
 
 class Heads(NamedTuple):
-    """How many, of how many numbers, these filled up, and all of them together."""
+    """The number of heads, their size, the size filled up, and the width of all heads together."""
 
     heads: int
     head_size: int
@@ -74,27 +74,28 @@ class Heads(NamedTuple):
 
 
 class How(NamedTuple):
-    """How heads attend."""
+    """The settings of attention."""
 
     shares: int
     """`SOFTMAX` or `SUM`."""
     causal: bool
     alone: bool
-    """Whether there is one query for each string, that of the token that is read."""
+    """True if each string has one query, that of the token that is read."""
     keep: int
-    """Rows of scores a head that are kept for the gradient; 0 for none."""
+    """Number of rows of scores stored for the gradient in each head; 0 for none."""
     bias: int
-    """What distances add: `UNBIASED`, `ALIBI` ..."""
+    """The bias of scores: `UNBIASED`, `ALIBI` ..."""
     table: int
-    """Where the numbers of distances begin: of `RELATIVE` parameters, of `FIRE` vectors."""
+    """The start of the biases: parameters of `RELATIVE`, vectors of `FIRE`."""
     distances: int
-    """Where the vectors of D of these numbers begin."""
+    """The start of the vectors of their gradients."""
     rows: int
-    """Rows a head of the numbers of `CAUSAL_FIRE`: of all queries, or of those that are played."""
+    """Number of rows of biases of `CAUSAL_FIRE` in each head: those of all queries, or of the
+    span's."""
 
 
 class Channels(NamedTuple):
-    """Those of a selective memory; what each keeps, and what the sizes of steps are made of."""
+    """The sizes of a selective memory: channels, numbers in each, and the rank of step sizes."""
 
     channels: int
     numbers: int
@@ -102,18 +103,19 @@ class Channels(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """Where what is read of strings stands, a row for each token."""
+    """The starts of what is read of strings, in rows of tokens."""
 
     types: int
     types_apart: int
     is_token: int
     mask: int
-    """A vector for each token of each group, group by group, so many tokens apart."""
+    """A vector for each token, group by group."""
     tokens: int
+    """Number of tokens of a group."""
     factor: int
-    """What queries are multiplied with."""
+    """The factors of queries."""
     turns: int
-    """Cosine and sine of each pair."""
+    """Cosine and sine of each rotated pair."""
     pairs: int
     hides_cls: bool
     log_length: bool
@@ -121,23 +123,24 @@ class Stream(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A network's instructions, and where what is written for them and read after them stands."""
+    """A network's instructions, and the starts of their inputs and outputs."""
 
     forward: Int64[np.ndarray, "instruction column"]
     backward: Int64[np.ndarray, "instruction column"]
     together: bool
-    """Whether all groups of a batch are read at once."""
+    """True if all groups of a batch are read together."""
     own: Stream
     inputs: Stream
     read_factor: int
-    """What the queries of tokens that alone are read are multiplied with; so the next."""
+    """The factors of queries where one token of each string is read."""
     read_turns: int
+    """The cosines and sines of these queries."""
     crossing: int
-    """What queries are multiplied with that attend to the other stream, a row for each token."""
+    """The factors of queries that attend to the other stream, a row for each token."""
     share: int
     outputs: int
     outputs_apart: int
     rows: int
     steps: int
-    """Rows of a memory for each token."""
+    """Number of a memory's rows for each token."""
     size: int

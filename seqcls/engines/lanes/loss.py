@@ -1,6 +1,6 @@
 # Compiled by Numba, which infers the types of arguments: what has none here is compiled.
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-"""What stands at a network's ends: tokens to vectors, and states to losses and written tokens."""
+"""The ends of a network: token ids to vectors, and head outputs to losses and written tokens."""
 
 import math
 from typing import NamedTuple
@@ -27,17 +27,17 @@ from seqcls.engines.lanes.vector import (
 )
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD
 
-# Token ids to vectors: of each token type, in which lanes a token is of it.
+# Token ids to one-hot vectors over the token types, in each lane.
 
 
 @kernel
 def mark_tokens(tokens, ids, a, types, types0, row, is_token0):
-    """Writes 1 or 0 for each of the token types (CLS, then the letters), and whether it is a token.
+    """Writes one-hot vectors of the token types (CLS, then the letters), and the padding mask.
 
-    A matrix of embeddings times these is a look-up, for as many strings as there are lanes at once.
+    The product of the embeddings with these is a look-up, for all lanes at the same time.
 
-    Token ids are (position, lane). The vectors stand in `a`: those of the types from `types0` on,
-    `row` from token to token, and one for each token, 0 for PAD, else 1, from `is_token0` on.
+    Token ids are (position, lane). The vectors of types begin at `types0` in `a`, `row` from token
+    to token; those of the mask, 0 for PAD, else 1, at `is_token0`.
     """
     for token in range(tokens):
         for lane in range(LANES):
@@ -45,7 +45,7 @@ def mark_tokens(tokens, ids, a, types, types0, row, is_token0):
         given = load(a, is_token0 + token)
         for kind in range(types):
             number = np.float32(CLS if kind == 0 else kind - 1 + FIRST_LETTER)
-            # Ids are whole numbers: closer than 1/2 means equal.
+            # Ids are integers: closer than 1/2 means equal.
             apart = absolute(given - number)
             here = if_less(apart, spread(HALF), spread(ONE), spread(ZERO))
             store(a, types0 + token * row + kind, here)
@@ -55,13 +55,13 @@ def mark_tokens(tokens, ids, a, types, types0, row, is_token0):
 
 @kernel
 def mark_numbers(numbers, a, types, types0):
-    """The same for one token in each lane, given by the number of its type."""
+    """Writes one-hot vectors of one token in each lane, given by the number of its type."""
     for kind in range(types):
         for lane in range(LANES):
             a[(types0 + kind) * LANES + lane] = ONE if numbers[lane] == kind else ZERO
 
 
-# From the state that is read to a group's loss, and back; and from every state that predicts.
+# Losses of strings and of tokens, and their gradients.
 
 number = np.float32
 
@@ -74,10 +74,10 @@ def sigmoid_of(x):
 
 @kernel
 def group_loss(logits, targets, weights, scaled, slopes):
-    """The sum of a group's losses in nats; leaves D logit of each in `slopes`.
+    """Returns the sum of a group's losses in nats; writes D logit to `slopes`.
 
-    Targets are 1 for positive strings, else 0; weights are what each loss counts for in the
-    gradient, 0 where there is no string.
+    Targets are 1 for positive strings, else 0; weights are those of the losses in the gradient, 0
+    for padding.
     """
     loss = 0.0
     for lane in range(LANES):
@@ -90,7 +90,7 @@ def group_loss(logits, targets, weights, scaled, slopes):
                 slope *= -divisor * (ONE - x * share * (ONE - share) * divisor)
                 x = -x * divisor
         if weights[lane] > ZERO:
-            # In PyTorch's order, and so with its rounding.
+            # In PyTorch's order of operations, and so with its rounding.
             log_sigmoid = min(x, ZERO) - number(math.log1p(number(math.exp(-abs(x)))))
             loss += np.float64((ONE - targets[lane]) * x - log_sigmoid)
         slopes[lane] = (sigmoid_of(x) - targets[lane]) * weights[lane] * slope
@@ -99,7 +99,7 @@ def group_loss(logits, targets, weights, scaled, slopes):
 
 @kernel
 def classify_gradient(width, a, read0, dread0, slopes, w, gradient, classifier, bias, has_bias):
-    """Writes D of the state that is read; adds to the classifier's gradient."""
+    """Writes D of the state that is read; adds D of the classifier."""
     slope = load(slopes, 0)
     for i in range(width):
         gradient[classifier + i] += total(slope * load(a, read0 + i))
@@ -108,37 +108,26 @@ def classify_gradient(width, a, read0, dread0, slopes, w, gradient, classifier, 
         gradient[bias] += total(slope)
 
 
-class Head(NamedTuple):
-    """A head that is read at every token. One that writes gives of each state numbers for CLS, the
-    letters, and PAD, in this order; the last two letters are SEP and END.
-    """
-
-    outputs: int
-    at_places: bool
-    """Whether it answers, so that any number may be the one that is right."""
-
-
 class RowTargets(NamedTuple):
-    """What is to be predicted of some rows of states, and where it is told how that went."""
+    """The targets of rows of states, and the buffers of their losses and errors."""
 
     targets: np.ndarray
-    """(row, lane): the number of the token to be predicted, or of the right answer; that of one
-    which is predicted and not written, plus how many there are; -1 where there is none."""
+    """(row, lane): the index of the target token or answer; plus the number of outputs if it is
+    predicted and not written; -1 if there is none."""
     sets: np.ndarray
-    """(set, output): the bits of the sets that are right answers; empty where these are no sets."""
+    """(set, output): the bits of sets that are targets; empty if targets are no sets."""
     strings: np.ndarray
-    """(row): the number of its group."""
+    """(row): the index of its group."""
     tokens: np.ndarray
-    """(row): its place in its strings."""
+    """(row): its position in its strings."""
     losses: np.ndarray
-    """(group, lane): of each string, in nats."""
+    """(group, lane): the loss of each string, in nats."""
     missed: np.ndarray
-    """(group, lane): tokens of its output that are not the likeliest."""
+    """(group, lane): number of target tokens that are not the likeliest."""
     missed_inside: np.ndarray
-    """(group, lane): those of them before the end that are not the likeliest letter."""
+    """(group, lane): number of those before the end that are not the likeliest letter."""
     token_logits: np.ndarray
-    """(group, position, lane, output): filled in with the head's numbers; empty where nobody needs
-    them."""
+    """(group, position, lane, output): the head's outputs; empty if they are not needed."""
     scratch: np.ndarray
     """Scratch of `SCRATCH_VECTORS` vectors."""
 
@@ -147,32 +136,32 @@ SCRATCH_VECTORS = 4
 
 
 @kernel
-def likeliest(head, a, first, scratch):
-    """Writes which letter has the highest output, and which of those and END, the first of equals.
+def likeliest(network, a, first, scratch):
+    """Writes the likeliest letter, and the likeliest of letters and END; the first of equals.
 
-    CLS, SEP and PAD are never written; of a head that answers, any may be likeliest.
+    CLS, SEP and PAD are never predicted; a head that answers may predict any output.
     """
-    begin, stop = (0, head.outputs) if head.at_places else (1, head.outputs - 3)
+    begin, stop = (0, network.outputs) if network.at_places else (1, network.outputs - 3)
     best, number = load(a, first + begin), spread(np.float32(begin))
     for token in range(begin + 1, stop):
         value = load(a, first + token)
         number = if_less(best, value, spread(np.float32(token)), number)
         best = larger(best, value)
     store(scratch, 0, number)
-    end = head.outputs - 1 if head.at_places else head.outputs - 2
+    end = network.outputs - 1 if network.at_places else network.outputs - 2
     store(scratch, 1, if_less(best, load(a, first + end), spread(np.float32(end)), number))
 
 
 @kernel
-def token_losses(rows, first, head, a, outputs, row_targets, share, training):
-    """Adds up the losses of what is to be predicted at rows; their sum in nats.
+def token_losses(rows, first, network, a, outputs, row_targets, share, training):
+    """Returns the sum of the losses at rows, in nats, and adds to those of their strings.
 
     Args:
-        first: the first one's number in `row_targets`.
-        outputs: `Rows` of the head's numbers; D of these is left in them.
+        first: the first row's index in `row_targets`.
+        outputs: `Rows` of the head's outputs, which are replaced by their gradients.
         row_targets: a `RowTargets`.
-        share: what each loss counts for in the gradient.
-        training: whether gradients are needed, or which tokens are missed.
+        share: the weight of each loss in the gradient.
+        training: whether gradients are needed, or else the errors.
     """
     scratch, loss = row_targets.scratch, 0.0
     for r in range(rows):
@@ -185,30 +174,30 @@ def token_losses(rows, first, head, a, outputs, row_targets, share, training):
             clear(a, number, outputs.apart)
             continue
         if row_targets.token_logits.size > 0:
-            for token in range(head.outputs):
+            for token in range(network.outputs):
                 for lane in range(LANES):
                     logit = a[(number + token) * LANES + lane]
                     row_targets.token_logits[group, row_targets.tokens[row], lane, token] = logit
         if row_targets.sets.size > 0:
-            loss += set_losses(row, number, head, a, row_targets, share, training)
+            loss += set_losses(row, number, network, a, row_targets, share, training)
             continue
         if not training:
-            likeliest(head, a, number, scratch)
+            likeliest(network, a, number, scratch)
             for lane in range(LANES):
                 target = row_targets.targets[row, lane]
-                if 0 <= target < head.outputs:
+                if 0 <= target < network.outputs:
                     row_targets.missed[group, lane] += scratch[LANES + lane] != target
-                    is_inside = target != head.outputs - 2
+                    is_inside = target != network.outputs - 2
                     row_targets.missed_inside[group, lane] += is_inside and scratch[lane] != target
         highest = load(a, number)
-        for token in range(1, head.outputs):
+        for token in range(1, network.outputs):
             highest = larger(highest, load(a, number + token))
         store(scratch, 2, highest)
         for lane in range(LANES):
-            target = max(row_targets.targets[row, lane], 0) % head.outputs
+            target = max(row_targets.targets[row, lane], 0) % network.outputs
             scratch[2 * LANES + lane] -= a[(number + target) * LANES + lane]
         sum_of = spread(ZERO)
-        for token in range(head.outputs):
+        for token in range(network.outputs):
             weight = exp(load(a, number + token) - highest)
             store(a, number + token, weight)
             sum_of = sum_of + weight
@@ -224,27 +213,28 @@ def token_losses(rows, first, head, a, outputs, row_targets, share, training):
         if not training:
             continue
         factor = load(scratch, 0)
-        for token in range(head.outputs):
+        for token in range(network.outputs):
             store(a, number + token, load(a, number + token) * factor)
         for lane in range(LANES):
             target = row_targets.targets[row, lane]
             if target >= 0:
                 # D of a softmax's cross entropy: its weights, minus one at the target.
-                a[(number + target % head.outputs) * LANES + lane] -= share
+                a[(number + target % network.outputs) * LANES + lane] -= share
     return loss
 
 
 @kernel
-def set_losses(row, number, head, a, row_targets, share, training):
-    """The same of one row where sets of bits are right: the mean over the bits of each set. The
-    head's numbers stand from `number` on, and D of them is left there.
+def set_losses(row, number, network, a, row_targets, share, training):
+    """Returns the losses at one row whose targets are sets: means over the bits of each set.
+
+    The head's outputs begin at `number`, and are replaced by their gradients.
     """
     group, scratch, loss = row_targets.strings[row], row_targets.scratch, 0.0
     for lane in range(LANES):
         here = row_targets.targets[row, lane] >= 0
-        scratch[2 * LANES + lane] = share / np.float32(head.outputs) if here else ZERO
+        scratch[2 * LANES + lane] = share / np.float32(network.outputs) if here else ZERO
         scratch[3 * LANES + lane] = ZERO
-    for token in range(head.outputs):
+    for token in range(network.outputs):
         for lane in range(LANES):
             scratch[lane] = row_targets.sets[max(row_targets.targets[row, lane], 0), token]
         value, bit = load(a, number + token), load(scratch, 0)
@@ -259,8 +249,8 @@ def set_losses(row, number, head, a, row_targets, share, training):
             if row_targets.targets[row, lane] >= 0:
                 log_rest = math.log1p(np.float64(scratch[lane]))
                 token_loss = np.float64(scratch[LANES + lane]) + log_rest
-                row_targets.losses[group, lane] += token_loss / head.outputs
-                loss += token_loss / head.outputs
+                row_targets.losses[group, lane] += token_loss / network.outputs
+                loss += token_loss / network.outputs
     if not training:
         for lane in range(LANES):
             is_wrong = row_targets.targets[row, lane] >= 0 and scratch[3 * LANES + lane] > ZERO
@@ -268,33 +258,33 @@ def set_losses(row, number, head, a, row_targets, share, training):
     return loss
 
 
-# What is written so far: which token comes next in each lane, and when an output ends.
+# Greedy decoding: the next token of each lane, and the ends of outputs.
 
 
 class OutputBuffers(NamedTuple):
-    """Inputs in groups, and the outputs that are written for them."""
+    """Inputs in groups, and the outputs that are decoded for them."""
 
     given: np.ndarray
-    """(group, position, lane): numbers of the tokens that are read first, as a `Head` counts."""
+    """(group, position, lane): tokens of the input, by their indices in the head's outputs."""
     begins: np.ndarray
-    """(group, lane): how many; 0 where there is no string."""
+    """(group, lane): number of these tokens; 0 for padding."""
     limits: np.ndarray
-    """(group, lane): tokens of an output at most."""
+    """(group, lane): largest number of tokens in the output."""
     written: np.ndarray
-    """(group, position, lane): those written, filled in from -1."""
+    """(group, position, lane): tokens of the output; -1 after its end."""
     counts: np.ndarray
-    """(group, lane): how many, counted up from 0."""
+    """(group, lane): number of these tokens, 0 at first."""
     is_ended: np.ndarray
-    """(group, lane): whether END came."""
+    """(group, lane): whether END was predicted."""
     scores: np.ndarray
-    """(group, lane): the log-probability of each output, in nats, added up from 0."""
+    """(group, lane): the log-probability of the output, in nats, 0 at first."""
     scratch: np.ndarray
     """Scratch of vectors."""
 
 
 @kernel
 def next_token(outputs, group, lane, place):
-    """The number of the token to be read at a place."""
+    """Returns the token to be read at a position."""
     begin = outputs.begins[group, lane]
     if place < begin:
         return outputs.given[group, place, lane]
@@ -306,7 +296,7 @@ def next_token(outputs, group, lane, place):
 
 @kernel
 def goes_on(outputs, group, lane):
-    """Whether a string's output is not yet written to its end."""
+    """Returns True if a string's output is not complete."""
     if outputs.begins[group, lane] == 0 or outputs.is_ended[group, lane]:
         return False
     return outputs.counts[group, lane] < outputs.limits[group, lane]
@@ -314,7 +304,7 @@ def goes_on(outputs, group, lane):
 
 @kernel
 def any_goes_on(outputs, first, end):
-    """Whether that is so in any of some groups."""
+    """Returns True if an output of some groups is not complete."""
     for group in range(first, end):
         for lane in range(LANES):
             if goes_on(outputs, group, lane):
@@ -323,15 +313,15 @@ def any_goes_on(outputs, first, end):
 
 
 @kernel
-def write_likeliest(outputs, head, a, number, group, place):
-    """The same for one group, given the numbers of the head."""
+def write_likeliest(outputs, network, a, number, group, place):
+    """Appends the likeliest token to the outputs of a group, given the head's outputs."""
     scratch = outputs.scratch
-    likeliest(head, a, number, scratch)
+    likeliest(network, a, number, scratch)
     highest = load(a, number)
-    for token in range(1, head.outputs):
+    for token in range(1, network.outputs):
         highest = larger(highest, load(a, number + token))
     sum_of = spread(ZERO)
-    for token in range(head.outputs):
+    for token in range(network.outputs):
         sum_of = sum_of + exp(load(a, number + token) - highest)
     store(scratch, 2, highest)
     store(scratch, 3, sum_of)
@@ -344,7 +334,7 @@ def write_likeliest(outputs, head, a, number, group, place):
             - scratch[2 * LANES + lane]
             - math.log(np.float64(scratch[3 * LANES + lane]))
         )
-        if best == head.outputs - 2:
+        if best == network.outputs - 2:
             outputs.is_ended[group, lane] = True
         else:
             outputs.written[group, outputs.counts[group, lane], lane] = best

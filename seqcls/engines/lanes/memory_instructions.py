@@ -1,4 +1,4 @@
-"""The instructions of recurrent layers and memories: what each one's kernel takes, by name."""
+"""The instructions of recurrent layers and memories: the arguments of each one's kernel."""
 
 from typing import NamedTuple
 
@@ -7,18 +7,18 @@ from seqcls.engines.lanes.layers import Channels, Heads, LinearLayer
 
 
 class Remember(NamedTuple):
-    """The memory of DeltaNet, or of Gated DeltaNet where it fades; letters as in its kernel."""
+    """The memory of DeltaNet, or of Gated DeltaNet if it fades; letters as in `delta_memory`."""
 
     given: Grouped
-    """Queries, keys and values, convolved where they are."""
+    """Queries, keys and values, after the convolution if there is one."""
     heads: Grouped
     """q, k and r."""
     lengths: Grouped
-    """One over the length of each head's query, then those of its keys."""
+    """The reciprocal lengths of all heads' queries, then of their keys."""
     strengths: Grouped
     log_decay: Grouped
     slopes: Grouped
-    """Those of log a by w x + c."""
+    """The slopes of log a with respect to w x + c."""
     sums: Grouped
     written: Grouped
     gate: Grouped
@@ -28,7 +28,7 @@ class Remember(NamedTuple):
     scales: Place
     mixed: Grouped
     pairs: Whole
-    """N; of each head so many rows where they are kept. So P and D, the next two."""
+    """N, in rows of each head where they are stored; so P and D, the next two."""
     reads: Whole
     since: Whole
     norm: int
@@ -38,11 +38,11 @@ class Remember(NamedTuple):
     fades: bool
     sizes: Heads
     keep: bool
-    """Whether all that gradients need is kept."""
+    """True if states are stored for the gradient."""
 
 
 class RememberGradient(NamedTuple):
-    """From D of what is mixed to D of what is given, of gates, strengths and log a."""
+    """Writes D of the inputs, gates, strengths and log a, given D of the outputs."""
 
     forward: Remember
     mixed: Whole
@@ -57,7 +57,7 @@ class RememberGradient(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """What a selective memory makes of its rates, once for all tokens."""
+    """Computes the rates A of a selective memory, once for all tokens."""
 
     rates: Place
     log_rate: int
@@ -65,10 +65,10 @@ class Rates(NamedTuple):
 
 
 class Select(NamedTuple):
-    """The memory of Mamba; letters as in its kernel."""
+    """The memory of Mamba; letters as in `selective_memory`."""
 
     given: Grouped
-    """u before it is convolved, and z."""
+    """u before the convolution, and z."""
     convolved: Grouped
     channels: Grouped
     """u."""
@@ -76,14 +76,14 @@ class Select(NamedTuple):
     """r, filled up; then B, then C."""
     steps: Grouped
     slopes: Grouped
-    """Those of D by W r + b."""
+    """The slopes of D with respect to W r + b."""
     answered: Grouped
     """y."""
     mixed: Grouped
     memory: Place
     """h."""
     rates: Place
-    """A, a vector each."""
+    """A, a vector for each number."""
     convolution: int
     convolution_bias: int
     selection: LinearLayer
@@ -93,11 +93,11 @@ class Select(NamedTuple):
     signed: bool
     sizes: Channels
     keep: bool
-    """Whether h is kept of every token."""
+    """True if h of every token is stored."""
 
 
 class SelectGradient(NamedTuple):
-    """From D of what is mixed to D of what is given."""
+    """Writes D of the inputs, given D of the outputs."""
 
     forward: Select
     mixed: Whole
@@ -110,35 +110,35 @@ class SelectGradient(NamedTuple):
 
 
 class Recur(NamedTuple):
-    """A layer of cells, token after token; all its states stand in rows as those of `state`."""
+    """A recurrent layer, token after token; all its states have rows like those of `state`."""
 
     cell: int
     heads: int
     width: int
-    """A head's."""
+    """The width of a head."""
     weight: int
-    """Where the matrices of the heads begin, one after another."""
+    """The start of the heads' matrices, one after another."""
     bias: int
-    """Where the bias of all begins; -1 where there is none."""
+    """The start of their bias; -1 if there is none."""
     gates: Grouped
     from_state: Grouped
-    """What the state before gives to the gates: `gates` themselves but of a GRU."""
+    """The previous state's share of the gates: `gates` themselves, except in a GRU."""
     state: Whole
     previous: Grouped
-    """The state before, row by row."""
+    """The previous state of each row."""
     cells: Place
-    """Cells; then their tanh, or the normalizers; then what else a cell keeps."""
+    """Cells; then their tanh, or the normalizers; then a cell's other states."""
     size: int
-    """How far each of these is from the next."""
+    """The distance from each of these to the next."""
     zero: Place
     """A row of zeros for each group."""
     input: Grouped
     input_layer: LinearLayer
-    """What the input gives to the gates."""
+    """The layer that computes the input's share of the gates."""
 
 
 class RecurGradient(NamedTuple):
-    """D of what the input gives to the gates, and of the matrices of the state."""
+    """Writes D of the input's share of the gates, and adds D of the state's matrices."""
 
     forward: Recur
     state: Whole
@@ -149,7 +149,7 @@ class RecurGradient(NamedTuple):
 
 
 class Convolve(NamedTuple):
-    """Each channel over a token and the three before it."""
+    """A convolution of each channel over a token and the three before it."""
 
     x: Grouped
     y: Grouped
@@ -158,7 +158,7 @@ class Convolve(NamedTuple):
 
 
 class ConvolveGradient(NamedTuple):
-    """D of x and of the weights."""
+    """Writes D x, and adds D of the weights."""
 
     x: Here
     dy: Here
@@ -168,8 +168,8 @@ class ConvolveGradient(NamedTuple):
 
 
 class Unfold(NamedTuple):
-    """A row for each step of a token: shared columns, then of each part those of the step; or
-    back, from D of these rows to D of the token's.
+    """Copies a token's row to a row for each step: shared columns, then those of the step from each
+    part; back, D of these rows to D of the token's.
     """
 
     x: Here
@@ -182,7 +182,7 @@ class Unfold(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """The row of each token's last step; back, D of it, and zeros for the other steps."""
+    """Copies the row of each token's last step; back, D of it, with zeros for the other steps."""
 
     x: Whole
     y: Here

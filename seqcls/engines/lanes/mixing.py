@@ -1,4 +1,4 @@
-"""How what mixes tokens is emitted: attention, recurrent layers, memories, and their gradients."""
+"""The emission of attention, recurrent layers and memories, with their gradients."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -41,16 +41,17 @@ def attend(
     table: int = 0,
     distances: int = 0,
 ) -> Value:
-    """What heads mix of the values; the mask has a vector for each token of the keys.
+    """Emits attention; returns the heads' weighted sums of values.
 
     Args:
-        bias: what distances add, `table` where the numbers for that begin, and `distances`
-            where D of these.
+        mask: the start of the mask, a vector for each key.
+        bias: the bias by distance; `table` is the start of its numbers, `distances` of their
+            gradients.
     """
     # Later queries read these keys and values too, group by group.
     tape.together, key_value.root.is_kept = False, True
     queries, keys = tape.tokens(query.span), tape.tokens(key_value.span)
-    # Only gradients need the weights of all queries; else one block's rows are used again.
+    # Only gradients need the weights of all queries; otherwise blocks of queries share rows.
     keep = queries if tape.use == TRAINING else 0
     rows = heads.heads * queries if keep else min(queries, QUERIES)
     scores, mixed = tape.square(rows, keys), tape.value(heads.joined, query.span)
@@ -60,19 +61,22 @@ def attend(
     forward = code.Attend(
         query, key_value, mixed, heads, how, key_value.span, scores, sums, mask, keys
     )
-    tape.emit(query.span, forward)
-
-    def back() -> None:
-        to = tape.write_gradient(query), tape.write_gradient(key_value)
-        scratch = tape.scratch(min(queries, QUERIES) * (keys + 1))
-        tape.emit_back(query.span, code.AttendGradient(forward, mixed.gradient, *to, scratch))
-
-    tape.later.append(back)
+    tape.emit(
+        query.span,
+        forward,
+        lambda: code.AttendGradient(
+            forward,
+            dmixed=mixed.gradient,
+            dquery=tape.write_gradient(query),
+            dkey_value=tape.write_gradient(key_value),
+            dscores=tape.scratch(min(queries, QUERIES) * (keys + 1)),
+        ),
+    )
     return mixed
 
 
 def distances(tape: Tape, heads: int, table: int) -> int:
-    """Where D of the numbers of distances is summed up, of all blocks that add them."""
+    """Returns the start of D of the distances' biases, summed over all blocks that use them."""
     sums = tape.input(BUCKETS * heads - 1, START)
     sums.rows = 1
     tape.later.append(lambda: tape.emit_back(START, code.DistanceGradient(sums, heads, table)))
@@ -80,10 +84,10 @@ def distances(tape: Tape, heads: int, table: int) -> int:
 
 
 def fire(tape: Tape, heads: int, causal: bool, layers: Mapping[str, int]) -> tuple[int, int]:
-    """Where the numbers that FIRE adds to scores begin, and D of these.
+    """Emits FIRE's biases; returns their start, and that of their gradients.
 
     Args:
-        layers: the fields of `Fire` that say where parameters stand.
+        layers: the fields of `Fire` with the starts of parameters.
     """
     tokens = tape.tokens(TOKENS)
     rows = tokens if causal and tape.use != WRITING else 1
@@ -97,13 +101,8 @@ def fire(tape: Tape, heads: int, causal: bool, layers: Mapping[str, int]) -> tup
         tokens=tokens,
         **layers,
     )
-    tape.emit(TOKENS, forward)
-
-    def back() -> None:
-        sums = tape.scratch(2 * FIRE_UNITS + heads * (FIRE_UNITS + 1))
-        tape.emit_back(TOKENS, code.FireGradient(forward, sums))
-
-    tape.later.append(back)
+    sums = tape.scratch(2 * FIRE_UNITS + heads * (FIRE_UNITS + 1))
+    tape.emit(TOKENS, forward, lambda: code.FireGradient(forward, sums))
     return forward.numbers, forward.gradient
 
 
@@ -117,9 +116,9 @@ def recur(
     weight: int,
     bias: int,
 ) -> Value:
-    """The states of a cell; the layer is what the input gives to its gates, token by token."""
+    """Emits a recurrent layer; returns its states. `layer` is the input's share of the gates."""
     rows, groups, joined = tape.rows[TOKENS], tape.rows[READ], heads * width
-    # Cells and zeros stand in rows as far apart as those of `state`.
+    # Rows of cells and zeros have the distance of those of `state`.
     size, row = rows * (joined + 1), joined + 1
     gates, previous = tape.value(layer.outputs, TOKENS), tape.value(joined, TOKENS)
     state = tape.value(joined, TOKENS, is_kept=True)
@@ -157,7 +156,7 @@ def recur(
 
 
 def convolve(tape: Tape, x: Value, weight: int) -> Value:
-    """Each channel over a token and the three before it."""
+    """Emits a convolution of each channel over a token and the three before it."""
     tape.together, x.is_kept = False, True
     y = tape.value(x.width, x.span)
     tape.emit(
@@ -169,7 +168,7 @@ def convolve(tape: Tape, x: Value, weight: int) -> Value:
 
 
 def unfold(tape: Tape, x: Value, shared: int, parts: int, steps: int) -> Value:
-    """A row for each step of a token: shared columns, then of each part those of the step."""
+    """Emits a row for each step of a token: shared columns, then each part's of the step."""
     width = (x.width - shared) // (parts * steps)
     y = tape.value(shared + parts * width, STEPS)
     tape.emit(
@@ -183,7 +182,7 @@ def unfold(tape: Tape, x: Value, shared: int, parts: int, steps: int) -> Value:
 
 
 def fold(tape: Tape, x: Value, steps: int) -> Value:
-    """The row of each token's last step."""
+    """Emits the selection of each token's last step."""
     y = tape.value(x.width, TOKENS)
     tape.emit(
         TOKENS,
@@ -205,7 +204,7 @@ def remember(
     log_rate: int = 0,
     offset: int = 0,
 ) -> Value:
-    """What a memory mixes of the tokens before: DeltaNet, or Gated DeltaNet where it fades."""
+    """Emits the memory of DeltaNet, or of Gated DeltaNet if it fades; returns its outputs."""
     tape.together, span = False, given.span
     tokens, joined, keep = tape.tokens(span), heads.joined, tape.use == TRAINING
 
@@ -247,7 +246,7 @@ def remember(
         d_fading, d_gate = new(strength.width), d_given
         if fading and gate:
             d_fading, d_gate = tape.write_gradient(fading), tape.write_gradient(gate)
-        # The kernel writes one number a head, and what widths are filled up with has to be zero.
+        # The kernel writes one number for each head, and the padding of widths has to be zero.
         if strength.width > heads.heads:
             for x in dict.fromkeys((d_strength, d_fading)):
                 tape.emit_back(span, code.Clear(x))
@@ -269,10 +268,10 @@ def remember(
 
 
 def select(tape: Tape, given: Value, sizes: Channels, layers: Mapping[str, Any]) -> Value:
-    """What a selective memory mixes of the tokens before: Mamba.
+    """Emits the selective memory of Mamba; returns its outputs.
 
     Args:
-        layers: the fields of `Select` that say where parameters stand.
+        layers: the fields of `Select` with the starts of parameters.
     """
     tape.together, given.is_kept = False, True
     channels, numbers, ranks = sizes
@@ -290,7 +289,7 @@ def select(tape: Tape, given: Value, sizes: Channels, layers: Mapping[str, Any])
         slopes=new(channels),
         answered=new(channels),
         mixed=new(channels),
-        # The gradient needs h of every token; without it one h for each group is enough.
+        # The gradient needs h of every token; otherwise one h for each group is enough.
         memory=tape.scratch(
             (tape.tokens(TOKENS) if keep else tape.rows[READ]) * size, is_kept=True
         ),
@@ -300,10 +299,10 @@ def select(tape: Tape, given: Value, sizes: Channels, layers: Mapping[str, Any])
         **layers,
     )
     tape.emit(START, memory.Rates(forward.rates, forward.log_rate, sizes))
-    tape.emit(TOKENS, forward)
-
-    def back() -> None:
-        gradient = memory.SelectGradient(
+    tape.emit(
+        TOKENS,
+        forward,
+        lambda: memory.SelectGradient(
             forward=forward,
             mixed=forward.mixed.gradient,
             given=tape.write_gradient(given),
@@ -312,9 +311,7 @@ def select(tape: Tape, given: Value, sizes: Channels, layers: Mapping[str, Any])
             steps=new(channels),
             memory=tape.scratch(size),
             rates=tape.scratch(size),
-        )
-        tape.emit_back(TOKENS, gradient)
-
-    tape.later.append(back)
+        ),
+    )
     mixed: Value = forward.mixed
     return mixed

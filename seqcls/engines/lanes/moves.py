@@ -27,13 +27,13 @@ from seqcls.engines.lanes.vector import (
 
 @inlined
 def rows_from(start, apart, first):
-    """Rows from one on; a negative distance says that there is room for these alone."""
+    """Returns rows from one on; with a negative distance, these alone are stored."""
     return Rows(start, -apart) if apart < 0 else Rows(start + first * apart, apart)
 
 
 @inlined
 def rows_of_group(start, apart, first, group, groups):
-    """All rows of one group, whichever there is room for."""
+    """Returns the rows of one group; with a negative distance, one row is stored."""
     if apart < 0:
         return Rows(start + (first - group) * apart, -groups * apart)
     return Rows(start + group * apart, groups * apart)
@@ -41,7 +41,7 @@ def rows_of_group(start, apart, first, group, groups):
 
 @kernel
 def gather(width, a, x, read, y):
-    """Writes of each group the row that is read in each lane, zero where there is none."""
+    """Copies the row that is read in each lane of each group; zero where there is none."""
     for group in range(read.shape[0]):
         for i in range(width):
             for lane in range(LANES):
@@ -52,7 +52,7 @@ def gather(width, a, x, read, y):
 
 @kernel
 def scatter(width, a, dy, read, dx):
-    """Adds D of what is read to D of its row."""
+    """Adds D of the rows copied by `gather` to D of their originals."""
     for group in range(read.shape[0]):
         for i in range(width):
             for lane in range(LANES):
@@ -68,7 +68,7 @@ def average(a, mean, groups, tokens, starts):
 
     Args:
         mean: a `Mean`.
-        starts: (token): its first row, and the end of the last.
+        starts: (token): the token's first row; then the end of the last one's rows.
     """
     x, y = mean.x, mean.y
     for group in range(groups):
@@ -76,7 +76,7 @@ def average(a, mean, groups, tokens, starts):
             value = spread(ZERO)
             for token in range(tokens):
                 row = starts[token] + group
-                # A group whose strings have ended has no more rows.
+                # A group whose strings have ended has no rows.
                 if row < starts[token + 1]:
                     is_token = load(a, mean.is_token + row)
                     value = fma(load(a, x.first + row * x.apart + i), is_token, value)
@@ -85,7 +85,7 @@ def average(a, mean, groups, tokens, starts):
 
 @kernel
 def average_gradient(a, mean, tokens, starts):
-    """Writes D of all tokens."""
+    """Writes D of all tokens, given D of their means."""
     dx, dy = mean.x, mean.y
     for token in range(tokens):
         for row in range(starts[token], starts[token + 1]):
@@ -98,7 +98,7 @@ def average_gradient(a, mean, tokens, starts):
 
 @kernel
 def scale(rows, columns, a, x, factor0):
-    """Multiplies each row by a vector of its own."""
+    """Multiplies each row by a vector."""
     for r in range(rows):
         factor = load(a, factor0 + r)
         for index in range(x.first + r * x.apart, x.first + r * x.apart + columns):
@@ -120,7 +120,7 @@ def scale_heads(rows, o, a, w, first):
 
 @kernel
 def scale_heads_gradient(rows, o, dy, dx, a, w, gradient, first):
-    """Writes D x, and adds to D of the learned numbers."""
+    """Writes D x, and adds D of the learned numbers."""
     width, share = o.heads.head_width, share_of(o.heads)
     for head in range(o.heads.heads):
         d_scale, d_bias = spread(ZERO), spread(ZERO)
@@ -138,13 +138,13 @@ def scale_heads_gradient(rows, o, dy, dx, a, w, gradient, first):
 
 @inlined
 def share_of(heads):
-    """One over the root of the head size."""
+    """Returns 1 / sqrt(head size)."""
     return np.float32(1 / math.sqrt(max(heads.head_size, 1)))
 
 
 @kernel
 def enlarge(rows, columns, a, x, size):
-    """Multiplies rows by the root of a size."""
+    """Multiplies rows by the square root of a size."""
     factor = spread(np.float32(math.sqrt(size)))
     for r in range(rows):
         for index in range(x.first + r * x.apart, x.first + r * x.apart + columns):
@@ -170,7 +170,7 @@ def add(rows, columns, a, x, y):
 
 @kernel
 def elu(rows, columns, width, size, a, x, slopes):
-    """Replaces x by ELU of it plus 1, but what heads are filled up with; leaves the slopes."""
+    """Replaces x by 1 + ELU(x), except in the padding of heads; writes the slopes."""
     for r in range(rows):
         for index in range(columns):
             value, slope = load(a, x.first + r * x.apart + index), spread(ZERO)
@@ -184,7 +184,7 @@ def elu(rows, columns, width, size, a, x, slopes):
 
 @kernel
 def unfold(first, rows, groups, a, unfolding):
-    """Copies columns to a row for each step, or of D of these rows back to D of a token's.
+    """Copies columns to a row for each step; or back, from D of these rows to D of the token's.
 
     Args:
         unfolding: an `Unfold`.
@@ -214,7 +214,7 @@ def unfold(first, rows, groups, a, unfolding):
 
 @kernel
 def fold(first, rows, groups, a, folding):
-    """Copies the row of each token's last step, or D of it back, with zeros for the other steps.
+    """Copies the row of each token's last step; or D of it back, with zeros for the other steps.
 
     Args:
         folding: a `Fold`.
@@ -234,7 +234,7 @@ def fold(first, rows, groups, a, folding):
 
 @kernel
 def make_table(it, w):
-    """Writes what each token type gives to a layer: (output, type); `it` is a `Table`."""
+    """Writes a layer's outputs for each token type, (output, type); `it` is a `Table`."""
     for output in range(it.outputs):
         for kind in range(it.kinds):
             value = ZERO
@@ -247,7 +247,7 @@ def make_table(it, w):
 
 @kernel
 def table_gradient(it, w, gradient):
-    """From D of the table to those of the layer and of the embedding; clears it."""
+    """Adds D of the layer and of the embedding, given D of the table, which is cleared."""
     for output in range(it.outputs):
         for kind in range(it.kinds):
             d = gradient[it.table + output * it.kinds + kind]

@@ -1,65 +1,93 @@
-"""Where a model's parameters stand for compiled code, by name. Numba is not loaded."""
+"""The layout of a model's parameters in vectors, and of its embedding and head, by name.
+
+Numba is not loaded.
+"""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Float, Int64
 
+from seqcls.config import NetworkConfig
+from seqcls.engines.compiled import parameters
 from seqcls.engines.lanes.layers import LAYER, LinearLayer, NormLayer
-from seqcls.engines.lanes.packing import padded_size
+from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD
+
+COLUMNS = 4
+"""All widths are filled up to multiples of it."""
 
 
-class Axis(NamedTuple):
-    """Where the numbers of an axis stand, and its size filled up."""
+def padded_size(size: int) -> int:
+    """Returns a size filled up to a multiple of `COLUMNS`."""
+    return -(-size // COLUMNS) * COLUMNS
 
-    places: Int64[np.ndarray, " number"]
-    size: int
+
+def embedded_rows(config: NetworkConfig) -> int:
+    """Returns the number of the packed embedding's rows."""
+    return config.num_letters + (1 if config.head == "string" else 2)
+
+
+def head_rows(config: NetworkConfig) -> Int64[np.ndarray, " row"]:
+    """Returns the packed index of each row of the embedding, and of a head that writes.
+
+    The order is CLS, the letters, PAD, so that the tokens that are read are contiguous.
+    """
+    rows = np.arange(embedded_rows(config))
+    if config.head == "string":
+        return rows
+    ids = np.concatenate([[CLS], np.arange(FIRST_LETTER, len(rows)), [PAD]])
+    # `ids` has the token of each row; this is its inverse, the row of each token.
+    return np.argsort(ids)
+
+
+def output_rows(config: NetworkConfig) -> Int64[np.ndarray, " output"]:
+    """Returns the packed index of each row of the head."""
+    if config.writes or config.tied_embeddings:
+        return head_rows(config)
+    return np.arange(config.num_outputs)
+
+
+def vectors(count: int, lanes: int) -> Float[np.ndarray, " number"]:
+    """Returns zeros for vectors, aligned with the lines of the cache."""
+    size, line = count * lanes, 64
+    # One line more, of 4 bytes a number, so that the first vector can begin at a line.
+    numbers = np.zeros(size + line // 4, np.float32)
+    first = -numbers.ctypes.data % line // 4
+    return numbers[first : first + size]
+
+
+class Axis(parameters.Axis):
+    """An axis whose size is filled up."""
 
     @classmethod
     def of_size(cls, size: int) -> Self:
-        """So many numbers, one after another."""
+        """Returns an axis of contiguous numbers."""
         return cls(np.arange(size), padded_size(size))
 
     @classmethod
     def parts(cls, parts: int, size: int) -> Self:
-        """Parts one after another, each filled up."""
+        """Returns an axis of consecutive parts, each filled up."""
         width = padded_size(size)
         places = np.add.outer(np.arange(parts) * width, np.arange(size)).reshape(-1)
         return cls(places, parts * width)
 
 
-class Parameters:
-    """Where parameters stand, by name; `{}` in a name is `weight` or `bias`."""
-
-    def __init__(self) -> None:
-        self.size = 0
-        self.slots: dict[str, Int64[np.ndarray, ...]] = {}
-
-    def take(self, name: str | None, *axes: Axis) -> int:
-        """Where a parameter begins that has these axes; what has no name is no parameter."""
-        start, places, step = self.size, np.zeros((), np.int64), 1
-        # The numbers of the last axis stand side by side, as in PyTorch's arrays.
-        for axis in reversed(axes):
-            places = np.asarray(np.add.outer(axis.places * step, places))
-            step *= axis.size
-        if name is not None:
-            self.slots[name] = start + places
-        self.size += step
-        return start
+class Parameters(parameters.Parameters):
+    """Parameters with layers; `{}` in a name is `weight` or `bias`."""
 
     def linear(
         self, names: Sequence[str], outputs: Axis, inputs: Axis, has_bias: bool
     ) -> LinearLayer:
-        """One layer of some of the same sizes, one below another."""
-        # Taken one right after another, the weights are one matrix, and the biases one vector.
+        """Adds layers of the same sizes, stacked to one layer."""
+        # Added consecutively, the weights are one matrix, and the biases one vector.
         weights = [self.take(name.format("weight"), outputs, inputs) for name in names]
         biases = [self.take(name.format("bias"), outputs) for name in names if has_bias]
         size = len(names) * outputs.size
         return LinearLayer(inputs.size, size, weights[0], biases[0] if has_bias else -1)
 
     def norm(self, name: str, kind: int, axis: Axis) -> NormLayer:
-        """A norm of an axis."""
+        """Adds a norm of an axis."""
         weight = self.take(name.format("weight"), axis)
         bias = self.take(name.format("bias"), axis) if kind == LAYER else -1
         return NormLayer(kind, len(axis.places), weight, bias)

@@ -1,6 +1,6 @@
-"""The parts that architectures are made of, each emitted with its parameters by name.
+"""The parts of architectures, each emitted with its parameters by name.
 
-Widths are filled up, and all of a weight's places follow from its axes. Numba is not loaded.
+Widths are filled up, and the indices of a parameter follow from its axes. Numba is not loaded.
 """
 
 import math
@@ -35,23 +35,29 @@ from seqcls.engines.lanes.layers import (
     NormLayer,
     Stream,
 )
-from seqcls.engines.lanes.packing import embedded_rows, head_rows, output_rows, padded_size
-from seqcls.engines.lanes.parameters import Axis, Parameters
+from seqcls.engines.lanes.parameters import (
+    Axis,
+    Parameters,
+    embedded_rows,
+    head_rows,
+    output_rows,
+    padded_size,
+)
 from seqcls.engines.lanes.tape import Tape, Value
 from seqcls.models.positions import table_size
 from seqcls.models.positions.numbers import BUCKETS
 
 Read = Callable[[], Value]
-"""What is read of a block's input: of all tokens, or of those that alone are read."""
+"""Returns the residual stream of all tokens, or of those that are read."""
 Mixer = Callable[[Value, Read], Value]
-"""A part of a block: what it adds to its input, given that normed and what is read of it."""
+"""A part of a block: given its normed input and the residual stream, returns their sum."""
 
 
 class Model:
-    """The parts that architectures are made of."""
+    """A network under construction: its tape, its parameters, and the parts that emit both."""
 
     def __init__(self, config: NetworkConfig, rows: Mapping[int, int], use: int) -> None:
-        self.config, self.tape, self.parameters = config, Tape(rows, use), Parameters()
+        self.config, self.tape, self.parameters = config, Tape(rows, use), Parameters(config)
         self.hidden = Axis.of_size(config.hidden_size)
         heads, size = config.num_attention_heads, config.attention_head_size
         self.heads = Heads(heads, size, padded_size(size), heads * padded_size(size))
@@ -67,10 +73,10 @@ class Model:
             self.take_positions()
 
     def take_positions(self, side: str = "") -> None:
-        """Sets what distances add to scores; where a table of places begins, and sums of its D.
+        """Adds the parameters of positions, and sets the bias of scores.
 
         Args:
-            side: before the names of its parameters.
+            side: the prefix of their names.
         """
         config, name = self.config, side + "positions.table.weight"
         if config.positions == "alibi":
@@ -90,7 +96,7 @@ class Model:
             self.table = self.parameters.take(name, axis, self.hidden)
 
     def _fire(self, causal: bool) -> tuple[int, int]:
-        """Where what FIRE adds to scores begins, and D of it."""
+        """Emits FIRE's biases; returns their start, and that of their gradients."""
         units, one = Axis.of_size(FIRE_UNITS), Axis(np.zeros(1, np.int64), 1)
         heads, take = Axis.of_size(self.heads.heads), self.parameters.take
         layers = {
@@ -104,7 +110,7 @@ class Model:
         return mixing.fire(self.tape, self.heads.heads, causal, layers)
 
     def stream(self, span: int, mask: str, hides_cls: bool) -> tuple[Value, Stream]:
-        """The token types of a span, and what else is told of its tokens."""
+        """Returns the token types of a span, and the other inputs for its tokens."""
         tape, rows = self.tape, self.tape.rows[span]
         types = tape.input(padded_size(embedded_rows(self.config)), span)
         first, apart = tape.address(types)
@@ -124,7 +130,7 @@ class Model:
         return types, stream
 
     def embed(self, types: Value, stream: Stream) -> Value:
-        """Embeddings, with what places add to them."""
+        """Emits the embeddings, positions included."""
         config, tape = self.config, self.tape
         x = tape.embed(types, self.embedding, config.num_letters + 1, self.hidden.size)
         if config.embedding_scale == "sqrt":
@@ -135,37 +141,43 @@ class Model:
             tape.add_learned(x, config.hidden_size, self.table, stream.is_token)
         return x
 
+    def linear(
+        self, name: str, outputs: Axis, inputs: Axis | None = None, *, has_bias: bool = False
+    ) -> LinearLayer:
+        """Adds a linear layer of the residual stream, or of other inputs."""
+        return self.parameters.linear([name + ".{}"], outputs, inputs or self.hidden, has_bias)
+
     def norm(self, name: str) -> NormLayer | None:
-        """The norm of that name, if the network has any."""
+        """Adds the norm of that name, if the network has norms."""
         if not self.config.has_norms:
             return None
         return self.parameters.norm(name + ".{}", NORMS[self.config.layer_norm], self.hidden)
 
     def final_norm(self, name: str = "") -> NormLayer | None:
-        """The norm after the last block, if there is one."""
+        """Adds the norm after the last block, if there is one."""
         return self.norm(name + "final_norm") if self.config.final_norm else None
 
     def block(
         self, name: str, norms: Sequence[str], x: Value, mixers: Sequence[Mixer], single: bool
     ) -> Value:
-        """Parts that are added to their input: some that mix tokens, then a feed-forward.
+        """Emits a block: residual parts that mix tokens, then a feed-forward part.
 
         Args:
             single: whether one token of each string is read of it.
         """
-        tape, parameters, config = self.tape, self.parameters, self.config
+        tape, config = self.tape, self.config
         before = config.norm_placement == "pre"
         for norm, mix in zip(norms, mixers, strict=True):
             layer = self.norm(name + norm)
-            # What is read of x is gathered last: so its gradient comes first, as where all of x is
-            # added to.
+            # The rows of x that are read are gathered last, so that their gradient comes first, as
+            # in blocks that are read at all tokens.
             read = partial(tape.gather if single else _same, x)
             y = mix(tape.norm(x, layer) if before else x, read)
             x = y if before else tape.norm(y, layer)
         layer = self.norm(name + "feed_forward_norm")
         inner, biases = Axis.of_size(config.feed_forward_size), config.biases
-        up = parameters.linear([name + "feed_forward.input.{}"], inner, self.hidden, biases)
-        down = parameters.linear([name + "feed_forward.output.{}"], self.hidden, inner, biases)
+        up = self.linear(name + "feed_forward.input", inner, has_bias=biases)
+        down = self.linear(name + "feed_forward.output", self.hidden, inner, has_bias=biases)
         within = tape.linear(tape.norm(x, layer) if before else x, up)
         y = tape.linear(tape.activate(ACTIVATIONS[config.activation], within), down, onto=x)
         return y if before else tape.norm(y, layer)
@@ -174,120 +186,122 @@ class Model:
         self,
         name: str,
         stream: Stream,
+        n: Value,
+        onto: Read,
         *,
         single: bool = False,
         causal: bool = False,
         others: tuple[Value, Stream] | None = None,
         shares: int = SOFTMAX,
         biases: bool | None = None,
-    ) -> Mixer:
-        """Attention to the same tokens, or to others with their stream."""
+    ) -> Value:
+        """Emits attention to the same tokens, or to others with their stream."""
         tape, joined = self.tape, self.heads.joined
         biases = self.config.biases if biases is None else biases
         key_source, key_stream = others or (None, stream)
-        # One query, of the token that is read: of which FIRE and linear attention know nothing.
+        # One query, of the token that is read; FIRE and linear attention do not support it.
         alone = single and shares == SOFTMAX and self.config.positions != "fire"
-
-        def mix(n: Value, onto: Read) -> Value:
-            names = [f"{name}.{x}.{{}}" for x in ("query", "key", "value")]
-            whole = self.parameters.linear(names, self.by_head, self.hidden, biases)
-            if alone or key_source is not None:
-                rest = LinearLayer(
-                    whole.inputs,
-                    2 * joined,
-                    whole.weight + joined * whole.inputs,
-                    whole.bias + joined if biases else -1,
+        names = [f"{name}.{x}.{{}}" for x in ("query", "key", "value")]
+        whole = self.parameters.linear(names, self.by_head, self.hidden, biases)
+        if alone or key_source is not None:
+            rest = LinearLayer(
+                whole.inputs,
+                2 * joined,
+                whole.weight + joined * whole.inputs,
+                whole.bias + joined if biases else -1,
+            )
+            query = tape.linear(tape.gather(n) if alone else n, whole._replace(outputs=joined))
+            key_value = tape.linear(n if key_source is None else key_source, rest)
+        else:
+            both = tape.linear(n, whole)
+            query, key_value = both.part(0, joined), both.part(joined, 2 * joined)
+        if shares == SUM:
+            query = tape.activate(ELU, query, self.heads)
+            tape.activate(ELU, key_value.part(0, joined), self.heads)
+        else:
+            if self.pairs and key_source is None:
+                turns = self.read_turns if alone else stream.turns
+                query = tape.rotate(query, self.heads, turns)
+                tape.rotate(key_value.part(0, joined), self.heads, stream.turns)
+            factor = self.read_factor if alone else stream.factor
+            factor = factor if key_source is None else self.crossing
+            if self.config.attention_scale == "learned_log_length":
+                learned = (
+                    self.parameters.take(f"{name}.length_{x}", Axis.of_size(self.heads.heads))
+                    for x in ("scale", "bias")
                 )
-                query = tape.linear(tape.gather(n) if alone else n, whole._replace(outputs=joined))
-                key_value = tape.linear(n if key_source is None else key_source, rest)
+                query = tape.scale_heads(query, self.heads, factor, *learned)
             else:
-                both = tape.linear(n, whole)
-                query, key_value = both.part(0, joined), both.part(joined, 2 * joined)
-            if shares == SUM:
-                query = tape.activate(ELU, query, self.heads)
-                tape.activate(ELU, key_value.part(0, joined), self.heads)
-            else:
-                if self.pairs and key_source is None:
-                    turns = self.read_turns if alone else stream.turns
-                    query = tape.rotate(query, self.heads, turns)
-                    tape.rotate(key_value.part(0, joined), self.heads, stream.turns)
-                factor = self.read_factor if alone else stream.factor
-                factor = factor if key_source is None else self.crossing
-                if self.config.attention_scale == "learned_log_length":
-                    learned = (
-                        self.parameters.take(f"{name}.length_{x}", Axis.of_size(self.heads.heads))
-                        for x in ("scale", "bias")
-                    )
-                    query = tape.scale_heads(query, self.heads, factor, *learned)
-                else:
-                    query = tape.scale(query, factor)
-            mixed = mixing.attend(
-                tape,
-                query,
-                key_value,
-                self.heads,
-                key_stream.mask,
-                shares=shares,
-                causal=causal and not alone,
-                bias=UNBIASED if shares == SUM or key_source is not None else self.bias,
-                table=self.table,
-                distances=self.distances,
-            )
-            if single and not alone:
-                mixed = tape.gather(mixed)
-            output = self.parameters.linear(
-                [f"{name}.output.{{}}"], self.hidden, self.by_head, biases
-            )
-            return tape.linear(mixed, output, onto=onto())
+                query = tape.scale(query, factor)
+        mixed = mixing.attend(
+            tape,
+            query,
+            key_value,
+            self.heads,
+            key_stream.mask,
+            shares=shares,
+            causal=causal and not alone,
+            bias=UNBIASED if shares == SUM or key_source is not None else self.bias,
+            table=self.table,
+            distances=self.distances,
+        )
+        return self.project(name, mixed, single and not alone, onto, self.by_head, biases)
 
-        return mix
+    def project(
+        self,
+        name: str,
+        mixed: Value,
+        single: bool,
+        onto: Read,
+        inputs: Axis,
+        has_bias: bool = False,
+    ) -> Value:
+        """Emits a mixer's output layer, and adds its outputs to the residual stream."""
+        mixed = self.tape.gather(mixed) if single else mixed
+        layer = self.linear(name + ".output", self.hidden, inputs, has_bias=has_bias)
+        return self.tape.linear(mixed, layer, onto=onto())
 
-    def memory(self, name: str, *, single: bool, fades: bool, steps: int = 1) -> Mixer:
-        """The memory of DeltaNet, Gated DeltaNet, or DeltaProduct of some steps."""
+    def memory(
+        self, name: str, n: Value, onto: Read, *, single: bool, fades: bool, steps: int = 1
+    ) -> Value:
+        """Emits the memory of DeltaNet, Gated DeltaNet, or DeltaProduct with some steps."""
         config, tape, parameters = self.config, self.tape, self.parameters
         heads, joined = Axis.of_size(self.heads.heads), self.heads.joined
+        # D of the input is the sum of those of queries, strengths, fading and gates, in this
+        # order.
+        fading = gate = None
+        rate = offset = 0
+        if fades:
+            gate = tape.linear(n, self.linear(f"{name}.gate", self.by_head))
+            fading = tape.linear(n, self.linear(f"{name}.fading", heads))
+            rate = parameters.take(f"{name}.log_rate", heads)
+            offset = parameters.take(f"{name}.offset", heads)
+        strength = tape.linear(
+            n, self.linear(f"{name}.strength", Axis.parts(steps, self.heads.heads))
+        )
+        own = Axis.parts(steps * self.heads.heads, self.heads.head_size)
+        # These are contiguous, so that one product computes all three.
+        parts = ("query", self.by_head), ("key", own), ("value", own)
+        query, _, _ = (self.linear(f"{name}.{part}", axis) for part, axis in parts)
+        given = tape.linear(n, query._replace(outputs=(1 + 2 * steps) * joined))
+        if config.short_convolution:
+            channels = Axis.parts((1 + 2 * steps) * self.heads.heads, self.heads.head_size)
+            window = Axis.of_size(WINDOW)
+            weight = parameters.take(f"{name}.convolution.weight", channels, window)
+            given = mixing.convolve(tape, given, weight)
+        if steps > 1:
+            given = mixing.unfold(tape, given, joined, 2, steps)
+            strength = mixing.unfold(tape, strength, 0, 1, steps)
+        norm = parameters.take(f"{name}.norm.weight", Axis.of_size(self.heads.head_size))
+        signed = config.eigenvalue_range == "signed"
+        mixed = mixing.remember(
+            tape, given, strength, self.heads, norm, signed, fading, gate, rate, offset
+        )
+        mixed = mixing.fold(tape, mixed, steps) if steps > 1 else mixed
+        return self.project(name, mixed, single, onto, self.by_head)
 
-        def layer(part: str, outputs: Axis) -> LinearLayer:
-            return parameters.linear([f"{name}.{part}.{{}}"], outputs, self.hidden, False)
-
-        def mix(n: Value, onto: Read) -> Value:
-            # D of what is read is the sum of those by queries, strengths, fading and gates, in this
-            # order.
-            fading = gate = None
-            rate = offset = 0
-            if fades:
-                gate = tape.linear(n, layer("gate", self.by_head))
-                fading = tape.linear(n, layer("fading", heads))
-                rate = parameters.take(f"{name}.log_rate", heads)
-                offset = parameters.take(f"{name}.offset", heads)
-            strength = tape.linear(n, layer("strength", Axis.parts(steps, self.heads.heads)))
-            own = Axis.parts(steps * self.heads.heads, self.heads.head_size)
-            # These stand one after another, so that one product makes all three.
-            query, _, _ = layer("query", self.by_head), layer("key", own), layer("value", own)
-            given = tape.linear(n, query._replace(outputs=(1 + 2 * steps) * joined))
-            if config.short_convolution:
-                channels = Axis.parts((1 + 2 * steps) * self.heads.heads, self.heads.head_size)
-                window = Axis.of_size(WINDOW)
-                weight = parameters.take(f"{name}.convolution.weight", channels, window)
-                given = mixing.convolve(tape, given, weight)
-            if steps > 1:
-                given = mixing.unfold(tape, given, joined, 2, steps)
-                strength = mixing.unfold(tape, strength, 0, 1, steps)
-            norm = parameters.take(f"{name}.norm.weight", Axis.of_size(self.heads.head_size))
-            signed = config.eigenvalue_range == "signed"
-            mixed = mixing.remember(
-                tape, given, strength, self.heads, norm, signed, fading, gate, rate, offset
-            )
-            mixed = mixing.fold(tape, mixed, steps) if steps > 1 else mixed
-            mixed = tape.gather(mixed) if single else mixed
-            names = [f"{name}.output.{{}}"]
-            output = parameters.linear(names, self.hidden, self.by_head, False)
-            return tape.linear(mixed, output, onto=onto())
-
-        return mix
-
-    def selective(self, name: str, *, single: bool) -> Mixer:
-        """The memory of Mamba."""
+    def selective(self, name: str, n: Value, onto: Read, *, single: bool) -> Value:
+        """Emits the memory of Mamba."""
         config, tape, parameters = self.config, self.tape, self.parameters
         sizes = config.expand * config.hidden_size, config.state_size, rank_of(config)
         channels, numbers, ranks = (Axis.of_size(x) for x in sizes)
@@ -297,68 +311,48 @@ class Model:
             places = [end + x.places for end, x in zip(ends, axes, strict=False)]
             return Axis(np.concatenate(places), int(ends[-1]))
 
-        def layer(part: str, outputs: Axis, inputs: Axis, has_bias: bool = False) -> LinearLayer:
-            return parameters.linear([f"{name}.{part}.{{}}"], outputs, inputs, has_bias)
+        both = side_by_side(channels, channels)
+        given = tape.linear(n, self.linear(f"{name}.input", both))
+        window, selected = Axis.of_size(WINDOW), side_by_side(ranks, numbers, numbers)
+        layers = {
+            "convolution": parameters.take(f"{name}.convolution.weight", channels, window),
+            "convolution_bias": parameters.take(f"{name}.convolution.bias", channels),
+            "selection": self.linear(f"{name}.selection", selected, channels),
+            "step_size": self.linear(f"{name}.step_size", channels, ranks, has_bias=True),
+            "log_rate": parameters.take(f"{name}.log_rate", channels, numbers),
+            "skip": parameters.take(f"{name}.skip", channels),
+            "signed": config.eigenvalue_range == "signed",
+        }
+        mixed = mixing.select(
+            tape, given, Channels(channels.size, numbers.size, ranks.size), layers
+        )
+        return self.project(name, mixed, single, onto, channels)
 
-        def mix(n: Value, onto: Read) -> Value:
-            both = side_by_side(channels, channels)
-            given = tape.linear(n, layer("input", both, self.hidden))
-            window = Axis.of_size(WINDOW)
-            layers = {
-                "convolution": parameters.take(f"{name}.convolution.weight", channels, window),
-                "convolution_bias": parameters.take(f"{name}.convolution.bias", channels),
-                "selection": layer("selection", side_by_side(ranks, numbers, numbers), channels),
-                "step_size": layer("step_size", channels, ranks, True),
-                "log_rate": parameters.take(f"{name}.log_rate", channels, numbers),
-                "skip": parameters.take(f"{name}.skip", channels),
-                "signed": config.eigenvalue_range == "signed",
-            }
-            mixed = mixing.select(
-                tape, given, Channels(channels.size, numbers.size, ranks.size), layers
-            )
-            mixed = tape.gather(mixed) if single else mixed
-            return tape.linear(mixed, layer("output", self.hidden, channels), onto=onto())
-
-        return mix
-
-    def slstm(self, name: str, *, single: bool) -> Mixer:
-        """Exponential gates, and recurrent weights within a head."""
+    def slstm(self, name: str, n: Value, onto: Read, *, single: bool) -> Value:
+        """Emits the sLSTM, with exponential gates and recurrent weights within each head."""
         tape, parameters, (heads, size, width, _) = self.tape, self.parameters, self.heads
+        gates, biases = Axis.parts(4 * heads, size), self.config.biases
+        layer = self.linear(f"{name}.input", gates, has_bias=biases)
+        weights = [
+            parameters.take(f"{name}.recurrent.{x}.weight", Axis.parts(4, size), Axis.of_size(size))
+            for x in range(heads)
+        ]
+        state = mixing.recur(tape, n, layer, SLSTM, heads, width, weights[0], -1)
+        return self.project(name, state, single, onto, self.by_head)
 
-        def mix(n: Value, onto: Read) -> Value:
-            gates, biases = Axis.parts(4 * heads, size), self.config.biases
-            layer = parameters.linear([f"{name}.input.{{}}"], gates, self.hidden, biases)
-            weights = [
-                parameters.take(
-                    f"{name}.recurrent.{x}.weight", Axis.parts(4, size), Axis.of_size(size)
-                )
-                for x in range(heads)
-            ]
-            state = mixing.recur(tape, n, layer, SLSTM, heads, width, weights[0], -1)
-            state = tape.gather(state) if single else state
-            names = [f"{name}.output.{{}}"]
-            output = parameters.linear(names, self.hidden, self.by_head, False)
-            return tape.linear(state, output, onto=onto())
-
-        return mix
-
-    def cell(self, name: str, *, single: bool) -> Mixer:
-        """An LSTM's cell, whose state is added as it is."""
-        tape, parameters = self.tape, self.parameters
-
-        def mix(n: Value, onto: Read) -> Value:
-            gates, biases = Axis.parts(GATES["lstm"], self.config.hidden_size), self.config.biases
-            layer, own = (
-                parameters.linear([f"{name}.cell.{x}_{{}}"], gates, self.hidden, biases)
-                for x in ("input", "state")
-            )
-            state = mixing.recur(tape, n, layer, LSTM, 1, self.hidden.size, own.weight, own.bias)
-            return tape.add(tape.gather(state) if single else state, onto())
-
-        return mix
+    def cell(self, name: str, n: Value, onto: Read, *, single: bool) -> Value:
+        """Emits the LSTM, whose states are added without a projection."""
+        tape = self.tape
+        gates, biases = Axis.parts(GATES["lstm"], self.config.hidden_size), self.config.biases
+        layer, own = (
+            self.parameters.linear([f"{name}.cell.{x}_{{}}"], gates, self.hidden, biases)
+            for x in ("input", "state")
+        )
+        state = mixing.recur(tape, n, layer, LSTM, 1, self.hidden.size, own.weight, own.bias)
+        return tape.add(tape.gather(state) if single else state, onto())
 
     def head(self, x: Value, stream: Stream) -> Value:
-        """The numbers of each string, or of each token at which something is predicted."""
+        """Emits the readout and the head, for each string or each token with a prediction."""
         config, tape = self.config, self.tape
         x = tape.norm(tape.targets(x) if config.head != "string" else x, self.final_norm())
         if config.head == "string" and x.span != READ:
@@ -367,7 +361,7 @@ class Model:
         return self.read(x)
 
     def read(self, x: Value) -> Value:
-        """The head, applied to what is read."""
+        """Emits the head."""
         config, tape = self.config, self.tape
         outputs = padded_size(config.num_outputs)
         if config.tied_embeddings:
@@ -375,7 +369,7 @@ class Model:
         rows = Axis(output_rows(config), outputs)
         if config.head == "string":
             rows = Axis(np.zeros(1, np.int64), outputs)
-        layer = self.parameters.linear(["classifier.{}"], rows, self.hidden, config.biases)
+        layer = self.linear("classifier", rows, has_bias=config.biases)
         return tape.classify(x, layer) if config.head == "string" else tape.linear(x, layer)
 
 
@@ -384,15 +378,15 @@ def _same(x: Value) -> Value:
 
 
 def has_table(config: NetworkConfig) -> bool:
-    """Whether vectors of places are learned."""
+    """Returns True if vectors of positions are learned."""
     return config.positions in ("learned", *COUPLED)
 
 
 def rank_of(config: NetworkConfig) -> int:
-    """How many numbers Mamba's steps are made of."""
+    """Returns the rank of Mamba's step sizes."""
     return math.ceil(config.hidden_size / 16)
 
 
 def score_factor(config: NetworkConfig) -> float:
-    """What scores are multiplied by, whatever a string's length."""
+    """Returns the factor of scores that does not depend on a string's length."""
     return 1 / math.sqrt(max(config.attention_head_size, 1))

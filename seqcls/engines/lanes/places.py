@@ -1,6 +1,6 @@
-"""What the places of tokens mean in each scheme, in NumPy; PyTorch is not loaded.
+"""The numbers of each scheme of positions, in NumPy; PyTorch is not loaded.
 
-The definitions are those of `seqcls.models.positions`, draws included, and tested so.
+The definitions are those of `seqcls.models.positions`, draws included, and tests compare them.
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ from jaxtyping import Int32, Int64
 
 from seqcls.cache import remembered
 from seqcls.config import NetworkConfig
-from seqcls.engines.lanes.batches import Blank, Groups, LaneBatch, coupled_of
-from seqcls.engines.lanes.packing import padded_size
+from seqcls.engines.lanes.batches import Groups, coupled_of
+from seqcls.engines.lanes.parameters import padded_size
 from seqcls.engines.lanes.parts import has_table
 from seqcls.engines.lanes.positions import PositionArrays
 from seqcls.engines.lanes.vector import lanes
@@ -35,12 +35,12 @@ def make_positions(
     places: Sequence[Int64[np.ndarray, " _"]],
     tokens: int,
 ) -> PositionArrays:
-    """The places of strings in groups.
+    """Returns the positions of strings in groups.
 
     Args:
-        rows: of each group, which of `places` are its tokens'.
-        places: one after another, or drawn at random.
-        tokens: of the longest string, filled up.
+        rows: the row of `places` of each group.
+        places: the positions of tokens, consecutive or drawn at random.
+        tokens: the length of the longest string, filled up.
     """
     numbers = np.zeros((len(places), tokens), np.int32)
     for row, drawn in zip(numbers, places, strict=True):
@@ -52,7 +52,7 @@ def make_positions(
         added = np.zeros((*numbers.shape, padded_size(config.hidden_size)), np.float32)
         added[:, :, : config.hidden_size] = waves(numbers, config.hidden_size)
     elif scheme == "learned":
-        # Beyond the table there is only padding: strings that are longer are not asked about.
+        # Beyond the table there is only padding: longer strings are not evaluated.
         numbers = np.minimum(numbers, (table_size(config) or 1) - 1)
     elif scheme == "rotary":
         turned = angles(numbers, config.attention_head_size)
@@ -60,7 +60,7 @@ def make_positions(
     elif scheme == "alibi":
         slope = np.array(slopes(config.num_attention_heads), np.float32)
     elif scheme == "relative":
-        # An encoder reads in both directions, a decoder backwards, all else as its mask says.
+        # An encoder reads in both directions, a decoder backwards, others according to the mask.
         both = config.attention_mask == "full"
         ways = (True, False) if config.architecture == "encoder_decoder" else (both, both)
         every = np.arange(-tokens, tokens + 1)
@@ -70,7 +70,7 @@ def make_positions(
 
 @remembered
 def fixed_positions(network: NetworkConfig, groups: int, tokens: int) -> PositionArrays:
-    """The places of tokens one after another, the same for all groups."""
+    """Returns consecutive positions, the same for all groups."""
     return make_positions(network, np.zeros(groups, np.int64), [np.arange(tokens)], tokens)
 
 
@@ -80,16 +80,18 @@ def positions_of(
     batch_size: int = 0,
     rng: np.random.Generator | None = None,
 ) -> PositionArrays:
-    """The places of strings that are answered once; with a generator, those of training in batches
-    of this size.
-    """
+    """Returns the positions of strings; with a generator, those of training in batches."""
     strings, drawn_from = groups.strings, network.position_range
-    count, tokens, _ = strings.ids.shape
-    if rng is not None and network.position_draw == "shifted":
-        lengths = strings.lengths.reshape(-1)[groups.places]
-        places = np.broadcast_to(np.arange(tokens), (len(lengths), tokens))
-        offsets = _offsets(network, rng, places, lengths, batch_size)
-        return in_lanes(network, shift_positions(network, places, offsets), groups.places, count)
+    count, tokens = len(strings.ids), max(strings.ids.shape[1], strings.inputs.shape[1])
+    is_shifted = rng is not None and network.position_draw == "shifted"
+    if is_shifted or (has_table(network) and network.head != "string"):
+        places = np.broadcast_to(np.arange(tokens), (len(groups.lengths), tokens))
+        if groups.coupled is not None:
+            places = groups.coupled if rng is not None else _in_test(network, groups.coupled)
+        if rng is not None:
+            offsets = _offsets(network, rng, places, groups.lengths, batch_size)
+            places = shift_positions(network, places, offsets)
+        return in_lanes(network, places, groups.places, count)
     if not drawn_from:
         return fixed_positions(network, count, tokens)
     if rng is None:
@@ -99,60 +101,33 @@ def positions_of(
         drawn = [tested_positions(drawn_from, seed, length) for length in known.tolist()]
     else:
         starts = np.concatenate([[0], strings.ends[:-1]])
-        # The longest strings of a batch stand in its first group.
+        # The longest strings of a batch are in its first group.
         longest = strings.lengths[starts].max(axis=1).tolist()
         drawn = [draw_positions(rng, drawn_from, length) for length in longest]
         rows = np.repeat(np.arange(len(drawn)), np.diff(strings.ends, prepend=0))
     return make_positions(network, rows.astype(np.int64), drawn, tokens)
 
 
-def positions_of_batch(
-    network: NetworkConfig,
-    batch: LaneBatch,
-    batch_size: int = 0,
-    rng: np.random.Generator | None = None,
-) -> PositionArrays:
-    """The places of strings at whose tokens something is predicted; with a generator, those of
-    training in batches of this size.
-    """
-    count, tokens, _ = batch.examples.strings.ids.shape
-    if not has_table(network):
-        return fixed_positions(network, count, tokens)
-    places = _without_draws(network, batch, is_drawn=rng is not None)
-    if rng is not None:
-        lengths = batch.examples.strings.lengths.reshape(-1)[batch.groups.places]
-        offsets = _offsets(network, rng, places, lengths, batch_size)
-        places = shift_positions(network, places, offsets)
-    return in_lanes(network, places, *batch.lanes_of_strings)
-
-
 def written_positions(
-    network: NetworkConfig, blank: Blank, inputs: TokenStrings, tokens: int
+    network: NetworkConfig,
+    inputs: TokenStrings,
+    lanes_of_strings: Int64[np.ndarray, " string"],
+    groups: int,
+    tokens: int,
 ) -> PositionArrays:
-    """The places of inputs and of all tokens that may be written."""
-    groups = len(blank.begins)
+    """Returns the positions of inputs and of all tokens that may be written."""
     if not has_table(network):
         return fixed_positions(network, groups, tokens)
     if network.coupling:
         places = _coupled_with_outputs(network, inputs, tokens)
     else:
         places = np.broadcast_to(np.arange(tokens), (len(inputs), tokens))
-    return in_lanes(network, places, blank.places, groups)
+    return in_lanes(network, places, lanes_of_strings, groups)
 
 
-# Places in a learned table that differ from string to string.
+# Positions in a learned table that differ from string to string.
 
 StringPlaces = Int64[np.ndarray, "string position"]
-
-
-def _without_draws(network: NetworkConfig, batch: LaneBatch, *, is_drawn: bool) -> StringPlaces:
-    """The places of each string's tokens when nothing is learned, 0 after its end; where they are
-    drawn, those from which training moves them.
-    """
-    if batch.coupled is not None:
-        return batch.coupled if is_drawn else _in_test(network, batch.coupled)
-    tokens = batch.examples.strings.ids.shape[1]
-    return np.broadcast_to(np.arange(tokens), (len(batch.groups.places), tokens))
 
 
 def _offsets(
@@ -162,7 +137,7 @@ def _offsets(
     lengths: Int64[np.ndarray, " string"],
     batch_size: int,
 ) -> Int64[np.ndarray, " string"]:
-    """By how much training moves each string's places, batch after batch."""
+    """Draws the offsets of each string's positions in training, batch after batch."""
     size = table_size(network)
     assert size is not None
     if network.coupling:
@@ -180,7 +155,7 @@ def _offsets(
 def shift_positions(
     network: NetworkConfig, places: StringPlaces, offsets: Int64[np.ndarray, " string"]
 ) -> StringPlaces:
-    """Places moved by an offset each; those that tokens share with none stay at 0."""
+    """Adds each string's offset to its positions; those that are coupled with none stay at 0."""
     if network.coupling:
         return np.where(places > 0, places + offsets[:, None], 0)
     return np.asarray(places + offsets[:, None])
@@ -189,7 +164,7 @@ def shift_positions(
 def _coupled_with_outputs(
     network: NetworkConfig, inputs: TokenStrings, tokens: int
 ) -> StringPlaces:
-    """The places of inputs and of all tokens that may follow them, whichever they are."""
+    """Returns the positions of inputs and of all tokens that may follow them."""
     ids = np.pad(inputs.ids, ((0, 0), (1, tokens)), constant_values=FIRST_LETTER)[:, :tokens]
     after = np.arange(tokens) > inputs.lengths[:, None]
     ids = np.where(after, FIRST_LETTER, ids).astype(np.int64)
@@ -199,8 +174,8 @@ def _coupled_with_outputs(
 
 
 def _in_test(network: NetworkConfig, places: StringPlaces) -> StringPlaces:
-    """Places that tokens share, moved as in tests."""
-    # PyTorch is loaded where places are shared.
+    """Shifts coupled positions as in tests."""
+    # PyTorch is loaded only for coupled positions.
     from seqcls.models.positions.places import tested_offset
 
     return shift_positions(network, places, np.full(len(places), tested_offset(network.coupling)))
@@ -212,11 +187,11 @@ def in_lanes(
     lanes_of_strings: Int64[np.ndarray, " string"],
     groups: int,
 ) -> PositionArrays:
-    """Places as compiled code takes them, of each string its own.
+    """Returns positions that differ from string to string, for compiled code.
 
     Args:
         network: one with a learned table.
-        lanes_of_strings: each string's group's number times the lanes, and its lane.
+        lanes_of_strings: each string's group times the number of lanes, plus its lane.
     """
     size, tokens = table_size(network), places.shape[1]
     assert size is not None

@@ -1,10 +1,10 @@
 # Compiled by Numba, which infers the types of arguments: what has none here is compiled.
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-"""What the places of tokens do to states, queries, keys and scores.
+"""The effects of positions on states, queries, keys and scores.
 
-A scheme's numbers stand in a `PositionArrays`, a row for each group of strings, or one for several
-whose strings have the same places. Where a query is the token that alone is read, its place differs
-from string to string, so what it means is written lane by lane.
+A scheme's numbers are in a `PositionArrays`, in a row for each group of strings, or one row for
+groups with the same positions. The position of the one token that is read differs from string to
+string, so its numbers are written lane by lane.
 """
 
 from typing import NamedTuple
@@ -27,31 +27,31 @@ from seqcls.models.positions.numbers import BUCKETS
 
 
 class PositionArrays(NamedTuple):
-    """What the places of tokens mean; the arrays that a scheme does not need are empty."""
+    """The numbers of a scheme of positions; arrays that it does not need are empty."""
 
     rows: np.ndarray
-    """(group): the row of what follows."""
+    """(group): the row of the arrays below."""
     numbers: np.ndarray
-    """(row, position, lane): the places; one lane where all strings of a group have the same."""
+    """(row, token, lane): the positions; one lane if all strings of a group have the same."""
     added: np.ndarray
-    """(row, position, hidden, filled up): what is added at each."""
+    """(row, token, hidden, filled up): the vector added to each token."""
     cosines: np.ndarray
-    """(row, position, pair)."""
+    """(row, token, pair)."""
     sines: np.ndarray
     buckets: np.ndarray
-    """(2, distance): in both directions, or backwards where attention is causal; from minus half of
-    their number on."""
+    """(2, distance): those in both directions, and those backwards for causal attention; the middle
+    one is that of distance 0."""
     slopes: np.ndarray
     """(head)."""
 
 
 @kernel
 def add_waves(first, rows, groups, number, width, a, x, positions):
-    """Adds to rows of x what is added at their places.
+    """Adds the vectors of their positions to rows of x.
 
     Args:
-        first: the first row's number; those of a token stand together, one for each group.
-        number: of the first group.
+        first: the index of the first row; a token has consecutive rows, one for each group.
+        number: the index of the first group.
     """
     for row in range(rows):
         here = positions.rows[number + (first + row) % groups]
@@ -63,7 +63,7 @@ def add_waves(first, rows, groups, number, width, a, x, positions):
 
 @kernel
 def add_learned(first, rows, groups, number, hidden, width, a, x, w, table, positions):
-    """Adds to rows of x those of a table for the place of each token of each string."""
+    """Adds a table's row for the position of each token of each string to rows of x."""
     numbers = positions.numbers
     for row in range(rows):
         here, token = positions.rows[number + (first + row) % groups], (first + row) // groups
@@ -84,7 +84,7 @@ def add_learned(first, rows, groups, number, hidden, width, a, x, w, table, posi
 def add_learned_gradient(
     rows, groups, number, hidden, width, a, dx, is_token0, gradient, table, positions
 ):
-    """Adds D x at each token to the gradient of its place's row."""
+    """Adds D x of each token to D of the table's row for its position."""
     numbers = positions.numbers
     for row in range(rows):
         here, token = positions.rows[number + row % groups], row // groups
@@ -104,7 +104,7 @@ def add_learned_gradient(
 
 @kernel
 def fill_turns(a, turns0, cosines, sines):
-    """Writes cosine and sine, given as (pair), of each pair of a token."""
+    """Writes the cosine and sine of each pair of a token, given as (pair)."""
     for pair in range(cosines.shape[0]):
         store(a, turns0 + 2 * pair, spread(cosines[pair]))
         store(a, turns0 + 2 * pair + 1, spread(sines[pair]))
@@ -112,18 +112,18 @@ def fill_turns(a, turns0, cosines, sines):
 
 @kernel
 def fill_read_turns(a, turns0, cosines, sines, read):
-    """Writes those of the one token of each lane that is read; they are given as (token, pair)."""
+    """Writes those of the one token of each lane that is read, given as (token, pair)."""
     for pair in range(cosines.shape[1]):
         for lane in range(LANES):
             index = (turns0 + pair * 2) * LANES + lane
-            # A lane without a string reads -1, and whatever row it takes counts for nothing.
+            # A lane without a string has token -1; any row will do for it.
             a[index] = cosines[max(read[lane], 0), pair]
             a[index + LANES] = sines[max(read[lane], 0), pair]
 
 
 @kernel
 def rotate(tokens, heads, head_width, pairs, a, x0, row, turns0, sign):
-    """Turns the pairs of every head of queries or keys; with sign -1 back."""
+    """Rotates the pairs of every head of queries or keys; back with sign -1."""
     for token in range(tokens):
         for pair in range(pairs):
             turn = turns0 + (token * pairs + pair) * 2
@@ -139,11 +139,11 @@ def rotate(tokens, heads, head_width, pairs, a, x0, row, turns0, sign):
 def bias_scores(
     queries, first, keys, a, scores0, row, bias, slope, places, buckets, w, table, step
 ):
-    """Adds to scores what the distance between two tokens adds in one head.
+    """Adds the biases of one head to scores, by the distance between two tokens.
 
-    Queries are the tokens from `first` on. With ALIBI that is the distance of their places times
-    minus the slope. With RELATIVE it is a number of `w`: the first bucket's at `table`, the next
-    ones `step` on; buckets are of the distances from -n to n.
+    Queries are the tokens from `first` on. The bias of ALIBI is minus the slope times the distance
+    of positions. That of RELATIVE is a number of `w`: the first bucket's at `table`, the next ones
+    at distances of `step`; buckets are those of the distances from -n to n.
     """
     middle = len(buckets) // 2
     for query in range(queries):
@@ -158,7 +158,7 @@ def bias_scores(
 
 @kernel
 def bias_read_scores(keys, a, scores0, bias, slope, places, buckets, w, table, step, read):
-    """Adds it where one token of each lane is read: to one row of scores."""
+    """Adds the biases to the row of scores of the one token of each lane that is read."""
     middle = len(buckets) // 2
     for key in range(keys):
         for lane in range(LANES):
@@ -171,7 +171,7 @@ def bias_read_scores(keys, a, scores0, bias, slope, places, buckets, w, table, s
 
 @kernel
 def distance_gradient(queries, first, keys, a, dscores0, row, sums0, buckets):
-    """Adds D scores of one head to a vector for each bucket."""
+    """Adds D of the scores of one head to a vector for each bucket."""
     middle = len(buckets) // 2
     for query in range(queries):
         for key in range(keys):
@@ -181,7 +181,7 @@ def distance_gradient(queries, first, keys, a, dscores0, row, sums0, buckets):
 
 @kernel
 def read_distance_gradient(keys, a, dscores0, sums0, buckets, read):
-    """Adds them where one token of each lane is read."""
+    """Adds D of the row of scores of the one token of each lane that is read."""
     middle = len(buckets) // 2
     for key in range(keys):
         for lane in range(LANES):
@@ -191,7 +191,7 @@ def read_distance_gradient(keys, a, dscores0, sums0, buckets, read):
 
 @kernel
 def end_distance_gradient(heads, a, sums0, gradient, table):
-    """Adds the sums over the lanes to the gradient of the table, and clears them."""
+    """Adds the sums over the lanes to D of the table, and clears the vectors."""
     for head in range(heads):
         for bucket in range(BUCKETS):
             index = sums0 + head * BUCKETS + bucket

@@ -1,4 +1,4 @@
-"""What each architecture computes, forward only: a function that emits its instructions.
+"""The architectures: a function for each emits its instructions, forward only.
 
 Numba is not loaded.
 """
@@ -21,36 +21,24 @@ from seqcls.engines.lanes.layers import (
     Program,
     Stream,
 )
-from seqcls.engines.lanes.packing import Slots
 from seqcls.engines.lanes.parameters import Axis, Parameters
 from seqcls.engines.lanes.parts import Mixer, Model
 from seqcls.engines.lanes.tape import ANSWERING, Value
-
-LETTERS = {
-    "transformer": "a",
-    "deltanet": "d",
-    "gated_deltanet": "g",
-    "linear_attention": "l",
-    "slstm": "s",
-    "deltaproduct": "p",
-    "mamba": "m",
-}
-"""The letters of what mixes tokens in a block, as those of `layers`."""
-
+from seqcls.models import MODELS
 
 Parts = tuple[Value, Stream, Stream | None]
 """A network's outputs, and its streams."""
 
 
 def blocks(model: Model) -> Parts:
-    """Transformers, and blocks of mixers that read from left to right."""
+    """Emits Transformers, and blocks of mixers that read from left to right."""
     config, is_transformer = model.config, model.config.architecture == "transformer"
     mask = config.attention_mask if is_transformer else "causal"
     types, stream = model.stream(TOKENS, mask, config.no_attend_cls and is_transformer)
     x, letters = model.embed(types, stream), letters_of(config)
     for number, letter in enumerate(letters):
         name = f"blocks.{number}."
-        # Of the last block only what is read of one token; of no letter, zeros are read.
+        # Of the last block only one token of each string is needed; zeros for an empty string.
         is_last = number == len(letters) - 1
         single = is_last and config.head == "string" and config.readout in ("first", "last")
         inside, norm = name + "mixer", "mixer_norm"
@@ -59,7 +47,7 @@ def blocks(model: Model) -> Parts:
         elif letter == "a":
             inside += ".attention"
         attention = partial(model.attention, inside, stream, single=single)
-        makers: Mapping[str, Callable[[], Mixer]] = {
+        mixers: Mapping[str, Mixer] = {
             "a": partial(attention, causal=mask == "causal"),
             "l": partial(attention, causal=True, shares=SUM, biases=False),
             "d": partial(model.memory, inside, single=single, fades=False),
@@ -71,19 +59,19 @@ def blocks(model: Model) -> Parts:
             "s": partial(model.slstm, inside, single=single),
             "r": partial(model.cell, inside, single=single),
         }
-        x = model.block(name, [norm], x, [makers[letter]()], single)
+        x = model.block(name, [norm], x, [mixers[letter]], single)
     return model.head(x, stream), stream, None
 
 
 def letters_of(config: NetworkConfig) -> str:
-    """The letter of what mixes tokens in each block, as those of `layers`."""
+    """Returns the letter of each block's mixer, as in the field `layers`."""
     if config.architecture == "hybrid":
         return config.layers
-    return LETTERS[config.architecture] * config.num_blocks
+    return MODELS[config.architecture].letter * config.num_blocks
 
 
 def recurrent(model: Model) -> Parts:
-    """Layers of cells."""
+    """Emits recurrent layers."""
     config, tape, parameters = model.config, model.tape, model.parameters
     types, stream = model.stream(TOKENS, "causal", False)
     gates = Axis.parts(GATES[config.architecture], config.hidden_size)
@@ -99,14 +87,14 @@ def recurrent(model: Model) -> Parts:
 
 
 def encoder_decoder(model: Model) -> Parts:
-    """An encoder of the input; a decoder of the output, which attends to the encoded input."""
+    """Emits an encoder of the input and a decoder of the output, which attends to the encoding."""
     config, tape = model.config, model.tape
     model.take_positions("encoder.")
     types, inputs = model.stream(INPUT, "full", config.no_attend_cls)
     x = model.embed(types, inputs)
     for number in range(config.num_blocks):
         name = f"encoder.blocks.{number}."
-        own = model.attention(name + "attention", inputs)
+        own = partial(model.attention, name + "attention", inputs)
         x = model.block(name, ["attention_norm"], x, [own], False)
     encoded = tape.norm(x, model.final_norm("encoder."))
     model.take_positions("decoder.")
@@ -114,8 +102,9 @@ def encoder_decoder(model: Model) -> Parts:
     x = model.embed(types, outputs)
     for number in range(config.num_blocks):
         name = f"decoder.blocks.{number}."
-        own = model.attention(name + "attention", outputs, causal=True)
-        cross = model.attention(name + "cross_attention", outputs, others=(encoded, inputs))
+        own = partial(model.attention, name + "attention", outputs, causal=True)
+        others = encoded, inputs
+        cross = partial(model.attention, name + "cross_attention", outputs, others=others)
         x = model.block(name, ["attention_norm", "cross_attention_norm"], x, [own, cross], False)
     last = tape.norm(x, model.final_norm("decoder."))
     return model.read(tape.targets(last)), outputs, inputs
@@ -130,22 +119,19 @@ PROGRAMS: Mapping[str, Callable[[Model], Parts]] = {
 
 
 def steps_of(config: NetworkConfig) -> int:
-    """Rows of a memory for each token."""
-    return config.householder_steps if "p" in _known_letters(config) else 1
-
-
-def _known_letters(config: NetworkConfig) -> str:
-    return "" if config.architecture in PROGRAMS else letters_of(config)
+    """Returns the number of a memory's rows for each token."""
+    return config.householder_steps if "p" in letters_of(config) else 1
 
 
 @lru_cache(maxsize=64)
 def program_of(
     config: NetworkConfig, rows: int, input_rows: int, groups: int, use: int
 ) -> tuple[Program, Parameters]:
-    """A network's instructions and parameters.
+    """Returns a network's instructions and parameters.
 
     Args:
-        rows: of all tokens of so many groups; `input_rows` of those of the other stream.
+        rows: the number of rows of all tokens of the groups; `input_rows` those of the other
+            stream.
         use: `TRAINING`, `ANSWERING` or `WRITING`.
     """
     steps = steps_of(config)
@@ -154,7 +140,7 @@ def program_of(
     }  # fmt: skip
     model = Model(config, spans, use)
     outputs, own, inputs = PROGRAMS.get(config.architecture, blocks)(model)
-    outputs.gradient = outputs  # The losses leave D of the outputs in their place.
+    outputs.gradient = outputs  # The losses replace the outputs by their gradients.
     forward, backward = model.tape.finish()
     first, apart = model.tape.address(outputs)
     program = Program(
@@ -176,6 +162,7 @@ def program_of(
     return program, model.parameters
 
 
-def slots_of(config: NetworkConfig) -> Slots:
-    """The places of the values of each parameter, by its name."""
-    return program_of(config, 4, 4, 1, ANSWERING)[1].slots
+def parameters_of(config: NetworkConfig) -> Parameters:
+    """Returns a network's parameters."""
+    # Their layout depends on the network alone, not on these sizes.
+    return program_of(config, 4, 4, 1, ANSWERING)[1]

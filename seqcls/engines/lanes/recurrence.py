@@ -1,11 +1,11 @@
 # Compiled by Numba, which infers the types of arguments: what has none here is compiled.
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-"""A recurrent layer: a cell at each token, whose gates read the state before.
+"""A recurrent layer: a cell at each token, whose gates read the previous state.
 
-All groups go through it together, token by token: a weight that is loaded once serves all of them.
-Groups whose strings have ended drop out, so the longest come first. What the input gives to the
-gates is computed inside the loop, since what a token writes is then still in the cache. The state
-before may reach the gates head by head, as in sLSTM.
+All groups are computed together, token by token, so that each weight is loaded once for all of
+them. Groups whose strings have ended drop out, so the longest come first. The input's share of the
+gates is computed inside the loop, while it fits in the cache. The previous state may reach the
+gates head by head, as in sLSTM.
 """
 
 from seqcls.engines.lanes.cells import (
@@ -25,25 +25,25 @@ from seqcls.engines.lanes.vector import kernel, load, store
 
 @kernel
 def head_layer(loop, head):
-    """What the state before gives to a head's gates."""
+    """Returns the layer of the previous state's share of a head's gates."""
     gates = loop.from_state.apart // (loop.heads * loop.width) * loop.width
     return LinearLayer(loop.width, gates, loop.weight + head * gates * loop.width, loop.bias)
 
 
 @kernel
 def recur(begin, end, starts, loop, a, w):
-    """Computes the states of tokens, a row for each group that goes on, those before being known.
+    """Writes the states of tokens, given those of earlier tokens.
 
     Args:
-        begin: the first token, and `end` the one after the last.
+        begin: the first token; `end` is the one after the last.
         loop: a `Recur`.
-        starts: (token): where each one's rows begin, and the end of the last.
+        starts: (token): the token's first row; then the end of the last one's rows.
     """
     row, gates_row, joined = loop.state.apart, loop.gates.apart, loop.heads * loop.width
     for token in range(begin, end):
         first = starts[token]
         rows = starts[token + 1] - first
-        # The groups that go on are the first of those at the token before.
+        # The groups with this token are the first of those with the token before.
         before, cell_before = loop.zero, loop.zero
         if token > 0:
             before = loop.state.first + starts[token - 1] * row
@@ -74,14 +74,14 @@ def recur(begin, end, starts, loop, a, w):
 
 @kernel
 def recur_gradient(tokens, starts, to, a, w, gradient):
-    """From D of all states to D of what the input gives to the gates, and of the matrices.
+    """Writes D of the input's share of the gates, and adds D of the matrices, given D h.
 
     Args:
         to: a `RecurGradient`.
     """
     loop, dh = to.forward, to.scratch
     row, gates_row, joined = loop.state.apart, loop.gates.apart, loop.heads * loop.width
-    # At the first token every group still has a row.
+    # Every group has a row at the first token.
     groups = starts[1]
     dc, dn = dh + groups * row, dh + 2 * groups * row
     clear(a, dh, 3 * groups * row)

@@ -1,8 +1,6 @@
 # Compiled by Numba, which infers the types of arguments: what has none here is compiled.
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-"""Playing a list of instructions on strings: one loop that trains, scores and answers, and one that
-writes.
-"""
+"""The loops over strings: one that trains, scores and evaluates, and one that decodes."""
 
 import math
 from typing import NamedTuple
@@ -11,13 +9,12 @@ import numpy as np
 
 from seqcls.engines.compiled.arithmetic import adamw
 from seqcls.engines.compiled.compiling import entry
-from seqcls.engines.compiled.engine import Update
 from seqcls.engines.compiled.machine_code import TAPE
+from seqcls.engines.compiled.parameters import Update
 from seqcls.engines.lanes.attention import MASKED
 from seqcls.engines.lanes.interpreter import Reading, play
 from seqcls.engines.lanes.layers import FIRST, INPUT, READ, START, STEPS, TARGETS, TOKENS, Rows
 from seqcls.engines.lanes.loss import (
-    Head,
     RowTargets,
     any_goes_on,
     group_loss,
@@ -33,76 +30,77 @@ from seqcls.engines.lanes.vector import LANES, ONE, ZERO, kernel, load, spread, 
 
 
 class Network(NamedTuple):
-    """What is known of a network beside its instructions."""
+    """The settings of a network that are not part of its instructions."""
 
     types: int
-    """Token types that are read: CLS and the letters."""
+    """Number of token types that are read: CLS and the letters."""
     outputs: int
-    """Numbers that the head gives of a state."""
+    """Number of outputs of the head; those of one that writes are CLS, the letters, of which the
+    last two are SEP and END, and PAD."""
     at_tokens: bool
-    """Whether something is predicted at tokens, and not of a string as a whole."""
+    """True if predictions are made at tokens, and not for the whole string."""
     at_places: bool
-    """Whether these are answers, which are read at every token."""
+    """True if these are answers at every token, so that any output may be the target."""
     two_streams: bool
     readout: int
     scaled_loss: bool
     eps: float
     factor: np.float32
-    """What scores are multiplied by, whatever a string's length."""
+    """The factor of scores that does not depend on a string's length."""
     exact_factor: float
     """The same in double precision."""
 
 
 class Model(NamedTuple):
-    """A model as compiled code takes it, to train it or only to have it answer."""
+    """A model to be trained, or only to be evaluated."""
 
     training: bool
     w: np.ndarray
     """(parameter), trained in place."""
     gradient: np.ndarray
-    """As many zeros, in training."""
+    """Zeros for the gradients of the parameters, in training."""
     moments: np.ndarray
     """(2, parameter): AdamW's first and second moments."""
     step: int
-    """Steps done before."""
+    """Number of steps made before."""
     update: Update
     network: Network
     a: np.ndarray
-    """Room for all values, zeros at first."""
+    """The array of all values, zeros at first."""
 
 
 class Strings(NamedTuple):
-    """`LaneStrings`, what is to be predicted of them, and inputs where an encoder reads them."""
-
-    ids: np.ndarray
-    times: np.ndarray
-    lengths: np.ndarray
-    sizes: np.ndarray
-    inputs: np.ndarray
-    input_lengths: np.ndarray
-    ends: np.ndarray
-    targets: np.ndarray
-    weights: np.ndarray
-    token_targets: np.ndarray
-    shares: np.ndarray
-    sets: np.ndarray
-
-
-class Tokens(NamedTuple):
-    """What is read of some groups of strings."""
+    """Strings in groups, with their targets; and inputs, if an encoder reads them."""
 
     ids: np.ndarray
     """(group, token, lane)"""
     times: np.ndarray
-    """(group, token, lane): how often each occurs; of no token where each stands for itself."""
+    """(group, token, lane): number of each token's repetitions; empty if each occurs once."""
     lengths: np.ndarray
-    """(group, lane): how many are written down."""
+    """(group, lane): number of tokens without repetitions; 0 for padding."""
     sizes: np.ndarray
-    """(group, lane): how many there are, as often as they occur."""
+    """(group, lane): number of tokens that are read, repetitions included."""
+    inputs: np.ndarray
+    """(group, token, lane): token ids of the encoder's inputs, else empty."""
+    input_lengths: np.ndarray
+    """(group, lane)"""
+    targets: np.ndarray
+    """(group, lane): 1 for positive strings, else 0."""
+    weights: np.ndarray
+    """(group, lane): the weight of each loss in the gradient, one over the size of the batch; 0 for
+    padding."""
+    token_targets: np.ndarray
+    """(group, token, lane): the `targets` of `RowTargets`."""
+    sets: np.ndarray
+    """(set, output): the `sets` of `RowTargets`."""
+    shares: np.ndarray
+    """(batch): the weight of each token's loss in the gradient, one over the number of targets."""
+    ends: np.ndarray
+    """(batch): the end of each batch's groups, exclusive."""
 
 
 class Found(NamedTuple):
-    """What came out, in the places of the groups; the last four as in `RowTargets`."""
+    """The results of strings, (group, lane); the last four are those of `RowTargets`."""
 
     logits: np.ndarray
     losses: np.ndarray
@@ -113,13 +111,13 @@ class Found(NamedTuple):
 
 @kernel
 def place_of(first, apart, row, group):
-    """Where a row stands, or that of a group where there is room for one token alone."""
+    """Returns the start of a row, or of its group's row if one token is stored."""
     return first + row * apart if apart > 0 else first - group * apart
 
 
 @kernel
 def longest_of(lengths):
-    """The greatest length of a group's strings."""
+    """Returns the largest length of a group's strings."""
     longest = 0
     for lane in range(LANES):
         longest = max(longest, lengths[lane])
@@ -127,17 +125,18 @@ def longest_of(lengths):
 
 
 @kernel
-def read_stream(s, network, positions, number, read, ragged, starts, a):
-    """Writes what is read of the tokens of groups, the longest first; how many tokens there are.
+def read_stream(
+    s, network, positions, number, ids, times, lengths, sizes, ragged, starts, a
+):  # fmt: skip
+    """Writes the inputs of a stream for groups, the longest first; returns the number of tokens.
 
     Args:
         s: a `Stream`.
-        number: of the first group.
-        read: their `Tokens`.
-        ragged: whether groups whose strings have ended have no more rows.
-        starts: (token), written: each one's first row, and the end of the last.
+        number: the index of the first group.
+        ids, times, lengths, sizes: their tokens, as in `Strings`.
+        ragged: whether groups have no rows after their longest string.
+        starts: (token), written: the token's first row; then the end of the last one's rows.
     """
-    ids, times, lengths, sizes = read
     groups, row, tokens = lengths.shape[0], 0, 1
     for group in range(groups):
         tokens = max(tokens, longest_of(lengths[group]))
@@ -167,11 +166,11 @@ def read_stream(s, network, positions, number, read, ragged, starts, a):
 
 @kernel
 def fill_attention(s, network, positions, place, token, group, row, lengths, a):
-    """Writes what is added to scores of a token's key, and what its query is multiplied by.
+    """Writes the mask of a token's key, the factor of its query, and its rotations.
 
     Args:
         place: the row of the group's positions.
-        lengths: (lane): tokens that are read, as often as they occur.
+        lengths: (lane): number of tokens that are read, repetitions included.
     """
     for lane in range(LANES):
         is_cls = a[place_of(s.types, s.types_apart, row, group) * LANES + lane] > ZERO
@@ -179,7 +178,7 @@ def fill_attention(s, network, positions, place, token, group, row, lengths, a):
         if times == ZERO or (s.hides_cls and is_cls):
             mask = MASKED
         elif times != ONE:
-            # As much as so many equal keys are to a softmax.
+            # In a softmax, log n has the effect of n equal keys.
             mask = np.float32(math.log(times))
         a[(s.mask + group * s.tokens + token) * LANES + lane] = mask
         factor = network.factor
@@ -194,10 +193,10 @@ def fill_attention(s, network, positions, place, token, group, row, lengths, a):
 
 @kernel
 def fill_crossing(program, network, lengths, first, rows, a):
-    """Writes what the queries of some rows are multiplied with that attend to the other stream.
+    """Writes the factors of queries that attend to the other stream, for some rows.
 
     Args:
-        lengths: (group, lane): tokens of that.
+        lengths: (group, lane): number of that stream's tokens.
     """
     for row in range(first, first + rows):
         for lane in range(LANES):
@@ -210,12 +209,12 @@ def fill_crossing(program, network, lengths, first, rows, a):
 
 @kernel
 def fill_readout(program, network, positions, number, lengths, sizes, starts, read, a):
-    """Writes which row of each string is read, and what its query is told; its share of a mean.
+    """Writes the row of each string that is read, its query's factor, and weights of means.
 
     Args:
-        number: of the first group.
-        sizes: (group, lane): tokens, as often as they occur; `lengths` those written down.
-        read: (group, lane), written: the row; -1 where there is no string.
+        number: the index of the first group.
+        sizes: (group, lane): number of tokens, repetitions included; `lengths` without these.
+        read: (group, lane), written: the row; -1 for padding.
     """
     for group in range(lengths.shape[0]):
         for lane in range(LANES):
@@ -235,7 +234,7 @@ def fill_readout(program, network, positions, number, lengths, sizes, starts, re
 
 @kernel
 def fill_targets(strings, first, tokens, starts, targets, owners, places):
-    """Writes what is to be predicted at each row; the first row at which anything is."""
+    """Writes the targets of each row; returns the first row that has one."""
     begin = starts[tokens]
     for token in range(tokens):
         for row in range(starts[token], starts[token + 1]):
@@ -251,7 +250,7 @@ def fill_targets(strings, first, tokens, starts, targets, owners, places):
 
 @kernel
 def string_losses(program, network, first, groups, strings, found, slopes, a):
-    """The sum of losses of one answer a string; leaves D in the place of the outputs."""
+    """Returns the sum of the losses of strings; replaces the outputs by their gradients."""
     loss = 0.0
     for group in range(groups):
         number, at = first + group, program.outputs + group * program.outputs_apart
@@ -267,7 +266,7 @@ def string_losses(program, network, first, groups, strings, found, slopes, a):
 
 @entry(TAPE)
 def run(model, program, strings, positions, found):
-    """Trains on batches of strings, in place, or only answers or scores; the sum of all losses.
+    """Trains on batches of strings, in place, or only evaluates them; returns the sum of losses.
 
     Args:
         model: a `Model`.
@@ -277,7 +276,7 @@ def run(model, program, strings, positions, found):
         found: a `Found`, written.
     """
     training, w, gradient, moments, step, update, network, a = model
-    # Tokens may be filled up to a multiple of 4, and one number more ends the last one's rows.
+    # Tokens may be filled up to a multiple of 4, and one number more is the end of the last row.
     most = max(strings.ids.shape[1], strings.inputs.shape[1]) + 5
     starts, input_starts = np.zeros(most, np.int64), np.zeros(most, np.int64)
     spans, known = np.zeros((6, 2), np.int64), np.zeros(6, np.int64)
@@ -285,7 +284,6 @@ def run(model, program, strings, positions, found):
     rows_most, scratch = program.rows + 4, np.zeros(4 * LANES, np.float32)
     targets = np.zeros((rows_most, LANES), np.int16)
     owners, places = np.zeros(rows_most, np.int64), np.zeros(rows_most, np.int64)
-    head = Head(network.outputs, network.at_places)
     row_targets = RowTargets(
         targets, strings.sets, owners, places, found.losses, found.missed, found.missed_inside,
         found.token_logits, scratch,
@@ -300,7 +298,7 @@ def run(model, program, strings, positions, found):
             sizes = strings.sizes[first:last]
             tokens = read_stream(
                 program.own, network, positions, first,
-                Tokens(strings.ids[first:last], strings.times[first:last], lengths, sizes),
+                strings.ids[first:last], strings.times[first:last], lengths, sizes,
                 program.together, starts, a,
             )  # fmt: skip
             rows = starts[tokens]
@@ -310,8 +308,8 @@ def run(model, program, strings, positions, found):
                 input_lengths = strings.input_lengths[first:last]
                 known[INPUT] = read_stream(
                     program.inputs, network, positions, first,
-                    Tokens(strings.inputs[first:last], uncounted, input_lengths, input_lengths),
-                    False, input_starts, a,
+                    strings.inputs[first:last], uncounted, input_lengths, input_lengths, False,
+                    input_starts, a,
                 )  # fmt: skip
                 spans[INPUT, 1] = input_starts[known[INPUT]]
                 fill_crossing(program, network, strings.input_lengths[first:last], 0, rows, a)
@@ -325,12 +323,12 @@ def run(model, program, strings, positions, found):
             it = Reading(spans, known, starts, groups, first, lengths, read, positions, network.eps)
             play(program.forward, it, a, w, gradient)
             if network.at_tokens:
-                # Where nothing is trained losses are summed by four rows.
+                # Without training, losses are summed by four rows.
                 some = max(rows - begin, 1) if training else COLUMNS
                 for row in range(begin, rows, some):
                     at = program.outputs + row * program.outputs_apart
                     total += token_losses(
-                        min(some, rows - row), row, head, a, Rows(at, program.outputs_apart),
+                        min(some, rows - row), row, network, a, Rows(at, program.outputs_apart),
                         row_targets, strings.shares[batch], training,
                     )  # fmt: skip
             else:
@@ -346,15 +344,15 @@ def run(model, program, strings, positions, found):
 
 @entry(TAPE)
 def write(w, program, network, positions, together, outputs, inputs, input_lengths, a):
-    """Writes an output for each input, the likeliest token at every place.
+    """Decodes an output for each input greedily.
 
-    The list is played on one token more of so many groups at once; what stands in the rows before
-    is what is remembered of the tokens before.
+    The list is played on one more token of some groups at a time; the rows before are the memory of
+    earlier tokens.
 
     Args:
-        together: how many groups are written together.
+        together: the number of groups that are decoded together.
         outputs: an `OutputBuffers`.
-        inputs: (group, position, lane): what an encoder reads, else nothing; so `input_lengths`.
+        inputs: (group, position, lane): the encoder's token ids, else empty; so `input_lengths`.
     """
     most = max(program.rows, program.inputs.tokens) + 5
     starts, input_starts = np.zeros(most, np.int64), np.zeros(most, np.int64)
@@ -362,11 +360,10 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
     read, numbers = np.zeros((together, LANES), np.int64), np.zeros(LANES, np.int64)
     lengths, nothing = np.zeros(LANES, np.int64), np.zeros(0, np.float32)
     uncounted = np.zeros((0, 0, LANES), np.float32)
-    head = Head(network.outputs, network.at_places)
     own = program.own
     for first in range(0, outputs.begins.shape[0], together):
         groups = min(together, outputs.begins.shape[0] - first)
-        # How long outputs become, nothing asks.
+        # No instruction of decoding uses the lengths of outputs.
         it = Reading(spans, known, starts, groups, first, read, read, positions, network.eps)
         spans[:] = 0
         spans[START, 1] = 1
@@ -374,8 +371,8 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
             lengths_read = input_lengths[first : first + groups]
             known[INPUT] = read_stream(
                 program.inputs, network, positions, first,
-                Tokens(inputs[first : first + groups], uncounted, lengths_read, lengths_read),
-                False, input_starts, a,
+                inputs[first : first + groups], uncounted, lengths_read, lengths_read, False,
+                input_starts, a,
             )  # fmt: skip
             spans[INPUT, 1] = input_starts[known[INPUT]]
         place = 0
@@ -407,5 +404,5 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
             spans[INPUT, 1] = spans[START, 1] = 0
             for group in range(groups):
                 at = place_of(program.outputs, program.outputs_apart, starts[place] + group, group)
-                write_likeliest(outputs, head, a, at, first + group, place)
+                write_likeliest(outputs, network, a, at, first + group, place)
             place += 1

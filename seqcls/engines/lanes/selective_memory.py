@@ -2,14 +2,14 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """The memory of Mamba over a group of strings, forward and backward.
 
-What is read of a token is x; channels u and gates z are linear in it, and u goes through a
-convolution over four tokens and SiLU. r, B and C are linear in u, and D = softplus(W r + b). Each
-channel keeps numbers s = 1..n with A_s > 0:
+The input at a token is x; channels u and gates z are linear in it, and u passes a convolution over
+four tokens and SiLU. r, B and C are linear in u, and D = softplus(W r + b). Each channel has states
+s = 1..n with A_s > 0:
 
     e_ts = exp(-D_t A_s)    a_ts = e_ts, or 2 e_ts - 1 where factors are signed
     h_ts = a_ts h_(t-1)s + D_t u_t B_ts      y_t = sum_s C_ts h_ts + skip u_t
 
-and y SiLU(z) is what is mixed. Backward, from the last token on,
+and the output is y SiLU(z). Backward, from the last token on,
 
     D h_ts = D y_t C_ts + a_(t+1)s D h_(t+1)s
     D B_ts = sum over channels of D h_ts D_t u_t         D C_ts = that of D y_t h_ts
@@ -48,14 +48,14 @@ def fill_rates(a, mamba, w):
 
 @kernel
 def memory_of(mamba, group):
-    """Where h stands of a group; where it is not kept, the rows of all its tokens are one."""
+    """Returns the rows of a group's h; one row for all tokens unless each is stored."""
     size = mamba.sizes.channels * mamba.sizes.numbers
     return Rows(mamba.memory, size) if mamba.keep else Rows(mamba.memory + group * size, 0)
 
 
 @kernel
 def select(first, rows, group, a, mamba, w):
-    """Writes what is mixed of some tokens, given what is projected of them and of all before.
+    """Writes the outputs of some tokens, given the projections of them and of all tokens before.
 
     Args:
         mamba: a `Select`, with the rows of that group.
@@ -100,13 +100,13 @@ def select(first, rows, group, a, mamba, w):
 
 @kernel
 def rows_on(rows, first):
-    """The same rows from one on."""
+    """Returns the same rows from one on."""
     return Rows(rows.first + first * rows.apart, rows.apart)
 
 
 @kernel
 def select_gradient(tokens, a, to, w, gradient):
-    """From D of what is mixed to D of what is projected, of a `SelectGradient`."""
+    """Writes D of the projections, given D of the outputs; `to` is a `SelectGradient`."""
     mamba = to.forward
     memories = memory_of(mamba, 0)
     channels, numbers = mamba.sizes.channels, mamba.sizes.numbers
@@ -116,7 +116,7 @@ def select_gradient(tokens, a, to, w, gradient):
         write = mamba.selected.first + token * mamba.selected.apart + mamba.sizes.ranks
         dwrite = to.selected.first + token * to.selected.apart + mamba.sizes.ranks
         read, dread = write + numbers, dwrite + numbers
-        # All channels share a token's B and C, so D of these is a sum over channels.
+        # All channels share a token's B and C, so their gradients are sums over channels.
         clear(a, dwrite, 2 * numbers)
         for c in range(channels):
             z = load(a, mamba.given.first + token * mamba.given.apart + channels + c)

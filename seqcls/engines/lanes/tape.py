@@ -1,9 +1,9 @@
-"""What one writes a model with: values, and instructions that make values of values.
+"""The tape that a model is written on: values, and instructions that compute values from values.
 
-An instruction is emitted together with a function that emits its gradient; these are called
-backwards. Who comes first to a gradient writes it, who comes later adds to it. So the order of a
-sum is that of emission, reversed. Room follows from the lists: a value has it from the first
-instruction that names it to the last. Numba is not loaded.
+An instruction is emitted together with a function that emits its gradient; these functions are
+called in reverse order. The first one to reach a gradient writes it, later ones add to it, so the
+order of a sum is the reverse of emission. Memory follows from the lists: a value has it from the
+first instruction that names it to the last. Numba is not loaded.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,11 +27,11 @@ from seqcls.engines.lanes.layers import (
 from seqcls.engines.lanes.parameters import Axis, Parameters
 
 TRAINING, ANSWERING, WRITING = range(3)
-"""What lists are played for."""
+"""The uses of lists."""
 
 
 class Value:
-    """Rows of vectors over a span; some columns of another's where it has a parent."""
+    """Rows of vectors over a span; with a parent, some columns of its rows."""
 
     def __init__(self, width: int, span: int, parent: Self | None = None, moved: int = 0) -> None:
         self.width, self.span, self.parent, self.moved = width, span, parent, moved
@@ -40,20 +40,20 @@ class Value:
         self.gradient: Value | None = None
         self.has_gradient = True
         self.is_kept = False
-        """Whether tokens that come later read it."""
+        """True if later tokens read it."""
         self.rows: int | None = None
 
     def part(self, moved: int, width: int) -> "Value":
-        """Some of its columns."""
+        """Returns some of its columns."""
         return Value(width, self.span, self, moved)
 
     def again(self, span: int | None = None) -> "Value":
-        """The same numbers after an instruction in place, or over another span."""
+        """Returns the same numbers after an instruction in place, or over another span."""
         return Value(self.width, self.span if span is None else span, self, 0)
 
     @property
     def apart(self) -> int:
-        # One vector more in every row: rows that are a power of two apart share lines of the cache.
+        # One vector more in every row: with a power of two, rows would share lines of the cache.
         return self.root.width + 1
 
     @property
@@ -65,10 +65,10 @@ class Value:
 
 
 class Tape:
-    """Instructions, and room for so many rows of each span.
+    """Instructions, and memory for the rows of each span.
 
     Args:
-        rows: by span.
+        rows: the number of rows, by span.
         use: `TRAINING`, `ANSWERING` or `WRITING`.
     """
 
@@ -77,42 +77,40 @@ class Tape:
         self.forward: list[tuple[int, Any]] = []
         self.backward: list[tuple[int, Any]] = []
         self.later: list[Callable[[], None]] = []
-        # Until an instruction wants all tokens of one group side by side.
+        # Until an instruction needs the tokens of one group to be contiguous.
         self.together = True
 
     def tokens(self, span: int) -> int:
-        """Those of a group, at most."""
+        """Returns the largest number of tokens of a group."""
         return 1 if span == READ else self.rows[span] // self.rows[READ]
 
-    # Room.
+    # Memory.
 
     def vectors(self, count: int) -> int:
-        """Where room for so many vectors begins."""
+        """Allocates vectors; returns their start."""
         self.size += count
         return self.size - count
 
     def value(self, width: int, span: int, *, is_kept: bool = False) -> Value:
-        """A value that some instruction writes."""
+        """Returns a value that some instruction writes."""
         x = Value(width, span)
         x.is_kept = is_kept
         return x
 
-    def scratch(self, vectors: int, *, is_kept: bool = False) -> Value:
-        """Room that is no row of anything."""
-        x = self.value(vectors - 1, START, is_kept=is_kept)
-        x.rows = 1
-        return x
-
-    def square(self, rows: int, columns: int) -> Value:
-        """So many rows, whatever the spans."""
-        x = self.value(columns, START)
+    def square(self, rows: int, columns: int, *, is_kept: bool = False) -> Value:
+        """Returns a value with its own number of rows."""
+        x = self.value(columns, START, is_kept=is_kept)
         x.rows = rows
         return x
 
+    def scratch(self, vectors: int, *, is_kept: bool = False) -> Value:
+        """Returns scratch memory."""
+        return self.square(1, vectors - 1, is_kept=is_kept)
+
     def input(self, width: int, span: int) -> Value:
-        """What is written before the instructions are run."""
+        """Returns a value that is written before the instructions are run."""
         x = self.value(width, span)
-        # Room at once and for good: it is filled before any instruction runs.
+        # It has memory from the beginning, since it is filled before any instruction runs.
         x.first = self.vectors(self.num_rows(x) * x.apart)
         return x
 
@@ -123,15 +121,15 @@ class Tape:
         return self.rows[READ] * rows // self.rows[TOKENS] if self.is_passing(x) else rows
 
     def address(self, x: Value) -> tuple[int, int]:
-        """Where it begins, and how far rows are apart: negative if there is room for one token."""
+        """Returns a value's start and the distance of its rows: negative if one token is stored."""
         return x.place, -x.apart if self.is_passing(x.root) else x.apart
 
     def is_passing(self, x: Value) -> bool:
-        """Whether it has rows for the tokens of one place alone."""
+        """Returns True if a value is stored for one token alone."""
         return self.use == WRITING and not x.is_kept and x.span in (TOKENS, TARGETS, STEPS)
 
     def finish(self) -> tuple[Int64[np.ndarray, "row column"], Int64[np.ndarray, "row column"]]:
-        """The instructions as numbers: forward and backward; values get their room."""
+        """Allocates all values; returns the instructions as integers: forward and backward."""
         if self.use == TRAINING:
             for emit_gradient in reversed(self.later):
                 emit_gradient()
@@ -146,10 +144,10 @@ class Tape:
             for x in roots:
                 size = self.num_rows(x) * x.apart
                 if x.first is None:
-                    # Room passes only between values of one size, so it never breaks into pieces.
+                    # Memory is reused only by values of one size, so it is never fragmented.
                     reused = free.get(size) if not x.is_kept else None
                     x.first = reused.pop() if reused else self.vectors(size)
-            # What the last instruction leaves is read after it.
+            # The values of the last instruction are read after it.
             for x in roots if number < len(named) - 1 else ():
                 if last[x] == number and not x.is_kept and x not in inputs:
                     assert x.first is not None
@@ -161,12 +159,12 @@ class Tape:
         return forward, backward.reshape(-1, code.WIDTH)
 
     def row(self, instruction: Any, span: int) -> list[int]:
-        """An instruction as numbers."""
+        """Returns an instruction as integers."""
         number = code.NUMBERS[type(instruction)]
         return write_row(number, span, instruction, code.WIDTH, self.address)
 
     def emit(self, span: int, instruction: Any, gradient: Callable[[], Any] | None = None) -> None:
-        """Emits an instruction; what makes its gradient is asked when all are emitted."""
+        """Emits an instruction; `gradient` is called when all are emitted."""
         self.forward.append((span, instruction))
         if gradient is not None:
             self.later.append(lambda: self.emit_back(span, gradient()))
@@ -175,7 +173,7 @@ class Tape:
         self.backward.append((span, instruction))
 
     def gradient_of(self, x: Value) -> tuple[Value, bool]:
-        """D of a value, and whether something stands there already."""
+        """Returns D of a value, and whether it is written already."""
         if x.gradient is not None:
             return x.gradient, True
         if x.parent is None:
@@ -185,13 +183,13 @@ class Tape:
         return x.gradient, False
 
     def write_gradient(self, x: Value) -> Value:
-        """D of a value that nothing has written to before."""
+        """Returns D of a value, to be written for the first time."""
         return self.gradient_of(x)[0]
 
     # Instructions of rows.
 
     def linear(self, x: Value, layer: LinearLayer, onto: Value | None = None) -> Value:
-        """W x + b, or that added to another value, with which it then shares the gradient."""
+        """Emits W x + b, or its sum with another value, which then shares its gradient."""
         y = self.value(layer.outputs, x.span)
         if onto is not None:
             self.emit(x.span, code.Copy(onto, y, layer.outputs, False))
@@ -207,7 +205,7 @@ class Tape:
         return y
 
     def classify(self, x: Value, layer: LinearLayer) -> Value:
-        """One logit."""
+        """Emits a layer with one output."""
         y = self.value(layer.outputs, x.span)
         self.emit(
             x.span,
@@ -217,13 +215,13 @@ class Tape:
         return y
 
     def norm(self, x: Value, layer: NormLayer | None) -> Value:
-        """A norm of each row, if there is one."""
+        """Emits a norm, if there is one."""
         if layer is None:
             return x
         y, units = self.value(x.width, x.span), self.value(x.width, x.span)
         scales = self.value(0, x.span)
         if x.width > layer.size:
-            # Whatever writes a value leaves zeros in what it is filled up with.
+            # Every value has zeros in its padding.
             self.emit(x.span, code.Clear(y))
         self.emit(x.span, code.Normalize(x, y, layer, units, scales))
 
@@ -239,7 +237,7 @@ class Tape:
         return y
 
     def activate(self, function: int, x: Value, heads: Heads | None = None) -> Value:
-        """A function of each number, in place; of heads, not of what they are filled up with."""
+        """Emits an elementwise function, in place; of heads without their padding."""
         slopes, y = self.value(x.width, x.span), x.again()
         width, size = (heads.head_width, heads.head_size) if heads else (1, 1)
         self.emit(
@@ -250,7 +248,7 @@ class Tape:
         return y
 
     def scale(self, x: Value, factors: int) -> Value:
-        """Each row by a vector of its own, in place."""
+        """Emits the product of each row with a vector, in place."""
         y = x.again()
         self.emit(
             x.span,
@@ -260,7 +258,7 @@ class Tape:
         return y
 
     def scale_heads(self, x: Value, heads: Heads, factors: int, scale: int, bias: int) -> Value:
-        """Each row by a vector of its own, as learned numbers of each head say."""
+        """Emits the product of each row with a vector, scaled by learned numbers of each head."""
         y = self.value(x.width, x.span)
         forward = code.ScaleHeads(x, y, heads, factors, scale, bias)
         self.emit(
@@ -271,7 +269,7 @@ class Tape:
         return y
 
     def rotate(self, x: Value, heads: Heads, turns: int) -> Value:
-        """The pairs of every head by their places, in place."""
+        """Emits the rotation of every head's pairs by their positions, in place."""
         y = x.again()
         self.emit(
             x.span,
@@ -281,21 +279,17 @@ class Tape:
         return y
 
     def embed(self, types: Value, embedding: int, kinds: int, width: int) -> Value:
-        """The embeddings of token types."""
+        """Emits the embeddings of token types."""
         y = self.value(width, types.span)
-        self.emit(types.span, code.Embed(types, y, width, kinds, embedding))
-
-        def back() -> None:
-            self.emit_back(
-                types.span,
-                code.EmbedGradient(types, y.gradient, width, embedding, types.width),
-            )
-
-        self.later.append(back)
+        self.emit(
+            types.span,
+            code.Embed(types, y, width, kinds, embedding),
+            lambda: code.EmbedGradient(types, y.gradient, width, embedding, types.width),
+        )
         return y
 
     def enlarge(self, x: Value, size: int) -> Value:
-        """Each number by the root of a size, in place."""
+        """Emits the product with the square root of a size, in place."""
         y = x.again()
         self.emit(
             x.span,
@@ -305,7 +299,7 @@ class Tape:
         return y
 
     def add(self, x: Value, onto: Value) -> Value:
-        """The sum of two values, of which `onto` then shares its gradient."""
+        """Emits the sum of two values, of which `onto` then shares its gradient."""
         y = self.value(x.width, x.span)
         self.emit(x.span, code.Copy(onto, y, x.width, False))
         self.emit(x.span, code.Copy(x, y, x.width, True))
@@ -318,21 +312,21 @@ class Tape:
         return y
 
     def _share_gradient(self, y: Value, onto: Value) -> None:
-        """Makes D of a sum that of what it is added to, or adds it there."""
+        """Makes D of a sum that of its term `onto`, or adds it there."""
         if onto.gradient is not None:
             self.emit_back(y.span, code.Copy(y.gradient, onto.gradient, y.width, True))
             return
         same: Value | None = onto
-        # Whatever it is another name of has the same gradient.
+        # Its aliases have the same gradient.
         while same is not None and same.width == y.width:
             same.gradient, same = y.gradient, same.parent
 
     def add_waves(self, x: Value) -> None:
-        """Adds to embeddings what their places say."""
+        """Emits the sum of embeddings and sinusoids of their positions."""
         self.emit(x.span, code.AddWaves(x, x.width))
 
     def add_learned(self, x: Value, hidden: int, table: int, is_token: int) -> None:
-        """Adds to embeddings the rows of a table for their places."""
+        """Emits the sum of embeddings and the rows of a table for their positions."""
         self.emit(
             x.span,
             code.AddLearned(x, hidden, x.width, table),
@@ -344,7 +338,7 @@ class Tape:
     # Instructions of strings.
 
     def gather(self, x: Value) -> Value:
-        """What is read of each group."""
+        """Emits the selection of the token of each string that is read."""
         y = self.value(x.width, READ)
         self.emit(READ, code.Gather(x, y, x.width, False))
 
@@ -358,7 +352,7 @@ class Tape:
         return y
 
     def mean(self, x: Value, is_token: int, share: int) -> Value:
-        """The mean over the tokens of each string."""
+        """Emits the mean over the tokens of each string."""
         y = self.value(x.width, READ)
         self.emit(
             READ,
@@ -368,7 +362,7 @@ class Tape:
         return y
 
     def targets(self, x: Value) -> Value:
-        """The rows at which something is predicted."""
+        """Returns the rows that have a prediction."""
         y = x.again(TARGETS)
         self.later.append(lambda: self.emit_back(TARGETS, code.ClearBefore(self.write_gradient(y))))
         return y
@@ -376,7 +370,7 @@ class Tape:
     def table(
         self, types: Value, parameters: Parameters, layer: LinearLayer, embedding: int
     ) -> LinearLayer:
-        """A layer of embeddings as one of token types: what each gives is computed once."""
+        """Emits a layer's outputs for all token types; returns it as a layer of token types."""
         table = parameters.take(None, Axis.of_size(layer.outputs), Axis.of_size(types.width))
         own = layer.outputs, layer.inputs, types.width, layer.weight, embedding, table
         self.emit(START, code.Table(*own, False), lambda: code.Table(*own, True))

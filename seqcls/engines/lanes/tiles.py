@@ -1,6 +1,6 @@
 # Compiled by Numba, which infers the types of arguments: what has none here is compiled.
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-"""Products of matrices by blocks, and the linear layers that are made of them."""
+"""Products of matrices by blocks, and linear layers."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -29,15 +29,15 @@ from seqcls.engines.lanes.vector import (
 # Products of matrices, by blocks whose sums stay in registers.
 #
 # All have one inner loop: a block of rows times 4 columns of sums, each the sum over steps of a
-# row's value times a column's. It is written as LLVM's instructions, since Numba keeps no array of
-# vectors in registers; written out in Python it would be as many lines as the block has sums, once
-# for each of the three ways of storing them.
+# row's value times a column's. It is written in LLVM's instructions, since Numba stores no array of
+# vectors in registers; in Python it would take a line for each sum of a block, once for each of the
+# three ways of storing them.
 
 
 ROWS = block_rows()
-"""Rows of a block; those of all arrays are filled up to a multiple of it, or are one."""
+"""Number of rows of a block; those of all arrays are filled up to a multiple of it, or are one."""
 COLUMNS = 4
-"""Columns of a block; all widths are filled up to a multiple of it."""
+"""Number of columns of a block; all widths are filled up to multiples of it."""
 
 
 _Value = Callable[[Any, int], Any]
@@ -49,7 +49,7 @@ def _zeros(rows: int) -> _Block:
 
 
 def _sums(builder: Any, steps: Any, start: _Block, row_value: _Value, column_value: _Value) -> Any:
-    """A block's sums, row by row, each added to what it starts with."""
+    """Returns a block's sums, row by row, given their initial values."""
     cells = [[cgutils.alloca_once(builder, VECTOR) for _ in row] for row in start]
     for row, values in zip(cells, start, strict=True):
         for cell, value in zip(row, values, strict=True):
@@ -64,7 +64,7 @@ def _sums(builder: Any, steps: Any, start: _Block, row_value: _Value, column_val
 
 
 def _place(builder: Any, start: Any, *moves: tuple[Any, Any]) -> Any:
-    """An index: where it starts, and so many times so far from there."""
+    """Returns an index: a start plus multiples of distances."""
     for times, distance in moves:
         if isinstance(times, int):
             times = ir.Constant(distance.type, times)
@@ -73,17 +73,17 @@ def _place(builder: Any, start: Any, *moves: tuple[Any, Any]) -> Any:
 
 
 def _shuffle(builder: Any, one: Any, other: Any, lanes: Iterable[int]) -> Any:
-    """A vector of some lanes of two; those of the second are counted from LANES on."""
+    """Returns a vector of some lanes of two; those of the second are counted from LANES on."""
     numbers = list(lanes)
     kind = ir.VectorType(ir.IntType(32), len(numbers))
     return builder.shuffle_vector(one, other, ir.Constant(kind, numbers))
 
 
 def _totals(builder: Any, vectors: list[Any]) -> Any:
-    """The sums over the lanes of as many vectors as there are lanes, one in each lane.
+    """Returns the sums over the lanes of LANES vectors, one in each lane.
 
-    Two at a time: at each step a lane's bit says which of the two its half of the sums is of. That
-    is a quarter of the instructions of one sum after another.
+    They are added in pairs: at each step a bit of the lane selects the vector whose half it holds.
+    That takes a quarter of the instructions of one sum after another.
     """
     bit = 1
     while len(vectors) > 1:
@@ -97,7 +97,12 @@ def _totals(builder: Any, vectors: list[Any]) -> Any:
     return vectors[0]
 
 
-def _linear_block(rows: int, add: bool) -> Any:
+def _block(rows: int, add: bool, by_numbers: bool) -> Any:
+    """Defines the product of a block of x with w, whose values are numbers or vectors.
+
+    With numbers, sums start with a bias.
+    """
+
     @intrinsic
     def block(
         typing: Any,
@@ -105,6 +110,7 @@ def _linear_block(rows: int, add: bool) -> Any:
         x: Any,
         x_start: Any,
         x_row: Any,
+        x_step: Any,
         w: Any,
         w_start: Any,
         w_column: Any,
@@ -115,38 +121,41 @@ def _linear_block(rows: int, add: bool) -> Any:
         bias: Any,
     ) -> Any:
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            steps, x, x_start, x_row, w, w_start, w_column, w_step, *more = args
+            steps, x, x_start, x_row, x_step, w, w_start, w_column, w_step, *more = args
             y_start, y_row, biases, bias = more
-            x_type, w_type, b_type = sig.args[1], sig.args[4], sig.args[10]
+            x_type, w_type, b_type = sig.args[1], sig.args[5], sig.args[11]
             one, zero = ir.Constant(bias.type, 1), ir.Constant(bias.type, 0)
 
             def vector_at(index: Any) -> Any:
                 return vector_pointer(context, builder, x_type, x, index)
 
             def row_value(step: Any, row: int) -> Any:
-                index = _place(builder, builder.add(x_start, step), (row, x_row))
+                index = _place(builder, x_start, (step, x_step), (row, x_row))
                 return builder.load(vector_at(index), align=4)
 
             def column_value(step: Any, column: int) -> Any:
                 index = _place(builder, w_start, (step, w_step), (column, w_column))
+                if not by_numbers:
+                    return builder.load(vector_at(index), align=4)
                 value = builder.load(pointer(context, builder, w_type, w, index))
                 return in_all_lanes(builder, value)
 
             has_bias = builder.icmp_signed(">=", bias, zero)
             first_bias = builder.select(has_bias, bias, zero)
             start_values = []
-            for column in range(COLUMNS):
-                # Where there is none, any number is read, and not used.
+            for column in range(COLUMNS if by_numbers else 0):
+                # Without a bias, any number is read, and not used.
                 index = _place(builder, first_bias, (column, one))
                 value = builder.load(pointer(context, builder, b_type, biases, index))
                 value = builder.select(has_bias, value, ir.Constant(value.type, 0.0))
                 start_values.append(in_all_lanes(builder, value))
-            sums = _sums(builder, steps, [start_values] * rows, row_value, column_value)
+            start = [start_values] * rows if by_numbers else _zeros(rows)
+            sums = _sums(builder, steps, start, row_value, column_value)
             _store_block(builder, vector_at, sums, y_start, y_row, add)
             return context.get_dummy_value()
 
         i = types.int64
-        return types.void(i, x, i, i, w, i, i, i, i, i, biases, i), code
+        return types.void(i, x, i, i, i, w, i, i, i, i, i, biases, i), code
 
     return block
 
@@ -154,7 +163,7 @@ def _linear_block(rows: int, add: bool) -> Any:
 def _store_block(
     builder: Any, vector_at: Callable[[Any], Any], sums: _Block, start: Any, row: Any, add: bool
 ) -> None:
-    """Stores a block, or adds it to what stands there."""
+    """Stores a block, or adds it to the stored values."""
     one = ir.Constant(start.type, 1)
     for number, values in enumerate(sums):
         for column, value in enumerate(values):
@@ -162,45 +171,6 @@ def _store_block(
             if add:
                 value = builder.fadd(builder.load(place, align=4), value)
             builder.store(value, place, align=4)
-
-
-def _product_block(rows: int, add: bool) -> Any:
-    @intrinsic
-    def block(
-        typing: Any,
-        steps: Any,
-        a: Any,
-        a_start: Any,
-        a_row: Any,
-        a_step: Any,
-        b_start: Any,
-        b_column: Any,
-        b_step: Any,
-        c_start: Any,
-        c_row: Any,
-    ) -> Any:
-        def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            steps, a, a_start, a_row, a_step, b_start, b_column, b_step, c_start, c_row = args
-
-            def at(index: Any) -> Any:
-                return vector_pointer(context, builder, sig.args[1], a, index)
-
-            def row_value(step: Any, row: int) -> Any:
-                index = _place(builder, a_start, (step, a_step), (row, a_row))
-                return builder.load(at(index), align=4)
-
-            def column_value(step: Any, column: int) -> Any:
-                index = _place(builder, b_start, (step, b_step), (column, b_column))
-                return builder.load(at(index), align=4)
-
-            sums = _sums(builder, steps, _zeros(rows), row_value, column_value)
-            _store_block(builder, at, sums, c_start, c_row, add)
-            return context.get_dummy_value()
-
-        i = types.int64
-        return types.void(i, a, i, i, i, i, i, i, i, i), code
-
-    return block
 
 
 @intrinsic
@@ -247,19 +217,20 @@ def _gradient_block(
     return types.void(i, a, i, i, i, i, gradient, i, i), code
 
 
-_set_rows, _set_two, _set_one = (_linear_block(rows, False) for rows in (ROWS, 2, 1))
-_add_rows, _add_two, _add_one = (_linear_block(rows, True) for rows in (ROWS, 2, 1))
-_product_rows, _product_one = (_product_block(rows, False) for rows in (ROWS, 1))
-_more_rows, _more_one = (_product_block(rows, True) for rows in (ROWS, 1))
+_set_rows, _set_two, _set_one = (_block(rows, False, True) for rows in (ROWS, 2, 1))
+_add_rows, _add_two, _add_one = (_block(rows, True, True) for rows in (ROWS, 2, 1))
+_product_rows, _product_one = (_block(rows, False, False) for rows in (ROWS, 1))
+_more_rows, _more_one = (_block(rows, True, False) for rows in (ROWS, 1))
 
 
 class Matrix(NamedTuple):
-    """Rows or columns in an array, and the steps along them that sums run over."""
+    """Rows or columns in an array, along which sums run."""
 
     first: int
     apart: int
-    """From row to row, or from column to column."""
+    """The distance between rows, or between columns."""
     step: int
+    """The distance between the terms of a sum."""
 
 
 @kernel
@@ -267,16 +238,16 @@ def linear(rows, columns, steps, a, x, w, weight, y, biases, bias, add):
     """Writes y = x w + bias, or adds it to y.
 
     y[row, column] is the sum over steps of x[row, step] w[column, step]. The vectors of x and y are
-    `Rows` of `a`, the numbers of w a `Matrix` of `w`; those of the bias, one for each column, stand
-    in `biases` from `bias` on, which is -1 where there is none. Columns are a multiple of COLUMNS;
-    rows that are a multiple of ROWS are fastest.
+    `Rows` of `a`, the numbers of w a `Matrix` of `w`; the bias has a number for each column, from
+    `bias` on in `biases`; `bias` is -1 if there is none. Columns are a multiple of COLUMNS; a
+    multiple of ROWS rows is fastest.
     """
     for column in range(0, columns, COLUMNS):
         from_weight = (w, weight.first + column * weight.apart, weight.apart, weight.step)
         from_bias = (biases, bias + column if bias >= 0 else -1)
         row = 0
         while row < rows:
-            from_x = (a, x.first + row * x.apart, x.apart)
+            from_x = (a, x.first + row * x.apart, x.apart, 1)
             to_y = (y.first + row * y.apart + column, y.apart)
             if row + ROWS <= rows:
                 if add:
@@ -300,7 +271,7 @@ def linear(rows, columns, steps, a, x, w, weight, y, biases, bias, add):
 
 @kernel
 def product(rows, columns, steps, a, left, right, to, add):
-    """Writes the product of two matrices of vectors, lane by lane, or adds it.
+    """Writes the product of two matrices of vectors, lane by lane, or adds it to `to`.
 
     to[row, column] is the sum over steps of left[row, step] right[column, step]. `left` and `right`
     are each a `Matrix` of `a`, `to` is `Rows` of it. Rows are a multiple of ROWS or few, columns a
@@ -311,8 +282,8 @@ def product(rows, columns, steps, a, left, right, to, add):
         many = row + ROWS <= rows
         from_left = (a, left.first + row * left.apart, left.apart, left.step)
         for column in range(0, columns, COLUMNS):
-            from_right = (right.first + column * right.apart, right.apart, right.step)
-            to_rows = (to.first + row * to.apart + column, to.apart)
+            from_right = (a, right.first + column * right.apart, right.apart, right.step)
+            to_rows = (to.first + row * to.apart + column, to.apart, a, -1)
             if many:
                 if add:
                     _more_rows(steps, *from_left, *from_right, *to_rows)
@@ -329,8 +300,8 @@ def product(rows, columns, steps, a, left, right, to, add):
 def weight_gradient(steps, rows, columns, a, dy, x, gradient, first, apart):
     """Adds to gradient[row, column] the sum over steps and lanes of dy[step, row] x[step, column].
 
-    dy and x are `Rows` of `a`, step by step; the gradient's rows are `apart`, from `first` on. Rows
-    and columns are multiples of COLUMNS.
+    dy and x are `Rows` of `a`, one for each step; the gradient's rows begin at `first`, at
+    distances of `apart`. Rows and columns are multiples of COLUMNS.
     """
     for row in range(0, rows, ROWS):
         for column in range(0, columns, COLUMNS):
@@ -352,7 +323,7 @@ def bias_gradient(steps, columns, a, dy, gradient, first):
 
 @kernel
 def clear(a, start, vectors):
-    """Makes vectors zero."""
+    """Sets vectors to zero."""
     for index in range(start, start + vectors):
         store(a, index, spread(ZERO))
 
@@ -364,14 +335,14 @@ def clear(a, start, vectors):
 
 @kernel
 def apply(rows, layer, a, x, y, w, add):
-    """Writes y, or adds to it; both are `Rows` of `a`."""
+    """Writes y, or adds to it; x and y are `Rows` of `a`."""
     weight = Matrix(layer.weight, layer.inputs, 1)
     linear(rows, layer.outputs, layer.inputs, a, x, w, weight, y, w, layer.bias, add)
 
 
 @kernel
 def parameter_gradient(rows, layer, a, x, dy, gradient):
-    """Adds D W and D b to the gradient."""
+    """Adds D W and D b."""
     weight_gradient(
         rows, layer.outputs, layer.inputs, a, dy, x, gradient, layer.weight, layer.inputs
     )
@@ -388,6 +359,6 @@ def input_gradient(rows, layer, a, dy, dx, w, add):
 
 @kernel
 def apply_gradient(rows, layer, a, x, dy, dx, w, gradient, add):
-    """Adds D W and D b to the gradient, and writes D x, or adds to it."""
+    """Adds D W and D b, and writes D x, or adds to it."""
     parameter_gradient(rows, layer, a, x, dy, gradient)
     input_gradient(rows, layer, a, dy, dx, w, add)

@@ -1,10 +1,10 @@
 # Compiled by Numba, which infers the types of arguments: what has none here is compiled.
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-"""A vector of one number a lane, as a type of Numba: a register, and what is done with it.
+"""A vector of one number in each lane, as a Numba type: a register, and its operations.
 
-Numba makes vectors of plain loops where its compiler dares to; a type of its own leaves it no
-choice. All of a vector's operations work on each lane by itself, in the same order whatever the
-lane and whatever stands in the others: what becomes of a string does not depend on its mates.
+Numba turns plain loops into vector code only where its compiler can; with this type it always does.
+All operations work on each lane by itself, in the same order for every lane, so that the numbers of
+a string do not depend on the other strings.
 
 Arrays of vectors are one-dimensional, contiguous arrays of float32; an index counts vectors.
 """
@@ -13,6 +13,7 @@ import operator
 import platform
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from inspect import Parameter, Signature
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,14 +27,14 @@ from numba.extending import models, register_model
 
 from seqcls.engines.compiled.compiling import INLINED
 
-# What the machine that is compiled for can do: lanes of a vector, and registers.
+# The target machine: lanes of a vector, and registers.
 #
-# Numba reads its target from `NUMBA_CPU_FEATURES`, or asks the machine; so does this.
+# As in Numba, the target is `NUMBA_CPU_FEATURES`, or else this machine.
 
 
 @lru_cache(maxsize=1)
 def lanes() -> int:
-    """Single-precision numbers in a register: 16 with AVX-512, 8 with AVX, 4 with SSE and NEON."""
+    """Returns the floats in a register: 16 with AVX-512, 8 with AVX, 4 with SSE and NEON."""
     features = _features()
     if "+avx512f" in features:
         return 16
@@ -41,8 +42,8 @@ def lanes() -> int:
 
 
 def block_rows() -> int:
-    """Rows of a block of 4 columns whose sums stay in registers: 32 registers hold 16 sums and what
-    they are made of, 16 registers hold 8.
+    """Returns the number of rows of a block of 4 columns whose sums stay in registers: 32 registers
+    hold 16 sums and their factors, 16 registers hold 8.
     """
     return 4 if lanes() == 16 or platform.machine() in ("aarch64", "arm64") else 2
 
@@ -60,13 +61,13 @@ WHOLE = ir.VectorType(ir.IntType(32), LANES)
 ZERO, HALF, ONE = map(np.float32, (0, 0.5, 1))
 
 MAY = ("contract", "nsz", "arcp")
-"""What the compiler may do to sums and products: not regroup them, else what a string's padding
-adds would show in its last bit."""
+"""The freedom of the compiler with sums and products. It may not regroup them, or a string's
+padding would change its last bit."""
 
 
 intrinsic: Any = extending.intrinsic
-"""Makes a function of what writes its instructions. Its parameters' types are given to it, and are
-those of the compiled function that it returns."""
+"""Defines a function of compiled code by a function of its argument types, which returns the
+signature and a function that writes its instructions."""
 
 
 class Vector(types.Type):
@@ -87,31 +88,31 @@ class _Model(models.PrimitiveModel):
 
 
 def pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
-    """The place of a number in an array."""
+    """Writes the address of a number in an array."""
     return builder.gep(context.make_array(array_type)(context, builder, array).data, [index])
 
 
 def vector_pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
-    """The place of a vector in an array."""
+    """Writes the address of a vector in an array."""
     first = builder.mul(index, ir.Constant(index.type, LANES))
     place = pointer(context, builder, array_type, array, first)
     return builder.bitcast(place, VECTOR.as_pointer())
 
 
 def in_all_lanes(builder: Any, value: Any) -> Any:
-    """A number in every lane."""
+    """Writes a vector with a number in every lane."""
     nothing = ir.Constant(VECTOR, ir.Undefined)
     first = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
     return builder.shuffle_vector(first, nothing, ir.Constant(WHOLE, [0] * LANES))
 
 
 def multiply_add(builder: Any, one: Any, other: Any, more: Any) -> Any:
-    """`one * other + more`, rounded once where the machine can."""
+    """Writes `one * other + more`, rounded once where the machine can."""
     return call(builder, "llvm.fmuladd", VECTOR, [one, other, more])
 
 
 def call(builder: Any, name: str, result: Any, arguments: Sequence[Any], **flags: Any) -> Any:
-    """Calls one of LLVM's functions of vectors; those that `builder` names refuse vectors."""
+    """Writes a call of one of LLVM's vector functions; the methods of `builder` refuse vectors."""
     kind = ir.FunctionType(result, [argument.type for argument in arguments])
     name = f"{name}.v{LANES}f32"
     known = builder.module.globals
@@ -121,11 +122,11 @@ def call(builder: Any, name: str, result: Any, arguments: Sequence[Any], **flags
 
 @intrinsic
 def load(typing: Any, array: Any, index: Any) -> Any:
-    """The vector at an index."""
+    """Reads the vector at an index."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         place = vector_pointer(context, builder, sig.args[0], *args)
-        # Arrays from NumPy may begin at any number, so no vector's alignment is promised.
+        # Arrays from NumPy may begin at any number, so vectors are not aligned.
         return builder.load(place, align=4)
 
     return vector(array, types.int64), code
@@ -144,16 +145,6 @@ def store(typing: Any, array: Any, index: Any, value: Any) -> Any:
 
 
 @intrinsic
-def spread(typing: Any, value: Any) -> Any:
-    """A number in every lane."""
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return in_all_lanes(builder, args[0])
-
-    return vector(number), code
-
-
-@intrinsic
 def spread_at(typing: Any, array: Any, index: Any) -> Any:
     """The number at an index of an array of numbers, in every lane."""
 
@@ -163,76 +154,68 @@ def spread_at(typing: Any, array: Any, index: Any) -> Any:
     return vector(array, types.int64), code
 
 
-@intrinsic
-def fma(typing: Any, one: Any, other: Any, more: Any) -> Any:
-    """`one * other + more`."""
+def _function(
+    meaning: str, result: Any, arguments: Sequence[Any], write: Callable[..., Any]
+) -> Any:
+    """Defines a function of vectors and numbers, whose instructions `write` writes."""
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return multiply_add(builder, *args)
-
-    return vector(vector, vector, vector), code
-
-
-@intrinsic
-def total(typing: Any, value: Any) -> Any:
-    """The sum over the lanes."""
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        start, may = ir.Constant(NUMBER, 0.0), ("reassoc",)
-        return call(builder, "llvm.vector.reduce.fadd", NUMBER, [start, args[0]], fastmath=may)
-
-    return number(vector), code
-
-
-@intrinsic
-def larger(typing: Any, one: Any, other: Any) -> Any:
-    """The larger of both in each lane; the second where one is no number."""
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.select(builder.fcmp_ordered(">", *args), *args)
-
-    return vector(vector, vector), code
-
-
-@intrinsic
-def if_less(typing: Any, one: Any, other: Any, then: Any, otherwise: Any) -> Any:
-    """In each lane `then` where `one < other`, else `otherwise`."""
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.select(builder.fcmp_ordered("<", args[0], args[1]), args[2], args[3])
-
-    return vector(vector, vector, vector, vector), code
-
-
-@intrinsic
-def power_of_two(typing: Any, exponent: Any) -> Any:
-    """2 to whole powers from -127, for which it is 0, to 127."""
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        raised = builder.add(builder.fptosi(args[0], WHOLE), ir.Constant(WHOLE, [127] * LANES))
-        return builder.bitcast(builder.shl(raised, ir.Constant(WHOLE, [23] * LANES)), VECTOR)
-
-    return vector(vector), code
-
-
-def _of_one(name: str, meaning: str) -> Any:
-    def function(typing: Any, value: Any) -> Any:
+    def function(typing: Any, *given: Any) -> Any:
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            return call(builder, name, VECTOR, args)
+            return write(builder, *args)
 
-        return vector(vector), code
+        return result(*arguments), code
 
-    function.__doc__ = meaning
+    # Numba looks at the parameters, whose number is not that of `function`.
+    names = [Parameter(f"x{n}", Parameter.POSITIONAL_OR_KEYWORD) for n in range(len(arguments) + 1)]
+    vars(function).update(__doc__=meaning, __signature__=Signature(names))
     return intrinsic(function)
 
 
-root = _of_one("llvm.sqrt", "The square root.")
-rounded = _of_one("llvm.rint", "The nearest whole number.")
-absolute = _of_one("llvm.fabs", "The absolute value.")
+def _sum(builder: Any, value: Any) -> Any:
+    arguments = [ir.Constant(NUMBER, 0.0), value]
+    return call(builder, "llvm.vector.reduce.fadd", NUMBER, arguments, fastmath=("reassoc",))
+
+
+def _raise_two(builder: Any, exponent: Any) -> Any:
+    raised = builder.add(builder.fptosi(exponent, WHOLE), ir.Constant(WHOLE, [127] * LANES))
+    return builder.bitcast(builder.shl(raised, ir.Constant(WHOLE, [23] * LANES)), VECTOR)
+
+
+def _select(comparison: str) -> Callable[..., Any]:
+    def write(builder: Any, one: Any, other: Any, *chosen: Any) -> Any:
+        return builder.select(
+            builder.fcmp_ordered(comparison, one, other), *(chosen or (one, other))
+        )
+
+    return write
+
+
+def _of_one(name: str, meaning: str) -> Any:
+    return _function(meaning, vector, [vector], lambda builder, x: call(builder, name, VECTOR, [x]))
+
+
+spread = _function("Returns a number in every lane.", vector, [number], in_all_lanes)
+fma = _function("Computes `one * other + more`.", vector, [vector] * 3, multiply_add)
+total = _function("Computes the sum over the lanes.", number, [vector], _sum)
+larger = _function(
+    "Returns the larger of both in each lane; the second if one is NaN.",
+    vector, [vector] * 2, _select(">"),
+)  # fmt: skip
+if_less = _function(
+    "Returns in each lane the third if the first is less than the second, else the fourth.",
+    vector, [vector] * 4, _select("<"),
+)  # fmt: skip
+power_of_two = _function(
+    "Computes 2 to integer powers from -127, for which it is 0, to 127.",
+    vector, [vector], _raise_two,
+)  # fmt: skip
+root = _of_one("llvm.sqrt", "Computes the square root.")
+rounded = _of_one("llvm.rint", "Computes the nearest integer.")
+absolute = _of_one("llvm.fabs", "Computes the absolute value.")
 
 
 def _define(operation: Callable[..., Any], name: str) -> None:
-    """An operation on two vectors, or on one and a number."""
+    """Defines an operator on two vectors, or on a vector and a number."""
     pairs = ((vector, vector), (vector, number), (number, vector))
 
     class Typing(ConcreteTemplate):
@@ -256,11 +239,8 @@ _define(operator.mul, "fmul")
 _define(operator.truediv, "fdiv")
 
 
-# How the functions of this engine are compiled.
-#
-# As `seqcls.engines.compiled.compiling`, but each function is one of its own: inlined all into one,
-# they would compile for minutes. What may not be done to sums here says
-# `seqcls.engines.lanes.vector.MAY`.
+# Compilation, as in `seqcls.engines.compiled.compiling`, but without inlining each function: all of
+# them in one would compile for minutes. Sums are not regrouped (`MAY`).
 
 _OPTIONS: dict[str, Any] = {**INLINED, "fastmath": {"contract", "nsz", "arcp"}}
 

@@ -1,14 +1,13 @@
-"""The two engines that compute with PyTorch: string by string, and by letter counts."""
+"""The two PyTorch engines, which read strings token by token and by letter counts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
-from seqcls.config import NetworkConfig
 from seqcls.counts import counts_suffice
-from seqcls.engines.base import Member, Progress
+from seqcls.engines.base import Engine, Member, Progress
 from seqcls.problem import Problem
 from seqcls.results import TrainedMember, Weights
 from seqcls.strings.token_strings import TokenStrings
@@ -17,15 +16,11 @@ if TYPE_CHECKING:
     from seqcls.engines.pytorch.members import Members
 
 
-class PyTorchStrings:
-    """Any model, on a GPU too.
-
-    To name the engine loads no PyTorch, which is imported where it is used.
-    """
+class PyTorchStrings(Engine):
+    """The engine of any model, on a GPU too; it imports PyTorch where it is used."""
 
     name = "strings"
-    one_thread = False
-    wants_initial = False
+    is_compiled = False
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
         return None
@@ -34,7 +29,7 @@ class PyTorchStrings:
         return False
 
     def members(self, problem: Problem, weights: Sequence[Weights], device: str) -> "Members":
-        """The models of a group, side by side."""
+        """Returns the models of a group, with their parameters stacked."""
         from seqcls.engines.pytorch.members import Members
         from seqcls.engines.pytorch.training import choose_device
 
@@ -43,19 +38,8 @@ class PyTorchStrings:
         return Members(*settings, seed=seed, by_counts=by_counts)
 
     def group_size(self, problem: Problem) -> int:
-        """Beyond this many members a step's arithmetic outweighs what stacking saves."""
+        """Implements `Engine.group_size`: with more members, stacking saves nothing."""
         return 64
-
-    def prepare(self, problems: Iterable[Problem]) -> None:
-        """Implements `Engine.prepare`: nothing is kept."""
-        del problems
-
-    def is_ready(self, problem: Problem) -> bool:
-        return True
-
-    def parameter_shapes(self, config: NetworkConfig) -> None:
-        """Implements `Engine.parameter_shapes`: only PyTorch knows them."""
-        del config
 
     def load(self) -> None:
         from seqcls.engines.pytorch import training as stacked  # noqa: F401
@@ -94,7 +78,7 @@ class PyTorchStrings:
 
 
 class PyTorchCounts(PyTorchStrings):
-    """The same from letter counts, all members in one step."""
+    """The engine that reads letter counts, all members in one step."""
 
     name = "counts"
 

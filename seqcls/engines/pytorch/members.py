@@ -1,9 +1,9 @@
-"""The members of a group side by side: their parameters stacked, each model a view of its row.
+"""The members of a group with stacked parameters, where each model is a view of its row.
 
-Members share their strings and nothing else. A GPU computes all of them in one step, by `vmap`;
-elsewhere, with dropout and of pictures, one after another is as fast, and a member then agrees to
-the last bit with itself trained alone. On a GPU it agrees to 1e-6: sums are added up in an order
-that depends on how many members there are.
+Members share their strings and nothing else. A GPU computes all of them in one step, by `vmap`. On
+a CPU, with dropout and for pictures, one after another is as fast, and a member then agrees to the
+last bit with itself trained alone. On a GPU it agrees to 1e-6: the order of its sums depends on the
+number of members.
 """
 
 import math
@@ -44,8 +44,8 @@ def training_batches(
     places: TrainingPlaces,
     device: torch.device,
 ) -> Iterator[Batch]:
-    """An epoch's batches, in order."""
-    # What dropout draws depends on the width: as in the report's program that of the epoch.
+    """Yields an epoch's batches, in order."""
+    # Dropout's draws depend on the width, which is the epoch's, as in the report's program.
     widest = int(strings.lengths.max(initial=0)) + special_tokens(config)
     for start in range(0, len(strings), batch_size):
         ids = trimmed_ids(config, strings, slice(start, start + batch_size))
@@ -57,20 +57,20 @@ def training_batches(
 
 
 PAIRS_AT_ONCE = 2**22
-"""Scores of one head in a piece: keeps the widest state of a piece within tens of megabytes."""
+"""Largest number of scores of one head in a piece: some tens of megabytes."""
 
 STATES_AT_ONCE = 2**23
-"""Numbers in the widest state of one token each, likewise."""
+"""Largest number of values in the widest state of a piece, which has a row for each token."""
 
 COUNTED_AT_ONCE = 2**20
-"""Numbers in the widest state of strings that are read by counts: it stays in the processor's
-cache."""
+"""The same for strings that are read by counts, so that the state stays in the processor's cache.
+"""
 
 
 def testing_pieces(
     config: NetworkConfig, strings: TokenStrings, device: torch.device
 ) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
-    """Pieces of strings that fit in memory, and their rows among the strings, shortest first."""
+    """Yields pieces of strings that fit in memory, with their rows, shortest strings first."""
     # Strings of like length share a piece, which wastes little on padding.
     order = np.argsort(strings.lengths, kind="stable")
     widths = strings.lengths[order] + special_tokens(config)
@@ -88,7 +88,7 @@ def testing_pieces(
 def trimmed_ids(
     config: NetworkConfig, strings: TokenStrings, rows: slice | Int64[np.ndarray, " row"]
 ) -> Integer[Tensor, "string position"]:
-    """The token ids of some strings, no wider than the longest of them."""
+    """Returns the token ids of some strings, no wider than the longest of them."""
     taken = strings.take(rows)
     ids = read_ids(taken, config.readout)
     width = int(taken.lengths.max(initial=0)) + special_tokens(config)
@@ -110,29 +110,29 @@ def _fits(config: NetworkConfig, strings: int, width: int) -> bool:
 
 
 class Losses(NamedTuple):
-    """The loss of every string of one batch, from what the head gives of each."""
+    """The loss of every string of a batch as a function of the head's outputs."""
 
     per_string: Callable[[Float[Tensor, "..."]], Float[Tensor, "*member string"]]
     units: int
-    """By what their sum is divided, to be trained on."""
+    """The divisor of their sum in training."""
 
     def __call__(self, outputs: Float[Tensor, "..."]) -> Float[Tensor, "*member string"]:
         return self.per_string(outputs)
 
 
 ALIGNED = 64
-"""Each member's values begin at a multiple of so many bytes: where memory has parts of such a size
-and is read by them, a member is computed to the last bit as it is alone."""
+"""Alignment of each member's values in bytes, at least that of vector instructions: so a member is
+computed to the last bit as it is alone."""
 
 
 class Members:
     """The models of a group.
 
     Args:
-        initial: the values of each one's parameters, by name.
-        seed: begins each member's own stream of dropout, as in the report's program, so that it
-            drops the same whoever trains beside it.
-        by_counts: strings are read by their letter counts, by all members in one step.
+        initial: the initial parameters of each, by name.
+        seed: that of each member's own generator of dropout, as in the report's program, so that
+            its draws do not depend on the other members.
+        by_counts: whether strings are read by their letter counts, by all members in one step.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Members:
         self.at_once = by_counts or on_gpu
         self._shapes = {name: value.shape for name, value in initial[0].items()}
         self.rows: dict[str, Tensor] = {}
-        """By parameter a member a row, one number after another, with zeros up to `ALIGNED`."""
+        """By parameter a row for each member, filled up with zeros to a multiple of `ALIGNED`."""
         for name, value in initial[0].items():
             step = ALIGNED // value.itemsize
             rows = np.zeros((len(initial), -(-value.size // step) * step), value.dtype)
@@ -166,21 +166,21 @@ class Members:
 
     @property
     def parameters(self) -> dict[str, Tensor]:
-        """Every parameter, with a leading member axis: views of the rows."""
+        """Every parameter with a leading member axis, as views of the rows."""
         return {name: self._view(name, rows) for name, rows in self.rows.items()}
 
     @property
     def gradients(self) -> dict[str, Tensor]:
-        """The gradients of the parameters' rows, which add up."""
+        """The gradients of the parameters' rows, which accumulate."""
         return {name: rows.grad for name, rows in self.rows.items() if rows.grad is not None}
 
     def backward(self, batch: Batch, losses: Losses) -> Float[Tensor, " member"]:
-        """Each member's mean loss, its gradients left with the rows."""
+        """Returns each member's mean loss; writes the gradients of the rows."""
         for gradient in self.gradients.values():
             gradient.zero_()
         if self.at_once:
             means = losses(self._compute_at_once(batch)).sum(dim=1) / losses.units
-            # Members share no parameter, so D of the sum is each one's own gradient.
+            # Members share no parameter, so the sum's gradient is that of each one's own loss.
             means.sum().backward()
             return means.detach()
         found = []
@@ -195,21 +195,21 @@ class Members:
 
     @torch.no_grad()
     def logits(self, piece: Batch) -> Float[Tensor, "member string *output"]:
-        """What members answer, without dropout: one after another, since the states of so many
-        would not fit beside each other.
+        """Returns the members' outputs without dropout: one member after another, since the states
+        of all would not fit in memory.
         """
         return torch.stack([compute(model, piece) for model in self.models])
 
     def batches(
         self, strings: TokenStrings, batch_size: int, places: TrainingPlaces
     ) -> Iterator[Batch]:
-        """An epoch's batches, in order."""
+        """Returns an epoch's batches, in order."""
         if self.by_counts:
             return (batch for _, batch in self._split_counts(strings, batch_size))
         return training_batches(self.config, strings, batch_size, places, self.device)
 
     def pieces(self, strings: TokenStrings) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
-        """All of the strings in pieces that fit in memory, with their rows."""
+        """Returns all of the strings in pieces that fit in memory, with their rows."""
         if self.by_counts:
             config, tokens = self.config, strings.counts.shape[1] + 1
             scores = config.num_attention_heads * tokens
@@ -218,7 +218,7 @@ class Members:
         return testing_pieces(self.config, strings, self.device)
 
     def answer(self, strings: TokenStrings) -> Float[np.ndarray, "member string *output"]:
-        """Every member's logits for every string, piece by piece."""
+        """Returns every member's logits of every string, computed piece by piece."""
         logits: np.ndarray | None = None
         width = int(strings.lengths.max(initial=0)) + 1
         for rows, piece in check_each(self.pieces(strings)):
@@ -241,7 +241,7 @@ class Members:
         """Makes the parameters and gradients of every model views of its row."""
         for name, rows in self.rows.items():
             zeros = torch.zeros_like(rows)
-            # What has no values has no gradient either.
+            # An empty parameter has no gradient.
             if rows.numel():
                 rows.requires_grad_().grad = zeros
             values, gradients = self._view(name, rows.detach()), self._view(name, zeros)
@@ -257,7 +257,7 @@ class Members:
     def _split_counts(
         self, strings: TokenStrings, size: int
     ) -> Iterator[tuple[Int64[np.ndarray, " row"], Batch]]:
-        """So many strings at a time, each letter once, with their rows."""
+        """Yields `size` strings at a time, each letter once, with their rows."""
         ids, counts = map(torch.from_numpy, read_counts(self.config.readout, strings.counts))
         times = counts.to(self.device, getattr(torch, self.config.precision))
         for start in range(0, len(times), size):
@@ -281,7 +281,7 @@ def _by_string(
     tokens: Int64[np.ndarray, " string"],
     width: int,
 ) -> Float[np.ndarray, "member string place output"]:
-    """Outputs of all tokens, string after string, with NaN after each string's."""
+    """Arranges outputs of tokens by string, with NaN after each string's end."""
     by_string = np.full(
         (len(outputs), len(tokens), width, outputs.shape[-1]), np.nan, dtype=outputs.dtype
     )
@@ -289,19 +289,18 @@ def _by_string(
     return by_string
 
 
-# How they are moved.
+# Their optimizer.
 
 
 class AdamW:
-    """Steps of members as `torch.optim.AdamW` makes them, by the function that it calls.
+    """The optimizer `torch.optim.AdamW`, by the function that it calls.
 
-    It works on each number alone, so no member's step depends on who trains beside it. Made and
-    asked for a step, PyTorch's class imports its compiler, which takes a process as long as all
-    else of PyTorch.
+    The function works on each number alone, so no member's step depends on the others. PyTorch's
+    class, at its first step, imports the compiler, which takes as long as all else of PyTorch.
 
     Args:
-        problem: how its members are moved, and which parts are held fixed for how long.
-        weights: those of a member, by whose shapes matrices are known.
+        problem: the problem of its members, with learning rates and frozen parts.
+        weights: those of a member, whose shapes distinguish matrices.
     """
 
     def __init__(self, problem: Problem, members: Members, weights: Weights) -> None:
@@ -315,11 +314,10 @@ class AdamW:
 
     @torch.no_grad()
     def step(self, members: Members, learning_rate: float, done: int) -> None:
-        """One step down the gradients, each member's no longer than it may be.
+        """Makes one step, each member's gradient being clipped.
 
         Args:
-            done: the steps of training before it, by which parts are held fixed: their optimizer
-                has no step yet.
+            done: the number of training steps before it. Parts that are still frozen make no step.
         """
         moving = [name for name in members.gradients if done >= self._frozen.get(name, 0)]
         if self._config.gradient_clip:
@@ -352,10 +350,10 @@ class AdamW:
 
 
 def _clip(gradients: Sequence[Float[Tensor, "member number"]], most: float) -> None:
-    """Shortens gradients as `torch.nn.utils.clip_grad_norm_` does, for every member by itself."""
+    """Clips gradients as `torch.nn.utils.clip_grad_norm_` does, for every member by itself."""
     if not gradients:
         return
-    # One parameter after another: the order of a sum over an axis depends on how many rows it has.
+    # One parameter after another: the order of a sum over an axis depends on the number of rows.
     squares = sum(gradient.square().sum(dim=1, keepdim=True) for gradient in gradients)
     share = (most / (torch.as_tensor(squares).sqrt() + 1e-6)).clamp_max(1)
     for gradient in gradients:

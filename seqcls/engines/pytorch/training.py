@@ -1,7 +1,7 @@
-"""Training with PyTorch: the members of a group side by side, whichever way they are computed.
+"""Training with PyTorch, all members of a group side by side.
 
 Members' losses are summed, never averaged over members, so that no member's gradient depends on
-who trains beside it. A member that has stopped is dropped from the group.
+the others. A member that has stopped is dropped from the group.
 """
 
 import io
@@ -33,7 +33,7 @@ from seqcls.strings.token_strings import TokenStrings
 
 
 def choose_device(name: str) -> torch.device:
-    """The device of that name: `auto` takes a GPU where there is one.
+    """Returns the device of that name: `auto` takes a GPU where there is one.
 
     Raises:
         DeviceError: the name is unknown or the machine has no such device.
@@ -47,7 +47,7 @@ def choose_device(name: str) -> torch.device:
 
 
 class GroupTraining:
-    """The state of one group between epochs. Rows are the members still training."""
+    """The training state of one group; its rows are the members still training."""
 
     def __init__(
         self,
@@ -72,23 +72,23 @@ class GroupTraining:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        # Gradients are not kept, nor what shares memory with them.
+        # A checkpoint has no gradients, nor views of shared memory.
         self._keep(range(len(self.rows)))
 
     def pack(self) -> bytes:
-        """All that training goes on from."""
+        """Returns a checkpoint."""
         file = io.BytesIO()
         torch.save(self, file)
         return file.getvalue()
 
     @staticmethod
     def unpack(content: bytes) -> "GroupTraining":
-        """The training of which this was kept."""
+        """Returns the training of a checkpoint."""
         training: GroupTraining = torch.load(io.BytesIO(content), weights_only=False)
         return training
 
     def run(self, progress: Progress, unfinished: Unfinished) -> list[TrainedMember]:
-        """Trains to the end of every member, and keeps what is not finished."""
+        """Trains all members to their ends, and writes checkpoints."""
         if before := [epoch for member in self.members for epoch in member.epochs()]:
             progress(self._members_trained(), before)
         while self.rows:
@@ -105,7 +105,7 @@ class GroupTraining:
         return [member.result for member in self.members]
 
     def _members_trained(self) -> float:
-        """How many members' worth of training is done."""
+        """Returns the number of members trained so far, fractions included."""
         trained = sum(member.result.epochs for member in self.rows)
         return len(self.members) - len(self.rows) + trained / self.config.max_num_epochs
 
@@ -121,10 +121,11 @@ class GroupTraining:
         return self.kind.reading(self.problem.task, examples)
 
     def _train_epoch(self, strings: Examples, epoch: int) -> tuple[list[float], list[EpochLosses]]:
-        """Trains all members for an epoch, but those whose training a check within it ends.
+        """Trains all members for an epoch, or until a check within it ends their training.
 
         Returns:
-            The sums of the losses of the others, and what has ended.
+            The losses of the members still training, summed over strings, and the epochs of the
+            others, which have ended.
         """
         targets = self._targets(strings).split(self.config.train_batch_size)
         sums = torch.zeros(len(self.models), dtype=torch.float64, device=self.models.device)
@@ -149,14 +150,16 @@ class GroupTraining:
     def _end_right(
         self, sums: Float[Tensor, " member"], before: int, batches: int
     ) -> tuple[list[int], list[EpochLosses]]:
-        """Ends the epoch, and training, of members that get all validation strings of trained
-        lengths right, at once or after `train_more_steps`; the rows of the others as they were,
-        and what has ended.
+        """Ends the epoch, and training, of members whose validation strings of trained lengths are
+        all right, immediately or after `train_more_steps`.
 
         Args:
-            sums: of the losses of the epoch so far.
-            before: steps of training before the epoch.
-            batches: steps of the epoch so far.
+            sums: the sums of the losses of the epoch so far.
+            before: the number of training steps before the epoch.
+            batches: the number of its steps so far.
+
+        Returns:
+            The former rows of the other members, and the epochs that have ended.
         """
         _, right = self._validate(self.problem.asking_trained_lengths)
         ends = [
@@ -171,8 +174,8 @@ class GroupTraining:
         return going_on, self._end_epoch(trained, validation_losses, ends, ends=ends)
 
     def _validate(self, problem: Problem) -> tuple[list[float], list[bool]]:
-        """Each member's loss of the validation strings, and whether it gets those of trained
-        lengths right.
+        """Returns each member's loss of the validation strings, and whether those of trained
+        lengths are all right.
         """
         # Dropout is off here.
         strings = stream(problem.validation).epoch(0)
@@ -197,12 +200,12 @@ class GroupTraining:
         all_right: list[bool],
         ends: list[bool] | None = None,
     ) -> list[EpochLosses]:
-        """Ends the epoch of all members, or of some, and drops those that do not go on."""
+        """Ends the epoch of all members, or of some, and drops members whose training ends."""
         values = {
             name: value.detach().cpu().numpy() for name, value in self.models.parameters.items()
         }
         now = time.perf_counter()
-        # Members train side by side, so each is charged an equal share of the time.
+        # Members train side by side, so each gets an equal share of the time.
         seconds, self._started = (now - self._started) / len(self.rows), now
         going_on = []
         ended: list[EpochLosses] = []

@@ -119,7 +119,7 @@ def _connect(address: str) -> "Client":
 
 
 def _on_cluster(job: Job) -> list[RunResult]:
-    if not engine_named(job.engine.name).one_thread:
+    if not engine_named(job.engine.name).is_compiled:
         import torch
 
         # Never reset, since the threads of a Dask worker share the setting.
