@@ -2,7 +2,7 @@
 
 Softmax maps proportions of letters to attention weights projectively, p_k e^{s_k} / sum_j p_j
 e^{s_j}, so over a simplex of proportions (a *cell*) what each head adds to the stream lies in the
-convex hull of what it adds at the corners, in each head its own. Every linear functional of the
+convex hull of what it adds at the corners, each head separately. Every linear functional of the
 state is then bounded by its values at the corners, summed over the heads; from these follow two
 enclosures of the logit, of which the tighter counts:
 
@@ -29,13 +29,13 @@ ROUNDING = 1e-11
 """Bounds are widened by so much of the magnitude of the numbers that they are made of."""
 
 LEAST_GELU = -0.7517915246935645
-"""Where GELU has its minimum; it falls before and rises after."""
+"""The minimum of GELU; it falls before and rises after."""
 
 STEEPEST = math.sqrt(2)
 """GELU's slope is least at -STEEPEST and greatest at STEEPEST."""
 
 Corners = Float[np.ndarray, "cell corner head hidden"]
-"""What each head adds to the stream of `CLS` at the corners of cells."""
+"""The vector that each head adds to the stream of `CLS` at the corners of cells."""
 
 
 Vectors = Float[np.ndarray, "vector hidden"]
@@ -55,9 +55,9 @@ class Block(NamedTuple):
     """
 
     scores: Float[np.ndarray, "head token_type"]
-    """How strongly `CLS` attends to one token of each type, itself first."""
+    """The attention scores of `CLS` for one token of each type, itself first."""
     outputs: Float[np.ndarray, "head token_type hidden"]
-    """What a head adds where all its attention is on one token type."""
+    """The vector that a head adds where all its attention is on one token type."""
     start: Float[np.ndarray, " hidden"]
     """The stream before attention."""
     direct: Float[np.ndarray, " hidden"]
@@ -70,7 +70,7 @@ class Block(NamedTuple):
     def attend(
         self, occurrences: Float[np.ndarray, "*string token_type"]
     ) -> Float[np.ndarray, "*string head hidden"]:
-        """What each head adds where each token type that is attended to occurs so often."""
+        """The vectors that heads add where each token type that is attended to occurs so often."""
         with np.errstate(divide="ignore"):
             weights = softmax(self.scores + np.log(occurrences)[..., None, :], axis=-1)
         return np.asarray((weights[..., None, :] @ self.outputs)[..., 0, :])

@@ -1,4 +1,4 @@
-"""What is proved of all strings, however long, that the report's model of one block may be given.
+"""Proofs about all strings, however long, that the report's model of one block may be given.
 
 Without attention to `CLS` the logit depends on nothing but the proportions of the letters: what
 holds for a proportion holds at every length. With it, a string of N letters is as a limit of which
@@ -48,7 +48,7 @@ class Cells(NamedTuple):
     """Proved bounds of the logit."""
 
     def judge(self, label: bool) -> Proved:
-        """What is proved of strings with this label."""
+        """The proved correctness of the answers to strings with this label."""
         positive = np.where(self.low > 0, 1, np.where(self.high <= 0, -1, 0))
         return positive if label else -positive
 
@@ -149,7 +149,7 @@ class ShareInterval(NamedTuple):
 
 
 class SupportProof(NamedTuple):
-    """What is proved of all strings that consist of exactly these letters."""
+    """A proof about all strings that consist of exactly these letters."""
 
     letters: str
     label: bool
@@ -162,7 +162,7 @@ class SupportProof(NamedTuple):
     wrong_in_the_end: float
     """Shares of the simplex with this sign in the limit, as strings of these proportions grow."""
     margin: float | None
-    """Where all is proved right, by how much: the proved least |logit|."""
+    """The proved least |logit| where all is proved right."""
     safe_share: float | None
     """Proved right wherever each required letter has more than this share; positive supports."""
     intervals: tuple[ShareInterval, ...]
@@ -170,17 +170,17 @@ class SupportProof(NamedTuple):
 
 
 class Certification(NamedTuple):
-    """What is proved of all strings of at least `least_length` letters."""
+    """Proofs about all strings of at least `least_length` letters."""
 
     least_length: int
     """1 where the logit depends on proportions alone."""
     supports: tuple[SupportProof, ...]
     left_out: tuple[str, ...]
-    """Supports with too many letters, or beyond the `MAX_SUPPORTS` first; nothing is said of
+    """Supports with too many letters, or beyond the `MAX_SUPPORTS` first; nothing is claimed of
     them."""
 
     def describe(self, _: object = None) -> Iterator[str]:
-        """What is proved of strings of every length: a sentence a support."""
+        """Yields what is proved of strings of every length: a sentence a support."""
         yield (
             "Proved for strings of every length, since the logit depends on the proportions of the "
             "letters alone:"
@@ -224,7 +224,7 @@ def certify(model: TrainedModel, *, least_length: int | None = None) -> Certific
 def prove(
     model: TrainedModel, support: tuple[int, ...], cells: Cells, limits: Cells
 ) -> SupportProof:
-    """What is proved of the strings with this support, of which cells and limits are given."""
+    """The proof about the strings with this support, from its cells and limits."""
     counts = np.isin(np.arange(model.num_letters), support).astype(np.int64)
     label = bool(model.problem.count_task.labels_of_counts(counts[None])[0])
     proved, in_the_end = cells.judge(label), limits.judge(label)
@@ -322,7 +322,7 @@ def _within(interval: ShareInterval) -> str:
 
 def _end(x: float, *, up: bool, digits: int = 3) -> tuple[Decimal, str]:
     """A share, rounded up or down, and how it is written."""
-    # Near 1 the first three digits say nothing: what is missing is written.
+    # Near 1 the first three digits carry no information: 1 minus the share is written.
     if 0 < 1 - x < 1e-3:
         rest = round_digits(1 - x, up=not up, digits=digits)
         return 1 - rest, f"1 - {format_decimal(rest)}"

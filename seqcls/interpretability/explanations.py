@@ -47,7 +47,7 @@ class AttentionEntry(NamedTuple):
 
 
 class ScoreGap(NamedTuple):
-    """How far one letter's score lies above the next one's in a head."""
+    """The difference between one letter's score and the next one's in a head."""
 
     over: str
     under: str
@@ -105,7 +105,7 @@ class Explanation(NamedTuple):
     """None of an error, too, that no one change turns."""
 
     def describe(self, model: TrainedModel) -> Iterator[str]:
-        """What was found, most important first."""
+        """Yields the findings, the most important first."""
         yield from explanation_text(self, model.tokenizer.display)
 
 
@@ -149,7 +149,7 @@ States = dict[str, Float[np.ndarray, "..."]]
 
 
 def _head(model: TrainedModel, states: States, counts: tuple[int, ...], head: int) -> HeadReading:
-    """What a head makes of a string, whose token types are `CLS` and the letters."""
+    """One head's reading of a string, whose token types are `CLS` and the letters."""
     names = ("CLS", *model.tokenizer.alphabet)
     # Query 0 is `CLS`, where the answer is read.
     scores, weights = (states[f"blocks.0.attention.{x}"][0, head, 0] for x in ("scores", "weights"))
@@ -213,7 +213,7 @@ MAX_SHOWN_LETTERS = 4
 def explanation_text(
     explanation: Explanation, display: Callable[[str], str] = str
 ) -> tuple[str, ...]:
-    """What was found, most important first.
+    """The findings as sentences, the most important first.
 
     Args:
         explanation: of a string.
@@ -281,7 +281,7 @@ def _what(explanation: Explanation, mechanism: Mechanism) -> str:
 
 def _relevant(explanation: Explanation) -> tuple[HeadReading, ...]:
     mechanism = explanation.mechanism
-    # Of many heads the one that the cause names says the most.
+    # Of many heads the one that the cause names is the most informative.
     if (
         len(explanation.heads) > MAX_SHOWN_HEADS
         and mechanism is not None
@@ -357,7 +357,7 @@ def _several(number_of: int, letter: str) -> str:
 
 
 def _count(explanation: Explanation, token_type: str | None) -> int:
-    """How many of a token type the string has; there is one `CLS`."""
+    """The number of tokens of a type in the string; there is one `CLS`."""
     # The report's tasks are over the first letters of the alphabet.
     letters = dict(zip(ascii_lowercase, explanation.counts, strict=False))
     return letters.get(token_type or "", 1)

@@ -43,15 +43,15 @@ COUNTS_AT_ONCE = 2**13
 
 
 class Batch(NamedTuple):
-    """What is read at once, in one of three ways: `read`, `spell`, `from_counts`."""
+    """Strings that are read together, made by `read`, `spell` or `from_counts`."""
 
     ids: Int64[Tensor, "string position"]
     counts: Float[Tensor, "string position"] | None = None
-    """How often each token occurs; None where each stands for itself."""
+    """Occurrences of each token; None where each position is one token."""
 
     @property
     def times(self) -> Float[Tensor, "string position"]:
-        """How often each token counts: not at all where it is padding."""
+        """Occurrences of each token, 0 for padding."""
         return (self.ids != PAD).double() if self.counts is None else self.counts
 
 
@@ -119,7 +119,7 @@ def run(
     change: Change | None = None,
     known: Mapping[str, Tensor] = MappingProxyType({}),
 ) -> Tensor:
-    """What the head gives, in double precision, with states changed as they are computed.
+    """The head's outputs, in double precision, with states changed as they are computed.
 
     Args:
         change: what becomes of a state, by its name, of all positions or of the one that is read
@@ -149,7 +149,7 @@ def states(model: TrainedModel, batch: Batch, names: Sequence[str] = ()) -> dict
         return state
 
     class Keeping(Changing):
-        # A recorder that only changes states asks for none, and would leave these out.
+        # A recorder that only changes states computes none of these, and would leave them out.
         def aside(self, name: str, make: Callable[[], Tensor]) -> None:
             if not names or self._prefix + name in names:
                 self(name, make())

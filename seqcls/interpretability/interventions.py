@@ -1,4 +1,4 @@
-"""What a model would answer if one thing about its attention were otherwise.
+"""Counterfactual answers of a model in which one thing about its attention is changed.
 
 Each intervention changes one thing and computes all that follows from it as it is (activation
 patching; Vig et al., *Investigating Gender Bias in Language Models Using Causal Mediation
@@ -62,9 +62,10 @@ class Mechanism(NamedTuple):
     """The letter that is outnumbered, taken for another, or that all heads attend to; None where
     it is not one letter."""
     by: str | None
-    """What outnumbers it, the letter for which it is taken, or the one that no head looks for."""
+    """The token that outnumbers it, the letter for which it is taken, or the one that no head
+    looks for."""
     counterfactual: str
-    """What was changed, in words."""
+    """The change, in words."""
     logit: float
     """The logit of the string as it is."""
     logit_with: float
@@ -78,7 +79,7 @@ class GivenString(NamedTuple):
     batch: Batch
     """This string alone: its letter counts where the order has no part, else its tokens."""
     counts: tuple[int, ...]
-    """How often it has each letter of the alphabet."""
+    """The number of each letter of the alphabet."""
     label: bool
 
     @property
@@ -97,7 +98,7 @@ def read_string(model: TrainedModel, letters: Sequence[int], label: bool) -> Giv
 
 
 class Diluted(NamedTuple):
-    """Where attention is diluted in a string."""
+    """The heads whose attention is diluted in a string."""
 
     heads: tuple[Head, ...]
     """The head that decides alone; all of them where only all together do."""
@@ -132,9 +133,9 @@ def find_dilution(model: TrainedModel, string: GivenString) -> Diluted | None:
 def leaves_right(
     model: TrainedModel, strings: Sequence[GivenString], heads: Sequence[Head]
 ) -> bool:
-    """Whether strings that are answered rightly stay so with these heads' attention not diluted.
+    """True if strings that are answered rightly stay so with these heads' attention not diluted.
 
-    Otherwise it turns answers, whichever they are. Not known, and so no, without any string.
+    Otherwise it turns answers, whichever they are. False without any string.
     """
     right = [(run_undiluted(model, x, [heads])[0] > 0) == x.label for x in strings]
     return bool(right) and sum(right) >= STAYS * len(right)
@@ -193,8 +194,8 @@ def undilute(
 def find_outnumbered(
     model: TrainedModel, string: GivenString, head: Head
 ) -> tuple[str, str] | None:
-    """Which letter a head attends to where the answer is read, and which other token it gives most
-    of its weight besides; None where that is not two of them.
+    """The letter that a head attends to at the readout, and the other token with most of the rest
+    of its weight; None where these are not two tokens.
     """
     (block, number), batch = head, string.batch
     names = [f"blocks.{block}.attention.{x}" for x in ("scores", "weights")]
@@ -223,13 +224,13 @@ def _find_attended(
 
 
 def _attendable(model: TrainedModel, batch: Batch) -> Bool[Tensor, "#query key"]:
-    """Which tokens each may attend to, of the letters those that occur."""
+    """The tokens that each token may attend to, of the letters those that occur."""
     seen: Bool[Tensor, "#query key"] = form(plain_model(model), "attendable")(batch.ids)[0]
     return seen & (batch.times[0] > 0)
 
 
 def _scores_of(block: int) -> str:
-    """What a block's attention scores are called."""
+    """The name of a block's attention scores."""
     return f"blocks.{block}.attention.scores"
 
 
@@ -237,7 +238,7 @@ def _scores_of(block: int) -> str:
 
 
 def mechanism_of(model: TrainedModel, string: GivenString) -> Mechanism | None:
-    """What makes one block err on a string, if one thing alone; of several changes of one kind the
+    """The one cause of an error of one block, if there is one; of several changes of one kind the
     one that moves the logit furthest.
 
     Raises:
@@ -267,7 +268,7 @@ def _find_diluted(model: TrainedModel, string: GivenString) -> Iterator[Mechanis
 
 
 def find_one_letter(model: TrainedModel, string: GivenString) -> Iterator[Mechanism]:
-    """What shows that all heads of a string look for one letter."""
+    """Changes that turn the answer if all heads of a string look for one letter."""
     counts = np.array(string.counts)
     here, once = logits(model, np.stack([counts, np.minimum(counts, 1)])).tolist()
     name = _scores_of(0)

@@ -1,4 +1,4 @@
-"""What models fail by: one vocabulary of causes, with a sentence each and what shows it.
+"""The vocabulary of causes of failure, each with a sentence and its evidence.
 
 Causes are found by `seqcls.interpretability.causes`, and named so in the database, by commands, on
 pages and in reports.
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from seqcls.results import ErrorKind, RangeCounts
 
 SAMPLE = 50
-"""Errors of a model that causes are found of, unless more are asked for."""
+"""Errors of a model for which causes are sought by default."""
 
 EXPLAINS = 0.9
-"""What is said of errors together holds of such a share of them at least."""
+"""A statement about errors together holds of at least such a share of them."""
 
 NOT_LEARNED = "not learned"
 ROUNDING = "rounding"
@@ -40,14 +40,14 @@ class CauseEntry(NamedTuple):
     """One cause in the vocabulary."""
 
     phrase: str
-    """What models fail by, after that word."""
+    """The cause as a noun, after "models fail by"."""
     sentence: str
-    """What it means, with `{about}` for what a model's cause is about."""
+    """The meaning, with `{about}` for the details of a model's cause."""
     shown_by: str
-    """What it needs to be found."""
+    """The evidence that is needed to find it."""
     beside_not_learned: bool = False
-    """Whether it is told of errors of a model that has not learned, too: what it does instead. It
-    speaks of no length, nor of a feature that grows with the length."""
+    """True if it is also given for errors of a model that has not learned, as the rule it follows
+    instead. It depends on no length, nor on a feature that grows with the length."""
 
 
 # Two entries share this condition, each with its own share.
@@ -198,7 +198,7 @@ def spread_evenly(number: int, most: int) -> list[int]:
 
 
 def forgetting_text(stored: Mapping[str, Any], display: Callable[[str], str]) -> str:
-    """What a model forgets, in a sentence.
+    """Describes in a sentence what a model forgets.
 
     Args:
         stored: as `seqcls.proofs.forgetting.Forgetting.record` has it.
@@ -223,7 +223,7 @@ before."""
 def not_learned_text(
     counts: "RangeCounts", words: "Words", train_losses: Sequence[float], kept_epoch: int | None
 ) -> str:
-    """What a model gets wrong of trained lengths, how its training ended, and what was kept.
+    """Describes the errors on trained lengths, the end of the training and the saved epoch.
 
     Args:
         counts: strings of trained lengths, and which of them it gets wrong.

@@ -28,18 +28,18 @@ class Output(NamedTuple):
 
     letters: Letters
     ended: bool = True
-    """Whether `END` follows; without, the output was cut off."""
+    """True if `END` follows; otherwise the output was cut off."""
 
     @property
     def read(self) -> Letters:
-        """What is read of it before its last token is written."""
+        """The letters that are read before its last token is written."""
         return self.letters if self.ended else self.letters[:-1]
 
 
 # Checks of the length, token ids and token names all ask for the same output.
 @lru_cache(maxsize=256)
 def write_output(model: TrainedModel, letters: Letters) -> Output:
-    """What a model writes for an input, by the decoding of its configuration.
+    """Writes the output of an input, by the decoding of the model's configuration.
 
     Raises:
         InvalidStringError: the string is no input of the task.
@@ -86,16 +86,16 @@ def log_probabilities(
 
 
 Change = Callable[[str, int | None, Tensor], Tensor]
-"""What becomes of a state, by its name: of all positions, or of the one that is named."""
+"""Maps a state to the one in its place: by name, and by position (None for all positions)."""
 
 PAIRS_AT_ONCE = 2**19
 """Scores of one head in a piece: larger ones take half of their time to be given memory."""
 
 SPECIAL = {"first": "CLS", "last": "END"}
-"""What the token is called that is no letter, by the readout."""
+"""The name of the token that is no letter, by the readout."""
 
 AROUND_OUTPUTS = ("SEP", "END")
-"""What the tokens are called that follow the alphabet's where a model writes."""
+"""The names of the tokens after the alphabet's, of models that write."""
 
 
 class Changing(Recorder):
@@ -126,7 +126,7 @@ class Changing(Recorder):
 
 @lru_cache(maxsize=8)
 def plain_model(model: TrainedModel) -> Classifier:
-    """The readable model; dropout is off. Made once for a model that is asked much."""
+    """The readable model, with dropout off; cached, as one model is evaluated often."""
     network = model.problem.network.model_copy(update={"precision": "float64"})
     readable = make_model(network).to(torch.float64)
     # `from_numpy` shares memory, and what is stored may be read-only.
@@ -155,7 +155,7 @@ def ids_of(
 def token_names(
     model: TrainedModel, letters: Sequence[int], output: Output | None = None
 ) -> list[str]:
-    """What the model reads of a string, token by token; as `ids_of`."""
+    """The names of the tokens that the model reads of a string; as `ids_of`."""
     special = SPECIAL.get(model.problem.network.readout, "")
     alphabet = [*model.tokenizer.alphabet, *AROUND_OUTPUTS]
     (row,) = ids_of(model, [letters], None if output is None else [output]).tolist()

@@ -1,13 +1,13 @@
 """Simple rules that a model may follow: a fixed list, tried on all test strings.
 
-Each rule says of a string whether it is positive, by something that is easily seen in it. That a
+Each rule decides whether a string is positive, by something that is easily seen in it. That a
 rule agrees with a model on every string shows what the model does on them, not how it does it. The
 list, simplest first, each also with the answers exchanged where that is another rule:
 
 1. always the same answer;
 2. a token occurs; more than once; every token of the alphabet occurs;
 3. the first, or the last, token is a given one;
-4. the first and the last token are the same; two equal tokens stand beside one another;
+4. the first and the last token are the same; two equal tokens are neighbors;
 5. the number of a token, or the length, is odd;
 6. there are more of one token than of another;
 7. the length, the number of a token or its share is above a bound: the bound that agrees best.
@@ -33,17 +33,17 @@ Values = Callable[[TokenStrings], Real[np.ndarray, " string"]]
 
 
 SHOWN = 10
-"""Rules that are told; programs read them all."""
+"""Rules that are described; programs read them all."""
 
 
 class Bound(NamedTuple):
-    """Whether a number is above a value, or at most it."""
+    """A threshold, with the side that is positive: above the value, or at most it."""
 
     value: float
     above: bool
 
     def says(self, values: Real[np.ndarray, " string"]) -> Says:
-        """Whose numbers lie beyond it."""
+        """True for each number that lies beyond it."""
         return np.asarray((values > self.value) == self.above)
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ class Rule(NamedTuple):
     agreement: float
     """The share of test strings, each counted as often as it occurs, in [0, 1]."""
     on_positive: float | None
-    """The same among strings that the model says are positive; None where there are none."""
+    """The same among strings that the model predicts to be positive; None where there are none."""
     on_negative: float | None
 
 
@@ -89,7 +89,7 @@ class Rules(NamedTuple):
 
 
 def fitting_rules(model: TrainedModel) -> Rules:
-    """How well each rule predicts a model's answers on all of its test strings.
+    """The agreement of each rule with a model's answers on all of its test strings.
 
     Strings that the model has no places for are left out.
     """
@@ -114,7 +114,7 @@ def rules(
     predicted: Says,
     times: Int64[np.ndarray, " string"],
 ) -> Iterator[tuple[str, Holds]]:
-    """Every rule in words, with what it says of any strings; the simplest first.
+    """Every rule in words, with its answers to any strings; the simplest first.
 
     Args:
         predicted: the model's answers, by which bounds are chosen.
@@ -128,7 +128,7 @@ def rules(
     shares = {f"the share of {x}": _share_of(letter) for letter, x in enumerate(alphabet)}
     for name, values in (_quantities(alphabet) | shares).items():
         for bound in bounds(values(strings).astype(float), predicted, times):
-            # That there is a token, or two, is said already.
+            # That there is a token, or two, is a rule of the list already.
             if name != "the length" and bound.value in ((0,) if name in shares else (0, 1)):
                 continue
             compare = operator.gt if bound.above else operator.le
@@ -136,7 +136,7 @@ def rules(
 
 
 def _properties(alphabet: Sequence[str]) -> Iterator[tuple[str, str, Holds]]:
-    """What a string may have, in words; that it has not; and which of some strings have it."""
+    """Properties of strings: in words, their negation in words, and the strings that have them."""
     quantities = _quantities(alphabet)
     numbers = [(x, quantities[f"the number of {x}"]) for x in alphabet]
     for x, number in numbers:
@@ -164,7 +164,7 @@ def _properties(alphabet: Sequence[str]) -> Iterator[tuple[str, str, Holds]]:
 
 
 def _compare(values: Values, compare: Callable[..., Any], other: float | Values) -> Holds:
-    """Whether the numbers of strings compare so with one number, or with others of theirs."""
+    """Compares the numbers of strings with one number, or with others of theirs."""
     return lambda strings: np.asarray(
         compare(values(strings), other(strings) if callable(other) else other)
     )
@@ -221,9 +221,9 @@ def bounds(
     predicted: Says,
     times: Real[np.ndarray, " string"],
 ) -> Iterator[Bound]:
-    """The bound that agrees best, with the positive strings above it, and likewise below."""
+    """The bound that agrees best, with the positive strings above it, and the best one below."""
     known, rows = np.unique(values, return_inverse=True)
-    # A bound between equal values tells nothing apart.
+    # A bound between equal values separates nothing.
     if len(known) < 2:
         return
     positive = np.bincount(rows, times * predicted, len(known))
@@ -238,7 +238,7 @@ def bounds(
 
 
 def agreement(text: str, says: Says, predicted: Says, times: Int64[np.ndarray, " string"]) -> Rule:
-    """How well what a rule says of strings agrees with a model's answers."""
+    """The agreement of a rule's answers with a model's."""
     same = says == predicted
     sides = (
         float(times[same & side].sum() / total) if (total := times[side].sum()) else None

@@ -1,7 +1,7 @@
-"""Bounds of the length, or of a feature of the task, that tell a model's errors from right answers.
+"""Bounds of the length, or of a feature of the task, that separate errors from right answers.
 
 A bound is sought for all errors; else for false positives and for false negatives, against right
-answers of the same label, or against those of both labels alike: that tells what is wrong of what
+answers of the same label, or against those of both labels alike, which separates errors from what
 gets the same answer. It is sought among the test strings and among all short ones. Where it is
 found, its balanced accuracy is at least `FOUND_AT`. Among the other strings it is at least
 `HOLDS_AT`; without errors there, `FOUND_AT` of the right answers lie on their side.
@@ -42,7 +42,7 @@ class Separation(NamedTuple):
 
 
 class _Sides(NamedTuple):
-    """The errors and the right answers that a bound is to tell apart, and their features."""
+    """The errors and the right answers that a bound is to separate, and their features."""
 
     errors: Rows
     right: Sequence[Rows]
@@ -74,8 +74,8 @@ def separations(
     """One of all errors, or else at most one of each kind.
 
     Args:
-        by_length: whether a bound of the length may be one. If it may not, and tells errors apart
-            better than any feature, there is none: the features would stand for the length.
+        by_length: whether a bound of the length may be one. If it may not, and separates errors
+            better than any feature, there is none: the features would be proxies of the length.
     """
     features = [_features(task, tried) for tried in (test, short)]
     found = []
@@ -87,7 +87,7 @@ def separations(
             beyond = _sides(kind, test, features[0])[0].errors & bound.says(features[0][name])
             text = f"{kind}: " * bool(kind) + f"{name} is {bound}"
             found.append(Separation(text, name == LENGTH, beyond))
-            # One bound for all errors says more than one for each kind.
+            # One bound for all errors is more informative than one for each kind.
             if not kind:
                 break
     return found

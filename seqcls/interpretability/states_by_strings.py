@@ -26,15 +26,15 @@ from seqcls.models.pictures import memory_shape
 from seqcls.strings.token_strings import TokenStrings
 
 Kind = Literal["attention", "cross-attention", "self-attention"]
-"""What is attended to: all that is read; of a decoder that reads outputs apart from inputs the
-input, or the output so far."""
+"""The tokens that are attended to: all that is read; of a decoder that reads outputs apart
+from inputs the input, or the output so far."""
 
 
 class Patterns(NamedTuple):
-    """What every token attends to, in every head."""
+    """The attention weights of every token, in every head."""
 
     tokens: tuple[str, ...]
-    """Those attended to, as the model reads them, its own token included."""
+    """The tokens attended to, as the model reads them; a token may attend to itself."""
     rows: tuple[str, ...]
     """The tokens that attend: others where output and input are read apart."""
     weights: Float[np.ndarray, "block head attending position"]
@@ -44,22 +44,22 @@ class Patterns(NamedTuple):
     """The number of each block; others may not attend."""
 
     def number_of(self, block: int) -> int:
-        """What a block is called."""
+        """The number that a block is called by."""
         return self.blocks[block]
 
 
 class Prefixes(NamedTuple):
-    """A string's prefixes, the empty one first, each asked about as a string of its own, or
-    answered at its place where every place is.
+    """A string's prefixes, the empty one first, each evaluated as a string, or answered at its
+    place where every place is.
     """
 
     tokens: tuple[str, ...]
     """The last token of each prefix; of the empty one none."""
     logits: Float[np.ndarray, " prefix"]
     labels: np.ndarray
-    """Labels of a language, None where a file does not say it; else the targets as text."""
+    """Labels of a language, None where a file has none; else the targets as text."""
     answers: tuple[str, ...] = ()
-    """What is answered at each place, where every place is answered."""
+    """The answer at each place, where every place is answered."""
 
     def table(self) -> Table:
         """A row a prefix."""
@@ -112,9 +112,9 @@ class ModelStates(NamedTuple):
     prefixes: Prefixes | None
     """None of a model that writes."""
     output: tuple[OutputToken, ...] | None
-    """What a model writes, token by token; None of a model that answers at once."""
+    """The output that a model writes, token by token; None of a model that answers at once."""
     steps: tuple[LogitStep, ...] | None
-    """What each part adds to the logit; None without a residual stream."""
+    """The contribution of each part to the logit; None without a residual stream."""
     attention: Patterns | None
     units: Units | None
     path: Path | None
@@ -164,12 +164,12 @@ class ModelStates(NamedTuple):
 
 
 def has_decoder(model: TrainedModel) -> bool:
-    """Whether a decoder reads outputs apart from inputs, and its states are those along them."""
+    """True if a decoder reads outputs apart from inputs; the states are then those along them."""
     return bool(plain_model(model).decoder_states())
 
 
 def layer_word(model: TrainedModel) -> str:
-    """What each layer of `recurrent_units` is called: layer or block, of the decoder where it has
+    """The word for the layers of `recurrent_units`: layer or block, of the decoder where it has
     one.
     """
     if not has_decoder(model):

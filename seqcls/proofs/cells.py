@@ -77,7 +77,7 @@ class Cells:
 
     @property
     def cells(self) -> Bool[np.ndarray, " unit"]:
-        """Which numbers of a state are an LSTM's cells: those have no bound."""
+        """True for the numbers of a state that are an LSTM's cells: those have no bound."""
         # A layer keeps its state first, then an LSTM its cell.
         own = np.arange(self.network.layer_units) >= self.network.hidden
         return np.tile(own, len(self.network.layers))

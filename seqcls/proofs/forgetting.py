@@ -1,6 +1,6 @@
-"""How a recurrent network forgets while a token or a word repeats: its states after u v{n} w, by n.
+"""Forgetting of a recurrent network while a token or a word repeats: states after u v{n} w, by n.
 
-A string that refutes it says which word repeats; the model itself says the rest.
+A string that refutes the model shows which word repeats; the model's states show the rest.
 """
 
 import re
@@ -41,7 +41,7 @@ class MovedUnit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Forgetting:
-    """What becomes of a model's states while a word repeats."""
+    """A model's states while a word repeats."""
 
     mechanism: str
     before: str
@@ -68,7 +68,7 @@ class Forgetting:
 
 
 def repeated_word(letters: Letters) -> tuple[int, int, int] | None:
-    """Where a word begins that repeats, its length and how often: what covers most of a string."""
+    """Start, length and number of repetitions of the word that covers most of a string."""
     # A character for each letter, of which there are fewer than 256.
     text = bytes(letters).decode("latin-1")
     found = [
@@ -85,8 +85,8 @@ def repeated_word(letters: Letters) -> tuple[int, int, int] | None:
 
 
 def find_forgetting(model: TrainedModel, automaton: Automaton, string: str) -> Forgetting | None:
-    """How a model forgets while a word repeats, from a string that refutes it; None where no word
-    does, or where fewer repetitions are answered wrongly, too.
+    """Finds what a model forgets while a word repeats in a string that refutes it; None where no
+    word does, or where fewer repetitions are answered wrongly, too.
 
     Args:
         automaton: whose answers the model should give.
