@@ -67,7 +67,7 @@ from seqcls.interpretability.trained_model import MAX_LENGTH, Letters, TrainedMo
 from seqcls.problem import Problem, resolve
 from seqcls.results import Cause
 from seqcls.shortcuts import READERS, agreement_of, read_test
-from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.token_strings import TokenStrings, join_strings
 
 # The shares that the vocabulary states in words: `mechanisms.CAUSES`.
 RULE_AGREEMENT = 0.99
@@ -312,15 +312,14 @@ def _rule(model: TrainedModel, test: TriedStrings, short: TriedStrings) -> Itera
     """The rule that agrees best with the model, if any agrees well; the simplest of equals."""
     best: _Group | None = None
     most = 0.0
-    for text, holds in rules(model.tokenizer.alphabet, test.strings, test.predicted, test.times):
+    both, tested = join_strings([test.strings, short.strings]), len(test.strings)
+    for text, says in rules(model.tokenizer.alphabet, both, test.predicted, test.times):
         constant = text.startswith("always")
-        predicts = holds(test.strings)
-        share = agreement(text, predicts, test.predicted, test.times).agreement
+        share = agreement(text, says[:tested], test.predicted, test.times).agreement
         # Rules come simplest first, so one that is only as good changes nothing.
         if share < (1 if constant else RULE_AGREEMENT) or share <= most:
             continue
-        same = predicts == test.predicted
-        same_of_short = holds(short.strings) == short.predicted
+        same, same_of_short = says[:tested] == test.predicted, says[tested:] == short.predicted
         explained = [
             alike for alike in (same[test.wrong], same_of_short[short.wrong]) if len(alike)
         ]
