@@ -17,7 +17,7 @@ from seqcls.strings.token_strings import TokenStrings
 # Minimal failing strings: by deleting tokens, and by trying all strings, the shortest first.
 
 Fail = Callable[[Sequence[Letters]], Sequence[bool]]
-"""Tells which of some strings fail."""
+"""Decides which of some strings fail."""
 
 AT_ONCE = 64
 """Strings that are tried in one step: most steps need only the first few."""
@@ -131,7 +131,7 @@ def delta_debug(string: Letters, fail: Fail) -> Letters:
 def shortest_failing(model: TrainedModel, limit: int = MAX_STRINGS) -> Shortest:
     """The shortest strings that a model misclassifies, found by trying all, the shortest first.
 
-    Where what is right is known of some strings alone, as of those of a file, these are tried.
+    Where targets are known of some strings alone, as of those of a file, these are tried.
 
     Args:
         limit: strings that are tried at most; lengths are tried as a whole or not at all.
@@ -228,31 +228,27 @@ def nearest_right(
     model: TrainedModel,
     letters: Sequence[int],
     *,
-    other_answer: bool = False,
-    prefer_other_answer: bool = False,
     same_length: bool = False,
     max_tried: int = MAX_TRIED,
 ) -> Nearest:
     """The nearest string that is answered rightly, where its target is computed anew.
 
-    Tokens are replaced first, then deleted, then inserted, from left to right. Where what is right
-    is known of some strings alone, as of those of a file, only these are tried.
+    Tokens are replaced first, then deleted, then inserted, from left to right. Where targets are
+    known of some strings alone, as of those of a file, only these are tried. Of strings as many
+    edits away one that the model answers otherwise is preferred: of a failing string one with its
+    label, which shows what the model goes by. The answer to one with another label is the same,
+    and right since the label has changed.
 
     Args:
-        other_answer: only a string that the model answers otherwise than this one. Without it
-            the nearest may have the same answer, where the edit changes what is right.
-        prefer_other_answer: of strings as many edits away rather one that the model answers
-            otherwise: of a failing string one with its label, which shows what the model goes
-            by. The answer to one with another label is the same, only right by now.
-        same_length: only replacements. Of a file any other string will do then: nobody knows that
-            it is answered wrongly.
+        same_length: only replacements, and only a string that the model answers otherwise. Of a
+            file any other string will do then, although nothing is known of it.
     """
     start = tuple(letters)
     was = model.ask_all([start]).predicted[0]
     least = 0 if model.problem.tries_empty else 1
     tried = 0
     among = None if same_length else model.problem.known_strings
-    # Of a file, what is known is among its strings; any other is an input all the same.
+    # Of a file, strings with a target are among its own; any other is an input all the same.
     any_input = model.problem.known_strings is not None
     given = (start, model.num_letters, same_length)
     # Those one edit away, then those two edits away, none of them twice.
@@ -267,13 +263,13 @@ def nearest_right(
             answers = model.ask_all(batch)
             # A label may change with the edit, so right alone does not mean another answer.
             turned = ~answers.are_predicted(np.asarray(was))
-            right = answers.right & turned if other_answer else answers.right
-            rank = right.astype(int) + (right & turned & prefer_other_answer)
+            right = answers.right & (turned | (not same_length))
+            # Rank 1 is a right answer, 2 a right one that is the other answer as well.
+            rank = right.astype(int) + (right & turned)
             row = int(rank.argmax())
             if rank[row] > best:
                 best, found = int(rank[row]), batch[row]
-            # Rank 1 is a right answer, 2 a right one that is the other answer as well.
-            if best > prefer_other_answer:
+            if best == 2:
                 break
         if best:
             return Nearest(model.answer(found), found, edits, tried, True)
@@ -309,7 +305,7 @@ def edits_of(string: Letters, num_letters: int, same_length: bool = False) -> It
 
 
 def _rings_among(known: TokenStrings, string: Letters) -> Iterator[Iterator[Letters]]:
-    """The same of some strings alone: each is so many edits away."""
+    """The known strings in rings around a string, by the number of edits."""
     counts = known.counts
     own = np.bincount(string, minlength=counts.shape[1])
     # An edit changes the counts of two letters at most, each by one.
