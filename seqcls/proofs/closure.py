@@ -35,6 +35,9 @@ as much as what is added.
 PADDING = 0.5
 """The share of what a region lacks that it is given besides, each time."""
 
+MAX_CARRIED = 24
+"""Forms that are carried further, of each region on average, at most."""
+
 MOST_ROUNDS = 60
 """Rounds of growth after which regions that still grow are given up."""
 
@@ -65,8 +68,6 @@ class Growth:
     """The greatest width of boxes at first."""
     most_letters: int
     """Letters that a form is carried over at most."""
-    most_carried: int
-    """Forms that are carried further, of each region on average, at most."""
     deadline: float
     """The time that this thread may have computed by then, in seconds."""
 
@@ -104,7 +105,7 @@ class Growth:
             if len(wrong):
                 return Ended("the answer is open", wrong)
             if self._too_many:
-                often = np.flatnonzero(self._carried > self.most_carried)
+                often = np.flatnonzero(self._carried > MAX_CARRIED)
                 return Ended("too many forms are carried", often)
             if time.thread_time() > self.deadline:
                 return Ended("the seconds are over", pending)
@@ -180,7 +181,7 @@ class Growth:
 
     @property
     def _too_many(self) -> bool:
-        return int(self._carried.sum()) > self.most_carried * len(self.regions)
+        return int(self._carried.sum()) > MAX_CARRIED * len(self.regions)
 
     def _widths(self) -> np.ndarray:
         regions = self.regions

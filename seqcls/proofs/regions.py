@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from seqcls.monoids import shortest_words
 from seqcls.tasks.automaton import Automaton
 
 BEGINNING = -1
@@ -47,7 +46,7 @@ def widths_of(low: np.ndarray, high: np.ndarray, cells: Bool[np.ndarray, " unit"
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """An automaton whose states know more than those of another: what a model remembers besides."""
+    """An automaton whose states split those of another by what a model remembers besides."""
 
     automaton: Automaton
     states: Int64[np.ndarray, " state"]
@@ -244,8 +243,3 @@ class Regions:
             high[rows],
             np.ones(len(order), dtype=bool),
         )
-
-    def access(self) -> list[tuple[int, ...]]:
-        """A shortest string to each region."""
-        words = shortest_words(self.next)
-        return [words.get(region, ()) for region in range(len(self))]
