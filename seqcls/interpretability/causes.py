@@ -1,4 +1,4 @@
-"""Why each of a failing model's errors is one: the causes of `mechanisms`, and how each is found.
+"""Causes of a failing model's errors: those of `mechanisms`, and the way each is found.
 
 Statements about all strings are tried on the test strings and on all that are no longer than the
 training's, as far as `seqcls.interpretability.domains` tries them. Dilution and two heads on one
@@ -21,7 +21,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Bool
 
 from seqcls.cache import remembered
 from seqcls.counts import counts_suffice
@@ -41,10 +40,10 @@ from seqcls.interpretability.interventions import (
     leaves_right,
     longest_trained,
     read_string,
+    strongest,
 )
 from seqcls.interpretability.mechanisms import (
     BESIDE_NOT_LEARNED,
-    BEYOND,
     CONSTANT,
     DILUTION,
     EXPLAINS,
@@ -62,7 +61,7 @@ from seqcls.interpretability.mechanisms import (
 )
 from seqcls.interpretability.output_causes import output_causes
 from seqcls.interpretability.rules import agreement, rules
-from seqcls.interpretability.separations import separations
+from seqcls.interpretability.separations import Group, separations
 from seqcls.interpretability.trained_model import MAX_LENGTH, Letters, TrainedModel
 from seqcls.problem import Problem, resolve
 from seqcls.results import Cause
@@ -146,10 +145,7 @@ def _language_causes(
     groups = [
         *_rule(model, test, short),
         *_form(model, test, texts),
-        *(
-            (AttributedError("", LONGER if x.is_length else BEYOND, None, x.text), x.beyond)
-            for x in separations(model.task, test, short, by_length=shortest is None)
-        ),
+        *separations(model.task, test, short, by_length=shortest is None),
     ]
     unseen = _first_not_seen(model.problem, short)
     for string in (x for x in labels if x not in causes):
@@ -294,10 +290,7 @@ def _on_one_letter(model: TrainedModel, labels: dict[str, bool]) -> dict[str, At
     causes = {}
     for text, label in labels.items():
         string = read_string(model, model.letters(text), label)
-        found = [x for x in find_one_letter(model, string) if (x.logit_with > 0) == label]
-        if found:
-            # Of several interventions that turn the answer, the one that moves the logit furthest.
-            best = max(found, key=lambda x: abs(x.logit_with - x.logit))
+        if best := strongest(find_one_letter(model, string), label):
             about = f"{best.letter}, none on {best.by}"
             causes[text] = AttributedError(text, ONE_LETTER, best.head, about)
     return causes
@@ -305,12 +298,10 @@ def _on_one_letter(model: TrainedModel, labels: dict[str, bool]) -> dict[str, At
 
 # What errors have in common.
 
-_Group = tuple[AttributedError, Bool[np.ndarray, " string"]]
 
-
-def _rule(model: TrainedModel, test: TriedStrings, short: TriedStrings) -> Iterator[_Group]:
+def _rule(model: TrainedModel, test: TriedStrings, short: TriedStrings) -> Iterator[Group]:
     """The rule that agrees best with the model, if any agrees well; the simplest of equals."""
-    best: _Group | None = None
+    best: Group | None = None
     most = 0.0
     both, tested = join_strings([test.strings, short.strings]), len(test.strings)
     for text, says in rules(model.tokenizer.alphabet, both, test.predicted, test.times):
@@ -332,7 +323,7 @@ def _rule(model: TrainedModel, test: TriedStrings, short: TriedStrings) -> Itera
         yield best
 
 
-def _form(model: TrainedModel, test: TriedStrings, texts: Sequence[str]) -> Iterator[_Group]:
+def _form(model: TrainedModel, test: TriedStrings, texts: Sequence[str]) -> Iterator[Group]:
     """The errors of the reader that agrees best with the model, if any agrees nearly always."""
     problem = model.problem
     within = np.isin(test.strings.lengths, problem.train.lengths)

@@ -145,7 +145,7 @@ def _properties(
         yield f"there is a {x}", f"no {x} at all", number >= 1
         yield f"there are two {x} or more", f"there is at most one {x}", number >= 2
     every = "every token of the alphabet occurs"
-    yield every, f"not {every}", (counts > 0).all(axis=1)
+    yield every, f"not {every}", np.asarray((counts > 0).all(axis=1))
     # The empty string has `NO_LETTER` at both ends.
     padded = np.pad(letters, ((0, 0), (0, 1)), constant_values=NO_LETTER)
     first, last = padded[:, 0], padded[np.arange(len(padded)), np.maximum(strings.lengths - 1, 0)]
