@@ -21,9 +21,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr, softmax
 
+from seqcls.interpretability.circuits import head_circuits
 from seqcls.interpretability.domains import refuse
-from seqcls.interpretability.inside import from_counts, states
 from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.strings.tokenizer import CLS
 
 ROUNDING = 1e-11
 """Bounds are widened by so much of the magnitude of the numbers that they are made of."""
@@ -85,11 +86,7 @@ def block_of(model: TrainedModel) -> Block:
     refuse(model.problem)
     config = model.config
     weights = {name: value.astype(np.float64) for name, value in model.weights.items()}
-    names = ["embedding", *(f"blocks.0.attention.{x}" for x in ("scores", "value"))]
-    # Without positions a token has the same scores and value in every string: one is enough.
-    seen = states(model, from_counts(model, np.ones((1, model.num_letters))), names)
-    embedding, scores, values = (seen[name][0].numpy() for name in names)
-    size = (config.num_attention_heads, config.attention_head_size, config.hidden_size)
+    heads, token_types = head_circuits(model), 1 + model.num_letters
     units, norm = weights["blocks.0.feed_forward.input.weight"], None
     offsets = np.zeros(len(units))
     if config.has_norms:
@@ -104,9 +101,12 @@ def block_of(model: TrainedModel) -> Block:
         norm = coordinates, config.layer_norm_eps
     direct = weights["classifier.weight"][0]
     return Block(
-        scores=scores[:, 0],
-        outputs=values @ weights["blocks.0.attention.output.weight"].T.reshape(size),
-        start=embedding[0],
+        # The query is `CLS`; a model may have no heads.
+        scores=np.array([head.scores[0] for head in heads]).reshape(len(heads), token_types),
+        outputs=np.array([head.output for head in heads]).reshape(
+            len(heads), token_types, config.hidden_size
+        ),
+        start=weights["embedding.weight"][CLS],
         direct=direct,
         units=units,
         offsets=offsets,

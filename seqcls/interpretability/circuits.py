@@ -30,8 +30,7 @@ class Circuits(NamedTuple):
     block: int
     head: int
     name: str
-    """The name of the head, such as `block 0, head 1` or `decoder block 0, cross-attention head
-    1`."""
+    """Such as `block 0, head 1` or `decoder block 0, cross-attention head 1`."""
     token_types: tuple[str, ...]
     """The tokens of the vocabulary: `CLS` or `END` where they are read, and the letters."""
     scores: Float[np.ndarray, "token_type token_type"]
@@ -50,13 +49,24 @@ class Circuits(NamedTuple):
 
 
 def circuits(model: TrainedModel) -> tuple[Circuits, ...]:
+    """The same as `head_circuits`, of a model that has heads.
+
+    Raises:
+        ConfigError: no head of the model attends to tokens by query and key.
+    """
+    if found := head_circuits(model):
+        return found
+    raise ConfigError(
+        f"architecture={model.config.architecture!r} has no heads that attend to tokens by query "
+        "and key; look at its units along a string instead"
+    )
+
+
+def head_circuits(model: TrainedModel) -> tuple[Circuits, ...]:
     """The circuits of each head of every block that attends to tokens, in the model's order.
 
     Each reads the embeddings of the tokens alone, through the norm where that comes before
     it: without positions where there are any, and without what earlier blocks have added.
-
-    Raises:
-        ConfigError: no head of the model attends to tokens by query and key.
     """
     plain = plain_model(model)
     found = list[Circuits]()
@@ -70,11 +80,6 @@ def circuits(model: TrainedModel) -> tuple[Circuits, ...]:
             # Keys of a picture are no tokens, which rows and columns could be called by.
             if isinstance(attention, Attention) and not sees_picture:
                 found.append(_circuits(model, part, name, attention))
-    if not found:
-        raise ConfigError(
-            f"architecture={model.config.architecture!r} has no heads that attend to tokens by "
-            "query and key; look at its units along a string instead"
-        )
     return tuple(found)
 
 
@@ -128,8 +133,7 @@ class Orders(NamedTuple):
     strings: tuple[str, ...]
     """The string itself, then as many random orders of its letters."""
     logits: tuple[float, ...]
-    """The logits of a language, else the margins, or the log-probabilities of the targets; NaN
-    where an order is no input."""
+    """The logits of a language, else the scores of the kind; NaN where an order is no input."""
     spread: float
     """The largest difference of any two: rounding alone, where order does not matter."""
 
