@@ -36,7 +36,7 @@ class LearningBudget:
     length: int = 0
     """Tokens of the longest query; 0 for twice the longest test string."""
     strings: int = 2**16
-    """Short strings, all of which are tried, as far as so many go."""
+    """Short strings, all of which are tried up to the greatest length that the number allows."""
     single: int = 2**20
     """Longer strings that are queried one by one."""
     seconds: float = 60.0
@@ -65,7 +65,7 @@ _MAX_BUDGET = {
 
 
 def obstacle(problem: Problem) -> str | None:
-    """Why automata of a problem's models are not learned; None where they are."""
+    """The reason why automata of a problem's models are not learned; None where they are."""
     # A model that answers at every place is a Moore machine: a state outputs its answer there.
     if not problem.at_places and (reason := problem.lacks("labels")):
         return f"an automaton is learned of languages, and {reason}"
@@ -116,7 +116,7 @@ def dot(
 def record(
     automaton: Automaton, alphabet: Sequence[str], names: Mapping[int, str] | None = None
 ) -> dict[str, Any]:
-    """An automaton as JSON has it; of a Moore machine with the outputs that are so named."""
+    """An automaton as JSON has it; of a Moore machine with the outputs by these names."""
     outputs = [names[output] for output in automaton.says.tolist()] if names else []
     return {
         **({"outputs": outputs} if names else {}),
@@ -137,8 +137,7 @@ def _escape(text: str) -> str:
 
 
 MAIN_SHARE = 0.95
-"""The least share of a model's test answers, and of its test errors, that the main hypothesis
-gives."""
+"""The main hypothesis gives at least this share of a model's test answers, and test errors."""
 
 
 @dataclass(frozen=True, eq=False)

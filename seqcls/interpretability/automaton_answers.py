@@ -19,8 +19,7 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.places import AtEveryPlace
 
 Bits = Bool[np.ndarray, " string"] | Int64[np.ndarray, " string"]
-"""Labels of strings, True in the language; or the answers at their ends, where every place has
-one."""
+"""Labels of strings; or the answers at their ends, where every place has one."""
 
 
 class EndedError(Exception):
@@ -175,7 +174,7 @@ class ModelAnswers:
     def _ask_all_short(self) -> None:
         empty = TokenStrings.of_lists(self.model.num_letters, [()])
         rejected = np.zeros(1, dtype=bool)
-        # Where nobody knows the empty string's label, it is rejected.
+        # Where the empty string's label is unknown, it is rejected.
         given = self.model.problem.targets_or
         first = given(empty, rejected) if self.empty_given else self._ask(empty)
         self.batches.append((empty, np.asarray(first, dtype=self._dtype)))

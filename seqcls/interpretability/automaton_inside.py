@@ -164,8 +164,7 @@ class Inside(NamedTuple):
     states: int
     """States of the automaton."""
     commonest: float
-    """The share of held-out tokens after which it is in its most frequent state: what a probe
-    that reads nothing gets."""
+    """The share of held-out tokens whose state is the most frequent one: the chance level."""
     probes: tuple[Probe, ...]
 
     def describe(self, _: TrainedModel) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The minimal automaton of what a model answers, learned from answers alone.
+"""The minimal automaton of a model's answers, learned from answers alone.
 
 By the classification trees of Kearns & Vazirani (1994), as AALpy has them. A hypothesis is held
 against all short strings, the model's test set, the earlier queries, the shortest string on
@@ -87,7 +87,7 @@ def _draw(automaton: Automaton, rng: np.random.Generator, lengths: np.ndarray) -
 
 
 Differ = Callable[[TokenStrings, Bits], Bits]
-"""On which strings an answer to them is not what it should be."""
+"""True for strings to which the answer is wrong."""
 
 
 def shortest_difference(one: Automaton, other: Automaton, *, empty: bool = True) -> Letters | None:

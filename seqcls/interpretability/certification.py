@@ -1,4 +1,4 @@
-"""Proofs about all strings, however long, that the report's model of one block may be given.
+"""Proofs about strings of every length, for the report's model of one block.
 
 Without attention to `CLS` the logit depends on nothing but the proportions of the letters: what
 holds for a proportion holds at every length. With it, a string of N letters is as a limit of which
@@ -29,11 +29,11 @@ RESOLVED = 0.02
 """Nats of logit between the bounds of a cell that is not divided further."""
 
 MAX_CELLS = 20_000
-"""Cells per support, after which what is not proved is left open."""
+"""Cells per support, after which all that is not proved is left open."""
 
 
 Proved = Int64[np.ndarray, " cell"]
-"""1 where what a model answers is proved right, -1 where wrong, 0 where it is open."""
+"""1 where the answer is proved right, -1 where wrong, 0 where it is open."""
 
 
 class Cells(NamedTuple):
@@ -140,7 +140,7 @@ since with the share of `CLS` the answer may change once more."""
 
 
 class ShareInterval(NamedTuple):
-    """Shares of the first of two letters, and what is proved there."""
+    """Shares of the first of two letters, and the claim that is proved there."""
 
     low: float
     high: float
@@ -176,11 +176,10 @@ class Certification(NamedTuple):
     """1 where the logit depends on proportions alone."""
     supports: tuple[SupportProof, ...]
     left_out: tuple[str, ...]
-    """Supports with too many letters, or beyond the `MAX_SUPPORTS` first; nothing is claimed of
-    them."""
+    """Supports with too many letters, or beyond the first `MAX_SUPPORTS`, without a claim."""
 
     def describe(self, _: object = None) -> Iterator[str]:
-        """Yields what is proved of strings of every length: a sentence a support."""
+        """Yields the proofs about strings of every length: a sentence a support."""
         yield (
             "Proved for strings of every length, since the logit depends on the proportions of the "
             "letters alone:"
@@ -233,7 +232,7 @@ def prove(
         # The bound nearer to 0 is the lower one of a positive logit, the upper one of a negative.
         margin = float(np.abs(cells.low if label else cells.high).min())
     if label:
-        # Each required letter has at most so much in what is not proved right.
+        # Each required letter has at most so much in the cells that are not proved right.
         required = [support.index(x) for x in model.problem.required_letters]
         greatest = cells.corners[proved < 1][:, :, required].max(axis=1).min(axis=1)
         share = float(greatest.max(initial=0))

@@ -46,7 +46,7 @@ class Removal(NamedTuple):
 
 
 class MinimalString(NamedTuple):
-    """The rest of a misclassified string when no letter can go without its being right."""
+    """A misclassified string that would be right with fewer of any one letter."""
 
     string: str
     counts: Counts

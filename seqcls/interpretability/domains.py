@@ -62,7 +62,7 @@ def inputs_by_length(
 ) -> Iterator[tuple[int, TokenStrings]]:
     """All inputs of a task up to the greatest length at which there are not too many.
 
-    Of a file they are those in it, of whatever length.
+    Of a file they are those in it, of any length.
 
     Args:
         max_strings: strings that are held against the task at most, inputs or not.
@@ -96,9 +96,9 @@ def inputs_by_length(
 Needs = Literal["states", "labels", "required letters", "one block"]
 """The assumptions of an analysis; each includes all before it.
 
-`states`: the order of tokens has no part in what the model computes. `labels`: nor in what is
-right. `required letters`: what is right is that each of some letters occurs. `one block`: the model
-is the report's, of whose one block bounds are proved.
+`states`: the order of tokens has no part in the model's states. `labels`: nor in the labels.
+`required letters`: a string is positive if each of some letters occurs. `one block`: the model is
+the report's, of whose one block bounds are proved.
 """
 
 _REPORT_BLOCK: tuple[tuple[str, object, str], ...] = (
@@ -116,7 +116,7 @@ def obstacle(problem: Problem, needs: Needs = "one block") -> str | None:
     """The reason why an analysis by letter counts would be wrong of a model; None where it holds.
 
     Args:
-        needs: what the analysis rests on.
+        needs: the assumptions of the analysis.
     """
     network, task = problem.network, problem.config.task
     reason = problem.lacks("labels") or counts_suffice(network, training=False)
@@ -125,7 +125,7 @@ def obstacle(problem: Problem, needs: Needs = "one block") -> str | None:
             reason = f"{field}={getattr(network, field)!r}: this analysis is of models with {words}"
     if reason is not None or needs == "states":
         return reason
-    # Analyses of what a model computes, "states", hold whatever is right.
+    # Analyses of the model's states alone hold whatever the labels are.
     if problem.unknown_labels is not None:
         return problem.unknown_labels
     if not isinstance(problem.task, CountTask):
@@ -215,7 +215,7 @@ def tested_strings(problem: Problem) -> DistinctStrings:
 
 
 def sampled_strings(problem: Problem, sample: int) -> DistinctStrings:
-    """At most so many of the tested strings, the shortest first, spread evenly over the lengths."""
+    """At most `sample` of the tested strings, the shortest first, spread evenly over lengths."""
     test = tested_strings(problem)
     rows = np.argsort(test.strings.lengths, kind="stable")
     return test.take(rows[spread_evenly(len(rows), sample)])
@@ -231,7 +231,7 @@ def ask_tested(model: TrainedModel, wrong: Sequence[str]) -> tuple[TriedStrings,
 def short_strings(model: TrainedModel) -> TriedStrings:
     """All strings no longer than those of the training; at most `MAX_SHORT`, the shortest.
 
-    Where letter counts decide what is right and what the model answers, each multiset once.
+    Where letter counts decide both labels and answers, each multiset once.
     """
     return _ask(model, _all_short(model))
 

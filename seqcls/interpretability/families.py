@@ -2,7 +2,7 @@
 
 Values of the free counts are tried evenly on a logarithmic scale. Between neighbors that differ the
 change is found by halving; between neighbors that agree the answer may change and change back
-unseen, so what is claimed is what was tried. By letter counts, where these decide, a million tokens
+unseen, so the claim is what was tried. By letter counts, where these decide, a million tokens
 cost what ten do; elsewhere strings are run. Of languages it is the answer that changes, of what
 writes outputs or answers at every place whether they are right.
 """

@@ -163,12 +163,12 @@ BESIDE_NOT_LEARNED = frozenset(name for name, entry in CAUSES.items() if entry.b
 
 
 def sentence_of(mechanism: str, tokens: str, head: float | None = None) -> str:
-    """A cause in a clause, with what it is about.
+    """A cause in a clause, with its details.
 
     Args:
         mechanism: one that is not in the vocabulary is called by its name.
-        tokens: what is stored beside it; may be empty.
-        head: None or NaN where it is of no head.
+        tokens: the details that are stored beside it; may be empty.
+        head: None or NaN where no single head is meant.
     """
     # Data frames have NaN for no head, which is not equal to itself.
     about = f"head {head:.0f}: {tokens}" if head is not None and head == head else tokens
@@ -191,7 +191,7 @@ class AttributedError(NamedTuple):
 
 
 def spread_evenly(number: int, most: int) -> list[int]:
-    """Places of at most so many, spread evenly over a number of them, the first among them."""
+    """At most `most` places, spread evenly over a number of them, the first among them."""
     if number <= most:
         return list(range(number))
     return [number * place // most for place in range(most)]
@@ -216,8 +216,7 @@ def forgetting_text(stored: Mapping[str, Any], display: Callable[[str], str]) ->
 
 
 STILL_FALLS = 0.98
-"""A loss still falls at the end where its last quarter comes to less than this share of the one
-before."""
+"""A loss still falls at the end if its last quarter sums to less than this share of the third."""
 
 
 def not_learned_text(

@@ -67,8 +67,7 @@ class Patched(NamedTuple):
     """Patches that give the source's answer, where the base's is another. The answer is the sign
     of the logit; of a log-probability, whether every token of the target is the likeliest."""
     is_place: Bool[np.ndarray, "site position"]
-    """The places of a site: of two streams an encoder's are `CLS` and the input, a decoder's
-    `SEP`."""
+    """The places of a site: an encoder's are `CLS` and the input, a decoder's `SEP`."""
     number: str
     """The name of the logits."""
 
@@ -93,7 +92,7 @@ class Patched(NamedTuple):
         return sorted(flipping, key=lambda place: (self.sites[place[0]].is_whole, -restored[place]))
 
     def most_restoring_units(self, most: int) -> list[int]:
-        """The sites of so many units at most, those that restore most at any place, in order."""
+        """The sites of at most `most` units, those that restore most at any place, in order."""
         units = [row for row, site in enumerate(self.sites) if site.name == "unit"]
         # NaN marks places that the site does not have.
         reach = np.nan_to_num(np.abs(self.restored)).max(axis=1, initial=0.0)
@@ -155,7 +154,7 @@ class _Measure(NamedTuple):
     places: int | None
     """The first places, at which states are carried over; None for all."""
     measure: Callable[[Sequence[Tensor]], tuple[np.ndarray, np.ndarray]]
-    """The number and the answer of strings, by what the head gives with each of these outputs."""
+    """Computes the number and the answer of strings from the head's outputs, one each of these."""
 
 
 def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Patched:
@@ -331,7 +330,7 @@ def _rows_at_once(plain: Classifier, width: int) -> int:
 
 
 def _stream(plain: Classifier, ids: Tensor, name: str) -> slice:
-    """The places of a state that is so called: of all that is read, or of one stream.
+    """The places of a state by its name: of all that is read, or of one stream.
 
     `ids` are of strings of one length.
     """

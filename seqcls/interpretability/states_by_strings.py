@@ -38,8 +38,7 @@ class Patterns(NamedTuple):
     rows: tuple[str, ...]
     """The tokens that attend: others where output and input are read apart."""
     weights: Float[np.ndarray, "block head attending position"]
-    """Row: the token that attends; column: what it attends to. Rows sum to 1, or to 0 where there
-    is nothing to attend to."""
+    """Row: the token that attends; column: its key. Rows sum to 1, or to 0 without keys."""
     blocks: tuple[int, ...]
     """The number of each block; others may not attend."""
 
@@ -49,9 +48,7 @@ class Patterns(NamedTuple):
 
 
 class Prefixes(NamedTuple):
-    """A string's prefixes, the empty one first, each evaluated as a string, or answered at its
-    place where every place is.
-    """
+    """A string's prefixes, the empty one first, each evaluated as a string or at its place."""
 
     tokens: tuple[str, ...]
     """The last token of each prefix; of the empty one none."""
@@ -83,7 +80,7 @@ class Units(NamedTuple):
     gates: dict[str, Float[np.ndarray, "layer position _"]]
     """By name; an LSTM's `cell` among them. None for a plain network."""
     layers: dict[str, int]
-    """The layers' places by what they are called; others may have no units."""
+    """The layers' places by name; others may have no units."""
 
     def table(self) -> Table:
         """A row a token: the last layer's units after it."""
@@ -169,9 +166,7 @@ def has_decoder(model: TrainedModel) -> bool:
 
 
 def layer_word(model: TrainedModel) -> str:
-    """The word for the layers of `recurrent_units`: layer or block, of the decoder where it has
-    one.
-    """
+    """The word for the layers of `recurrent_units`: layer or block, maybe of a decoder."""
     if not has_decoder(model):
         return "block" if model.config.layers else "layer"
     in_layers = any(part.of_layer for part in plain_model(model).parts())
@@ -198,7 +193,7 @@ def attention_patterns(
     """The attention weights of every block and head for one string; None of a model without.
 
     Args:
-        output: of a model that writes, what it reads after the string; what it writes if none is
+        output: of a model that writes, the one read after the string; its own output if none is
             given.
 
     Raises:

@@ -21,7 +21,7 @@ from seqcls.kinds.transduction import writable
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
 
-# Outputs token by token: how sure a model is of each, and what it might have written instead.
+# Outputs token by token: the probability of each, and the likeliest other token.
 
 
 class OutputToken(NamedTuple):
@@ -40,7 +40,7 @@ def output_tokens(
     """The tokens of an output in their order, `END` among them, in double precision.
 
     Args:
-        output: which output, teacher forced; what the model writes if none is given.
+        output: the output, teacher forced; the model's own if none is given.
 
     Raises:
         ConfigError: the model writes no outputs.

@@ -39,8 +39,7 @@ class Answer:
     string: str
     length: int
     label: bool | str | None
-    """The target: of a language the label, else the target as text; None where it is not
-    known, as of a string that is not in the file."""
+    """The label of a language, else the target as text; None where it is not known."""
     logit: float
     """The logit, or the margin of another kind."""
     predicted: bool | str
@@ -107,7 +106,7 @@ class TrainedModel:
         return f"<TrainedModel {changed or 'of the default configuration'}>"
 
     def _repr_html_(self) -> str:
-        """Its settings, and what it answers to the shortest strings."""
+        """Its settings, and its answers to the shortest strings."""
         changed = [(name, f"{value}") for name, value in self.config.changed.items()]
         # Notebooks show this in place of `__repr__`.
         html = table(["setting", "value"], changed)
@@ -121,8 +120,8 @@ class TrainedModel:
         return html
 
     def _shortest_inputs(self) -> list[Letters]:
-        """Those among the shortest strings of which it is known what is right."""
-        # A notebook shows a few rows, which are mostly found among so many strings.
+        """Those among the shortest strings whose target is known."""
+        # A notebook shows a few rows, which are mostly found among the first 500 strings.
         lengths = range(0 if self.problem.tries_empty else 1, 10)
         every = chain(*(product(range(self.num_letters), repeat=x) for x in lengths))
         tried = list(islice(every, 500))
@@ -155,7 +154,7 @@ class TrainedModel:
         return self.why_no_input(letters) is None
 
     def why_no_input(self, letters: Sequence[int]) -> str | None:
-        """Why nothing is known to be right of a string: it is no input, or not in the file."""
+        """The reason why no target of a string is known: it is no input, or not in the file."""
         if self.problem.kind.every_string and self.problem.known_strings is None:
             return None
         string = TokenStrings.of_lists(self.num_letters, [letters])
@@ -163,10 +162,10 @@ class TrainedModel:
         return targets if isinstance(targets, str) else None
 
     def refuse_no_input(self, letters: Sequence[int]) -> str | None:
-        """Refuses a string that is no input; what a file does not have is one all the same.
+        """Refuses a string that is no input; one that a file lacks is an input all the same.
 
         Returns:
-            Why nothing is known to be right of it; None where something is.
+            The reason why no target of it is known; None where one is.
 
         Raises:
             InvalidStringError: it is none.

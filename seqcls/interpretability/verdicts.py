@@ -133,7 +133,7 @@ MAX_MULTISETS = 2_000_000
 
 
 def unaffordable(problem: Problem, max_length: int | None = None) -> str | None:
-    """Why a problem's models are not checked exhaustively; None where they are.
+    """The reason why a problem's models are not checked exhaustively; None where they are.
 
     Args:
         max_length: the longest test string's if not given.
@@ -155,7 +155,7 @@ def unaffordable(problem: Problem, max_length: int | None = None) -> str | None:
 
 @lru_cache(maxsize=1)
 def _cached_strings(num_letters: int, max_length: int, has_empty: bool) -> TokenStrings:
-    """The same strings for one group after another, so that an engine may keep what it makes."""
+    """The same strings for one group after another, so that an engine may reuse its arrays."""
     counts = all_multisets(num_letters, max_length, empty=has_empty)
     return TokenStrings.of_counts(num_letters, counts)
 

@@ -47,7 +47,7 @@ LEAST_P = 0.0001
 
 
 def round_digits(x: float, *, up: bool, digits: int = 3) -> Decimal:
-    """The nearest number of so many digits that is not below x, or not above it."""
+    """The nearest number with this many digits that is not below x, or not above it."""
     context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
     return context.create_decimal_from_float(x)
 
@@ -83,7 +83,7 @@ def percent(share: float, places: int = 2, *, signed: bool = False) -> str:
     Args:
         share: or a difference of two.
         places: digits after the point that it is rounded to.
-        signed: whether what is more than 0 has a sign, too.
+        signed: whether a number above 0 has a sign, too.
     """
     # What is left of sums in double precision is nothing.
     share = float(np.round(share, 14)) + 0.0
