@@ -190,7 +190,7 @@ class RunModel(TrainedModel):
         """
         letters = self.letters(string)
         reduced = minimal_failing(self, letters)
-        return Reduced(reduced, nearest_right(self, letters, prefer_other_answer=True))
+        return Reduced(reduced, nearest_right(self, letters))
 
     def shortest(self) -> Shortest:
         """Finds the shortest misclassified strings."""
@@ -243,7 +243,7 @@ class RunModel(TrainedModel):
         return patch(self, letters, other)
 
     def _nearest(self, letters: Letters) -> Letters:
-        nearest = nearest_right(self, letters, other_answer=True, same_length=True)
+        nearest = nearest_right(self, letters, same_length=True)
         if nearest.answer is None:
             words = self.problem.kind.words
             raise InvalidStringError(

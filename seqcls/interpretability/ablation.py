@@ -1,4 +1,4 @@
-"""Ablation: what a model can do without, each part alone, and pruned from the cheapest on.
+"""Ablation: a model without each part alone, and pruned, the cheapest part first.
 
 A part that is ablated by *zero* adds nothing; by *mean*, it has its mean over all tokens of all
 strings that the model is judged by, whatever the string. Models that write are teacher forced.
@@ -31,21 +31,18 @@ from seqcls.text import count
 
 AblationMethod = Literal["zero", "mean"]
 Ablation = Mapping[Part, AblationMethod]
-"""Which parts are ablated, and how."""
+"""The ablated parts, each with its method."""
 
 SAMPLE = 400
-"""Distinct test strings that are run, unless another number is asked for."""
+"""Distinct test strings that are run by default."""
 
-NUMBERS_KNOWN = 2**26
-"""Numbers in the states that are remembered at most: half a gigabyte."""
 
 PARTS_PRUNED = 24
-"""Parts that pruning begins with at most where strings are run: every step tries all that are left.
-"""
+"""Parts that pruning begins with at most where strings are run: each step tries all the rest."""
 
 
 class Ablated(NamedTuple):
-    """What is left of a model without some of its parts."""
+    """A model's results without some of its parts."""
 
     parts: tuple[Part, ...]
     errors: int
@@ -59,11 +56,11 @@ class Ablated(NamedTuple):
     """Those of the strings, ascending."""
     strings: Int64[np.ndarray, " length"]
     right: Int64[np.ndarray, " length"]
-    """How many strings of each length there are, and how many are answered rightly."""
+    """The number of strings of each length, and of those that are answered rightly."""
 
 
 class Scores(NamedTuple):
-    """What a changed model makes of the strings that it is judged by."""
+    """A changed model's answers to the test strings that are evaluated."""
 
     margins: Float[np.ndarray, " string"]
     """The one number of each string that a change moves: the logit, or the margin."""
@@ -73,7 +70,7 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """A model, and the test strings that it is judged by without some of its parts."""
+    """A model, and the test strings on which it is evaluated without some of its parts."""
 
     model: TrainedModel
     sample: int | None = None
@@ -82,7 +79,7 @@ class Judge:
 
     @cached_property
     def exact(self) -> bool:
-        """Whether all test strings are judged, by letter counts."""
+        """True if all test strings are evaluated, by letter counts."""
         return self.sample is None and obstacle(self.model.problem, "labels") is None
 
     @cached_property
@@ -108,7 +105,7 @@ class Judge:
         return main if kinds or main else tuple(plain_model(self.model).parts())
 
     def ablate(self, ablation: Ablation) -> Ablated:
-        """What is left of the model without these parts."""
+        """Evaluates the model without these parts."""
         check()
         scores, tested = self.score(ablation), self.tested
         lengths, rows = np.unique(tested.strings.lengths, return_inverse=True)
@@ -129,7 +126,7 @@ class Judge:
         )
 
     def rank(self, parts: Sequence[Part], how: AblationMethod = "zero") -> tuple[Ablated, ...]:
-        """What the model is without each part alone, the dearest first."""
+        """Evaluates the model without each part alone; the most important part comes first."""
         # Errors rank first; where parts cost as many, how far they move the logit does.
         outcomes = [self.ablate({part: how}) for part in parts]
         return tuple(sorted(outcomes, key=lambda left: (-left.errors, -left.logit_change)))
@@ -180,7 +177,7 @@ class Judge:
         return self.score({}).margins
 
     def outputs(self, ablation: Ablation) -> Float[np.ndarray, "string *output"]:
-        """What the head gives for the strings, or for each token that is judged, without parts."""
+        """The head's outputs for the strings, or for each token that is scored, without parts."""
         changed = dict[str, list[Part]]()
         for part in ablation:
             for name in self._states[part]:
@@ -188,23 +185,18 @@ class Judge:
 
         def change(name: str, _position: int | None, state: Tensor) -> Tensor:
             gone = changed.get(name, ())
-            # The recorded state may be a known one, which the next ablation needs unchanged.
+            # A part is changed in place, and the state may be a view of others.
             state = state.clone() if gone else state
             for part in gone:
                 value = 0.0 if ablation[part] == "zero" else part.within(self._means[name])
                 part.within(state)[...] = value
             return state
 
-        parts = []
-        for batch, states in zip(self._batches, self._known, strict=True):
-            # Up to the first that changes, states are those of the whole model.
-            last = next((place for place, x in enumerate(states) if x in changed), len(states))
-            known = dict(list(states.items())[: last + 1])
-            parts.append(self._select(batch, inside.run(self.model, batch, change, known)))
-        return torch.cat(parts).numpy()
+        runs = ((batch, inside.run(self.model, batch, change)) for batch in self._batches)
+        return torch.cat([self._select(*read) for read in runs]).numpy()
 
     def _select(self, batch: inside.Batch, outputs: Tensor) -> Tensor:
-        """What is judged of that which the head gives: of outputs each token, or every place."""
+        """Selects the outputs that are scored: of outputs each token, or every place."""
         problem, judged = self.model.problem, batch.ids != PAD
         if self._writes:
             separators = batch.ids == separator_id(problem.network)
@@ -243,17 +235,6 @@ class Judge:
         return [inside.from_counts(model, counts[x : x + inside.COUNTS_AT_ONCE]) for x in starts]
 
     @cached_property
-    def _known(self) -> list[dict[str, Tensor]]:
-        """The whole model's states of parts, in the order of the computation, batch by batch."""
-        names = tuple({name for states in self._states.values() for name in states})
-        size = plain_model(self.model).config.hidden_size * len(names)
-        numbers = sum(batch.ids.numel() for batch in self._batches) * size
-        # Of strings token by token they are too many to be remembered.
-        if not self.exact or numbers > NUMBERS_KNOWN:
-            return [{} for _ in self._batches]
-        return [inside.states(self.model, batch, names) for batch in self._batches]
-
-    @cached_property
     def _means(self) -> Mapping[str, Tensor]:
         """The means of states over all tokens of all strings, with one string and one token."""
         plain = plain_model(self.model)
@@ -277,25 +258,25 @@ class Judge:
 
 
 class Ablations(NamedTuple):
-    """What is left of a model without its parts, and by which test strings that is judged."""
+    """A model's results without its parts, and the test strings that they are of."""
 
     strings: int
     outcomes: tuple[Ablated, ...]
     """The whole model first."""
     exact: bool
-    """Whether these are all test strings, each as often as it occurs, by letter counts; else they
+    """True if these are all test strings, each as often as it occurs, by letter counts; else they
     are a sample of distinct ones, which were run."""
     how: str
     pruned: bool
-    """Whether more and more parts are removed, the cheapest first."""
+    """True if more and more parts are removed, the cheapest first."""
 
     def record(self) -> dict[str, Any]:
-        """What programs read of it."""
+        """The results as programs read them."""
         outcomes = [
             {
                 "without": [part.text for part in x.parts],
                 "misclassified": x.errors,
-                # `parts` and `errors` stand above under the names that programs know.
+                # `parts` and `errors` are listed above under the names that programs know.
                 **{name: record(getattr(x, name)) for name in Ablated._fields[2:]},
             }
             for x in self.outcomes
@@ -310,7 +291,7 @@ class Ablations(NamedTuple):
             strings = f"all {count(self.strings, 'test string')}, exactly, by letter counts"
         yield f"{model.name}, by {self.how} ablation, on {strings}"
         kind = model.problem.kind
-        # Of what it is the log-probability needs no saying in a heading.
+        # A heading needs no target of the log-probability.
         change = f"change of the {kind.score_name.partition(' of ')[0]}"
         rows = [
             {

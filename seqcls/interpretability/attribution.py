@@ -30,17 +30,17 @@ class LogitStep(NamedTuple):
     head: int | None
     adds: float
     logit: float
-    """What the logit would be if the classifier read the stream after this part."""
+    """The logit if the classifier read the stream after this part."""
 
     @property
     def text(self) -> str:
-        """What the step is called, such as `block 0: head 1`."""
+        """The name of the step, such as `block 0: head 1`."""
         part = self.part if self.head is None else f"head {self.head}"
         return part if self.block is None else f"block {self.block}: {part}"
 
 
 def logit_steps(model: TrainedModel, letters: Sequence[int]) -> tuple[LogitStep, ...] | None:
-    """What each part adds to the logit of a string, in the order of the computation.
+    """The contribution of each part to the logit of a string, in the order of the computation.
 
     The parts sum to the logit, in double precision; by letter counts where the order of tokens has
     no part in it. None of a model without a residual stream, or with more than one logit.

@@ -1,4 +1,4 @@
-"""What learning a model's automaton has found."""
+"""The result of learning a model's automaton."""
 
 import math
 import re
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from automata.fa.dfa import DFA
 
 
-# How much may be asked of a model while its automaton is learned.
+# Bounds of the evaluations of a model while its automaton is learned.
 
 
 MOST_LETTERS = 8
@@ -34,11 +34,11 @@ class LearningBudget:
     states: int = 40
     """States of a hypothesis."""
     length: int = 0
-    """Tokens of the longest string asked; 0 for twice the longest test string."""
+    """Tokens of the longest query; 0 for twice the longest test string."""
     strings: int = 2**16
-    """Short strings, all of which are tried, as far as so many go."""
+    """Short strings, all of which are tried up to the greatest length that the number allows."""
     single: int = 2**20
-    """Longer strings that are asked one by one."""
+    """Longer strings that are queried one by one."""
     seconds: float = 60.0
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ _MAX_BUDGET = {
 
 
 def obstacle(problem: Problem) -> str | None:
-    """Why automata of a problem's models are not learned; None where they are."""
+    """The reason why automata of a problem's models are not learned; None where they are."""
     # A model that answers at every place is a Moore machine: a state outputs its answer there.
     if not problem.at_places and (reason := problem.lacks("labels")):
         return f"an automaton is learned of languages, and {reason}"
@@ -91,7 +91,7 @@ def dot(
 
     Edges between the same two states are one, with all their tokens.
 
-    Of a Moore machine `names` are those of its outputs, which stand below the states' numbers.
+    Of a Moore machine `names` are those of its outputs, which are below the states' numbers.
     """
     lines = [
         "digraph {",
@@ -116,7 +116,7 @@ def dot(
 def record(
     automaton: Automaton, alphabet: Sequence[str], names: Mapping[int, str] | None = None
 ) -> dict[str, Any]:
-    """An automaton as JSON has it; of a Moore machine with the outputs that are so named."""
+    """An automaton as JSON has it; of a Moore machine with the outputs by these names."""
     outputs = [names[output] for output in automaton.says.tolist()] if names else []
     return {
         **({"outputs": outputs} if names else {}),
@@ -137,8 +137,7 @@ def _escape(text: str) -> str:
 
 
 MAIN_SHARE = 0.95
-"""The share of a model's test answers, and of its test errors, with which a hypothesis shows
-them."""
+"""The main hypothesis gives at least this share of a model's test answers, and test errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,13 +146,13 @@ class Round:
 
     automaton: Automaton
     asked: int
-    """Strings asked until then."""
+    """Strings queried until then."""
     agreement: float
-    """The share of distinct test strings on which it says what the model says."""
+    """The share of distinct test strings on which its answer is the model's."""
     explained: int
     """Misclassified test strings on which it and the language differ."""
     counterexample: str | None
-    """The string on which the model says otherwise; None where none was found."""
+    """A string to which the model's answer is another; None where none was found."""
 
     @property
     def states(self) -> int:
@@ -169,27 +168,27 @@ LEARNED = (
     *("found", "ended", "tried_length", "longer", "longest", "asked", "error_is_tested"),
     "explained",
 )
-"""What JSON has of a hypothesis, and of all that was learned."""
+"""Keys of the JSON of a hypothesis, and of all that was learned."""
 
 
 @dataclass(frozen=True, eq=False)
 class LearnedAutomaton:
-    """An automaton over the tokens of a language, and what was asked of the model to find it."""
+    """An automaton over the tokens of a language, and the queries by which it was found."""
 
     alphabet: tuple[str, ...]
     names: Mapping[int, str]
-    """How a Moore machine's outputs are written; empty where states accept or reject."""
+    """The names of a Moore machine's outputs; empty where states accept or reject."""
     rounds: tuple[Round, ...]
     """Its last hypothesis is the automaton."""
     ended: str | None
-    """What ended the learning while the model differed; None where no difference was found."""
+    """The reason for ending while the model differed; None where no difference was found."""
     budget: LearningBudget
     tried_length: int
     """All strings up to it were tried."""
     empty_given: bool
-    """Whether the empty string, which no test has, was taken as the language has it."""
+    """True if the label of the empty string, which no test has, was taken from the language."""
     empty_known: bool
-    """Whether anybody knows its label; else it was taken for negative."""
+    """True if its label is known; else it was taken for negative."""
     asked: int
     longer: int
     """Distinct longer strings that were tried."""
@@ -201,13 +200,13 @@ class LearnedAutomaton:
     """The model's shortest error: where the automaton was found, the shortest string on which it
     and the language differ; else of the strings tried."""
     error_is_tested: bool
-    """Whether the test set has that string."""
+    """True if the test set has that string."""
     wrong: int
-    """Distinct test strings, of those asked, that the model misclassifies."""
+    """Distinct test strings, of those queried, that the model misclassifies."""
 
     @property
     def found(self) -> bool:
-        """Whether the automaton agrees with the model on every string tried."""
+        """True if the automaton agrees with the model on every string tried."""
         return self.ended is None
 
     @property
@@ -224,7 +223,7 @@ class LearnedAutomaton:
         return record(self.automaton, self.alphabet, self.names)
 
     def learning(self) -> dict[str, Any]:
-        """The automaton as JSON has it, and all that was asked and found on the way."""
+        """The automaton as JSON has it, and all queries and results."""
         return {
             **self.record(),
             **{name: getattr(self, name) for name in LEARNED},
@@ -236,7 +235,7 @@ class LearnedAutomaton:
         }
 
     def describe(self, model: TrainedModel) -> Iterator[str | Table]:
-        """What was found, the hypotheses, and the main one's states where they are few."""
+        """Yields the findings, the hypotheses, and the main one's states where they are few."""
         yield from [model.name, *learned_text(self)]
         title = "hypotheses, each with the string that refutes it"
         yield Table(title, [self._hypothesis(made) for made in self.rounds])
@@ -303,11 +302,11 @@ class LearnedAutomaton:
         return next((x for x in making if x.agreement >= MAIN_SHARE), self.rounds[-1])
 
 
-# What learning an automaton has found, in sentences that say no more than was tried.
+# The result in sentences that claim no more than was tried.
 
 
 def learned_text(learned: LearnedAutomaton) -> list[str]:
-    """What was found of a model, a sentence each."""
+    """The findings about a model, a sentence each."""
     sentences = [_finding(learned)]
     if learned.empty_given and not learned.empty_known:
         sentences.append(

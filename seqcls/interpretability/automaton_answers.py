@@ -1,4 +1,4 @@
-"""A model's answers to strings, each asked once, many at once wherever they are known before."""
+"""A model's answers to strings, each computed once, many together where they are known before."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -19,46 +19,46 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.places import AtEveryPlace
 
 Bits = Bool[np.ndarray, " string"] | Int64[np.ndarray, " string"]
-"""Whether strings are in the language; or the answers at their ends, where every place has one."""
+"""Labels of strings; or the answers at their ends, where every place has one."""
 
 
 class EndedError(Exception):
-    """The budget is spent, or the model has no answer that is needed; its text says which."""
+    """The budget is spent, or the model has no answer that is needed; its text names which."""
 
 
 class ModelAnswers:
-    """What a model says of all short strings, of its test set and of whatever else is asked."""
+    """A model's answers to all short strings, to its test set and to all other queries."""
 
     def __init__(self, model: TrainedModel, budget: LearningBudget) -> None:
         self.model = model
         test = model.problem.test.lengths[-1]
         longest_input = longest_readable(model.problem.network)
         self.longest = min(budget.length or 2 * test, MAX_LENGTH, longest_input or MAX_LENGTH)
-        """Tokens of the longest string that may be asked."""
+        """Tokens of the longest string that may be queried."""
         self.tried_length = affordable_length(model.num_letters, budget.strings, self.longest)
         """All strings up to this length are tried."""
         self._task = model.task if isinstance(model.task, AtEveryPlace) else None
         self.empty_given = self._task is None and not model.problem.tries_empty
-        """Whether the language answers for the model where the string is empty."""
+        """True if the language answers for the model where the string is empty."""
         self._budget = budget
         self._end = time.monotonic() + budget.seconds
         self._single: dict[Letters, int] = {}
         self.transitions: dict[Letters, None] = {}
         """A string for each transition of the last hypothesis, to its end."""
         self.batches: list[tuple[TokenStrings, Bits]] = []
-        """Strings that were asked together, and their answers: for each length from 0 all strings
+        """Strings that were queried together, and their answers: for each length from 0 all strings
         in the order of the alphabet, as far as all are tried; then the test set's, and others."""
         self._ask_all_short()
         strings = tested_strings(model.problem).strings
         self.test = strings.take(np.flatnonzero(strings.lengths <= self.longest))
         self.test_answers = self._ask(self.test)
         longer = np.flatnonzero(self.test.lengths > self.tried_length)
-        # The shorter test strings are asked already.
+        # The shorter test strings are queried already.
         self.batches.append((self.test.take(longer), self.test_answers[longer]))
 
     @property
     def num_asked(self) -> int:
-        """Strings asked, each counted as often as it is in a batch."""
+        """Strings queried, each counted as often as it is in a batch."""
         return sum(len(strings) for strings, _ in self.batches) + len(self._single)
 
     def check_time(self) -> None:
@@ -70,7 +70,7 @@ class ModelAnswers:
         """The answer to one string.
 
         Raises:
-            EndedError: it is too long to be asked, or the strings or the time are used up.
+            EndedError: it is too long to be queried, or the strings or the time are used up.
         """
         if len(letters) <= self.tried_length:
             # All of a length are in the order of the alphabet: letters are a row number's digits.
@@ -99,7 +99,7 @@ class ModelAnswers:
 
     @property
     def singles(self) -> tuple[TokenStrings, Bits]:
-        """The longer strings that were asked one by one."""
+        """The longer strings that were queried one by one."""
         strings = TokenStrings.of_lists(self.model.num_letters, list(self._single))
         return strings, np.array(list(self._single.values()), dtype=self._dtype)
 
@@ -118,7 +118,7 @@ class ModelAnswers:
         return bool if self._task is None else np.int64
 
     def names(self, answers: Sequence[int]) -> Mapping[int, str]:
-        """How answers are written, but those of a language."""
+        """The names of answers, but those of a language."""
         if self._task is None:
             return {}
         machine = self._task.machine
@@ -128,7 +128,7 @@ class ModelAnswers:
         return dict(zip(codes.tolist(), map(str, texts), strict=True))
 
     def answer(self, letters: Letters) -> Answer:
-        """Label and answer of a string that was asked."""
+        """Label and answer of a string that was queried."""
         if self._task is None:
             return self.model.answer(letters)
         strings = TokenStrings.of_lists(self.model.num_letters, [letters])
@@ -139,7 +139,7 @@ class ModelAnswers:
         return Answer(text, len(letters), names[right], 0.0, names[predicted], tokenizer)
 
     def wrong(self, strings: TokenStrings, answers: Bits) -> Bits:
-        """Which answers are not the language's; where no label is known, none is wrong."""
+        """True for answers that are not the language's; where no label is known, none is wrong."""
         if self._task is not None:
             return np.asarray(answers != self._task.at_ends(strings))
         return np.asarray(answers != self.model.problem.targets_or(strings, answers), dtype=bool)
@@ -156,7 +156,7 @@ class ModelAnswers:
             return np.asarray(answers.predicted, dtype=bool)
         # Position 0 answers the empty prefix, so the whole string is answered at its length.
         ends = answers.predicted[np.arange(len(strings)), answers.strings.lengths]
-        # Nothing is asked after what no string of the language begins with.
+        # Nothing is queried after a string with which none of the language begins.
         return np.where(self._task.can_go_on(strings), ends, self._task.at_ends(strings))
 
     def _ask_alike(self, letters: Letters) -> None:
@@ -174,7 +174,7 @@ class ModelAnswers:
     def _ask_all_short(self) -> None:
         empty = TokenStrings.of_lists(self.model.num_letters, [()])
         rejected = np.zeros(1, dtype=bool)
-        # Where nobody knows the empty string's label, it is rejected.
+        # Where the empty string's label is unknown, it is rejected.
         given = self.model.problem.targets_or
         first = given(empty, rejected) if self.empty_given else self._ask(empty)
         self.batches.append((empty, np.asarray(first, dtype=self._dtype)))

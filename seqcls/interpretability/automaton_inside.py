@@ -1,9 +1,9 @@
-"""Where an automaton's state is inside a model, by linear probes.
+"""Linear probes of an automaton's state inside a model.
 
 The probe is fitted by least squares on the tokens of strings of the training's lengths: its rows
 are the states of the model, its targets one number a state of the automaton, 1 for the one that
 it is in after the token. It is tried on other strings, longer ones too. That a state can be read
-does not say that the model uses it.
+does not show that the model uses it.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ LONGEST = 200
 """Tokens of the longest string whose states are looked at."""
 
 AT_ONCE = 32
-"""Strings, whose states of all positions are kept at once."""
+"""Strings whose states of all positions are in memory together."""
 
 LAYERS = {"block", "layer"}
 
@@ -49,7 +49,7 @@ class PrefixPositions:
     positions: Int64[np.ndarray, " place"]
     """The position of the token in its string, from 1."""
     beyond: Bool[np.ndarray, " place"]
-    """Whether it stands in a string longer than those of training."""
+    """True if it is in a string longer than those of training."""
 
 
 def layer_names(model: TrainedModel) -> dict[str, tuple[str, ...]]:
@@ -139,14 +139,14 @@ def _positions(
 
 
 RIDGE = 1e-6
-"""What is added to the mean squares, so that states that do not vary are no obstacle."""
+"""The number added to the mean squares, so that states that do not vary are no obstacle."""
 
 MIN_STRINGS = 10
 """Held-out strings that reach a position of which a share is given."""
 
 
 class Probe(NamedTuple):
-    """How well the automaton's state is read from one layer, on held-out strings."""
+    """The accuracy with which the automaton's state is read from one layer, on held-out strings."""
 
     layer: str
     trained: float
@@ -164,12 +164,11 @@ class Inside(NamedTuple):
     states: int
     """States of the automaton."""
     commonest: float
-    """The share of held-out tokens after which it is in its most frequent state: what a probe
-    that reads nothing gets."""
+    """The share of held-out tokens whose state is the most frequent one: the chance level."""
     probes: tuple[Probe, ...]
 
     def describe(self, _: TrainedModel) -> Iterator[str]:
-        """How far the states are to be read from a model's own, a sentence a layer."""
+        """Yields the accuracy of the probes, a sentence a layer."""
         yield (
             f"Held-out strings: the most frequent of the {count(self.states, 'state')} is right "
             f"after {percent(self.commonest, 1)} of their tokens. A linear probe of"

@@ -1,7 +1,7 @@
-"""The minimal automaton of what a model answers, learned from answers alone.
+"""The minimal automaton of a model's answers, learned from answers alone.
 
 By the classification trees of Kearns & Vazirani (1994), as AALpy has them. A hypothesis is held
-against all short strings, the model's test set, the strings asked before, the shortest string on
+against all short strings, the model's test set, the earlier queries, the shortest string on
 which it and the language differ, and random walks that take each of its transitions.
 """
 
@@ -33,7 +33,7 @@ WALKS = 1_024
 def walks(automaton: Automaton, answers: ModelAnswers) -> TokenStrings:
     """Strings longer than the short ones, in which every transition of an automaton is taken.
 
-    As many go on at random, are drawn by what the automaton says, or repeat a few tokens. Half of
+    As many continue at random, are drawn by the automaton's answer, or repeat a few tokens. Half of
     those drawn have one token replaced: of many languages a random string is hardly ever near one
     that is accepted.
     """
@@ -87,7 +87,7 @@ def _draw(automaton: Automaton, rng: np.random.Generator, lengths: np.ndarray) -
 
 
 Differ = Callable[[TokenStrings, Bits], Bits]
-"""On which strings an answer to them is not what it should be."""
+"""True for strings to which the answer is wrong."""
 
 
 def shortest_difference(one: Automaton, other: Automaton, *, empty: bool = True) -> Letters | None:
@@ -108,7 +108,7 @@ def shortest_difference(one: Automaton, other: Automaton, *, empty: bool = True)
 
 def differences(answers: ModelAnswers, differ: Differ, shortest: int = 0) -> Iterator[Letters]:
     """Strings whose answers differ, the shortest of each part: of the short ones of each length
-    from `shortest`, then of each of the longer ones that were asked.
+    from `shortest`, then of each of the longer ones that were queried.
     """
     for strings, predicted in chain(answers.batches[shortest:], [answers.singles]):
         yield from _shortest_of(strings, differ(strings, predicted))
@@ -136,7 +136,7 @@ def learn(
         model: of a language over at most `MOST_LETTERS` tokens.
 
     Raises:
-        ConfigError: there is no automaton to learn, or nothing may be asked.
+        ConfigError: there is no automaton to learn, or nothing may be queried.
     """
     if reason := obstacle(model.problem):
         raise ConfigError(reason)
@@ -169,10 +169,10 @@ def _kearns_vazirani(oracle: "_Oracle", answers: ModelAnswers) -> None:
 
 @dataclass(frozen=True)
 class _System:
-    """The model as AALpy asks it: only the answer to the whole string is looked at."""
+    """The model as AALpy queries it: only the answer to the whole string is looked at."""
 
     answers: ModelAnswers
-    # AALpy reads these counters for its own report, which nobody asks for.
+    # AALpy reads these counters for its report, which nobody reads.
     num_queries = num_steps = num_cached_queries = 0
 
     def query(self, word: Letters) -> list[int]:
@@ -201,7 +201,7 @@ class _Oracle:
         self.answers.transitions = {
             (*state.prefix, letter): None for state in hypothesis.states for letter in letters
         }
-        # The hypothesis before is the last round: one this large is not asked about any more.
+        # The hypothesis before is the last round: one this large is not tried any more.
         if len(automaton.table) > self.budget.states:
             raise EndedError(f"it grew beyond {self.budget.states} states")
         difference = self._difference(automaton)
@@ -221,7 +221,7 @@ class _Oracle:
         def differ(strings: TokenStrings, predicted: Bits) -> Bits:
             return np.asarray(automaton.says[automaton.states(strings)] != predicted)
 
-        # What was asked before costs nothing, so it is looked at first; walks are asked last.
+        # Earlier queries cost nothing, so they are looked at first; walks are queried last.
         difference = next(differences(self.answers, differ), None)
         if difference is None and self.language is not None:
             # Where it agrees with the language instead, the hypothesis is wrong there.
@@ -234,7 +234,7 @@ class _Oracle:
         return None if difference is None else self._shorten(automaton, difference)
 
     def _is_otherwise(self, automaton: Automaton, letters: Letters) -> bool:
-        """Whether the model, where it can be asked, says otherwise of a string."""
+        """True if the model, where it can be queried, gives another answer to a string."""
         if len(letters) > self.answers.longest:
             return False
         return self.answers.ask_one(letters) != int(automaton.says[automaton.path(letters)[-1]])
@@ -293,12 +293,12 @@ def _result(oracle: _Oracle, ended: str | None) -> LearnedAutomaton:
 
 def _error(oracle: _Oracle, ended: str | None) -> Letters | None:
     """The first string on which the automaton that was found and the language differ, or else the
-    shortest that the model is wrong on, of all that it was asked.
+    shortest that the model is wrong on, of all queries.
     """
     answers = oracle.answers
     if ended is None and oracle.language is not None:
         differs = _shortest(oracle.rounds[-1].automaton, oracle.language, answers)
-        # A string too long to be asked is no known error of the model.
+        # A string too long to be queried is no known error of the model.
         if differs is None or len(differs) <= answers.longest:
             return differs
     errors = differences(answers, answers.wrong, int(answers.empty_given))
@@ -306,7 +306,7 @@ def _error(oracle: _Oracle, ended: str | None) -> Letters | None:
 
 
 def _longer(answers: ModelAnswers) -> tuple[int, int]:
-    """Distinct strings beyond the short ones that were asked, and the length of the longest."""
+    """Distinct queries beyond the short strings, and the length of the longest."""
     distinct = set[bytes]()
     longest = 0
     for strings, _ in chain(answers.batches[answers.tried_length + 1 :], [answers.singles]):
@@ -318,8 +318,8 @@ def _longer(answers: ModelAnswers) -> tuple[int, int]:
 
 
 def _on_test(automaton: Automaton, answers: ModelAnswers) -> tuple[float, int]:
-    """On which share of the test strings it says what the model says, and how many of its errors
-    it makes.
+    """The share of the test strings on which its answer is the model's, and the number of the
+    model's errors that it makes.
     """
     outputs = automaton.says[automaton.states(answers.test)]
     same = outputs == answers.test_answers

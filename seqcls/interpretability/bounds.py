@@ -2,7 +2,7 @@
 
 Softmax maps proportions of letters to attention weights projectively, p_k e^{s_k} / sum_j p_j
 e^{s_j}, so over a simplex of proportions (a *cell*) what each head adds to the stream lies in the
-convex hull of what it adds at the corners, in each head its own. Every linear functional of the
+convex hull of what it adds at the corners, each head separately. Every linear functional of the
 state is then bounded by its values at the corners, summed over the heads; from these follow two
 enclosures of the logit, of which the tighter counts:
 
@@ -21,21 +21,22 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr, softmax
 
+from seqcls.interpretability.circuits import head_circuits
 from seqcls.interpretability.domains import refuse
-from seqcls.interpretability.inside import from_counts, states
 from seqcls.interpretability.trained_model import TrainedModel
+from seqcls.strings.tokenizer import CLS
 
 ROUNDING = 1e-11
 """Bounds are widened by so much of the magnitude of the numbers that they are made of."""
 
 LEAST_GELU = -0.7517915246935645
-"""Where GELU has its minimum; it falls before and rises after."""
+"""The minimum of GELU; it falls before and rises after."""
 
 STEEPEST = math.sqrt(2)
 """GELU's slope is least at -STEEPEST and greatest at STEEPEST."""
 
 Corners = Float[np.ndarray, "cell corner head hidden"]
-"""What each head adds to the stream of `CLS` at the corners of cells."""
+"""The vector that each head adds to the stream of `CLS` at the corners of cells."""
 
 
 Vectors = Float[np.ndarray, "vector hidden"]
@@ -55,9 +56,9 @@ class Block(NamedTuple):
     """
 
     scores: Float[np.ndarray, "head token_type"]
-    """How strongly `CLS` attends to one token of each type, itself first."""
+    """The attention scores of `CLS` for one token of each type, itself first."""
     outputs: Float[np.ndarray, "head token_type hidden"]
-    """What a head adds where all its attention is on one token type."""
+    """The vector that a head adds where all its attention is on one token type."""
     start: Float[np.ndarray, " hidden"]
     """The stream before attention."""
     direct: Float[np.ndarray, " hidden"]
@@ -70,7 +71,7 @@ class Block(NamedTuple):
     def attend(
         self, occurrences: Float[np.ndarray, "*string token_type"]
     ) -> Float[np.ndarray, "*string head hidden"]:
-        """What each head adds where each token type that is attended to occurs so often."""
+        """The vectors that heads add where each token type that is attended to occurs so often."""
         with np.errstate(divide="ignore"):
             weights = softmax(self.scores + np.log(occurrences)[..., None, :], axis=-1)
         return np.asarray((weights[..., None, :] @ self.outputs)[..., 0, :])
@@ -85,11 +86,7 @@ def block_of(model: TrainedModel) -> Block:
     refuse(model.problem)
     config = model.config
     weights = {name: value.astype(np.float64) for name, value in model.weights.items()}
-    names = ["embedding", *(f"blocks.0.attention.{x}" for x in ("scores", "value"))]
-    # Without positions a token has the same scores and value in every string: one is enough.
-    seen = states(model, from_counts(model, np.ones((1, model.num_letters))), names)
-    embedding, scores, values = (seen[name][0].numpy() for name in names)
-    size = (config.num_attention_heads, config.attention_head_size, config.hidden_size)
+    heads, token_types = head_circuits(model), 1 + model.num_letters
     units, norm = weights["blocks.0.feed_forward.input.weight"], None
     offsets = np.zeros(len(units))
     if config.has_norms:
@@ -104,9 +101,12 @@ def block_of(model: TrainedModel) -> Block:
         norm = coordinates, config.layer_norm_eps
     direct = weights["classifier.weight"][0]
     return Block(
-        scores=scores[:, 0],
-        outputs=values @ weights["blocks.0.attention.output.weight"].T.reshape(size),
-        start=embedding[0],
+        # The query is `CLS`; a model may have no heads.
+        scores=np.array([head.scores[0] for head in heads]).reshape(len(heads), token_types),
+        outputs=np.array([head.output for head in heads]).reshape(
+            len(heads), token_types, config.hidden_size
+        ),
+        start=weights["embedding.weight"][CLS],
         direct=direct,
         units=units,
         offsets=offsets,

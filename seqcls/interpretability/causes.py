@@ -1,17 +1,17 @@
-"""Why each of a failing model's errors is one: the causes of `mechanisms`, and how each is found.
+"""Causes of a failing model's errors: those of `mechanisms`, and the way each is found.
 
-What is said of all strings is tried on the test strings and on all short ones: those no longer than
-the training's, as far as `seqcls.interpretability.domains` tries them. Dilution and two heads on
-one letter are shown by interventions; the other causes say what errors have in common, which is not
-what makes them. `CAUSES` has them in the order in which they are tried, with what each needs to be
-found; the first that holds is told.
+Statements about all strings are tried on the test strings and on all that are no longer than the
+training's, as far as `seqcls.interpretability.domains` tries them. Dilution and two heads on one
+letter are shown by interventions; the other causes describe what errors have in common, not what
+makes them. `CAUSES` has them in the order in which they are tried, with what each needs to be
+found; the first that holds is given.
 
 For **answers by form**, the agreement of reader and model beyond what both being right explains is
 at least half of what it could be, by the lower end of its 95% interval. Bounds, of features or of
-the length, are those of `seqcls.interpretability.separations`. **Order not seen** is told last too,
-of a model that sees letter counts alone and fails so on a short string.
+the length, are those of `seqcls.interpretability.separations`. **Order not seen** is also the last
+one tried, of a model that sees letter counts alone and fails so on a short string.
 
-Of a model that has not learned the trained lengths no cause is told that speaks of length: such
+For a model that has not learned the trained lengths no cause is given that depends on length: such
 errors, and the shortest in any case, are **not learned**. Of errors that are outputs it is another
 question what they have in common (`seqcls.interpretability.output_causes`).
 """
@@ -21,7 +21,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Bool
 
 from seqcls.cache import remembered
 from seqcls.counts import counts_suffice
@@ -41,10 +40,10 @@ from seqcls.interpretability.interventions import (
     leaves_right,
     longest_trained,
     read_string,
+    strongest,
 )
 from seqcls.interpretability.mechanisms import (
     BESIDE_NOT_LEARNED,
-    BEYOND,
     CONSTANT,
     DILUTION,
     EXPLAINS,
@@ -62,12 +61,12 @@ from seqcls.interpretability.mechanisms import (
 )
 from seqcls.interpretability.output_causes import output_causes
 from seqcls.interpretability.rules import agreement, rules
-from seqcls.interpretability.separations import separations
+from seqcls.interpretability.separations import Group, separations
 from seqcls.interpretability.trained_model import MAX_LENGTH, Letters, TrainedModel
 from seqcls.problem import Problem, resolve
 from seqcls.results import Cause
 from seqcls.shortcuts import READERS, agreement_of, read_test
-from seqcls.strings.token_strings import TokenStrings
+from seqcls.strings.token_strings import TokenStrings, join_strings
 
 # The shares that the vocabulary states in words: `mechanisms.CAUSES`.
 RULE_AGREEMENT = 0.99
@@ -80,7 +79,7 @@ DRAWN_STRINGS = 32
 """Strings of the other label, and as many orders of the same letters, that are tried."""
 
 ALL_HEADS = "all heads"
-"""Where attention is diluted, if in no one head."""
+"""The place of diluted attention, if it is in no single head."""
 
 
 def attributions(
@@ -107,7 +106,7 @@ def attributions(
         causes = _language_causes(model, wrong, picked)
     if not_learned is None:
         return causes
-    # The shortest stands for those of trained lengths, which others describe and do not excuse.
+    # The shortest represents those of trained lengths, which others describe and do not excuse.
     return tuple(
         AttributedError(cause.string, NOT_LEARNED, None, not_learned)
         if place == 0 or cause.mechanism not in BESIDE_NOT_LEARNED
@@ -146,15 +145,12 @@ def _language_causes(
     groups = [
         *_rule(model, test, short),
         *_form(model, test, texts),
-        *(
-            (AttributedError("", LONGER if x.is_length else BEYOND, None, x.text), x.beyond)
-            for x in separations(model.task, test, short, by_length=shortest is None)
-        ),
+        *separations(model.task, test, short, by_length=shortest is None),
     ]
     unseen = _first_not_seen(model.problem, short)
     for string in (x for x in labels if x not in causes):
         row = row_of[string]
-        # Groups are in the order of `CAUSES`, of which the first that holds is told.
+        # Groups are in the order of `CAUSES`, of which the first that holds is given.
         first = next((cause for cause, holds in groups if holds[row]), None)
         kind = "false positives" if test.predicted[row] else "false negatives"
         if first is not None:
@@ -182,11 +178,11 @@ def _find_rounding(model: TrainedModel, strings: Sequence[str]) -> dict[str, Att
     return {string: AttributedError(string, ROUNDING) for string in right}
 
 
-# Strings that a function of letter counts cannot tell apart, though the language does.
+# Strings that a function of letter counts cannot distinguish, though the language does.
 
 
 def sees_counts_alone(problem: Problem) -> bool:
-    """Whether the order of tokens decides in the language, and not in the model's answer."""
+    """True if the order of tokens decides in the language, but not in the model's answer."""
     return problem.task.order_sensitive and counts_suffice(problem.network, training=False) is None
 
 
@@ -219,7 +215,7 @@ def same_letters_other_label(problem: Problem, letters: Sequence[int]) -> Letter
     """A string with the same letters and the other label, where one is found.
 
     A model that sees counts alone answers both alike, so it is wrong on one of them, whatever it
-    has learned. None says only that none was found among `DRAWN_STRINGS` of the other label, as
+    has learned. None means only that none was found among `DRAWN_STRINGS` of the other label, as
     many orders of these letters, and these in the order of the alphabet.
     """
     task, alphabet = problem.language, len(problem.task.alphabet)
@@ -228,7 +224,7 @@ def same_letters_other_label(problem: Problem, letters: Sequence[int]) -> Letter
     # A fixed seed, so that the same error has the same cause each time.
     generator = np.random.default_rng(0)
     shuffled = [tuple(generator.permutation(letters).tolist()) for _ in range(DRAWN_STRINGS)]
-    # Sorted letters are often what a language of ordered letters asks for, and seldom drawn.
+    # Sorted letters are often what a language of ordered letters requires, and seldom drawn.
     others = [tuple(sorted(letters)), *_with_label(problem, len(letters), not label), *shuffled]
     ordered = TokenStrings.of_lists(alphabet, others)
     # What has no known label is no such string.
@@ -281,7 +277,7 @@ def _find_dilution(
         elif spares[found.heads]:
             ((block, head),) = found.heads
             about = [" by ".join(find_outnumbered(model, string, found.heads[0]) or ())]
-            # The only block needs no name, unless nothing else is said.
+            # The only block needs no name, unless nothing else is known.
             about += [f"block {block}"] if model.config.num_blocks > 1 or not about[0] else []
             causes[text] = AttributedError(text, DILUTION, head, ", ".join(filter(None, about)))
     return causes
@@ -294,10 +290,7 @@ def _on_one_letter(model: TrainedModel, labels: dict[str, bool]) -> dict[str, At
     causes = {}
     for text, label in labels.items():
         string = read_string(model, model.letters(text), label)
-        found = [x for x in find_one_letter(model, string) if (x.logit_with > 0) == label]
-        if found:
-            # Of several interventions that turn the answer, the one that moves the logit furthest.
-            best = max(found, key=lambda x: abs(x.logit_with - x.logit))
+        if best := strongest(find_one_letter(model, string), label):
             about = f"{best.letter}, none on {best.by}"
             causes[text] = AttributedError(text, ONE_LETTER, best.head, about)
     return causes
@@ -305,22 +298,19 @@ def _on_one_letter(model: TrainedModel, labels: dict[str, bool]) -> dict[str, At
 
 # What errors have in common.
 
-_Group = tuple[AttributedError, Bool[np.ndarray, " string"]]
 
-
-def _rule(model: TrainedModel, test: TriedStrings, short: TriedStrings) -> Iterator[_Group]:
+def _rule(model: TrainedModel, test: TriedStrings, short: TriedStrings) -> Iterator[Group]:
     """The rule that agrees best with the model, if any agrees well; the simplest of equals."""
-    best: _Group | None = None
+    best: Group | None = None
     most = 0.0
-    for text, holds in rules(model.tokenizer.alphabet, test.strings, test.predicted, test.times):
+    both, tested = join_strings([test.strings, short.strings]), len(test.strings)
+    for text, says in rules(model.tokenizer.alphabet, both, test.predicted, test.times):
         constant = text.startswith("always")
-        predicts = holds(test.strings)
-        share = agreement(text, predicts, test.predicted, test.times).agreement
+        share = agreement(text, says[:tested], test.predicted, test.times).agreement
         # Rules come simplest first, so one that is only as good changes nothing.
         if share < (1 if constant else RULE_AGREEMENT) or share <= most:
             continue
-        same = predicts == test.predicted
-        same_of_short = holds(short.strings) == short.predicted
+        same, same_of_short = says[:tested] == test.predicted, says[tested:] == short.predicted
         explained = [
             alike for alike in (same[test.wrong], same_of_short[short.wrong]) if len(alike)
         ]
@@ -333,7 +323,7 @@ def _rule(model: TrainedModel, test: TriedStrings, short: TriedStrings) -> Itera
         yield best
 
 
-def _form(model: TrainedModel, test: TriedStrings, texts: Sequence[str]) -> Iterator[_Group]:
+def _form(model: TrainedModel, test: TriedStrings, texts: Sequence[str]) -> Iterator[Group]:
     """The errors of the reader that agrees best with the model, if any agrees nearly always."""
     problem = model.problem
     within = np.isin(test.strings.lengths, problem.train.lengths)

@@ -1,4 +1,4 @@
-"""What is proved of all strings, however long, that the report's model of one block may be given.
+"""Proofs about strings of every length, for the report's model of one block.
 
 Without attention to `CLS` the logit depends on nothing but the proportions of the letters: what
 holds for a proportion holds at every length. With it, a string of N letters is as a limit of which
@@ -29,11 +29,11 @@ RESOLVED = 0.02
 """Nats of logit between the bounds of a cell that is not divided further."""
 
 MAX_CELLS = 20_000
-"""Cells per support, after which what is not proved is left open."""
+"""Cells per support, after which all that is not proved is left open."""
 
 
 Proved = Int64[np.ndarray, " cell"]
-"""1 where what a model answers is proved right, -1 where wrong, 0 where it is open."""
+"""1 where the answer is proved right, -1 where wrong, 0 where it is open."""
 
 
 class Cells(NamedTuple):
@@ -48,7 +48,7 @@ class Cells(NamedTuple):
     """Proved bounds of the logit."""
 
     def judge(self, label: bool) -> Proved:
-        """What is proved of strings with this label."""
+        """The proved correctness of the answers to strings with this label."""
         positive = np.where(self.low > 0, 1, np.where(self.high <= 0, -1, 0))
         return positive if label else -positive
 
@@ -140,7 +140,7 @@ since with the share of `CLS` the answer may change once more."""
 
 
 class ShareInterval(NamedTuple):
-    """Shares of the first of two letters, and what is proved there."""
+    """Shares of the first of two letters, and the claim that is proved there."""
 
     low: float
     high: float
@@ -149,7 +149,7 @@ class ShareInterval(NamedTuple):
 
 
 class SupportProof(NamedTuple):
-    """What is proved of all strings that consist of exactly these letters."""
+    """A proof about all strings that consist of exactly these letters."""
 
     letters: str
     label: bool
@@ -162,7 +162,7 @@ class SupportProof(NamedTuple):
     wrong_in_the_end: float
     """Shares of the simplex with this sign in the limit, as strings of these proportions grow."""
     margin: float | None
-    """Where all is proved right, by how much: the proved least |logit|."""
+    """The proved least |logit| where all is proved right."""
     safe_share: float | None
     """Proved right wherever each required letter has more than this share; positive supports."""
     intervals: tuple[ShareInterval, ...]
@@ -170,17 +170,16 @@ class SupportProof(NamedTuple):
 
 
 class Certification(NamedTuple):
-    """What is proved of all strings of at least `least_length` letters."""
+    """Proofs about all strings of at least `least_length` letters."""
 
     least_length: int
     """1 where the logit depends on proportions alone."""
     supports: tuple[SupportProof, ...]
     left_out: tuple[str, ...]
-    """Supports with too many letters, or beyond the `MAX_SUPPORTS` first; nothing is said of
-    them."""
+    """Supports with too many letters, or beyond the first `MAX_SUPPORTS`, without a claim."""
 
     def describe(self, _: object = None) -> Iterator[str]:
-        """What is proved of strings of every length: a sentence a support."""
+        """Yields the proofs about strings of every length: a sentence a support."""
         yield (
             "Proved for strings of every length, since the logit depends on the proportions of the "
             "letters alone:"
@@ -224,7 +223,7 @@ def certify(model: TrainedModel, *, least_length: int | None = None) -> Certific
 def prove(
     model: TrainedModel, support: tuple[int, ...], cells: Cells, limits: Cells
 ) -> SupportProof:
-    """What is proved of the strings with this support, of which cells and limits are given."""
+    """The proof about the strings with this support, from its cells and limits."""
     counts = np.isin(np.arange(model.num_letters), support).astype(np.int64)
     label = bool(model.problem.count_task.labels_of_counts(counts[None])[0])
     proved, in_the_end = cells.judge(label), limits.judge(label)
@@ -233,7 +232,7 @@ def prove(
         # The bound nearer to 0 is the lower one of a positive logit, the upper one of a negative.
         margin = float(np.abs(cells.low if label else cells.high).min())
     if label:
-        # Each required letter has at most so much in what is not proved right.
+        # Each required letter has at most so much in the cells that are not proved right.
         required = [support.index(x) for x in model.problem.required_letters]
         greatest = cells.corners[proved < 1][:, :, required].max(axis=1).min(axis=1)
         share = float(greatest.max(initial=0))
@@ -322,7 +321,7 @@ def _within(interval: ShareInterval) -> str:
 
 def _end(x: float, *, up: bool, digits: int = 3) -> tuple[Decimal, str]:
     """A share, rounded up or down, and how it is written."""
-    # Near 1 the first three digits say nothing: what is missing is written.
+    # Near 1 the first three digits carry no information: 1 minus the share is written.
     if 0 < 1 - x < 1e-3:
         rest = round_digits(1 - x, up=not up, digits=digits)
         return 1 - rest, f"1 - {format_decimal(rest)}"

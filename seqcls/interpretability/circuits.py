@@ -1,7 +1,7 @@
-"""What a head looks for and what it does with it, and whether the order of letters matters.
+"""The circuits of attention heads, and the effect of the order of letters.
 
 A head is two maps (Elhage et al., *A Mathematical Framework for Transformer Circuits*, 2021): the
-key-query circuit W_q^T W_k / sqrt(head_size) says how much a token of one type attends to another,
+key-query circuit W_q^T W_k / sqrt(head_size) gives the score of a key's token type for a query's,
 and the value-output circuit W_o W_v what attending to it writes. Both have at most the rank of the
 head.
 """
@@ -30,8 +30,7 @@ class Circuits(NamedTuple):
     block: int
     head: int
     name: str
-    """What the head is called, such as `block 0, head 1` or `decoder block 0, cross-attention head
-    1`."""
+    """Such as `block 0, head 1` or `decoder block 0, cross-attention head 1`."""
     token_types: tuple[str, ...]
     """The tokens of the vocabulary: `CLS` or `END` where they are read, and the letters."""
     scores: Float[np.ndarray, "token_type token_type"]
@@ -41,22 +40,33 @@ class Circuits(NamedTuple):
     """The rank of the hidden x hidden matrix."""
     value: Float[np.ndarray, "token_type head_size"]
     output: Float[np.ndarray, "token_type hidden"]
-    """What is added to the stream where all attention is on a token type."""
+    """The vector added to the stream where all attention is on a token type."""
     direct_logit: Float[np.ndarray, "token_type *output"]
-    """What `output` adds to the logit, or to each of several outputs of the head, past all later
-    parts and norms, which make their own of a whole string."""
+    """The part of the logit, or of each of several outputs of the head, that `output` adds, past
+    all later parts and norms, which depend on the whole string."""
     value_output_rank: int
     """The rank of the hidden x hidden matrix."""
 
 
 def circuits(model: TrainedModel) -> tuple[Circuits, ...]:
-    """The circuits of each head of every block that attends to tokens, in the model's order.
-
-    Each reads the embeddings of the tokens alone, through its own norm where that stands before
-    it: without positions where there are any, and without what earlier blocks have added.
+    """The same as `head_circuits`, of a model that has heads.
 
     Raises:
         ConfigError: no head of the model attends to tokens by query and key.
+    """
+    if found := head_circuits(model):
+        return found
+    raise ConfigError(
+        f"architecture={model.config.architecture!r} has no heads that attend to tokens by query "
+        "and key; look at its units along a string instead"
+    )
+
+
+def head_circuits(model: TrainedModel) -> tuple[Circuits, ...]:
+    """The circuits of each head of every block that attends to tokens, in the model's order.
+
+    Each reads the embeddings of the tokens alone, through the norm where that comes before
+    it: without positions where there are any, and without what earlier blocks have added.
     """
     plain = plain_model(model)
     found = list[Circuits]()
@@ -70,11 +80,6 @@ def circuits(model: TrainedModel) -> tuple[Circuits, ...]:
             # Keys of a picture are no tokens, which rows and columns could be called by.
             if isinstance(attention, Attention) and not sees_picture:
                 found.append(_circuits(model, part, name, attention))
-    if not found:
-        raise ConfigError(
-            f"architecture={model.config.architecture!r} has no heads that attend to tokens by "
-            "query and key; look at its units along a string instead"
-        )
     return tuple(found)
 
 
@@ -128,8 +133,7 @@ class Orders(NamedTuple):
     strings: tuple[str, ...]
     """The string itself, then as many random orders of its letters."""
     logits: tuple[float, ...]
-    """The logits of a language, else the margins, or the log-probabilities of the targets; NaN
-    where an order is no input."""
+    """The logits of a language, else the scores of the kind; NaN where an order is no input."""
     spread: float
     """The largest difference of any two: rounding alone, where order does not matter."""
 

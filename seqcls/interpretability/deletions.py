@@ -1,4 +1,4 @@
-"""Which letters of a string its answer rests on: other numbers of them, tried by letter counts.
+"""The letters of a string on which its answer depends: other numbers of them, by letter counts.
 
 Every number of a letter up to `DENSE` away is tried, and beyond that numbers evenly on a
 logarithmic scale, down to the neighbor where the answer changes; what is between others that agree
@@ -18,7 +18,7 @@ from seqcls.interpretability.inside import logits
 from seqcls.interpretability.trained_model import TrainedModel
 
 Counts = tuple[int, ...]
-"""How often each letter of the alphabet occurs."""
+"""The number of each letter of the alphabet."""
 
 DENSE = 2_000
 """So far from a string's own number of a letter every number is tried."""
@@ -46,7 +46,7 @@ class Removal(NamedTuple):
 
 
 class MinimalString(NamedTuple):
-    """What is left of a misclassified string when no letter can go without its being right."""
+    """A misclassified string that would be right with fewer of any one letter."""
 
     string: str
     counts: Counts
@@ -54,7 +54,7 @@ class MinimalString(NamedTuple):
 
 
 def minimal_string(model: TrainedModel, counts: Counts) -> MinimalString:
-    """What is left of a misclassified string when fewer of any one letter would be right.
+    """Reduces a misclassified string until fewer of any one letter would be right.
 
     Delta debugging (Zeller and Hildebrandt, 2002) on counts: letter by letter, as few as still
     fail, until nothing changes. There may be shorter strings that fail.
@@ -122,7 +122,7 @@ def _first(
 
 
 def _are_indifferent(model: TrainedModel, counts: Counts, letters: tuple[int, ...]) -> bool:
-    """Whether all numbers of these letters that are tried, up to all, have the same answer."""
+    """True if all numbers of these letters that are tried, up to all, have the same answer."""
     # All combinations are tried, so the more letters the fewer numbers of each.
     points = int(MAX_TRIED ** (1 / len(letters)))
     axes: list[Int64[np.ndarray, " number"]] = []

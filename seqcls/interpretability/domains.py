@@ -1,4 +1,4 @@
-"""Which strings models are asked about: all of a length, all multisets or inputs, those tested."""
+"""Sets of strings on which models are evaluated: all of a length, all multisets, those tested."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -25,11 +25,11 @@ from seqcls.tasks.places import AtEveryPlace
 
 
 MAX_STRINGS = 200_000
-"""How many strings are tried where all are: seconds of a small model's time."""
+"""Strings that are tried at most where all are: seconds of a small model's time."""
 
 
 def num_strings(num_letters: int, max_length: int) -> int:
-    """How many strings of 1 to `max_length` letters there are."""
+    """The number of strings of 1 to `max_length` letters."""
     return sum(num_letters**length for length in range(1, max_length + 1))
 
 
@@ -51,7 +51,7 @@ def strings_of_length(num_letters: int, length: int) -> TokenStrings:
 
 
 def inputs_among(problem: Problem, strings: TokenStrings) -> TokenStrings:
-    """Those of some strings of which the task says what is right."""
+    """Those of some strings that have a target."""
     if problem.kind.every_string and problem.known_strings is None:
         return strings
     return strings.take(np.flatnonzero(problem.questions(strings).has_target))
@@ -62,7 +62,7 @@ def inputs_by_length(
 ) -> Iterator[tuple[int, TokenStrings]]:
     """All inputs of a task up to the greatest length at which there are not too many.
 
-    Of a file they are those in it, of whatever length.
+    Of a file they are those in it, of any length.
 
     Args:
         max_strings: strings that are held against the task at most, inputs or not.
@@ -91,14 +91,14 @@ def inputs_by_length(
         yield length, strings
 
 
-# Which models analyses by letter counts are true of: asked by them, by commands and by pages.
+# Models for which analyses by letter counts are exact: checked by these, commands and pages.
 
 Needs = Literal["states", "labels", "required letters", "one block"]
-"""What an analysis rests on, each on all before it.
+"""The assumptions of an analysis; each includes all before it.
 
-`states`: the order of tokens has no part in what the model computes. `labels`: nor in what is
-right. `required letters`: what is right is that each of some letters occurs. `one block`: the model
-is the report's, of whose one block bounds are proved.
+`states`: the order of tokens has no part in the model's states. `labels`: nor in the labels.
+`required letters`: a string is positive if each of some letters occurs. `one block`: the model is
+the report's, of whose one block bounds are proved.
 """
 
 _REPORT_BLOCK: tuple[tuple[str, object, str], ...] = (
@@ -113,10 +113,10 @@ _REPORT_BLOCK: tuple[tuple[str, object, str], ...] = (
 
 
 def obstacle(problem: Problem, needs: Needs = "one block") -> str | None:
-    """Why an analysis by letter counts would say what is not so of a model; None where it holds.
+    """The reason why an analysis by letter counts would be wrong of a model; None where it holds.
 
     Args:
-        needs: what the analysis rests on.
+        needs: the assumptions of the analysis.
     """
     network, task = problem.network, problem.config.task
     reason = problem.lacks("labels") or counts_suffice(network, training=False)
@@ -125,7 +125,7 @@ def obstacle(problem: Problem, needs: Needs = "one block") -> str | None:
             reason = f"{field}={getattr(network, field)!r}: this analysis is of models with {words}"
     if reason is not None or needs == "states":
         return reason
-    # Analyses of what a model computes, "states", hold whatever is right.
+    # Analyses of the model's states alone hold whatever the labels are.
     if problem.unknown_labels is not None:
         return problem.unknown_labels
     if not isinstance(problem.task, CountTask):
@@ -145,11 +145,11 @@ def refuse(problem: Problem, needs: Needs = "one block") -> None:
         raise ConfigError(f"this analysis does not hold here: {reason}")
 
 
-# All multisets of letters, each of which stands for all strings with its letter counts.
+# All multisets of letters, each representing all strings with its letter counts.
 
 
 def num_multisets(num_letters: int, max_length: int) -> int:
-    """How many multisets of 1 to `max_length` letters there are."""
+    """The number of multisets of 1 to `max_length` letters."""
     # One more kind of letter fills up what is missing to the length; the empty string is left out.
     return math.comb(num_letters + max_length, num_letters) - 1
 
@@ -161,7 +161,7 @@ def all_multisets(
     counts = np.zeros((1, 0), dtype=np.int64)
     left = np.array([max_length])
     for _ in range(num_letters):
-        # Each multiset so far goes on with every number of the next letter that still fits.
+        # Each multiset so far is extended by every number of the next letter that still fits.
         choices = left + 1
         starts = np.repeat(np.cumsum(choices) - choices, choices)
         number = np.arange(len(starts)) - starts
@@ -173,7 +173,7 @@ def all_multisets(
 def multisets_of(
     problem: Problem, max_length: int | None = None
 ) -> Int64[np.ndarray, "multiset letter"]:
-    """The multisets that stand for all strings of a problem's language, up to a length.
+    """The multisets that represent all strings of a problem's language, up to a length.
 
     Args:
         max_length: the longest test string's if not given.
@@ -197,7 +197,7 @@ class TriedStrings:
 
     strings: TokenStrings
     times: Int64[np.ndarray, " string"]
-    """How often each counts."""
+    """The multiplicity of each string."""
     labels: Bool[np.ndarray, " string"]
     wrong: Bool[np.ndarray, " string"]
 
@@ -215,7 +215,7 @@ def tested_strings(problem: Problem) -> DistinctStrings:
 
 
 def sampled_strings(problem: Problem, sample: int) -> DistinctStrings:
-    """At most so many of the tested strings, the shortest first, spread evenly over the lengths."""
+    """At most `sample` of the tested strings, the shortest first, spread evenly over lengths."""
     test = tested_strings(problem)
     rows = np.argsort(test.strings.lengths, kind="stable")
     return test.take(rows[spread_evenly(len(rows), sample)])
@@ -231,7 +231,7 @@ def ask_tested(model: TrainedModel, wrong: Sequence[str]) -> tuple[TriedStrings,
 def short_strings(model: TrainedModel) -> TriedStrings:
     """All strings no longer than those of the training; at most `MAX_SHORT`, the shortest.
 
-    Where letter counts decide what is right and what the model answers, each multiset once.
+    Where letter counts decide both labels and answers, each multiset once.
     """
     return _ask(model, _all_short(model))
 

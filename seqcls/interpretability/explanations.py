@@ -1,4 +1,4 @@
-"""Why a model answers one string as it does, as data and in plain sentences.
+"""Explanations of a model's answer to one string, as data and in plain sentences.
 
 Every claim is checked by changing the string, or one thing inside the model, and asking again: see
 `deletions` and `interventions` of `seqcls.interpretability`.
@@ -15,6 +15,7 @@ from jaxtyping import Float
 
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability import inside
+from seqcls.interpretability.circuits import Circuits, head_circuits
 from seqcls.interpretability.deletions import (
     MAX_ADDED,
     MinimalString,
@@ -47,13 +48,13 @@ class AttentionEntry(NamedTuple):
 
 
 class ScoreGap(NamedTuple):
-    """How far one letter's score lies above the next one's in a head."""
+    """The difference between one letter's score and the next one's in a head."""
 
     over: str
     under: str
     gap: float
     outweighed_by: float
-    """e^gap: so many of `under` weigh as much as one of `over`."""
+    """e^gap: the number of `under` that weigh as much as one of `over`."""
 
 
 class NearValue(NamedTuple):
@@ -105,12 +106,12 @@ class Explanation(NamedTuple):
     """None of an error, too, that no one change turns."""
 
     def describe(self, model: TrainedModel) -> Iterator[str]:
-        """What was found, most important first."""
+        """Yields the findings, the most important first."""
         yield from explanation_text(self, model.tokenizer.display)
 
 
 def explain(model: TrainedModel, string: str) -> Explanation:
-    """Why a model answers a string as it does; for an error, the one thing that makes it.
+    """Explains a model's answer to a string; of an error, by the one thing that makes it.
 
     Raises:
         ConfigError: of this model or task the explanation would not be true.
@@ -133,9 +134,7 @@ def explain(model: TrainedModel, string: str) -> Explanation:
         # The exponential of 710 overflows; long before that the probability is 0.
         probability=1 / (1 + math.exp(-logit)) if logit > -700 else 0.0,
         error=("false negative" if label else "false positive") if failed else None,
-        heads=tuple(
-            _head(model, states, counts, head) for head in range(model.config.num_attention_heads)
-        ),
+        heads=tuple(_head(model, states, counts, head) for head in head_circuits(model)),
         removals=changes(model, counts, tuple(0 for _ in counts)),
         # A letter that does not occur stays out of it: its end is 0.
         additions=changes(model, counts, tuple(x and x + MAX_ADDED for x in counts)),
@@ -148,22 +147,20 @@ def explain(model: TrainedModel, string: str) -> Explanation:
 States = dict[str, Float[np.ndarray, "..."]]
 
 
-def _head(model: TrainedModel, states: States, counts: tuple[int, ...], head: int) -> HeadReading:
-    """What a head makes of a string, whose token types are `CLS` and the letters."""
-    names = ("CLS", *model.tokenizer.alphabet)
+def _head(
+    model: TrainedModel, states: States, counts: tuple[int, ...], circuit: Circuits
+) -> HeadReading:
+    """One head's reading of a string, whose token types are `CLS` and the letters."""
     # Query 0 is `CLS`, where the answer is read.
-    scores, weights = (states[f"blocks.0.attention.{x}"][0, head, 0] for x in ("scores", "weights"))
-    values, mixed = (states[f"blocks.0.attention.{x}"][0, head] for x in ("value", "mixed_value"))
-    size = model.config.attention_head_size
-    output = model.weights["blocks.0.attention.output.weight"].astype(np.float64)
-    # The output matrix has the heads side by side, as many columns each as a head is wide.
-    direct = values @ output[:, head * size : (head + 1) * size].T
-    direct = direct @ model.weights["classifier.weight"][0].astype(np.float64)
+    names, scores, values = circuit.token_types, circuit.scores[0], circuit.value
+    weights, mixed = (
+        states[f"blocks.0.attention.{x}"][0, circuit.head, 0] for x in ("weights", "mixed_value")
+    )
     order = sorted(range(1, len(names)), key=lambda x: -scores[x])
     times = (int(not model.config.no_attend_cls), *counts)
     seen = [x for x in np.argsort(-weights, kind="stable").tolist() if times[x]]
     return HeadReading(
-        head=head,
+        head=circuit.head,
         order=tuple(names[x] for x in order),
         # Above 700 the exponential is no number that anybody could count to.
         gaps=tuple(
@@ -178,13 +175,13 @@ def _head(model: TrainedModel, states: States, counts: tuple[int, ...], head: in
                 float(scores[x]),
                 float(weights[x]),
                 tuple(values[x].tolist()),
-                float(weights[x] * direct[x]),
+                float(weights[x] * circuit.direct_logit[x]),
             )
             for x in seen
         ),
         values=tuple(map(tuple, values[1:].tolist())),
         near_values=_near_values(model.tokenizer.alphabet, values[1:]),
-        mixed_value=tuple(mixed[0].tolist()),
+        mixed_value=tuple(mixed.tolist()),
     )
 
 
@@ -213,7 +210,7 @@ MAX_SHOWN_LETTERS = 4
 def explanation_text(
     explanation: Explanation, display: Callable[[str], str] = str
 ) -> tuple[str, ...]:
-    """What was found, most important first.
+    """The findings as sentences, the most important first.
 
     Args:
         explanation: of a string.
@@ -281,7 +278,7 @@ def _what(explanation: Explanation, mechanism: Mechanism) -> str:
 
 def _relevant(explanation: Explanation) -> tuple[HeadReading, ...]:
     mechanism = explanation.mechanism
-    # Of many heads the one that the cause names says the most.
+    # Of many heads the one that the cause names is the most informative.
     if (
         len(explanation.heads) > MAX_SHOWN_HEADS
         and mechanism is not None
@@ -357,7 +354,7 @@ def _several(number_of: int, letter: str) -> str:
 
 
 def _count(explanation: Explanation, token_type: str | None) -> int:
-    """How many of a token type the string has; there is one `CLS`."""
+    """The number of tokens of a type in the string; there is one `CLS`."""
     # The report's tasks are over the first letters of the alphabet.
     letters = dict(zip(ascii_lowercase, explanation.counts, strict=False))
     return letters.get(token_type or "", 1)

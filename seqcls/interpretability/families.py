@@ -2,7 +2,7 @@
 
 Values of the free counts are tried evenly on a logarithmic scale. Between neighbors that differ the
 change is found by halving; between neighbors that agree the answer may change and change back
-unseen, so what is claimed is what was tried. By letter counts, where these decide, a million tokens
+unseen, so the claim is what was tried. By letter counts, where these decide, a million tokens
 cost what ten do; elsewhere strings are run. Of languages it is the answer that changes, of what
 writes outputs or answers at every place whether they are right.
 """
@@ -27,7 +27,7 @@ from seqcls.text import count
 
 
 class Range(NamedTuple):
-    """How far free counts are followed."""
+    """The range in which free counts are followed."""
 
     longest: int
     """The greatest value of a free count."""
@@ -46,18 +46,18 @@ OUTPUT_RANGE = Range(400, 400, (30, 12))
 
 
 class Member(NamedTuple):
-    """One string of a family, what is right of it and what the model says."""
+    """One string of a family, its target and the model's answer."""
 
     values: Values
     input: str
     target: bool | str
     """The label; of another task the target as text."""
     output: bool | str
-    """The answer, likewise."""
+    """The answer, in the same form."""
     score: float
     """The logit; of outputs the target's log-probability, or the margin. NaN is no answer."""
     error_kind: str | None
-    """How the answer is wrong; None where it is right."""
+    """The kind of error; None where the answer is right."""
     right_tokens: int | None = None
     """Tokens of an output before the first in which it and the target differ."""
     target_tokens: int | None = None
@@ -74,15 +74,15 @@ class Member(NamedTuple):
 
 
 class FamilyAnswers(NamedTuple):
-    """What a model says of the strings of a family that were tried."""
+    """A model's answers to the strings of a family that were tried."""
 
     family: Family
     grid: Values
     """The values of each free count that were tried first."""
     by_counts: bool
-    """Whether strings are read by their letter counts, and not run."""
+    """True if strings are read by their letter counts, and not run."""
     of_outputs: bool
-    """Whether rightness is what changes, and not the answer of a language."""
+    """True if a change is one of rightness, and not of the answer of a language."""
     members: tuple[Member, ...] = ()
     """In the order of their counts; the strings on both sides of every change are among them."""
     limit: float | None = None
@@ -112,7 +112,7 @@ class FamilyAnswers(NamedTuple):
         return [(one, other) for one, other in pairs if getattr(one, what) != getattr(other, what)]
 
     def record(self) -> dict[str, Any]:
-        """What programs read: lists; of two counts of a row for each value of the first."""
+        """The answers as programs read them; of two counts a row for each value of the first."""
         family, names = {"family": self.family.text}, self.family.names
         if self.of_outputs:
             outputs = [
@@ -150,7 +150,7 @@ class FamilyAnswers(NamedTuple):
         return found
 
     def describe(self, model: TrainedModel) -> Iterator[str | Table]:
-        """What was tried and where it changes; of outputs also target and output of each."""
+        """Yields the strings tried and the changes; of outputs also target and output of each."""
         yield from self._sentences()
         if self.of_outputs:
             show = model.tokenizer.display
@@ -167,7 +167,7 @@ class FamilyAnswers(NamedTuple):
             yield Table(f"outputs of {model.name}", rows)
 
     def _sentences(self) -> Iterator[str]:
-        """What was tried, what is wrong, and where it changes: of two counts along some rows."""
+        """The strings tried, the errors and the changes: of two counts along some rows."""
         (*first, name), longest, wrong = self.family.names, self.grid[-1], self.wrong
         string, answer = ("input", "output") if self.of_outputs else ("string", "answer")
         left_out = {
@@ -187,7 +187,7 @@ class FamilyAnswers(NamedTuple):
         else:
             yield f"Every {answer} is right."
         rows = self.rows
-        # About seven rows stand for all; the data have each.
+        # About seven rows represent all; the data have each.
         for row in rows[:: max((len(rows) - 1) // 6, 1) if self.by_counts else 1] if first else ():
             yield _row_text(self._replace(members=row))
         if first:
@@ -208,7 +208,7 @@ class FamilyAnswers(NamedTuple):
             yield f"No change shows up to {name} = {longest:,}."
         if self.limit is not None:
             answer = f"{sign(self.limit > 0)}"
-            # What a language says may go on changing with n: then no answer is right for good.
+            # A language's labels may continue to change with n: then no answer is right for good.
             if len({member.target for member in self.members[-SETTLED:]}) == 1:
                 is_right = (self.limit > 0) == self.members[-1].target
                 answer += f" ({'correct' if is_right else 'wrong'})"
@@ -217,10 +217,10 @@ class FamilyAnswers(NamedTuple):
 
 
 def answers_along(model: TrainedModel, text: str) -> FamilyAnswers:
-    """What a model says of the family that a text stands for.
+    """Evaluates a model on the family of strings that a text denotes.
 
     Raises:
-        InvalidStringError: as `parse_family`, or none of its strings can be asked.
+        InvalidStringError: as `parse_family`, or none of its strings can be evaluated.
     """
     family, problem = parse_family(model.tokenizer, text), model.problem
     by_counts = obstacle(problem, "labels") is None
@@ -249,7 +249,7 @@ def answers_along(model: TrainedModel, text: str) -> FamilyAnswers:
         found = found._replace(limit=float(limit[0]))
     # A middle that is no input, or has no places, is tried once.
     tried = set[Values]()
-    # Halving: each pass asks about the middles of all changes at once.
+    # Halving: each pass evaluates the middles of all changes together.
     while (
         middles := {
             (*one.values[:-1], (one.values[-1] + other.values[-1]) // 2)
@@ -264,7 +264,7 @@ def answers_along(model: TrainedModel, text: str) -> FamilyAnswers:
 
 
 def _ask(model: TrainedModel, found: FamilyAnswers, values: Sequence[Values]) -> FamilyAnswers:
-    """What was found, and besides what the model says of the strings with these counts."""
+    """The answers so far, with those to the strings with these counts."""
     family, problem = found.family, model.problem
     wrong, lengths = dict[int, tuple[str, int]](), list[int]()
     targets: Sequence[bool | str]
@@ -329,7 +329,7 @@ SETTLED = 10
 
 
 def _stretch_text(found: FamilyAnswers, first: Member) -> str:
-    """What a model does from a string on until it next changes; the language may change earlier."""
+    """Describes the answers from a string on until they next change; labels may change earlier."""
     ends = [after.values for _, after in found.changes if after.values > first.values]
     stretch = [
         member
@@ -343,7 +343,7 @@ def _stretch_text(found: FamilyAnswers, first: Member) -> str:
 
 
 def _row_text(row: FamilyAnswers) -> str:
-    """What is said of the strings with one value of the first free count."""
+    """Describes the strings with one value of the first free count."""
     (first, second), one = row.family.names, row.members[0]
     errors = f"{len(row.wrong)} of {len(row.members)} wrong"
     if row.wrong:

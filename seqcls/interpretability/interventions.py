@@ -1,4 +1,4 @@
-"""What a model would answer if one thing about its attention were otherwise.
+"""Counterfactual answers of a model in which one thing about its attention is changed.
 
 Each intervention changes one thing and computes all that follows from it as it is (activation
 patching; Vig et al., *Investigating Gender Bias in Language Models Using Causal Mediation
@@ -14,9 +14,9 @@ Analysis*, 2020). Where the answer turns, what was changed has made it.
   positive: without that letter the answer turns, while the missing letter, added as often as the
   string is long, moves the logit less than `DEAF` times as much. A false negative: with the scores
   of that letter and another required one exchanged in one head, the answer turns.
-- **Values**, likewise. A false positive: hidden from one head, a letter that is there turns the
-  answer; with its value replaced by a missing letter's it does not, and of all values there its is
-  the nearest to that letter's.
+- **Values**, on the same conditions. A false positive: hidden from one head, a letter of the string
+  turns the answer. With a missing letter's value in place of its value the answer does not turn,
+  and of all letters of the string it has the value nearest to that of the missing one.
 """
 
 import math
@@ -30,9 +30,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from seqcls.interpretability import inside
-from seqcls.interpretability.inside import Batch, from_counts, logits, run, states
+from seqcls.interpretability.circuits import head_circuits
+from seqcls.interpretability.inside import Batch, logits, run, states
 from seqcls.interpretability.mechanisms import DILUTION, ONE_LETTER
-from seqcls.interpretability.readable_model import PAIRS_AT_ONCE, plain_model
+from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.forms import form
 from seqcls.strings.tokenizer import FIRST_LETTER
@@ -53,18 +54,17 @@ Head = tuple[int, int]
 
 
 class Mechanism(NamedTuple):
-    """Why a string fails, by an intervention that turns its answer."""
+    """The cause of an error, with an intervention that turns the answer."""
 
     name: str
     head: int | None
     """None where it is of all heads."""
     letter: str | None
-    """The letter that is outnumbered, taken for another, or that all heads attend to; None where
-    it is not one letter."""
+    """The letter that is outnumbered, mistaken or that all heads attend to; None without one."""
     by: str | None
-    """What outnumbers it, the letter for which it is taken, or the one that no head looks for."""
+    """The token that outnumbers it, that it is taken for, or that no head looks for."""
     counterfactual: str
-    """What was changed, in words."""
+    """The change, in words."""
     logit: float
     """The logit of the string as it is."""
     logit_with: float
@@ -78,7 +78,7 @@ class GivenString(NamedTuple):
     batch: Batch
     """This string alone: its letter counts where the order has no part, else its tokens."""
     counts: tuple[int, ...]
-    """How often it has each letter of the alphabet."""
+    """The number of each letter of the alphabet."""
     label: bool
 
     @property
@@ -97,7 +97,7 @@ def read_string(model: TrainedModel, letters: Sequence[int], label: bool) -> Giv
 
 
 class Diluted(NamedTuple):
-    """Where attention is diluted in a string."""
+    """The heads whose attention is diluted in a string."""
 
     heads: tuple[Head, ...]
     """The head that decides alone; all of them where only all together do."""
@@ -122,7 +122,7 @@ def find_dilution(model: TrainedModel, string: GivenString) -> Diluted | None:
     every = tuple(np.ndindex(network.num_blocks, network.num_attention_heads))
     # All heads together are a case of their own only where there are several.
     tried = [(head,) for head in every] + [every] * (len(every) > 1)
-    found = [Diluted(*x) for x in zip(tried, run_undiluted(model, string, tried), strict=True)]
+    found = [Diluted(heads, run_undiluted(model, string, heads)) for heads in tried]
     alone = [x for x in found[: len(every)] if (x.logit > 0) == string.label]
     if alone:
         return max(alone, key=lambda x: x.logit if string.label else -x.logit)
@@ -132,39 +132,28 @@ def find_dilution(model: TrainedModel, string: GivenString) -> Diluted | None:
 def leaves_right(
     model: TrainedModel, strings: Sequence[GivenString], heads: Sequence[Head]
 ) -> bool:
-    """Whether strings that are answered rightly stay so with these heads' attention not diluted.
+    """True if strings that are answered rightly stay so with these heads' attention not diluted.
 
-    Otherwise it turns answers, whichever they are. Not known, and so no, without any string.
+    Otherwise it turns answers, whichever they are. False without any string.
     """
-    right = [(run_undiluted(model, x, [heads])[0] > 0) == x.label for x in strings]
+    right = [(run_undiluted(model, x, heads) > 0) == x.label for x in strings]
     return bool(right) and sum(right) >= STAYS * len(right)
 
 
-def run_undiluted(
-    model: TrainedModel, string: GivenString, tried: Sequence[Sequence[Head]]
-) -> list[float]:
-    """The logits of a string with the attention of these heads not diluted, each tried alone."""
+def run_undiluted(model: TrainedModel, string: GivenString, heads: Sequence[Head]) -> float:
+    """The logit of a string with the attention of these heads not diluted."""
     batch, attendable = string.batch, _attendable(model, string.batch)
     times = batch.times[0]
     # Of the tokens that the model reads, one may be none of the string's own.
     others = max(longest_trained(model) + float(times.sum()) - string.length - 1, 1.0)
 
-    def logits_without(rows: Sequence[Sequence[Head]]) -> list[float]:
-        def change(name: str, _position: int | None, state: Tensor) -> Tensor:
-            changed = state.clone() if name.endswith(".attention.scores") else state
-            for row, heads in enumerate(rows):
-                for head in (x for block, x in heads if name == _scores_of(block)):
-                    changed[row, head] = undilute(state[row, head], attendable, others, times)
-            return changed
+    def change(name: str, _position: int | None, state: Tensor) -> Tensor:
+        changed = state.clone() if name.endswith(".attention.scores") else state
+        for head in (x for block, x in heads if name == _scores_of(block)):
+            changed[0, head] = undilute(state[0, head], attendable, others, times)
+        return changed
 
-        counts = None if batch.counts is None else batch.counts.expand(len(rows), -1)
-        repeated = Batch(batch.ids.expand(len(rows), -1), counts)
-        return [float(x) for x in run(model, repeated, change)]
-
-    # Scores take memory with the square of the length.
-    at_once = max(PAIRS_AT_ONCE // batch.ids.shape[1] ** 2, 1)
-    starts = range(0, len(tried), at_once)
-    return [x for start in starts for x in logits_without(tried[start : start + at_once])]
+    return float(run(model, batch, change)[0])
 
 
 def undilute(
@@ -193,8 +182,8 @@ def undilute(
 def find_outnumbered(
     model: TrainedModel, string: GivenString, head: Head
 ) -> tuple[str, str] | None:
-    """Which letter a head attends to where the answer is read, and which other token it gives most
-    of its weight besides; None where that is not two of them.
+    """The letter that a head attends to at the readout, and the other token with most of the rest
+    of its weight; None where these are not two tokens.
     """
     (block, number), batch = head, string.batch
     names = [f"blocks.{block}.attention.{x}" for x in ("scores", "weights")]
@@ -223,13 +212,13 @@ def _find_attended(
 
 
 def _attendable(model: TrainedModel, batch: Batch) -> Bool[Tensor, "#query key"]:
-    """Which tokens each may attend to, of the letters those that occur."""
+    """The tokens that each token may attend to, of the letters those that occur."""
     seen: Bool[Tensor, "#query key"] = form(plain_model(model), "attendable")(batch.ids)[0]
     return seen & (batch.times[0] > 0)
 
 
 def _scores_of(block: int) -> str:
-    """What a block's attention scores are called."""
+    """The name of a block's attention scores."""
     return f"blocks.{block}.attention.scores"
 
 
@@ -237,18 +226,21 @@ def _scores_of(block: int) -> str:
 
 
 def mechanism_of(model: TrainedModel, string: GivenString) -> Mechanism | None:
-    """What makes one block err on a string, if one thing alone; of several changes of one kind the
-    one that moves the logit furthest.
+    """The first kind of change that turns an error of one block alone, if any does.
 
     Raises:
         ConfigError: it is no model of one block, letter counts and required letters.
     """
-    kinds = (_find_diluted, find_one_letter)
-    for find in kinds if string.label else (find_one_letter, _find_values, _find_diluted):
-        turning = [x for x in find(model, string) if (x.logit_with > 0) == string.label]
-        if turning:
-            return max(turning, key=lambda x: abs(x.logit_with - x.logit))
-    return None
+    positive, negative = (_find_diluted, find_one_letter), (find_one_letter, _find_values)
+    tried = positive if string.label else (*negative, _find_diluted)
+    found = (strongest(find(model, string), string.label) for find in tried)
+    return next(filter(None, found), None)
+
+
+def strongest(found: Iterator[Mechanism], label: bool) -> Mechanism | None:
+    """The change that turns the answer, of several the one that moves the logit furthest."""
+    turning = [x for x in found if (x.logit_with > 0) == label]
+    return max(turning, key=lambda x: abs(x.logit_with - x.logit), default=None)
 
 
 def _find_diluted(model: TrainedModel, string: GivenString) -> Iterator[Mechanism]:
@@ -267,14 +259,12 @@ def _find_diluted(model: TrainedModel, string: GivenString) -> Iterator[Mechanis
 
 
 def find_one_letter(model: TrainedModel, string: GivenString) -> Iterator[Mechanism]:
-    """What shows that all heads of a string look for one letter."""
+    """Changes that turn the answer if all heads of a string look for one letter."""
     counts = np.array(string.counts)
     here, once = logits(model, np.stack([counts, np.minimum(counts, 1)])).tolist()
-    name = _scores_of(0)
-    batch = from_counts(model, np.ones((1, model.num_letters)))
     alphabet = model.tokenizer.alphabet
-    # The query is `CLS`, at position 0, where the answer is read; behind it each letter is once.
-    favorites = states(model, batch, [name])[name][0, :, 0, 1:].argmax(dim=1).tolist()
+    # The query is `CLS`, where the answer is read; the keys after it are the letters.
+    favorites = [int(head.scores[0, 1:].argmax()) for head in head_circuits(model)]
     if (once > 0) == string.label or len(favorites) < 2 or len({*favorites}) > 1:
         return
     letter = favorites[0]
@@ -284,7 +274,7 @@ def find_one_letter(model: TrainedModel, string: GivenString) -> Iterator[Mechan
             names = alphabet[letter], alphabet[others[other]]
             words = f"head {head} scored {names[1]} and {names[0]} each as the other"
             # Only the two scores change places, and in this head alone.
-            exchanged = np.arange(batch.ids.shape[1])
+            exchanged = np.arange(1 + len(alphabet))
             two = [1 + letter, 1 + others[other]]
             exchanged[two] = two[::-1]
             change = partial(torch.index_select, dim=1, index=torch.from_numpy(exchanged))
@@ -303,16 +293,14 @@ def find_one_letter(model: TrainedModel, string: GivenString) -> Iterator[Mechan
 
 
 def _find_values(model: TrainedModel, string: GivenString) -> Iterator[Mechanism]:
-    name = "blocks.0.attention.value"
-    values = states(model, string.batch, [name])[name][0].numpy()
     here, alphabet = float(run(model, string.batch)[0]), model.tokenizer.alphabet
     there = np.flatnonzero(string.counts).tolist()
     missing = [x for x in model.problem.required_letters if not string.counts[x]]
-    for head, value in enumerate(values[:, 1:]):
+    for head, value in enumerate(circuit.value[1:] for circuit in head_circuits(model)):
         for other in missing if there else []:
             # The letter whose value could best be taken for that of the missing one.
             letter = min(there, key=lambda x: float(np.linalg.norm(value[x] - value[other])))
-            put = np.arange(values.shape[1])
+            put = np.arange(1 + len(alphabet))
             put[1 + letter] = 1 + other
             change = partial(torch.index_select, dim=0, index=torch.from_numpy(put))
             if _run_changed(model, string, "value", head, change) > 0:

@@ -1,4 +1,4 @@
-"""What models fail by: one vocabulary of causes, with a sentence each and what shows it.
+"""The vocabulary of causes of failure, each with a sentence and its evidence.
 
 Causes are found by `seqcls.interpretability.causes`, and named so in the database, by commands, on
 pages and in reports.
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from seqcls.results import ErrorKind, RangeCounts
 
 SAMPLE = 50
-"""Errors of a model that causes are found of, unless more are asked for."""
+"""Errors of a model for which causes are sought by default."""
 
 EXPLAINS = 0.9
-"""What is said of errors together holds of such a share of them at least."""
+"""A statement about errors together holds of at least such a share of them."""
 
 NOT_LEARNED = "not learned"
 ROUNDING = "rounding"
@@ -40,14 +40,14 @@ class CauseEntry(NamedTuple):
     """One cause in the vocabulary."""
 
     phrase: str
-    """What models fail by, after that word."""
+    """The cause as a noun, after "models fail by"."""
     sentence: str
-    """What it means, with `{about}` for what a model's cause is about."""
+    """The meaning, with `{about}` for the details of a model's cause."""
     shown_by: str
-    """What it needs to be found."""
+    """The evidence that is needed to find it."""
     beside_not_learned: bool = False
-    """Whether it is told of errors of a model that has not learned, too: what it does instead. It
-    speaks of no length, nor of a feature that grows with the length."""
+    """True if it is also given for errors of a model that has not learned, as the rule it follows
+    instead. It depends on no length, nor on a feature that grows with the length."""
 
 
 # Two entries share this condition, each with its own share.
@@ -163,12 +163,12 @@ BESIDE_NOT_LEARNED = frozenset(name for name, entry in CAUSES.items() if entry.b
 
 
 def sentence_of(mechanism: str, tokens: str, head: float | None = None) -> str:
-    """A cause in a clause, with what it is about.
+    """A cause in a clause, with its details.
 
     Args:
         mechanism: one that is not in the vocabulary is called by its name.
-        tokens: what is stored beside it; may be empty.
-        head: None or NaN where it is of no head.
+        tokens: the details that are stored beside it; may be empty.
+        head: None or NaN where no single head is meant.
     """
     # Data frames have NaN for no head, which is not equal to itself.
     about = f"head {head:.0f}: {tokens}" if head is not None and head == head else tokens
@@ -191,14 +191,14 @@ class AttributedError(NamedTuple):
 
 
 def spread_evenly(number: int, most: int) -> list[int]:
-    """Places of at most so many, spread evenly over a number of them, the first among them."""
+    """At most `most` places, spread evenly over a number of them, the first among them."""
     if number <= most:
         return list(range(number))
     return [number * place // most for place in range(most)]
 
 
 def forgetting_text(stored: Mapping[str, Any], display: Callable[[str], str]) -> str:
-    """What a model forgets, in a sentence.
+    """Describes in a sentence what a model forgets.
 
     Args:
         stored: as `seqcls.proofs.forgetting.Forgetting.record` has it.
@@ -216,14 +216,13 @@ def forgetting_text(stored: Mapping[str, Any], display: Callable[[str], str]) ->
 
 
 STILL_FALLS = 0.98
-"""A loss still falls at the end where its last quarter comes to less than this share of the one
-before."""
+"""A loss still falls at the end if its last quarter sums to less than this share of the third."""
 
 
 def not_learned_text(
     counts: "RangeCounts", words: "Words", train_losses: Sequence[float], kept_epoch: int | None
 ) -> str:
-    """What a model gets wrong of trained lengths, how its training ended, and what was kept.
+    """Describes the errors on trained lengths, the end of the training and the saved epoch.
 
     Args:
         counts: strings of trained lengths, and which of them it gets wrong.

@@ -17,7 +17,7 @@ from seqcls.strings.token_strings import TokenStrings
 # Minimal failing strings: by deleting tokens, and by trying all strings, the shortest first.
 
 Fail = Callable[[Sequence[Letters]], Sequence[bool]]
-"""Which of some strings fail."""
+"""Decides which of some strings fail."""
 
 AT_ONCE = 64
 """Strings that are tried in one step: most steps need only the first few."""
@@ -32,7 +32,7 @@ class Minimal(NamedTuple):
     given: Answer
     found: Answer
     tried: int
-    """How many strings the model was asked on the way."""
+    """The number of strings on which the model was evaluated."""
 
 
 class Shortest(NamedTuple):
@@ -41,7 +41,7 @@ class Shortest(NamedTuple):
     answers: tuple[Answer, ...]
     """At most `MAX_SHOWN`, in the order of the alphabet; none where none fails."""
     count: int  # type: ignore[assignment]
-    """How many fail of that length."""
+    """The number of failing strings of that length."""
     length: int | None
     """Tokens of the shortest; None where no string up to `max_length` fails."""
     max_length: int
@@ -49,7 +49,7 @@ class Shortest(NamedTuple):
     tried: int
 
     def describe(self, model: TrainedModel) -> list[str]:
-        """What trying all strings of a model, or those of which it is known, has found."""
+        """The result of trying all strings, or all those whose target is known."""
         words, whose = model.problem.kind.words, whose_known(model.problem)
         strings = words.plural("")
         if self.length is None:
@@ -67,14 +67,14 @@ class Shortest(NamedTuple):
 
 
 def whose_known(problem: Problem) -> str:
-    """Which strings are meant by all, where nobody knows what is right of the others."""
+    """The restriction of "all" to strings whose target is known; empty where all are."""
     return "" if problem.known_strings is None else f" whose {problem.kind.words.right} is known"
 
 
 def minimal_failing(model: TrainedModel, letters: Sequence[int]) -> Minimal:
-    """What is left of a failing string when no single token can be deleted and it still fails.
+    """Reduces a failing string until no single token can be deleted and it still fails.
 
-    Delta debugging (Zeller & Hildebrandt 2002) over tokens. What is right is asked of the language
+    Delta debugging (Zeller & Hildebrandt 2002) over tokens. The target is computed
     anew for every string that is tried, so the result may be of the other label; where it is not
     known, as of strings that are not in a file, the string is not tried.
 
@@ -131,7 +131,7 @@ def delta_debug(string: Letters, fail: Fail) -> Letters:
 def shortest_failing(model: TrainedModel, limit: int = MAX_STRINGS) -> Shortest:
     """The shortest strings that a model misclassifies, found by trying all, the shortest first.
 
-    Where what is right is known of some strings alone, as of those of a file, these are tried.
+    Where targets are known of some strings alone, as of those of a file, these are tried.
 
     Args:
         limit: strings that are tried at most; lengths are tried as a whole or not at all.
@@ -185,19 +185,19 @@ class Nearest(NamedTuple):
     letters: Letters
     """The letters of the string that was found."""
     edits: int
-    """How many tokens were replaced, deleted or inserted; of a search in vain, how many at most."""
+    """The number of edits (replaced, deleted or inserted tokens); the most tried, if in vain."""
     tried: int
     complete: bool
-    """Whether all strings with fewer edits were tried, and of one found in vain all there are."""
+    """True if all strings with fewer edits were tried, and of a search in vain all there are."""
 
     def record(self) -> dict[str, Any] | None:
-        """What programs read of it; None where nothing was found."""
+        """The string as programs read it; None where nothing was found."""
         if self.answer is None:
             return None
         return {**self.answer.record(), "edits": self.edits, "tried": self.tried}
 
     def describe(self, model: TrainedModel, given: Answer) -> str:
-        """What the search around a given string has found."""
+        """Describes the result of the search around a given string."""
         words, whose = model.problem.kind.words, whose_known(model.problem)
         tried = f"{self.tried:,} {words.plural('')} tried"
         if self.answer is not None:
@@ -214,7 +214,7 @@ class Nearest(NamedTuple):
 
 
 def how_near(edits: int, found: Answer, given: Answer) -> str:
-    """How many edits a string that was found is away, and what it has in common with the given."""
+    """The number of edits to a string that was found, and what it shares with the given one."""
     away = "1 edit away" if edits == 1 else f"{edits} edits away"
     if given.label is None:
         same = "same" if found.predicted == given.predicted else "different"
@@ -228,31 +228,27 @@ def nearest_right(
     model: TrainedModel,
     letters: Sequence[int],
     *,
-    other_answer: bool = False,
-    prefer_other_answer: bool = False,
     same_length: bool = False,
     max_tried: int = MAX_TRIED,
 ) -> Nearest:
-    """The nearest string that is answered rightly, its label asked of the language anew.
+    """The nearest string that is answered rightly, where its target is computed anew.
 
-    Tokens are replaced first, then deleted, then inserted, from left to right. Where what is right
-    is known of some strings alone, as of those of a file, only these are tried.
+    Tokens are replaced first, then deleted, then inserted, from left to right. Where targets are
+    known of some strings alone, as of those of a file, only these are tried. Of strings as many
+    edits away one that the model answers otherwise is preferred: of a failing string one with its
+    label, which shows what the model goes by. The answer to one with another label is the same,
+    and right since the label has changed.
 
     Args:
-        other_answer: only a string that the model answers otherwise than this one. Without it
-            the nearest may have the same answer, where the edit changes what is right.
-        prefer_other_answer: of strings as many edits away rather one that the model answers
-            otherwise: of a failing string one with its own label, which tells what the model goes
-            by. The answer to one with another label is the same, only right by now.
-        same_length: only replacements. Of a file any other string will do then: nobody knows that
-            it is answered wrongly.
+        same_length: only replacements, and only a string that the model answers otherwise. Of a
+            file any other string will do then, although nothing is known of it.
     """
     start = tuple(letters)
     was = model.ask_all([start]).predicted[0]
     least = 0 if model.problem.tries_empty else 1
     tried = 0
     among = None if same_length else model.problem.known_strings
-    # Of a file, what is known is among its strings; any other is an input all the same.
+    # Of a file, strings with a target are among its own; any other is an input all the same.
     any_input = model.problem.known_strings is not None
     given = (start, model.num_letters, same_length)
     # Those one edit away, then those two edits away, none of them twice.
@@ -267,13 +263,13 @@ def nearest_right(
             answers = model.ask_all(batch)
             # A label may change with the edit, so right alone does not mean another answer.
             turned = ~answers.are_predicted(np.asarray(was))
-            right = answers.right & turned if other_answer else answers.right
-            rank = right.astype(int) + (right & turned & prefer_other_answer)
+            right = answers.right & (turned | (not same_length))
+            # Rank 1 is a right answer, 2 a right one that is the other answer as well.
+            rank = right.astype(int) + (right & turned)
             row = int(rank.argmax())
             if rank[row] > best:
                 best, found = int(rank[row]), batch[row]
-            # Rank 1 is a right answer, 2 a right one that is the other answer as well.
-            if best > prefer_other_answer:
+            if best == 2:
                 break
         if best:
             return Nearest(model.answer(found), found, edits, tried, True)
@@ -309,7 +305,7 @@ def edits_of(string: Letters, num_letters: int, same_length: bool = False) -> It
 
 
 def _rings_among(known: TokenStrings, string: Letters) -> Iterator[Iterator[Letters]]:
-    """The same of some strings alone: each is so many edits away."""
+    """The known strings in rings around a string, by the number of edits."""
     counts = known.counts
     own = np.bincount(string, minlength=counts.shape[1])
     # An edit changes the counts of two letters at most, each by one.
@@ -340,7 +336,7 @@ class Reduced(NamedTuple):
     nearest: Nearest
 
     def record(self) -> dict[str, Any]:
-        """What programs read of it."""
+        """The strings as programs read them."""
         found = {**self.minimal.found.record(), "tried": self.minimal.tried}
         near = self.nearest.record()
         return {"given": self.minimal.given.record(), "minimal": found, "nearest_right": near}

@@ -1,6 +1,6 @@
-"""What a model's wrong outputs have in common: how they differ from their targets, and from where.
+"""Common properties of a model's wrong outputs: the difference from their targets, and its place.
 
-Where all outputs that were looked at are the same string, that says it all. Otherwise, where the
+Where all outputs that were looked at are the same string, that is the cause. Otherwise, where the
 first n tokens are right in `EXPLAINS` of them, for the greatest such n, and every test input whose
 target is longer is wrong, that is the cause of those it holds of. Any other error is called by its
 kind (`seqcls.kinds.transduction.error_kind`), and by where output and target part: within as many
@@ -26,7 +26,7 @@ from seqcls.kinds.transduction import OutputAnswers, target_lengths
 from seqcls.strings.token_strings import TokenStrings
 
 MIN_WRONG = 5
-"""With fewer wrong outputs nothing is said of them together: it would hold of too many models."""
+"""With fewer wrong outputs nothing is concluded of them together: too many models would fit."""
 
 
 def output_causes(

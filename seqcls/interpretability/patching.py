@@ -44,7 +44,7 @@ NUMBERS_AT_ONCE = 2**24
 """In the widest state of one token, where attention is additive: keeps it within 128 MiB."""
 
 LOGIT = "logit"
-"""What patching moves of a model that answers at once; margins of other kinds are called so too."""
+"""The number that patching changes of a model that answers at once, margins included."""
 
 STATES_LISTED = 12
 """States that turn the answer of which a table shows no more."""
@@ -55,7 +55,7 @@ class Patched(NamedTuple):
 
     base: Answer
     source: Answer
-    """What is answered to both as they are."""
+    """The answers to both strings, unpatched."""
     base_tokens: tuple[str, ...]
     source_tokens: tuple[str, ...]
     base_logit: float
@@ -64,23 +64,21 @@ class Patched(NamedTuple):
     logits: Float[np.ndarray, "site position"]
     """NaN where the site has no such place."""
     flips: Bool[np.ndarray, "site position"]
-    """Which patches give the source's answer, where the base's is another. An answer is whether
-    the logit is positive; of a log-probability, whether every token of the target is the likeliest.
-    """
+    """Patches that give the source's answer, where the base's is another. The answer is the sign
+    of the logit; of a log-probability, whether every token of the target is the likeliest."""
     is_place: Bool[np.ndarray, "site position"]
-    """Which places a site has: of two streams an encoder's are `CLS` and the input, a decoder's
-    `SEP`."""
+    """The places of a site: an encoder's are `CLS` and the input, a decoder's `SEP`."""
     number: str
-    """What the logits are."""
+    """The name of the logits."""
 
     @property
     def of_output(self) -> bool:
-        """Whether an output is measured, which is read after the string."""
+        """True if an output is measured, which is read after the string."""
         return self.number != LOGIT
 
     @property
     def unit(self) -> str:
-        """What the logits, and their differences, are measured as."""
+        """The unit of the logits and of their differences."""
         return "log-probability" if self.of_output else self.number
 
     @property
@@ -94,7 +92,7 @@ class Patched(NamedTuple):
         return sorted(flipping, key=lambda place: (self.sites[place[0]].is_whole, -restored[place]))
 
     def most_restoring_units(self, most: int) -> list[int]:
-        """The sites of so many units at most, those that restore most at any place, in order."""
+        """The sites of at most `most` units, those that restore most at any place, in order."""
         units = [row for row, site in enumerate(self.sites) if site.name == "unit"]
         # NaN marks places that the site does not have.
         reach = np.nan_to_num(np.abs(self.restored)).max(axis=1, initial=0.0)
@@ -112,7 +110,7 @@ class Patched(NamedTuple):
             return np.where(distance == 0, np.nan, (self.logits - self.base_logit) / distance)
 
     def record(self) -> dict[str, Any]:
-        """What programs read of it."""
+        """The result as programs read it."""
         number = {} if self.number == self.unit else {"number": self.number}
         return {
             **number,
@@ -148,15 +146,15 @@ class Patched(NamedTuple):
 
 
 class _Measure(NamedTuple):
-    """What patching moves."""
+    """The quantity that patching changes, and the way to compute it."""
 
     number: str
     outputs: Sequence[Output | None]
     """The outputs that base and source are read with; None of a model that answers at once."""
     places: int | None
-    """How many places states are carried over at, from the first on; None for all."""
+    """The first places, at which states are carried over; None for all."""
     measure: Callable[[Sequence[Tensor]], tuple[np.ndarray, np.ndarray]]
-    """The number and the answer of strings, by what the head gives with each of these outputs."""
+    """Computes the number and the answer of strings from the head's outputs, one each of these."""
 
 
 def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Patched:
@@ -234,7 +232,7 @@ def carry_over(
     states: Mapping[str, Tensor],
     places: Bool[Tensor, "string position"],
 ) -> Tensor:
-    """What the head gives with another string's states of one site at the places that are named.
+    """The head's outputs with another string's states of one site at the given places.
 
     What a recurrent layer keeps is replaced before the next token is read.
 
@@ -260,7 +258,7 @@ def carry_over(
 
 
 def can_be_patched(problem: Problem) -> bool:
-    """Whether its models name states that could be carried over."""
+    """True if its models name states that can be carried over."""
     return bool(make_model(problem.network).sites())
 
 
@@ -281,9 +279,9 @@ def sites_of(model: TrainedModel) -> Mapping[Site, tuple[str, ...]]:
 
 
 def _measure_answer(model: TrainedModel, base: Sequence[int]) -> _Measure:
-    """The one number of each answer, told by what is right of the base."""
+    """The one number of each answer, against the target of the base."""
     kind = model.problem.kind
-    # Where a file does not say what is right, against what is predicted.
+    # Where a file has no target, against the prediction.
     right = model.ask_all([base]).targets
 
     def measure(outputs: Sequence[Tensor]) -> tuple[np.ndarray, np.ndarray]:
@@ -298,7 +296,7 @@ def _measure_answer(model: TrainedModel, base: Sequence[int]) -> _Measure:
 
 
 def _measure_output(model: TrainedModel, base: Sequence[int]) -> _Measure:
-    """How likely the base's target is, against what is written for the base."""
+    """The log-probability of the base's target, against that of the output written for the base."""
     written = write_output(model, tuple(base))
     right = target(model, base) if model.is_input(base) else written
     check_length(model, base, right)
@@ -324,7 +322,7 @@ def _measure_output(model: TrainedModel, base: Sequence[int]) -> _Measure:
 
 
 def _rows_at_once(plain: Classifier, width: int) -> int:
-    """How many strings of a width are run at once."""
+    """The number of strings of a width that are run at once."""
     # A step takes as long for many strings as for one, so memory is the only bound.
     if plain.steps_through:
         return max(min(width, NUMBERS_AT_ONCE // (width * plain.config.hidden_size)), 1)
@@ -332,7 +330,7 @@ def _rows_at_once(plain: Classifier, width: int) -> int:
 
 
 def _stream(plain: Classifier, ids: Tensor, name: str) -> slice:
-    """The places of a state that is so called: of all that is read, or of one stream.
+    """The places of a state by its name: of all that is read, or of one stream.
 
     `ids` are of strings of one length.
     """

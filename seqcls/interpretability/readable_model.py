@@ -1,8 +1,7 @@
 """The readable model of a run in double precision, and strings as it reads them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
@@ -20,7 +19,7 @@ from seqcls.models.positions import longest_readable, read_ids
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, PAD
 
-# Outputs of models that write: what they write for an input, and what they read of an output.
+# Outputs of models that write: those written for an input, and the letters read of an output.
 
 
 class Output(NamedTuple):
@@ -28,18 +27,18 @@ class Output(NamedTuple):
 
     letters: Letters
     ended: bool = True
-    """Whether `END` follows; without, the output was cut off."""
+    """True if `END` follows; otherwise the output was cut off."""
 
     @property
     def read(self) -> Letters:
-        """What is read of it before its last token is written."""
+        """The letters that are read before its last token is written."""
         return self.letters if self.ended else self.letters[:-1]
 
 
 # Checks of the length, token ids and token names all ask for the same output.
 @lru_cache(maxsize=256)
 def write_output(model: TrainedModel, letters: Letters) -> Output:
-    """What a model writes for an input, by the decoding of its configuration.
+    """Writes the output of an input, by the decoding of the model's configuration.
 
     Raises:
         InvalidStringError: the string is no input of the task.
@@ -73,7 +72,7 @@ def log_probabilities(
     start: int,
     written: Output,
 ) -> Float[Tensor, " string"]:
-    """The log-probability of one output, teacher forced, by what the head gives.
+    """The log-probability of one output, teacher forced, from the head's outputs.
 
     Args:
         outputs: at every place of strings that are read with this output.
@@ -86,33 +85,27 @@ def log_probabilities(
 
 
 Change = Callable[[str, int | None, Tensor], Tensor]
-"""What becomes of a state, by its name: of all positions, or of the one that is named."""
+"""Maps a state to the one in its place: by name, and by position (None for all positions)."""
 
 PAIRS_AT_ONCE = 2**19
 """Scores of one head in a piece: larger ones take half of their time to be given memory."""
 
 SPECIAL = {"first": "CLS", "last": "END"}
-"""What the token is called that is no letter, by the readout."""
+"""The name of the token that is no letter, by the readout."""
 
 AROUND_OUTPUTS = ("SEP", "END")
-"""What the tokens are called that follow the alphabet's where a model writes."""
+"""The names of the tokens after the alphabet's, of models that write."""
 
 
 class Changing(Recorder):
     """A recorder that gives the model other states than those that it computed."""
 
-    def __init__(
-        self, change: Change, prefix: str = "", known: Mapping[str, Tensor] = MappingProxyType({})
-    ) -> None:
+    def __init__(self, change: Change, prefix: str = "") -> None:
         super().__init__(prefix)
         self._change = change
-        self._known = known
 
     def __call__(self, name: str, state: Tensor) -> Tensor:
         return self._change(self._prefix + name, None, state)
-
-    def recall(self, name: str) -> Tensor | None:
-        return self._known.get(self._prefix + name)
 
     def step(self, name: str, position: int, state: Tensor) -> Tensor:
         """Records like `Recorder.step`, with what becomes of the state."""
@@ -121,12 +114,12 @@ class Changing(Recorder):
 
     def within(self, name: str) -> "Changing":
         """A recorder of a part, whose names begin with the part's."""
-        return type(self)(self._change, f"{self._prefix}{name}.", self._known)
+        return type(self)(self._change, f"{self._prefix}{name}.")
 
 
 @lru_cache(maxsize=8)
 def plain_model(model: TrainedModel) -> Classifier:
-    """The readable model; dropout is off. Made once for a model that is asked much."""
+    """The readable model, with dropout off; cached, as one model is evaluated often."""
     network = model.problem.network.model_copy(update={"precision": "float64"})
     readable = make_model(network).to(torch.float64)
     # `from_numpy` shares memory, and what is stored may be read-only.
@@ -141,7 +134,7 @@ def ids_of(
     """The token ids that the model reads of strings, padded, of shape (string, position).
 
     Args:
-        outputs: of a model that writes, what it reads after each; what it writes if none are given.
+        outputs: of a model that writes, those read after each string; by default the model's own.
     """
     batch = TokenStrings.of_lists(model.num_letters, strings)
     # What is read after a string is a question for models that answer token by token alone.
@@ -155,7 +148,7 @@ def ids_of(
 def token_names(
     model: TrainedModel, letters: Sequence[int], output: Output | None = None
 ) -> list[str]:
-    """What the model reads of a string, token by token; as `ids_of`."""
+    """The names of the tokens that the model reads of a string; as `ids_of`."""
     special = SPECIAL.get(model.problem.network.readout, "")
     alphabet = [*model.tokenizer.alphabet, *AROUND_OUTPUTS]
     (row,) = ids_of(model, [letters], None if output is None else [output]).tolist()
@@ -172,7 +165,7 @@ def check_length(model: TrainedModel, letters: Sequence[int], output: Output | N
     """Refuses a string whose states are too many to be looked at.
 
     Args:
-        output: what is read after it; of a model that writes what it writes, if none is given.
+        output: the one read after it, of a model that writes; the model's own by default.
 
     Raises:
         InvalidStringError: it is no input of the task, or longer than `MAX_TOKENS` or than the

@@ -1,4 +1,4 @@
-"""What may help against a cause of failure: one field to change, with the reason and its source.
+"""Possible remedies of a cause of failure: one field to change, with the reason and its source.
 
 Nothing here is certain. A suggestion is made only where the configuration can have the changed
 field; whether it helps, training it with the same seeds shows. The table is `REMEDIES`.
@@ -52,16 +52,16 @@ class Remedy(NamedTuple):
     reason: str
     source: str = "an assumption, which the training tests"
     where: Condition = lambda _: True
-    """Which configurations it is about."""
+    """True for the configurations that it is about."""
     after_few_epochs: bool = False
-    """Whether it is about trainings that took a third of their epochs at most."""
+    """True if it is about trainings that took a third of their epochs at most."""
 
 
 class Suggestion(NamedTuple):
     """A remedy for one configuration."""
 
     mechanism: str
-    """What it is suggested for."""
+    """The cause that it is suggested for."""
     field: str
     before: Any
     value: Any
@@ -86,7 +86,7 @@ class Suggestion(NamedTuple):
 def suggestions(
     problem: Problem, mechanisms: Sequence[str], epochs: float | None = None
 ) -> tuple[Suggestion, ...]:
-    """What may help models against these causes, each change named once.
+    """Suggests remedies for these causes, each change named once.
 
     Args:
         mechanisms: the most frequent first.
@@ -134,10 +134,10 @@ def _suggest(problem: Problem, mechanism: str, remedy: Remedy) -> Iterator[Sugge
 
 
 def _is_in_vain(changed: Mapping[str, Any], field: str, mechanism: str) -> bool:
-    """Whether theory says that no such network recognizes the language.
+    """True if theory rules out that any such network recognizes the language.
 
-    What it says of every length does not keep a network from the trained ones, nor other training
-    from pushing errors back; what it says without a condition holds of short strings, too.
+    A statement about every length does not keep a network from the trained ones, nor other training
+    from pushing errors back; one without a condition holds of short strings, too.
     """
     theory = theory_of(changed).first
     if theory.verdict != "cannot" or not theory.condition:
@@ -150,28 +150,28 @@ def _is_in_vain(changed: Mapping[str, Any], field: str, mechanism: str) -> bool:
 
 
 def _is_transformer(problem: Problem) -> bool:
-    """Whether the network is one that the sources of remedies are about."""
+    """True if the network is one that the sources of remedies are about."""
     return problem.config.architecture == "transformer"
 
 
 def _has_positions(problem: Problem) -> bool:
-    """Whether it is one whose tokens have positions that a test can go beyond."""
+    """True if the tokens have positions that a test can go beyond."""
     return _is_transformer(problem) and problem.config.positions != "none"
 
 
 def _hides_order(problem: Problem) -> bool:
-    """Whether a full mask, without positions, would hide an order that the task asks for."""
+    """True if a full mask, without positions, would hide an order on which the task depends."""
     return problem.config.attention_mask == "full" and problem.task.order_sensitive
 
 
 def _is_blind(problem: Problem) -> bool:
-    """Whether it cannot tell orders apart, on a task that asks for it."""
+    """True if the network cannot distinguish orders, on a task that depends on them."""
     is_without = _is_transformer(problem) and not _has_positions(problem)
     return is_without and _hides_order(problem)
 
 
 def _is_tested_longer(problem: Problem) -> bool:
-    """Whether the test has longer strings than the training."""
+    """True if the test has longer strings than the training."""
     return problem.test.lengths[-1] > problem.train.lengths[-1]
 
 
@@ -180,7 +180,7 @@ def _copies_in_one_block(problem: Problem) -> bool:
 
 
 def _is_shallow(problem: Problem) -> bool:
-    """Whether it has one block, of which there is a reason for a second."""
+    """True if it has one block, of which there is a reason for a second."""
     return _is_transformer(problem) and problem.config.num_blocks == 1
 
 
@@ -201,7 +201,7 @@ def _rate(factor: float) -> Value:
 
 
 def _default(field: str) -> Value:
-    """What a field is where nothing reads it."""
+    """The default of a field, its value where nothing reads it."""
     return lambda problem: default_fields()[field] if field in problem.config.changed else None
 
 
@@ -287,7 +287,7 @@ REMEDIES = (
         "A wider model has more ways to get right what it is trained on.",
         f"{_REPORT}; of other architectures an assumption, which the training tests",
     ),
-    # Having learned them, to go on beyond.
+    # Having learned them, to generalize beyond.
     Remedy(
         [FORM],
         {"negatives": _near_negatives, "test_negatives": _same_test},

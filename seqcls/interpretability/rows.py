@@ -1,4 +1,4 @@
-"""What questions are answered with, as rows: named tuples, of which JSON is made."""
+"""Answers as rows: named tuples, from which JSON is made."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,8 +8,8 @@ from typing import Any
 def record(found: Any) -> Any:
     """An answer as programs read it: of a named tuple its fields by name, whatever they hold.
 
-    What says itself what programs read of it, by a method `record`, is left to it.
-    A number that is not finite is None, which JSON can say; an array is a list of lists.
+    An object with a method `record` is written as that method returns it.
+    A number that is not finite is None, as JSON has none; an array is a list of lists.
     """
     if hasattr(found, "record"):
         return record(found.record())

@@ -1,25 +1,24 @@
 """Simple rules that a model may follow: a fixed list, tried on all test strings.
 
-Each rule says of a string whether it is positive, by something that is easily seen in it. That a
+Each rule decides whether a string is positive, by something that is easily seen in it. That a
 rule agrees with a model on every string shows what the model does on them, not how it does it. The
 list, simplest first, each also with the answers exchanged where that is another rule:
 
 1. always the same answer;
 2. a token occurs; more than once; every token of the alphabet occurs;
 3. the first, or the last, token is a given one;
-4. the first and the last token are the same; two equal tokens stand beside one another;
+4. the first and the last token are the same; two equal tokens are neighbors;
 5. the number of a token, or the length, is odd;
 6. there are more of one token than of another;
 7. the length, the number of a token or its share is above a bound: the bound that agrees best.
 """
 
-import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int64, Integer, Real
+from jaxtyping import Bool, Float, Int64, Real
 
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.trained_model import TrainedModel
@@ -28,22 +27,19 @@ from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.text import count
 
 Says = Bool[np.ndarray, " string"]
-Holds = Callable[[TokenStrings], Says]
-Values = Callable[[TokenStrings], Real[np.ndarray, " string"]]
-
 
 SHOWN = 10
-"""Rules that are told; programs read them all."""
+"""Rules that are described; programs read them all."""
 
 
 class Bound(NamedTuple):
-    """Whether a number is above a value, or at most it."""
+    """A threshold, with the side that is positive: above the value, or at most it."""
 
     value: float
     above: bool
 
     def says(self, values: Real[np.ndarray, " string"]) -> Says:
-        """Whose numbers lie beyond it."""
+        """True for each number that lies beyond it."""
         return np.asarray((values > self.value) == self.above)
 
     def __str__(self) -> str:
@@ -59,7 +55,7 @@ class Rule(NamedTuple):
     agreement: float
     """The share of test strings, each counted as often as it occurs, in [0, 1]."""
     on_positive: float | None
-    """The same among strings that the model says are positive; None where there are none."""
+    """The same among strings that the model predicts to be positive; None where there are none."""
     on_negative: float | None
 
 
@@ -89,7 +85,7 @@ class Rules(NamedTuple):
 
 
 def fitting_rules(model: TrainedModel) -> Rules:
-    """How well each rule predicts a model's answers on all of its test strings.
+    """The agreement of each rule with a model's answers on all of its test strings.
 
     Strings that the model has no places for are left out.
     """
@@ -100,8 +96,8 @@ def fitting_rules(model: TrainedModel) -> Rules:
     strings, times = test.strings.take(known), test.occurrences[known]
     predicted = answers.predicted[known]
     agreements = [
-        agreement(text, holds(strings), predicted, times)
-        for text, holds in rules(model.tokenizer.alphabet, strings, predicted, times)
+        agreement(text, says, predicted, times)
+        for text, says in rules(model.tokenizer.alphabet, strings, predicted, times)
     ]
     # A stable sort: of equally good rules the simpler one stays before the other.
     ranked = sorted(agreements, key=lambda rule: -rule.agreement)
@@ -113,107 +109,62 @@ def rules(
     strings: TokenStrings,
     predicted: Says,
     times: Int64[np.ndarray, " string"],
-) -> Iterator[tuple[str, Holds]]:
-    """Every rule in words, with what it says of any strings; the simplest first.
+) -> Iterator[tuple[str, Says]]:
+    """Every rule in words, with its answers to strings; the simplest first.
 
     Args:
-        predicted: the model's answers, by which bounds are chosen.
+        predicted: the model's answers to the first strings, by which bounds are chosen.
+        times: how often each of these counts.
     """
-    # Every length is at least 0.
-    yield "always positive", _compare(_length, operator.ge, 0)
-    yield "always negative", _compare(_length, operator.lt, 0)
-    for yes, no, holds in _properties(alphabet):
+    positive = np.ones(len(strings), dtype=bool)
+    yield "always positive", positive
+    yield "always negative", ~positive
+    numbers = {f"the number of {x}": strings.counts[:, n] for n, x in enumerate(alphabet)}
+    quantities = {"the length": strings.lengths, **numbers}
+    for yes, no, holds in _properties(alphabet, strings, quantities):
         yield f"positive iff {yes}", holds
-        yield f"positive iff {no}", _compare(holds, operator.eq, False)
-    shares = {f"the share of {x}": _share_of(letter) for letter, x in enumerate(alphabet)}
-    for name, values in (_quantities(alphabet) | shares).items():
-        for bound in bounds(values(strings).astype(float), predicted, times):
-            # That there is a token, or two, is said already.
-            if name != "the length" and bound.value in ((0,) if name in shares else (0, 1)):
-                continue
-            compare = operator.gt if bound.above else operator.le
-            yield f"positive iff {name} is {bound}", _compare(values, compare, bound.value)
+        yield f"positive iff {no}", ~holds
+    # The empty string has no shares.
+    parts = strings.counts / np.maximum(strings.lengths, 1)[:, None]
+    shares = {f"the share of {x}": parts[:, n] for n, x in enumerate(alphabet)}
+    for name, values in (quantities | shares).items():
+        for bound in bounds(values[: len(predicted)].astype(float), predicted, times):
+            # That there is a token, or two, is a rule of the list already.
+            if name == "the length" or bound.value not in ((0,) if name in shares else (0, 1)):
+                yield f"positive iff {name} is {bound}", bound.says(values)
 
 
-def _properties(alphabet: Sequence[str]) -> Iterator[tuple[str, str, Holds]]:
-    """What a string may have, in words; that it has not; and which of some strings have it."""
-    quantities = _quantities(alphabet)
-    numbers = [(x, quantities[f"the number of {x}"]) for x in alphabet]
-    for x, number in numbers:
-        yield f"there is a {x}", f"no {x} at all", _compare(number, operator.ge, 1)
-        words = f"there are two {x} or more", f"there is at most one {x}"
-        yield *words, _compare(number, operator.ge, 2)
+def _properties(
+    alphabet: Sequence[str],
+    strings: TokenStrings,
+    quantities: Mapping[str, Int64[np.ndarray, " string"]],
+) -> Iterator[tuple[str, str, Says]]:
+    """Properties in words, their negation in words, and the strings that have them."""
+    counts, letters = strings.counts, strings.letters
+    for x, number in zip(alphabet, counts.T, strict=True):
+        yield f"there is a {x}", f"no {x} at all", number >= 1
+        yield f"there are two {x} or more", f"there is at most one {x}", number >= 2
     every = "every token of the alphabet occurs"
-    yield every, f"not {every}", lambda strings: np.asarray((strings.counts > 0).all(axis=1))
-    for place, end in (("first", _first), ("last", _last)):
+    yield every, f"not {every}", np.asarray((counts > 0).all(axis=1))
+    # The empty string has `NO_LETTER` at both ends.
+    padded = np.pad(letters, ((0, 0), (0, 1)), constant_values=NO_LETTER)
+    first, last = padded[:, 0], padded[np.arange(len(padded)), np.maximum(strings.lengths - 1, 0)]
+    for place, end in (("first", first), ("last", last)):
         for letter, x in enumerate(alphabet):
-            words = f"the {place} token is {x}", f"the {place} token is not {x}"
-            yield *words, _compare(end, operator.eq, letter)
+            yield f"the {place} token is {x}", f"the {place} token is not {x}", end == letter
+    doubles = (letters[:, 1:] == letters[:, :-1]) & (letters[:, 1:] != NO_LETTER)
     for text, holds in (
-        ("the first and the last token are the same", _same_ends),
-        ("two equal tokens stand beside one another", _has_double),
+        ("the first and the last token are the same", first == last),
+        ("two equal tokens stand beside one another", doubles.any(axis=1)),
     ):
         yield text, f"not: {text}", holds
     for name, values in quantities.items():
-        yield f"{name} is odd", f"{name} is even", _compare(values, _leaves, 1)
+        yield f"{name} is odd", f"{name} is even", values % 2 == 1
     # "More a than b" and "more b than a" are two rules, since both numbers may be the same.
-    for pair in combinations(numbers, 2):
-        for (one, more), (other, fewer) in (pair, pair[::-1]):
+    for pair in combinations(enumerate(alphabet), 2):
+        for (more, one), (fewer, other) in (pair, pair[::-1]):
             text = f"more {one} than {other}"
-            yield text, f"not {text}", _compare(more, operator.gt, fewer)
-
-
-def _compare(values: Values, compare: Callable[..., Any], other: float | Values) -> Holds:
-    """Whether the numbers of strings compare so with one number, or with others of theirs."""
-    return lambda strings: np.asarray(
-        compare(values(strings), other(strings) if callable(other) else other)
-    )
-
-
-def _quantities(alphabet: Sequence[str]) -> dict[str, Values]:
-    """The length and the numbers of tokens."""
-    numbers = {f"the number of {x}": _number_of(letter) for letter, x in enumerate(alphabet)}
-    return {"the length": _length, **numbers}
-
-
-def _length(strings: TokenStrings) -> Int64[np.ndarray, " string"]:
-    return strings.lengths
-
-
-def _number_of(letter: int) -> Values:
-    return lambda strings: strings.counts[:, letter]
-
-
-def _share_of(letter: int) -> Values:
-    return lambda strings: np.asarray(strings.counts[:, letter] / np.maximum(strings.lengths, 1))
-
-
-def _leaves(number: np.ndarray, rest: int) -> np.ndarray:
-    return np.asarray(number % 2 == rest)
-
-
-def _first(strings: TokenStrings) -> Integer[np.ndarray, " string"]:
-    """`NO_LETTER` of the empty string, as `_last`."""
-    letters = strings.letters
-    return letters[:, 0] if letters.shape[1] else np.full(len(strings), NO_LETTER)
-
-
-def _last(strings: TokenStrings) -> Integer[np.ndarray, " string"]:
-    if not strings.letters.shape[1]:
-        return _first(strings)
-    # The empty string has padding at 0, which is no letter.
-    ends = np.maximum(strings.lengths - 1, 0)
-    return np.asarray(strings.letters[np.arange(len(strings)), ends])
-
-
-def _same_ends(strings: TokenStrings) -> Says:
-    return np.asarray(_first(strings) == _last(strings))
-
-
-def _has_double(strings: TokenStrings) -> Says:
-    letters = strings.letters
-    beside = (letters[:, 1:] == letters[:, :-1]) & (letters[:, 1:] != NO_LETTER)
-    return np.asarray(beside.any(axis=1))
+            yield text, f"not {text}", counts[:, more] > counts[:, fewer]
 
 
 def bounds(
@@ -221,9 +172,9 @@ def bounds(
     predicted: Says,
     times: Real[np.ndarray, " string"],
 ) -> Iterator[Bound]:
-    """The bound that agrees best, with the positive strings above it, and likewise below."""
+    """The bound that agrees best, with the positive strings above it, and the best one below."""
     known, rows = np.unique(values, return_inverse=True)
-    # A bound between equal values tells nothing apart.
+    # A bound between equal values separates nothing.
     if len(known) < 2:
         return
     positive = np.bincount(rows, times * predicted, len(known))
@@ -238,7 +189,7 @@ def bounds(
 
 
 def agreement(text: str, says: Says, predicted: Says, times: Int64[np.ndarray, " string"]) -> Rule:
-    """How well what a rule says of strings agrees with a model's answers."""
+    """The agreement of a rule's answers with a model's."""
     same = says == predicted
     sides = (
         float(times[same & side].sum() / total) if (total := times[side].sum()) else None

@@ -1,7 +1,7 @@
-"""Bounds of the length, or of a feature of the task, that tell a model's errors from right answers.
+"""Bounds of the length, or of a feature of the task, that separate errors from right answers.
 
 A bound is sought for all errors; else for false positives and for false negatives, against right
-answers of the same label, or against those of both labels alike: that tells what is wrong of what
+answers of the same label, or against those of both labels alike, which separates errors from what
 gets the same answer. It is sought among the test strings and among all short ones. Where it is
 found, its balanced accuracy is at least `FOUND_AT`. Among the other strings it is at least
 `HOLDS_AT`; without errors there, `FOUND_AT` of the right answers lie on their side.
@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from seqcls.interpretability.domains import TriedStrings
+from seqcls.interpretability.mechanisms import BEYOND, LONGER, AttributedError
 from seqcls.interpretability.rules import Bound, bounds
 from seqcls.tasks import Task
 
@@ -31,18 +32,12 @@ Rows = Bool[np.ndarray, " string"]
 Features = Mapping[str, np.ndarray]
 
 
-class Separation(NamedTuple):
-    """A bound, and the errors beyond it."""
-
-    text: str
-    """Such as `false positives: the nesting depth is above 3`."""
-    is_length: bool
-    beyond: Rows
-    """The errors of this kind among the test strings that lie beyond it."""
+Group = tuple[AttributedError, Rows]
+"""A cause of an error, and the test strings that it is the cause of."""
 
 
 class _Sides(NamedTuple):
-    """The errors and the right answers that a bound is to tell apart, and their features."""
+    """The errors and the right answers that a bound is to separate, and their features."""
 
     errors: Rows
     right: Sequence[Rows]
@@ -70,15 +65,14 @@ class _Sides(NamedTuple):
 
 def separations(
     task: Task, test: TriedStrings, short: TriedStrings, *, by_length: bool
-) -> list[Separation]:
-    """One of all errors, or else at most one of each kind.
+) -> Iterator[Group]:
+    """Yields a bound that separates all errors, or else at most one for each kind.
 
     Args:
-        by_length: whether a bound of the length may be one. If it may not, and tells errors apart
-            better than any feature, there is none: the features would stand for the length.
+        by_length: whether a bound of the length may be one. If it may not, and separates errors
+            better than any feature, there is none: the features would be proxies of the length.
     """
     features = [_features(task, tried) for tried in (test, short)]
-    found = []
     for kind in ("", *KINDS):
         # The first of equals: a feature comes before the length.
         best = max(_find_bounds(kind, (test, short), features), key=lambda x: x[0], default=None)
@@ -86,11 +80,11 @@ def separations(
             _, name, bound = best
             beyond = _sides(kind, test, features[0])[0].errors & bound.says(features[0][name])
             text = f"{kind}: " * bool(kind) + f"{name} is {bound}"
-            found.append(Separation(text, name == LENGTH, beyond))
-            # One bound for all errors says more than one for each kind.
+            cause = LONGER if name == LENGTH else BEYOND
+            yield AttributedError("", cause, None, text), beyond
+            # One bound for all errors is more informative than one for each kind.
             if not kind:
-                break
-    return found
+                return
 
 
 def _find_bounds(

@@ -26,40 +26,37 @@ from seqcls.models.pictures import memory_shape
 from seqcls.strings.token_strings import TokenStrings
 
 Kind = Literal["attention", "cross-attention", "self-attention"]
-"""What is attended to: all that is read; of a decoder that reads outputs apart from inputs the
-input, or the output so far."""
+"""The tokens that are attended to: all that is read; of a decoder that reads outputs apart
+from inputs the input, or the output so far."""
 
 
 class Patterns(NamedTuple):
-    """What every token attends to, in every head."""
+    """The attention weights of every token, in every head."""
 
     tokens: tuple[str, ...]
-    """Those attended to, as the model reads them, its own token included."""
+    """The tokens attended to, as the model reads them; a token may attend to itself."""
     rows: tuple[str, ...]
     """The tokens that attend: others where output and input are read apart."""
     weights: Float[np.ndarray, "block head attending position"]
-    """Row: the token that attends; column: what it attends to. Rows sum to 1, or to 0 where there
-    is nothing to attend to."""
+    """Row: the token that attends; column: its key. Rows sum to 1, or to 0 without keys."""
     blocks: tuple[int, ...]
     """The number of each block; others may not attend."""
 
     def number_of(self, block: int) -> int:
-        """What a block is called."""
+        """The number that a block is called by."""
         return self.blocks[block]
 
 
 class Prefixes(NamedTuple):
-    """A string's prefixes, the empty one first, each asked about as a string of its own, or
-    answered at its place where every place is.
-    """
+    """A string's prefixes, the empty one first, each evaluated as a string or at its place."""
 
     tokens: tuple[str, ...]
     """The last token of each prefix; of the empty one none."""
     logits: Float[np.ndarray, " prefix"]
     labels: np.ndarray
-    """Labels of a language, None where a file does not say it; else the targets as text."""
+    """Labels of a language, None where a file has none; else the targets as text."""
     answers: tuple[str, ...] = ()
-    """What is answered at each place, where every place is answered."""
+    """The answer at each place, where every place is answered."""
 
     def table(self) -> Table:
         """A row a prefix."""
@@ -83,7 +80,7 @@ class Units(NamedTuple):
     gates: dict[str, Float[np.ndarray, "layer position _"]]
     """By name; an LSTM's `cell` among them. None for a plain network."""
     layers: dict[str, int]
-    """The layers' places by what they are called; others may have no units."""
+    """The layers' places by name; others may have no units."""
 
     def table(self) -> Table:
         """A row a token: the last layer's units after it."""
@@ -112,9 +109,9 @@ class ModelStates(NamedTuple):
     prefixes: Prefixes | None
     """None of a model that writes."""
     output: tuple[OutputToken, ...] | None
-    """What a model writes, token by token; None of a model that answers at once."""
+    """The output that a model writes, token by token; None of a model that answers at once."""
     steps: tuple[LogitStep, ...] | None
-    """What each part adds to the logit; None without a residual stream."""
+    """The contribution of each part to the logit; None without a residual stream."""
     attention: Patterns | None
     units: Units | None
     path: Path | None
@@ -164,14 +161,12 @@ class ModelStates(NamedTuple):
 
 
 def has_decoder(model: TrainedModel) -> bool:
-    """Whether a decoder reads outputs apart from inputs, and its states are those along them."""
+    """True if a decoder reads outputs apart from inputs; the states are then those along them."""
     return bool(plain_model(model).decoder_states())
 
 
 def layer_word(model: TrainedModel) -> str:
-    """What each layer of `recurrent_units` is called: layer or block, of the decoder where it has
-    one.
-    """
+    """The word for the layers of `recurrent_units`: layer or block, maybe of a decoder."""
     if not has_decoder(model):
         return "block" if model.config.layers else "layer"
     in_layers = any(part.of_layer for part in plain_model(model).parts())
@@ -198,7 +193,7 @@ def attention_patterns(
     """The attention weights of every block and head for one string; None of a model without.
 
     Args:
-        output: of a model that writes, what it reads after the string; what it writes if none is
+        output: of a model that writes, the one read after the string; its own output if none is
             given.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What a model that writes computes: its tokens, likeliest outputs, and what it reads."""
+"""Outputs of a model that writes: tokens with probabilities, and the tree of the likeliest."""
 
 from math import exp, fsum, log
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from seqcls.kinds.transduction import writable
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
 
-# Outputs token by token: how sure a model is of each, and what it might have written instead.
+# Outputs token by token: the probability of each, and the likeliest other token.
 
 
 class OutputToken(NamedTuple):
@@ -40,7 +40,7 @@ def output_tokens(
     """The tokens of an output in their order, `END` among them, in double precision.
 
     Args:
-        output: which output, teacher forced; what the model writes if none is given.
+        output: the output, teacher forced; the model's own if none is given.
 
     Raises:
         ConfigError: the model writes no outputs.
@@ -103,11 +103,11 @@ class Leaf(NamedTuple):
     row: int
     text: str
     ended: bool
-    """Whether the model ended it with `END`; else it was cut off."""
+    """True if the model ended it with `END`; else it was cut off."""
     right: bool | None
     """None where no target is known."""
     branch: int
-    """The place of its first token that no row above has."""
+    """The place of the first token that no row above has."""
     parent: int
     """The row that its branch leaves; the first one leaves itself."""
     tokens: int
@@ -146,7 +146,7 @@ def output_tree(model: TrainedModel, letters: Letters, width: int) -> OutputTree
             first.setdefault(names[:end], number)
     tokens, leaves = list[Token](), list[Leaf]()
     rows: dict[tuple[str, ...], int] = {(): 0}
-    # Outputs that share their first tokens stand beside each other, in the order of the likeliest.
+    # Outputs that share their first tokens are neighbors, in the order of the likeliest.
     ordered = sorted(written, key=lambda x: [first[x[:end]] for end in range(1, len(x) + 1)])
     for row, names in enumerate(ordered):
         output, logs = written[names]

@@ -1,4 +1,4 @@
-"""A trained model of any architecture, asked about strings of its language."""
+"""A trained model of any architecture, and its answers to strings."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -26,7 +26,7 @@ Letters = tuple[int, ...]
 """One string by the numbers of its letters."""
 
 Given = str | Sequence[str] | Sequence[int] | Any
-"""What is given as one string: text, its tokens or its letters' numbers; all else is refused."""
+"""One string as text, as its tokens or as its letters' numbers; all else is refused."""
 
 MAX_LENGTH = 2_000
 """Tokens of a string that is worked on token by token: attention between all pairs still fits."""
@@ -34,31 +34,30 @@ MAX_LENGTH = 2_000
 
 @dataclass(frozen=True)
 class Answer:
-    """What the language and the model say of one string."""
+    """The target of one string and the model's answer to it."""
 
     string: str
     length: int
     label: bool | str | None
-    """What is right: of a language its label, else the target as text; None where it is not
-    known, as of a string that is not in the file."""
+    """The label of a language, else the target as text; None where it is not known."""
     logit: float
     """The logit, or the margin of another kind."""
     predicted: bool | str
-    """What the model says, likewise."""
+    """The model's answer, in the same form."""
     tokenizer: Tokenizer = field(repr=False, compare=False)
     """The alphabet's tokenizer: it writes texts as they are shown."""
 
     number: str = field(default="margin", repr=False, compare=False)
-    """What the logit is, where it is none."""
+    """The name of `logit` where it is no logit."""
 
     @property
     def is_answered(self) -> bool:
-        """Whether the model says anything: NaN is no answer, and so is wrong."""
+        """True if the model has an answer: NaN is none, and counts as wrong."""
         return not math.isnan(self.logit)
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the model misclassifies it."""
+        """True if the model misclassifies it."""
         return self.label is not None and (self.predicted != self.label or not self.is_answered)
 
     @property
@@ -68,7 +67,7 @@ class Answer:
 
     @property
     def verdict(self) -> str:
-        """What is right of the string, and what the model says."""
+        """The target of the string, and the model's answer."""
         if self.label is None:
             right = f"{'target' if isinstance(self.predicted, str) else 'label'} not known"
         else:
@@ -97,7 +96,7 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class TrainedModel:
-    """What a model was trained for, and its weights. It answers as in its test: dropout is off."""
+    """A configured problem and trained weights. It answers as in its test: dropout is off."""
 
     problem: Problem
     weights: Weights
@@ -107,7 +106,7 @@ class TrainedModel:
         return f"<TrainedModel {changed or 'of the default configuration'}>"
 
     def _repr_html_(self) -> str:
-        """Its settings, and what it answers to the shortest strings."""
+        """Its settings, and its answers to the shortest strings."""
         changed = [(name, f"{value}") for name, value in self.config.changed.items()]
         # Notebooks show this in place of `__repr__`.
         html = table(["setting", "value"], changed)
@@ -121,8 +120,8 @@ class TrainedModel:
         return html
 
     def _shortest_inputs(self) -> list[Letters]:
-        """Those among the shortest strings of which it is known what is right."""
-        # A notebook shows a few rows, which are mostly found among so many strings.
+        """Those among the shortest strings whose target is known."""
+        # A notebook shows a few rows, which are mostly found among the first 500 strings.
         lengths = range(0 if self.problem.tries_empty else 1, 10)
         every = chain(*(product(range(self.num_letters), repeat=x) for x in lengths))
         tried = list(islice(every, 500))
@@ -131,7 +130,7 @@ class TrainedModel:
 
     @property
     def name(self) -> str:
-        """What it is called in sentences."""
+        """The name of the model in sentences."""
         return "the model"
 
     @property
@@ -151,11 +150,11 @@ class TrainedModel:
         return self.tokenizer.num_letters
 
     def is_input(self, letters: Sequence[int]) -> bool:
-        """Whether anything is known to be right of a string."""
+        """True if the target of a string is known."""
         return self.why_no_input(letters) is None
 
     def why_no_input(self, letters: Sequence[int]) -> str | None:
-        """Why nothing is known to be right of a string: it is no input, or not in the file."""
+        """The reason why no target of a string is known: it is no input, or not in the file."""
         if self.problem.kind.every_string and self.problem.known_strings is None:
             return None
         string = TokenStrings.of_lists(self.num_letters, [letters])
@@ -163,10 +162,10 @@ class TrainedModel:
         return targets if isinstance(targets, str) else None
 
     def refuse_no_input(self, letters: Sequence[int]) -> str | None:
-        """Refuses a string that is no input; what a file does not have is one all the same.
+        """Refuses a string that is no input; one that a file lacks is an input all the same.
 
         Returns:
-            Why nothing is known to be right of it; None where something is.
+            The reason why no target of it is known; None where one is.
 
         Raises:
             InvalidStringError: it is none.
@@ -202,7 +201,7 @@ class TrainedModel:
         return self.tokenizer.display(self.text(letters))
 
     def ask(self, strings: TokenStrings) -> Answers:
-        """Labels and answers of strings; where a file does not say the label, what is answered."""
+        """Targets and answers of strings; the answer is the target of one that a file lacks."""
         models = TrainedGroup(self.problem.without_dropout, [self.weights])
         (answers,) = models.ask(self.problem.questions(strings))
         return answers
@@ -217,7 +216,7 @@ class TrainedModel:
         return self.ask(TokenStrings.of_lists(self.num_letters, list(map(self._numbers, every))))
 
     def answer(self, string: Given) -> Answer:
-        """Label and answer of one string: text, its tokens, or the numbers of its letters.
+        """Target and answer of one string: text, its tokens, or the numbers of its letters.
 
         Raises:
             InvalidStringError: it is not of this alphabet, no input of the task, or longer than the
@@ -261,7 +260,7 @@ class TrainedModel:
         return self.letters(tokens) if any(isinstance(x, str) for x in tokens) else tokens
 
     def decode(self, answers: np.ndarray) -> Sequence[bool | str]:
-        """Turns targets or answers into what they stand for: bits of a language, else text."""
+        """Decodes targets or answers: booleans of a language, else text."""
         texts = self.problem.kind.texts(self.task, answers)
         bits: list[bool] = answers.tolist()
         return bits if texts is None else texts

@@ -1,4 +1,4 @@
-"""What a model makes of all strings up to a length."""
+"""A model's answers to all strings up to a length."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,7 +40,7 @@ class LengthErrors(NamedTuple):
 
 
 class OutputVerdict(NamedTuple):
-    """What a model writes for every input up to a length."""
+    """A model's outputs for every input up to a length."""
 
     max_length: int
     longest_tested: int
@@ -61,7 +61,7 @@ class OutputVerdict(NamedTuple):
         return dict(sum((Counter(counts.wrong) for counts in self.by_length), Counter[str]()))
 
     def describe(self, model: TrainedModel) -> Iterator[str]:
-        """What was tried and came out, then the shortest input with a wrong output."""
+        """Yields the inputs tried and the errors, then the shortest input with a wrong output."""
         return (f"{model.name}: {sentence}" for sentence in self._sentences())
 
     def _sentences(self) -> Iterator[str]:
@@ -93,7 +93,7 @@ class OutputVerdict(NamedTuple):
 
 
 def verdict_text(verdict: Verdict, problem: Problem) -> str:
-    """How many of the strings that were tried are misclassified, and the shortest of them."""
+    """The number of misclassified strings among those that were tried, and the shortest."""
     empty = "with" if problem.tries_empty else "without"
     shortest = problem.tokenizer.display(verdict.shortest_error or "") or "the empty string"
     wrong = verdict.false_positives + verdict.false_negatives
@@ -106,7 +106,7 @@ def verdict_text(verdict: Verdict, problem: Problem) -> str:
 
 
 def _verdict(problem: Problem, max_length: int, unit: Unit, parts: Iterable[Answers]) -> Verdict:
-    """What answers to all strings up to a length come to, given in parts, the shortest first."""
+    """Sums up the answers to all strings up to a length, given in parts, the shortest first."""
     inputs, errors = 0, Counter[str]()
     shortest: tuple[int, str] | None = None
     for answers in parts:
@@ -129,11 +129,11 @@ def _verdict(problem: Problem, max_length: int, unit: Unit, parts: Iterable[Answ
 # An exhaustive check by letter counts: every string up to a length, as a multiset of letters.
 
 MAX_MULTISETS = 2_000_000
-"""What a model is checked on in a fraction of a second, in about 200 MB."""
+"""Multisets that a model is checked on in a fraction of a second, in about 200 MB."""
 
 
 def unaffordable(problem: Problem, max_length: int | None = None) -> str | None:
-    """Why a problem's models are not checked exhaustively; None where they are.
+    """The reason why a problem's models are not checked exhaustively; None where they are.
 
     Args:
         max_length: the longest test string's if not given.
@@ -155,7 +155,7 @@ def unaffordable(problem: Problem, max_length: int | None = None) -> str | None:
 
 @lru_cache(maxsize=1)
 def _cached_strings(num_letters: int, max_length: int, has_empty: bool) -> TokenStrings:
-    """The same strings for one group after another, so that an engine may keep what it makes."""
+    """The same strings for one group after another, so that an engine may reuse its arrays."""
     counts = all_multisets(num_letters, max_length, empty=has_empty)
     return TokenStrings.of_counts(num_letters, counts)
 
@@ -163,9 +163,9 @@ def _cached_strings(num_letters: int, max_length: int, has_empty: bool) -> Token
 def verdicts(
     problem: Problem, weights: Sequence[Weights], *, engine: str = "auto", device: str = "auto"
 ) -> list[Verdict]:
-    """What models of one shape make of all strings up to their longest test length.
+    """Checks models of one shape on all strings up to their longest test length.
 
-    The caller has asked `unaffordable`. Engine and device are as for `seqcls.training.train_group`.
+    The caller checks `unaffordable`. Engine and device are as for `seqcls.training.train_group`.
     """
     letters, longest = len(problem.task.alphabet), problem.test.lengths[-1]
     strings = _cached_strings(letters, longest, problem.tries_empty)
@@ -201,14 +201,14 @@ def checked_length(model: TrainedModel, limit: int = MAX_STRINGS) -> int:
 
 
 def verdict_of(model: TrainedModel) -> Verdict:
-    """What a model makes of all strings up to a length.
+    """Checks a model on all strings up to a length.
 
     By letter counts where these decide and there are few enough; else string by string.
 
     Raises:
         ConfigError: the task is no language.
     """
-    # A multiset stands for all its orders, so counts try longer strings in the same time.
+    # A multiset represents all its orders, so counts try longer strings in the same time.
     if unaffordable(model.problem) is not None:
         return string_verdict(model)
     (verdict,) = verdicts(model.problem, [model.weights])
@@ -216,7 +216,7 @@ def verdict_of(model: TrainedModel) -> Verdict:
 
 
 def string_verdict(model: TrainedModel, limit: int = MAX_STRINGS) -> Verdict:
-    """What a model makes of every string up to the length at which no more than `limit` are.
+    """Checks a model on every string up to the length at which no more than `limit` are.
 
     The empty string is one of them where a test may hold it.
 
@@ -233,7 +233,7 @@ def string_verdict(model: TrainedModel, limit: int = MAX_STRINGS) -> Verdict:
 # An exhaustive check of a model that writes: every input of its task up to a length.
 
 MAX_INPUTS = 25_000
-"""How many inputs a model writes outputs for where all are tried: seconds of a small one's time."""
+"""Inputs that a model writes outputs for where all are tried: seconds of a small one's time."""
 
 MAX_SHOWN = 20
 """Shortest inputs with a wrong output that are named; the others are counted."""
@@ -242,7 +242,7 @@ MAX_SHOWN = 20
 def output_verdict(
     model: TrainedModel, max_strings: int = MAX_STRINGS, max_inputs: int = MAX_INPUTS
 ) -> OutputVerdict:
-    """What a model writes for every input up to the greatest length at which all can be tried.
+    """Checks a model on every input up to the greatest length at which all can be tried.
 
     That is at most the longest test length, or what the model has places for.
 
@@ -280,7 +280,7 @@ class Errors(NamedTuple):
 
     max_length: int
     multisets: int
-    """How many were tried."""
+    """The number tried."""
     counts: Int64[np.ndarray, "error letter"]
     logits: Float[np.ndarray, " error"]
     label: Bool[np.ndarray, " error"]

@@ -1,4 +1,4 @@
-"""How numbers, labels and shares are written."""
+"""Formats of numbers, labels and shares."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,11 +9,11 @@ import numpy as np
 
 
 class Table(NamedTuple):
-    """Rows that stand between the sentences of an answer."""
+    """Rows that are shown between the sentences of an answer."""
 
     title: str
     rows: Sequence[Mapping[str, Any]]
-    """What stands in each column: texts, numbers, or None for an empty cell."""
+    """The cells of each row by column: texts, numbers, or None for an empty cell."""
 
 
 # How numbers and labels are written in sentences.
@@ -30,24 +30,24 @@ def number(x: float) -> str:
 
 
 def sign(positive: bool) -> str:
-    """What a label or an answer is called."""
+    """The name of a label or of an answer."""
     return "positive" if positive else "negative"
 
 
-# Numbers as texts, everywhere the same, with as many digits as make true what is said of them.
+# Numbers as texts, in one format everywhere, with enough digits for the statement to be true.
 
 MOST_DIGITS = 17
-"""So many tell any two numbers in double precision apart."""
+"""Enough to distinguish any two numbers in double precision."""
 
 LONG_SCORE = 1e12
 """From here on a score is written with an exponent."""
 
 LEAST_P = 0.0001
-"""A smaller p-value is not told in digits, of which the test knows no more."""
+"""A smaller p-value is given as an inequality, since the test is no more exact."""
 
 
 def round_digits(x: float, *, up: bool, digits: int = 3) -> Decimal:
-    """The nearest number of so many digits that is not below x, or not above it."""
+    """The nearest number with this many digits that is not below x, or not above it."""
     context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
     return context.create_decimal_from_float(x)
 
@@ -61,7 +61,7 @@ def between(low: float, high: float) -> str:
     """A number that is not below `low`, and below `high`: `low` itself in four digits or more."""
     if float(low).is_integer():
         return f"{low:.0f}"
-    # A bound has to tell the two numbers apart in the form in which it is read.
+    # A bound has to distinguish the two numbers in the form in which it is read.
     tried: Iterator[str] = (f"{low:.{digits}g}" for digits in range(4, MOST_DIGITS))
     return next((text for text in tried if low <= float(text) < high), f"{low:.{MOST_DIGITS}g}")
 
@@ -83,7 +83,7 @@ def percent(share: float, places: int = 2, *, signed: bool = False) -> str:
     Args:
         share: or a difference of two.
         places: digits after the point that it is rounded to.
-        signed: whether what is more than 0 has a sign, too.
+        signed: whether a number above 0 has a sign, too.
     """
     # What is left of sums in double precision is nothing.
     share = float(np.round(share, 14)) + 0.0
@@ -100,5 +100,5 @@ def percents(low: float, high: float, places: int = 1) -> str:
 
 
 def p_value_text(p: float) -> str:
-    """What a test says, with its relation: `p = 0.0312`, or `p < 0.0001`."""
+    """A p-value with its relation: `p = 0.0312`, or `p < 0.0001`."""
     return f"p < {LEAST_P}" if p < LEAST_P else f"p = {p:.3g}"

@@ -43,10 +43,6 @@ class Recorder:
             self._recorded[self._prefix + name] = state
         return state
 
-    def recall(self, name: str) -> Tensor | None:
-        """A state that is already known, so that it need not be computed; None by default."""
-        return None
-
     def step(self, name: str, position: int, state: Tensor) -> Tensor:
         """Returns a state, (string, hidden), that the next position is computed from."""
         return state

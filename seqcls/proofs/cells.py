@@ -18,11 +18,11 @@ MOST_UNITS = 256
 """Units of a layer at most: a form has a generator for each and each letter it is carried over."""
 
 BLOCK = 64
-"""Forms that are stepped at once, so that what is made of them stays in the processor's cache."""
+"""Forms that are stepped at once, so that the results stay in the processor's cache."""
 
 
 def why_not_proved(problem: Problem) -> str | None:
-    """Why no model of a problem is proved; None where one may be."""
+    """The reason why no model of a problem is proved; None where one may be."""
     config, network = problem.config, problem.network
     if reason := problem.lacks("labels") or problem.unknown_labels:
         return reason
@@ -63,7 +63,7 @@ def rows_of(forms: Forms, rows: np.ndarray | slice) -> Forms:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """A recurrent network, and what it makes of many forms at once."""
+    """A recurrent network, and its steps of many forms at once."""
 
     network: Network
     end: int | None
@@ -77,7 +77,7 @@ class Cells:
 
     @property
     def cells(self) -> Bool[np.ndarray, " unit"]:
-        """Which numbers of a state are an LSTM's cells: those have no bound."""
+        """True for the numbers of a state that are an LSTM's cells: those have no bound."""
         # A layer keeps its state first, then an LSTM its cell.
         own = np.arange(self.network.layer_units) >= self.network.hidden
         return np.tile(own, len(self.network.layers))

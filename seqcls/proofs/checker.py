@@ -1,7 +1,7 @@
 """Checks a certificate that a recurrent network answers as an automaton on every string.
 
 `python checker.py CERTIFICATE [WEIGHTS.npz]` needs NumPy alone, and no code of what finds these.
-Regions stand for states of the automaton, say to which region every letter leads, and have a box of
+Regions represent states of the automaton, name the region after every letter, and have a box of
 network states, or none. What is checked: the empty string's state is in the first box; from every
 box letters lead into the boxes that they should, and on the way and there the answer is right. By
 induction it is on every string (docs/proofs.md). What finds certificates steps by these functions
@@ -34,7 +34,7 @@ MALFORMED = KeyError, IndexError, TypeError, ValueError, OverflowError, Recursio
 
 
 class RejectedError(Exception):
-    """The certificate proves nothing; its text says why."""
+    """The certificate proves nothing; its text names the reason."""
 
 
 def need(condition: Any, why: str) -> None:
@@ -52,13 +52,13 @@ def digest(weights: dict[str, np.ndarray]) -> str:
 
 
 def claim_digest(certificate: dict[str, Any]) -> str:
-    """SHA-256 of what is claimed, letters too, and of all that is said in words."""
+    """SHA-256 of what is claimed, letters too, and of all suffixes."""
     claim = [certificate[x] for x in sorted(CLAIM)], [x["suffix"] for x in certificate["regions"]]
     return hashlib.sha256(json.dumps(claim, sort_keys=True).encode()).hexdigest()
 
 
 def fits(x: Any, form: Any) -> bool:
-    """Whether JSON has a form: a type, a list of one form, a dict of forms, or one of several."""
+    """True if JSON has a form: a type, a list of one form, a dict of forms, or one of several."""
     if isinstance(form, tuple):
         return any(fits(x, option) for option in form)
     if isinstance(form, list):
@@ -225,7 +225,7 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read(path: str | Path) -> Any:
-    """What a file of JSON holds."""
+    """Reads a file of JSON."""
     return json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=once)
 
 

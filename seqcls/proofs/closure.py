@@ -23,7 +23,7 @@ NUMBERS_AT_ONCE = 2**22
 """Numbers in the generators of the forms that are carried at once."""
 
 MARGIN, LEAST_MARGIN = 0.2, 0.02
-"""How far a box goes beyond the states that were seen: shares of each unit's width, and of the
+"""The margin of a box around the states that were seen: shares of each unit's width, and of the
 width that boxes may have at first.
 """
 
@@ -35,20 +35,23 @@ as much as what is added.
 PADDING = 0.5
 """The share of what a region lacks that it is given besides, each time."""
 
+MAX_CARRIED = 24
+"""Forms that are carried further, of each region on average, at most."""
+
 MOST_ROUNDS = 60
 """Rounds of growth after which regions that still grow are given up."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ended:
-    """How growing ended."""
+    """The result of growing."""
 
     why: str
     """Empty where every letter leads into boxes, and the answer is right everywhere."""
     growing: Int64[np.ndarray, " region"]
     """Regions from which the answer is open, or that grew in the last round."""
     overflows: bool = False
-    """Whether it ended since numbers may overflow."""
+    """True if it ended since numbers may overflow."""
 
 
 @dataclass(eq=False)
@@ -60,13 +63,11 @@ class Growth:
     """Each with the box of what was seen."""
     accepting: Bool[np.ndarray, " state"]
     asks_empty: bool
-    """Whether the answer to the empty string must be right; no other leads to the first region."""
+    """True if the answer to the empty string must be right; no other leads to the first region."""
     width: float
-    """How wide boxes may be at first."""
+    """The greatest width of boxes at first."""
     most_letters: int
     """Letters that a form is carried over at most."""
-    most_carried: int
-    """Forms that are carried further, of each region on average, at most."""
     deadline: float
     """The time that this thread may have computed by then, in seconds."""
 
@@ -104,7 +105,7 @@ class Growth:
             if len(wrong):
                 return Ended("the answer is open", wrong)
             if self._too_many:
-                often = np.flatnonzero(self._carried > self.most_carried)
+                often = np.flatnonzero(self._carried > MAX_CARRIED)
                 return Ended("too many forms are carried", often)
             if time.thread_time() > self.deadline:
                 return Ended("the seconds are over", pending)
@@ -168,8 +169,8 @@ class Growth:
     def _inside(
         self, to: np.ndarray, least: np.ndarray, most: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Which forms lie in a region's box, and which would if cells had no more than saturated
-        values.
+        """The forms that lie in a region's box, and those that would if cells had no more than
+        saturated values.
         """
         low, high = self.regions.low[to], self.regions.high[to]
         inside = ((least >= low) & (most <= high)).all(axis=1)
@@ -180,7 +181,7 @@ class Growth:
 
     @property
     def _too_many(self) -> bool:
-        return int(self._carried.sum()) > self.most_carried * len(self.regions)
+        return int(self._carried.sum()) > MAX_CARRIED * len(self.regions)
 
     def _widths(self) -> np.ndarray:
         regions = self.regions
@@ -188,7 +189,7 @@ class Growth:
         return np.where(np.isfinite(regions.low), width, 0)
 
     def _right(self, numbers: np.ndarray, forms: Forms) -> np.ndarray:
-        """Whether the answer is right on all of each form."""
+        """True where the answer is right on all of a form."""
         least, most = self.cells.logits(forms)
         right = np.where(self.accepting[self.regions.state[numbers]], least > 0, most < 0)
         return right if self.asks_empty else right | (numbers == 0)

@@ -1,6 +1,6 @@
-"""How a recurrent network forgets while a token or a word repeats: its states after u v{n} w, by n.
+"""Forgetting of a recurrent network while a token or a word repeats: states after u v{n} w, by n.
 
-A string that refutes it says which word repeats; the model itself says the rest.
+A string that refutes the model shows which word repeats; the model's states show the rest.
 """
 
 import re
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 
 from seqcls.config import RunConfig
 from seqcls.interpretability.mechanisms import FORGETS, FORGETS_WORD
@@ -24,14 +24,14 @@ MIN_REPETITIONS = 5
 """Repetitions at least: a string that repeats a word less often need not be about that."""
 
 BEYOND = 2
-"""States are followed for so many times as many repetitions as refute the model."""
+"""States are followed for this many times the repetitions that refute the model."""
 
 MOST_UNITS = 3
 """Units that are named."""
 
 
 class MovedUnit(NamedTuple):
-    """A number of what the network keeps, and how far it has moved."""
+    """A number of the network's state, and the distance that it has moved."""
 
     layer: int
     name: str
@@ -41,15 +41,15 @@ class MovedUnit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Forgetting:
-    """What becomes of a model's states while a word repeats."""
+    """A model's states while a word repeats."""
 
     mechanism: str
     before: str
     word: str
     repetitions: int
-    """After so many the model is wrong on the string, and after fewer it is right."""
+    """The number after which the model is wrong on the string; after fewer it is right."""
     string: str
-    """The whole string with so many."""
+    """The whole string with that number."""
     units: tuple[MovedUnit, ...]
     """Those that have moved most by then, the one that has moved furthest first."""
     distances: Float[np.ndarray, " repetition"]
@@ -68,7 +68,7 @@ class Forgetting:
 
 
 def repeated_word(letters: Letters) -> tuple[int, int, int] | None:
-    """Where a word begins that repeats, its length and how often: what covers most of a string."""
+    """Start, length and number of repetitions of the word that covers most of a string."""
     # A character for each letter, of which there are fewer than 256.
     text = bytes(letters).decode("latin-1")
     found = [
@@ -85,8 +85,8 @@ def repeated_word(letters: Letters) -> tuple[int, int, int] | None:
 
 
 def find_forgetting(model: TrainedModel, automaton: Automaton, string: str) -> Forgetting | None:
-    """How a model forgets while a word repeats, from a string that refutes it; None where no word
-    does, or where fewer repetitions are answered wrongly, too.
+    """Finds what a model forgets while a word repeats in a string that refutes it; None where no
+    word does, or where fewer repetitions are answered wrongly, too.
 
     Args:
         automaton: whose answers the model should give.
@@ -117,7 +117,10 @@ def find_forgetting(model: TrainedModel, automaton: Automaton, string: str) -> F
             cached = steps.step(cached, [letter])
         states.append(steps.values(cached)[0])
     values = np.array(states)
-    moved = np.abs(values - values[_first_of_phase(automaton, before, word, most)])
+    path = automaton.path(strings[-1][: len(before) + length * most])[start::length]
+    # After so few repetitions the automaton is first in the state that it is in after each.
+    _, first_of, phases = np.unique(path, return_index=True, return_inverse=True)
+    moved = np.abs(values - values[first_of[phases]])
     if not np.isfinite(moved[first]).all():
         return None
     return Forgetting(
@@ -130,21 +133,6 @@ def find_forgetting(model: TrainedModel, automaton: Automaton, string: str) -> F
         distances=moved.max(axis=1),
         margins=np.where(expected, 1.0, -1.0) * np.asarray(answers.score, dtype=np.float64),
     )
-
-
-def _first_of_phase(
-    automaton: Automaton, before: Letters, word: Letters, most: int
-) -> Int64[np.ndarray, " repetition"]:
-    """After how few repetitions the automaton is first in the state that it is in after each."""
-    num_letters = automaton.table.shape[1]
-    (state,) = automaton.states(TokenStrings.of_lists(num_letters, [before]))
-    seen: dict[int, int] = {}
-    first = []
-    for n in range(most + 1):
-        first.append(seen.setdefault(int(state), n))
-        for letter in word:
-            state = automaton.table[state, letter]
-    return np.array(first)
 
 
 def _most_moved(moved: Float[np.ndarray, " value"], config: RunConfig) -> tuple[MovedUnit, ...]:

@@ -1,7 +1,7 @@
 """Regions of states: boxes for (state of the automaton, last letters), and where each letter leads.
 
 One box for each state of the automaton is hopeless: its states fall into clusters that the last
-letters tell apart. How many letters matter differs, so suffixes are leaves of a tree, of which only
+letters separate. How many letters matter differs, so suffixes are leaves of a tree, of which only
 those are split whose states are far apart. A leaf with its state knows the leaf after every letter:
 where a suffix ending in a letter is split, what it ends in before that letter is split too.
 """
@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from seqcls.monoids import shortest_words
 from seqcls.tasks.automaton import Automaton
 
 BEGINNING = -1
-"""What stands before a string's first letter."""
+"""The mark before a string's first letter."""
 
 PATIENCE = 8
 """More letters of a suffix after which its states should have come nearer to each other."""
@@ -33,11 +32,11 @@ than how long it takes to come back.
 
 
 CELL_WEIGHT = 0.2
-"""What a cell's width counts, next to that of a state."""
+"""The weight of a cell's width, next to that of a state."""
 
 
 def widths_of(low: np.ndarray, high: np.ndarray, cells: Bool[np.ndarray, " unit"]) -> np.ndarray:
-    """How wide boxes are, unit by unit: as they are near 0, in proportion where cells are larger,
+    """The widths of boxes, unit by unit: as they are near 0, in proportion where cells are larger,
     and up to where these are saturated.
     """
     # arcsinh is the identity near 0 and a logarithm far from it.
@@ -47,11 +46,11 @@ def widths_of(low: np.ndarray, high: np.ndarray, cells: Bool[np.ndarray, " unit"
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """An automaton whose states know more than those of another: what a model remembers besides."""
+    """An automaton whose states split those of another by what a model remembers besides."""
 
     automaton: Automaton
     states: Int64[np.ndarray, " state"]
-    """The state of the other automaton that each state stands for."""
+    """The state of the other automaton that each state refines."""
 
     def mark(self, letters: np.ndarray | int, after: np.ndarray | int) -> Any:
         """Letters, each with the state after it, as one number: what went before may matter."""
@@ -73,7 +72,7 @@ class Samples(NamedTuple):
 
 
 class SuffixTree:
-    """Which suffixes are split, of each state of an automaton."""
+    """The suffixes that are split, of each state of an automaton."""
 
     def __init__(self, refined: Refined) -> None:
         self._refined = refined
@@ -93,7 +92,7 @@ class SuffixTree:
         if (state, suffix) in self._split:
             return
         if suffix:
-            # Its parent is split, and the suffixes that lead to it are told apart as far.
+            # Its parent is split, and the suffixes that lead to it are distinguished as far.
             self.split(state, suffix[:-1])
             for before in self._before.get((state, suffix[0]), ()):
                 self.split(before, suffix[1:])
@@ -191,7 +190,7 @@ def hulls(
 
 @dataclass(eq=False)
 class Regions:
-    """A refinement of an automaton, and a box of states for each of its own states."""
+    """A refinement of an automaton, and a box of states for each of its states."""
 
     state: Int64[np.ndarray, " region"]
     """The automaton's states."""
@@ -200,7 +199,7 @@ class Regions:
     low: Float64[np.ndarray, "region unit"]
     high: Float64[np.ndarray, "region unit"]
     boxed: np.ndarray
-    """Which have a box; what else there is, forms are carried through."""
+    """True for regions with a box; through the others forms are carried."""
 
     def __len__(self) -> int:
         return len(self.state)
@@ -244,8 +243,3 @@ class Regions:
             high[rows],
             np.ones(len(order), dtype=bool),
         )
-
-    def access(self) -> list[tuple[int, ...]]:
-        """A shortest string to each region."""
-        words = shortest_words(self.next)
-        return [words.get(region, ()) for region in range(len(self))]

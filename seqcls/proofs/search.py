@@ -3,7 +3,7 @@
 A random string hardly ever repeats a few letters for long, and that is where recurrent networks
 drift: so words u v{n} w are tried for all short u, v and w, next to all short strings, random ones,
 and random ones of longer words that repeat. Steps are taken in double precision; whoever reports an
-error asks the model itself.
+error evaluates the model itself.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,14 +27,14 @@ from seqcls.strings.tokenizer import CLS, FIRST_LETTER
 from seqcls.tasks.automaton import Automaton
 
 REMEMBERED_LETTERS = 40
-"""Last letters that are kept of a sample."""
+"""Last letters that are stored of a sample."""
 
 MAX_SHORT_STRINGS = 2_048
 """Short strings, all of which are tried, at most."""
 
 RANDOM_STRINGS, DRAWN_STRINGS, SEEN_STRINGS, DRAWN_LENGTH = 32, 1_600, 200, 300
-"""Random strings, with them those of random words that repeat, of how many states are kept, and
-letters of each.
+"""Random strings, with them those of random words that repeat, the strings whose states are
+stored, and letters of each.
 """
 
 LONGEST_WORD, MOST_TIMES = 8, 60
@@ -44,16 +44,16 @@ REPEATED_LETTERS = 256
 """Letters of the words that repeat."""
 
 SETTLED_LETTERS = 96
-"""Letters of the words that repeat after strings that are told apart."""
+"""Letters of the words that repeat after strings that are distinguished."""
 
 NEAR_DISTANCE, MOST_GROUPS = 0.1, 12
-"""How near states are that are the same for good, and of how many groups at most."""
+"""The distance of states that are the same for good, and the greatest number of groups."""
 
 MOST_STATES = 100
 """States of an automaton that knows what a model remembers."""
 
 MOST_ERRORS = 64
-"""Errors that are kept, the shortest."""
+"""Errors that are stored, the shortest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class Steps:
 
     @torch.no_grad()
     def step(self, cached: Recurrence, letters: Sequence[int]) -> Recurrence:
-        """What is kept of prefixes after one more letter each."""
+        """The cached states of prefixes after one more letter each."""
         return self.network.step(torch.tensor(letters) + FIRST_LETTER, cached)[1]
 
     @torch.no_grad()
@@ -85,24 +85,24 @@ class Steps:
         return self.network.step(torch.full((len(states),), CLS), cached)[0]
 
     def after(self, letters: Letters) -> Recurrence:
-        """What is kept of a prefix."""
+        """The cached states of a prefix."""
         steps = ([letter] for letter in letters)
         return reduce(self.step, steps, self.network.nothing(1))
 
     def values(self, cached: Recurrence) -> np.ndarray:
-        """What layers keep of each prefix, layer by layer: the state, then an LSTM's cell."""
+        """The states of each prefix, layer by layer: the state, then an LSTM's cell."""
         layers = zip(*(cached if self.network.cell.has_cell else cached[:1]), strict=True)
         return torch.cat([x for layer in layers for x in layer], dim=1).numpy()
 
 
 @dataclass(frozen=True, eq=False)
 class Walker:
-    """Steps through strings, beside an automaton that says what is right."""
+    """Steps through strings, beside an automaton that gives the right answers."""
 
     steps: Steps
     refined: Refined
     asks_empty: bool
-    """Whether the empty string is asked."""
+    """True if the empty string is tested."""
 
     def search(self) -> tuple[Samples, list[Letters]]:
         """All short strings, random ones, and short words that repeat; as `run`."""
@@ -111,7 +111,7 @@ class Walker:
         short = np.array(list(product(range(letters), repeat=length)))
         most = most_letters(letters)
         repeated = repeat(words(letters, 0, most - 1), words(letters, 1, most), REPEATED_LETTERS)
-        # Random strings are long and many: their states fill memory, so those of some are kept.
+        # Random strings are long and many: their states fill memory, so those of some are stored.
         runs = [
             self.run(short, 0),
             self.run(repeated, most),
@@ -144,7 +144,7 @@ class Walker:
 
         Args:
             most_after: each prefix is tried with all words of up to so many letters after it, too.
-            seen: of how many strings states are kept; None: of all.
+            seen: the number of strings whose states are stored; None: of all.
 
         Returns:
             States of prefixes, and strings whose stepped answer is not the automaton's, the
@@ -197,11 +197,11 @@ class Walker:
 
 
 def refine(steps: Steps, automaton: Automaton) -> Refined:
-    """The automaton, its states told apart by what a model remembers for good.
+    """The automaton, its states split by what a model remembers for good.
 
     Two strings are one where the same state of the automaton and, after each of some long words
     that repeat, nearly the same state of the model follow: where runs of a letter end in a cycle of
-    states, a string says where on the cycle a run after it is.
+    states, a string fixes where on the cycle a run after it is.
     """
     letters = steps.num_letters
     # Words of larger alphabets are too many beyond one letter.
@@ -210,7 +210,7 @@ def refine(steps: Steps, automaton: Automaton) -> Refined:
     while True:
         met: list[list[np.ndarray]] = [[] for _ in after]
         found = _classes(steps, automaton, partial(_ends, steps, met, after))
-        # A word after which there are many different states tells nothing for good.
+        # A word after which there are many different states distinguishes nothing for good.
         settles = [len(groups) <= MOST_GROUPS for groups in met]
         if found is not None and all(settles):
             return found
@@ -249,7 +249,7 @@ def _classes(
     automaton: Automaton,
     ends: Callable[[Sequence[Letters]], Int64[np.ndarray, "string word"]],
 ) -> Refined | None:
-    """The machine whose states are strings told apart by their ends; None where it has too many."""
+    """The machine whose states are strings split by their ends; None where it has too many."""
     numbers: dict[tuple[int, ...], int] = {}
     states, table, strings = list[int](), list[list[int]](), list[Letters]([()])
     owners: list[tuple[int, int]] = []

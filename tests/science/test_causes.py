@@ -294,7 +294,7 @@ def test_rules_say_what_their_words_say() -> None:
     zeros = np.zeros(len(strings), dtype=bool)
     holds = dict(rules("01", own, zeros, zeros.astype(np.int64)))
     for text, meant in MEANT.items():
-        assert np.array(strings)[holds[text](own)].tolist() == meant, text
+        assert np.array(strings)[holds[text]].tolist() == meant, text
     # One layer without positions cannot tell parity: it says whether there is a 1.
     found = fitting_rules(trained("parity"))
     agreeing = {rule.text for rule in found.rules if rule.agreement == found.best.agreement}

@@ -127,22 +127,18 @@ def test_the_nearest_right_string_is_right_and_none_is_nearer(name: str) -> None
     for string in failing(name, 5)[:6]:
         given, once = model.answer(string), list(edits_of(string, 2))
         answers = model.ask_all(once)
-        differ = answers.predicted != given.predicted
-        for other, meant in ((False, answers.right), (True, answers.right & differ)):
-            found = nearest_right(model, string, other_answer=other)
-            if found.edits == 1:
-                assert meant[once.index(found.letters)]
-            else:
-                assert not meant.any()
-                assert found.answer is None or not found.answer.is_wrong
-        # Of strings as near one with the failing string's label is preferred.
-        found = nearest_right(model, string, prefer_other_answer=True)
-        assert found.edits == nearest_right(model, string).edits
+        found = nearest_right(model, string)
         assert found.answer is not None
+        assert not found.answer.is_wrong
+        # Of strings as near one with the failing string's label is preferred.
         flips = bool((answers.right & (answers.targets == given.label)).any())
+        assert (found.edits == 1) == answers.right.any()
         if found.edits == 1:
+            assert answers.right[once.index(found.letters)]
             assert (found.answer.label == given.label) == flips
             kinds.add(flips)
+        near = nearest_right(model, string, same_length=True)
+        assert near.answer is None or near.answer.predicted != given.predicted
     assert kinds
 
 
