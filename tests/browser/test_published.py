@@ -15,9 +15,7 @@ pytestmark = pytest.mark.browser
 MODEL = "width 16, 2 heads, embeddings init linear like"
 
 
-def test_pages_and_all_that_they_load_stay_below_the_path_and_nothing_can_be_launched(
-    browser: Browser, shipped: str
-) -> None:
+def test_read_only_dashboard_stays_below_its_path(browser: Browser, shipped: str) -> None:
     page, requested = new_page(browser), list[str]()
     page.on("request", lambda request: requested.append(request.url))
     page.on("websocket", lambda socket: requested.append(socket.url))

@@ -13,7 +13,7 @@ from tests.conftest import LONG
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(not LONG, reason="a part of `make chaos`")]
 
 
-def test_a_page_asks_for_nothing_while_nothing_is_trained(browser: Browser, shipped: str) -> None:
+def test_idle_page_receives_nothing(browser: Browser, shipped: str) -> None:
     page = new_page(browser)
     sent: list[str | bytes] = []
 

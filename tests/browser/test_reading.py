@@ -27,7 +27,7 @@ def choose_seed(page: Page) -> None:
     page.get_by_role("option", name="2", exact=True).click()
 
 
-def test_the_first_screen_has_the_answer_without_a_click(browser: Browser, shipped: str) -> None:
+def test_first_screen_answers_without_a_click(browser: Browser, shipped: str) -> None:
     page = open_page(browser, shipped, 1440)
     page.set_viewport_size({"width": 1440, "height": 900})
     main = page.get_by_test_id("stMain")
@@ -62,7 +62,7 @@ def test_pages_fit_a_phone(browser: Browser, shipped: str, path: str) -> None:
     page.close()
 
 
-def test_back_and_forward_keep_what_is_filtered(browser: Browser, shipped: str) -> None:
+def test_back_and_forward_keep_filters(browser: Browser, shipped: str) -> None:
     page = open_page(browser, shipped)
     choose_seed(page)
     main = page.get_by_test_id("stMain")
@@ -104,7 +104,7 @@ def test_back_and_forward_keep_what_is_filtered(browser: Browser, shipped: str) 
          "on 8,779 of 9,476 longer strings"),
     ],
 )  # fmt: skip
-def test_old_addresses_lead_on_with_what_they_name(
+def test_old_addresses_redirect(
     browser: Browser, shipped: str, old: str, now: str, says: str
 ) -> None:
     page = open_page(browser, f"{shipped}/{old}", 1440)
@@ -114,9 +114,7 @@ def test_old_addresses_lead_on_with_what_they_name(
     page.close()
 
 
-def test_a_name_and_a_line_open_a_seed_and_back_leads_to_the_page_as_it_was(
-    browser: Browser, shipped: str
-) -> None:
+def test_name_or_line_opens_a_seed_and_back_returns(browser: Browser, shipped: str) -> None:
     page = open_page(browser, f"{shipped}/?rows=2&seed=1&seed=2", 1440)
     page.get_by_role("link", name="width 2, CLS unattended").click()
     # Of the two seeds the one with more errors.
@@ -140,9 +138,7 @@ ROW, HEAD = 35, 36
 BOX = 17
 
 
-def test_two_selected_rows_are_compared_and_the_link_has_them(
-    browser: Browser, shipped: str
-) -> None:
+def test_selected_rows_are_compared_and_linked(browser: Browser, shipped: str) -> None:
     page = open_page(browser, shipped, 1440)
     page.wait_for_function(AT_REST)
     main, table = page.get_by_test_id("stMain"), page.get_by_test_id("stDataFrame").first
@@ -171,9 +167,7 @@ def saved(page: Page, button: str) -> Path:
     return Path(given.value.path())
 
 
-def test_the_picture_and_the_table_are_saved_as_they_are_selected(
-    browser: Browser, shipped: str
-) -> None:
+def test_figure_and_table_are_saved_as_selected(browser: Browser, shipped: str) -> None:
     page = open_page(browser, f"{shipped}/?sweep=all_initializations&seed=1&seed=2", 1440)
     page.wait_for_function(AT_REST)
     drawn = saved(page, "Figure SVG").read_text()
@@ -204,7 +198,9 @@ def logit(page: Page) -> str:
     return found[0]
 
 
-def test_a_failing_seed_is_explained_moved_and_broken(browser: Browser, shipped: str) -> None:
+def test_failing_seed_is_explained_by_string_epoch_and_family(
+    browser: Browser, shipped: str
+) -> None:
     page = open_page(browser, f"{shipped}/model?run=5&seed=2", 1440)
     expect(page.get_by_text(HEAD_OF_5)).to_be_visible()
     expect(page.get_by_text("Its attention is diluted (head 0: a by b)")).to_be_visible()

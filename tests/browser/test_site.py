@@ -68,7 +68,7 @@ def ready(page: Page) -> None:
     expect(page.locator("body[data-ready]")).to_have_count(1)
 
 
-def test_a_seed_of_the_index_leads_to_its_strings(browser: Browser, site: Path) -> None:
+def test_site_index_links_to_wrong_strings(browser: Browser, site: Path) -> None:
     with hosted(site) as base, watched(browser) as (page, requested):
         page.goto(f"{base}/index.html")
         ready(page)
@@ -84,9 +84,7 @@ def test_a_seed_of_the_index_leads_to_its_strings(browser: Browser, site: Path) 
         assert all(url.startswith(f"{base}/") or url.endswith(icon) for url in requested)
 
 
-def test_strings_are_paged_and_found_by_what_repetitions_stand_for(
-    browser: Browser, site: Path
-) -> None:
+def test_site_pages_and_searches_strings(browser: Browser, site: Path) -> None:
     errors = misclassified.string_errors(open_store(SHIPPED), 4)["string"]
     with watched(browser, 390) as (page, _):
         page.goto(f"file://{site}/sweep_2_all_initializations.html")
@@ -118,9 +116,7 @@ def spelled(text: str) -> str:
 VISIBLE = 'svg path[aria-roledescription="point"]:not([opacity="0"])'
 
 
-def test_seeds_are_drawn_where_all_test_strings_have_one_length(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_report_draws_seeds_of_one_test_length(browser: Browser, tmp_path: Path) -> None:
     """A line of one point is nothing that anybody sees."""
     data, db, out = (tmp_path / name for name in ("data.csv", "x.db", "report.html"))
     rows = [f"{first}{second},{int(first == second)}" for first in "ab" for second in "ab"]

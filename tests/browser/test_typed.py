@@ -8,7 +8,7 @@ from tests.browser.server import PATIENCE_MS, new_page, no_traceback
 pytestmark = pytest.mark.browser
 
 
-def test_the_logit_follows_a_string_while_it_is_typed(browser: Browser, shipped: str) -> None:
+def test_logit_follows_typing(browser: Browser, shipped: str) -> None:
     page = new_page(browser)
     page.goto(f"{shipped}/model?run=5&view=Inside&part=Live&string=baac")
     box = page.get_by_label("Type a string")

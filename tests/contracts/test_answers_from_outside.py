@@ -64,7 +64,9 @@ def invoke(db: Path, *arguments: str) -> Result:
 
 
 @pytest.mark.parametrize("sweep", SWEEPS)
-def test_what_is_stored_is_what_the_models_say(db: Path, facts: Facts, sweep: str) -> None:
+def test_stored_errors_of_a_plugin_kind_equal_its_outputs(
+    db: Path, facts: Facts, sweep: str
+) -> None:
     run_id = facts.sweeps[sweep][0]["run_id"]
     model = trained_model(open_reader(str(db)), run_id)
     test = distinct_test_strings(model.problem.test)
@@ -91,7 +93,7 @@ def test_what_is_stored_is_what_the_models_say(db: Path, facts: Facts, sweep: st
     assert 0.5 < loss["x"] / (model.problem.config.validation_size * np.log(3)) < 2
 
 
-def test_other_engines_say_why_they_do_not_train_it(kinds: Path) -> None:
+def test_other_engines_refuse_a_plugin_kind_with_the_reason(kinds: Path) -> None:
     del kinds
     problem = resolve(configuration({"task": "ones_modulo"}))
     choice = choose_engine(problem)
@@ -126,7 +128,7 @@ OWN = ("num_outputs", "losses", "answers", "margins", "texts")
         *((name, KeyError, name) for name in OWN),
     ],
 )
-def test_a_kind_that_cannot_be_used_is_refused_in_one_line(
+def test_faulty_plugin_kind_is_refused_in_one_line(
     kinds: Path, monkeypatch: pytest.MonkeyPatch, method: str, returned: Any, message: str
 ) -> None:
     del kinds
@@ -144,7 +146,7 @@ def test_a_kind_that_cannot_be_used_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize("inherits", [True, False])
-def test_a_kind_says_little_itself_or_inherits_nothing(
+def test_plugin_kind_may_inherit_or_define_all_methods(
     db: Path, run: str, monkeypatch: pytest.MonkeyPatch, inherits: bool
 ) -> None:
     printed = invoke(db, "predict", run, "0110", "111").stdout
@@ -165,7 +167,7 @@ def test_a_kind_says_little_itself_or_inherits_nothing(
     forget_parts(registries=False)
 
 
-def test_commands_speak_of_it_by_its_own_words(db: Path, run: str) -> None:
+def test_commands_use_the_words_of_a_plugin_kind(db: Path, run: str) -> None:
     predicted = invoke(db, "predict", run, "0110", "111").stdout
     assert re.findall(r"^ (\d+) +(remainder \d) +remainder \d +", predicted, re.MULTILINE) == [
         ("0110", "remainder 2"), ("111", "remainder 0"),
@@ -176,7 +178,7 @@ def test_commands_speak_of_it_by_its_own_words(db: Path, run: str) -> None:
     assert "margin" in invoke(db, "states", run, "0110").stdout
 
 
-def test_patching_everything_carries_the_whole_answer_over(db: Path, run: str) -> None:
+def test_patching_the_last_layer_gives_the_source_answer(db: Path, run: str) -> None:
     patched = json.loads(invoke(db, "patch", run, "0110", "--source", "0111", "--json").stdout)
     assert patched["base"]["label"] == "remainder 2"
     assert patched["source"]["label"] == "remainder 0"
@@ -194,7 +196,7 @@ MARKED = "![x](http://outside.example/w) **w**"
 
 
 @pytest.mark.parametrize("page", ["results", "sweeps", "model"])
-def test_words_of_a_kind_are_shown_as_they_are(
+def test_markup_in_words_of_a_kind_is_not_interpreted(
     monkeypatch: pytest.MonkeyPatch, db: Path, facts: Facts, page: str
 ) -> None:
     kind = type(KINDS["remainder"]())

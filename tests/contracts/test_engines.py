@@ -51,7 +51,7 @@ def ways(problem: Problem) -> list[tuple[str, Problem]]:
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
-def test_losses_and_gradients_are_those_of_the_readable_model(name: str, kind: str) -> None:
+def test_losses_and_gradients_equal_the_readable_model(name: str, kind: str) -> None:
     # The bias of the head is all that an empty string teaches where a mean is read.
     biased = {"biases": True} if name == "mean" else {}
     for engine, problem in ways(zoo.problem(name, **KINDS[kind], **ONE_BATCH, **biased)):
@@ -60,7 +60,7 @@ def test_losses_and_gradients_are_those_of_the_readable_model(name: str, kind: s
 
 
 @pytest.mark.parametrize(("name", "kind"), [x for x in CASES if x[1] != "writes"])
-def test_answers_are_those_of_the_readable_model(name: str, kind: str) -> None:
+def test_logits_equal_the_readable_model(name: str, kind: str) -> None:
     for engine, problem in ways(zoo.problem(name, **KINDS[kind], **ONE_BATCH)):
         members = [zoo.scattered_weights(problem.network, seed, 0.5) for seed in (0, 1)]
         compare_answers(engine, problem, members)
@@ -90,7 +90,7 @@ NARROWER: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("engine", NARROWER)
 @given(data=st.data())
-def test_any_network_is_computed_as_by_the_readable_model(engine: str, data: st.DataObject) -> None:
+def test_any_network_equals_the_readable_model(engine: str, data: st.DataObject) -> None:
     precision = "float32" if engine == "lanes" else "float64"
     scaled = {"train_loss": "sigmoid_scaled"} if data.draw(st.booleans()) else {}
     fields = data.draw(zoo.judging_fields(**NARROWER[engine]))
@@ -111,7 +111,7 @@ def test_any_network_is_computed_as_by_the_readable_model(engine: str, data: st.
         {"num_blocks": 2, "readout": "mean", "biases": True},
     ],
 )
-def test_ten_million_letters_cost_what_ten_do(fields: dict[str, Any]) -> None:
+def test_letter_counts_of_ten_million_are_exact(fields: dict[str, Any]) -> None:
     strings = TokenStrings.of_counts(2, np.array([[10_000_000, 0], [1, 10_000_000], [3, 5]]))
     reading_counts = []
     for engine, problem in ways(zoo.problem("report", **fields)):
@@ -129,7 +129,7 @@ def test_ten_million_letters_cost_what_ten_do(fields: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["report", "mean", "alibi", "gru", "mamba", "hybrid", "rotary"])
-def test_an_answer_depends_on_nothing_beside_it(name: str) -> None:
+def test_answers_do_not_depend_on_other_strings(name: str) -> None:
     rng = np.random.default_rng(5)
     lengths = [0, 1, 2, 5, 17, 33, *rng.integers(0, 40, 60)]
     rows = [rng.integers(0, 2, length).tolist() for length in lengths]
@@ -154,7 +154,7 @@ COMPILED_WRITERS = (
 
 
 @pytest.mark.parametrize("name", COMPILED_WRITERS)
-def test_compiled_code_scores_and_writes_as_the_readable_model_does(name: str) -> None:
+def test_compiled_outputs_equal_the_readable_model(name: str) -> None:
     problem = zoo.problem(name, writes=True, num_tokens=5, hidden_size=12, precision="float32")
     weights = weights_that_end(problem)
     examples = stream(problem.test).epoch(0)
@@ -176,9 +176,7 @@ def test_compiled_code_scores_and_writes_as_the_readable_model_does(name: str) -
 
 @pytest.mark.parametrize("name", ["lstm", "rnn"])
 @pytest.mark.parametrize("kind", ["judges", "answers", "writes"])
-def test_a_letter_that_overflows_takes_no_answer_from_strings_without_it(
-    name: str, kind: str
-) -> None:
+def test_overflowing_letter_does_not_affect_other_strings(name: str, kind: str) -> None:
     problem = zoo.problem(name, **KINDS[kind], precision="float32")
     examples = stream(problem.test).epoch(0)
     weights = weights_that_end(problem)
@@ -288,7 +286,7 @@ def problem_of(name: str, kind: str, more: dict[str, Any]) -> Problem:
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_training_a_group_is_training_plain_models_one_by_one(name: str) -> None:
+def test_training_a_group_equals_a_plain_pytorch_loop(name: str) -> None:
     for engine, problem in ways(problem_of(*TRAINED[name])):
         if engine == engines.STACKED and name not in SLOWLY:
             continue
@@ -326,7 +324,7 @@ BESIDE: list[tuple[str, str, dict[str, Any], int]] = [
 
 
 @pytest.mark.parametrize(("engine", "name", "more", "members"), BESIDE)
-def test_a_member_is_to_the_last_bit_what_it_is_alone(
+def test_member_trains_bit_for_bit_as_alone(
     engine: str, name: str, more: dict[str, Any], members: int
 ) -> None:
     problem = zoo.problem(name, **{**LENGTHS, **ENDING, **more, "precision": "float32"})
@@ -361,9 +359,7 @@ def test_a_member_is_to_the_last_bit_what_it_is_alone(
     ("engine", "name"),
     [("fused", "report"), ("counts", "report"), ("lanes", "lstm"), ("strings", "rotary")],
 )
-def test_a_member_that_diverges_fails_and_leaves_its_neighbors_alone(
-    engine: str, name: str
-) -> None:
+def test_diverging_member_fails_alone(engine: str, name: str) -> None:
     problem = zoo.problem(name, precision="float32")
     members: list[Member] = [(problem, seed) for seed in (0, 1, 2)]
     initial = draw_initial(members)
@@ -394,7 +390,7 @@ def test_members_of_one_group_may_start_differently() -> None:
             train_group(members)
 
 
-def test_a_device_that_is_not_there_is_refused() -> None:
+def test_missing_device_is_refused() -> None:
     assert choose_device("cpu") == torch.device("cpu")
     with pytest.raises(DeviceError, match="device 'tpu': expected auto, cpu or cuda"):
         choose_device("tpu")
@@ -407,7 +403,7 @@ def test_a_device_that_is_not_there_is_refused() -> None:
 # The learning rate.
 
 
-def test_the_rate_warms_up_by_steps_and_falls_as_a_cosine() -> None:
+def test_learning_rate_warms_up_and_decays() -> None:
     def rates(**fields: Any) -> list[float]:
         fields |= {"train_size": 10, "train_batch_size": 4, "max_num_epochs": 10}
         problem = zoo.problem("mamba", learning_rate=1, **fields)
@@ -495,7 +491,7 @@ CANNOT: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-def test_the_engine_is_chosen_and_says_why() -> None:
+def test_engine_is_chosen_with_a_reason() -> None:
     for fields, name, named in CHOSEN:
         choice = choose_engine(resolve(configuration(fields)), device="cpu")
         assert choice.name == name, (fields, str(choice))
@@ -511,7 +507,9 @@ def test_the_engine_is_chosen_and_says_why() -> None:
         choose_engine(plain, "jax")
 
 
-def test_answering_waits_for_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answering_does_not_wait_for_compilation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     problem = resolve(configuration({"architecture": "lstm", **LAST}))
     known = (cache_folder(), "float32", machine_code.TAPE)
     monkeypatch.setattr(machine_code, "_READY", {known})

@@ -43,7 +43,7 @@ def gradients_of(*pairs: tuple[Tensor, Values]) -> list[dict[str, Tensor]]:
 
 
 @given(data=st.data())
-def test_a_logit_of_one_block_is_that_of_the_formulas_written_out(data: st.DataObject) -> None:
+def test_one_block_equals_its_written_formulas(data: st.DataObject) -> None:
     positions = data.draw(
         st.sampled_from(["none", "sinusoidal", "learned", "rotary", "alibi", "relative"])
     )
@@ -81,7 +81,7 @@ def test_a_logit_of_one_block_is_that_of_the_formulas_written_out(data: st.DataO
 @pytest.mark.parametrize(
     ("architecture", "kind"), [("rnn", nn.RNN), ("gru", nn.GRU), ("lstm", nn.LSTM)]
 )
-def test_cells_are_those_of_pytorch(architecture: str, kind: Any, biases: bool) -> None:
+def test_recurrent_cells_equal_pytorch(architecture: str, kind: Any, biases: bool) -> None:
     config = NetworkConfig(
         architecture=architecture, hidden_size=5, num_blocks=2, readout="last", biases=biases,
         precision="float64",
@@ -129,7 +129,7 @@ NAMES = {
 @pytest.mark.parametrize("mask", ["full", "causal"])
 @pytest.mark.parametrize("placement", ["pre", "post"])
 @pytest.mark.parametrize("activation", ["gelu", "relu"])
-def test_blocks_are_those_of_pytorchs_encoder(placement: Any, activation: Any, mask: Any) -> None:
+def test_blocks_equal_the_pytorch_encoder(placement: Any, activation: Any, mask: Any) -> None:
     config = NetworkConfig(
         hidden_size=6, num_attention_heads=3, attention_head_size=2, feed_forward_size=7,
         layer_norm="nn", num_blocks=2, biases=True, readout="mean", norm_placement=placement,
@@ -155,7 +155,7 @@ def test_blocks_are_those_of_pytorchs_encoder(placement: Any, activation: Any, m
     torch.testing.assert_close(model(ids), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_the_empty_string_has_a_mean_of_zero() -> None:
+def test_mean_readout_of_the_empty_string_is_zero() -> None:
     config = NetworkConfig(readout="mean", biases=True, num_blocks=2)
     model = readable_model(config, initial_parameters(config, 0))
     states = model.activations(torch.tensor([[PAD, PAD], [2, PAD]]))
@@ -163,7 +163,7 @@ def test_the_empty_string_has_a_mean_of_zero() -> None:
     assert states["logit"][0] == model.get_parameter("classifier.bias")
 
 
-def test_under_a_causal_mask_log_length_counts_the_tokens_up_to_the_one_that_attends() -> None:
+def test_causal_log_length_counts_the_tokens_read_so_far() -> None:
     config = NetworkConfig(attention_mask="causal", readout="last", precision="float64")
     scaled = config.model_copy(update={"attention_scale": "log_length"})
     parameters, ids = initial_parameters(config, 0), torch.tensor([[2, 3, 4, CLS, PAD]])
@@ -176,7 +176,7 @@ def test_under_a_causal_mask_log_length_counts_the_tokens_up_to_the_one_that_att
 # Named states.
 
 
-def test_attention_goes_neither_to_padding_nor_to_an_unattended_cls() -> None:
+def test_attention_skips_padding_and_unattended_cls() -> None:
     ids = torch.tensor([[CLS, 2, PAD, 3], [CLS, PAD, PAD, PAD]])
     for no_attend_cls in (False, True):
         config = NetworkConfig(no_attend_cls=no_attend_cls)
@@ -189,7 +189,7 @@ def test_attention_goes_neither_to_padding_nor_to_an_unattended_cls() -> None:
         assert torch.all(weights[1].sum(-1) == (0 if no_attend_cls else 1))
 
 
-def test_dropout_draws_from_its_own_generator_and_only_in_training() -> None:
+def test_dropout_uses_its_own_generator_in_training_only() -> None:
     config = NetworkConfig(hidden_size=16, dropout_rate=0.5)
     model = readable_model(config, initial_parameters(config, 0))
     ids = torch.tensor([[CLS, 2, 3, 4]])
@@ -217,7 +217,7 @@ GPT2 = NetworkConfig(
 STRINGS = [[0, 1, 2, 3, 4, 4, 1], [2, 2, 0], [], [3, 1, 0, 2]]
 
 
-def test_gpt2s_blocks_and_their_gradients_are_those_of_the_equations() -> None:
+def test_gpt2_equals_its_equations() -> None:
     parameters = random_values(GPT2)
     strings = TokenStrings.of_lists(5, STRINGS)
     ids = torch.from_numpy(read_ids(strings, "last")).int()
@@ -233,7 +233,7 @@ def test_gpt2s_blocks_and_their_gradients_are_those_of_the_equations() -> None:
         torch.testing.assert_close(ours[name], gradient, rtol=1e-11, atol=1e-12, msg=name)
 
 
-def test_the_final_norm_is_a_state_before_the_readout() -> None:
+def test_final_norm_is_a_state_before_the_readout() -> None:
     model = readable_model(GPT2, random_values(GPT2))
     states = model.activations(torch.tensor([[2, 3, 4]]))
     assert list(states)[-4:] == ["blocks.2.after_feed_forward", "final_norm", "readout", "logit"]
@@ -263,7 +263,7 @@ def drawn(network: NetworkConfig, **more: Any) -> Any:
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 @pytest.mark.parametrize("placement", ["pre", "post"])
 @pytest.mark.parametrize(("activation", "final_norm"), [("gelu", True), ("relu", False)])
-def test_the_readable_model_and_its_gradients_are_those_of_pytorchs_transformer(
+def test_encoder_decoder_equals_the_pytorch_transformer(
     placement: str, activation: str, final_norm: bool
 ) -> None:
     more = {"norm_placement": placement, "activation": activation, "final_norm": final_norm}
@@ -281,7 +281,7 @@ def test_the_readable_model_and_its_gradients_are_those_of_pytorchs_transformer(
         torch.testing.assert_close(ours[name], gradient, rtol=1e-10, atol=1e-11, msg=name)
 
 
-def test_scaled_embeddings_are_longer_ones() -> None:
+def test_scaled_embeddings_are_multiplied_by_the_root_of_the_width() -> None:
     values = random_values(TWO_STREAMS)
     longer = {**values, "embedding.weight": values["embedding.weight"] * math.sqrt(8)}
     scaled = readable_model(TWO_STREAMS.model_copy(update={"embedding_scale": "sqrt"}), values)
@@ -290,7 +290,7 @@ def test_scaled_embeddings_are_longer_ones() -> None:
     )
 
 
-def test_every_attention_has_a_name() -> None:
+def test_every_attention_of_an_encoder_decoder_is_named() -> None:
     model, ids = drawn(TWO_STREAMS), example_ids()
     activations = model.activations(ids)
     read, written = (4, 2, 6, 6), [(4, 2, 5, 5), (4, 2, 5, 6)]
@@ -301,7 +301,7 @@ def test_every_attention_has_a_name() -> None:
 
 
 @pytest.mark.parametrize("attention", ["additive", "none"])
-def test_recurrent_attention_and_its_gradients_are_those_of_the_equations(attention: str) -> None:
+def test_recurrent_attention_equals_its_equations(attention: str) -> None:
     ids, model = example_ids(), drawn(RECURRENT, attention=attention)
     named = {name: value.detach().clone() for name, value in model.named_parameters()}
     weights: dict[str, Tensor] = {name: nn.Parameter(value) for name, value in named.items()}

@@ -36,7 +36,7 @@ def _from_outside() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", [*LANGUAGES, *FROM_OUTSIDE])
-def test_a_language_keeps_its_contract(name: str) -> None:
+def test_language_keeps_its_contract(name: str) -> None:
     """It tells of itself, knows which strings there are, and draws them with their labels."""
     task = small(name)
     size, words = len(task.alphabet), task.describe()
@@ -87,7 +87,7 @@ def assert_uniform(task: LanguageTask, length: int, positive: TokenStrings) -> N
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
-def test_the_examples_in_a_languages_own_words_are_true(name: str) -> None:
+def test_docstring_examples_of_a_language_are_true(name: str) -> None:
     task = small(name)
     words = (type(task).__doc__ or "").replace("the empty string", "``")
     examples = words.strip().split("\n\n")[-1].rpartition(": ")[2]
@@ -122,7 +122,7 @@ NAMES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize(
     "path", sorted((ASSETS / "languages").glob("*.gz")), ids=lambda path: path.stem[:-6]
 )
-def test_every_labelled_string_gets_its_label(path: Path) -> None:
+def test_reference_strings_get_their_labels(path: Path) -> None:
     name = path.name.removesuffix(".jsonl.gz")
     task = language(**NAMES.get(name, {"task": name.replace("-", "_")}))
     with gzip.open(path, "rt") as file:
@@ -143,7 +143,7 @@ DEFECTS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("fields", DEFECTS)
-def test_before_the_first_defect_lies_what_a_positive_string_begins_with(fields: Any) -> None:
+def test_length_before_the_first_defect_is_the_longest_valid_prefix(fields: Any) -> None:
     task = language(**fields)
     longest = 3 if len(task.alphabet) == 4 else 5
     long = positives(task, *range(2 * longest + 1))
@@ -154,7 +154,7 @@ def test_before_the_first_defect_lies_what_a_positive_string_begins_with(fields:
         assert sound == next(n for n in ends if any(own.startswith(text[:n]) for own in long))
 
 
-def test_flip_flops_write_first_read_last_and_ignore_as_much_as_they_say() -> None:
+def test_flip_flops_have_the_documented_distribution() -> None:
     task = language("flip_flop", ignore_share=0.9)
     drawn = texts(task.alphabet, draw_many(task, np.random.default_rng(0), np.full(500, 80), True))
     between = Counter("".join(text[2:-2:2] for text in drawn))
@@ -170,7 +170,7 @@ def test_flip_flops_write_first_read_last_and_ignore_as_much_as_they_say() -> No
 @pytest.mark.parametrize(
     "own", [{"task": "flip_flop", "answers": "next_symbols"}, {"task": "write_flip_flop"}], ids=str
 )
-def test_tests_may_ignore_more_than_is_trained_on(own: dict[str, Any]) -> None:
+def test_tests_may_ignore_more_than_training(own: dict[str, Any]) -> None:
     sizes = {"train_size": 300, "test_size": 300, "test_min_length": 41, "test_max_length": 42}
     shares: tuple[dict[str, float], ...] = ({}, {"test_ignore_share": 0.98}, {"ignore_share": 0.98})
     made = [resolve(configuration({**own, **sizes, **share})) for share in shares]

@@ -52,7 +52,7 @@ def given_by_head(own: TrainedModel, letters: tuple[int, ...]) -> np.ndarray:
 
 
 @models
-def test_what_is_patched_with_itself_stays_and_with_everything_is_the_other(
+def test_patching_with_itself_keeps_and_everywhere_gives_the_source(
     name: str, writes: bool
 ) -> None:
     own = model(name, writes=writes)
@@ -111,7 +111,7 @@ def weights_without(own: TrainedModel, part: Part, state: str) -> TrainedModel:
 
 
 @models
-def test_a_part_at_zero_is_one_whose_weights_are_zero(name: str, writes: bool) -> None:
+def test_zero_ablation_equals_zero_weights(name: str, writes: bool) -> None:
     own = model(name, writes=writes)
     states = plain_model(own).parts()
     backend = Judge(own, 20)
@@ -129,7 +129,7 @@ def test_a_part_at_zero_is_one_whose_weights_are_zero(name: str, writes: bool) -
 
 
 @models
-def test_without_no_part_the_sample_is_answered_as_in_the_test(name: str, writes: bool) -> None:
+def test_empty_ablation_equals_the_evaluation(name: str, writes: bool) -> None:
     own = model(name, writes=writes)
     backend = Judge(own, 40)
     answers = own.ask(backend.tested.strings)
@@ -149,7 +149,7 @@ def test_without_no_part_the_sample_is_answered_as_in_the_test(name: str, writes
 
 
 @judges
-def test_what_every_part_adds_sums_to_the_logit(name: str) -> None:
+def test_logit_steps_sum_to_the_logit(name: str) -> None:
     own = model(name)
     if own.config.architecture != "transformer":
         assert logit_steps(own, BASE[False]) is None
@@ -164,7 +164,7 @@ def test_what_every_part_adds_sums_to_the_logit(name: str) -> None:
 
 
 @judges
-def test_every_prefix_and_everything_that_is_kept_is_what_the_model_makes_of_it(name: str) -> None:
+def test_prefix_logits_attention_and_units_equal_the_model(name: str) -> None:
     own = model(name)
     prefixes = prefix_logits(own, BASE[False])
     expected = [own.answer(BASE[False][:end]) for end in range(6)]
@@ -189,7 +189,7 @@ def test_every_prefix_and_everything_that_is_kept_is_what_the_model_makes_of_it(
     assert not names or [x for x in names if x in letters] == letters
 
 
-def test_what_cannot_be_asked_says_why() -> None:
+def test_invalid_question_is_refused_with_the_reason() -> None:
     own = model("lstm")
     with pytest.raises(ConfigError, match="'block 0' is none of the model's sites"):
         outputs_patched_everywhere(own, (0, 1), (1, 1), Site("block", 0))
@@ -217,7 +217,7 @@ def model_to_ablate(**more: Any) -> TrainedModel:
 
 
 @pytest.mark.parametrize("by", ["strings", "counts"])
-def test_parts_are_ranked_by_what_they_cost_and_pruned_from_the_cheapest(by: str) -> None:
+def test_parts_are_ranked_by_cost_and_pruned_from_the_cheapest(by: str) -> None:
     judge = Judge(model("two blocks"), 60) if by == "strings" else Judge(model_to_ablate())
     assert judge.exact == (by == "counts")
     heads = judge.parts(["head"])
@@ -244,13 +244,13 @@ def test_parts_are_ranked_by_what_they_cost_and_pruned_from_the_cheapest(by: str
         assert after.errors == judge.ablate(dict.fromkeys(after.parts, "zero")).errors
 
 
-def test_more_parts_than_pruning_is_for_are_refused() -> None:
+def test_pruning_too_many_parts_is_refused() -> None:
     judge = Judge(untrained(feed_forward_size=30), 10)
     with pytest.raises(ConfigError, match="at most 24"):
         list(judge.prune(judge.parts(PART_KINDS)))
 
 
-def test_the_mean_of_a_part_that_never_changes_is_what_it_is() -> None:
+def test_mean_ablation_of_a_constant_part_changes_nothing() -> None:
     """All tokens look alike, so every part is the same in all strings."""
     own = model("two blocks")
     embedding = own.weights["embedding.weight"]
@@ -272,7 +272,7 @@ DEEPER: tuple[dict[str, Any], ...] = (
 
 
 @pytest.mark.parametrize("fields", DEEPER, ids=["one block", "three blocks", "log-length"])
-def test_all_test_strings_by_letter_counts_are_answered_as_when_run_one_by_one(
+def test_ablation_by_letter_counts_equals_running_strings(
     fields: dict[str, Any],
 ) -> None:
     own = model_to_ablate(**fields)
@@ -311,7 +311,7 @@ FROZEN: list[tuple[Part, str, tuple[slice | int, ...]]] = [
 
 
 @pytest.mark.parametrize(("part", "state", "of_part"), FROZEN)
-def test_what_is_frozen_has_its_mean_over_all_tokens_of_the_test_set(
+def test_mean_ablation_uses_the_mean_over_all_test_tokens(
     part: Part, state: str, of_part: tuple[slice | int, ...]
 ) -> None:
     judge = Judge(model_to_ablate())
@@ -331,7 +331,7 @@ def test_what_is_frozen_has_its_mean_over_all_tokens_of_the_test_set(
     assert np.abs(truth - judge.before).max() > 1e-3
 
 
-def test_a_dimension_that_is_off_is_zero_throughout() -> None:
+def test_ablated_dimension_is_zero_throughout() -> None:
     def hide(state: np.ndarray) -> np.ndarray:
         state[..., [0, 3]] = 0
         return state
@@ -347,7 +347,7 @@ def test_a_dimension_that_is_off_is_zero_throughout() -> None:
 
 
 @given(COUNTED, st.integers(0, 100), st.lists(st.text("abc", max_size=8), min_size=1, max_size=4))
-def test_every_state_by_letter_counts_is_that_of_the_string_that_is_run(
+def test_states_by_letter_counts_equal_running_the_string(
     fields: dict[str, object], seed: int, texts: list[str]
 ) -> None:
     own = scattered_model(seed, **fields)

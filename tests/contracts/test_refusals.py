@@ -118,7 +118,7 @@ def make_spec(changes: Mapping[str, Any]) -> object:
     return parse_spec({"name": "s", "model_seeds": [0], **changes})
 
 
-def test_what_cannot_be_trained_is_refused_by_name() -> None:
+def test_untrainable_settings_are_refused_by_name() -> None:
     surfaces: tuple[tuple[Callable[[Any], object], Sequence[Row]], ...] = (
         (configuration, FIELDS),
         (configuration, NETWORKS),
@@ -136,7 +136,7 @@ def test_what_cannot_be_trained_is_refused_by_name() -> None:
         RunConfig(hidden_size=0, dropout_rate=2.0)
 
 
-def test_what_is_too_large_is_refused_before_it_is_looked_through(
+def test_large_count_task_is_refused_before_enumeration(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     listed: list[int] = []
@@ -147,7 +147,7 @@ def test_what_is_too_large_is_refused_before_it_is_looked_through(
     assert not listed
 
 
-def test_what_looks_like_it_is_not_refused() -> None:
+def test_similar_valid_settings_are_accepted() -> None:
     assert configuration({**HUGE, "disjoint": False})
     assert configuration({**HUGE, "disjoint": True, "train_set": "fixed"})
     spelled = {"task": "counting", "alphabet": "CLS", "formula": "C > L"}

@@ -109,7 +109,7 @@ BY_ONE: list[tuple[Says, dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("says", "fields", "mechanism", "tokens"), BY_ONE)
-def test_what_errors_have_in_common_is_found(
+def test_common_cause_of_errors_is_found(
     says: Says, fields: dict[str, Any], mechanism: str, tokens: str
 ) -> None:
     model, wrong = saying(says, **fields)
@@ -120,7 +120,7 @@ def test_what_errors_have_in_common_is_found(
     assert found.agreement == (1.0 if mechanism in ("simple rule", "constant answer") else None)
 
 
-def test_length_and_rules_are_no_cause_where_a_short_string_fails() -> None:
+def test_length_and_rules_are_no_cause_where_short_strings_fail() -> None:
     # By letter counts alone 23 strings stand for all that are as long.
     for kind in ({}, BLIND):
         found = found_by(lambda own: is_odd(own) ^ (own.lengths > 18), **LONGER, **kind)
@@ -143,7 +143,7 @@ def test_length_and_rules_are_no_cause_where_a_short_string_fails() -> None:
         assert not {"constant answer", "simple rule"} & {own.mechanism for own in found}
 
 
-def test_no_rule_is_claimed_without_answers_nor_one_that_is_the_language() -> None:
+def test_rule_is_no_cause_without_answers_or_if_it_is_the_language() -> None:
     silent = Saying(saying(is_odd)[0].problem, {"factor": np.array(np.nan)}, is_odd)
     test = distinct_test_strings(silent.problem.test)
     found = summed_up(attributions(silent, test.texts, 20))
@@ -159,7 +159,7 @@ def test_no_rule_is_claimed_without_answers_nor_one_that_is_the_language() -> No
     assert {own.mechanism for own in found} == {"longer than in training"}
 
 
-def test_a_trained_lstm_that_fails_at_trained_lengths_fails_by_no_length() -> None:
+def test_lstm_failing_at_trained_lengths_has_no_length_cause() -> None:
     model = trained("deep")
     deep = tuple(int(x) for x in "00001111")
     assert model.answer(deep).is_wrong
@@ -184,7 +184,7 @@ def is_equation(strings: TokenStrings) -> np.ndarray:
     return np.array(looks, dtype=bool)
 
 
-def test_an_lstm_that_knows_equations_by_their_looks_answers_by_form() -> None:
+def test_lstm_that_learned_only_form_answers_by_form() -> None:
     formal = trained("formal")
     test = distinct_test_strings(formal.problem.test)
     answers = formal.ask(test.strings)
@@ -203,7 +203,7 @@ def test_an_lstm_that_knows_equations_by_their_looks_answers_by_form() -> None:
     assert float(kappa[2]) > 0.7
 
 
-def test_a_model_that_answers_by_form_is_shown_near_negatives_and_tested_as_before() -> None:
+def test_near_negatives_are_suggested_for_answering_by_form() -> None:
     def suggested(config: RunConfig) -> list[dict[str, object]]:
         every = suggestions(resolve(config), ["answers by form"])
         found = [own for own in every if own.field == "negatives"]
@@ -221,7 +221,7 @@ def test_a_model_that_answers_by_form_is_shown_near_negatives_and_tested_as_befo
     assert suggested(configuration({"task": "copy"})) == []
 
 
-def test_what_errs_as_a_reader_does_answers_by_form_and_nothing_else_does() -> None:
+def test_only_errors_of_a_shortcut_reader_are_answers_by_form() -> None:
     right = resolve(configuration(EQUATIONS)).language.labels
 
     def by_form(says: Says) -> bool:
@@ -251,7 +251,7 @@ def test_every_error_of_any_model_has_one_cause(fields: dict[str, Any]) -> None:
     assert {own.mechanism for own in found} <= {*CAUSES}
 
 
-def test_an_error_of_one_that_cannot_see_the_order_names_a_short_one() -> None:
+def test_order_blind_model_errs_by_order_not_seen() -> None:
     """A model of `(ab)*` that says positive where both letters are as many, or nearly so."""
     model = untrained(**AB)
     for string, other in (("ba", True), ("a{2}b{2}", True), ("a{3}b", False)):
@@ -288,7 +288,7 @@ MEANT = {
 }
 
 
-def test_rules_say_what_their_words_say() -> None:
+def test_rules_agree_with_their_words() -> None:
     strings = ["", "0", "00", "01", "1", "10", "1101"]
     own = TokenStrings.of_lists(2, [[int(x) for x in string] for string in strings])
     zeros = np.zeros(len(strings), dtype=bool)
@@ -308,7 +308,7 @@ def test_rules_say_what_their_words_say() -> None:
     ), "said once"
 
 
-def test_the_vocabulary_of_causes_is_the_one_that_is_documented() -> None:
+def test_documented_causes_are_those_of_the_program() -> None:
     lines = (ROOT / "docs" / "why.md").read_text(encoding="utf-8").splitlines()
     table = [line.strip("| ").split(" | ") for line in lines if line.startswith("| `")]
     rows = [(re.findall("`([^`]+)`", names), shown_by) for names, *_, shown_by in table]

@@ -32,9 +32,7 @@ def proof_of(
 
 
 @given(FIELDS, st.integers(0, 10**6))
-def test_no_string_between_the_corners_leaves_the_bounds(
-    fields: dict[str, object], seed: int
-) -> None:
+def test_bounds_hold_between_the_corners_of_cells(fields: dict[str, object], seed: int) -> None:
     network = random_network(seed, **fields)
     random = np.random.default_rng(seed)
     corners = random.integers(1, 50, size=(40, 3, 3))
@@ -50,7 +48,7 @@ def test_no_string_between_the_corners_leaves_the_bounds(
 
 
 @given(st.integers(0, 10**6))
-def test_bounds_close_in_on_the_logit_as_a_cell_shrinks(seed: int) -> None:
+def test_bounds_tighten_as_a_cell_shrinks(seed: int) -> None:
     network = random_network(seed, hidden_size=3, layer_norm_eps=0.0)
     point = np.array([[[3.0, 4.0, 5.0]] * 3])
     widths = []
@@ -63,7 +61,7 @@ def test_bounds_close_in_on_the_logit_as_a_cell_shrinks(seed: int) -> None:
 
 
 @given(FIELDS, st.integers(0, 10**6))
-def test_what_is_proved_holds_for_random_strings_of_any_length(
+def test_certificates_hold_for_random_strings_of_any_length(
     fields: dict[str, object], seed: int
 ) -> None:
     network = random_network(seed, **fields)
@@ -105,7 +103,7 @@ def assert_bounds_hold_inside_cells(
     assert (found <= cells.high[rows]).all()
 
 
-def test_every_set_of_letters_has_its_proof() -> None:
+def test_every_set_of_letters_is_certified() -> None:
     network = random_network(no_attend_cls=True)
     found = certify(network)
     assert [proof.letters for proof in found.supports] == ["a", "b", "c", "ab", "ac", "bc", "abc"]
@@ -118,7 +116,7 @@ def test_every_set_of_letters_has_its_proof() -> None:
     assert max(len(proof.letters) for proof in many.supports) == 4
 
 
-def test_a_model_may_be_right_up_to_a_length_and_wrong_in_the_end() -> None:
+def test_limit_of_long_strings_may_differ_from_short_ones() -> None:
     changing = 0
     for seed in range(60):
         network = random_network(seed, hidden_size=2)
@@ -131,7 +129,7 @@ def test_a_model_may_be_right_up_to_a_length_and_wrong_in_the_end() -> None:
     assert changing > 0
 
 
-def test_the_intervals_of_two_letters_are_all_shares_in_order() -> None:
+def test_intervals_of_two_letters_cover_all_shares() -> None:
     for seed in range(20):
         network = random_network(seed, no_attend_cls=True, layer_norm_eps=0.0)
         proof, _ = proof_of(network, (0, 1), 1)

@@ -105,7 +105,7 @@ NAMED: list[tuple[str | None, int, int, tuple[int, ...]]] = [
 """Mechanisms, by the hidden size and the seed of a network, and letter counts."""
 
 
-def test_a_mechanism_is_named_by_what_flips_the_answer() -> None:
+def test_mechanism_is_named_by_what_flips_the_answer() -> None:
     for name, hidden_size, seed, counts in NAMED:
         sizes = {"hidden_size": hidden_size, "no_attend_cls": True, "layer_norm_eps": 0.0}
         network = random_network(seed, **sizes)
@@ -117,7 +117,7 @@ def test_a_mechanism_is_named_by_what_flips_the_answer() -> None:
         assert (name or "no single cause") in [*found.describe(network)][1].lower()
 
 
-def test_several_letters_without_a_part_are_without_one_together() -> None:
+def test_letters_without_a_part_can_all_be_removed() -> None:
     random = np.random.default_rng(0)
     several = 0
     for seed in range(20):
@@ -133,7 +133,7 @@ def test_several_letters_without_a_part_are_without_one_together() -> None:
     assert several > 2
 
 
-def test_a_reading_of_a_head_is_in_the_order_of_its_scores() -> None:
+def test_head_lists_letters_by_score() -> None:
     network = random_network(3, no_attend_cls=False)
     found = explain(network, "a{3}c")
     for head, circuit in zip(found.heads, circuits(network), strict=True):
@@ -150,7 +150,7 @@ def test_a_reading_of_a_head_is_in_the_order_of_its_scores() -> None:
         np.testing.assert_allclose(head.mixed_value, mixed)
 
 
-def test_a_million_letters_are_explained_as_readily_and_another_alphabet_is_refused() -> None:
+def test_long_strings_are_explained_and_unknown_letters_refused() -> None:
     network = random_network(1, no_attend_cls=True)
     found = explain(network, "ab{1000000}c{123456789}")
     assert [*found.describe(network)]

@@ -29,7 +29,7 @@ def compared(width: int, fresh: bool, *models: tuple[int, int, int]) -> list[dic
     ]
 
 
-def test_what_is_published_stands_beside_every_configuration() -> None:
+def test_compared_configurations_have_their_published_result() -> None:
     generalizes = {"generalizes": 10, "fails beyond": 3, "fails beyond without positions": 4}
     depths = {"generalizes": 6, "fails beyond": 6}
     for name, published in (("next_symbols", generalizes), ("depth_hierarchy", depths)):
@@ -51,7 +51,7 @@ def test_what_is_published_stands_beside_every_configuration() -> None:
         assert beside == {("can", "2 of 2", "1 of 2")}
 
 
-def test_pages_and_pictures_say_what_their_results_say() -> None:
+def test_docs_and_pictures_agree_with_their_results() -> None:
     for page, anew in {**known.pages(), "proofs.md": proofs.page()}.items():
         assert (DOCS / page).read_text() == anew, "python -m benchmarks.known writes it anew"
     page = (DOCS / "memory.md").read_text()

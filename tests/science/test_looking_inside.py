@@ -47,7 +47,7 @@ def data(db: Path, *arguments: str) -> Any:
 
 
 @pytest.mark.parametrize("run", [WRITING, WRITING_LSTM])
-def test_states_of_what_writes_are_those_of_input_and_output(inside: Path, run: str) -> None:
+def test_states_command_covers_input_and_output(inside: Path, run: str) -> None:
     found = data(inside, "states", run, STRING)
     assert found["tokens"][:6] == ["CLS", *STRING, "SEP"]
     read = found["output"] if found["output"][-1]["token"] == "END" else found["output"][:-1]
@@ -58,7 +58,7 @@ def test_states_of_what_writes_are_those_of_input_and_output(inside: Path, run: 
 
 
 @pytest.mark.parametrize("run", [WRITING, WRITING_LSTM, STREAMS, ADDITIVE])
-def test_patches_of_what_writes_are_of_the_input_and_sep(inside: Path, run: str) -> None:
+def test_patch_command_of_transductions_covers_the_input(inside: Path, run: str) -> None:
     found = data(inside, "patch", run, STRING, "--source", "abda")
     assert found["tokens"] == {
         "base": ["CLS", *STRING, "SEP"], "source": ["CLS", *"abda", "SEP"]
@@ -75,7 +75,7 @@ def test_patches_of_what_writes_are_of_the_input_and_sep(inside: Path, run: str)
     assert nowhere.any() == (run in (STREAMS, ADDITIVE))
 
 
-def test_ablation_names_every_part_and_counts_errors(inside: Path) -> None:
+def test_ablate_command_lists_every_part_with_its_errors(inside: Path) -> None:
     found = data(inside, "ablate", BLOCKS, "--sample", "50")
     assert [own["without"] for own in found["parts"][:1]] == [[]]
     assert len(found["parts"]) == 1 + 2 * (2 + 1)
@@ -103,14 +103,14 @@ REFUSED: dict[tuple[str, ...], str] = {
 }
 
 
-def test_what_cannot_be_asked_is_said_in_a_line(inside: Path) -> None:
+def test_unanswerable_question_is_refused(inside: Path) -> None:
     for arguments, words in REFUSED.items():
         result = invoke(inside, *arguments)
         assert result.exit_code != 0
         assert words in str(result.exception)
 
 
-def test_families_with_groups_and_two_counts_are_run(inside: Path) -> None:
+def test_family_command_runs_groups_and_two_counts(inside: Path) -> None:
     found = data(inside, "family", LSTM, "<01>{n}")
     assert found["n"][-1] == 2000
     assert len(found["logit"]) == len(found["label"]) == len(found["n"])
@@ -118,7 +118,7 @@ def test_families_with_groups_and_two_counts_are_run(inside: Path) -> None:
     assert len(grid["logit"]) == len(grid["m"]) == len(grid["changes"])
 
 
-def test_a_family_of_inputs_is_asked_with_targets_beside_outputs(inside: Path) -> None:
+def test_family_of_inputs_lists_targets_beside_outputs(inside: Path) -> None:
     outputs = data(inside, "family", WRITING, "ab{n}")["outputs"]
     assert [row["n"] for row in outputs][:16] == list(range(1, 17))
     for row in outputs:
@@ -139,7 +139,7 @@ def test_a_family_of_inputs_is_asked_with_targets_beside_outputs(inside: Path) -
         assert any(line.startswith(f"m = {m}: {failing.count(m)} of") for line in lines)
 
 
-def test_every_input_up_to_a_length_is_tried(inside: Path) -> None:
+def test_verdict_command_tries_every_input(inside: Path) -> None:
     found = data(inside, "verdict", WRITING)
     # Tested on up to 7 tokens: 4 + 16 + ... inputs, and the next length is too long.
     assert [row["inputs"] for row in found["by_length"]] == [4**n for n in range(1, 8)]
@@ -151,7 +151,7 @@ def test_every_input_up_to_a_length_is_tried(inside: Path) -> None:
     assert not wrong or found["shortest"][0]["string"] == wrong[0]
 
 
-def test_the_tree_of_outputs_shares_what_they_begin_with(inside: Path) -> None:
+def test_output_tree_shares_prefixes(inside: Path) -> None:
     opened = api.model(open_reader(str(inside)), WRITING)
     letters = opened.letters(STRING)
     best = data(inside, "predict", WRITING, STRING, "--beam", "5")
@@ -182,7 +182,7 @@ DRAWN = [(WRITING, 4, 0), (STREAMS, 8, 1), (NO_ATTENTION, 0, 1)]
 
 
 @pytest.mark.parametrize(("run", "maps", "units"), DRAWN)
-def test_figures_show_what_is_attended_to_and_kept(
+def test_figures_command_writes_attention_and_units(
     inside: Path, run: str, maps: int, units: int, tmp_path: Path, undrawn: None
 ) -> None:
     del undrawn
@@ -194,7 +194,7 @@ def test_figures_show_what_is_attended_to_and_kept(
     assert not any("prefix" in name for name in names)
 
 
-def test_causes_remedies_and_comparisons_speak_of_outputs(inside: Path) -> None:
+def test_causes_remedies_and_comparisons_cover_transductions(inside: Path) -> None:
     outputs = {}
     for arguments in (
         *(("causes", "copying"), ("remedies", WRITING), ("compare", WRITING, WRITING_LSTM)),
@@ -217,7 +217,7 @@ def test_causes_remedies_and_comparisons_speak_of_outputs(inside: Path) -> None:
     assert "Position Coupling" not in outputs["remedies"]
 
 
-def test_answers_at_every_place_are_stored_and_asked(inside: Path) -> None:
+def test_answers_at_positions_are_stored_and_questioned(inside: Path) -> None:
     store = open_reader(str(inside))
     for run, first in ((PREFIXES, "0"), (NEXT_SYMBOLS, "b"), (STATES, "0")):
         wrong = api.errors(store, [run])
@@ -246,7 +246,7 @@ def test_answers_at_every_place_are_stored_and_asked(inside: Path) -> None:
         assert invoke(inside, *arguments).exit_code == 0, arguments
 
 
-def test_names_of_tokens_are_read_and_written(kinds: Path, tmp_path: Path) -> None:
+def test_named_tokens_are_read_and_written_by_commands(kinds: Path, tmp_path: Path) -> None:
     db = tmp_path / "kinds.db"
     db.write_bytes((kinds / "kinds.db").read_bytes())
     facts = Facts(db)

@@ -52,7 +52,7 @@ def failing(name: str, length: int) -> list[Letters]:
     return [own for own, wrong in every(name).items() if wrong and len(own) == length]
 
 
-def test_delta_debugging_finds_what_is_needed_and_nothing_else() -> None:
+def test_delta_debugging_finds_the_needed_letters() -> None:
     def fails(string: Letters) -> bool:
         return 3 in string and string.count(7) >= 2
 
@@ -62,7 +62,7 @@ def test_delta_debugging_finds_what_is_needed_and_nothing_else() -> None:
 
 
 @models
-def test_a_minimal_failing_string_fails_and_no_single_deletion_does(name: str) -> None:
+def test_minimal_failing_string_fails_and_no_single_deletion_does(name: str) -> None:
     model = model_of(name)
     rows = [(0, 1, 1, 0, 1, 0, 0, 1) * 3, (1, 0) * 7, (0, 0, 0, 1) * 4 + (1,), (1,) * 9 + (0,)]
     wrong = [row for row in rows if model.answer(row).is_wrong]
@@ -79,7 +79,7 @@ def test_a_minimal_failing_string_fails_and_no_single_deletion_does(name: str) -
         minimal_failing(model, right)
 
 
-def test_a_string_that_was_never_in_a_test_is_not_looked_at() -> None:
+def test_minimal_string_is_not_empty_where_tests_have_no_empty_string() -> None:
     model = untrained(task="contains_all", test_sampler="variable_length", **LSTM)
     assert not model.problem.tries_empty
     strings = itertools.product(range(3), repeat=3)
@@ -88,7 +88,7 @@ def test_a_string_that_was_never_in_a_test_is_not_looked_at() -> None:
 
 
 @models
-def test_the_shortest_failing_strings_are_all_of_that_length(name: str) -> None:
+def test_shortest_failing_strings_are_complete(name: str) -> None:
     found = shortest_failing(model_of(name), 100)
     least = min(len(own) for own, wrong in every(name).items() if wrong)
     assert (found.length, found.max_length) == (least, 5)
@@ -97,7 +97,7 @@ def test_the_shortest_failing_strings_are_all_of_that_length(name: str) -> None:
     assert found.count == len(expected)
 
 
-def test_all_strings_are_there_once_the_shortest_first_and_as_many_are_tried_as_fit() -> None:
+def test_strings_are_enumerated_once_by_length() -> None:
     every = (strings_of_length(3, length) for length in range(5))
     found = [tuple(row) for strings in every for row in strings.letters]
     expected = [own for n in range(5) for own in itertools.product(range(3), repeat=n)]
@@ -107,7 +107,7 @@ def test_all_strings_are_there_once_the_shortest_first_and_as_many_are_tried_as_
     assert num_strings(2, 16) <= 200_000 < num_strings(2, 17)
 
 
-def test_every_string_one_edit_away_is_there_once() -> None:
+def test_edits_are_enumerated_once() -> None:
     string = (0, 1, 1)
     found = list(edits_of(string, 2))
     expected = set()
@@ -121,7 +121,7 @@ def test_every_string_one_edit_away_is_there_once() -> None:
 
 
 @models
-def test_the_nearest_right_string_is_right_and_none_is_nearer(name: str) -> None:
+def test_nearest_right_string_is_right_and_none_is_nearer(name: str) -> None:
     model, kinds = model_of(name), set()
     assert failing(name, 5), "an untrained model misclassifies something"
     for string in failing(name, 5)[:6]:
@@ -146,7 +146,7 @@ def test_the_nearest_right_string_is_right_and_none_is_nearer(name: str) -> None
     assert kinds
 
 
-def test_a_search_that_is_given_up_says_so() -> None:
+def test_incomplete_search_is_reported() -> None:
     found = nearest_right(model_of("lstm"), failing("lstm", 5)[0], max_tried=0)
     assert (found.answer, found.complete, found.tried) == (None, False, 0)
 
@@ -170,7 +170,7 @@ def known(model: TrainedModel) -> dict[Letters, bool]:
     return dict(zip(letters, model.ask(strings).wrong.tolist(), strict=True))
 
 
-def test_of_own_strings_nothing_is_said_of_those_that_are_not_in_the_file(
+def test_minimal_and_nearest_strings_of_a_file_are_in_the_file(
     of_rows: TrainedModel,
 ) -> None:
     rows = known(of_rows)
@@ -194,7 +194,7 @@ def test_of_own_strings_nothing_is_said_of_those_that_are_not_in_the_file(
     assert shortest.tried == sum(len(own) <= shortest.length for own in rows)
 
 
-def test_a_string_that_is_not_in_the_file_is_neither_right_nor_wrong(
+def test_string_outside_the_file_is_neither_right_nor_wrong(
     of_rows: TrainedModel,
 ) -> None:
     unknown = next(
@@ -213,7 +213,7 @@ def test_a_string_that_is_not_in_the_file_is_neither_right_nor_wrong(
 
 
 @pytest.mark.parametrize("fields", [{}, {"positions": "learned"}], ids=["any", "places"])
-def test_a_string_that_is_no_input_is_refused_for_what_an_input_is(fields: dict[str, Any]) -> None:
+def test_invalid_input_is_refused_with_the_expected_form(fields: dict[str, Any]) -> None:
     model = untrained(task="addition", architecture="transformer", **ADDING, **fields)
     for text in ("1", "1+", "1+1", "=", "1{40}"):
         for ask in (model.answer, lambda own: minimal_failing(model, own)):

@@ -56,7 +56,7 @@ def model_that_writes(
     return model
 
 
-def test_errors_are_told_apart_by_kind_and_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_errors_are_grouped_by_kind_and_place(monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_that_writes(
         monkeypatch,
         {
@@ -77,7 +77,7 @@ def test_errors_are_told_apart_by_kind_and_place(monkeypatch: pytest.MonkeyPatch
     assert [x.share for x in causes] == pytest.approx([x.strings / 7 for x in causes])
 
 
-def test_what_holds_of_all_names_the_cause_and_the_kind_follows(
+def test_cause_common_to_all_outputs_comes_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model = model_that_writes(monkeypatch, dict.fromkeys(WRONG, ("", 0, "stopped early")))
@@ -121,7 +121,7 @@ def found_of(
     return found
 
 
-def test_what_holds_of_all_wrong_outputs_is_said_and_nothing_else(
+def test_first_tokens_right_needs_all_longer_outputs_wrong(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     find = partial(found_of, monkeypatch)
@@ -136,7 +136,7 @@ def test_what_holds_of_all_wrong_outputs_is_said_and_nothing_else(
     assert {*few} == {"wrong token"}
 
 
-def test_a_few_outputs_that_are_wrong_before_are_not_covered(
+def test_outputs_wrong_earlier_have_another_cause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     early = "ababa"

@@ -65,7 +65,7 @@ def small(architecture: str = "rnn", **fields: Any) -> Problem:
     return resolve(configuration({"task": "parity", **own, **SMALL_TEST, **fields}))
 
 
-def test_a_model_that_is_right_by_construction_is_proved() -> None:
+def test_model_right_by_construction_is_proved() -> None:
     proof = proved()
     assert proof.outcome == "proved"
     assert proof.regions < 30
@@ -83,7 +83,7 @@ def test_a_model_that_is_right_by_construction_is_proved() -> None:
     assert checker.check(certificate_of(proof), gates.weights) == proof.regions
 
 
-def test_a_cell_that_adds_up_for_as_long_as_a_letter_repeats_is_proved() -> None:
+def test_model_with_an_unbounded_cell_is_proved() -> None:
     model = adder()
     proof = prove(model)
     assert proof.outcome == "proved"
@@ -91,7 +91,7 @@ def test_a_cell_that_adds_up_for_as_long_as_a_letter_repeats_is_proved() -> None
     assert checker.check(certificate_of(proof), model.weights) == proof.regions
 
 
-def test_a_model_that_forgets_is_refuted_by_a_letter_that_repeats() -> None:
+def test_forgetful_model_is_refuted_by_a_repetition() -> None:
     model = by_hand(2.1)
     proof = prove(model)
     assert proof.outcome == "refuted"
@@ -105,7 +105,7 @@ def test_a_model_that_forgets_is_refuted_by_a_letter_that_repeats() -> None:
     assert (other.outcome, other.of_language) == ("refuted", False)
 
 
-def test_a_budget_that_is_too_small_leaves_it_undecided() -> None:
+def test_small_budget_leaves_a_proof_undecided() -> None:
     proof = prove(by_hand(8.0), budget=ProofBudget(seconds=1e-6))
     assert (proof.outcome, proof.certificate) == ("not decided", None)
     for seconds in (0, math.inf, math.nan):
@@ -113,7 +113,7 @@ def test_a_budget_that_is_too_small_leaves_it_undecided() -> None:
             ProofBudget(seconds=seconds)
 
 
-def test_what_cannot_be_proved_is_refused_with_the_reason() -> None:
+def test_unprovable_model_is_refused_with_the_reason() -> None:
     for fields, reason in (
         ({"architecture": "mamba"}, "architecture='mamba'"),
         ({"architecture": "lstm", "readout": "mean"}, "readout='mean'"),
@@ -134,16 +134,14 @@ def untrained(problem: Problem, scale: float = 1.0) -> Weights:
     }
 
 
-def test_a_language_of_one_letter_is_tried() -> None:
+def test_one_letter_language_is_refuted() -> None:
     problem = small(task="regular", alphabet="a", pattern="(aa)*")
     assert prove(TrainedModel(problem, untrained(problem))).outcome == "refuted"
 
 
 @pytest.mark.parametrize("architecture", ["rnn", "gru", "lstm"])
 @pytest.mark.parametrize("num_blocks", [1, 2])
-def test_a_form_contains_what_the_program_computes_in_float32(
-    architecture: str, num_blocks: int
-) -> None:
+def test_affine_form_contains_float32_states(architecture: str, num_blocks: int) -> None:
     problem = small(architecture, num_blocks=num_blocks)
     model = TrainedModel(problem, untrained(problem))
     network = make_model(problem.network)
@@ -178,7 +176,7 @@ def test_a_form_contains_what_the_program_computes_in_float32(
 
 
 @pytest.mark.parametrize("architecture", ["rnn", "gru", "lstm"])
-def test_forms_beside_it_change_no_form(architecture: str) -> None:
+def test_affine_forms_are_independent(architecture: str) -> None:
     """More forms than are stepped at once, and each of them alone."""
     problem = small(architecture)
     cells = Cells.from_model(TrainedModel(problem, untrained(problem)))
@@ -191,7 +189,7 @@ def test_forms_beside_it_change_no_form(architecture: str) -> None:
         np.testing.assert_allclose(getattr(together, name), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_functions_of_the_library_are_as_near_as_proofs_assume() -> None:
+def test_tanh_and_sigmoid_are_as_accurate_as_proofs_assume() -> None:
     x = np.concatenate(
         [np.linspace(-20, 20, 400_001), np.geomspace(1e-30, checker.LARGEST, 50_000)]
     )
@@ -204,7 +202,7 @@ def test_functions_of_the_library_are_as_near_as_proofs_assume() -> None:
     )
 
 
-def test_a_certificate_with_one_number_changed_proves_nothing_wrong() -> None:
+def test_certificate_with_a_changed_number_proves_nothing_wrong() -> None:
     certificate = certificate_of(proved())
     assert try_changes(certificate, 30) > 30 / 4
     assert is_proved_anew(certificate)
@@ -250,7 +248,7 @@ def assert_is_right(certificate: dict[str, Any]) -> None:
     assert errors_on(certificate, draw_strings(60, 60, 2, 0)) == 0
 
 
-def test_weights_that_moved_are_not_those_of_a_certificate() -> None:
+def test_certificate_rejects_moved_weights() -> None:
     certificate = certificate_of(proved())
     weights = by_hand(8.0).weights
     for name, value in weights.items():
@@ -267,7 +265,7 @@ def test_weights_that_moved_are_not_those_of_a_certificate() -> None:
             assert not changed.ask_all(["10{500}1", "1{99}"]).wrong.any()
 
 
-def test_a_smaller_box_proves_nothing() -> None:
+def test_certificate_with_a_smaller_box_is_rejected() -> None:
     certificate = certificate_of(proved())
     for region in certificate["regions"]:
         if "low" in region:
@@ -285,7 +283,7 @@ def test_a_smaller_box_proves_nothing() -> None:
             checker.check(with_claim({**certificate_of(proved()), "letters": letters}))
 
 
-def test_a_certificate_in_a_file_is_checked_against_a_file_of_weights(tmp_path: Path) -> None:
+def test_certificate_file_is_checked_against_a_weights_file(tmp_path: Path) -> None:
     certificate = certificate_of(proved())
     path, weights = tmp_path / "proof.json", tmp_path / "model.safetensors"
     path.write_text(to_text(certificate))
@@ -355,7 +353,7 @@ def largest_sum(certificate: dict[str, Any], rng: np.random.Generator) -> tuple[
     return largest, holds
 
 
-def test_no_order_of_sums_overflows_in_what_is_accepted() -> None:
+def test_accepted_sums_overflow_in_no_order() -> None:
     rng, accepted = np.random.default_rng(0), 0
     for _ in range(90):
         certificate = whatever_is_read(rng)
@@ -368,7 +366,7 @@ def test_no_order_of_sums_overflows_in_what_is_accepted() -> None:
     assert 18 < accepted < 72
 
 
-def test_a_product_that_overflows_is_not_accepted() -> None:
+def test_overflowing_product_is_rejected() -> None:
     """Exact sums stay below 10^37; a product of them does not."""
     rng = np.random.default_rng(0)
     certificate = whatever_is_read(rng)
@@ -433,7 +431,7 @@ ODD: dict[str, Callable[[str], str | bytes]] = {
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_an_odd_file_is_refused_in_one_line(odd: str, tmp_path: Path) -> None:
+def test_malformed_certificate_is_refused_in_one_line(odd: str, tmp_path: Path) -> None:
     given, path = ODD[odd](to_text(certificate_of(proved()))), tmp_path / "odd.json"
     path.write_bytes(given if isinstance(given, bytes) else given.encode())
     with pytest.raises(ConfigError) as refused:
@@ -445,7 +443,7 @@ def test_an_odd_file_is_refused_in_one_line(odd: str, tmp_path: Path) -> None:
         checker.check(checker.read(path))
 
 
-def test_the_checker_alone_accepts_what_is_proved_and_refuses_in_one_line(tmp_path: Path) -> None:
+def test_standalone_checker_accepts_and_refuses_in_one_line(tmp_path: Path) -> None:
     path, weights, odd = (tmp_path / x for x in ("proof.json", "weights.npz", "odd.json"))
     path.write_text(to_text(certificate_of(proved())))
     odd.write_text(str(ODD["100,000 brackets"]("")))

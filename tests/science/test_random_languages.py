@@ -97,7 +97,7 @@ def says(description: str, string: str) -> bool:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_random_language_is_what_it_says_of_its_class_and_of_none_smaller(name: str) -> None:
+def test_random_language_is_as_described_and_in_no_smaller_class(name: str) -> None:
     for task in languages(name):
         assert_as_described(task)
         found = {membership.name: membership for membership in smallest_of(task.automaton)}
@@ -130,7 +130,7 @@ def assert_as_described(task: RandomSubregular) -> None:
 
 
 @pytest.mark.parametrize(("name", "least"), [("LT", 24), ("SP", 8)])
-def test_seeds_are_about_as_many_languages_where_a_class_has_them(name: str, least: int) -> None:
+def test_seeds_give_different_languages(name: str, least: int) -> None:
     made = [language(name, language_seed=seed).automaton for seed in range(25)]
     assert len({(x.table.tobytes(), x.accepting.tobytes()) for x in made}) >= least
 
@@ -146,7 +146,7 @@ PINNED = {
 }  # fmt: skip
 
 
-def test_a_random_language_is_the_same_for_ever() -> None:
+def test_random_languages_have_pinned_digests() -> None:
     def digest(name: str) -> str:
         found = language(name, language_seed=7).automaton
         content = np.column_stack([found.table, found.accepting]).astype("<i8").tobytes()
@@ -155,7 +155,7 @@ def test_a_random_language_is_the_same_for_ever() -> None:
     assert {name: digest(name) for name in NAMES} == PINNED
 
 
-def test_either_label_has_strings_of_every_length_and_not_too_few() -> None:
+def test_random_language_has_both_labels_at_every_length() -> None:
     for name in NAMES:
         task = language(name, language_seed=1)
         assert all(task.has(n, label) for n in range(20, 61) for label in (True, False))
@@ -166,7 +166,7 @@ def test_either_label_has_strings_of_every_length_and_not_too_few() -> None:
         assert 0 < positive < 20_000, name
 
 
-def test_letters_beyond_the_alphabet_of_26_have_one_character_each() -> None:
+def test_64_letters_have_one_character_each() -> None:
     task = language("TSL", alphabet_size=64, tier_size=7)
     assert len(set(task.alphabet)) == 64
     assert task.alphabet.startswith("abc")

@@ -36,7 +36,7 @@ CONFIGS = [
 ]
 
 
-def test_what_is_suggested_can_be_trained_and_changes_that_field() -> None:
+def test_suggestions_are_trainable_and_change_only_their_fields() -> None:
     assert {mechanism for own in REMEDIES for mechanism in own.causes} == {*MECHANISMS}
     for config, mechanism in product(CONFIGS, MECHANISMS):
         case = f"{mechanism}: {config.changed}"
@@ -54,7 +54,7 @@ def fields(config: RunConfig, mechanism: str) -> list[str]:
     return [f"{own.field}={own.value}" for own in suggestions(resolve(config), [mechanism])]
 
 
-def test_what_is_suggested_fits_the_model() -> None:
+def test_suggestions_fit_the_model() -> None:
     assert fields(RunConfig(), "dilution")[0] == "attention_scale=log_length"
     already = RunConfig(attention_scale="log_length")
     assert "attention_scale=log_length" not in fields(already, "dilution")
@@ -79,7 +79,7 @@ def test_what_is_suggested_fits_the_model() -> None:
     assert own.fields == {"architecture": "lstm", "readout": "last"}
 
 
-def test_where_short_strings_may_fail_nothing_is_suggested_about_length() -> None:
+def test_suggestions_ignore_length_where_short_strings_may_fail() -> None:
     length = {"train_max_length", "position_range", "attention_scale"}
     for config, mechanism in product(CONFIGS, BLIND):
         case = f"{mechanism}: {config.changed}"
@@ -90,7 +90,7 @@ def test_where_short_strings_may_fail_nothing_is_suggested_about_length() -> Non
 
 
 @pytest.mark.parametrize("task", ["parity", "even_pairs", "word_problem"])
-def test_no_network_is_suggested_that_theory_excludes(task: str) -> None:
+def test_suggested_networks_are_not_excluded_by_theory(task: str) -> None:
     mechanisms = [*({*BLIND} - {NOT_LEARNED}), LONGER, "dilution"]
     networks: list[dict[str, Any]] = [{}, {"num_blocks": 2}, {"positions": "sinusoidal"}]
     networks += [{"architecture": x, "readout": "last"} for x in ("mamba", "linear_attention")]
@@ -104,7 +104,7 @@ def test_no_network_is_suggested_that_theory_excludes(task: str) -> None:
     assert fields(configuration({"task": "parity"}), "simple rule") == ["architecture=lstm"]
 
 
-def test_no_positions_are_suggested_only_where_the_order_stays_in_sight() -> None:
+def test_no_positions_are_suggested_only_where_order_stays_visible() -> None:
     blind = configuration({"task": "repeat_01", "positions": "rotary", "attention_head_size": 2})
     causal = configuration({**blind.changed, "attention_mask": "causal", "readout": "last"})
     sharp = configuration({**causal.changed, "attention_scale": "log_length"})
@@ -121,7 +121,7 @@ def of_outputs(mechanism: str = "wrong token", /, **named: Any) -> dict[str, str
     return {own.text: own.reason for own in found}
 
 
-def test_places_are_shared_where_the_task_says_which_tokens_belong_together() -> None:
+def test_coupled_positions_are_suggested_where_the_task_couples_tokens() -> None:
     coupled = "positions=coupled_marks (now rotary)"
     rotary = {"positions": "rotary", "attention_head_size": 2}
     least_first = {"task": "addition", "digit_order": "least_first"}
@@ -142,7 +142,7 @@ def test_places_are_shared_where_the_task_says_which_tokens_belong_together() ->
     assert own == "positions=coupled_marks (now learned), and with it position_draw=sorted"
 
 
-def test_places_are_learned_beyond_training_and_depth_has_a_reason_that_holds() -> None:
+def test_shifted_positions_and_depth_are_suggested_with_true_reasons() -> None:
     learned = {"task": "sort", "positions": "learned", "validation_max_length": 10}
     shifted = "positions=learned (now none), and with it position_draw=shifted"
     assert shifted in of_outputs("first tokens right", task="sort")
@@ -159,7 +159,7 @@ def test_places_are_learned_beyond_training_and_depth_has_a_reason_that_holds() 
     assert three in of_outputs(task="copy", architecture="encoder_decoder", num_blocks=2)
 
 
-def test_a_model_whose_training_ended_early_is_trained_on() -> None:
+def test_longer_training_is_suggested_where_it_ended_early() -> None:
     config = configuration({"task": "parity", **LSTM, "stop_when_right": True})
     for epochs, there in ((3, True), (10, True), (11, False), (None, False)):
         found = suggestions(resolve(config), ["longer than in training"], epochs)
@@ -170,7 +170,7 @@ def test_a_model_whose_training_ended_early_is_trained_on() -> None:
     }
 
 
-def test_a_seed_with_two_budgets_is_one_of_those_that_a_remedy_mended() -> None:
+def test_mended_seeds_with_two_budgets_count_once() -> None:
     (suggestion, *_) = suggestions(resolve(RunConfig()), ["dilution"])
 
     def tried(

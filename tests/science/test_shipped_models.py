@@ -41,7 +41,7 @@ def network_of(run: int | str) -> TrainedModel:
     return TrainedModel(problem, {name: x.astype(np.float64) for name, x in weights.items()})
 
 
-def test_the_runs_that_make_errors_are_looked_at() -> None:
+def test_failing_runs_are_listed() -> None:
     runs = queries.runs(shipped())
     assert tuple(runs[runs["errors"] > 0]["id"]) == FAILING
 
@@ -76,7 +76,7 @@ def test_errors_are_explained_as_in_the_report() -> None:
 
 
 @pytest.mark.parametrize("run", FAILING)
-def test_every_error_of_a_shipped_model_has_the_cause_it_is_said_to_have(run: int) -> None:
+def test_explanations_of_shipped_errors_hold(run: int) -> None:
     network = network_of(run)
     texts = misclassified.string_errors(shipped(), run)["string"].tolist()
     counts = np.unique([network.tokenizer.counts(x) for x in texts], axis=0)
@@ -94,7 +94,7 @@ FAMILIES = ("ab{n}", "a{n}b", "abc{n}", "b{2}c{n}")
 @pytest.mark.parametrize(
     ("run", "text"), list(zip([*FAILING, 8, 11, 28, 2], cycle(FAMILIES), strict=False))
 )
-def test_the_flip_point_of_a_family_is_where_the_readable_model_flips(run: int, text: str) -> None:
+def test_shipped_families_flip_where_the_readable_model_does(run: int, text: str) -> None:
     network = network_of(run)
     found = answers_along(network, text)
     start = found.members[0].score > 0
@@ -110,7 +110,7 @@ def test_the_flip_point_of_a_family_is_where_the_readable_model_flips(run: int, 
 
 
 @pytest.mark.parametrize("run", [3, 5, 8, 16, 25, 39])
-def test_no_string_up_to_200_contradicts_a_proof(run: int) -> None:
+def test_no_string_up_to_200_contradicts_a_certificate(run: int) -> None:
     network = network_of(run)
     errors = errors_up_to(network)
     shares = errors.counts / errors.lengths[:, None]

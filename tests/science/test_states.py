@@ -61,7 +61,7 @@ def bag(monkeypatch: pytest.MonkeyPatch) -> Bag:
 
 
 @pytest.mark.usefixtures("bag")
-def test_an_architecture_from_outside_is_looked_into_by_what_it_names(
+def test_plugin_architecture_is_patched_and_ablated_by_its_names(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     gru = model("gru")
@@ -83,7 +83,7 @@ def test_an_architecture_from_outside_is_looked_into_by_what_it_names(
             ask()
 
 
-def test_a_recurrent_networks_state_stands_for_all_that_it_has_read() -> None:
+def test_recurrent_state_summarizes_the_prefix() -> None:
     own = model("lstm")
     found = patch(own, BASE, SOURCE)
     assert [site.text for site in found.sites][:4] == [
@@ -116,7 +116,7 @@ def first_token_kept_by_unit_0() -> TrainedModel:
     return TrainedModel(resolve(config), weights)
 
 
-def test_patching_names_the_unit_that_holds_what_decides() -> None:
+def test_patching_finds_the_deciding_unit() -> None:
     model = first_token_kept_by_unit_0()
     assert not model.ask_all([(0, 1, 1, 0), (1, 1, 0, 1), (1, 0), (0, 1)]).wrong.any()
     found = patch(model, (0, 1, 1, 0), (1, 0, 0, 1))
@@ -127,7 +127,7 @@ def test_patching_names_the_unit_that_holds_what_decides() -> None:
     assert found.most_restoring_units(1) == [1]
 
 
-def test_a_path_keeps_its_distances_in_the_plane() -> None:
+def test_principal_path_preserves_distances() -> None:
     plane = np.array([[0.0, 1.0], [3.0, -2.0], [5.0, 4.0], [-1.0, 0.5]])
     turned = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0][:2]
     found = principal_path(plane @ turned)

@@ -77,7 +77,7 @@ def described(found: Membership, letters: str) -> str:
     return f"{found.name} ({', '.join(parts)})" if parts else found.name
 
 
-def test_a_language_is_in_its_smallest_classes() -> None:
+def test_language_has_its_smallest_classes() -> None:
     for pattern, expected in EXAMPLES.items():
         made, letters = automaton(pattern)
         names = [described(membership, letters) for membership in smallest_of(made)]
@@ -86,7 +86,7 @@ def test_a_language_is_in_its_smallest_classes() -> None:
         assert len({*words}) == len(words)
 
 
-def test_witnesses_look_alike_to_the_class_that_they_refute() -> None:
+def test_witnesses_refute_their_class() -> None:
     for pattern in EXAMPLES:
         decided = Subregular(automaton(pattern)[0])
         for name, k in itertools.product(CLASSES, (1, 2, 3)):
@@ -95,7 +95,7 @@ def test_witnesses_look_alike_to_the_class_that_they_refute() -> None:
                 assert_refutes(automaton(pattern)[0], witness, decided.tier)
 
 
-def test_every_class_that_strings_refute_has_a_witness() -> None:
+def test_refutable_classes_have_witnesses() -> None:
     decided = Subregular(automaton("(a(ab)*b)*")[0])
     for name in ALIKE:
         assert (find_witness(decided, name) is None) == (name in {"SF", "quasi-aperiodic"}), name
@@ -109,7 +109,7 @@ def test_every_class_that_strings_refute_has_a_witness() -> None:
     assert find_witness(Subregular(automaton("(b*ab*a)*b*&(a*ba*b)*a*")[0]), "Zp") is None
 
 
-def test_published_languages_are_in_the_class_of_their_name_and_in_no_smaller_one() -> None:
+def test_mlregtest_languages_have_the_class_of_their_name() -> None:
     for path in sorted((ASSETS / "automata").glob("*.att")):
         _, tier, name, k, t, _ = path.stem.split(".")
         (found,) = theory("automaton", path=str(path)).classes
@@ -120,7 +120,7 @@ def test_published_languages_are_in_the_class_of_their_name_and_in_no_smaller_on
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_small_automata_are_decided_as_by_the_definitions(seed: int) -> None:
+def test_small_automata_are_classified_as_by_definition(seed: int) -> None:
     for made in random_automata(seed, 12):
         for k in (1, 2, 3):
             assert {x: belongs(made, x, k) for x in ("LT", "PT", "SP", "coSP", "SL", "coSL")} == {
@@ -142,7 +142,7 @@ def test_small_automata_are_decided_as_by_the_definitions(seed: int) -> None:
                 assert_refutes(made, witness, decided.tier)
 
 
-def test_dot_depth_one_is_decided_as_by_the_identity_of_knast() -> None:
+def test_dot_depth_one_equals_knasts_identity() -> None:
     found = Counter(
         (belongs(made, "PLT"), keeps_knasts_identity(Subregular(made)))
         for made in random_automata(3, 150)
@@ -151,7 +151,7 @@ def test_dot_depth_one_is_decided_as_by_the_identity_of_knast() -> None:
     assert set(found) == {(True, True), (False, False)}
 
 
-def test_theory_names_the_class_its_source_and_strings_that_refute_smaller_ones() -> None:
+def test_theory_reports_class_source_and_witnesses() -> None:
     language_theory = theory("regular", alphabet="abc", pattern="(c*ac*bc*)*c*")
     (found,) = language_theory.classes
     assert (found.name, found.k, found.t, found.tier) == ("TSL", 2, None, ("a", "b"))

@@ -36,7 +36,9 @@ def files(folder: Path) -> set[str]:
     return {path.name for path in folder.rglob("*") if path.is_file()}
 
 
-def test_strings_used_longest_ago_make_room(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_drops_least_recently_used_strings(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     strings = Stream(resolve(short_config()).train)
     for epoch in range(4):
         strings.epoch(epoch)
@@ -61,7 +63,7 @@ def test_strings_used_longest_ago_make_room(folder: Path, monkeypatch: pytest.Mo
     assert np.array_equal(read.strings.letters, drawn.strings.letters)
 
 
-def test_the_cache_is_shown_and_cleared(folder: Path) -> None:
+def test_cache_command_lists_and_clears(folder: Path) -> None:
     Stream(resolve(short_config()).test).epoch(0)
     result = CliRunner().invoke(app, ["cache", "--json"])
     (shown,) = json.loads(result.stdout)
@@ -86,7 +88,7 @@ def made_anew(source: Path) -> int:
         del sys.modules[source.stem]
 
 
-def test_machine_code_is_found_in_another_checkout_and_compiled_again_where_it_is_damaged(
+def test_machine_code_is_shared_by_checkouts_and_recompiled_when_damaged(
     folder: Path, tmp_path: Path
 ) -> None:
     for place, age in (("here", 0), ("there", 0), ("here", 1000)):
@@ -124,7 +126,7 @@ def engine_imports(source: Path) -> set[Path]:
 
 
 @pytest.mark.parametrize("part", [FUSED, *Lanes.least])
-def test_machine_code_is_named_by_all_the_source_that_it_is_made_of(part: str) -> None:
+def test_machine_code_key_covers_all_imported_sources(part: str) -> None:
     sources = set(sources_of(part))
     kernels = {
         source

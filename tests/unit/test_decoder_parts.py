@@ -47,7 +47,7 @@ def copying(**fields: Any) -> TrainedModel:
     return TrainedModel(problem, {name: value.numpy() for name, value in values.items()})
 
 
-def test_readers_of_pictures_can_do_without_parts_of_their_decoders() -> None:
+def test_ablation_ranks_decoder_parts_of_picture_readers() -> None:
     for fields, number, first in (
         (PICTURES, 10, "decoder block 0, head 0"),
         (RECURRENT_READER, 16, "decoder layer 0, unit 0"),
@@ -81,7 +81,7 @@ def transcription(
 
 @pytest.mark.parametrize("attention", ["additive", "none"])
 @pytest.mark.parametrize("side", ["encoder", "decoder"])
-def test_a_units_ablation_is_that_of_the_transcribed_equations(side: str, attention: str) -> None:
+def test_ablating_a_unit_equals_the_transcribed_equations(side: str, attention: str) -> None:
     model = copying(**LAYERS, attention=attention)
     judge = Judge(model, 12)
     part = Part(side == "decoder", "unit", 3, of_layer=True, side=side)
@@ -103,7 +103,7 @@ def test_a_units_ablation_is_that_of_the_transcribed_equations(side: str, attent
 
 
 @pytest.mark.parametrize("attention", ["additive", "none"])
-def test_what_is_carried_over_is_that_of_the_transcribed_equations(attention: str) -> None:
+def test_patching_equals_the_transcribed_equations(attention: str) -> None:
     model = copying(**LAYERS, attention=attention)
     outputs = target(model, BASE), write_output(model, BASE)
     assert outputs[0] != outputs[1]
@@ -150,7 +150,7 @@ def test_what_is_carried_over_is_that_of_the_transcribed_equations(attention: st
 
 
 @pytest.mark.parametrize("placement", ["pre", "post"])
-def test_the_decoders_states_are_those_after_each_token_that_is_written(placement: str) -> None:
+def test_decoder_states_are_read_after_each_output_token(placement: str) -> None:
     model = copying(norm_placement=placement)
     letters = model.letters("ab")
     found = recurrent_units(model, letters)

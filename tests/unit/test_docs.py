@@ -35,7 +35,7 @@ def rows(page: str) -> dict[str, list[str]]:
 TABLE = rows(LANGUAGES_PAGE)
 
 
-def test_every_task_has_a_row_and_the_languages_with_names_are_counted() -> None:
+def test_docs_have_a_row_for_each_task_and_count_the_languages() -> None:
     assert sorted(TABLE) == LANGUAGES
     assert sorted(rows(TRANSDUCTIONS_PAGE)) == TRANSDUCTIONS
     (number,) = re.findall(r"(\d+)\s+more have names", (ROOT / "docs" / "asking.md").read_text())
@@ -43,7 +43,7 @@ def test_every_task_has_a_row_and_the_languages_with_names_are_counted() -> None
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
-def test_the_examples_of_a_language_have_their_labels(name: str) -> None:
+def test_documented_examples_of_a_language_have_their_labels(name: str) -> None:
     tokens, _, fields, positive, negative = TABLE[name]
     config = configuration({"task": name, **SETTINGS.get(name, {})})
     read = set(re.findall(r"`(\w+)`", fields))
@@ -62,7 +62,7 @@ def test_the_examples_of_a_language_have_their_labels(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TRANSDUCTIONS)
-def test_the_examples_of_a_transduction_are_right(name: str) -> None:
+def test_documented_examples_of_a_transduction_are_right(name: str) -> None:
     _, _, fields, shown, becomes = rows(TRANSDUCTIONS_PAGE)[name]
     assert set(re.findall(r"`(\w+)`", fields)) == TASKS[name].reads <= set(default_fields())
     defaults = {field: default_fields()[field] for field in TASKS[name].reads}
@@ -76,7 +76,7 @@ def test_the_examples_of_a_transduction_are_right(name: str) -> None:
         assert "".join(task.alphabet[letter] for letter in found) == right
 
 
-def test_what_the_page_says_of_readers_is_of_every_task_and_of_the_csv() -> None:
+def test_shortcuts_page_agrees_with_its_csv() -> None:
     found = pd.read_csv(ROOT / "docs" / "shortcuts.csv").fillna({"decided_by": "", "negatives": ""})
     assert sorted(set(found["task"])) == sorted([*LANGUAGES, *TRANSDUCTIONS])
     page = (ROOT / "docs" / "shortcuts.md").read_text()

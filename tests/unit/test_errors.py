@@ -6,7 +6,7 @@ from seqcls.errors import ConfigError, Parameter
 from sweeps.cli.parameters import option
 
 
-def test_an_error_names_a_parameter_as_each_surface_writes_it() -> None:
+def test_error_spells_parameters_for_python_and_for_commands() -> None:
     error = ConfigError("expected no ", Parameter("sort", "size"), ", or ", Parameter("force"))
     assert str(error) == "expected no sort='size', or force"
     assert error.render(option) == "expected no --sort size, or --force"

@@ -44,7 +44,7 @@ def seconds_of(*specs: SweepSpec, processes: int = 1, timer: Any = always) -> fl
     return judged
 
 
-def test_what_was_never_trained_here_is_timed_in_a_moment_and_known_from_then_on() -> None:
+def test_estimate_times_an_unknown_sweep_once() -> None:
     requested = spec(hidden_size=5)
     looks = iter([False, False, False])
     with pytest.raises(Cancelled), cancelled_when(lambda: next(looks, True)):
@@ -58,7 +58,9 @@ def test_what_was_never_trained_here_is_timed_in_a_moment_and_known_from_then_on
     assert estimate(None, [requested], 1, known_times) == judged
 
 
-def test_what_this_machine_cannot_train_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimate_does_not_time_runs_too_large_for_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(machine, "machine_bytes", lambda: 1_000_000)
     timed: list[PlannedRun] = []
 
@@ -75,7 +77,7 @@ def test_what_this_machine_cannot_train_is_not_timed(monkeypatch: pytest.MonkeyP
     assert "of the rest fail at once" in judged.basis
 
 
-def test_start_drawing_training_and_test_are_all_counted() -> None:
+def test_estimate_adds_start_drawing_training_and_test() -> None:
     judged = seconds_of(spec(**TEN, train_seed=987_654))
     assert judged == pytest.approx(START_SECONDS + 10 * 0.25 + 3 * (10 * 2.0 + 3.0))
     # A group that was not timed is judged by one like it.
@@ -85,13 +87,13 @@ def test_start_drawing_training_and_test_are_all_counted() -> None:
     assert longer == pytest.approx(START_SECONDS + 1.5 * 3 * (10 * 2.0 + 3.0), abs=10 * 0.5)
 
 
-def test_two_processes_share_what_is_more_than_a_group() -> None:
+def test_two_processes_share_several_groups() -> None:
     several = spec({"train_seed": [1, 2]}, **TEN)
     alone, together = (seconds_of(several, processes=x) for x in (1, 2))
     assert alone - together == pytest.approx(3 * (10 * 2.0 + 3.0))
 
 
-def test_the_epochs_that_are_assumed_lie_between_the_fewest_and_the_most() -> None:
+def test_assumed_epochs_lie_between_fewest_and_most() -> None:
     until_right = {"stop_when_right": True}
     cases: list[tuple[dict[str, Any], float]] = [
         ({"max_num_epochs": 20}, 10),
@@ -111,7 +113,7 @@ def test_the_epochs_that_are_assumed_lie_between_the_fewest_and_the_most() -> No
     assert "stop early" not in estimate(None, [spec(**TEN)], 1, always).basis
 
 
-def test_checks_within_epochs_take_time_and_are_not_timed() -> None:
+def test_estimate_adds_checks_within_epochs() -> None:
     (config,) = spec(stop_when_right=True, check_every=1).configs()
     # After every 64 strings that are trained on, those of up to 10 tokens are asked of 64 of up
     # to 20.

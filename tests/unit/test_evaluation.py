@@ -43,7 +43,7 @@ from tests.zoo import readable_model
     ],
     ids=lambda fields: str(fields["task"]),
 )
-def test_what_a_model_says_is_the_same_whoever_asks(fields: dict[str, Any]) -> None:
+def test_evaluation_prediction_and_single_answers_agree(fields: dict[str, Any]) -> None:
     lengths = {f"{part}_max_length": 6 for part in ("train", "validation", "test")}
     problem = resolve(configuration({**lengths, "test_size": 300, **fields}))
     weights = {k: v.numpy() for k, v in initial_parameters(problem.network, 0).items()}
@@ -65,14 +65,14 @@ def test_what_a_model_says_is_the_same_whoever_asks(fields: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize(("task", "lacked"), [("majority", "outputs"), ("copy", "labels")])
-def test_a_kind_says_why_it_has_not_what_a_question_needs(task: str, lacked: Ability) -> None:
+def test_kind_names_the_ability_it_lacks(task: str, lacked: Ability) -> None:
     problem = resolve(configuration({"task": task}))
     needs: tuple[Ability, ...] = ("labels", "outputs", "causes")
     assert [x for x in needs if problem.lacks(x)] == [lacked]
     assert f"task={task!r} is not a " in str(problem.lacks(lacked))
 
 
-def test_results_are_those_of_counting_string_by_string() -> None:
+def test_evaluation_equals_counting_string_by_string() -> None:
     config = short_config(test_max_length=60)
     weights = {k: v.numpy() for k, v in initial_parameters(resolve(config).network, 0).items()}
     result = evaluate(resolve(config), [weights])[0]
@@ -137,7 +137,7 @@ def untrained_weights(problem: Problem, seed: int = 0) -> Any:
     [{}, {"task": "reverse"}, {"task": "dyck", "readout": "last"}],
     ids=lambda fields: str(fields.get("task", "parity")),
 )
-def test_a_model_is_counted_on_trained_and_on_longer_lengths(fields: dict[str, Any]) -> None:
+def test_evaluation_counts_trained_and_longer_lengths_apart(fields: dict[str, Any]) -> None:
     problem = ranged(1, 20, **fields)
     (result,) = evaluate(problem, [untrained_weights(problem)])
     drawn = stream(problem.test).epoch(0).strings.lengths
@@ -154,7 +154,7 @@ def test_a_model_is_counted_on_trained_and_on_longer_lengths(fields: dict[str, A
     assert found.wrong_within + found.wrong_beyond > 0
 
 
-def test_validation_judges_where_the_test_has_only_longer_strings() -> None:
+def test_validation_judges_learning_where_tests_are_longer() -> None:
     problem = ranged(41, 60)
     weights = [untrained_weights(problem, seed) for seed in range(3)]
     for result, own in zip(evaluate(problem, weights), weights, strict=True):
@@ -166,7 +166,7 @@ def test_validation_judges_where_the_test_has_only_longer_strings() -> None:
         assert judge_validation(problem, [own]) == [(200, found.wrong_within)]
 
 
-def test_a_hundred_test_strings_of_trained_lengths_suffice() -> None:
+def test_learning_is_judged_by_100_test_strings_of_trained_lengths() -> None:
     problem = ranged(10, 50)
     for number, validated, within in (
         (99, (200, 7), (200, 7, "validation")),
@@ -183,7 +183,7 @@ def test_a_hundred_test_strings_of_trained_lengths_suffice() -> None:
     assert range_counts(ranged(50, 50), *np.array([[50, 900, 30]]).T) is None
 
 
-def test_of_no_longer_strings_nothing_is_counted_beyond() -> None:
+def test_evaluation_without_longer_strings_counts_none_beyond() -> None:
     problem = ranged(3, 10)
     (result,) = evaluate(problem, [untrained_weights(problem)])
     assert result.ranges == RangeCounts(640, result.wrong, "test", 0, 0)
@@ -236,7 +236,7 @@ def no_numbers(fields: dict[str, Any]) -> TrainedModel:
 
 
 @pytest.mark.parametrize(("fields", "engines"), NO_NUMBERS)
-def test_no_number_is_no_answer_and_never_right(
+def test_nan_is_no_answer_and_counts_as_wrong(
     fields: dict[str, Any], engines: tuple[str, ...]
 ) -> None:
     model = no_numbers(fields)
@@ -252,7 +252,7 @@ def test_no_number_is_no_answer_and_never_right(
 
 
 @pytest.mark.parametrize("fields", [x for x, _ in NO_NUMBERS if "test_min_length" not in x])
-def test_a_string_without_a_number_is_asked_and_has_no_answer(fields: dict[str, Any]) -> None:
+def test_every_question_reports_nan_as_no_answer(fields: dict[str, Any]) -> None:
     model = no_numbers(fields)
     typed = "".join(model.tokenizer.alphabet[:2])
     answer = model.answer(model.letters(typed))
@@ -279,7 +279,7 @@ def test_a_string_without_a_number_is_asked_and_has_no_answer(fields: dict[str, 
         learn(model)
 
 
-def test_a_beam_drops_the_outputs_that_are_no_numbers_and_keeps_the_others() -> None:
+def test_beam_drops_outputs_with_nan_scores() -> None:
     # The first string has numbers, until it is written; the second has none.
     class Reader:
         def begin(self, _ids: torch.Tensor, _most: int) -> tuple[torch.Tensor, None]:

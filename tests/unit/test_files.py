@@ -64,7 +64,7 @@ def state(folder: Path) -> dict[str, tuple[int, bytes]]:
     return found
 
 
-def test_whatever_is_no_plain_file_and_every_database_stays(tmp_path: Path) -> None:
+def test_force_never_replaces_databases_folders_or_links(tmp_path: Path) -> None:
     for kind, take in TAKEN.items():
         path = tmp_path / kind / "out"
         path.parent.mkdir()
@@ -78,7 +78,7 @@ def test_whatever_is_no_plain_file_and_every_database_stays(tmp_path: Path) -> N
             assert state(path.parent) == before, (kind, force)
 
 
-def test_files_are_replaced_by_force_alone(tmp_path: Path) -> None:
+def test_file_is_replaced_only_with_force(tmp_path: Path) -> None:
     path = tmp_path / "new" / "out"
     write(path, "first")
     path.chmod(0o600)
@@ -90,7 +90,7 @@ def test_files_are_replaced_by_force_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600, "as private as it was"
 
 
-def test_several_files_are_replaced_in_a_folder_of_their_own_alone(tmp_path: Path) -> None:
+def test_several_files_are_replaced_only_in_a_folder_of_their_own(tmp_path: Path) -> None:
     write_all(tmp_path, {"a": "first", "b": "first"})
     (tmp_path / ".hidden").touch()
     write_all(tmp_path, {"a": "second", "b": "second", "c": "second"}, force=True)
@@ -111,7 +111,7 @@ ENDS = (
 )
 
 
-def test_of_files_that_cannot_be_finished_or_named_nothing_is_left(tmp_path: Path) -> None:
+def test_failed_write_leaves_the_folder_unchanged(tmp_path: Path) -> None:
     write(tmp_path / "out", "whole")
     (tmp_path / "b").write_text("mine")
     before = state(tmp_path)
@@ -143,7 +143,7 @@ def kill(folder: Path, contents: dict[str, str], at: int) -> None:
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
-def test_what_a_killed_program_left_is_whole_and_goes_after_a_day(tmp_path: Path) -> None:
+def test_files_of_a_killed_program_are_whole_and_leftovers_expire(tmp_path: Path) -> None:
     write(tmp_path / "b", "before")
     kill(tmp_path, dict.fromkeys("abc", "new"), 2)
     assert {x.name: x.read_text() for x in tmp_path.glob("[abc]")} == {"a": "new", "b": "new"}
@@ -156,7 +156,7 @@ def test_what_a_killed_program_left_is_whole_and_goes_after_a_day(tmp_path: Path
     assert {x.name for x in tmp_path.iterdir()} == {"a", "b", "d", "e", ".seqcls-link"}
 
 
-def test_what_can_be_no_files_name_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_impossible_file_name_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to("loop")
     for name in ("x" * 300, "file/out", "loop/out", os.fsdecode(b"\xff")):

@@ -25,7 +25,7 @@ from tests.zoo import HEADS, untrained
 SIZES: dict[str, Any] = {**HEADS, "hidden_size": 6, "readout": "last"}
 
 
-def test_the_number_of_blocks_follows_from_the_letters() -> None:
+def test_letters_give_the_number_of_blocks() -> None:
     fields = {"task": "parity", "readout": "last", "architecture": "hybrid", "layers": "gag"}
     config = configuration(fields)
     assert resolve(config).network.num_blocks == 3
@@ -41,7 +41,7 @@ def test_the_number_of_blocks_follows_from_the_letters() -> None:
     assert obstacle_of({**fields, "layers": "mr", "num_attention_heads": 0}) is None
 
 
-def test_what_cannot_stand_side_by_side_is_absent() -> None:
+def test_states_of_unlike_blocks_are_absent() -> None:
     def hybrid(layers: str) -> Any:
         return untrained(**SIZES, task="parity", architecture="hybrid", layers=layers)
 
@@ -55,7 +55,7 @@ def test_what_cannot_stand_side_by_side_is_absent() -> None:
     assert units.states.shape[0] == len(patterns.weights) == 2
 
 
-def test_a_hybrids_blocks_show_their_attention_or_their_memory() -> None:
+def test_hybrid_blocks_show_attention_or_memory() -> None:
     model = untrained(**SIZES, task="parity", architecture="hybrid", layers="gaga")
     letters = [0, 1, 1]
     patterns = attention_patterns(model, letters, "attention")
@@ -79,7 +79,7 @@ def test_a_hybrids_blocks_show_their_attention_or_their_memory() -> None:
     assert "block 2: eigenvalue, 011" in drawn
 
 
-def test_signed_eigenvalues_are_suggested_where_they_are_positive() -> None:
+def test_signed_eigenvalues_are_suggested_for_positive_ones() -> None:
     def suggested(**fields: Any) -> list[str]:
         config = configuration({"task": "parity", "readout": "last", **fields})
         return [x.text for x in suggestions(resolve(config), [LONGER])]
@@ -103,7 +103,7 @@ def test_signed_eigenvalues_are_suggested_where_they_are_positive() -> None:
         ({"architecture": "mamba", "state_size": 3, "expand": 1}, 18),
     ],
 )
-def test_a_memory_is_looked_at_after_every_token(fields: dict[str, Any], numbers: int) -> None:
+def test_memory_is_read_after_every_token(fields: dict[str, Any], numbers: int) -> None:
     heads = SIZES if fields["architecture"] != "mamba" else {"hidden_size": 6, "readout": "last"}
     found = recurrent_units(untrained(**heads, task="parity", num_blocks=2, **fields), [0, 1, 1])
     assert found is not None

@@ -8,7 +8,7 @@ from sweeps.work import machine
 from tests.conftest import short_config
 
 
-def test_an_output_costs_as_much_as_what_is_read() -> None:
+def test_cost_counts_output_tokens_like_input_tokens() -> None:
     short, long = (
         resolve(configuration({"task": task, "train_max_length": 40, "architecture": "lstm"}))
         for task in ("parity_word", "copy")
@@ -17,7 +17,9 @@ def test_an_output_costs_as_much_as_what_is_read() -> None:
     assert cost_of_training(long) > 1.5 * cost_of_training(short)
 
 
-def test_only_what_this_machine_has_no_room_for_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shortage_is_reported_only_where_memory_is_too_small(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     config = short_config(hidden_size=64)
     six_copies = 6 * machine.parameter_bytes(resolve(config))
     monkeypatch.setattr(machine, "machine_bytes", lambda: six_copies)

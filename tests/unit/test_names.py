@@ -38,7 +38,7 @@ def _configured(settings: dict[str, Any]) -> RunConfig:
 
 
 @given(st.lists(st.dictionaries(NAMES, VALUES, max_size=3), min_size=2, max_size=6))
-def test_foreign_configurations_have_one_name_each(several: list[dict[str, Any]]) -> None:
+def test_imported_configurations_have_distinct_names(several: list[dict[str, Any]]) -> None:
     configs = {config.key: config for config in map(_configured, several)}.values()
     shown = in_columns(map(fields_known, configs))
     columns = [{k: v for k, v in row.items() if k.startswith("config.")} for row in shown]
@@ -66,7 +66,7 @@ def _numbers(value: Any) -> list[int]:
     return [value] if isinstance(value, int) else []
 
 
-def test_durations_are_said_in_their_largest_sensible_unit() -> None:
+def test_duration_uses_its_largest_sensible_unit() -> None:
     expected = ["under a second", "1 second", "40 seconds", "2 minutes", "1 hour and 30 minutes"]
     assert [format_duration(x) for x in (0.2, 1, 40, 120, 5400)] == expected
     # A damaged database may name any number.

@@ -32,7 +32,7 @@ def names(*several: Mapping[str, Any]) -> list[str]:
     return list(name_configurations(configs).values())
 
 
-def test_a_name_says_what_differs_the_most_telling_first() -> None:
+def test_configuration_name_lists_what_differs() -> None:
     assert names(
         {"architecture": "lstm", "hidden_size": 32},
         {"architecture": "lstm", "hidden_size": 64},
@@ -52,7 +52,7 @@ def test_a_name_says_what_differs_the_most_telling_first() -> None:
     ]
 
 
-def test_what_is_made_from_another_is_called_by_what_is_changed() -> None:
+def test_derived_configuration_is_named_by_its_change() -> None:
     lstm, small = (
         configuration({**BASE, "architecture": "lstm", "hidden_size": x}) for x in (9, 8)
     )
@@ -64,7 +64,7 @@ def test_what_is_made_from_another_is_called_by_what_is_changed() -> None:
     assert name_apart("x" * 500, "cells", ()) == "x" * 399 + "…"
 
 
-def test_what_is_not_read_is_in_no_name_and_one_alone_is_called_by_its_telling_fields() -> None:
+def test_configuration_name_has_no_unread_field() -> None:
     heads = [{"architecture": "lstm", "num_attention_heads": x} for x in (2, 4)]
     assert names(*heads, {"num_attention_heads": 4}) == [
         "LSTM, configuration 0", "LSTM, configuration 1", "Transformer",
@@ -91,7 +91,7 @@ FIELDS = st.fixed_dictionaries({name: st.sampled_from(own) for name, own in VALU
 
 
 @given(st.lists(FIELDS, min_size=2, max_size=12))
-def test_configurations_have_one_name_each_and_it_names_the_first_difference(
+def test_any_configurations_have_distinct_names(
     several: list[dict[str, Any]],
 ) -> None:
     distinct = {x.key: x for x in (configuration(BASE | fields) for fields in several)}
@@ -112,7 +112,7 @@ def test_configurations_have_one_name_each_and_it_names_the_first_difference(
         assert first is None or any(is_named)
 
 
-def test_the_reports_models_have_short_names_and_a_protocol() -> None:
+def test_shipped_models_have_short_names_and_a_protocol() -> None:
     store = api.open_reader(str(SHIPPED))
     shipped = api.names_of(store, list(api.configs(store)))
     assert len({*shipped.values()}) == len(shipped) == 7
@@ -128,7 +128,7 @@ def test_the_reports_models_have_short_names_and_a_protocol() -> None:
     assert "epoch 8 was kept" in sentences[-1]
 
 
-def test_the_protocol_says_that_training_ended_when_all_was_right() -> None:
+def test_protocol_explains_which_epoch_was_saved() -> None:
     row: dict[str, Any] = {"model_seed": 1, "epochs": 12, "tested": None}
     row |= {"best_validation_loss": 9.0, "finished_at": None, "num_parameters": None}
     fields = {"task": "parity", "stop_when_right": True, "min_validation_loss": 0.0}

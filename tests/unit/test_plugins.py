@@ -97,7 +97,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     forget()
 
 
-def test_a_package_adds_a_language_in_the_version_of_its_key_alone(install: Install) -> None:
+def test_plugin_language_belongs_to_the_version_in_its_key(install: Install) -> None:
     install("1.0")
     first = configuration({"task": "odd"})
     assert typed.tasks_of("odd")[0].read_as.startswith("over `01`: Strings with an odd number")
@@ -114,7 +114,7 @@ def test_a_package_adds_a_language_in_the_version_of_its_key_alone(install: Inst
         resolve(gone)
 
 
-def test_of_two_languages_of_one_name_ours_is_used_and_the_other_one_named(
+def test_own_language_wins_over_a_plugin_of_the_same_name(
     install: Install,
 ) -> None:
     install(points="[seqcls.tasks]\nparity = odd_languages:Odd\n")
@@ -156,7 +156,7 @@ SECOND: dict[str, dict[str, Any]] = {
 }
 
 
-def test_another_language_of_a_name_draws_its_own_strings(install: Install) -> None:
+def test_changed_plugin_language_draws_new_strings(install: Install) -> None:
     for what, later in SECOND.items():
         install(module=BEGINS)
         assert begin_with(drawn(), 0)
@@ -166,7 +166,7 @@ def test_another_language_of_a_name_draws_its_own_strings(install: Install) -> N
         assert begin_with(drawn(), 1), what
 
 
-def test_strings_of_an_installed_version_that_tells_its_settings_are_read_again(
+def test_strings_of_a_plugin_language_are_cached_by_its_settings(
     install: Install, tmp_path: Path
 ) -> None:
     # A class that does not tell its settings shares no strings.
@@ -207,7 +207,7 @@ CONTRADICTIONS = {
 """What a language does, and what is said of it."""
 
 
-def test_a_language_that_contradicts_itself_is_refused_by_name(install: Install) -> None:
+def test_plugin_language_that_contradicts_itself_is_refused(install: Install) -> None:
     for answer, reason in CONTRADICTIONS.items():
         install(module=f"{BEGINS}\n    {answer}\n")
         message = refused()
@@ -225,7 +225,7 @@ NO_LANGUAGE = {
 }
 
 
-def test_what_is_no_language_is_one_line_and_spoils_no_other(install: Install) -> None:
+def test_broken_plugin_is_refused_and_spoils_no_other_task(install: Install) -> None:
     for module, reason in NO_LANGUAGE.items():
         install(module=module)
         assert reason in refused(), module
@@ -236,7 +236,7 @@ def test_what_is_no_language_is_one_line_and_spoils_no_other(install: Install) -
         typed.tasks_of("cpoy")
 
 
-def test_of_two_packages_with_one_name_neither_is_taken(install: Install) -> None:
+def test_two_plugins_with_one_name_are_refused(install: Install) -> None:
     install()
     install("2.0", package="even_languages")
     assert "odd-languages==1.0" in (message := refused())
@@ -268,7 +268,7 @@ MODEL_POINTS = "[seqcls.models]\n" + "".join(
 HEADS = {"num_attention_heads", "attention_head_size", "layer_norm", "feed_forward_size"}
 
 
-def test_an_architecture_from_outside_reads_what_it_names_or_is_refused_by_name(
+def test_plugin_architecture_reads_the_fields_it_names(
     install: Install,
 ) -> None:
     install(module=ARCHITECTURES, points=MODEL_POINTS)
@@ -293,7 +293,7 @@ def test_an_architecture_from_outside_reads_what_it_names_or_is_refused_by_name(
         configuration({"task": "parity", "architecture": "broken"})
 
 
-def test_what_ends_a_process_is_told_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_system_exit_in_training_is_reported_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def ended(*_: object, **__: object) -> None:
         raise SystemExit(3)
 
@@ -303,7 +303,7 @@ def test_what_ends_a_process_is_told_as_an_error(monkeypatch: pytest.MonkeyPatch
         try_job(make_job((run,), "torch", "cpu"), lambda _done, _epochs: None)
 
 
-def test_an_error_that_cannot_be_told_is_named() -> None:
+def test_error_without_a_message_is_named_by_its_class() -> None:
     class SilentError(Exception):
         def __str__(self) -> str:
             raise RuntimeError

@@ -25,14 +25,14 @@ PUBLIC = {
 """What people import; all else is this house's own and may change."""
 
 
-def test_a_notebook_is_offered_these_names_alone() -> None:
+def test_public_names_are_exactly_these() -> None:
     for name, words in PUBLIC.items():
         module, names = import_module(name), words.split()
         assert [own for own in dir(module) if own[0] != "_"] == names
         assert all(hasattr(module, own) for own in names)
 
 
-def test_the_science_is_there_by_one_light_import() -> None:
+def test_import_seqcls_loads_only_the_standard_library() -> None:
     program = (
         "import sys; known = set(sys.modules); import seqcls; print(*set(sys.modules) - known);"
         "print(seqcls.resolve(seqcls.RunConfig()).task.alphabet)"
@@ -44,7 +44,7 @@ def test_the_science_is_there_by_one_light_import() -> None:
     assert alphabet == "abc"
 
 
-def test_a_model_takes_a_string_as_text_or_says_what_it_wants() -> None:
+def test_model_takes_a_string_as_text_or_tokens() -> None:
     problem = seqcls.resolve(seqcls.RunConfig(task="parity", hidden_size=4))
     model = seqcls.TrainedModel(problem, draw_initial([(problem, 0)])[0])
     assert model.answer("0110") == model.answer([0, 1, 1, 0]) == model.answer(list("0110"))

@@ -35,7 +35,7 @@ def epochs_and_best(losses: list[float], config: RunConfig) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("model", asset("models.json"), ids=lambda m: m["experiment"])
-def test_the_published_losses_stop_at_the_published_epoch(model: dict[str, object]) -> None:
+def test_published_losses_stop_at_the_published_epoch(model: dict[str, object]) -> None:
     losses = model["validation_losses"]
     assert isinstance(losses, list)
     found = epochs_and_best([*losses, 1e9], RunConfig())
@@ -58,7 +58,9 @@ def test_the_published_losses_stop_at_the_published_epoch(model: dict[str, objec
         ([5, 4, 4, *range(100, 73, -1)], (30, 2)),
     ],
 )
-def test_patience_and_ties(losses: list[float], ends: tuple[int, int]) -> None:
+def test_early_stopping_counts_patience_and_ties(
+    losses: list[float], ends: tuple[int, int]
+) -> None:
     assert epochs_and_best(losses, RunConfig()) == ends
 
 
@@ -115,7 +117,7 @@ def all_trained_lengths_are_right(problem: Problem, member: TrainedMember) -> bo
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_training_ends_at_the_first_check_that_finds_all_trained_lengths_right(name: str) -> None:
+def test_training_stops_at_the_first_check_with_trained_lengths_right(name: str) -> None:
     problem, member = problem_of(name), trained(name, CASES[name][0])
     assert member.best_epoch == member.epochs < problem.config.max_num_epochs
     assert all_trained_lengths_are_right(problem, member)
@@ -131,7 +133,7 @@ def test_training_ends_at_the_first_check_that_finds_all_trained_lengths_right(n
 
 @pytest.mark.parametrize("name", ["letter counts", "cells", "next symbols"])
 @pytest.mark.parametrize("every", [0, 7])
-def test_training_goes_on_for_so_many_steps_after_all_was_right(name: str, every: int) -> None:
+def test_train_more_steps_extends_training(name: str, every: int) -> None:
     fields = {"check_every": every, "max_num_epochs": 60}
     problem = problem_of(name, train_more_steps=50, **fields)
     (more,) = train_group([(problem, 0)], engine=CASES[name][0])
@@ -145,7 +147,7 @@ def test_training_goes_on_for_so_many_steps_after_all_was_right(name: str, every
     assert by_pytorch.epochs == more.epochs
 
 
-def test_steps_after_all_was_right_end_when_all_is_right_again() -> None:
+def test_extended_training_ends_when_all_is_right_again() -> None:
     problem = problem_of("letter counts", check_every=0, train_more_steps=50)
     training = MemberTraining(0, problem, 0, every_epoch=False)
     going_on = [
@@ -164,7 +166,7 @@ def test_steps_after_all_was_right_end_when_all_is_right_again() -> None:
 
 
 @pytest.mark.parametrize("name", ["letter counts", "cells"])
-def test_checks_that_find_something_wrong_change_no_model(name: str) -> None:
+def test_failed_checks_do_not_change_training(name: str) -> None:
     slow = {"learning_rate": 0.001, "learning_rate_interval": "step", "warm_up_steps": 9}
     slow |= {"max_num_epochs": 2}
     unchecked = slow | {"stop_when_right": False, "check_every": 0}
@@ -186,7 +188,7 @@ def test_checks_that_find_something_wrong_change_no_model(name: str) -> None:
         ("strings", CASES["cells"][2] | {"dropout_rate": 0.02}),
     ],
 )
-def test_who_trains_beside_a_member_does_not_change_when_it_ends(
+def test_stopping_epoch_does_not_depend_on_other_members(
     engine: str, fields: dict[str, Any]
 ) -> None:
     problem = resolve(configuration(UNTIL_RIGHT | {"train_size": 320} | fields))
@@ -208,7 +210,7 @@ def test_who_trains_beside_a_member_does_not_change_when_it_ends(
             )
 
 
-def test_steps_are_counted_over_all_of_training() -> None:
+def test_checks_are_spaced_over_all_of_training() -> None:
     problem = problem_of("letter counts", train_size=320, check_every=4)
     # Ten steps an epoch, and after the last of them all validation strings are asked anyway.
     found = [list(checks_within_epoch(problem, epoch)) for epoch in (1, 2, 3)]
@@ -218,7 +220,7 @@ def test_steps_are_counted_over_all_of_training() -> None:
     assert whole_epochs_loss(problem, 3.0, 10) == 3.0
 
 
-def test_longer_validation_strings_need_not_be_right() -> None:
+def test_stopping_ignores_validation_strings_beyond_trained_lengths() -> None:
     fields = {"task": "parity", "train_max_length": 3, "validation_max_length": 200}
     problem = problem_of("cells", **fields, learning_rate=0.05)
     (member,) = train_group([(problem, 0)])
@@ -227,7 +229,7 @@ def test_longer_validation_strings_need_not_be_right() -> None:
     assert all_trained_lengths_are_right(problem, member)
 
 
-def test_where_no_validation_string_is_of_trained_lengths_it_is_refused() -> None:
+def test_stop_when_right_needs_validation_strings_of_trained_lengths() -> None:
     fields = {"task": "parity", "train_max_length": 10, "validation_max_length": 40}
     refused = (
         r"stop_when_right=True: training strings have 0 to 10 tokens, and no validation string has;"
@@ -242,7 +244,7 @@ def test_where_no_validation_string_is_of_trained_lengths_it_is_refused() -> Non
     assert configuration({**fields, "validation_min_length": 11})
 
 
-def test_a_files_validation_strings_are_looked_at(tmp_path: Path) -> None:
+def test_stop_when_right_checks_validation_lengths_of_a_file(tmp_path: Path) -> None:
     for lengths, refused in (([7, 20], False), ([8], False), ([2, 20], True), ([9], True)):
         rows = ["ababab,1,train", "babababa,0,train", "a,0,test"]
         rows += [f"{'a' * length},1,validation" for length in lengths]

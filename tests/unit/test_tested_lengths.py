@@ -34,7 +34,7 @@ def evaluated(config: RunConfig, *wrong: int) -> Evaluation:
     return evaluation_of(resolve(config), test, answers)
 
 
-def test_no_longer_length_is_solved_than_is_tested() -> None:
+def test_solved_length_is_at_most_the_longest_tested() -> None:
     assert evaluated(configuration(FIXED)).solved_length == 4
     assert evaluated(configuration(FIXED), 4).solved_length == 3
     assert evaluated(configuration(FROM_THREE)).solved_length == 6
@@ -45,7 +45,7 @@ def test_no_longer_length_is_solved_than_is_tested() -> None:
     assert sum(found.confusion) == 3**7
 
 
-def test_the_empty_string_is_tried_where_a_test_may_hold_it() -> None:
+def test_verdict_includes_the_empty_string_only_where_tests_may() -> None:
     with_it = configuration({**FROM_THREE, "test_min_length": 0})
     assert multisets_of(resolve(with_it))[0].tolist() == [0, 0]
     assert (multisets_of(resolve(configuration(FROM_THREE))).sum(axis=1) > 0).all()
@@ -58,7 +58,7 @@ def test_the_empty_string_is_tried_where_a_test_may_hold_it() -> None:
         assert verdict.inputs == len(multisets_of(resolve(config)))
 
 
-def test_all_strings_are_those_up_to_the_longest_tested() -> None:
+def test_exhaustive_checks_end_at_the_longest_tested_length() -> None:
     config = configuration({**FIXED, "task": "contains_all", "test_max_length": 10_000})
     assert unaffordable(resolve(config)) is None
     weights = draw_initial([(resolve(config), 0)])[0]

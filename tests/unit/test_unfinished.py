@@ -83,7 +83,7 @@ def assert_same(found: list[TrainedMember], expected: list[TrainedMember]) -> No
 
 
 @pytest.mark.parametrize(("engine", "fields"), CASES)
-def test_it_goes_on_to_the_same_last_bit(
+def test_interrupted_training_resumes_bit_for_bit(
     engine: str, fields: dict[str, object], folder: Path
 ) -> None:
     whole, all_reported = trained(engine, fields)
@@ -104,7 +104,7 @@ def test_it_goes_on_to_the_same_last_bit(
 
 
 @pytest.mark.parametrize("engine", ["lanes", "strings"])
-def test_it_ends_within_the_same_epoch(engine: str, folder: Path) -> None:
+def test_resumed_training_stops_at_the_same_epoch(engine: str, folder: Path) -> None:
     learned = {"task": "parity", "train_max_length": 3, "learning_rate": 0.02, "train_size": 160}
     more = {"max_num_epochs": 60, "patience": 60, "min_validation_loss": 0.0}
     fields: dict[str, object] = {**LSTM, **UNTIL_RIGHT, **learned, **more}
@@ -118,7 +118,7 @@ def test_it_ends_within_the_same_epoch(engine: str, folder: Path) -> None:
     assert_same(trained(engine, fields)[0], whole)
 
 
-def test_what_is_damaged_is_trained_from_the_beginning(folder: Path) -> None:
+def test_damaged_progress_file_restarts_training(folder: Path) -> None:
     whole, all_reported = trained("lanes", WRITES)
     with pytest.raises(EndedError):
         trained("lanes", WRITES, 3)
@@ -135,7 +135,7 @@ def test_what_is_damaged_is_trained_from_the_beginning(folder: Path) -> None:
     assert len(trained("lanes", WRITES)[1]) < len(all_reported)
 
 
-def test_other_runs_never_go_on_from_it(folder: Path) -> None:
+def test_other_runs_do_not_resume_from_a_progress_file(folder: Path) -> None:
     with pytest.raises(EndedError):
         trained("lanes", WRITES, 3)
     for change in ({"learning_rate": 0.02}, {"train_seed": 7}, {"task": "reverse"}):
@@ -144,7 +144,7 @@ def test_other_runs_never_go_on_from_it(folder: Path) -> None:
         assert len(list(folder.iterdir())) == 1
 
 
-def test_what_nobody_goes_on_with_is_removed(folder: Path) -> None:
+def test_old_progress_files_are_removed(folder: Path) -> None:
     folder.mkdir()
     old, new = folder / "old", folder / "new"
     for file in (old, new):
@@ -154,7 +154,9 @@ def test_what_nobody_goes_on_with_is_removed(folder: Path) -> None:
     assert list(folder.iterdir()) == [new]
 
 
-def test_short_training_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_training_writes_no_progress_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(member, "SECONDS", 60.0)
     with pytest.raises(EndedError):
         trained("lanes", WRITES, 3)
@@ -183,7 +185,7 @@ trained("lanes", WRITES)
 """
 
 
-def test_what_is_killed_goes_on(folder: Path) -> None:
+def test_killed_training_resumes(folder: Path) -> None:
     whole, all_reported = trained("lanes", WRITES)
     process = subprocess.Popen([sys.executable, "-c", KILLED, folder.parent], cwd=ROOT)
     try:
