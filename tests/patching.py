@@ -1,4 +1,4 @@
-"""One state carried over at all places at once: what is left of the model decides alone."""
+"""Patching of one state at all positions at once."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ def outputs_patched_everywhere(
     site: Site,
     output: Output | None = None,
 ) -> Tensor:
-    """What the head gives of the base string with one state at all places at once.
+    """Outputs of the head for the base string, with one state of the source at all positions.
 
     Both are read with this output, if one is given.
 

@@ -50,7 +50,7 @@ def outcomes(claim: writer.Claim, first: int = 0) -> list[RunResult]:
 
 
 def groups(store: Store, *sweep_ids: int) -> list[RunGroup]:
-    """What a worker may train, of some sweeps or of all."""
+    """The queued groups of some sweeps or of all."""
     return make_groups(workers.queued_runs(store, sweep_ids or None))
 
 

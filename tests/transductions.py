@@ -26,7 +26,7 @@ GIVEN: list[tuple[str, int, ErrorKind]] = [
     ("0é\"'", 1, "wrong token"),
     ("remainder 3", 10, "wrong token"),
 ]
-"""What models give for the strings that they get wrong: output, first wrong place, kind."""
+"""Wrong outputs of models: the output, the first wrong position, the kind of error."""
 
 
 def outcome(run: PlannedRun, errors: int) -> RunResult:

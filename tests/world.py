@@ -56,7 +56,7 @@ class Kind:
 
     Args:
         name: of it.
-        task: the fields that say which strings are tested.
+        task: the fields of the tested strings.
         model: all other fields.
         letters: how its file writes the letters a and b, where it has a file.
         imported: whether its results come from elsewhere.
@@ -210,7 +210,7 @@ def make_report(folder: Path) -> None:
 
 
 def _import(store: Store, folder: Path, kind: Kind) -> None:
-    """What two models from elsewhere predict: a seed more is wrong once more."""
+    """Imports predictions of two models; each further seed is wrong once more."""
     assert kind.file is not None
     with log_results(store, sweep=kind.name, dataset=folder / kind.file) as log:
         right = log.strings.columns[-1]
@@ -244,7 +244,7 @@ def _diverged() -> RunResult:
 
 
 def _overflown(run: PlannedRun) -> RunResult:
-    """What the program itself finds of a model whose weights are finite and too large."""
+    """The evaluation of a model whose weights are finite but overflow."""
     problem = run.problem
     (drawn,) = draw_initial([(problem, run.model_seed)])
     # What the state gives is infinite, too, and of the other sign.

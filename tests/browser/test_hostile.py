@@ -1,7 +1,4 @@
-"""Texts of others are shown as they are, and have the browser ask nobody and run nothing.
-
-On every page of the dashboard, in reports, on sites and in figures.
-"""
+"""Foreign texts are shown unchanged on pages, in reports, sites and figures; none runs or loads."""
 
 import itertools
 import json
@@ -63,7 +60,7 @@ MADE_OF_IT = """outside => {
     return [...loads.filter(leads), ...marked, ...(window.ran ? [app] : [])].map(
         e => e.outerHTML.slice(0, 200));
 }"""
-"""What the browser made of the texts: what leads outside or is set in another type."""
+"""JavaScript that lists elements made of the texts: links outside, and marked-up text."""
 
 
 def hostile(folder: Path) -> Store:

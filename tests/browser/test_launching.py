@@ -1,4 +1,4 @@
-"""From nothing to which of one's models fail, and on what; actions are counted."""
+"""From an empty database to trained models; clicks are counted."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ SMALL = "train_size=2000 test_size=500 max_num_epochs=1"
 
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where nothing is yet."""
+    """The path of a database that does not exist yet."""
     return tmp_path_factory.mktemp("launched") / "x.db"
 
 

@@ -1,7 +1,4 @@
-"""What a page does by itself: it asks for nothing.
-
-How busy the machine is decides that too: it is looked at in `make chaos` alone.
-"""
+"""Traffic of an idle page. It depends on how busy the machine is: only `make chaos` tests it."""
 
 import pytest
 from playwright.sync_api import Browser, WebSocket

@@ -1,4 +1,4 @@
-"""The pages of results in a browser: what only a browser draws, hits, keeps, fits and saves."""
+"""Pages of results in a browser: layout, clicks, history, links and downloads."""
 
 import csv
 import re
@@ -78,7 +78,7 @@ def test_back_and_forward_keep_filters(browser: Browser, shipped: str) -> None:
     expect(main.get_by_text(SEED_2)).to_be_visible()
     page.go_forward()
     rests(page, r"failures\?(.*&)?seed=2")
-    # After that a click goes on with the filters, and Back leads to the very page before.
+    # After that a click keeps the filters, and Back returns to the page before.
     page.get_by_role("link", name="Sweeps", exact=True).click()
     rests(page, r"sweeps\?(.*&)?seed=2")
     page.go_back()
@@ -122,7 +122,7 @@ def test_name_or_line_opens_a_seed_and_back_returns(browser: Browser, shipped: s
     expect(page.get_by_text(HEAD_OF_5)).to_be_visible()
     page.go_back()
     rests(page, r"models/\?(?=.*rows=2)(?=.*seed=1&seed=2)")
-    # What can be hit of a line are its points; the tooltip tells whose they are.
+    # Points of a line can be clicked; the tooltip names their seed.
     points = page.get_by_test_id("stVegaLiteChart").first.locator(POINT)
     expect(points).to_have_count(40)
     found = page.get_by_test_id("stVegaLiteChart").first.locator(f'{POINT}[aria-label*="Seed: 1;"]')

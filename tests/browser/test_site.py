@@ -51,7 +51,7 @@ def hosted(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def watched(browser: Browser, width: int = 1200) -> Iterator[tuple[Page, list[str]]]:
-    """A page, and all that it asks for; nothing may go wrong on it."""
+    """A page and its requests; asserts that no error occurs on it."""
     page, requested, wrong = new_page(browser, width), [], []
     page.on("request", lambda request: requested.append(request.url))
     page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -117,7 +117,7 @@ VISIBLE = 'svg path[aria-roledescription="point"]:not([opacity="0"])'
 
 
 def test_report_draws_seeds_of_one_test_length(browser: Browser, tmp_path: Path) -> None:
-    """A line of one point is nothing that anybody sees."""
+    """A line of one point would be invisible."""
     data, db, out = (tmp_path / name for name in ("data.csv", "x.db", "report.html"))
     rows = [f"{first}{second},{int(first == second)}" for first in "ab" for second in "ab"]
     data.write_text("\n".join(["tokens,label", *rows]))

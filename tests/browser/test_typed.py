@@ -1,4 +1,4 @@
-"""What is typed in *Inside · Live* is answered without a key that ends it."""
+"""Strings in *Inside · Live* are answered while they are typed."""
 
 import pytest
 from playwright.sync_api import Browser, expect

@@ -1,4 +1,4 @@
-"""What an engine computes, held against the readable model in double precision."""
+"""Comparison of engines with the readable model in double precision."""
 
 import numpy as np
 import pytest

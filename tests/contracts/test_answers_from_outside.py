@@ -1,7 +1,6 @@
-"""A kind of answer from outside, with one task: trained, stored, asked and shown.
+"""A kind of answer from a plugin, with one task: trained, stored, questioned and shown.
 
-It stands in a package of its own, `tests/assets/plugin_package/remainders.py`: no file of this
-program knows of it.
+It is in `tests/assets/plugin_package/remainders.py`; no file of this program knows of it.
 """
 
 import json
@@ -49,7 +48,7 @@ def db(kinds: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def facts(db: Path) -> Facts:
-    """What SQL says of it."""
+    """The facts of that database."""
     return Facts(db)
 
 
@@ -114,7 +113,7 @@ def test_other_engines_refuse_a_plugin_kind_with_the_reason(kinds: Path) -> None
 
 
 OWN = ("num_outputs", "losses", "answers", "margins", "texts")
-"""What a kind has to say itself."""
+"""Methods that a kind must define."""
 
 
 @pytest.mark.parametrize(
@@ -183,7 +182,7 @@ def test_patching_the_last_layer_gives_the_source_answer(db: Path, run: str) -> 
     assert patched["base"]["label"] == "remainder 2"
     assert patched["source"]["label"] == "remainder 0"
     model = trained_model(open_reader(str(db)), int(run))
-    # The last layer as a whole, after the last token: the source's answer, told by the base's.
+    # The last layer as a whole, after the last token, gives the source's answer.
     kind, task = model.problem.kind, model.task
     strings = model.ask_all([model.letters("0110"), model.letters("0111")]).strings
     outputs = logits_of(model.problem, [model.weights], strings)[0]

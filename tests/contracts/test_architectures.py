@@ -1,4 +1,4 @@
-"""What every architecture keeps: nothing beside a string matters, nor how its tokens are read."""
+"""The contract of every architecture: outputs depend on a string alone, however it is read."""
 
 from operator import itemgetter
 from types import SimpleNamespace
@@ -72,7 +72,7 @@ def ids_of(problem: Problem) -> Tensor:
 
 
 def compare_beside(model: Classifier, ids: Tensor) -> None:
-    """Asserts that neither padding nor other strings change what a model gives of a string."""
+    """Asserts that neither padding nor other strings change the output for a string."""
     together = model(functional.pad(ids, (0, 3), value=PAD))
     for row, string in enumerate(ids):
         length = int((string != PAD).sum())
@@ -142,7 +142,7 @@ def test_cached_step_equals_reading_the_whole(name: str) -> None:
 
 
 class Settings(SimpleNamespace):
-    """What a network's classes read in a file of their own."""
+    """The configuration that the classes of an exported file read."""
 
     def model_copy(self, update: dict[str, Any]) -> "Settings":
         return Settings(**{**vars(self), **update})

@@ -1,4 +1,4 @@
-"""What every engine computes: the readable model's numbers, and what a plain loop trains."""
+"""The contract of every engine: the numbers of the readable model and of a plain training loop."""
 
 import math
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ CASES = [
 ONE_BATCH: dict[str, Any] = {"train_size": 70, "train_batch_size": 70}
 
 
-def ways(problem: Problem) -> list[tuple[str, Problem]]:
+def engine_problems(problem: Problem) -> list[tuple[str, Problem]]:
     """The engines that train a problem's models in double precision, and in single the others."""
     double, single = (with_precision(problem, x) for x in ("float64", "float32"))
     found = [(engine, double) for engine in engines.engines_of(double)]
@@ -52,16 +52,16 @@ def ways(problem: Problem) -> list[tuple[str, Problem]]:
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_losses_and_gradients_equal_the_readable_model(name: str, kind: str) -> None:
-    # The bias of the head is all that an empty string teaches where a mean is read.
+    # With a mean readout, the empty string has a gradient for the bias of the head alone.
     biased = {"biases": True} if name == "mean" else {}
-    for engine, problem in ways(zoo.problem(name, **KINDS[kind], **ONE_BATCH, **biased)):
+    for engine, problem in engine_problems(zoo.problem(name, **KINDS[kind], **ONE_BATCH, **biased)):
         assert problem.writes or stream(problem.train).epoch(0).strings.lengths.min() == 0
         compare_gradients(engine, problem, zoo.scattered_weights(problem.network))
 
 
 @pytest.mark.parametrize(("name", "kind"), [x for x in CASES if x[1] != "writes"])
 def test_logits_equal_the_readable_model(name: str, kind: str) -> None:
-    for engine, problem in ways(zoo.problem(name, **KINDS[kind], **ONE_BATCH)):
+    for engine, problem in engine_problems(zoo.problem(name, **KINDS[kind], **ONE_BATCH)):
         members = [zoo.scattered_weights(problem.network, seed, 0.5) for seed in (0, 1)]
         compare_answers(engine, problem, members)
 
@@ -85,7 +85,7 @@ NARROWER: dict[str, dict[str, Any]] = {
     },
     "strings": {},
 }  # fmt: skip
-"""What is drawn of networks so that each engine can train many of them."""
+"""By engine, settings of drawn networks, many of which it can train."""
 
 
 @pytest.mark.parametrize("engine", NARROWER)
@@ -114,7 +114,7 @@ def test_any_network_equals_the_readable_model(engine: str, data: st.DataObject)
 def test_letter_counts_of_ten_million_are_exact(fields: dict[str, Any]) -> None:
     strings = TokenStrings.of_counts(2, np.array([[10_000_000, 0], [1, 10_000_000], [3, 5]]))
     reading_counts = []
-    for engine, problem in ways(zoo.problem("report", **fields)):
+    for engine, problem in engine_problems(zoo.problem("report", **fields)):
         if engine == engines.STACKED or not engine_named(engine).reads_counts(problem):
             continue
         weights = zoo.scattered_weights(problem.network)
@@ -134,7 +134,7 @@ def test_answers_do_not_depend_on_other_strings(name: str) -> None:
     lengths = [0, 1, 2, 5, 17, 33, *rng.integers(0, 40, 60)]
     rows = [rng.integers(0, 2, length).tolist() for length in lengths]
     strings = TokenStrings.of_lists(2, rows)
-    for engine, problem in ways(zoo.problem(name, test_max_length=40)):
+    for engine, problem in engine_problems(zoo.problem(name, test_max_length=40)):
         members = [zoo.scattered_weights(problem.network)]
         together = engines.logits(engine, problem, members, strings)[0]
         near = 0 if engine == "lanes" else 1e-6
@@ -274,11 +274,11 @@ TRAINED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "writes, two streams": ("encoder_decoder", "writes", {**BY_STEPS, **FROZEN}),
     "answers": ("rnn", "answers", {"biases": True}),
 }  # fmt: skip
-"""By what is special: a network, what it is asked, and how it is trained."""
+"""By name: a network, its kind of answer, and how it is trained."""
 
 
 SLOWLY = ("report", "two blocks, clipped", "gru, parts fixed", "hybrid", "writes, coupled")
-"""Where the engine of a GPU is tried, which takes long elsewhere."""
+"""Cases for the GPU's engine, which takes long on a CPU."""
 
 
 def problem_of(name: str, kind: str, more: dict[str, Any]) -> Problem:
@@ -287,7 +287,7 @@ def problem_of(name: str, kind: str, more: dict[str, Any]) -> Problem:
 
 @pytest.mark.parametrize("name", TRAINED)
 def test_training_a_group_equals_a_plain_pytorch_loop(name: str) -> None:
-    for engine, problem in ways(problem_of(*TRAINED[name])):
+    for engine, problem in engine_problems(problem_of(*TRAINED[name])):
         if engine == engines.STACKED and name not in SLOWLY:
             continue
         _, member = engines.train(engine, problem, (0, 1), every_epoch=True)
@@ -309,7 +309,7 @@ def test_training_a_group_equals_a_plain_pytorch_loop(name: str) -> None:
 ENDING: dict[str, Any] = {
     "max_num_epochs": 8, "min_num_epochs": 1, "patience": 1, "learning_rate": 0.05,
 }  # fmt: skip
-"""So that members stop early, each when its own losses say so."""
+"""Fields with which members stop early, after different epochs."""
 BESIDE: list[tuple[str, str, dict[str, Any], int]] = [
     ("fused", "report", {"hidden_size": 2}, 16),
     ("lanes", "randomized", {}, 4),

@@ -1,4 +1,4 @@
-"""What holds of every field of a configuration, and the keys under which databases name runs."""
+"""The contract of every field of a configuration, and the keys of stored runs."""
 
 import datetime
 import importlib
@@ -126,7 +126,7 @@ def test_key_of_test_sets_does_not_depend_on_training_negatives() -> None:
     for train in ("uniform", "edits", "mixed", "near"):
         for test in ("uniform", "edits", "mixed", "near"):
             assert key(negatives=train, test_negatives=test) == key(negatives=test)
-            # What is kept out of the test depends on how training strings are drawn.
+            # Strings left out of the test depend on how training strings are drawn.
             apart = key(negatives=train, test_negatives=test, disjoint=True)
             assert apart != key(negatives=test)
             if train != test:

@@ -1,4 +1,4 @@
-"""Networks of attention and cells compute what PyTorch's layers and the equations do."""
+"""Networks of attention and cells equal PyTorch's layers and the published equations."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every language, ours and a package's, against labelled strings and against enumeration."""
+"""The contract of every language, of plugins too, against labeled strings and enumeration."""
 
 import gzip
 import itertools
@@ -26,7 +26,7 @@ from tests.world import parts_from_outside
 
 FROM_OUTSIDE = ["ends_with_b", "more_pushes", "safe_pops"]
 NOT_UNIFORM = {"binary_multiplication", "flip_flop", "safe_pops"}
-"""Languages whose positive strings are drawn as they say, and not uniformly."""
+"""Languages whose positive strings are not drawn uniformly."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -37,7 +37,7 @@ def _from_outside() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", [*LANGUAGES, *FROM_OUTSIDE])
 def test_language_keeps_its_contract(name: str) -> None:
-    """It tells of itself, knows which strings there are, and draws them with their labels."""
+    """It describes itself, knows which lengths have strings, and draws them with their labels."""
     task = small(name)
     size, words = len(task.alphabet), task.describe()
     assert words[0].isupper()
@@ -52,7 +52,7 @@ def test_language_keeps_its_contract(name: str) -> None:
     labels, features = task.labels(strings), task.features(strings)
     assert features
     assert name in FROM_OUTSIDE or {f"{letter}'s" for letter in task.alphabet} <= set(features)
-    # Order matters only where a language says so; else counts alone decide.
+    # Order matters only in order-sensitive languages.
     assert isinstance(task, CountTask) != task.order_sensitive
     if isinstance(task, CountTask):
         assert (task.labels_of_counts(strings.counts) == labels).all()
@@ -67,7 +67,7 @@ def test_language_keeps_its_contract(name: str) -> None:
     for length, positive in itertools.product([*range(12), 60, 61, 500, 501], [True, False]):
         if task.has(length, positive):
             letters = np.stack([task.draw(rng, length, positive) for _ in range(5)])
-            # An empty string stands among others, as in a test set.
+            # An empty string is one of several, as in a test set.
             drawn = TokenStrings.of_lists(size, [*letters.tolist(), [0]])
             assert task.labels(drawn).tolist()[:-1] == [positive] * 5, (length, positive)
             assert drawn.lengths.tolist()[:-1] == [length] * 5

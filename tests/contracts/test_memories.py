@@ -1,4 +1,4 @@
-"""Blocks with a memory of a fixed size compute what their papers define."""
+"""Blocks with a memory of fixed size equal the equations of their papers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Position schemes are what their sources define, and are refused where they cannot be."""
+"""Position schemes against their published definitions."""
 
 import math
 from typing import Any
@@ -132,7 +132,7 @@ def test_strings_beyond_the_learned_table_are_not_tested() -> None:
     (weights,) = draw_initial([(problem, 0)])
     for value in weights.values():
         value[:] = 0
-    # Whatever the letters, this one says no.
+    # This one rejects every string.
     (tested,) = evaluate(problem, [weights])
     assert tested.lengths.max() == 10
     assert sum(tested.confusion) == tested.tested < 512
@@ -142,7 +142,7 @@ def test_strings_beyond_the_learned_table_are_not_tested() -> None:
     assert RunModel(problem, weights).predict(["ab", "a{10}"])["logit"] == [0, 0]
     with pytest.raises(InvalidStringError, match="longer than the model has places for"):
         RunModel(problem, weights).predict(["a{11}"], partial=False)
-    # CLS sees every token alike, so its state says whether there is any a: all right so far.
+    # CLS attends to all tokens equally, so its state detects an a: all answers are right.
     weights["embedding.weight"][2] = weights["classifier.weight"][:] = [1, 0]
     for name in ("value", "output"):
         weights[f"blocks.0.attention.{name}.weight"][0, 0] = 1
@@ -225,7 +225,7 @@ WORKED: list[tuple[str, str, dict[str, Any], str, list[int]]] = [
     ("reverse", "coupled", {}, "abb", [0, 1, 2, 3, 0, 3, 2, 1]),
     # 321 + 9 = 330, least digit first.
     ("addition", "coupled", SUM, "123+9=", [0, 1, 2, 3, 0, 1, 0, 0, 1, 2, 3]),
-    # CLS 1 2 3 + 9 = SEP 0 3 3: marks stand one place before the ones.
+    # CLS 1 2 3 + 9 = SEP 0 3 3: marks are one place before the ones.
     ("addition", "coupled_marks", SUM, "123+9=", [0, 2, 3, 4, 1, 2, 1, 1, 2, 3, 4]),
     # CLS a b b SEP ...: an output begins one step from its separator.
     ("copy", "coupled_marks", {}, "abb", [0, 2, 3, 4, 1, 2, 3, 4]),

@@ -1,7 +1,7 @@
-"""Questions about the inside of a model: what holds of every answer, for every network.
+"""The contract of questions about the inside of a model, for every network.
 
-Of the zoo, once judging strings and once writing outputs. What is computed of letter counts is held
-against models that are run.
+Each network of the zoo judges strings and writes outputs. Answers by letter counts are compared
+with models that are run.
 """
 
 from dataclasses import replace
@@ -44,8 +44,8 @@ SOURCE = {False: (0, 1, 0, 0, 1), True: (0, 1, 1)}
 OUTPUT = Output((1, 0))
 
 
-def given_by_head(own: TrainedModel, letters: tuple[int, ...]) -> np.ndarray:
-    """What the head gives of a string, or of an input and a part of an output."""
+def head_outputs(own: TrainedModel, letters: tuple[int, ...]) -> np.ndarray:
+    """Outputs of the head for a string, or for an input and a part of an output."""
     with torch.no_grad():
         ids = ids_of(own, [letters], [OUTPUT] if own.problem.writes else None)
         return np.asarray(plain_model(own)(ids))
@@ -81,7 +81,7 @@ def test_patching_with_itself_keeps_and_everywhere_gives_the_source(
     # A memory's layer lies within a block.
     for site in tried - ({Site("layer", last), Site("state", 0)} if name == "slstm" else set()):
         given = outputs_patched_everywhere(own, base, source, site, OUTPUT if writes else None)
-        np.testing.assert_allclose(given, given_by_head(own, source), atol=1e-9)
+        np.testing.assert_allclose(given, head_outputs(own, source), atol=1e-9)
     assert tried
 
 
@@ -156,7 +156,7 @@ def test_logit_steps_sum_to_the_logit(name: str) -> None:
         return
     for string in (BASE[False], (), (1,) * 9):
         steps = logit_steps(own, string) or ()
-        logit = float(given_by_head(own, string)[0])
+        logit = float(head_outputs(own, string)[0])
         assert sum(step.adds for step in steps) == pytest.approx(logit, rel=1e-9, abs=1e-9)
         assert steps[-1].logit == pytest.approx(logit, rel=1e-9, abs=1e-9)
     heads = [(step.block, step.head) for step in steps if step.part == "head"]

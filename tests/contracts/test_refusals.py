@@ -1,4 +1,4 @@
-"""What cannot be trained is refused in one line, which names the value and what was expected."""
+"""Untrainable settings are refused in one line with the value and what was expected."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ LONGEST = 400
 """Letters that a refusal may have."""
 
 Row = tuple[Mapping[str, Any], str]
-"""What is wrong, and the words that must occur: the value, and what is expected in its place."""
+"""The settings, and words of the refusal: the value, and what is expected in its place."""
 
 FIELDS: tuple[Row, ...] = (
     ({"hiden_size": 2}, "unknown field 'hiden_size': did you mean 'hidden_size'?"),
@@ -110,7 +110,7 @@ SPECIFICATIONS: tuple[Row, ...] = (
     ({"fixed": {"learning_rate": DEEP}}, "nested too deep"),
     ({"base": "big"}, "base='big': expected 'report' or 'small_transformer'"),
 )
-"""Tables of specifications that say no sweep."""
+"""Tables that are no specification."""
 
 
 def make_spec(changes: Mapping[str, Any]) -> object:

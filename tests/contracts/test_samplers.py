@@ -81,7 +81,7 @@ RARELY_NEGATIVE = {"task": "regular", "alphabet": "ab", "pattern": "(a|b)*a(a|b)
 
 
 def negative_lengths(**fields: Any) -> np.ndarray:
-    """How many negative strings of an epoch have each length from 0 on."""
+    """Number of negative strings of an epoch by length, from 0 on."""
     drawn = sampler(**fields)
     (epoch,) = epochs(drawn)
     assert (examples_of(drawn.task, epoch.strings).labels == epoch.labels).all()
@@ -194,7 +194,7 @@ def test_disjoint_inputs_of_transductions_occur_in_no_epoch_of_training(train_se
         assert not set(spelled(tested)) & trained
         assert len(tested) == 300
         assert (tested.targets == disjoint.kind.targets(disjoint.task, tested.strings)).all()
-        # Runs whose tests are not kept apart are what they were.
+        # Runs without disjoint tests keep their key.
         assert "disjoint" not in plain.config.changed
         assert plain.config.key != disjoint.config.key
     few = {f"{part}_max_length": 3 for part in ("train", "validation", "test")}
@@ -258,14 +258,14 @@ def near_by_hand(task: LanguageTask, length: int, longest: int) -> set[str]:
     return {row for row, label in zip(rows, are_positive(task, rows), strict=True) if not label}
 
 
-def drawn_so(task: LanguageTask, epoch: Examples, way: int) -> list[str]:
+def strings_drawn(task: LanguageTask, epoch: Examples, way: int) -> list[str]:
     assert epoch.drawn is not None
     return texts(task.alphabet, epoch.strings.take(np.flatnonzero(epoch.drawn == way)))
 
 
 @dataclass(frozen=True)
-class AsMany:
-    """As many a as b, among other letters, as somebody else would write it: without automaton."""
+class EqualCounts:
+    """Equal numbers of a and b, among other letters; a plugin language without automaton."""
 
     order_sensitive: ClassVar[bool] = False
     reads: ClassVar[frozenset[str]] = frozenset()
@@ -308,8 +308,8 @@ def near_sampler(**fields: Any) -> BalancedStrings:
         {"task": "majority", "negative_lengths": "uniform"},
         {"task": "counting", "alphabet": "ab", "formula": "a == 2 * b"},
         {"task": "regular", "alphabet": "abc", "pattern": "a(b|c)*a(b|c)*", "train_max_length": 5},
-        {"own": AsMany()},
-        {"own": AsMany(), "negative_lengths": "uniform"},
+        {"own": EqualCounts()},
+        {"own": EqualCounts(), "negative_lengths": "uniform"},
         {"task": "dyck", "train_size": 2_000, "block": 64},
     ],
 )
@@ -322,7 +322,7 @@ def test_near_negatives_equal_enumeration(
     drawn = replace(drawn, task=fields.get("own", drawn.task))
     assert drawn.near_obstacle is None
     (epoch,) = epochs(drawn)
-    found = drawn_so(drawn.task, epoch, NEAR)
+    found = strings_drawn(drawn.task, epoch, NEAR)
     longest = 8 if len(drawn.task.alphabet) > 2 else 10
     expected = [near_by_hand(drawn.task, x, longest) for x in range(drawn.max_length + 1)]
     assert set(found) <= set().union(*expected)
@@ -355,7 +355,7 @@ def test_near_negatives_of_disjoint_tests_are_near_and_new() -> None:
     trained = {text for epoch in epochs(near_sampler(**fields), 2) for text in spelled(epoch)}
     tested = sampler("test", negatives="near", train_max_length=8, **fields)
     (epoch,) = epochs(tested)
-    found = drawn_so(tested.task, epoch, NEAR)  # type: ignore[arg-type]
+    found = strings_drawn(tested.task, epoch, NEAR)  # type: ignore[arg-type]
     by_hand = set().union(*(near_by_hand(tested.task, x, 10) for x in range(10)))  # type: ignore[arg-type]
     assert len(found) > 20
     assert set(found) <= by_hand
@@ -406,7 +406,7 @@ def test_near_negatives_of_nearest_lengths_keep_their_share(fields: dict[str, An
 
 @pytest.mark.parametrize("lengths", ["redrawn", "uniform"])
 def test_near_negatives_take_many_tokens(lengths: str) -> None:
-    many = AsMany("".join(chr(256 + number) for number in range(200)))
+    many = EqualCounts("".join(chr(256 + number) for number in range(200)))
     drawn = replace(near_sampler(negative_lengths=lengths, train_size=300), task=many)
     (epoch,) = epochs(drawn)
     near_ones = epoch.take(np.flatnonzero(epoch.drawn == NEAR))

@@ -1,4 +1,4 @@
-"""Every statistic: against published tables, SciPy, simulations, and slower ways to the same."""
+"""Every statistic against published tables, SciPy, simulations or slower formulations."""
 
 import math
 import re
@@ -98,7 +98,7 @@ def noisy(seeds: int, mean: float, spread: float, stream: int) -> list[float]:
 NAN = math.nan
 PARITY = [0.5249, 0.52, 0.531, 0.518, 0.5233]
 START = noisy(12, 0.8, 0.05, 1)
-"""What seeds have in common where they are pairs."""
+"""The common part of paired seeds."""
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ START = noisy(12, 0.8, 0.05, 1)
         pytest.param(START, [x - 0.01 for x in START], False, None, False, id="small, unpaired"),
         # Nothing but chance.
         pytest.param([1, 1, 1, 0.9999], [1.0] * 4, True, 1.0, False, id="one error in 10,000"),
-        # Too few to tell, whatever they come to.
+        # Too few to decide, whatever the values.
         pytest.param([0.856] * 3, [0.977] * 3, False, 0.1, False, id="forest against GRU, 3 and 3"),
         pytest.param(PARITY, [1.0] * 5, True, 0.0625, False, id="5 pairs, all one way"),
         pytest.param([0.5], [1.0], False, 1.0, False, id="1 and 1"),
@@ -158,13 +158,13 @@ def test_comparison_of_shares_has_the_exact_p_value() -> None:
         ((4, 8), (4, 8), True, 1.0),
         ((10, 40), (30, 40), False, 1.5e-5),
     ):
-        found = of_shares(first, second, paired)
+        found = compare_counts(first, second, paired)
         assert found.p_value == pytest.approx(p_value, abs=1e-4)
         assert found.is_decided == (p_value <= 0.05)
         assert found.counts == (first, second)
 
 
-def of_shares(first: tuple[int, int], second: tuple[int, int], paired: bool) -> Difference:
+def compare_counts(first: tuple[int, int], second: tuple[int, int], paired: bool) -> Difference:
     sides = [seeds_of([1.0] * count + [0.0] * (n - count)) for count, n in (first, second)]
     return compare_shares(sides[0], sides[1], paired=paired)
 
@@ -173,7 +173,7 @@ def test_interval_of_shares_agrees_with_the_exact_test() -> None:
     for n, m in ((4, 4), (3, 7)):
         for count, other in product(range(n + 1), range(m + 1)):
             for paired in (True, False):
-                found = of_shares((count, n), (other, m), paired)
+                found = compare_counts((count, n), (other, m), paired)
                 is_more = found.interval.low > 0 or found.interval.high < 0
                 assert found.is_decided == is_more == ((found.p_value or 1) <= 0.05)
 
@@ -355,14 +355,14 @@ def planted(within: Iterable[float], beyond: Iterable[float], first: int = 0) ->
     return runs
 
 
-def elsewhere(accuracies: Iterable[float]) -> pd.DataFrame:
-    """Runs of which nobody knows what they were trained on."""
+def imported_runs(accuracies: Iterable[float]) -> pd.DataFrame:
+    """Imported runs, whose training lengths are unknown."""
     known = [*accuracies]
     runs = planted([NAN] * len(known), [NAN] * len(known))
     return runs.assign(accuracy=known, outcome="not known")
 
 
-def right(seeds: int) -> pd.DataFrame:
+def generalizing(seeds: int) -> pd.DataFrame:
     return planted([1.0] * seeds, [1.0] * seeds)
 
 
@@ -378,19 +378,19 @@ HALF_LEARNED = pd.concat([failing(6), planted([0.5] * 6, [0.0] * 6, first=6)])
 STEADY, LESS = (planted([1.0] * 12, [x - less for x in START]) for less in (0, 0.01))
 
 PLANTED: list[tuple[pd.DataFrame, pd.DataFrame, bool, str | dict[str, int]]] = [
-    (right(8), right(8), True, NOTHING),
+    (generalizing(8), generalizing(8), True, NOTHING),
     (failing(8), failing(8, stream=10), False, CHANCE),
     (STEADY, LESS, False, CHANCE),
     (STEADY, LESS, True, {BEYOND: 0}),
-    (right(8), planted([1] * 8, [0.9999] + [1] * 7), True, CHANCE),
-    (failing(3), right(3), False, TOO_FEW),
-    (failing(5), right(5), True, TOO_FEW),
-    (failing(6), right(6), True, {GENERALIZES: 1, BEYOND: 1}),
-    (right(12), failing(2), False, {GENERALIZES: 0, BEYOND: 0}),
+    (generalizing(8), planted([1] * 8, [0.9999] + [1] * 7), True, CHANCE),
+    (failing(3), generalizing(3), False, TOO_FEW),
+    (failing(5), generalizing(5), True, TOO_FEW),
+    (failing(6), generalizing(6), True, {GENERALIZES: 1, BEYOND: 1}),
+    (generalizing(12), failing(2), False, {GENERALIZES: 0, BEYOND: 0}),
     (failing(8), UNLEARNED, False, {LEARNED: 0, WITHIN: 0}),
     # Of pairs, those of which both have learned.
     (HALF_LEARNED, failing(12), True, {LEARNED: 1, WITHIN: 1}),
-    (elsewhere([0.9] * 8), elsewhere([1.0] * 8), False, {ALL_STRINGS: 1, FAILS: 0}),
+    (imported_runs([0.9] * 8), imported_runs([1.0] * 8), False, {ALL_STRINGS: 1, FAILS: 0}),
 ]
 """Two configurations, whether their seeds are pairs, and what is true: which side has more."""
 
@@ -418,7 +418,7 @@ def test_verdict_on_planted_seeds_is_true(
 
 
 def compared(sides: tuple[pd.DataFrame, pd.DataFrame], paired: bool) -> Compared:
-    """What is said of two configurations of which the seeds alone are known."""
+    """The comparison of two configurations by their seeds alone."""
     none = pd.DataFrame()
     first, second = (outcomes_of(side.assign(config_id=1), 1.0)[1] for side in sides)
     return Compared(
@@ -524,7 +524,7 @@ CAME_TO = {
 
 
 def models_of(network: str, **languages: str) -> list[dict[str, Any]]:
-    """Models by their language, each a letter of what it came to."""
+    """Models by language, each a letter for its outcome."""
     return [
         {"network": network, "language": language, "outcome": outcome.value, "learned": learned}
         for language, letters in languages.items()
@@ -540,7 +540,7 @@ def test_language_shares_average_over_seeds_first() -> None:
     assert (lstm["learned"], lstm["learned_languages"]) == (pytest.approx((1 + 2 / 3) / 3), 3)
     assert (lstm["generalize"], lstm["generalize_languages"]) == (pytest.approx((1 + 1 / 2) / 2), 2)
     assert lstm["learned_low"] < lstm["learned"] < lstm["learned_high"]
-    # Of what is not learned, nothing is said of longer strings.
+    # Unlearned models have no share that generalizes.
     assert (rnn["learned"], rnn["generalize_languages"]) == (0, 0)
     assert np.isnan(rnn["generalize"])
 

@@ -1,4 +1,4 @@
-"""Every transduction against a reference of its own, enumeration, and the language of its pairs."""
+"""The contract of every transduction: a reference, enumeration, and the language of its pairs."""
 
 import itertools
 import math
@@ -111,7 +111,7 @@ CASES: list[tuple[str, dict[str, Any], Callable[[str], str]]] = [
     ("retrieval", {"num_tokens": 3, "neighbor": "left", "occurrence": "unique"}, left_of_first),
     ("retrieval", {"occurrence": "unique"}, lambda text: text[text.index(text[-1]) + 1]),
 ]
-"""Tasks with settings, and what is right of each input, in plain Python."""
+"""Tasks with settings, and the target of an input in plain Python."""
 
 NAMED = [f"{name} {', '.join(map(str, fields.values()))}" for name, fields, _ in CASES]
 
@@ -153,7 +153,7 @@ def test_every_transduction_has_a_reference() -> None:
 def test_transduction_keeps_its_contract(
     name: str, fields: dict[str, Any], right: Callable[[str], str]
 ) -> None:
-    """It tells of itself, knows its inputs, draws them, and answers as plain Python does."""
+    """It describes itself, knows its inputs, draws them, and gives the targets of plain Python."""
     task = task_of(name, fields)
     words = task.describe()
     assert words[0].isupper()
@@ -184,14 +184,14 @@ def test_transduction_keeps_its_contract(
             given = answer(task, text)
             assert given == right(text)
             answers.setdefault("".join(sorted(text)), set()).add(given)
-    # Order matters only where a task says so.
+    # Order matters only in order-sensitive tasks.
     assert task.order_sensitive == any(len(found) > 1 for found in answers.values())
     if isinstance(task, BulkInputs):
         assert_alike_at_once(task)
 
 
 def assert_uniform(task: Transduction, length: int, inputs: list[np.ndarray]) -> None:
-    """Inputs of a length are drawn alike often."""
+    """Asserts that inputs of a length are drawn uniformly."""
     weights = Counter(split_of(task, row) for row in inputs)
     rng, size = np.random.default_rng(length), 20 * len(inputs)
     found = Counter(task.draw_input(rng, length).tobytes() for _ in range(size))
@@ -204,7 +204,7 @@ def assert_uniform(task: Transduction, length: int, inputs: list[np.ndarray]) ->
 
 
 def assert_alike_at_once(task: Any) -> None:
-    """Inputs of many lengths are drawn and answered as each is alone."""
+    """Asserts that inputs drawn together have the targets of each alone."""
     rng = np.random.default_rng(5)
     lengths = rng.choice([x for x in range(1, 12) if task.has_input(x)], size=50)
     letters = task.draw_inputs(rng, lengths)

@@ -1,4 +1,4 @@
-"""GPT-2's blocks (Radford et al. 2019), as the published equations have them."""
+"""GPT-2's blocks by the published equations (Radford et al. 2019)."""
 
 import math
 
@@ -11,7 +11,7 @@ SCALE = 1 / math.sqrt(HEAD_SIZE)
 
 
 def gpt2(weights: dict[str, Tensor], ids: list[int]) -> Tensor:
-    """The logit of one string without padding, as the equations have it."""
+    """The logit of one string without padding."""
     return _linear(weights, gpt2_states(weights, ids), "classifier")[-1, 0]
 
 

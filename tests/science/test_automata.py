@@ -1,4 +1,4 @@
-"""The automaton that a model has become: models that are automata, and models that are none."""
+"""Automata extracted from models, of which some are automata and some are not."""
 
 from collections.abc import Callable
 from itertools import combinations
@@ -22,7 +22,7 @@ from seqcls.problem import configuration, resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.automaton import Automaton
 from seqcls.tasks.regular import minimal_automaton
-from tests.science.test_causes import saying
+from tests.science.test_causes import rule_model
 from tests.zoo import LSTM, untrained
 
 SMALL = LearningBudget(strings=2**10, states=20)
@@ -31,12 +31,12 @@ TOMITA_5 = "(00|11|(01|10)(00|11)*(01|10))*"
 SEVEN = minimal_automaton("(00|11|(01|10)(00|11)*(01|10))*(0|1(0|1)(0|1)1)?", "01")
 
 
-def follows(automaton: Automaton) -> Callable[[TokenStrings], np.ndarray]:
+def predictions_of(automaton: Automaton) -> Callable[[TokenStrings], np.ndarray]:
     return lambda strings: automaton.accepting[automaton.states(strings)]
 
 
-def learned(says: Callable[[TokenStrings], np.ndarray], **fields: Any) -> LearnedAutomaton:
-    return learn(saying(says, **fields)[0], SMALL)
+def learned(rule: Callable[[TokenStrings], np.ndarray], **fields: Any) -> LearnedAutomaton:
+    return learn(rule_model(rule, **fields)[0], SMALL)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def learned(says: Callable[[TokenStrings], np.ndarray], **fields: Any) -> Learne
 )
 def test_automaton_of_a_regular_model_is_learned(pattern: str) -> None:
     language = minimal_automaton(pattern, "01")
-    found = learned(follows(language), task="regular", alphabet="01", pattern=pattern)
+    found = learned(predictions_of(language), task="regular", alphabet="01", pattern=pattern)
     assert found.found
     assert shortest_difference(found.automaton, language) is None
     assert found.states == len(language.table)
@@ -91,7 +91,9 @@ def test_shortest_difference_is_the_first_of_all_strings() -> None:
     automata = [minimal_automaton(pattern, "01") for pattern in patterns]
     for one, other in combinations(automata, 2):
         batches = (strings_of_length(2, length) for length in range(7))
-        differ = ((x, np.flatnonzero(follows(one)(x) != follows(other)(x))) for x in batches)
+        differ = (
+            (x, np.flatnonzero(predictions_of(one)(x) != predictions_of(other)(x))) for x in batches
+        )
         strings, rows = next((x, rows) for x, rows in differ if len(rows))
         assert shortest_difference(one, other) == tuple(strings.letters[rows[0]].tolist())
 
@@ -135,7 +137,7 @@ def test_learning_queries_no_string_beyond_the_position_table() -> None:
 
 
 def test_probe_reads_the_last_token_from_states() -> None:
-    """Which token was the last is in every state of a model."""
+    """The last token can be read from every state of a model."""
     last = minimal_automaton("(0|1)*1", "01")
     model = untrained(**LSTM, hidden_size=8, train_max_length=12, **SMALL_TEST)
     found = look_inside(model, last)

@@ -1,4 +1,4 @@
-"""Automata of files: what they are read as, however they are written, and what is refused."""
+"""Automaton files: how each format is read, and which files are refused."""
 
 import json
 import random
@@ -48,7 +48,7 @@ WRITTEN = {
 
 
 def automaton_of(path: Path) -> StoredAutomaton:
-    """What is read of a file."""
+    """The automaton read from a file."""
     content = read_content(path)
     assert isinstance(content.dataset, StoredAutomaton), content.problems
     return content.dataset
@@ -118,7 +118,7 @@ def test_summary_reports_determinization_and_the_assumed_start(tmp_path: Path) -
     made = automaton_of(path)
     stored = unpack(made.to_bytes(), made.name)
     assert stored.digest == made.digest
-    # What comes out of a database says it, too, for all that describes the language.
+    # An automaton read from a database reports it, too.
     for content in (made, stored):
         words = FromAutomaton(remember(content), "").describe()
         assert because in words
@@ -240,7 +240,7 @@ REFUSED: list[tuple[str | bytes, str]] = [
     ("0 0 CLS CLS\n0\n", "symbol 'CLS'"),
     ("0 0 e\n0 1 \u0301\n1\n", "U+0065 and U+0301: side by side they are U+00E9"),
     ("0 0 " + "x" * 41 + " " + "x" * 41 + "\n0\n", "symbol 'xxx"),
-    # What may stand for other symbols: any symbol and flags of HFST, names of the empty string.
+    # Symbols with a meaning of their own: any symbol, flags of HFST, names of the empty string.
     *(
         (f"0 1 a a\n1 0 {x} {x}\n0\n", f"symbol '{x}' may stand for")
         for x in ("@_IDENTITY_SYMBOL_@", "@P.X.Y@", "eps", "Epsilon", "\u03bb", "<sigma>")
@@ -262,11 +262,11 @@ REFUSED: list[tuple[str | bytes, str]] = [
         "made deterministic and complete, its automaton has more than 10,000 states",
     ),
 ]
-"""What stands in a file, and what has to be named of it."""
+"""The content of a file, and the words that its refusal must have."""
 
 
 def assert_refused(path: Path, word: str) -> None:
-    """A file is refused in one line that has a word."""
+    """Asserts that a file is refused in one line that has a word."""
     (problem,) = read_content(path).problems
     assert word in problem
     assert "\n" not in problem

@@ -61,7 +61,7 @@ def strings_of(letters: np.ndarray) -> list[String]:
 
 
 def p_value(drawn: Counter[Any], population: Sequence[Any]) -> float:
-    """How likely a fit as bad is of draws that are uniform; none of them is from elsewhere."""
+    """The p-value of a chi-squared test of uniform draws, all of which are from the population."""
     assert set(drawn) <= set(population)
     expected = drawn.total() / len(population)
     distance = sum((drawn[x] - expected) ** 2 for x in population) / expected

@@ -23,7 +23,7 @@ from tests.unit.explained import FIELDS, random_network
 def proof_of(
     model: TrainedModel, support: tuple[int, ...], least_length: int
 ) -> tuple[SupportProof, Cells]:
-    """What is proved of strings of so many letters of a support, and the cells of it."""
+    """The proof for strings of at least so many letters of a support, and its cells."""
     block = block_of(model)
     limits = cells = divide(block, support, 0.0)
     if not model.config.no_attend_cls:

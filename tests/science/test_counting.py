@@ -23,7 +23,7 @@ from tests.tasks import LANGUAGES, language, small
 
 
 def published() -> Iterator[tuple[Regular, bool, bool]]:
-    """Each language, whether it is R-trivial, and whether it is in C-RASP."""
+    """Yields languages with two labels: R-trivial, and in C-RASP."""
     with (ASSETS / "counting" / "languages.csv").open() as file:
         for row in csv.DictReader(file):
             letters = "".join(sorted({x for x in row["regex"] if x.isalpha()}))
@@ -71,9 +71,10 @@ def test_counting_program_tracks_the_automaton_state() -> None:
 
 
 class ByCycles:
-    """Which states of a strongly connected part no counting tells apart, by its simple cycles: the
-    weight of a way from one state to another is zero for all weights for which that of every cycle
-    is, if and only if its counts of labels are a sum of theirs, with factors.
+    """States of a strongly connected component that no counting distinguishes, by simple cycles.
+
+    A path has weight zero for all weights for which every cycle has, if and only if its counts of
+    labels are a linear combination of theirs.
     """
 
     def __init__(self, table: np.ndarray, part: set[int]) -> None:
@@ -102,7 +103,7 @@ class ByCycles:
         return ways[end]
 
     def classes(self) -> tuple[int, dict[int, int]]:
-        """How many levels tell more apart, and a number for each state, one for those alike."""
+        """Number of levels that refine the classes, and the class of each state."""
         cycles = list(self.cycles())
         classes, found, level = dict.fromkeys(self.part, 0), 1, 0
         while True:
@@ -209,7 +210,7 @@ def test_theory_reports_counting_in_words_and_as_json() -> None:
 
 
 def test_large_components_have_a_counting_level() -> None:
-    # a goes round, b stays in every third state: each state is told apart only where none repeats.
+    # a goes round: states are distinguished only where no state repeats.
     states = 200
     around = (np.arange(states) + 1) % states
     sink = np.full(states, states)

@@ -29,7 +29,7 @@ def test_every_claim_of_an_explanation_holds(
 
 
 def assert_every_claim_holds(network: TrainedModel, counts: tuple[int, ...]) -> None:
-    """What is said of an answer is made to happen in the readable model."""
+    """Asserts that every claim about an answer comes true in the readable model."""
     found = explain(network, network.tokenizer.text_of_counts(counts))
     predicted = answer(network, counts)
     assert found.counts == counts

@@ -1,7 +1,4 @@
-"""Families of strings: how they are written, and where the answer changes.
-
-By letter counts, and where strings are run, against asking about each.
-"""
+"""Families of strings: their notation, and where the answer changes, against answering each."""
 
 from itertools import pairwise
 

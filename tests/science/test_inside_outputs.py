@@ -1,6 +1,6 @@
-"""Models that write, looked into: what they read, and what their outputs' probabilities are.
+"""States, attention and probabilities of models that write outputs.
 
-What holds of every model stands in `tests/contracts/test_questions.py`.
+`tests/contracts/test_questions.py` has what holds for every model.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def writer(name: str) -> TrainedModel:
 
 @torch.no_grad()
 def forced(model: TrainedModel, letters: tuple[int, ...], output: Output) -> float:
-    """The log-probability of an output, step by step: CLS, the input, SEP, and what is written."""
+    """The log-probability of an output, step by step: CLS, the input, SEP, and the output."""
     end = model.problem.network.vocabulary_size - 1
     read = [0, *(letter + 2 for letter in letters), end - 1]
     total = 0.0
@@ -137,7 +137,7 @@ def test_attention_of_an_encoder_decoder_is_that_of_its_blocks() -> None:
 def test_cross_attention_covers_the_input_tokens(
     name: str, shape: tuple[int, ...], before: int
 ) -> None:
-    """The state before a token decides what a recurrent decoder reads; of a block, the token."""
+    """A recurrent decoder attends by the state before a token, a block by the token."""
     model = writer(name)
     found, other = (
         attention_patterns(model, INPUT, "cross-attention", Output(x)) for x in ((1, 0), (2, 0))

@@ -1,4 +1,4 @@
-"""What pages say of the known results' models is what their results say."""
+"""Tables and pictures of known results in the docs agree with their results."""
 
 from collections import Counter
 from typing import Any
@@ -70,7 +70,7 @@ def test_docs_and_pictures_agree_with_their_results() -> None:
 
 
 def check_picture(name: str, lines: "pd.Series[str]") -> None:
-    """A picture in the docs has these lines in its cells."""
+    """Asserts that a picture in the docs has these lines in its cells."""
     shown = (DOCS / f"{name}.svg").read_text()
     for line, times in lines.value_counts().items():
         assert shown.count(f">{line}<") == times, name

@@ -1,4 +1,4 @@
-"""Functions of letter counts: what is computed far out, what a head is, and which models are."""
+"""Models by letter counts: long strings, circuits of heads, and the order of letters."""
 
 from typing import Any
 

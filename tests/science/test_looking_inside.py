@@ -1,4 +1,4 @@
-"""Commands that look into models, as sums, definitions and each other have it."""
+"""Commands about the inside of models, against sums, definitions and each other."""
 
 import json
 import math
@@ -162,7 +162,7 @@ def test_output_tree_shares_prefixes(inside: Path) -> None:
     assert {leaf.text for leaf in tree.leaves} == {row["output"] for row in best}
     cells = {(token.row, token.place): token for token in tree.tokens}
     for leaf in tree.leaves:
-        # What stands before a branch is drawn in the row above that it leaves.
+        # Tokens before a branch are in the row above, which it leaves.
         own = [cells[leaf.row, place] for place in range(leaf.branch, leaf.tokens)]
         assert (leaf.row, leaf.branch - 1) not in cells
         before = 0.0
@@ -278,7 +278,7 @@ TOKENS = {"push", "pop", "a"}
 
 
 def is_written(text: str) -> bool:
-    """Whether a text is tokens and groups with exactly one space between them."""
+    """True if a text is tokens and groups with exactly one space between them."""
     for sign in "<>{}0123456789":
         text = text.replace(sign, "")
     return text == "" or all(token in TOKENS for token in text.split(" "))

@@ -1,4 +1,4 @@
-"""What a model's wrong outputs have in common, found of models whose outputs are known."""
+"""Causes of wrong outputs, found for models whose outputs are given."""
 
 from collections.abc import Callable
 from functools import partial
@@ -97,14 +97,18 @@ def test_cause_common_to_all_outputs_comes_first(
     assert (cause.mechanism, cause.share) == ("first tokens right", 1)
 
 
-def found_of(
+def causes_of(
     monkeypatch: pytest.MonkeyPatch,
     is_wrong: Callable[[str], bool],
     position: Callable[[str], int],
     least: int = 0,
 ) -> dict[str, list[str]]:
-    """The causes of copies of test inputs, wrong where it is said, from the position on that is
-    said; of inputs of at least so many tokens.
+    """Strings by cause, for a model that copies test inputs but for some.
+
+    Args:
+        is_wrong: which copies are wrong.
+        position: the first wrong position of a wrong copy.
+        least: tokens of the shortest input that may be wrong.
     """
     test = distinct_test_strings(PROBLEM.test)
     spelled = dict(zip(test.texts, texts("ab", test.strings), strict=True))
@@ -124,7 +128,7 @@ def found_of(
 def test_first_tokens_right_needs_all_longer_outputs_wrong(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    find = partial(found_of, monkeypatch)
+    find = partial(causes_of, monkeypatch)
     assert {*find(lambda x: len(x) > 3, lambda x: 3 + len(x) % 3)} == {FIRST_RIGHT}
     assert {*find(lambda x: len(x) > 3, lambda _: 0)} == {"wrong token"}, "all go wrong at once"
     some_right = find(lambda x: len(x) > 3 and x[:3] != "aba", lambda _: 3)
@@ -140,6 +144,6 @@ def test_outputs_wrong_earlier_have_another_cause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     early = "ababa"
-    found = found_of(monkeypatch, lambda x: len(x) > 3, lambda x: 1 if x == early else 3)
+    found = causes_of(monkeypatch, lambda x: len(x) > 3, lambda x: 1 if x == early else 3)
     assert found["wrong token"] == [early]
     assert len(found[FIRST_RIGHT]) > 9

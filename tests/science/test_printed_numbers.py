@@ -1,4 +1,4 @@
-"""What is printed of rules and proofs holds of the numbers as they are printed."""
+"""Rules and proofs hold with the numbers as they are printed."""
 
 import re
 from decimal import Decimal
@@ -31,7 +31,7 @@ NUMBER = r"(?:1 - )?\d[\d.]*(?:e-?\d+)?"
 
 
 def read(text: str) -> Decimal:
-    """A number as a reader takes it."""
+    """The number that a text means."""
     if text.startswith("1 - "):
         return 1 - Decimal(text.removeprefix("1 - "))
     return Decimal(text.removesuffix("%")) / (100 if text.endswith("%") else 1)

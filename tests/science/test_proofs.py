@@ -1,6 +1,4 @@
-"""Proofs of recurrent networks: what is proved is right, what is refuted is wrong, and nobody who
-changes a certificate gets it past the checker.
-"""
+"""Proofs of recurrent networks, refutations, and a checker that rejects changed certificates."""
 
 import json
 import math
@@ -54,7 +52,7 @@ def proved() -> Proof:
 
 
 def certificate_of(proof: Proof) -> dict[str, Any]:
-    """A copy that may be changed."""
+    """A copy of the certificate of a proof."""
     assert proof.certificate is not None
     return deepcopy(proof.certificate)
 
@@ -211,8 +209,9 @@ def test_certificate_with_a_changed_number_proves_nothing_wrong() -> None:
 
 
 def try_changes(certificate: dict[str, Any], changes: int, seed: int = 3) -> int:
-    """Changes one number of a certificate, so many times: what is still accepted claims what was
-    proved, and states drawn in its boxes lead on as it says. How many are rejected.
+    """Changes one number of a certificate, so many times, and returns how many are rejected.
+
+    Accepted ones claim what was proved, and states drawn in their boxes lead where they claim.
     """
     rng, rejected = np.random.default_rng(seed), 0
     for _ in range(changes):
@@ -227,8 +226,9 @@ def try_changes(certificate: dict[str, Any], changes: int, seed: int = 3) -> int
 
 
 def try_moved_weights(certificate: dict[str, Any], changes: int, seed: int = 3) -> int:
-    """Moves one weight of a certificate, so many times: it is of other weights then. Under a digest
-    made anew it is accepted where it is right. How many are rejected.
+    """Moves one weight of a certificate, so many times, and returns how many are rejected.
+
+    Its digest no longer fits; with a new digest it is accepted only where it is right.
     """
     rng, rejected = np.random.default_rng(seed), 0
     for _ in range(changes):
@@ -243,7 +243,7 @@ def try_moved_weights(certificate: dict[str, Any], changes: int, seed: int = 3) 
 
 
 def assert_is_right(certificate: dict[str, Any]) -> None:
-    """That the model answers as is claimed, as far as drawn strings and states show it."""
+    """Asserts that the claim holds for drawn strings and states."""
     assert leads_on(certificate)
     assert errors_on(certificate, draw_strings(60, 60, 2, 0)) == 0
 
@@ -300,9 +300,10 @@ def test_certificate_file_is_checked_against_a_weights_file(tmp_path: Path) -> N
         check_file(tmp_path / "none.json")
 
 
-def whatever_is_read(rng: np.random.Generator, hidden: int = 3) -> dict[str, Any]:
-    """A certificate of an RNN that answers no whatever it computes, if that is a number: its
-    numbers are large, and every state that they lead to is in the box.
+def large_certificate(rng: np.random.Generator, hidden: int = 3) -> dict[str, Any]:
+    """A certificate of an RNN with large weights that rejects every string.
+
+    Every state it reaches is in the box.
     """
     shapes = {
         "embedding.weight": (4, hidden), "layers.0.input_weight": (hidden, hidden),
@@ -331,8 +332,8 @@ def whatever_is_read(rng: np.random.Generator, hidden: int = 3) -> dict[str, Any
 
 
 def largest_sum(certificate: dict[str, Any], rng: np.random.Generator) -> tuple[float, bool]:
-    """The largest sum of the sizes of a gate's terms, by fractions of a corner of the box; and
-    whether float32 holds all partial sums: those of one sign first, and in random orders.
+    """The largest sum of absolute terms of a gate at the corners of the box; and True if float32
+    holds all partial sums, with terms of one sign first and in random orders.
     """
     w = weights_of(certificate)
     largest, holds = 0.0, True
@@ -356,7 +357,7 @@ def largest_sum(certificate: dict[str, Any], rng: np.random.Generator) -> tuple[
 def test_accepted_sums_overflow_in_no_order() -> None:
     rng, accepted = np.random.default_rng(0), 0
     for _ in range(90):
-        certificate = whatever_is_read(rng)
+        certificate = large_certificate(rng)
         largest, holds = largest_sum(certificate, rng)
         again = is_accepted(certificate)
         assert again <= (largest < checker.LARGEST)
@@ -369,7 +370,7 @@ def test_accepted_sums_overflow_in_no_order() -> None:
 def test_overflowing_product_is_rejected() -> None:
     """Exact sums stay below 10^37; a product of them does not."""
     rng = np.random.default_rng(0)
-    certificate = whatever_is_read(rng)
+    certificate = large_certificate(rng)
     for name, x in certificate["weights"].items():
         x["values"] = [0.0] * len(x["values"])
         if name == "classifier.bias":

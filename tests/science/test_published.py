@@ -145,9 +145,9 @@ STATES: list[tuple[str, str, str, Any, Any]] = [
     (SEED_2, "ac", "value", (C, 0), 1.3575),
     (SEED_2, "ab{100}", "probability", (), 0.1219),
 ]
-"""What is published of a model's states: the run, the string, the state, where, and the number.
+"""Published states: the run, the string, the state, its index, and the number.
 
-States of letters are those of each; weights and what follows the block are those of CLS, by head.
+States of letters are those of each; weights and states after the block are those of CLS, by head.
 """
 
 

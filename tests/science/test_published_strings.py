@@ -64,7 +64,7 @@ def test_ids_counts_and_labels_agree() -> None:
 
 
 def naive_batch(config: RunConfig, seed: int) -> tuple[list[list[int]], int]:
-    """One batch of `variable_length`, word for word as the protocol tells it, and the next seed."""
+    """One batch of `variable_length`, drawn as the protocol describes it, and the next seed."""
     alphabet = resolve(config).tokenizer.alphabet
     required = sorted(config.required_letters)
     others = [x for x in alphabet if x not in required]

@@ -1,4 +1,4 @@
-"""Random languages of subregular classes: of their class, as they say, and the same for ever."""
+"""Random languages of subregular classes: their class, description and pinned digests."""
 
 import hashlib
 import itertools
@@ -33,7 +33,7 @@ def languages(name: str) -> list[RandomSubregular]:
     ]
 
 
-# What a description says, read by regular expressions.
+# Descriptions, parsed by regular expressions.
 
 PATTERN = re.compile(
     r"(?P<text>\S+?)(?P<start> at the start)?(?P<end> at the end)?( at least (?P<times>\d+) times)?"
@@ -44,7 +44,7 @@ QUANTITY = re.compile(r"(none|all|(at least|at most|exactly) ([\d or]+)) of \((.
 
 
 def parts_of(text: str) -> list[str]:
-    """What stands between semicolons outside of parentheses, out of its own parentheses."""
+    """The parts between semicolons outside parentheses, without their own parentheses."""
     parts, depth = [""], 0
     for character in text:
         depth += (character == "(") - (character == ")")
@@ -85,8 +85,8 @@ def holds(condition: str, string: str) -> bool:
     return len(re.findall(f"(?={text})", string)) >= int(found["times"] or 1)
 
 
-def says(description: str, string: str) -> bool:
-    """Whether a string is positive, by the description alone."""
+def is_positive(description: str, string: str) -> bool:
+    """True if a string is positive by the description alone."""
     found = re.fullmatch(
         r"Strings of \S+ (?:with )?(.*?)(?: on the tier {(.*?)})? are positive"
         r"(?:, where a letter stands for how often it occurs)?\.",
@@ -116,7 +116,7 @@ def test_random_language_is_as_described_and_in_no_smaller_class(name: str) -> N
 
 
 def assert_as_described(task: RandomSubregular) -> None:
-    """Its description alone tells the label of every string, short and long."""
+    """Asserts that the description gives the label of every string, short and long."""
     letters = task.alphabet
     longest = {3: 6, 4: 5}[len(letters)]
     rng = np.random.default_rng(0)
@@ -125,7 +125,7 @@ def assert_as_described(task: RandomSubregular) -> None:
     for label in (True, False):
         rows += [tuple(task.draw(rng, n, label).tolist()) for n in range(20, 30)]
     labels = task.labels(TokenStrings.of_lists(len(letters), rows)).tolist()
-    described = [says(task.describe(), "".join(letters[x] for x in row)) for row in rows]
+    described = [is_positive(task.describe(), "".join(letters[x] for x in row)) for row in rows]
     assert described == labels, task.describe()
 
 

@@ -1,4 +1,4 @@
-"""What may help: only changes that a configuration can have, with their reason and source."""
+"""Suggested remedies: changes that a configuration can have, with reason and source."""
 
 from itertools import product
 from typing import Any
@@ -50,29 +50,31 @@ def test_suggestions_are_trainable_and_change_only_their_fields() -> None:
             assert own.source, case
 
 
-def fields(config: RunConfig, mechanism: str) -> list[str]:
+def suggested(config: RunConfig, mechanism: str) -> list[str]:
     return [f"{own.field}={own.value}" for own in suggestions(resolve(config), [mechanism])]
 
 
 def test_suggestions_fit_the_model() -> None:
-    assert fields(RunConfig(), "dilution")[0] == "attention_scale=log_length"
+    assert suggested(RunConfig(), "dilution")[0] == "attention_scale=log_length"
     already = RunConfig(attention_scale="log_length")
-    assert "attention_scale=log_length" not in fields(already, "dilution")
-    assert "num_attention_heads=4" in fields(RunConfig(), "two heads on one letter")
+    assert "attention_scale=log_length" not in suggested(already, "dilution")
+    assert "num_attention_heads=4" in suggested(RunConfig(), "two heads on one letter")
     rotary, lstm = CONFIGS[2:4]
     places = configuration({**rotary.changed, "task": "even_pairs"})
-    assert fields(places, "longer than in training")[0] == "positions=alibi"
-    assert not {"positions=alibi", "architecture=lstm"} & {*fields(lstm, "longer than in training")}
-    assert "positions=alibi" not in fields(configuration({"task": "parity"}), "simple rule")
+    assert suggested(places, "longer than in training")[0] == "positions=alibi"
+    assert not {"positions=alibi", "architecture=lstm"} & {
+        *suggested(lstm, "longer than in training")
+    }
+    assert "positions=alibi" not in suggested(configuration({"task": "parity"}), "simple rule")
     order = configuration({"task": "even_pairs"})
-    assert fields(order, "simple rule")[0] == "positions=alibi"
+    assert suggested(order, "simple rule")[0] == "positions=alibi"
     # What cannot see the order is given positions rather than epochs.
-    assert fields(order, NOT_LEARNED) == ["positions=alibi"]
-    assert "max_num_epochs=120" in fields(configuration({"task": "parity"}), NOT_LEARNED)
+    assert suggested(order, NOT_LEARNED) == ["positions=alibi"]
+    assert "max_num_epochs=120" in suggested(configuration({"task": "parity"}), NOT_LEARNED)
     # What fails at trained lengths is shown more of them, where there are more.
-    assert "train_size=20000" in fields(lstm, "no cause found")
+    assert "train_size=20000" in suggested(lstm, "no cause found")
     fixed = RunConfig(architecture="lstm", readout="last", train_sampler="fixed_length")
-    assert not any("train_size" in own for own in fields(fixed, "errors beyond a bound"))
+    assert not any("train_size" in own for own in suggested(fixed, "errors beyond a bound"))
     # An LSTM needs another readout with it.
     every = suggestions(resolve(CONFIGS[1]), ["simple rule"])
     (own,) = (x for x in every if x.field == "architecture")
@@ -101,7 +103,7 @@ def test_suggested_networks_are_not_excluded_by_theory(task: str) -> None:
             if own.field in NetworkConfig.model_fields:
                 prediction = theory_of(change_fields(config, own.fields).changed).first
                 assert prediction.verdict != "cannot", f"{mechanism}: {network}"
-    assert fields(configuration({"task": "parity"}), "simple rule") == ["architecture=lstm"]
+    assert suggested(configuration({"task": "parity"}), "simple rule") == ["architecture=lstm"]
 
 
 def test_no_positions_are_suggested_only_where_order_stays_visible() -> None:
@@ -115,8 +117,8 @@ def test_no_positions_are_suggested_only_where_order_stays_visible() -> None:
         assert "train_max_length" in [own.field for own in found]
 
 
-def of_outputs(mechanism: str = "wrong token", /, **named: Any) -> dict[str, str]:
-    """What is suggested for a transduction, with the reason."""
+def output_suggestions(mechanism: str = "wrong token", /, **named: Any) -> dict[str, str]:
+    """Suggestions for a transduction, with the reason of each."""
     found = suggestions(resolve(configuration(named)), [mechanism])
     return {own.text: own.reason for own in found}
 
@@ -132,31 +134,33 @@ def test_coupled_positions_are_suggested_where_the_task_couples_tokens() -> None
         ({"task": "sort", **rotary}, False),
         ({"task": "copy", **rotary, "architecture": "encoder_decoder"}, False),
     ):
-        assert (coupled in of_outputs(**named)) == there, named
-    assert not any("positions" in x for x in of_outputs(task="copy", positions="coupled_marks"))
-    (alone, *_) = of_outputs(task="copy", positions="coupled")
+        assert (coupled in output_suggestions(**named)) == there, named
+    assert not any(
+        "positions" in x for x in output_suggestions(task="copy", positions="coupled_marks")
+    )
+    (alone, *_) = output_suggestions(task="copy", positions="coupled")
     assert alone == "positions=coupled_marks (now coupled)"
-    assert not any("positions" in x for x in of_outputs(task="copy", architecture="lstm"))
+    assert not any("positions" in x for x in output_suggestions(task="copy", architecture="lstm"))
     # Shared places are drawn in one way.
-    (own, *_) = of_outputs(task="copy", positions="learned", position_draw="shifted")
+    (own, *_) = output_suggestions(task="copy", positions="learned", position_draw="shifted")
     assert own == "positions=coupled_marks (now learned), and with it position_draw=sorted"
 
 
 def test_shifted_positions_and_depth_are_suggested_with_true_reasons() -> None:
     learned = {"task": "sort", "positions": "learned", "validation_max_length": 10}
     shifted = "positions=learned (now none), and with it position_draw=shifted"
-    assert shifted in of_outputs("first tokens right", task="sort")
-    assert "position_draw=shifted (now sorted)" in of_outputs(**learned)
+    assert shifted in output_suggestions("first tokens right", task="sort")
+    assert "position_draw=shifted (now sorted)" in output_suggestions(**learned)
     as_long = {"train_max_length": 10, "validation_max_length": 10, "test_max_length": 10}
     for named in ({"task": "sort", **as_long}, {**learned, **as_long}):
-        assert not any("shifted" in x for x in of_outputs(**named))
+        assert not any("shifted" in x for x in output_suggestions(**named))
     two, three = "num_blocks=2 (now 1)", "num_blocks=3 (now 2)"
-    assert "copies distinct tokens" in of_outputs(task="copy")[two]
+    assert "copies distinct tokens" in output_suggestions(task="copy")[two]
     for other in ({"task": "sort"}, {"task": "copy", "architecture": "lstm"}):
-        assert "not proven" in of_outputs(**other)[two]
-        assert "copies" not in of_outputs(**other)[two]
-    assert three not in of_outputs(task="copy", num_blocks=2)
-    assert three in of_outputs(task="copy", architecture="encoder_decoder", num_blocks=2)
+        assert "not proven" in output_suggestions(**other)[two]
+        assert "copies" not in output_suggestions(**other)[two]
+    assert three not in output_suggestions(task="copy", num_blocks=2)
+    assert three in output_suggestions(task="copy", architecture="encoder_decoder", num_blocks=2)
 
 
 def test_longer_training_is_suggested_where_it_ended_early() -> None:

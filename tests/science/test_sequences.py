@@ -1,4 +1,4 @@
-"""Intervals that hold however often one looks, and as many seeds as they ask for."""
+"""Anytime-valid intervals, and the seeds that they require."""
 
 import itertools
 import math
@@ -100,7 +100,7 @@ def test_anytime_test_of_pairs_errs_in_1_of_20_studies(
         assert apart.any(axis=1).mean() > 0.99
     else:
         assert apart.any(axis=1).mean() <= ALPHA
-    # As if they were independent, such that are unlike would be told apart for nothing.
+    # If pairs were taken as independent, unlike ones would be found different by chance.
     if cells == UNLIKE:
         mixed = 2 * (betaln(first + 0.5, second + 0.5) - betaln(0.5, 0.5))
         assert (mixed - 2 * n * math.log(0.5) >= math.log(1 / ALPHA)).any(axis=1).mean() > ALPHA

@@ -1,4 +1,4 @@
-"""The shipped models looked into: the report's numbers, and the cause of every error they make."""
+"""Explanations, families and proofs of the shipped models."""
 
 from functools import cache, lru_cache
 from itertools import cycle

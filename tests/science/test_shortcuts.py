@@ -1,4 +1,4 @@
-"""Shortcut readers: what they are right on, how far models agree with them, what they decide."""
+"""Shortcut readers: their accuracy, agreement with models, and what they decide."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -42,7 +42,7 @@ THREE_REQUIRED: dict[str, Any] = {"num_letters": 4, "required_letters": "abc"}
 REWRITE: dict[str, Any] = {"task": "rewrite", "alphabet": "abc"}
 AT_PLACES = "the token at the same place and its neighbors"
 NO_THREE: dict[str, Any] = {**REGULAR, "pattern": "(b|ab|aab)*(a|aa)?"}
-"""No three a stand side by side."""
+"""Strings without three consecutive a."""
 
 
 def problem_of(**fields: Any) -> Problem:
@@ -290,7 +290,7 @@ def runs(letters: tuple[int, ...], size: int) -> frozenset[tuple[int, ...]]:
 
 
 def held_by(problem: Problem, longest: int) -> list[str]:
-    """What is the same of no two strings of up to so many tokens with different labels."""
+    """Features that differ between any two strings of up to so many tokens of unlike labels."""
     size = len(problem.task.alphabet)
     every = [x for length in range(longest + 1) for x in product(range(size), repeat=length)]
     strings = TokenStrings.of_lists(size, [[*letters] for letters in every])

@@ -1,6 +1,6 @@
-"""States that are looked at and carried over: what they are, on models where that is known.
+"""States and patches of models whose states are known.
 
-What holds of every model stands in `tests/contracts/test_questions.py`.
+`tests/contracts/test_questions.py` has what holds for every model.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ BASE, SOURCE = (0, 1, 1, 0, 1), (0, 1, 0, 0, 0)
 
 
 class Bag(Classifier):
-    """As somebody else would write it: the mean of the embeddings, and a linear layer."""
+    """A plugin architecture: the mean of the embeddings, and a linear layer."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
@@ -51,7 +51,7 @@ class Bag(Classifier):
 
 @pytest.fixture
 def bag(monkeypatch: pytest.MonkeyPatch) -> Bag:
-    """A model of an architecture from outside, into which every `TrainedModel` looks."""
+    """A model of a plugin architecture, as which every `TrainedModel` is read."""
     own = Bag(plain_model(model("gru")).config).double().requires_grad_(False)
     for value in own.parameters():
         value.copy_(torch.linspace(-1, 2, value.numel()).view_as(value))
@@ -75,7 +75,7 @@ def test_plugin_architecture_is_patched_and_ablated_by_its_names(
     assert [part.text for part in parts] == [f"block 0, unit {unit}" for unit in range(8)]
     assert np.abs(judge.before).max() > 3
     np.testing.assert_array_equal(judge.outputs(dict.fromkeys(parts, "zero")), 0.0)
-    # One that names nothing says so.
+    # An architecture without names is refused.
     monkeypatch.setattr(Bag, "sites", Classifier.sites)
     monkeypatch.setattr(Bag, "parts", Classifier.parts)
     for ask in (lambda: patch(gru, BASE, SOURCE), Judge(gru, 20).parts):

@@ -1,4 +1,4 @@
-"""Why runs fail, and whether rounding decides: found, stored, shown and kept in step with runs."""
+"""Causes and rounding of runs: found, stored, shown, merged and deleted with their runs."""
 
 import json
 import shutil

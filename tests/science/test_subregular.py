@@ -51,7 +51,7 @@ def smallest_of(automaton: Automaton) -> tuple[Membership, ...]:
 
 
 def belongs(made: Automaton, name: str, k: int | None = None, t: int | None = None) -> bool:
-    """Whether a language is in a class, of at most this width and number."""
+    """True if a language is in a class, of at most this width and number."""
     decided = Subregular(made)
     found = decided.find(name)
     if found is None or k is None:
@@ -105,7 +105,7 @@ def test_refutable_classes_have_witnesses() -> None:
     words = witness.describe("ab")
     assert words.startswith("not quasi-aperiodic: bb is in it, ba is not")
     assert "modulo" in words
-    # Two sums modulo 2, where any one of them tells some strings apart.
+    # Two sums modulo 2, each of which distinguishes some strings.
     assert find_witness(Subregular(automaton("(b*ab*a)*b*&(a*ba*b)*a*")[0]), "Zp") is None
 
 
@@ -171,7 +171,7 @@ def accepts(made: Table, word: Letters) -> bool:
 
 
 def assert_refutes(made: Table, witness: Witness, tier: Letters) -> None:
-    """The strings have the labels that are said, and the class cannot tell them apart."""
+    """Asserts that the strings have their labels, and that the class cannot distinguish them."""
     assert all(accepts(made, word) for word in witness.inside)
     assert not any(accepts(made, word) for word in witness.outside)
     base = witness.name.removeprefix("T")
@@ -236,7 +236,7 @@ def in_order(word: Letters, k: int) -> set[Hashable]:
 
 
 class Factors:
-    """What a string is to LT and LTT: how it begins and ends, and factors counted up to t."""
+    """The features of LT and LTT: beginning, end, and factors counted up to t."""
 
     def __init__(self, k: int, t: int) -> None:
         self.k, self.t = k, t
@@ -257,7 +257,7 @@ class Factors:
 
 
 class Subsequences:
-    """What a string is to PT."""
+    """The features of PT: subsequences of up to k letters."""
 
     def __init__(self, k: int) -> None:
         self.k = k
@@ -268,7 +268,7 @@ class Subsequences:
 
 
 def decides(made: Table, looks: Factors | Subsequences) -> bool:
-    """Whether strings that are the same to a class lead to one state, of all there are."""
+    """True if all strings with equal features lead to one state."""
     states: dict[Hashable, int] = {looks.first: made.start}
     queue: list[Any] = [looks.first]
     for seen in queue:
@@ -282,7 +282,7 @@ def decides(made: Table, looks: Factors | Subsequences) -> bool:
 
 
 def allows_what_it_has(made: Table, k: int, accepting: bool) -> bool:
-    """Whether strings are of a label whose subsequences occur in some string of that label."""
+    """True if every string whose subsequences occur in strings of a label has that label."""
     looks = Subsequences(k)
     reached = {(looks.first, made.start)}
     queue = list(reached)
@@ -297,7 +297,7 @@ def allows_what_it_has(made: Table, k: int, accepting: bool) -> bool:
 
 
 def keeps_knasts_identity(decided: Subregular) -> bool:
-    """Whether all idempotents and elements keep it, which the semigroup has few of."""
+    """True if all idempotents and elements of the semigroup satisfy Knast's identity."""
     products = decided.monoid.products
     elements = np.arange(len(products))
     powers = elements
@@ -317,7 +317,7 @@ def keeps_knasts_identity(decided: Subregular) -> bool:
 
 
 def one_state_after(made: Table, length: int, accepting: bool) -> bool:
-    """Whether all strings of a length lead to one state from which one with a label goes on."""
+    """True if each string of a length leads to at most one state from which a label is reached."""
     live = made.accepting == accepting
     for _ in live:
         live = live | live[made.table].any(axis=1)

@@ -108,7 +108,7 @@ def random_patterns() -> Iterator[tuple[str, str]]:
 
 
 class ByWords:
-    """The same questions by brute force: maps as tuples, all words, every pair of elements."""
+    """The same properties by brute force: maps as tuples, all words, every pair of elements."""
 
     def __init__(self, rows: list[list[int]]) -> None:
         self.tokens = [tuple(row[token] for row in rows) for token in range(len(rows[0]))]
@@ -287,7 +287,7 @@ CASES: dict[str, list[str]] = {
         "majority, mean: can", "majority, causal mean: can",
     ],
 }  # fmt: skip
-"""By each row of the table: languages, networks, and what it says of them."""
+"""By row of the table: languages, networks, and the verdict."""
 
 UNKNOWN = [
     "(ab)*, places", "even_pairs, causal places", "(ab)*, causal mean", "(aa)*, places",

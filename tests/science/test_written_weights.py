@@ -1,4 +1,4 @@
-"""Models whose weights are written down, and what they must answer in double precision.
+"""Models with constructed weights, and their exact logits in double precision.
 
 They decide whether a string begins with 1, by a construction like that of Chiang & Cholak (2022,
 "Overcoming a theoretical limitation of self-attention"): a dimension that is 1 at place 1 and 0
@@ -39,7 +39,7 @@ from tests.zoo import LSTM, untrained
 
 EXACT = asset("exact_first.json")
 FLAG = 3
-"""The dimension that says whether a token stands at place 1."""
+"""The dimension that is 1 at place 1 and 0 elsewhere."""
 
 
 class Flag(Positions):
@@ -175,7 +175,7 @@ TRAINED, TESTED = 8, 64
 
 @pytest.fixture
 def model() -> TrainedModel:
-    """Whether a string begins with 1, with a threshold that the diluted logit falls below.
+    """A model of strings that begin with 1, with a threshold that the diluted logit falls below.
 
     Block 1's head at `CLS` attends to place 1 among all others; the threshold lies between its
     logit at 8 tokens and that at 16.
@@ -212,7 +212,7 @@ def test_errors_of_a_diluted_model_are_attributed_to_dilution(model: TrainedMode
     assert {(own.mechanism, own.head) for own in found} == {("dilution", 0)}
     # Where most of what outnumbers the 1 at the beginning are 1's, no other letter is named.
     assert {own.tokens for own in found} == {"1 by 0, block 1", "block 1"}
-    # One that says the contrary is not diluted, and nothing is without attention.
+    # The opposite model is not diluted, nor is a model without attention.
     turned = {name: -x if "classifier" in name else x for name, x in model.weights.items()}
     contrary = dataclasses.replace(model, weights=turned)
     wrong = wrong_test_strings(contrary)[::16]
@@ -226,7 +226,7 @@ def test_intervention_must_leave_right_answers_right(model: TrainedModel) -> Non
     zeros = [(0, 1) * 20, (0,) * 40]
     read = [read_string(model, string, False) for string in zeros]
     assert leaves_right(model, read, ((1, 0),))
-    # What speaks for a 0 at the beginning makes this one say yes, and is diluted beyond 8 tokens.
+    # This one predicts positive for a 0 at the beginning, which is diluted beyond 8 tokens.
     contrary = {name: -x if "classifier" in name else x for name, x in model.weights.items()}
     contrary["classifier.bias"] = np.array([-0.03])
     turned = dataclasses.replace(model, weights=contrary)

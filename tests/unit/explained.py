@@ -1,4 +1,4 @@
-"""Networks to be looked into, for tests."""
+"""Random networks of letter counts, and the readable model with states replaced."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -93,7 +93,7 @@ def true_logits(network: TrainedModel, counts: np.ndarray) -> np.ndarray:
 def counterfactual_logits(
     network: TrainedModel, counts: np.ndarray, mechanisms: Sequence[Mechanism]
 ) -> np.ndarray:
-    """The logits of strings with what their mechanisms say changed, made in the readable model."""
+    """Logits of strings in the readable model, with the change that their mechanisms describe."""
     times = np.insert(counts, 0, not network.config.no_attend_cls, axis=1)
     trained = network.problem.train.lengths[-1]
     return patched_logits(
@@ -119,7 +119,7 @@ def _exchange(scores: np.ndarray, mechanisms: Sequence[Mechanism]) -> np.ndarray
 def _reweigh(
     weights: np.ndarray, times: np.ndarray, trained: int, mechanisms: Sequence[Mechanism]
 ) -> np.ndarray:
-    """Weights of heads with what is diluted or hidden given back or taken away.
+    """Attention weights with diluted or hidden letters restored or removed.
 
     Args:
         times: how often each token type can be attended to.

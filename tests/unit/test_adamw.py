@@ -1,4 +1,4 @@
-"""The optimizer of groups: PyTorch's, to the last bit, without what its class loads."""
+"""Training loads none of PyTorch's compiler."""
 
 import subprocess
 import sys

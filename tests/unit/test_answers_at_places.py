@@ -1,4 +1,4 @@
-"""Answers at every place: whether the prefix is in the language, what may follow, which state."""
+"""Answers at every position: membership of the prefix, next symbols, states."""
 
 import re
 from itertools import product

@@ -1,4 +1,4 @@
-"""What a machine keeps: bounded, checked, shown and cleared."""
+"""The cache of strings and machine code: bounded, checked, listed and cleared."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def test_cache_drops_least_recently_used_strings(
     assert files(folder) == set(names)
     for age, path in enumerate(sorted(folder.rglob("*.strings"))):
         os.utime(path, (age, age))
-    # The oldest was of use again just now.
+    # The oldest was just used again.
     Stream(resolve(short_config()).train).epoch(0)
     (entry,) = cache.cache_entries()
     cache.trim(entry.size * 3 // 4)
@@ -75,12 +75,12 @@ def test_cache_command_lists_and_clears(folder: Path) -> None:
 
 
 def made_anew(source: Path) -> int:
-    """Compiles the function of a file as the engine's entries are, and calls it."""
+    """Compiles the function of a file like an entry of an engine, and calls it."""
     from seqcls.engines.compiled.compiling import entry
 
     module = ModuleType(source.stem)
     exec(compile(source.read_text(), str(source), "exec"), vars(module))
-    # What is read from the cache asks for its module by name, as if it had been imported.
+    # Code read from the cache imports its module by name.
     sys.modules[source.stem] = module
     try:
         return int(entry(FUSED)(module.twice)(21))
@@ -121,7 +121,7 @@ def engine_imports(source: Path) -> set[Path]:
     names = re.findall(r"^from (seqcls\.engines\.\w+\.[\w.]+) import", text, re.M)
     names += map(".".join, re.findall(r"^from (seqcls\.engines\.\w+) import (\w+)", text, re.M))
     files = {(ENGINES.parent.parent / name.replace(".", "/")).with_suffix(".py") for name in names}
-    # What all engines share is compiled by none: names of it are no modules.
+    # Names imported from shared modules are no modules.
     return {file for file in files if file.exists()}
 
 

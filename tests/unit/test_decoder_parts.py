@@ -1,4 +1,4 @@
-"""Parts and states of encoder-decoders: what they can do without, keep, and carry over."""
+"""Ablation, states and patching of encoder-decoders."""
 
 from collections.abc import Callable
 from typing import Any
@@ -72,7 +72,7 @@ Change = Callable[[str, int, int, StateAndCell], StateAndCell]
 def transcription(
     model: TrainedModel, letters: tuple[int, ...], output: Output, change: Change = unchanged
 ) -> torch.Tensor:
-    """What a recurrent model's head gives from `SEP` on, by the transcribed equations."""
+    """The outputs of a recurrent model from `SEP` on, by the transcribed equations."""
     weights = {name: torch.from_numpy(value).double() for name, value in model.weights.items()}
     (ids,) = ids_of(model, [letters], [output]).tolist()
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""What is stored of the device that trains, which no configuration has."""
+"""The device that trained a run, which is stored with its engine."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""What the pages on languages and models say is so."""
+"""Pages of the docs on languages, transductions and shortcuts are correct."""
 
 import re
 from typing import Any

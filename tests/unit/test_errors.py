@@ -1,4 +1,4 @@
-"""Errors say the same on every surface, each in its own words."""
+"""Errors spell parameters for Python and for commands."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""How long a sweep takes, said before anything of its kind was trained here."""
+"""Estimates of how long a sweep takes, before anything like it was trained."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ TIMES = Times(epoch=2.0, test=3.0, drawing=0.25)
 
 
 def always(_: RunGroup) -> Times:
-    """As if every group took this long."""
+    """A timer by which every group takes the same time."""
     return TIMES
 
 
@@ -106,7 +106,7 @@ def test_assumed_epochs_lie_between_fewest_and_most() -> None:
     ]
     for settings, epochs in cases:
         assert assumed_epochs(RunConfig.from_mapping(settings)) == pytest.approx(epochs), settings
-    # It is said how many are assumed, where training may end early.
+    # The assumed number is reported where training may end early.
     part = spec(max_num_epochs=1, stop_when_right=True, check_every=1, train_size=6400)
     for own, words in ((spec(max_num_epochs=20), "10 of 20 epochs"), (part, "0.1 of 1 epoch")):
         assert words in estimate(None, [own], 1, always).basis
@@ -115,8 +115,7 @@ def test_assumed_epochs_lie_between_fewest_and_most() -> None:
 
 def test_estimate_adds_checks_within_epochs() -> None:
     (config,) = spec(stop_when_right=True, check_every=1).configs()
-    # After every 64 strings that are trained on, those of up to 10 tokens are asked of 64 of up
-    # to 20.
+    # After every 64 training strings, those of up to 10 tokens are answered, of 64 of up to 20.
     assert cost_of_checks(resolve(config)) == pytest.approx(11 / 21 / 3)
     assert cost_of_checks(resolve(config.model_copy(update={"check_every": 100}))) < 0.01
     (without,) = spec().configs()

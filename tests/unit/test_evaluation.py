@@ -116,7 +116,7 @@ def test_evaluation_equals_counting_string_by_string() -> None:
 
 
 def ranged(first: int, last: int, **fields: Any) -> Problem:
-    """Trained on strings of 3 to 10 letters, validated on those, tested on others."""
+    """A problem trained and validated on 3 to 10 letters, tested on a given range."""
     of_parts = {
         f"{part}_{end}_length": value
         for part, ends in {"train": (3, 10), "validation": (3, 10), "test": (first, last)}.items()
@@ -179,7 +179,7 @@ def test_learning_is_judged_by_100_test_strings_of_trained_lengths() -> None:
         assert found == RangeCounts(*within, 900, 30)  # type: ignore[arg-type]
     longer = ranged(10, 50, validation_min_length=11, validation_max_length=20)
     assert range_counts(longer, lengths, tested, wrong) == RangeCounts(40, 4, "test", 900, 30)
-    # Before validation is asked nothing is known.
+    # Without validation nothing is known.
     assert range_counts(ranged(50, 50), *np.array([[50, 900, 30]]).T) is None
 
 

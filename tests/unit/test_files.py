@@ -28,7 +28,7 @@ def write_all(
     *,
     force: bool = False,
 ) -> None:
-    """Writes files, and ends as a full disk or an interruption would end it."""
+    """Writes files, and ends with an error like a full disk or an interruption."""
     with whole_files(folder, force=force) as new:
         for name, content in contents.items():
             (new / name).write_text(content)

@@ -1,4 +1,4 @@
-"""Blocks of several mixers in one body, and what is said of them."""
+"""Hybrids of several mixers: their blocks, states and remedies."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ def test_hybrid_blocks_show_attention_or_memory() -> None:
     ] * 2
     assert units.layers == {"0": 0, "2": 1}
     assert layer_word(model) == "block"
-    # A memory is what is kept of all tokens so far, whatever comes after them.
+    # A memory depends on the tokens so far alone.
     assert earlier.tokens[:2] == units.tokens[:2]
     assert np.allclose(units.states[:, :2], earlier.states[:, :2])
     assert not np.allclose(units.states[:, 1], units.states[:, 2])

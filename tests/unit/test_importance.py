@@ -1,4 +1,4 @@
-"""Which setting moves a share most."""
+"""The importance of settings: how far each moves a share."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What training takes of memory, told before it is tried."""
+"""Estimated cost and memory of training."""
 
 import pytest
 

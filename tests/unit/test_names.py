@@ -1,4 +1,4 @@
-"""What pages call things: configurations, durations, lengths."""
+"""Names of imported configurations, durations and times."""
 
 import json
 from typing import Any

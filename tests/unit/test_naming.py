@@ -1,4 +1,4 @@
-"""What configurations are called beside each other, and how their models were trained."""
+"""Names of configurations, and protocols of their training."""
 
 import itertools
 from collections.abc import Mapping

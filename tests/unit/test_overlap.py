@@ -1,6 +1,4 @@
-"""How many test strings were trained on: against sets of texts, and what is said where that is not
-known.
-"""
+"""Overlap of tests with training, against sets of texts, and its sentences."""
 
 import json
 import re
@@ -156,7 +154,7 @@ def test_majority_answer_is_reported_where_it_is_often_right(tmp_path: Path) -> 
     assert f"{(negatives <= 7).mean():.0%} of negatives have 7 tokens or fewer" in sentence
     assert sentence in (trained_on([problem.config]) or "")
     assert majority([problem_of(**contains_ab, negative_lengths="uniform").config]) == ""
-    # Who submits a sweep is told.
+    # The command that submits a sweep prints it.
     spec, fixed = tmp_path / "ab.toml", {**LENGTHS, **SIZES, **contains_ab}
     settings = "\n".join(f"{name} = {json.dumps(value)}" for name, value in fixed.items())
     spec.write_text(f'name = "ab"\nmodel_seeds = "0..1"\n[fixed]\n{settings}\n')

@@ -1,4 +1,4 @@
-"""What is packaged says the same thing everywhere, and opens on something real."""
+"""The wheel, the shipped database in it, and private parts of Numba."""
 
 import runpy
 import sys
@@ -29,7 +29,7 @@ def test_wheel_contains_the_shipped_database() -> None:
 
 
 def test_private_parts_of_numba_exist() -> None:
-    """Where a newer version moves one, this is mended before the bound on it is raised."""
+    """A newer version of Numba may be allowed only once this test passes with it."""
     for name in ("_load_index", "_load_data", "_open_for_write", "_data_path"):
         assert callable(getattr(IndexDataCacheFile, name))
     options: dict[str, Any] = {"forceinline": True, "_nrt": False}

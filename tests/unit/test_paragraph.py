@@ -1,4 +1,4 @@
-"""Paragraphs read from pictures: what is drawn, and models that see it."""
+"""Pictures of paragraphs, and models that read them."""
 
 from typing import Any
 

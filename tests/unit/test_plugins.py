@@ -135,12 +135,12 @@ def refused(**fields: Any) -> str:
 
 
 def drawn() -> Examples:
-    """The test strings of the task `odd` as another process reads or draws them."""
+    """The test strings of the task `odd`, read or drawn by a new stream."""
     return Stream(resolve(configuration({"task": "odd", "test_size": 200})).test).epoch(0)
 
 
 def begin_with(strings: Examples, letter: int) -> bool:
-    """Whether the positive strings are those that begin with a letter."""
+    """True if the positive strings are those that begin with a letter."""
     return bool(((strings.strings.letters[:, 0] == letter) == strings.labels).all())
 
 
@@ -169,13 +169,13 @@ def test_changed_plugin_language_draws_new_strings(install: Install) -> None:
 def test_strings_of_a_plugin_language_are_cached_by_its_settings(
     install: Install, tmp_path: Path
 ) -> None:
-    # A class that does not tell its settings shares no strings.
+    # A class without declared settings shares no strings.
     for module, made in ((BEGINS, 1), (BEGINS.replace("@dataclass(frozen=True)", ""), 3)):
         for _ in range(2):
             install(module=module, listed=True)
             assert begin_with(drawn(), 0)
         assert len(list((tmp_path / "cache" / "strings").iterdir())) == made
-    # Where machines have kept them since before there was any plug-in.
+    # The folder that machines used before there was any plugin.
     own = Stream(resolve(RunConfig()).test)._folder
     assert own.name == "e2f8c447d65c7862ad588b5fe69481cf"
 
@@ -204,7 +204,7 @@ CONTRADICTIONS = {
     "reads = frozenset({'colour'})": "reads=frozenset({'colour'}), expected names of fields",
     "__hash__ = None": "unhashable type: 'Odd'",
 }
-"""What a language does, and what is said of it."""
+"""A method of a faulty language, and words of its refusal."""
 
 
 def test_plugin_language_that_contradicts_itself_is_refused(install: Install) -> None:
@@ -229,7 +229,7 @@ def test_broken_plugin_is_refused_and_spoils_no_other_task(install: Install) -> 
     for module, reason in NO_LANGUAGE.items():
         install(module=module)
         assert reason in refused(), module
-    # What is asked of all parts there are leaves it out.
+    # Questions about all parts leave it out.
     assert configuration({"task": "parity"}).task == "parity"
     assert "bracket_types" in fields_read.fields_unread(configuration({"task": "parity"}))
     with pytest.raises(ConfigError, match="did you mean 'copy'"):

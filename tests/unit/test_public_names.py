@@ -1,4 +1,4 @@
-"""What each package offers by name: whoever builds on it finds these, and no other by accident."""
+"""Public names of the packages."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ PUBLIC = {
         theory try_task verdict verify work
     """,
 }
-"""What people import; all else is this house's own and may change."""
+"""Names that users import; all others may change."""
 
 
 def test_public_names_are_exactly_these() -> None:

@@ -1,4 +1,4 @@
-"""Every specification that is shipped can be read, and all that it asks for can be trained."""
+"""Shipped specifications are valid."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""When training ends and which epoch is kept."""
+"""When training ends, and which epoch is saved."""
 
 from functools import cache
 from pathlib import Path
@@ -53,7 +53,7 @@ def test_published_losses_stop_at_the_published_epoch(model: dict[str, object]) 
         ([0.1, 9, 9, 9, 9, 8, 7, 6, 6, 6, 6], (11, 1)),
         # An equal loss is no improvement; a lower one gives all patience back.
         ([5, 5, 5, 5, 5, 5, 5, 4, 4, 4, 4], (11, 8)),
-        # The last epoch ends it in any case; of equal epochs the first is kept.
+        # The last epoch always ends it; of equal epochs the first is saved.
         ([40 - epoch for epoch in range(30)], (30, 30)),
         ([5, 4, 4, *range(100, 73, -1)], (30, 2)),
     ],
@@ -92,7 +92,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
     "next symbols": ("lanes", "strings", NEXT),
 }
-"""The engine, the one of PyTorch that does the same, and what is trained."""
+"""The engine, the PyTorch engine to compare with, and the fields."""
 
 
 def problem_of(name: str, **fields: Any) -> Problem:
@@ -106,7 +106,7 @@ def trained(name: str, engine: str) -> TrainedMember:
 
 
 def all_trained_lengths_are_right(problem: Problem, member: TrainedMember) -> bool:
-    """Whether a kept model gets them right, as it is judged."""
+    """True if the saved model is right on all validation strings of trained lengths."""
     examples = stream(problem.validation).epoch(0)
     examples = examples.take(
         np.flatnonzero(np.isin(examples.strings.lengths, problem.trained_lengths))
@@ -157,7 +157,7 @@ def test_extended_training_ends_when_all_is_right_again() -> None:
     # First right after 40 steps, so not before 90; after 100 it is not.
     assert going_on == [True, True, True, True, True, False]
     assert training.result.best_epoch == 6
-    # The last epoch's model is kept where all is right, however many steps that is.
+    # The last epoch is saved where all is right, however many steps that is.
     soon = problem_of("letter counts", check_every=0, train_more_steps=50, max_num_epochs=2)
     training = MemberTraining(0, soon, 0, every_epoch=False)
     assert training.goes_on_after(1.0, 1.0, dict, all_right=True)
@@ -212,7 +212,7 @@ def test_stopping_epoch_does_not_depend_on_other_members(
 
 def test_checks_are_spaced_over_all_of_training() -> None:
     problem = problem_of("letter counts", train_size=320, check_every=4)
-    # Ten steps an epoch, and after the last of them all validation strings are asked anyway.
+    # Ten steps an epoch; after the last one validation runs anyway.
     found = [list(checks_within_epoch(problem, epoch)) for epoch in (1, 2, 3)]
     assert found == [[4, 8], [2, 6], [4, 8]]
     assert list(checks_within_epoch(resolve(RunConfig(check_every=4)), 1)) == []

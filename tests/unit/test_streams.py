@@ -1,4 +1,4 @@
-"""Streams of strings are kept on disk, and only what is whole is read from it."""
+"""Streams of strings are cached on disk, and damaged files are drawn again."""
 
 import itertools
 import multiprocessing

@@ -1,4 +1,4 @@
-"""How long tested strings are is what their sampler can draw, whatever other fields say."""
+"""Lengths of tested strings follow from their sampler, whatever unread fields are."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ FROM_THREE = {"task": "parity", "test_min_length": 3, "test_max_length": 6, "tes
 
 
 def evaluated(config: RunConfig, *wrong: int) -> Evaluation:
-    """What is found of a model that is wrong on the strings of these lengths alone."""
+    """The evaluation of a model that is wrong on the strings of these lengths alone."""
     test = distinct_test_strings(resolve(config).test)
     right = test.labels ^ np.isin(test.strings.lengths, wrong)
     answers = MembershipKind().judge(Questions.about(test.examples), np.where(right, 1.0, -1.0))
@@ -39,7 +39,7 @@ def test_solved_length_is_at_most_the_longest_tested() -> None:
     assert evaluated(configuration(FIXED), 4).solved_length == 3
     assert evaluated(configuration(FROM_THREE)).solved_length == 6
     assert evaluated(RunConfig()).solved_length == 200
-    # Strings longer than a field says that is not read are counted.
+    # Strings longer than an unread field are counted.
     found = evaluated(configuration({**FIXED, "sequence_length": 8, "test_max_length": 5}), 7)
     assert found.lengths.tolist() == [7]
     assert sum(found.confusion) == 3**7

@@ -1,4 +1,4 @@
-"""Tasks and networks typed as lists: which configurations are made of them, and what is refused."""
+"""Tasks and networks typed as lists: their configurations, and refusals."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Training that was ended in the middle goes on where it was kept, to the same last bit."""
+"""Interrupted training resumes from its progress file, bit for bit."""
 
 import os
 import subprocess
@@ -44,12 +44,12 @@ CASES: list[tuple[str, dict[str, object]]] = [
 
 
 class EndedError(Exception):
-    """What a signal would do."""
+    """Raised in place of a signal."""
 
 
 @pytest.fixture(autouse=True)
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The folder of what is unfinished, in a cache of its own; all is kept after every epoch."""
+    """The folder of progress files, written after every epoch, in an empty cache."""
     monkeypatch.setattr(member, "SECONDS", 0.0)
     monkeypatch.setattr(member, "cache_folder", lambda: tmp_path)
     return tmp_path / member.FOLDER
@@ -58,7 +58,7 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def trained(
     engine: str, fields: dict[str, object], ends_after: int | None = None
 ) -> tuple[list[TrainedMember], list[list[EpochLosses]]]:
-    """Two members, and what progress said; ended after so many epochs."""
+    """Two members and their reported epochs; training ends after so many reports."""
     problem = resolve(configuration({**SMALL, **fields}))
     reported: list[list[EpochLosses]] = []
 
@@ -89,7 +89,7 @@ def test_interrupted_training_resumes_bit_for_bit(
     whole, all_reported = trained(engine, fields)
     assert not any(folder.iterdir())
 
-    # The second time it is ended after it has gone on.
+    # The second time it ends after it has resumed.
     for ends_after in (2, len(all_reported) - 3):
         with pytest.raises(EndedError):
             trained(engine, fields, ends_after)
@@ -97,7 +97,7 @@ def test_interrupted_training_resumes_bit_for_bit(
     found, reported = trained(engine, fields)
 
     assert_same(found, whole)
-    # It first says again what was before, and went on from the last epoch that was kept.
+    # It first reports earlier epochs again, then resumes from the last one saved.
     assert len(reported) == 3
     assert sorted(chain(*reported)) == sorted(chain(*all_reported))
     assert not any(folder.iterdir())
@@ -139,7 +139,7 @@ def test_other_runs_do_not_resume_from_a_progress_file(folder: Path) -> None:
     with pytest.raises(EndedError):
         trained("lanes", WRITES, 3)
     for change in ({"learning_rate": 0.02}, {"train_seed": 7}, {"task": "reverse"}):
-        # A run that went on would first say again what was trained before.
+        # A resumed run would first report several epochs.
         assert all(len(epochs) == 1 for epochs in trained("lanes", WRITES | change)[1]), change
         assert len(list(folder.iterdir())) == 1
 

@@ -1,4 +1,4 @@
-"""What models write: whatever they keep, the likeliest of all, as teacher forcing says."""
+"""Decoding of outputs: cached, by beams, and against teacher forcing."""
 
 import itertools
 from typing import Any
@@ -54,7 +54,7 @@ WRITING_NETWORKS = (
     "lstm",
     "mamba",
 )
-"""Networks that are asked to write; that each keeps what it needs is said of all elsewhere."""
+"""Networks whose decoding is tested; contracts test a cached step of all."""
 
 
 def problem_of(name: str, **fields: Any) -> Problem:
@@ -102,7 +102,7 @@ def test_cached_decoding_equals_reading_anew(name: str) -> None:
 
 
 def likeliest_tokens(model: Classifier, read: Tensor, limit: int, end: int) -> tuple[Any, ...]:
-    """What one string's output is, the likeliest token at every place; whether it has ended."""
+    """The greedy output of one string, and True if it has ended."""
     tokens: list[int] = []
     while len(tokens) < limit:
         outputs = model(torch.cat([read, torch.tensor(tokens, dtype=read.dtype)])[None])[0, -1]
