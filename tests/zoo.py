@@ -219,12 +219,6 @@ RECURRENT_READER = {
 } | {"architecture": "recurrent_attention"}
 
 
-def picture_model(fields: Mapping[str, Any]) -> TrainedModel:
-    """A model of pictures that has not learned anything."""
-    own = resolve(configuration(fields))
-    return TrainedModel(own, draw_initial([(own, 1)])[0])
-
-
 # Networks drawn at random.
 
 SETTINGS: dict[str, Sequence[Any]] = {

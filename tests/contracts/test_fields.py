@@ -323,9 +323,5 @@ def test_copied_configuration_has_its_own_key() -> None:
     config = RunConfig(hidden_size=3)
     assert config.key != RunConfig().key
     copied = config.model_copy(update={"hidden_size": 4})
-    made = RunConfig(hidden_size=4)
-    assert (copied.key, copied.group_key, copied.changed) == (
-        made.key,
-        made.group_key,
-        made.changed,
-    )
+    assert vars(copied) == vars(made := RunConfig(hidden_size=4))
+    assert (copied.key, copied.group_key) == (made.key, made.group_key)

@@ -19,7 +19,6 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
 from tests import zoo
 from tests.oracles.attention import reference_logit
-from tests.oracles.gpt2 import gpt2
 from tests.oracles.two_streams import GENERAL, PyTorchs, example_ids, random_values, transcribed
 from tests.zoo import readable_model
 
@@ -206,36 +205,11 @@ def test_dropout_uses_its_own_generator_in_training_only() -> None:
     assert torch.equal(before, torch.get_rng_state())
 
 
-# GPT-2.
-
-GPT2 = NetworkConfig(
-    num_letters=5, num_blocks=3, hidden_size=8, num_attention_heads=2, attention_head_size=4,
-    feed_forward_size=32, layer_norm="nn", activation="gelu_tanh", final_norm=True, biases=True,
-    positions="learned", attention_mask="causal", readout="last", trained_length=20,
-    precision="float64",
-)  # fmt: skip
-STRINGS = [[0, 1, 2, 3, 4, 4, 1], [2, 2, 0], [], [3, 1, 0, 2]]
-
-
-def test_gpt2_equals_its_equations() -> None:
-    parameters = random_values(GPT2)
-    strings = TokenStrings.of_lists(5, STRINGS)
-    ids = torch.from_numpy(read_ids(strings, "last")).int()
-    model = readable_model(GPT2, parameters)
-    logits = model(ids)
-    published = {name: value.clone().requires_grad_() for name, value in parameters.items()}
-    rows = [[x for x in row if x != PAD] for row in ids.tolist()]
-    expected = torch.stack([gpt2(published, row) for row in rows])
-    torch.testing.assert_close(logits, expected, rtol=1e-12, atol=1e-12)
-
-    ours, theirs = gradients_of((logits, model), (expected, published))
-    for name, gradient in theirs.items():
-        torch.testing.assert_close(ours[name], gradient, rtol=1e-11, atol=1e-12, msg=name)
-
-
 def test_final_norm_is_a_state_before_the_readout() -> None:
-    model = readable_model(GPT2, random_values(GPT2))
-    states = model.activations(torch.tensor([[2, 3, 4]]))
+    config = NetworkConfig(
+        num_blocks=3, final_norm=True, attention_mask="causal", readout="last", precision="float64"
+    )
+    states = readable_model(config, random_values(config)).activations(torch.tensor([[2, 3, 4]]))
     assert list(states)[-4:] == ["blocks.2.after_feed_forward", "final_norm", "readout", "logit"]
     assert torch.equal(states["readout"], states["final_norm"][:, -1])
     plain = readable_model(NetworkConfig(), initial_parameters(NetworkConfig(), 0))

@@ -4,6 +4,7 @@ Each network of the zoo judges strings and writes outputs. Answers by letter cou
 with models that are run.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -18,7 +19,7 @@ from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability import inside
 from seqcls.interpretability.ablation import Ablation, AblationMethod, Judge
 from seqcls.interpretability.attribution import logit_steps
-from seqcls.interpretability.patching import patch
+from seqcls.interpretability.patching import carry_over, patch, sites_of
 from seqcls.interpretability.readable_model import Output, ids_of, plain_model
 from seqcls.interpretability.states_by_strings import (
     attention_patterns,
@@ -28,7 +29,6 @@ from seqcls.interpretability.states_by_strings import (
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.parts import PART_KINDS, Part, Site
 from seqcls.problem import resolve
-from tests.patching import outputs_patched_everywhere
 from tests.unit.explained import patched_logits
 from tests.zoo import COUNTED, JUDGES, WRITERS, model, scattered_model, untrained
 
@@ -49,6 +49,20 @@ def head_outputs(own: TrainedModel, letters: tuple[int, ...]) -> np.ndarray:
     with torch.no_grad():
         ids = ids_of(own, [letters], [OUTPUT] if own.problem.writes else None)
         return np.asarray(plain_model(own)(ids))
+
+
+def outputs_patched_everywhere(
+    model: TrainedModel,
+    base: Sequence[int],
+    source: Sequence[int],
+    site: Site,
+    output: Output | None = None,
+) -> torch.Tensor:
+    """Outputs of the head for the base string, with one state of the source at all positions."""
+    assert site in sites_of(model)
+    batch, other = (inside.read(model, [x], output and [output]) for x in (base, source))
+    everywhere = torch.ones(1, batch.ids.shape[1], dtype=torch.bool)
+    return carry_over(model, batch, site, inside.states(model, other), everywhere)
 
 
 @models
@@ -191,8 +205,6 @@ def test_prefix_logits_attention_and_units_equal_the_model(name: str) -> None:
 
 def test_invalid_question_is_refused_with_the_reason() -> None:
     own = model("lstm")
-    with pytest.raises(ConfigError, match="'block 0' is none of the model's sites"):
-        outputs_patched_everywhere(own, (0, 1), (1, 1), Site("block", 0))
     for ask, words in (
         (lambda: patch(own, BASE[False], (0, 1)), ("5 tokens", "'01' 2")),
         (lambda: prefix_logits(own, (0,) * 600), ("600", "512")),

@@ -17,7 +17,8 @@ from seqcls.interpretability.certification import (
 )
 from seqcls.interpretability.inside import logits
 from seqcls.interpretability.trained_model import TrainedModel
-from tests.unit.explained import FIELDS, random_network
+from tests.unit.explained import FIELDS
+from tests.zoo import scattered_model
 
 
 def proof_of(
@@ -33,7 +34,7 @@ def proof_of(
 
 @given(FIELDS, st.integers(0, 10**6))
 def test_bounds_hold_between_the_corners_of_cells(fields: dict[str, object], seed: int) -> None:
-    network = random_network(seed, **fields)
+    network = scattered_model(seed, **fields)
     random = np.random.default_rng(seed)
     corners = random.integers(1, 50, size=(40, 3, 3))
     block = block_of(network)
@@ -49,7 +50,7 @@ def test_bounds_hold_between_the_corners_of_cells(fields: dict[str, object], see
 
 @given(st.integers(0, 10**6))
 def test_bounds_tighten_as_a_cell_shrinks(seed: int) -> None:
-    network = random_network(seed, hidden_size=3, layer_norm_eps=0.0)
+    network = scattered_model(seed, hidden_size=3, layer_norm_eps=0.0)
     point = np.array([[[3.0, 4.0, 5.0]] * 3])
     widths = []
     for size in (1e-1, 1e-2, 1e-3):
@@ -64,7 +65,7 @@ def test_bounds_tighten_as_a_cell_shrinks(seed: int) -> None:
 def test_certificates_hold_for_random_strings_of_any_length(
     fields: dict[str, object], seed: int
 ) -> None:
-    network = random_network(seed, **fields)
+    network = scattered_model(seed, **fields)
     random = np.random.default_rng(seed)
     for support in ((0,), (1, 2), (0, 1, 2)):
         proof, cells = proof_of(network, support, 201)
@@ -104,14 +105,14 @@ def assert_bounds_hold_inside_cells(
 
 
 def test_every_set_of_letters_is_certified() -> None:
-    network = random_network(no_attend_cls=True)
+    network = scattered_model(no_attend_cls=True)
     found = certify(network)
     assert [proof.letters for proof in found.supports] == ["a", "b", "c", "ab", "ac", "bc", "abc"]
     assert [proof.label for proof in found.supports] == [False] * 3 + [True, False, False, True]
     assert found.least_length == 1
     assert found.left_out == ()
-    assert certify(random_network(no_attend_cls=False)).least_length == 201
-    many = certify(random_network(num_letters=5, hidden_size=1, no_attend_cls=True))
+    assert certify(scattered_model(no_attend_cls=False)).least_length == 201
+    many = certify(scattered_model(num_letters=5, hidden_size=1, no_attend_cls=True))
     assert many.left_out == ("more than 4 letters",)
     assert max(len(proof.letters) for proof in many.supports) == 4
 
@@ -119,7 +120,7 @@ def test_every_set_of_letters_is_certified() -> None:
 def test_limit_of_long_strings_may_differ_from_short_ones() -> None:
     changing = 0
     for seed in range(60):
-        network = random_network(seed, hidden_size=2)
+        network = scattered_model(seed, hidden_size=2)
         proof, _ = proof_of(network, (1,), 2)
         short, long = logits(network, np.array([[0, 1, 0], [0, 10**15, 0]]))
         if proof.claim == "wrong in the end":
@@ -131,7 +132,7 @@ def test_limit_of_long_strings_may_differ_from_short_ones() -> None:
 
 def test_intervals_of_two_letters_cover_all_shares() -> None:
     for seed in range(20):
-        network = random_network(seed, no_attend_cls=True, layer_norm_eps=0.0)
+        network = scattered_model(seed, no_attend_cls=True, layer_norm_eps=0.0)
         proof, _ = proof_of(network, (0, 1), 1)
         ends = [(x.low, x.high) for x in proof.intervals]
         assert ends[0][0] == 0

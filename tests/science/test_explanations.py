@@ -10,7 +10,8 @@ from seqcls.interpretability.circuits import circuits
 from seqcls.interpretability.deletions import Removal, without_part
 from seqcls.interpretability.explanations import Explanation, explain
 from seqcls.interpretability.trained_model import TrainedModel
-from tests.unit.explained import FIELDS, counterfactual_logits, random_network, true_logits
+from tests.unit.explained import FIELDS, counterfactual_logits, true_logits
+from tests.zoo import scattered_model
 
 COUNTS = st.tuples(*[st.sampled_from([0, 0, 1, 2, 5, 40, 3000])] * 3)
 
@@ -23,7 +24,7 @@ def answer(network: TrainedModel, counts: tuple[int, ...]) -> bool:
 def test_every_claim_of_an_explanation_holds(
     fields: dict[str, object], seed: int, counts: tuple[int, ...]
 ) -> None:
-    network = random_network(seed, **fields)
+    network = scattered_model(seed, **fields)
     assume(np.abs(true_logits(network, np.array([counts]))[0]) > 1e-9)
     assert_every_claim_holds(network, counts)
 
@@ -108,7 +109,7 @@ NAMED: list[tuple[str | None, int, int, tuple[int, ...]]] = [
 def test_mechanism_is_named_by_what_flips_the_answer() -> None:
     for name, hidden_size, seed, counts in NAMED:
         sizes = {"hidden_size": hidden_size, "no_attend_cls": True, "layer_norm_eps": 0.0}
-        network = random_network(seed, **sizes)
+        network = scattered_model(seed, **sizes)
         found = explain(network, network.tokenizer.text_of_counts(counts))
         assert found.error is not None
         assert (found.mechanism and found.mechanism.name) == name
@@ -121,7 +122,7 @@ def test_letters_without_a_part_can_all_be_removed() -> None:
     random = np.random.default_rng(0)
     several = 0
     for seed in range(20):
-        network = random_network(seed, num_letters=5, layer_norm_eps=0.0)
+        network = scattered_model(seed, num_letters=5, layer_norm_eps=0.0)
         counts = (3, 0, 40, 7, 2000)
         letters = list(without_part(network, counts))
         several += len(letters) > 1
@@ -134,7 +135,7 @@ def test_letters_without_a_part_can_all_be_removed() -> None:
 
 
 def test_head_lists_letters_by_score() -> None:
-    network = random_network(3, no_attend_cls=False)
+    network = scattered_model(3, no_attend_cls=False)
     found = explain(network, "a{3}c")
     for head, circuit in zip(found.heads, circuits(network), strict=True):
         scores = dict(zip(circuit.token_types, circuit.scores[0].tolist(), strict=True))
@@ -151,9 +152,9 @@ def test_head_lists_letters_by_score() -> None:
 
 
 def test_long_strings_are_explained_and_unknown_letters_refused() -> None:
-    network = random_network(1, no_attend_cls=True)
+    network = scattered_model(1, no_attend_cls=True)
     found = explain(network, "ab{1000000}c{123456789}")
     assert [*found.describe(network)]
     assert found.counts == (1, 10**6, 123456789)
     with pytest.raises(InvalidStringError, match="unknown letter 'd' in 'abd'"):
-        explain(random_network(), "abd")
+        explain(scattered_model(), "abd")

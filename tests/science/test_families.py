@@ -15,7 +15,7 @@ from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.positions import longest_readable
 from seqcls.strings.free_counts import parse_family
 from seqcls.strings.tokenizer import Tokenizer
-from tests.unit.explained import FIELDS, random_network, true_logits
+from tests.unit.explained import FIELDS, true_logits
 from tests.zoo import LSTM, TWO_BLOCKS, scattered_model, untrained
 
 ABC = Tokenizer("abc")
@@ -36,7 +36,7 @@ def test_family_has_fixed_and_free_counts() -> None:
         free = tuple(map(tuple, family.free.tolist()))
         assert (family.names, tuple(family.fixed), free) == expected
         values = tuple(range(5, 5 + len(family.names)))
-        spelled = random_network().tokenizer.counts(family.member(values))
+        spelled = scattered_model().tokenizer.counts(family.member(values))
         assert tuple(family.counts(np.array([values]))[0]) == spelled
     # Groups are spelled out, and brackets are tokens like others.
     family = parse_family(Tokenizer("01"), "<01>{n}1{2}0{n}")
@@ -63,7 +63,7 @@ def test_malformed_family_is_refused_in_one_line() -> None:
 def test_reported_changes_lie_between_tried_counts_that_differ(
     fields: dict[str, object], seed: int, text: str
 ) -> None:
-    model = random_network(seed, **fields)
+    model = scattered_model(seed, **fields)
     found = answers_along(model, text)
     every = np.arange(1, 3001)
     answers = true_logits(model, found.family.counts(every[:, None])) > 0
@@ -80,7 +80,7 @@ def test_reported_changes_lie_between_tried_counts_that_differ(
 def flipping_network() -> TrainedModel:
     """A network that changes its answer for `ab{n}` somewhere."""
     for seed in range(100):
-        network = random_network(seed, no_attend_cls=True, layer_norm_eps=0.0)
+        network = scattered_model(seed, no_attend_cls=True, layer_norm_eps=0.0)
         changes = answers_along(network, "ab{n}").changes
         if changes and 3 < changes[0][1].values[0] < 500:
             return network

@@ -16,7 +16,7 @@ from seqcls.interpretability.readable_model import plain_model
 from seqcls.problem import resolve
 from seqcls.questions import RunModel
 from tests.unit.explained import true_logits
-from tests.zoo import COUNTED, PICTURES, model, picture_model, scattered_model
+from tests.zoo import COUNTED, PICTURES, model, scattered_model, untrained
 
 
 def opened(name: str, *, writes: bool = False) -> RunModel:
@@ -104,21 +104,11 @@ def test_every_attention_head_has_circuits(name: str, writes: bool, heads: int) 
     assert {*found[0].token_types} - letters == (special if name != "mean" else set())
 
 
-def test_circuit_scores_equal_first_block_attention() -> None:
-    own = scattered_model(2, num_blocks=2, num_attention_heads=2, biases=True, hidden_size=4)
-    activations = inside.states(own, inside.read(own, [(0, 1, 2)]))
-    for x in RunModel(own.problem, own.weights).circuits()[:2]:
-        scores = activations["blocks.0.attention.scores"][0, x.head].numpy()
-        np.testing.assert_allclose(x.scores, scores, atol=1e-12)
-        value = activations["blocks.0.attention.value"][0, x.head].numpy()
-        np.testing.assert_allclose(x.value, value, atol=1e-12)
-
-
 def test_models_without_attention_have_no_circuits() -> None:
     for own in (opened("lstm"), opened("deltanet")):
         with pytest.raises(ConfigError, match="no heads that attend"):
             own.circuits()
-    reader = picture_model(PICTURES)
+    reader = untrained(**PICTURES)
     found = RunModel(reader.problem, reader.weights).circuits()
     # Its decoder attends to a picture too, which has no embeddings of tokens.
     assert {x.name.partition(",")[0] for x in found} == {"decoder block 0", "decoder block 1"}

@@ -5,7 +5,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -16,7 +15,6 @@ from sweeps import api
 from sweeps.cli.app import app
 from sweeps.store.opening import open_reader
 from tests.inside import (
-    ADDITIVE,
     BLOCKS,
     LSTM,
     NEXT_SYMBOLS,
@@ -46,46 +44,6 @@ def data(db: Path, *arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
-@pytest.mark.parametrize("run", [WRITING, WRITING_LSTM])
-def test_states_command_covers_input_and_output(inside: Path, run: str) -> None:
-    found = data(inside, "states", run, STRING)
-    assert found["tokens"][:6] == ["CLS", *STRING, "SEP"]
-    read = found["output"] if found["output"][-1]["token"] == "END" else found["output"][:-1]
-    written = [token["token"] for token in read if token["token"] != "END"]
-    assert found["tokens"][6:] == written
-    assert "prefix_logits" not in found
-    assert "the output, token by token" in invoke(inside, "states", run, STRING).stdout
-
-
-@pytest.mark.parametrize("run", [WRITING, WRITING_LSTM, STREAMS, ADDITIVE])
-def test_patch_command_of_transductions_covers_the_input(inside: Path, run: str) -> None:
-    found = data(inside, "patch", run, STRING, "--source", "abda")
-    assert found["tokens"] == {
-        "base": ["CLS", *STRING, "SEP"], "source": ["CLS", *"abda", "SEP"]
-    }  # fmt: skip
-    assert found["number"].startswith("log-probability of the target")
-    given = np.array(found["logits"], dtype=float)
-    direct = api.patch(open_reader(str(inside)), run, STRING, "abda")
-    np.testing.assert_array_equal(given, direct.logits)
-    # An encoder has no state at SEP, and a decoder none before it.
-    nowhere = np.zeros(given.shape, dtype=bool)
-    for row, site in enumerate(found["sites"]):
-        nowhere[row] = [site.startswith("decoder")] * 5 + [site.startswith("encoder")]
-    np.testing.assert_array_equal(np.isnan(given), nowhere)
-    assert nowhere.any() == (run in (STREAMS, ADDITIVE))
-
-
-def test_ablate_command_lists_every_part_with_its_errors(inside: Path) -> None:
-    found = data(inside, "ablate", BLOCKS, "--sample", "50")
-    assert [own["without"] for own in found["parts"][:1]] == [[]]
-    assert len(found["parts"]) == 1 + 2 * (2 + 1)
-    assert found["strings"] == sum(found["parts"][0]["strings"]) == 50
-    pruned = data(inside, "ablate", BLOCKS, "--sample", "50", "--prune", "--part", "head")
-    assert [len(own["without"]) for own in pruned["steps"]] == [0, 1, 2, 3, 4]
-    units = data(inside, "ablate", LSTM, "--sample", "50", "--how", "mean")["parts"]
-    assert ["layer 0, unit 3"] in [own["without"] for own in units]
-
-
 REFUSED: dict[tuple[str, ...], str] = {
     ("patch", WRITING, STRING, "--source", "abd"): "expected as many",
     ("ablate", LSTM, "--part", "head"): "has no such part",
@@ -108,14 +66,6 @@ def test_unanswerable_question_is_refused(inside: Path) -> None:
         result = invoke(inside, *arguments)
         assert result.exit_code != 0
         assert words in str(result.exception)
-
-
-def test_family_command_runs_groups_and_two_counts(inside: Path) -> None:
-    found = data(inside, "family", LSTM, "<01>{n}")
-    assert found["n"][-1] == 2000
-    assert len(found["logit"]) == len(found["label"]) == len(found["n"])
-    grid = data(inside, "family", LSTM, "0{m}1{n}")
-    assert len(grid["logit"]) == len(grid["m"]) == len(grid["changes"])
 
 
 def test_family_of_inputs_lists_targets_beside_outputs(inside: Path) -> None:

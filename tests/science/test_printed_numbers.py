@@ -24,7 +24,7 @@ from seqcls.interpretability.wording import (
     percents,
     round_digits,
 )
-from tests.unit.explained import random_network
+from tests.zoo import scattered_model
 
 POSITIVE = st.floats(1e-12, 1e12)
 NUMBER = r"(?:1 - )?\d[\d.]*(?:e-?\d+)?"
@@ -82,7 +82,7 @@ def test_proofs_hold_with_printed_numbers() -> None:
     printed = {"margin": 0, "interval": 0, "safe share": 0, "shares": 0}
     supports: list[tuple[int, ...]] = [(0,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
     for seed, support in product(range(12), supports):
-        network = random_network(seed, no_attend_cls=True, layer_norm_eps=0.0)
+        network = scattered_model(seed, no_attend_cls=True, layer_norm_eps=0.0)
         cells = divide(block_of(network), support, 0.0)
         proof = prove(network, support, cells, cells)
         _, text = Certification(1, (proof,), ()).describe()

@@ -52,17 +52,6 @@ def test_epochs_have_the_published_sizes() -> None:
     assert int((~drawn.labels).sum()) == 1023
 
 
-def test_ids_counts_and_labels_agree() -> None:
-    config = RunConfig(num_letters=5, required_letters="bd", test_size=512, test_batch_size=64)
-    tokenizer = Tokenizer(LETTERS[:5])
-    drawn = stream(resolve(config).test).epoch(0)
-    own = drawn.strings
-    for ids, counts, positive in zip(own.ids, own.counts, drawn.labels, strict=True):
-        assert tokenizer.counts(tokenizer.decode(ids)) == tuple(counts)
-        assert tokenizer.text_of_counts(counts) == tokenizer.decode(ids)
-        assert positive == (counts[1] > 0 and counts[3] > 0)
-
-
 def naive_batch(config: RunConfig, seed: int) -> tuple[list[list[int]], int]:
     """One batch of `variable_length`, drawn as the protocol describes it, and the next seed."""
     alphabet = resolve(config).tokenizer.alphabet

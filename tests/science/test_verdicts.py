@@ -20,8 +20,8 @@ from seqcls.interpretability.verdicts import (
 from seqcls.problem import resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import LETTERS, Tokenizer
-from tests.unit.explained import random_network, true_logits
-from tests.zoo import LSTM, TWO_BLOCKS, untrained
+from tests.unit.explained import true_logits
+from tests.zoo import LSTM, TWO_BLOCKS, scattered_model, untrained
 
 
 @pytest.mark.parametrize(("letters", "length"), [(1, 4), (2, 5), (3, 6), (5, 3)])
@@ -61,14 +61,14 @@ def test_unaffordable_verdict_gives_the_reason() -> None:
     reason = unaffordable(resolve(RunConfig(num_letters=5)))
     assert "there are 2,872,408,790 multisets of 5 letters up to length 200" in str(reason)
     with pytest.raises(ConfigError, match="max_length=2000: there are 1,337,337,000 multisets"):
-        errors_up_to(random_network(5, hidden_size=4, num_attention_heads=3), 2000)
+        errors_up_to(scattered_model(5, hidden_size=4, num_attention_heads=3), 2000)
     problem = resolve(RunConfig(test_max_length=3))
     with pytest.raises(DeviceError, match="device 'gpu': expected auto, cpu or cuda"):
         verdicts(problem, draw_initial([(problem, 0)]), engine="torch", device="gpu")
 
 
 def test_errors_up_to_a_length_equal_trying_every_multiset() -> None:
-    network = random_network(5, hidden_size=4, num_attention_heads=3)
+    network = scattered_model(5, hidden_size=4, num_attention_heads=3)
     found = errors_up_to(network, 12)
     every = [(a, b, c) for a in range(13) for b in range(13 - a) for c in range(13 - a - b)][1:]
     wrong = {

@@ -7,13 +7,10 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from seqcls.config import RunConfig
 from seqcls.interpretability.interventions import Mechanism
 from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.base import Recorder
-from seqcls.models.transformer import Transformer
-from seqcls.problem import resolve
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER
 from tests.oracles.counting import logits_of_counts
 
@@ -31,17 +28,6 @@ FIELDS = st.fixed_dictionaries(
     }
 )
 """Networks of letter counts, of three letters."""
-
-
-def random_network(seed: int = 0, **fields: object) -> TrainedModel:
-    """An untrained network with larger weights than usual, so that its states differ."""
-    config = RunConfig.from_mapping({"precision": "float64", **fields})
-    random = np.random.default_rng(seed)
-    shapes = {
-        name: p.shape for name, p in Transformer(resolve(config).network).state_dict().items()
-    }
-    weights = {name: random.normal(size=shape) for name, shape in shapes.items()}
-    return TrainedModel(resolve(config), weights)
 
 
 class Patched(Recorder):

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.models.initialization import initial_parameters
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.sampling.streams import stream
-from seqcls.training import train_group
 from sweeps.api import open_store, protocol, submit
 from sweeps.grid.spec import parse_spec
 
@@ -64,19 +62,6 @@ def test_stage_begins_with_the_first_epoch_of_its_sampler() -> None:
         for epoch in range(2):
             own = stream(sampler).epoch(epoch)
             assert np.array_equal(own.strings.letters, drawn[part + epoch].strings.letters)
-
-
-@pytest.mark.parametrize("engine", ["lanes", "strings"])
-def test_frozen_part_moves_after_its_share_of_training(engine: str) -> None:
-    fields = {"freeze": [["embeddings", 0.5], ["head", 1.0]], "learning_rate": 0.1}
-    problem = problem_of(**fields)
-    (trained,) = train_group([(problem, 3)], engine=engine, every_epoch=True, device="cpu")
-    begun = {x: y.numpy() for x, y in initial_parameters(problem.network, 3).items()}
-    for epoch, weights in trained.weights.items():
-        same = {x for x, value in weights.items() if np.array_equal(value, begun[x])}
-        assert ("embedding.weight" in same) == (epoch <= 2)
-        assert "classifier.weight" in same
-        assert not any(x.startswith("layers") for x in same)
 
 
 def test_curriculum_has_one_key_as_list_and_as_text() -> None:

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from seqcls.errors import ConfigError
 from seqcls.interpretability.ablation import Judge
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.readable_model import (
@@ -23,7 +22,6 @@ from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.parts import Part, Site
 from seqcls.problem import configuration, resolve
 from tests.oracles.two_streams import StateAndCell, random_values, transcribed, unchanged
-from tests.zoo import PICTURES, RECURRENT_READER, picture_model
 
 COPY: dict[str, Any] = {
     "task": "copy", "architecture": "encoder_decoder", "hidden_size": 8, "num_blocks": 2,
@@ -45,25 +43,6 @@ def copying(**fields: Any) -> TrainedModel:
     problem = resolve(configuration({**settings, **fields}))
     values = random_values(problem.network)
     return TrainedModel(problem, {name: value.numpy() for name, value in values.items()})
-
-
-def test_ablation_ranks_decoder_parts_of_picture_readers() -> None:
-    for fields, number, first in (
-        (PICTURES, 10, "decoder block 0, head 0"),
-        (RECURRENT_READER, 16, "decoder layer 0, unit 0"),
-    ):
-        model = picture_model(fields)
-        judge = Judge(model, 20)
-        parts = judge.parts()
-        assert (len(parts), parts[0].text) == (number, first)
-        ranked = judge.rank(parts[:4], "mean")
-        assert all(np.isfinite(outcome.loss) for outcome in ranked)
-        assert {outcome.loss for outcome in ranked} != {judge.ablate({}).loss}
-        with pytest.raises(ConfigError, match="with pictures names no states that could be carr"):
-            patch(model, (1, 2), (1, 3))
-        found = recurrent_units(model, model.letters("12/3"))
-        assert found is not None
-        assert found.states.shape == (2, len(found.tokens), 8)
 
 
 Change = Callable[[str, int, int, StateAndCell], StateAndCell]

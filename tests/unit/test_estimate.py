@@ -6,8 +6,14 @@ import pytest
 
 from seqcls.cancellation import Cancelled, cancelled_when
 from seqcls.config import RunConfig
-from seqcls.problem import resolve
-from sweeps.grid.grouping import PlannedRun, RunGroup, cost_of_checks
+from seqcls.problem import configuration, resolve
+from sweeps.grid.grouping import (
+    PlannedRun,
+    RunGroup,
+    cost_of_checks,
+    cost_of_training,
+    mean_length,
+)
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.store.reads.workers import START_SECONDS
 from sweeps.work import machine
@@ -123,3 +129,12 @@ def test_estimate_adds_checks_within_epochs() -> None:
     until_right = spec(max_num_epochs=1, stop_when_right=True, check_every=10)
     more = seconds_of(until_right) - seconds_of(spec(max_num_epochs=1))
     assert more == pytest.approx(3 * 2.0 * 11 / 21 / 3 / 10)
+
+
+def test_cost_counts_output_tokens_like_input_tokens() -> None:
+    short, long = (
+        resolve(configuration({"task": task, "train_max_length": 40, "architecture": "lstm"}))
+        for task in ("parity_word", "copy")
+    )
+    assert mean_length(long) > 1.5 * mean_length(short)
+    assert cost_of_training(long) > 1.5 * cost_of_training(short)

@@ -14,9 +14,7 @@ from seqcls.problem import configuration, resolve
 from sweeps import api
 from sweeps.api.protocols import of_run, protocol
 from sweeps.naming import (
-    name_apart,
     name_configurations,
-    name_with_change,
     say_setting,
     settings_read,
 )
@@ -50,18 +48,6 @@ def test_configuration_name_lists_what_differs() -> None:
         "parity, Transformer, no positions, lr 0.001",
         "majority",
     ]
-
-
-def test_derived_configuration_is_named_by_its_change() -> None:
-    lstm, small = (
-        configuration({**BASE, "architecture": "lstm", "hidden_size": x}) for x in (9, 8)
-    )
-    assert name_with_change("LSTM", lstm, small) == "LSTM, with hidden_size=8"
-    fire = configuration({**BASE, "hidden_size": 9, "positions": "fire"})
-    plain = configuration({**BASE, "hidden_size": 9, "positions": "none"})
-    assert name_with_change("small", plain, fire) == "small, with positions=fire"
-    assert name_apart("GRU", "cells", ["GRU", "cells: GRU"]) == "cells: GRU (2)"
-    assert name_apart("x" * 500, "cells", ()) == "x" * 399 + "…"
 
 
 def test_configuration_name_has_no_unread_field() -> None:

@@ -10,7 +10,6 @@ from torch import Tensor
 from seqcls.decode import Anew, stepping
 from seqcls.engines.pytorch import members
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.states_by_strings import picture_attention
 from seqcls.kinds import examples_of
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import Classifier
@@ -25,7 +24,7 @@ from seqcls.strings.tokenizer import CLS, PAD
 from seqcls.tasks.paragraph import Paragraph
 from sweeps.grid.spec import load_specs
 from tests.contracts.readable import compare_gradients
-from tests.zoo import PICTURES, RECURRENT_READER, picture_model, readable_model, scattered_weights
+from tests.zoo import PICTURES, RECURRENT_READER, readable_model, scattered_weights
 
 PAGE = Page("0123456789", 6, 6, "pillow", 0.7)
 
@@ -156,11 +155,3 @@ def test_paragraph_that_fits_no_page_is_refused() -> None:
         strings = TokenStrings.of_lists(11, [letters(text)[0].tolist()])
         with pytest.raises(InvalidStringError, match="1 to 3 lines of 1 to 3 characters"):
             examples_of(problem.task, strings)
-
-
-def test_attention_covers_the_picture() -> None:
-    trained = picture_model(PICTURES)
-    found = picture_attention(trained, trained.letters("12/3"))
-    assert found.shape[:2] == (2, 2)
-    assert found.shape[3:] == (6, 3)
-    np.testing.assert_allclose(found.sum(axis=(3, 4)), 1)

@@ -1,4 +1,4 @@
-"""Public names of the packages."""
+"""Public names of the packages, and what importing and training load."""
 
 import subprocess
 import sys
@@ -49,3 +49,19 @@ def test_model_takes_a_string_as_text_or_tokens() -> None:
     model = seqcls.TrainedModel(problem, draw_initial([(problem, 0)])[0])
     assert model.answer("0110") == model.answer([0, 1, 1, 0]) == model.answer(list("0110"))
     assert model.answer("0111").label is True
+
+
+def test_training_with_pytorch_loads_no_compiler() -> None:
+    """It would take as long again as all of PyTorch, in every process that trains."""
+    program = (
+        "import sys\n"
+        "from seqcls.problem import configuration, resolve\n"
+        "from seqcls.training import train_group\n"
+        "sizes = dict(train_size=8, validation_size=4, max_num_epochs=1, min_num_epochs=1)\n"
+        "problem = resolve(configuration({'task': 'parity', **sizes}))\n"
+        "for engine in ('strings', 'counts'):\n"
+        "    assert train_group([(problem, 0)], engine=engine)[0].failure is None\n"
+        "assert 'torch' in sys.modules\n"
+        "assert 'torch._dynamo' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -153,14 +153,6 @@ def test_unreadable_specification_file_is_named(tmp_path: Path) -> None:
             read_spec(tmp_path / "broken.toml")
 
 
-def test_report_has_nine_experiments_with_43_models() -> None:
-    specs = load_specs("report")
-    assert len(specs) == 9
-    assert all(spec.every_epoch for spec in specs)
-    models = {(c.key, seed) for spec in specs for c in spec.configs() for seed in spec.model_seeds}
-    assert len(models) == 43
-
-
 def test_specification_is_found_by_path_folder_or_name(
     short_spec: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,6 @@
 """Streams of strings are cached on disk, and damaged files are drawn again."""
 
 import itertools
-import multiprocessing
 import shutil
 import sys
 import threading
@@ -21,7 +20,6 @@ from seqcls.problem import resolve
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import Stream
 from sweeps.work import jobs
-from tests.conftest import LONG
 
 TRAIN = resolve(RunConfig(train_size=256)).train
 FIXED = resolve(RunConfig(train_sampler="fixed_length", sequence_length=5)).train
@@ -31,11 +29,6 @@ FIXED = resolve(RunConfig(train_sampler="fixed_length", sequence_length=5)).trai
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-def read_all(sampler: Sampler) -> bytes:
-    """The letters of a few epochs, read from the folder or drawn."""
-    return b"".join(Stream(sampler).epoch(index).strings.letters.tobytes() for index in range(6))
 
 
 def in_threads(work: Callable[[int], object], number: int = 4) -> None:
@@ -132,13 +125,6 @@ def test_streams_of_different_settings_are_stored_apart(cache: Path) -> None:
     for fields in ({}, {"train_seed": 1}, {"train_alpha": 0.5}, {"train_batch_size": 32}):
         Stream(resolve(RunConfig(train_size=256, **fields)).train).epoch(0)
     assert len(list((cache / "strings").iterdir())) == 4
-
-
-@pytest.mark.skipif(not LONG, reason="starts processes that load all anew")
-def test_processes_share_the_folder_of_strings() -> None:
-    with multiprocessing.get_context("spawn").Pool(3) as pool:
-        found = pool.map(read_all, [TRAIN] * 9)
-    assert set(found) == {b"".join(ids.tobytes() for ids in drawn(TRAIN, 6))}
 
 
 def test_fixed_length_shuffles_like_the_pytorch_loader() -> None:

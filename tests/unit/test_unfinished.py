@@ -1,9 +1,6 @@
 """Interrupted training resumes from its progress file, bit for bit."""
 
 import os
-import subprocess
-import sys
-import time
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -15,7 +12,6 @@ from seqcls.engines import member
 from seqcls.problem import configuration, resolve
 from seqcls.results import EpochLosses, TrainedMember
 from seqcls.training import train_group
-from tests.conftest import ROOT
 
 SMALL: dict[str, object] = {
     "train_size": 64, "train_batch_size": 16, "validation_size": 64, "max_num_epochs": 6,
@@ -161,43 +157,3 @@ def test_short_training_writes_no_progress_file(
     with pytest.raises(EndedError):
         trained("lanes", WRITES, 3)
     assert not folder.exists()
-
-
-KILLED = """
-import sys
-import time
-from pathlib import Path
-from seqcls.engines import member
-from tests.unit.test_unfinished import WRITES, trained
-
-epochs = []
-
-def fourth(self, packed, keep=member.Unfinished.keep):
-    epochs.append(packed)
-    if len(epochs) == 4:
-        keep(self, packed)
-        time.sleep(60)
-
-member.SECONDS = 0.0
-member.cache_folder = lambda: Path(sys.argv[1])
-member.Unfinished.keep = fourth
-trained("lanes", WRITES)
-"""
-
-
-def test_killed_training_resumes(folder: Path) -> None:
-    whole, all_reported = trained("lanes", WRITES)
-    process = subprocess.Popen([sys.executable, "-c", KILLED, folder.parent], cwd=ROOT)
-    try:
-        until = time.monotonic() + 60
-        while not any(len(path.name) == 32 for path in folder.iterdir()):
-            assert process.poll() is None
-            assert time.monotonic() < until
-            time.sleep(0.01)
-    finally:
-        process.kill()
-        process.wait()
-    found, reported = trained("lanes", WRITES)
-    assert_same(found, whole)
-    assert len(reported[0]) == 4
-    assert len(reported) == 1 + len(all_reported) - 4
