@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 from dashboard.cli import app
 from sweeps.grid.spec import parse_spec
 from tests.conftest import ROOT, SHORT
+from tests.plugins import write_metadata
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
@@ -62,6 +63,12 @@ def blocks_of(page: str) -> list[Block]:
         lines = [line.removeprefix(indent) for line in match["text"].splitlines(keepends=True)]
         found.append(Block(match["language"], match["title"] or "", "".join(lines)))
     return found
+
+
+def rows_of(page: str) -> dict[str, list[str]]:
+    """The cells of rows of tables of a page whose first cell is one name."""
+    found = re.findall(r"^\| `(\w+)` \|(.*)\|$", (DOCS / page).read_text(), re.MULTILINE)
+    return {name: [cell.strip() for cell in rest.split("|")] for name, rest in found}
 
 
 def commands_of(page: str) -> list[str]:
@@ -187,14 +194,11 @@ def _short(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 def install(folder: Path, project: Mapping[str, Any]) -> None:
     """Writes the metadata that pip makes of a project with entry points."""
-    name, version = project["project"]["name"], project["project"]["version"]
-    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
     lines = []
     for group, points in project["project"]["entry-points"].items():
         lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
-    (info / "entry_points.txt").write_text("\n".join(lines))
+    names = project["project"]["name"], project["project"]["version"]
+    write_metadata(folder, *names, "\n".join(lines))
     _look_again()
 
 

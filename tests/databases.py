@@ -20,10 +20,9 @@ from sqlalchemy import make_url
 
 from sweeps.api import load_weights
 from sweeps.grid.spec import SweepSpec, parse_spec
-from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.findings import put_findings
-from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.opening import open_writer
 from sweeps.store.reads.stored import read_runs
 from sweeps.store.tables import FindingKind
 from sweeps.work.progress import counts
@@ -159,23 +158,6 @@ def new_database(server: str, template: str) -> str:
 def postgres_url(postgres_server: str) -> str:
     """The URL of an empty database."""
     return new_database(postgres_server, "template1")
-
-
-@pytest.fixture(scope="session")
-def kinds_on_server(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The name of a database to be copied, with the models of every kind."""
-    from tests.stock import stock
-    from tests.world import parts_from_outside
-
-    def fill(url: str) -> None:
-        with parts_from_outside():
-            writer.merge(open_writer(url), open_reader(str(stock("kinds") / "kinds.db")))
-
-    psycopg = pytest.importorskip("psycopg")
-    lock = FileLock(_shared_folder(tmp_path_factory) / "pg.lock")
-    with lock, psycopg.connect(postgres_server, autocommit=True) as connection:
-        _make_template(connection, postgres_server, "kinds", fill)
-    return "kinds"
 
 
 def _made(request: pytest.FixtureRequest, folder: Path) -> str:

@@ -44,6 +44,15 @@ def forget_parts(*, registries: bool = True) -> None:
         function.cache_clear()
 
 
+def write_metadata(folder: Path, name: str, version: str, points: str) -> Path:
+    """Writes the metadata that pip makes of a package with entry points."""
+    info = folder / f"{name.replace('-', '_')}.dist-info"
+    info.mkdir(parents=True, exist_ok=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (info / "entry_points.txt").write_text(points)
+    return info
+
+
 def python(*arguments: str) -> "subprocess.CompletedProcess[str]":
     """Runs this Python in a process, with the current environment."""
     command = [sys.executable, *arguments]

@@ -19,15 +19,14 @@ from seqcls.engines.member import draw_initial
 from seqcls.evaluation import evaluate
 from seqcls.weights import to_bytes
 from sweeps.api import log_results, open_store, submit, work
-from sweeps.grid.grouping import PlannedRun, make_groups
+from sweeps.grid.grouping import PlannedRun
 from sweeps.results import RunResult
-from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.reads import workers
 from tests.conftest import ASSETS
 from tests.databases import rows
 from tests.plugins import forget_parts
+from tests.results import record_all
 from tests.stock import stock
 
 LARGE = 1e38
@@ -202,13 +201,6 @@ def parts_from_outside() -> Iterator[None]:
     forget_parts()
 
 
-def make_report(folder: Path) -> None:
-    """Makes `report.db`, into which the whole report has just been trained."""
-    store = open_store(folder / "report.db")
-    submit(store, "report")
-    work(store, "report", workers=0)
-
-
 def _import(store: Store, folder: Path, kind: Kind) -> None:
     """Imports predictions of two models; each further seed is wrong once more."""
     assert kind.file is not None
@@ -231,12 +223,11 @@ def _import(store: Store, folder: Path, kind: Kind) -> None:
 def _record(store: Store, kind: Kind) -> None:
     """Stores results that training would give only where it goes wrong."""
     (sweep_id,) = [row[0] for row in rows(store, f"SELECT id FROM sweep WHERE name = '{kind}'")]
-    worker_id = writer.register_worker(store)
-    for group in make_groups(workers.queued_runs(store, [sweep_id])):
-        claim = writer.claim(store, worker_id, group)
-        assert claim is not None
-        results = [_overflown(run) if kind.overflows else _diverged() for run in claim.runs]
-        writer.record(store, claim, results)
+    record_all(
+        store,
+        sweep_id,
+        lambda claim: [_overflown(x) if kind.overflows else _diverged() for x in claim.runs],
+    )
 
 
 def _diverged() -> RunResult:

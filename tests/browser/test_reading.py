@@ -1,13 +1,16 @@
-"""Pages of results in a browser: layout, clicks, history, links and downloads."""
+"""Pages of a read-only dashboard in a browser: layout, clicks, typing, history and downloads."""
 
 import csv
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.server import AT_REST, no_traceback, open_page
+from dashboard.actions import REASON
+from tests.browser.conftest import BASE
+from tests.browser.server import AT_REST, PATIENCE_MS, new_page, no_traceback, open_page
 
 pytestmark = pytest.mark.browser
 
@@ -230,4 +233,53 @@ def test_failing_seed_is_explained_by_string_epoch_and_family(
     expect(page.get_by_text(re.compile(r"the first with n = "))).to_be_visible()
     expect(page.get_by_test_id("stVegaLiteChart").first).to_contain_text("n = ")
     no_traceback(page)
+    page.close()
+
+
+def test_logit_follows_typing(browser: Browser, shipped: str) -> None:
+    page = new_page(browser)
+    page.goto(f"{shipped}/model?run=5&view=Inside&part=Live&string=baac")
+    box = page.get_by_label("Type a string")
+    box.wait_for(timeout=PATIENCE_MS)
+    expect(page.get_by_text("baac: is")).to_be_visible(timeout=PATIENCE_MS)
+    box.fill("ab")
+    box.press_sequentially("{2}c", delay=50)
+    expect(page.get_by_text("abbc: is")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible()
+    box.press_sequentially("d")
+    expect(page.get_by_text("unknown letter 'd'")).to_be_visible(timeout=PATIENCE_MS)
+    assert "string=baac" in page.url, "the page goes on being about its own string"
+    page.get_by_role("button", name="Look at it").click()
+    no_traceback(page)
+    page.close()
+
+
+MODEL = "width 16, 2 heads, embeddings init linear like"
+
+
+def test_read_only_dashboard_stays_below_its_path(browser: Browser, shipped: str) -> None:
+    page, requested = new_page(browser), list[str]()
+    page.on("request", lambda request: requested.append(request.url))
+    page.on("websocket", lambda socket: requested.append(socket.url))
+    page.goto(f"{shipped}/")
+    page.get_by_role("link", name="Failures").first.click()
+    expect(page).to_have_url(re.compile(rf"{BASE}/failures"))
+    expect(page.get_by_text("14 beyond the trained lengths").first).to_be_visible()
+    page.get_by_role("link", name="Results").first.click()
+    page.get_by_role("link", name=MODEL).click()
+    expect(page).to_have_url(re.compile(rf"{BASE}/model\?.*run="))
+    expect(page.get_by_role("heading", name=MODEL)).to_be_visible()
+    no_traceback(page)
+    page.reload()
+    expect(page.get_by_role("heading", name=MODEL)).to_be_visible()
+    page.goto(f"{shipped}/launch")
+    button = page.get_by_test_id("stButton").filter(has_text="Launch").get_by_role("button")
+    expect(button.first).to_be_disabled()
+    page.get_by_test_id("stTooltipHoverTarget").filter(has_text="Launch").last.hover(force=True)
+    expect(page.get_by_test_id("stTooltipContent")).to_contain_text(REASON.replace("`", ""))
+    assert any(address.startswith("ws") for address in requested)
+    paths = {(urlsplit(url).netloc, urlsplit(url).path) for url in requested if url[0] in "hw"}
+    elsewhere = {path for host, path in paths if not path.startswith(f"{BASE}/")}
+    assert elsewhere <= {"/favicon.ico"}
+    assert {host for host, _ in paths} == {urlsplit(shipped).netloc}
     page.close()

@@ -18,6 +18,7 @@ from seqcls.engines.compiled import machine_code
 from seqcls.engines.member import draw_initial, learning_rates
 from seqcls.engines.pytorch.training import choose_device
 from seqcls.errors import DeviceError, EngineError, GroupError
+from seqcls.kinds.base import Examples
 from seqcls.models.initialization import initial_parameters
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.results import EpochLosses, Weights
@@ -26,7 +27,12 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.training import train_group
 from tests import zoo
 from tests.contracts import engines
-from tests.contracts.readable import compare_answers, compare_gradients, with_precision
+from tests.contracts.readable import (
+    compare_answers,
+    compare_gradients,
+    compare_members,
+    with_precision,
+)
 from tests.oracles.counting import logits_of_counts
 from tests.oracles.training import train_plainly
 
@@ -153,22 +159,31 @@ COMPILED_WRITERS = (
 )
 
 
-@pytest.mark.parametrize("name", COMPILED_WRITERS)
-def test_compiled_outputs_equal_the_readable_model(name: str) -> None:
-    problem = zoo.problem(name, writes=True, num_tokens=5, hidden_size=12, precision="float32")
-    weights = weights_that_end(problem)
-    examples = stream(problem.test).epoch(0)
+def compare_outputs(problem: Problem, weights: Weights, examples: Examples, near: float) -> Any:
+    """Asserts that compiled code scores and writes outputs as PyTorch does.
+
+    Returns the scores of PyTorch, and the outputs of compiled code and of PyTorch.
+    """
     found, plain = (engines.score(x, problem, weights, examples) for x in ("lanes", "strings"))
     assert np.array_equal(found.right, plain.right)
     assert np.array_equal(found.right_length_given, plain.right_length_given)
-    np.testing.assert_allclose(found.log_probability, plain.log_probability, atol=0.01)
+    scores = found.log_probability, plain.log_probability
+    np.testing.assert_allclose(*scores, rtol=min(near, 1e-3), atol=near)
     written, expected = (
-        engines.write(engine, problem, weights, examples.strings) for engine in ("lanes", "strings")
+        engines.write(x, problem, weights, examples.strings) for x in ("lanes", "strings")
     )
     assert [x[:2] for x in written] == [x[:2] for x in expected]
-    scores = [x.log_probability for x in expected]
-    np.testing.assert_allclose([x.log_probability for x in written], scores, atol=0.01)
-    assert len({len(x.tokens) for x in expected}) > 3, "outputs of many lengths are compared"
+    return plain, written, expected
+
+
+@pytest.mark.parametrize("name", COMPILED_WRITERS)
+def test_compiled_outputs_equal_the_readable_model(name: str) -> None:
+    problem = zoo.problem(name, writes=True, num_tokens=5, hidden_size=12, precision="float32")
+    weights, examples = weights_that_end(problem), stream(problem.test).epoch(0)
+    _, *outputs = compare_outputs(problem, weights, examples, 0.01)
+    written, expected = ([x.log_probability for x in own] for own in outputs)
+    np.testing.assert_allclose(written, expected, atol=0.01)
+    assert len({len(x.tokens) for x in outputs[1]}) > 3, "outputs of many lengths are compared"
     none = examples.take(np.arange(0))
     assert engines.write("lanes", problem, weights, none.strings) == []
     assert len(engines.score("lanes", problem, weights, none).right) == 0
@@ -178,26 +193,20 @@ def test_compiled_outputs_equal_the_readable_model(name: str) -> None:
 @pytest.mark.parametrize("kind", ["judges", "answers", "writes"])
 def test_overflowing_letter_does_not_affect_other_strings(name: str, kind: str) -> None:
     problem = zoo.problem(name, **KINDS[kind], precision="float32")
-    examples = stream(problem.test).epoch(0)
-    weights = weights_that_end(problem)
+    weights, examples = weights_that_end(problem), stream(problem.test).epoch(0)
     (embedding,) = (x for x in weights if x.endswith("embedding.weight"))
     # Products with it are greater than any number of single precision.
     weights[embedding][-1] = 3e38
     if kind == "writes":
-        found, plain = (engines.score(x, problem, weights, examples) for x in ("lanes", "strings"))
-        assert np.array_equal(found.right, plain.right)
-        scores = found.log_probability, plain.log_probability
-        written, expected = (
-            engines.write(x, problem, weights, examples.strings) for x in ("lanes", "strings")
-        )
-        assert [x[:2] for x in written] == [x[:2] for x in expected]
-    else:
-        answers = (
-            engines.logits(x, problem, [weights], examples.strings) for x in ("lanes", "strings")
-        )
-        scores = next(answers), next(answers)
-    np.testing.assert_allclose(*scores, rtol=1e-3, atol=1e-3)
-    assert np.isfinite(scores[1]).any()
+        assert np.isfinite(
+            compare_outputs(problem, weights, examples, 1e-3)[0].log_probability
+        ).any()
+        return
+    found, plain = (
+        engines.logits(x, problem, [weights], examples.strings) for x in ("lanes", "strings")
+    )
+    np.testing.assert_allclose(found, plain, rtol=1e-3, atol=1e-3)
+    assert np.isfinite(plain).any()
 
 
 def weights_that_end(problem: Problem) -> Weights:
@@ -343,11 +352,8 @@ def test_member_trains_bit_for_bit_as_alone(
     # All strings at once are added up in an order that depends on how many members there are.
     near = 1e-4 if engine == "counts" else 0
     for own, other in ((together[members - 1], last[0]), (together[1], last[1])):
-        assert (own.epochs, own.best_epoch) == (other.epochs, other.best_epoch)
-        assert list(own.weights) == [own.best_epoch], "the best epoch's weights alone are kept"
-        np.testing.assert_allclose(own.train_losses, other.train_losses, rtol=near)
-        for parameter, value in other.kept_weights.items():
-            np.testing.assert_allclose(own.kept_weights[parameter], value, rtol=0, atol=near)
+        compare_members(own, other, near)
+        assert list(own.weights) == [own.best_epoch], "the best epoch's weights alone are stored"
     for number, member in enumerate(together):
         own_epochs = [epoch for epoch in reported if epoch.member == number]
         assert [epoch.epoch for epoch in own_epochs] == list(range(1, member.epochs + 1))

@@ -27,9 +27,10 @@ from seqcls.models.positions import POSITIONS
 from seqcls.plugins import foreign_fields
 from seqcls.problem import configuration, resolve
 from sweeps.grid.spec import load_specs, parse_spec
+from tests.blocks import rows_of
 from tests.conftest import ROOT, asset
 from tests.databases import rows
-from tests.plugins import python
+from tests.plugins import python, write_metadata
 
 # Keys are stored in databases: a change of these orphans every run that anybody has trained.
 KEY_OF_THE_DEFAULTS = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
@@ -238,11 +239,8 @@ print(json.dumps({
 
 def test_plugin_declares_a_field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "fading.py").write_text(FADING)
-    about = tmp_path / "fading-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: fading\nVersion: 1.0\n")
     points = "[seqcls.{}]\nfading = fading:Fading\n"
-    (about / "entry_points.txt").write_text(points.format("models") + points.format("fields"))
+    write_metadata(tmp_path, "fading", "1.0", points.format("models") + points.format("fields"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(ROOT)]))
     ended = python("-c", SCRIPT)
     assert ended.returncode == 0, ended.stderr
@@ -266,10 +264,7 @@ def test_plugin_declares_a_field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_faulty_plugin_field_is_reported_and_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    about = tmp_path / "fading-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: fading\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[seqcls.fields]\nfading = fading:Fading\n")
+    write_metadata(tmp_path, "fading", "1.0", "[seqcls.fields]\nfading = fading:Fading\n")
     monkeypatch.syspath_prepend(tmp_path)
     for text, reason in (
         ("", "has no attribute 'Fading'"),
@@ -289,18 +284,11 @@ def test_fields_page_is_generated() -> None:
     assert (ROOT / "docs" / "fields.md").read_text() == page(), "python -m benchmarks.fields"
 
 
-def table_of(page: str) -> dict[str, list[str]]:
-    """The cells of tables' rows whose first is one name."""
-    text = (ROOT / "docs" / page).read_text()
-    found = re.findall(r"^\| `(\w+)` \|(.*)\|$", text, re.MULTILINE)
-    return {name: [cell.strip() for cell in rest.split("|")] for name, rest in found}
-
-
 def test_docs_describe_every_field_and_choice() -> None:
     pages = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))
     for field in readers():
         assert f"`{field}`" in pages or f"`{field} = " in pages, field
-    table = table_of("models.md")
+    table = rows_of("models.md")
     choices = {
         name: get_args(field.annotation)
         for name, field in RunConfig.model_fields.items()

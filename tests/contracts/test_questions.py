@@ -193,8 +193,15 @@ def test_prefix_logits_attention_and_units_equal_the_model(name: str) -> None:
         names = [*found.tokens]
     units = recurrent_units(own, BASE[False])
     assert (units is None) == (own.config.architecture == "transformer")
+    if units is not None:
+        earlier, gates = recurrent_units(own, BASE[False][:2]), units.gates
+        assert earlier is not None
+        np.testing.assert_allclose(units.states[:, :2], earlier.states[:, :2])
+        assert not np.allclose(units.states[:, 1], units.states[:, 2])
+        if "eigenvalue" in gates:
+            least = -1 if own.config.eigenvalue_range == "signed" else 0
+            assert ((gates["eigenvalue"] > least) & (gates["eigenvalue"] < 1)).all()
     if units is not None and own.config.architecture == "lstm":
-        gates = units.gates
         assert np.tanh(gates["cell"]) * gates["output_gate"] == pytest.approx(units.states)
         read = units.states[-1, -1] @ own.weights["classifier.weight"][0]
         logit = own.answer(BASE[False]).logit

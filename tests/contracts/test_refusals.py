@@ -108,6 +108,15 @@ SPECIFICATIONS: tuple[Row, ...] = (
     ({"configurations": {}}, "configurations={}: expected"),
     ({"fixed": {"hidden_size": 2}, "axes": {"hidden_size": [2]}}, "both in [fixed] and in [axes]"),
     ({"fixed": {"learning_rate": DEEP}}, "nested too deep"),
+    ({"until": "share ± 0 %"}, "until='share ± 0 %'"),
+    ({"until": "share ± 50 %"}, "less than ± 50 %"),
+    ({"until": "accuracy ± 1 %"}, "'share ± 10 %'"),
+    ({"until": "10"}, "until='10'"),
+    ({"until": "share apart"}, "it has 1"),
+    ({"until": "learned apart", "axes": {"hidden_size": [2, 3, 4]}}, "it has 3"),
+    ({"until": "share ± 9 %", "fixed": {"test_max_length": 10}}, "whether a seed generalizes"),
+    ({"until": "learned ± 9 %", "most_seeds": 0}, "most_seeds=0"),
+    ({"most_seeds": 12}, "most_seeds=12"),
     ({"base": "big"}, "base='big': expected 'report' or 'small_transformer'"),
 )
 """Tables that are no specification."""

@@ -28,7 +28,6 @@ from tests.zoo import LSTM, untrained
 SMALL = LearningBudget(strings=2**10, states=20)
 SMALL_TEST: dict[str, Any] = {"test_size": 200, "test_max_length": 40}
 TOMITA_5 = "(00|11|(01|10)(00|11)*(01|10))*"
-SEVEN = minimal_automaton("(00|11|(01|10)(00|11)*(01|10))*(0|1(0|1)(0|1)1)?", "01")
 
 
 def predictions_of(automaton: Automaton) -> Callable[[TokenStrings], np.ndarray]:

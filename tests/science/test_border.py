@@ -16,16 +16,10 @@ from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import NO_LETTER
 from seqcls.tasks.automaton import Automaton
 from sweeps.api.strings import drawn_strings
+from tests.science.test_subregular import accepts
 
 String = tuple[int, ...]
 EVERY_LENGTH = range(12)
-
-
-def accepts(automaton: Automaton, string: String) -> bool:
-    state = automaton.start
-    for letter in string:
-        state = automaton.table[state, letter]
-    return bool(automaton.accepting[state])
 
 
 def neighbors_of(string: String, num_letters: int) -> set[String]:

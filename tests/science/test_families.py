@@ -156,39 +156,26 @@ def test_family_by_letter_counts_equals_running_the_strings(text: str) -> None:
     assert [x.is_right for x in members] == (~answers.wrong).tolist()
 
 
-def test_family_changes_are_between_neighbors() -> None:
+@pytest.mark.parametrize(
+    ("text", "middle"), [("<01>{n}", (0, 1) * 3), ("0{m}<10>{n}", (0,) * 9 + (1, 0) * 9)]
+)
+def test_family_changes_are_between_neighbors(text: str, middle: tuple[int, ...]) -> None:
     model = untrained(**LSTM)
-    model.weights["classifier.bias"][:] -= model.answer((0, 1) * 3).logit
-    found = answers_along(model, "<01>{n}")
+    model.weights["classifier.bias"][:] -= model.answer(middle).logit
+    found = answers_along(model, text)
     assert not found.by_counts
-    assert found.members[-1].values == (2000,)
-    rows = [model.answer((0, 1) * n) for n in range(1, 17)]
-    np.testing.assert_allclose([x.score for x in found.members[:16]], [x.logit for x in rows])
-    assert [x.target for x in found.members[:16]] == [x.label for x in rows]
-    assert found.changes
-    for before, after in found.changes:
-        (n,) = after.values
-        assert before.values == (n - 1,)
-        model_answers = tuple(model.answer((0, 1) * x).predicted for x in (n - 1, n))
-        assert model_answers == (before.output, after.output) == (not after.output, after.output)
-
-
-def test_family_of_two_counts_equals_running_the_strings() -> None:
-    model = untrained(**LSTM)
-    model.weights["classifier.bias"][:] -= model.answer((0,) * 9 + (1, 0) * 9).logit
-    found = answers_along(model, "0{m}<10>{n}")
     assert found.grid[-1] == 2000
     for member in [x for x in found.members if max(x.values) <= 10]:
-        m, n = member.values
-        answer = model.answer((0,) * m + (1, 0) * n)
+        answer = model.answer(found.family.letters(*member.values))
         assert member.score == pytest.approx(answer.logit)
         assert (member.target, member.is_right) == (answer.label, not answer.is_wrong)
     assert found.changes
     for before, after in found.changes:
-        (m, n), answers = after.values, (before.output, after.output)
-        model_answers = (model.answer((0,) * m + (1, 0) * x).predicted for x in (n - 1, n))
-        assert before.values == (m, n - 1)
-        assert tuple(model_answers) == answers
+        *others, n = after.values
+        assert before.values == (*others, n - 1)
+        letters = (found.family.letters(*x.values) for x in (before, after))
+        model_answers = tuple(model.answer(x).predicted for x in letters)
+        assert model_answers == (before.output, after.output) == (not after.output, after.output)
 
 
 def test_family_reports_strings_beyond_the_position_table() -> None:

@@ -12,21 +12,14 @@ from seqcls.interpretability.mechanisms import FIRST_RIGHT
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds.transduction import OutputAnswers, WrongOutput
 from seqcls.models.initialization import initial_parameters
-from seqcls.problem import Problem, configuration, resolve
+from seqcls.problem import configuration, resolve
 from seqcls.results import ErrorKind
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import texts
 
 SMALL = {"task": "copy", "architecture": "lstm", "hidden_size": 4}
-
-
-def of_lengths(trained: int, tested: int, **more: int) -> Problem:
-    """Copies by an LSTM, trained and tested up to these lengths."""
-    lengths = {"train_max_length": trained, "validation_max_length": trained}
-    return resolve(configuration({**SMALL, **lengths, "test_max_length": tested, **more}))
-
-
-PROBLEM = of_lengths(3, 8)
+LENGTHS = {"train_max_length": 3, "validation_max_length": 3, "test_max_length": 8}
+PROBLEM = resolve(configuration({**SMALL, **LENGTHS}))
 WRONG = ["ab", "aba", "abab", "babab", "bababa", "aaaabbb"]
 
 

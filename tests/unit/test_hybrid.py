@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
 from dashboard.model.string_figures import figures_of_strings
 from dashboard.model.string_states import heads
@@ -59,20 +58,15 @@ def test_hybrid_blocks_show_attention_or_memory() -> None:
     model = untrained(**SIZES, task="parity", architecture="hybrid", layers="gaga")
     letters = [0, 1, 1]
     patterns = attention_patterns(model, letters, "attention")
-    units, earlier = recurrent_units(model, letters), recurrent_units(model, letters[:2])
+    units = recurrent_units(model, letters)
     assert patterns is not None
     assert units is not None
-    assert earlier is not None
     assert np.allclose(patterns.weights.sum(axis=3), 1)
     assert [name.split(",")[0].lower() for name, _ in heads(patterns)] == ["block 1"] * 2 + [
         "block 3"
     ] * 2
     assert units.layers == {"0": 0, "2": 1}
     assert layer_word(model) == "block"
-    # A memory depends on the tokens so far alone.
-    assert earlier.tokens[:2] == units.tokens[:2]
-    assert np.allclose(units.states[:, :2], earlier.states[:, :2])
-    assert not np.allclose(units.states[:, 1], units.states[:, 2])
     run_model = RunModel(model.problem, model.weights)
     drawn = [figure.part for figure in figures_of_strings(run_model, ["011"])]
     assert "block 3, head 1, 011" in drawn
@@ -90,25 +84,3 @@ def test_signed_eigenvalues_are_suggested_for_positive_ones() -> None:
     assert text in suggested(architecture="mamba")
     assert text not in suggested(architecture="mamba", eigenvalue_range="signed")
     assert text not in suggested(architecture="slstm")
-
-
-@pytest.mark.parametrize(
-    ("fields", "numbers"),
-    [
-        ({"architecture": "deltanet"}, 32),
-        ({"architecture": "gated_deltanet", "eigenvalue_range": "signed"}, 32),
-        ({"architecture": "deltaproduct", "householder_steps": 3}, 32),
-        ({"architecture": "slstm"}, 8),
-        ({"architecture": "linear_attention"}, 32),
-        ({"architecture": "mamba", "state_size": 3, "expand": 1}, 18),
-    ],
-)
-def test_memory_is_read_after_every_token(fields: dict[str, Any], numbers: int) -> None:
-    heads = SIZES if fields["architecture"] != "mamba" else {"hidden_size": 6, "readout": "last"}
-    found = recurrent_units(untrained(**heads, task="parity", num_blocks=2, **fields), [0, 1, 1])
-    assert found is not None
-    assert found.states.shape == (2, len(found.tokens), numbers)
-    assert len(found.tokens) == 4
-    if "delta" in fields["architecture"]:
-        least = -1 if "eigenvalue_range" in fields else 0
-        assert ((found.gates["eigenvalue"] > least) & (found.gates["eigenvalue"] < 1)).all()

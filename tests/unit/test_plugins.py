@@ -21,7 +21,7 @@ from sweeps.grid.grouping import PlannedRun
 from sweeps.statistics.populations import without_unread
 from sweeps.work.jobs import GroupLostError, make_job, try_job
 from sweeps.work.machine import parameter_bytes
-from tests.plugins import forget_parts
+from tests.plugins import forget_parts, write_metadata
 
 MODULE = '''
 from dataclasses import dataclass
@@ -78,12 +78,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         listed: bool = False,
     ) -> None:
         folder = tmp_path / "packages"
-        info = folder / f"{package}.dist-info"
-        info.mkdir(parents=True, exist_ok=True)
-        (info / "METADATA").write_text(
-            f"Metadata-Version: 2.1\nName: {package.replace('_', '-')}\nVersion: {version}\n"
-        )
-        (info / "entry_points.txt").write_text(points)
+        info = write_metadata(folder, package.replace("_", "-"), version, points)
         (folder / f"{package}.py").write_text(module)
         if listed:
             (info / "RECORD").write_text(f"{package}.py,,\n")

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from seqcls.engines import member
 from seqcls.problem import configuration, resolve
 from seqcls.results import EpochLosses, TrainedMember
 from seqcls.training import train_group
+from tests.contracts.readable import compare_members
 
 SMALL: dict[str, object] = {
     "train_size": 64, "train_batch_size": 16, "validation_size": 64, "max_num_epochs": 6,
@@ -69,13 +69,7 @@ def trained(
 
 def assert_same(found: list[TrainedMember], expected: list[TrainedMember]) -> None:
     for one, other in zip(found, expected, strict=True):
-        assert one.train_losses == other.train_losses
-        assert one.validation_losses == other.validation_losses
-        assert one.best_epoch == other.best_epoch
-        assert one.weights.keys() == other.weights.keys()
-        for epoch, weights in one.weights.items():
-            for name, values in weights.items():
-                np.testing.assert_array_equal(values, other.weights[epoch][name])
+        compare_members(one, other)
 
 
 @pytest.mark.parametrize(("engine", "fields"), CASES)
