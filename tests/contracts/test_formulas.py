@@ -97,71 +97,6 @@ def test_recurrent_cells_equal_pytorch(architecture: str, kind: Any, biases: boo
     torch.testing.assert_close(states["layers.1.state"], expected, rtol=1e-12, atol=1e-12)
 
 
-def copied(parameters: dict[str, Tensor], number: int) -> dict[str, Tensor]:
-    """One block's parameters by the names of PyTorch's encoder layer."""
-    own = {
-        name.removeprefix(f"blocks.{number}."): value
-        for name, value in parameters.items()
-        if name.startswith(f"blocks.{number}.")
-    }
-    attention = [[own[f"attention.{x}.{y}"] for x in ("query", "key", "value")] for y in KINDS]
-    named = {
-        "self_attn.in_proj_weight": torch.cat(attention[0]),
-        "self_attn.in_proj_bias": torch.cat(attention[1]),
-    }
-    for theirs, ours in NAMES.items():
-        named |= {f"{theirs}.{kind}": own[f"{ours}.{kind}"] for kind in KINDS}
-    return named
-
-
-KINDS = ("weight", "bias")
-NAMES = {
-    "self_attn.out_proj": "attention.output",
-    "linear1": "feed_forward.input",
-    "linear2": "feed_forward.output",
-    "norm1": "attention_norm",
-    "norm2": "feed_forward_norm",
-}
-
-
-@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
-@pytest.mark.parametrize("mask", ["full", "causal"])
-@pytest.mark.parametrize("placement", ["pre", "post"])
-@pytest.mark.parametrize("activation", ["gelu", "relu"])
-def test_blocks_equal_the_pytorch_encoder(placement: Any, activation: Any, mask: Any) -> None:
-    config = NetworkConfig(
-        hidden_size=6, num_attention_heads=3, attention_head_size=2, feed_forward_size=7,
-        layer_norm="nn", num_blocks=2, biases=True, readout="mean", norm_placement=placement,
-        activation=activation, attention_mask=mask, precision="float64",
-    )  # fmt: skip
-    parameters = initial_parameters(config, 1)
-    layer = nn.TransformerEncoderLayer(
-        6, 3, 7, 0.0, activation, norm_first=placement == "pre", batch_first=True
-    )
-    encoder = nn.TransformerEncoder(layer, 2).double()
-    for number in range(2):
-        encoder.layers[number].load_state_dict(copied(parameters, number))
-    ids = torch.tensor([[2, 3, 4, 4, 2], [3, 3, 2, PAD, PAD]])
-    model = readable_model(config, parameters)
-    causal = nn.Transformer.generate_square_subsequent_mask(5, dtype=torch.float64)
-    states = encoder(
-        model.activations(ids)["embedding"],
-        mask=causal if mask == "causal" else None,
-        src_key_padding_mask=torch.zeros(2, 5).masked_fill(ids == PAD, -torch.inf).double(),
-    )
-    read = torch.stack([states[0].mean(dim=0), states[1, :3].mean(dim=0)])
-    expected = read @ parameters["classifier.weight"][0] + parameters["classifier.bias"]
-    torch.testing.assert_close(model(ids), expected, rtol=1e-12, atol=1e-12)
-
-
-def test_mean_readout_of_the_empty_string_is_zero() -> None:
-    config = NetworkConfig(readout="mean", biases=True, num_blocks=2)
-    model = readable_model(config, initial_parameters(config, 0))
-    states = model.activations(torch.tensor([[PAD, PAD], [2, PAD]]))
-    assert states["readout"][0].tolist() == [0, 0]
-    assert states["logit"][0] == model.get_parameter("classifier.bias")
-
-
 def test_causal_log_length_counts_the_tokens_read_so_far() -> None:
     config = NetworkConfig(attention_mask="causal", readout="last", precision="float64")
     scaled = config.model_copy(update={"attention_scale": "log_length"})
@@ -173,19 +108,6 @@ def test_causal_log_length_counts_the_tokens_read_so_far() -> None:
 
 
 # Named states.
-
-
-def test_attention_skips_padding_and_unattended_cls() -> None:
-    ids = torch.tensor([[CLS, 2, PAD, 3], [CLS, PAD, PAD, PAD]])
-    for no_attend_cls in (False, True):
-        config = NetworkConfig(no_attend_cls=no_attend_cls)
-        states = readable_model(config, initial_parameters(config, 0)).activations(ids)
-        weights = states["blocks.0.attention.weights"]
-        assert torch.all(weights[0, :, :, 2] == 0)
-        assert torch.all((weights[0, :, :, 0] == 0) == no_attend_cls)
-        torch.testing.assert_close(weights[0].sum(-1), torch.ones(2, 4))
-        # The empty string has only CLS to attend to, or nothing at all.
-        assert torch.all(weights[1].sum(-1) == (0 if no_attend_cls else 1))
 
 
 def test_dropout_uses_its_own_generator_in_training_only() -> None:
@@ -262,16 +184,6 @@ def test_scaled_embeddings_are_multiplied_by_the_root_of_the_width() -> None:
     torch.testing.assert_close(
         scaled(example_ids()), readable_model(TWO_STREAMS, longer)(example_ids())
     )
-
-
-def test_every_attention_of_an_encoder_decoder_is_named() -> None:
-    model, ids = drawn(TWO_STREAMS), example_ids()
-    activations = model.activations(ids)
-    read, written = (4, 2, 6, 6), [(4, 2, 5, 5), (4, 2, 5, 6)]
-    assert [tuple(activations[x].shape) for x in model.attention()] == [read] * 3 + written * 3
-    for name in model.attention():
-        sums = activations[name].sum(dim=-1)
-        torch.testing.assert_close(sums, torch.ones_like(sums))
 
 
 @pytest.mark.parametrize("attention", ["additive", "none"])

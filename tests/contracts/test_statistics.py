@@ -15,10 +15,6 @@ from sweeps.api.comparisons import Compared
 from sweeps.api.questions import QUESTIONS, ask, chance_of, outcomes_of, sentence_of
 from sweeps.results import Outcome
 from sweeps.statistics.chance import Difference, compare_shares, compare_values
-from sweeps.statistics.differences import (
-    by_length,
-    string_differences,
-)
 from sweeps.statistics.importance import median_difference, resampled_medians, share_difference
 from sweeps.statistics.intervals import (
     CONFIDENCE,
@@ -310,39 +306,6 @@ def test_share_difference_of_equal_groups_is_pooled() -> None:
     paired = share_difference(bad, good, paired=True)
     table = paired_newcombe(PairTable(both=4, only_first=10, only_second=0, none=2))
     assert (paired.low, paired.high) == pytest.approx((table.low, table.high))
-
-
-def test_difference_by_length_has_the_t_interval() -> None:
-    def wrong(*errors: int) -> pd.DataFrame:
-        rows = [(x, y, 10, errors[x]) for x in range(len(errors)) for y in (1, 2, 3)]
-        return pd.DataFrame(rows, columns=["model_seed", "length", "tested", "wrong"])
-
-    for others, paired, test in (
-        ((4, 4, 4), True, stats.ttest_rel([1, 0.9, 0.8], [0.6, 0.6, 0.6])),
-        ((4, 5, 4), False, stats.ttest_ind([1, 0.9, 0.8], [0.6, 0.5, 0.6], equal_var=False)),
-    ):
-        found = by_length(wrong(0, 1, 2), wrong(*others), paired=paired)
-        ends = test.confidence_interval(0.95)
-        assert found["length"].tolist() == [1, 2, 3]
-        assert found["difference"].tolist() == pytest.approx([sum(others) / 30 - 0.1] * 3)
-        assert found["low"].tolist() == pytest.approx([ends.low] * 3)
-        assert found["high"].tolist() == pytest.approx([ends.high] * 3)
-    assert by_length(wrong(0, 1, 2), wrong(4, 4, 4), paired=True)["seeds"].tolist() == [3] * 3
-    assert by_length(wrong(0, 1, 2), wrong(4, 5), paired=False)["low"].isna().all()
-    # Of two seeds there is none, and no interval leaves what there can be.
-    assert by_length(wrong(0, 10), wrong(2, 2), paired=True)[["low", "high"]].isna().all(axis=None)
-    for _, row in by_length(wrong(0, 10, 10), wrong(2, 2, 2), paired=True).iterrows():
-        assert row["low"] == -1 < row["difference"] < row["high"] <= 1
-
-
-def test_string_differences_list_what_one_gets_wrong_more_often() -> None:
-    a, b = (
-        pd.DataFrame({"string": own, "length": [len(x) for x in own], "label": 1})
-        for own in (["ab", "ab", "b", "ba"], ["b", "abab", "ba", "ba", "ba"])
-    )
-    found = string_differences(a, b)
-    assert found["string"].tolist() == ["ab", "ba", "abab"]
-    assert found[["wrong_a", "wrong_b"]].to_numpy().tolist() == [[2, 0], [1, 3], [0, 1]]
 
 
 def planted(within: Iterable[float], beyond: Iterable[float], first: int = 0) -> pd.DataFrame:

@@ -18,10 +18,8 @@ from tests.inside import (
     BLOCKS,
     LSTM,
     NEXT_SYMBOLS,
-    NO_ATTENTION,
     PREFIXES,
     STATES,
-    STREAMS,
     WRITING,
     WRITING_LSTM,
     inside,
@@ -126,22 +124,6 @@ def test_output_tree_shares_prefixes(inside: Path) -> None:
     starts = [token.probability for token in tree.tokens if token.place == 0]
     assert sum(starts) <= 1 + 1e-9
     assert all(leaf.right == (leaf.ended and leaf.text == STRING) for leaf in tree.leaves)
-
-
-DRAWN = [(WRITING, 4, 0), (STREAMS, 8, 1), (NO_ATTENTION, 0, 1)]
-
-
-@pytest.mark.parametrize(("run", "maps", "units"), DRAWN)
-def test_figures_command_writes_attention_and_units(
-    inside: Path, run: str, maps: int, units: int, tmp_path: Path, undrawn: None
-) -> None:
-    del undrawn
-    result = invoke(inside, "figures", run, STRING, "--out", str(tmp_path))
-    assert result.exit_code == 0, result.output
-    names = [path.name for path in tmp_path.glob("*.svg")]
-    assert sum(name.startswith("attention_weights") for name in names) == maps
-    assert any(name.startswith("units") for name in names) == bool(units)
-    assert not any("prefix" in name for name in names)
 
 
 def test_causes_remedies_and_comparisons_cover_transductions(inside: Path) -> None:

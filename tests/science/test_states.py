@@ -3,84 +3,17 @@
 `tests/contracts/test_questions.py` has what holds for every model.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 import pytest
-import torch
-from torch import Tensor
 
-from seqcls.config import NetworkConfig
-from seqcls.errors import ConfigError
-from seqcls.interpretability import ablation, inside, patching
-from seqcls.interpretability.ablation import Judge
 from seqcls.interpretability.patching import patch
-from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.states_by_strings import principal_path
 from seqcls.interpretability.trained_model import TrainedModel
-from seqcls.models.base import Classifier, Ids, Places, Recorder
-from seqcls.models.layers import Embedding, Linear, masked_mean
-from seqcls.models.parts import Part, Site
+from seqcls.models.parts import Site
 from seqcls.problem import configuration, resolve
-from seqcls.strings.tokenizer import PAD
 from tests.zoo import model
 
 BASE, SOURCE = (0, 1, 1, 0, 1), (0, 1, 0, 0, 0)
-
-
-class Bag(Classifier):
-    """A plugin architecture: the mean of the embeddings, and a linear layer."""
-
-    def __init__(self, config: NetworkConfig) -> None:
-        super().__init__(config)
-        self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
-        self.classifier = Linear(config.hidden_size, 1)
-
-    def run(self, ids: Ids, record: Recorder, places: Places | None) -> Tensor:
-        del places
-        states = record("embedding", self.embedding(ids))
-        logit: Tensor = self.classifier(masked_mean(states, ids != PAD)).squeeze(-1)
-        return record("logit", logit)
-
-    def parts(self) -> Mapping[Part, str]:
-        return {Part(0, "unit", unit): "embedding" for unit in range(self.config.hidden_size)}
-
-    def sites(self) -> Mapping[Site, tuple[str, ...]]:
-        return {Site("embedding"): ("embedding",)}
-
-
-@pytest.fixture
-def bag(monkeypatch: pytest.MonkeyPatch) -> Bag:
-    """A model of a plugin architecture, as which every `TrainedModel` is read."""
-    own = Bag(plain_model(model("gru")).config).double().requires_grad_(False)
-    for value in own.parameters():
-        value.copy_(torch.linspace(-1, 2, value.numel()).view_as(value))
-    for module in (ablation, inside, patching):
-        monkeypatch.setattr(module, "plain_model", lambda _: own)
-    return own
-
-
-@pytest.mark.usefixtures("bag")
-def test_plugin_architecture_is_patched_and_ablated_by_its_names(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    gru = model("gru")
-    found = patch(gru, BASE, SOURCE)
-    # Only where the strings differ does another embedding change anything.
-    changed = [own != other for own, other in zip(BASE, SOURCE, strict=True)]
-    moved = np.abs(found.logits[0, :5] - found.base_logit) > 1e-12
-    assert moved.tolist() == changed
-    judge = Judge(gru, 20)
-    parts = judge.parts()
-    assert [part.text for part in parts] == [f"block 0, unit {unit}" for unit in range(8)]
-    assert np.abs(judge.before).max() > 3
-    np.testing.assert_array_equal(judge.outputs(dict.fromkeys(parts, "zero")), 0.0)
-    # An architecture without names is refused.
-    monkeypatch.setattr(Bag, "sites", Classifier.sites)
-    monkeypatch.setattr(Bag, "parts", Classifier.parts)
-    for ask in (lambda: patch(gru, BASE, SOURCE), Judge(gru, 20).parts):
-        with pytest.raises(ConfigError, match="'gru' names no"):
-            ask()
 
 
 def test_recurrent_state_summarizes_the_prefix() -> None:

@@ -10,7 +10,6 @@ from seqcls.config import RunConfig
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.sampling.streams import stream
 from sweeps.api import open_store, protocol, submit
-from sweeps.grid.spec import parse_spec
 
 STAGES = [[4, 0.25], [8, 0.6], [12, 1.0]]
 SHORT: dict[str, Any] = {
@@ -73,22 +72,6 @@ def test_curriculum_has_one_key_as_list_and_as_text() -> None:
     parts = [["head", 0.1], ["blocks", 0.3]]
     keys = {configuration({**SHORT, "freeze": x}).key for x in (parts, parts[::-1])}
     assert len(keys) == 1
-
-
-def test_specification_takes_curricula_as_lists_and_as_axes() -> None:
-    fixed = {**SHORT, "freeze": [["embeddings", 0.2]]}
-    spec = parse_spec(
-        {
-            "name": "staged",
-            "model_seeds": [0],
-            "fixed": fixed,
-            "axes": {"train_lengths": ["", STAGES, "[[6, 0.5], [12, 1.0]]"]},
-        }
-    )
-    assert [config.train_lengths for config in spec.configs()] == [
-        "", "[[4, 0.25], [8, 0.6], [12, 1.0]]", "[[6, 0.5], [12, 1.0]]",
-    ]  # fmt: skip
-    assert {config.freeze for config in spec.configs()} == {'[["embeddings", 0.2]]'}
 
 
 def test_protocol_describes_stages_and_frozen_parts(tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ import subprocess
 import sys
 from importlib import import_module
 
-import seqcls
-from seqcls.engines.member import draw_initial
 from tests.conftest import ROOT
 
 PUBLIC = {
@@ -42,13 +40,6 @@ def test_import_seqcls_loads_only_the_standard_library() -> None:
     loaded, alphabet = printed.splitlines()
     assert {x.partition(".")[0] for x in loaded.split()} <= {"seqcls", *sys.stdlib_module_names}
     assert alphabet == "abc"
-
-
-def test_model_takes_a_string_as_text_or_tokens() -> None:
-    problem = seqcls.resolve(seqcls.RunConfig(task="parity", hidden_size=4))
-    model = seqcls.TrainedModel(problem, draw_initial([(problem, 0)])[0])
-    assert model.answer("0110") == model.answer([0, 1, 1, 0]) == model.answer(list("0110"))
-    assert model.answer("0111").label is True
 
 
 def test_training_with_pytorch_loads_no_compiler() -> None:
