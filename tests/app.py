@@ -53,9 +53,9 @@ def open_app(
 
 
 def run(app: AppTest) -> AppTest:
-    """The page as it is drawn; this process goes on with its own main module.
+    """Draws the page, and restores the main module of this process.
 
-    Streamlit puts the page in its place, which processes that are started later would run.
+    Streamlit replaces it by the page, which processes started later would run.
     """
     own = sys.modules["__main__"]
     try:
@@ -65,14 +65,14 @@ def run(app: AppTest) -> AppTest:
 
 
 def rerun(app: AppTest) -> AppTest:
-    """The page once more, after something was clicked or typed."""
+    """Draws the page again, after a click or typing; asserts that there is no exception."""
     run(app)
     assert not app.exception, app.exception[0].value
     return app
 
 
 def page_text(app: AppTest) -> str:
-    """All that stands on the page as text."""
+    """The text of the page."""
     parts = (app.info, app.success, app.error, app.caption, app.markdown, app.text, app.code)
     texts = [str(element.value) for elements in parts for element in elements]
     texts += [bar.proto.text for bar in app.get("progress")]
@@ -82,7 +82,7 @@ def page_text(app: AppTest) -> str:
 
 
 def plain(app: AppTest) -> str:
-    """The same as a browser shows it."""
+    """The text of the page as a browser shows it."""
     return unmarked(page_text(app))
 
 

@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 from dashboard.cli import app
 from sweeps.grid.spec import parse_spec
 from tests.conftest import ROOT, SHORT
+from tests.plugins import write_metadata
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
@@ -31,13 +32,13 @@ _FENCE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 SERVES = ("seqcls dashboard", "seqcls mcp --db runs.db")
-"""They go on until they are ended; other tests start them."""
+"""Commands that serve until they are ended; other tests start them."""
 
 TRAINS = ("sweep", "try", "work", "more")
-"""They train in this process, since starting others takes most of the time."""
+"""Commands that train, here in this process, since starting others takes most of the time."""
 
 SETS_UP = ("make ", "python3 -m venv ", ".venv/bin/", "git clone ", "source ", "cd ")
-"""What a test of the page must not do to the environment that it runs in."""
+"""Commands that would change the environment of the tests, which are not run."""
 
 QUICK = {
     **SHORT, "validation_size": 64, "test_size": 256, "max_num_epochs": 1,
@@ -55,13 +56,19 @@ class Block:
 
 
 def blocks_of(page: str) -> list[Block]:
-    """All blocks, in their order, without the indentation of a list that they stand in."""
+    """All blocks in order, without the indentation of a surrounding list."""
     found = []
     for match in _FENCE.finditer(page):
         indent = match["indent"]
         lines = [line.removeprefix(indent) for line in match["text"].splitlines(keepends=True)]
         found.append(Block(match["language"], match["title"] or "", "".join(lines)))
     return found
+
+
+def rows_of(page: str) -> dict[str, list[str]]:
+    """The cells of rows of tables of a page whose first cell is one name."""
+    found = re.findall(r"^\| `(\w+)` \|(.*)\|$", (DOCS / page).read_text(), re.MULTILINE)
+    return {name: [cell.strip() for cell in rest.split("|")] for name, rest in found}
 
 
 def commands_of(page: str) -> list[str]:
@@ -72,36 +79,36 @@ def commands_of(page: str) -> list[str]:
 
 @dataclass
 class Reader:
-    """Somebody who does what a page says, in a folder with the shipped database."""
+    """Runs the blocks of a page, in a folder with the shipped database."""
 
     folder: Path
     instead: Mapping[str, str] = field(default_factory=dict)
-    """What stands in the place of the page's own machines."""
+    """Replacements for the names of the page's machines."""
     processes: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     printed: str = ""
-    """What the last command or program printed."""
+    """The output of the last command or program."""
 
     def follow(self, page: str) -> None:
         for block in blocks_of(page):
             getattr(self, f"_{block.language}")(block)
 
     def _text(self, block: Block) -> None:
-        """What is said to be the output is in it, line by line; spaces and rules aside."""
+        """Asserts that each line of the documented output was printed; spaces and rules aside."""
         if block.title == "Output":
             printed = _plain(self.printed)
             for line in block.text.splitlines():
                 assert _plain(line) in printed, (line, self.printed)
 
     def _json(self, block: Block) -> None:
-        """Settings of another program."""
+        """Parses the settings of another program."""
         json.loads(block.text)
 
     def _csv(self, block: Block) -> None:
-        """A file of the page."""
+        """Writes a file of the page."""
         (self.folder / block.title).write_text(block.text)
 
     def _bash(self, block: Block) -> None:
-        """Every line of a block, which is a shell of its own."""
+        """Runs every line of a block, which is a separate shell."""
         outputs = []
         with pytest.MonkeyPatch.context() as environment:
             for line in block.text.splitlines():
@@ -122,14 +129,14 @@ class Reader:
         return line
 
     def _start(self, command: str) -> None:
-        """A process that serves until the page is read."""
+        """Starts a process that serves until the page is read."""
         own = [sys.executable, "-m", *shlex.split(command), "--no-dashboard"]
         process = subprocess.Popen(own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.processes.callback(process.wait)
         self.processes.callback(process.kill)
 
     def seqcls(self, line: str) -> str:
-        """A command's output; in this process, since starting Python takes most of the time."""
+        """Runs a command in this process, since starting Python takes most of the time."""
         arguments = shlex.split(line)[1:]
         if arguments[0] in TRAINS and "--dask" not in arguments:
             arguments += ["--workers", "0"]
@@ -160,7 +167,7 @@ class Reader:
         self.printed = printed.getvalue()
 
     def _py(self, block: Block) -> None:
-        """A program for a cluster that there is not here: what it imports of ours is there."""
+        """Compiles a program for a cluster, and runs its imports."""
         own = [line for line in block.text.splitlines() if "dask_jobqueue" not in line]
         exec("\n".join(line for line in own if "import" in line), {})
         compile(block.text, "cluster", "exec")
@@ -186,15 +193,12 @@ def _short(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def install(folder: Path, project: Mapping[str, Any]) -> None:
-    """What pip makes of a project with entry points, without its files: they are found here."""
-    name, version = project["project"]["name"], project["project"]["version"]
-    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    """Writes the metadata that pip makes of a project with entry points."""
     lines = []
     for group, points in project["project"]["entry-points"].items():
         lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
-    (info / "entry_points.txt").write_text("\n".join(lines))
+    names = project["project"]["name"], project["project"]["version"]
+    write_metadata(folder, *names, "\n".join(lines))
     _look_again()
 
 
@@ -204,7 +208,7 @@ def _plain(text: str) -> str:
 
 @contextlib.contextmanager
 def found_in(folder: Path) -> Iterator[None]:
-    """Modules and packages of a folder can be imported, and their entry points are seen."""
+    """A block in which modules and entry points of a folder can be imported."""
     sys.path.insert(0, str(folder))
     _look_again()
     try:

@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Settings and fixtures of all tests."""
 
 import gc
 import json
@@ -16,11 +16,10 @@ from sweeps.processes import collect_seldom
 from tests.temporary import keep_in_memory
 
 LONG = os.environ.get("SEQCLS_CHAOS") == "long"
-"""Whether tests that go through all there is do so, as in `make chaos`, or through a part of it."""
+"""True in `make chaos`, where tests of many cases run all of them and not a part."""
 
 # The first example of a test pays for what PyTorch sets up; that is no failure, and a busy machine
-# is none either. A run of all tests says something about the change alone: it draws the same
-# examples every time; `make chaos` draws others.
+# is none either. All tests draw the same examples every time; `make chaos` draws others.
 settings.register_profile(
     "seqcls",
     deadline=None,
@@ -46,7 +45,7 @@ pytest_plugins = [
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded by now stays: a search for garbage need not look through it every time."""
+    """Excludes loaded modules from garbage collection."""
     gc.freeze()
 
 
@@ -63,7 +62,7 @@ def _environment_stays() -> Iterator[None]:
 
 
 def examples(number: int) -> int:
-    """So many examples of a property in `make chaos`, a third of them where all tests run."""
+    """So many examples of a property in `make chaos`, else a third of them."""
     return number if LONG else number // 3
 
 
@@ -82,7 +81,7 @@ SHORT: dict[str, Any] = {
 
 
 def asset(name: str) -> Any:
-    """What a JSON file of tests/assets holds."""
+    """The content of a JSON file of tests/assets."""
     return json.loads((ASSETS / name).read_text())
 
 

@@ -1,4 +1,4 @@
-"""What the tests of the database share."""
+"""Databases for tests: fixtures, servers and rows."""
 
 import hashlib
 import itertools
@@ -20,10 +20,9 @@ from sqlalchemy import make_url
 
 from sweeps.api import load_weights
 from sweeps.grid.spec import SweepSpec, parse_spec
-from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.findings import put_findings
-from sweeps.store.opening import open_reader, open_writer
+from sweeps.store.opening import open_writer
 from sweeps.store.reads.stored import read_runs
 from sweeps.store.tables import FindingKind
 from sweeps.work.progress import counts
@@ -47,7 +46,7 @@ def save_parity(path: Path, sharpness: float = 8.0) -> None:
 
 
 def load_parity(db: Path, sharpness: float = 8.0, sweep: str = "hand", longest: int = 40) -> None:
-    """Adds that as a run, `hand/0`."""
+    """Adds the RNN of `save_parity` as a run, `hand/0`."""
     path = db.with_name(f"parity {sharpness}.safetensors")
     save_parity(path, sharpness)
     task = {"task": "parity", "test_max_length": longest, "test_size": 200}
@@ -113,9 +112,9 @@ def _servers_folder(shared: Path) -> Path:
 
 
 def started_server(folder: Path) -> Any:
-    """A real server whose files stand in a folder; whoever asks for it cleans it up.
+    """Starts a server with its files in a folder; the caller cleans it up.
 
-    A short path: the server's socket stands in it, whose path may have 107 bytes.
+    The path must be short: that of the server's socket may have 107 bytes.
     """
     with pytest.MonkeyPatch.context() as patched:
         runtime = folder.with_name("runtime")
@@ -150,32 +149,15 @@ def new_database(server: str, template: str) -> str:
     name = f"test_{os.getpid()}_{next(_numbers)}"
     psycopg = pytest.importorskip("psycopg")
     with psycopg.connect(server, autocommit=True) as connection:
-        # Its files are copied, which takes half as long as to write all that stands in them.
+        # Copying files takes half as long as writing their content.
         connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     return _url(server, name)
 
 
 @pytest.fixture
 def postgres_url(postgres_server: str) -> str:
-    """The URL of an empty database of its own."""
+    """The URL of an empty database."""
     return new_database(postgres_server, "template1")
-
-
-@pytest.fixture(scope="session")
-def kinds_on_server(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The name of a database to be copied, with the models of every kind."""
-    from tests.stock import stock
-    from tests.world import parts_from_outside
-
-    def fill(url: str) -> None:
-        with parts_from_outside():
-            writer.merge(open_writer(url), open_reader(str(stock("kinds") / "kinds.db")))
-
-    psycopg = pytest.importorskip("psycopg")
-    lock = FileLock(_shared_folder(tmp_path_factory) / "pg.lock")
-    with lock, psycopg.connect(postgres_server, autocommit=True) as connection:
-        _make_template(connection, postgres_server, "kinds", fill)
-    return "kinds"
 
 
 def _made(request: pytest.FixtureRequest, folder: Path) -> str:
@@ -193,7 +175,7 @@ def any_db(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def shared_db(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The same, one for all tests of a file that leave it as it is."""
+    """A database of each kind for all tests of a file, which must not change it."""
     return _made(request, tmp_path_factory.mktemp("shared"))
 
 
@@ -234,7 +216,7 @@ def file_of(store: Store) -> Path:
 
 
 def rows(where: Store | Path, sql: str) -> list[Any]:
-    """What a query gives, asked without this program's own queries."""
+    """The rows of a query, run without this program's queries."""
     if isinstance(where, Store) and where.path is not None:
         # This program's own readers trust no views.
         where = where.path
@@ -246,7 +228,7 @@ def rows(where: Store | Path, sql: str) -> list[Any]:
 
 
 def change(where: Store | Path, *statements: str) -> None:
-    """Does statements in one transaction, without this program's own writes."""
+    """Executes statements in one transaction, without this program's writers."""
     if isinstance(where, Store):
         with where.write(quiet=True) as connection:
             for statement in statements:

@@ -1,4 +1,4 @@
-"""How this house writes its code: what `make lint` checks and no general tool knows.
+"""Checks of `make lint` that no general tool has.
 
 python -m tests.house
 """
@@ -35,7 +35,7 @@ def modules(*packages: str) -> Iterator[tuple[Path, str, ast.Module]]:
 
 
 LEANING = re.compile(r"(Of|Or|Likewise)\b|As `")
-"""What begins so is no sentence of its own: it leans on a name, or on what stands before it."""
+"""Beginnings of docstrings that are no sentence: they depend on a name or on the text before."""
 
 
 def check_docstrings() -> Iterator[str]:
@@ -61,11 +61,11 @@ def docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 IMPORT = re.compile(r"\bfrom ((?:seqcls|sweeps|dashboard|tests)(?:\.\w+)*) import ([\w, ]+)")
-"""Also where source stands in a text: what a test runs in another process, what docs show."""
+"""Imports, also those in texts: in source that a test runs in another process, and in docs."""
 
 
 def check_imports_in_texts() -> Iterator[str]:
-    """What a text imports is there."""
+    """Every name that a text imports exists."""
     texts = [path for pattern in ("docs/*.md", "*.md") for path in ROOT.glob(pattern)]
     texts += [ROOT / path for path, _, _ in modules("tests", "seqcls")]
     for path in texts:
@@ -77,7 +77,7 @@ def check_imports_in_texts() -> Iterator[str]:
 
 @cache
 def names_of(module: str) -> set[str]:
-    """What may be imported from a module: every word that stands in it, and what lies below it."""
+    """Names that may be imported from a module: every word in it, and the modules below it."""
     base = ROOT / module.replace(".", "/")
     path = next((x for x in (base.with_suffix(".py"), base / "__init__.py") if x.exists()), None)
     below = {x.stem for x in base.glob("*") if x.is_dir() or x.suffix == ".py"}
@@ -97,11 +97,7 @@ PARTICIPLES = 8
 
 
 def check_verbs() -> Iterator[str]:
-    """Functions are verbs: a participle says what came out, and not what is done.
-
-    Properties may be one, since they are what an object has or is, and decorators, which are said
-    of what stands below them, as `functools.cached_property` is.
-    """
+    """Functions are verbs and not participles; properties and decorators may be one."""
     functions = [
         (path, node)
         for path, _, tree in modules(*LAYERS)
@@ -180,7 +176,7 @@ def imports_of(tree: ast.Module) -> Iterator[str]:
 
 
 def check_imports_go_downwards() -> Iterator[str]:
-    """Within functions and by name too, which no contract on modules sees."""
+    """Imports go to lower layers only, within functions and by name too."""
     for height, package in enumerate(LAYERS):
         for path, _, tree in modules(package):
             above = LAYERS[height + 1 :]
@@ -200,7 +196,7 @@ OLD_WORD = re.compile(
     r"|FEW|LEAST|MANY|MOST|PARTS|PLACES|SOME"
     r"|(Asked|Kept|Lesson|Of|Rooms|Said|Taught|Told)[A-Z]\w*)_*"
 )
-"""Names that say nothing of what they are, alone or as the first word of a class."""
+"""Names without a meaning, alone or as the first word of a class."""
 PUBLIC_NAMES = frozenset(
     {
         ("seqcls/interpretability/automaton.py", "asked"),
@@ -212,7 +208,7 @@ PUBLIC_NAMES = frozenset(
 
 
 def check_words() -> Iterator[str]:
-    """A name is a word of the field or of Python: `message`, `targets` or `cached`, not `said`."""
+    """Names are words of the field or of Python: `message`, `targets` or `cached`, not `said`."""
     for path, _, tree in modules(*LAYERS, "benchmarks", "tests"):
         for line, name in bound_names(tree):
             if OLD_WORD.fullmatch(name) and (path.as_posix(), name) not in PUBLIC_NAMES:
@@ -241,15 +237,15 @@ def bound_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 ASKS = re.compile(r"\.(writes|no_language)\b(?!\.)")
 MAX_QUESTIONS_OF_KIND = 12
-"""Where it is asked whether models write outputs: what differs by kind is the kind's to say."""
+"""Places that may depend on whether models write outputs; elsewhere the kind decides."""
 
 
 def check_kinds_are_asked() -> Iterator[str]:
-    """Few places ask whether models write outputs, and each says why in the line before."""
+    """Few places depend on whether models write outputs, each with a comment before it."""
     places = [
         (f"{path}:{number}: {line.strip()}", lines[number - 2].strip())
         for path, text, _ in modules(*LAYERS)
-        # Kinds say it, and what a network's head writes is the subject of networks.
+        # Kinds define it, and networks define what their heads write.
         if not re.match("seqcls/(kinds|models|adapters)", path.as_posix())
         for lines in [text.splitlines()]
         for number, line in enumerate(lines, 1)
@@ -318,7 +314,7 @@ CHECKS: tuple[Callable[[], Iterator[str]], ...] = (
 
 
 def main() -> int:
-    """Prints what is not as it should be, by check; the exit status says whether anything is."""
+    """Prints violations by check; returns 1 if there are any."""
     status = 0
     for check in CHECKS:
         for found in check():

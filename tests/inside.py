@@ -1,4 +1,4 @@
-"""Small models that tests look into: of strings, of outputs, of answers at every place."""
+"""Small models of strings, outputs and answers at every position, for questions about them."""
 
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,7 @@ def make_inside(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def inside(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of `inside.db` for a file of tests: who asks about models may note what was found."""
+    """A copy of `inside.db` for a file of tests, since questions may store findings."""
     from tests.stock import copy_of
 
     return copy_of("inside", "inside.db", tmp_path_factory.mktemp("inside"))

@@ -18,7 +18,7 @@ from sweeps.store.reads import stored
 from tests.conftest import ASSETS, ROOT, SHORT
 
 PYTHONPATH = os.pathsep.join([str(ASSETS / "plugin_package"), str(ROOT)])
-"""Where processes find it, and this project."""
+"""The path on which processes find the package and this project."""
 
 SHORTLY = {**SHORT, "train_max_length": 8, "validation_max_length": 8, "test_max_length": 12}
 
@@ -33,7 +33,7 @@ SPEC = "\n".join(
 
 
 def forget_parts(*, registries: bool = True) -> None:
-    """Has this process look anew for what packages bring, or only at what was made of it."""
+    """Clears the registries of plugin parts, or only what was cached of them."""
     for registry in (TASKS, KINDS, MODELS, POSITIONS) if registries else ():
         vars(registry).pop("_plugins", None)
         vars(registry)["_loaded"].clear()
@@ -45,8 +45,17 @@ def forget_parts(*, registries: bool = True) -> None:
         function.cache_clear()
 
 
+def write_metadata(folder: Path, name: str, version: str, points: str) -> Path:
+    """Writes the metadata that pip makes of a package with entry points."""
+    info = folder / f"{name.replace('-', '_')}.dist-info"
+    info.mkdir(parents=True, exist_ok=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (info / "entry_points.txt").write_text(points)
+    return info
+
+
 def python(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    """A process of this Python, with the environment that there is."""
+    """Runs this Python in a process, with the current environment."""
     command = [sys.executable, *arguments]
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=200)
 

@@ -1,5 +1,6 @@
 """Results that no model gave, and sweeps that have them: what tests of the store record."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def outcomes(claim: writer.Claim, first: int = 0) -> list[RunResult]:
 
 
 def groups(store: Store, *sweep_ids: int) -> list[RunGroup]:
-    """What a worker may train, of some sweeps or of all."""
+    """The queued groups of some sweeps or of all."""
     return make_groups(workers.queued_runs(store, sweep_ids or None))
 
 
@@ -63,12 +64,18 @@ def claimed(store: Store, sweep_id: int) -> tuple[int, writer.Claim]:
     return worker_id, claim
 
 
-def filled(store: Store, first: int = 0, **changes: Any) -> Store:
-    """A sweep of three seeds whose runs are finished, with results that depend on `first`."""
-    sweep_id = writer.submit(store, spec(**changes))
+def record_all(
+    store: Store, sweep_id: int, results_of: Callable[[writer.Claim], list[RunResult]]
+) -> None:
+    """Records results of all runs of a sweep, as a worker does."""
     worker_id = writer.register_worker(store)
     for group in groups(store, sweep_id):
         claim = writer.claim(store, worker_id, group)
         assert claim is not None
-        writer.record(store, claim, outcomes(claim, first))
+        writer.record(store, claim, results_of(claim))
+
+
+def filled(store: Store, first: int = 0, **changes: Any) -> Store:
+    """A sweep of three seeds whose runs are finished, with results that depend on `first`."""
+    record_all(store, writer.submit(store, spec(**changes)), lambda x: outcomes(x, first))
     return store

@@ -1,8 +1,8 @@
-"""In how many processes tests run and in which order, and what they cost.
+"""Number of test processes, the order of files, and the cost of tests.
 
 Files are run by as many processes as there are cores, the longest first, by the seconds that
-`--record` wrote into `seconds.json` when all of them ran. At the end stand the processor seconds
-of each folder, and the tests that take longest.
+`--record` wrote into `seconds.json` when all of them ran. The summary lists the processor
+seconds of each folder and the slowest tests.
 """
 
 import json
@@ -77,7 +77,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def processor_seconds() -> float:
-    """What this process and those that it has waited for have used, user and system."""
+    """Processor seconds of this process and its ended children, user and system."""
     return sum(os.times()[:4])
 
 
@@ -102,7 +102,7 @@ def pytest_runtest_makereport(
 
 
 class Costs:
-    """What each test has cost, gathered by the process that starts the others."""
+    """Costs of tests, gathered by the main process."""
 
     def __init__(self) -> None:
         self.tests: dict[str, float] = {}

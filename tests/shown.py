@@ -1,4 +1,4 @@
-"""What commands, files and pages show, read back as rows."""
+"""Tables of commands, files and pages, read back as rows."""
 
 import json
 import re

@@ -22,7 +22,7 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 def language(task: str, **fields: Any) -> LanguageTask:
-    """The language that a configuration is asked about."""
+    """The language of a configuration."""
     return resolve(RunConfig.from_mapping({"task": task, **fields})).language
 
 

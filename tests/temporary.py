@@ -1,4 +1,4 @@
-"""Where tests make their files: in memory where there is room, since databases wait for a disk."""
+"""Temporary files of tests: in memory where there is room, since databases wait for a disk."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ ROOM = 2 << 30
 
 
 def keep_in_memory() -> None:
-    """Has pytest make its temporary folders in memory, unless it was told where to."""
+    """Makes pytest's temporary folders in memory, unless a folder is set."""
     if not os.access(MEMORY, os.W_OK):
         return
     if shutil.disk_usage(MEMORY).free > ROOM:
@@ -20,10 +20,7 @@ def keep_in_memory() -> None:
 
 
 def open_to_all(path: Path) -> None:
-    """Lets everybody read a test's file: the folders above it that are closed to others too.
-
-    Those that are open already, as the system's folder for temporary files, stay as they are.
-    """
+    """Makes a file readable to all users, and the folders above it where they are closed."""
     for folder in path.parents:
         mode = folder.stat().st_mode
         if mode & 0o055 != 0o055:

@@ -10,12 +10,12 @@ import numpy as np
 from seqcls.evaluation import drawn_test_set
 from seqcls.problem import configuration, resolve
 from seqcls.results import ErrorKind, Evaluation, OutputResults, StringErrors
-from sweeps.grid.grouping import PlannedRun, make_groups
+from sweeps.grid.grouping import PlannedRun
 from sweeps.grid.spec import parse_spec
 from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.database import Store
-from sweeps.store.reads import workers
+from tests.results import record_all
 
 ERRORS = 6
 GIVEN: list[tuple[str, int, ErrorKind]] = [
@@ -26,7 +26,7 @@ GIVEN: list[tuple[str, int, ErrorKind]] = [
     ("0é\"'", 1, "wrong token"),
     ("remainder 3", 10, "wrong token"),
 ]
-"""What models give for the strings that they get wrong: output, first wrong place, kind."""
+"""Wrong outputs of models: the output, the first wrong position, the kind of error."""
 
 
 def outcome(run: PlannedRun, errors: int) -> RunResult:
@@ -73,12 +73,10 @@ def outcome(run: PlannedRun, errors: int) -> RunResult:
 def filled(store: Store, errors: int = ERRORS, **spec: Any) -> Store:
     """Stores a sweep whose runs are done: the first without errors, all others with so many."""
     parsed = parse_spec({"name": "outputs", "model_seeds": [0, 1, 2], **spec})
-    sweep_id = writer.submit(store, parsed)
-    worker_id = writer.register_worker(store)
-    for group in make_groups(workers.queued_runs(store, [sweep_id])):
-        claim = writer.claim(store, worker_id, group)
-        assert claim is not None
-        first = min(parsed.model_seeds)
-        made = [outcome(run, errors * (run.model_seed > first)) for run in claim.runs]
-        writer.record(store, claim, made)
+    first = min(parsed.model_seeds)
+    record_all(
+        store,
+        writer.submit(store, parsed),
+        lambda claim: [outcome(run, errors * (run.model_seed > first)) for run in claim.runs],
+    )
     return store

@@ -1,6 +1,6 @@
-"""How types are checked at every call, where a run of tests asks for it."""
+"""The type checker of calls, for runs of tests that use it."""
 
 from beartype import BeartypeConf, beartype
 
 typed = beartype(conf=BeartypeConf(is_pep484_tower=True))
-"""A whole number may stand for a fraction, as for every type checker."""
+"""Accepts an int for a float, as every type checker does."""

@@ -1,4 +1,4 @@
-"""Charts in files without their pictures, where a test looks at all else that stands in them."""
+"""Charts in files without their pictures, for tests of the rest of the file."""
 
 import hashlib
 import html
@@ -12,7 +12,7 @@ import vl_convert
 
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Charts in files are not drawn, which takes long; a picture names its specification."""
+    """Replaces slow drawing of charts in files by pictures that name their specification."""
     monkeypatch.setattr(vl_convert, "vegalite_to_svg", _written_svg)
     monkeypatch.setattr(vl_convert, "vegalite_to_png", _written_png)
 

@@ -19,15 +19,14 @@ from seqcls.engines.member import draw_initial
 from seqcls.evaluation import evaluate
 from seqcls.weights import to_bytes
 from sweeps.api import log_results, open_store, submit, work
-from sweeps.grid.grouping import PlannedRun, make_groups
+from sweeps.grid.grouping import PlannedRun
 from sweeps.results import RunResult
-from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.reads import workers
 from tests.conftest import ASSETS
 from tests.databases import rows
 from tests.plugins import forget_parts
+from tests.results import record_all
 from tests.stock import stock
 
 LARGE = 1e38
@@ -56,7 +55,7 @@ class Kind:
 
     Args:
         name: of it.
-        task: the fields that say which strings are tested.
+        task: the fields of the tested strings.
         model: all other fields.
         letters: how its file writes the letters a and b, where it has a file.
         imported: whether its results come from elsewhere.
@@ -202,15 +201,8 @@ def parts_from_outside() -> Iterator[None]:
     forget_parts()
 
 
-def make_report(folder: Path) -> None:
-    """Makes `report.db`, into which the whole report has just been trained."""
-    store = open_store(folder / "report.db")
-    submit(store, "report")
-    work(store, "report", workers=0)
-
-
 def _import(store: Store, folder: Path, kind: Kind) -> None:
-    """What two models from elsewhere predict: a seed more is wrong once more."""
+    """Imports predictions of two models; each further seed is wrong once more."""
     assert kind.file is not None
     with log_results(store, sweep=kind.name, dataset=folder / kind.file) as log:
         right = log.strings.columns[-1]
@@ -231,12 +223,11 @@ def _import(store: Store, folder: Path, kind: Kind) -> None:
 def _record(store: Store, kind: Kind) -> None:
     """Stores results that training would give only where it goes wrong."""
     (sweep_id,) = [row[0] for row in rows(store, f"SELECT id FROM sweep WHERE name = '{kind}'")]
-    worker_id = writer.register_worker(store)
-    for group in make_groups(workers.queued_runs(store, [sweep_id])):
-        claim = writer.claim(store, worker_id, group)
-        assert claim is not None
-        results = [_overflown(run) if kind.overflows else _diverged() for run in claim.runs]
-        writer.record(store, claim, results)
+    record_all(
+        store,
+        sweep_id,
+        lambda claim: [_overflown(x) if kind.overflows else _diverged() for x in claim.runs],
+    )
 
 
 def _diverged() -> RunResult:
@@ -244,7 +235,7 @@ def _diverged() -> RunResult:
 
 
 def _overflown(run: PlannedRun) -> RunResult:
-    """What the program itself finds of a model whose weights are finite and too large."""
+    """The evaluation of a model whose weights are finite but overflow."""
     problem = run.problem
     (drawn,) = draw_initial([(problem, run.model_seed)])
     # What the state gives is infinite, too, and of the other sign.

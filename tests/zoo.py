@@ -1,6 +1,6 @@
-"""Small networks of every kind, by name, and models of them: what tests ask in place of training.
+"""Small networks of every kind, by name, and untrained models of them.
 
-A network stands here once; a test names it, or goes through all that do what it is about.
+A test names a network, or runs through all that support what it tests.
 """
 
 from collections.abc import Mapping, Sequence
@@ -99,7 +99,7 @@ WRITTEN: dict[str, Any] = {"task": "copy", "num_tokens": 3}
 ANSWERED: dict[str, Any] = {
     "task": "regular", "alphabet": "ab", "pattern": "(ab|b)*", "answers": "next_symbols",
 }  # fmt: skip
-"""What is asked at every place."""
+"""The task of networks that answer at every position."""
 
 ANSWERERS = tuple(name for name in WRITERS if name in JUDGES)
 
@@ -121,7 +121,7 @@ def fields(
 
 
 def problem(name: str, *, writes: bool = False, answers: bool = False, **more: Any) -> Problem:
-    """A problem of a network: its sizes, its data and what it is asked."""
+    """A problem of a network: its sizes, data and kind of answer."""
     return resolve(configuration(fields(name, writes=writes, answers=answers, **more)))
 
 
@@ -217,12 +217,6 @@ RECURRENT_READER = {
     for name, value in PICTURES.items()
     if "head" not in name and name not in ("positions", "feed_forward_size")
 } | {"architecture": "recurrent_attention"}
-
-
-def picture_model(fields: Mapping[str, Any]) -> TrainedModel:
-    """A model of pictures that has not learned anything."""
-    own = resolve(configuration(fields))
-    return TrainedModel(own, draw_initial([(own, 1)])[0])
 
 
 # Networks drawn at random.

@@ -1,4 +1,4 @@
-"""The browser for the tests: whichever is there, else one is installed where that can be done.
+"""The browser of the tests: any on this machine, else one is installed where possible.
 
 python -m tests.browser.browser
 """
@@ -26,7 +26,7 @@ def install_browser() -> None:
 
 
 def main() -> None:
-    """Makes sure of a browser; without one it fails under CI, and else says what is skipped."""
+    """Finds or installs a browser; without one, fails under CI, else prints what is skipped."""
     if find_browser() is None:
         install_browser()
     browser = find_browser()

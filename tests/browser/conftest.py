@@ -1,4 +1,4 @@
-"""What the tests in a browser share: its profile, and a dashboard on the shipped database."""
+"""Fixtures of browser tests: a profile, and a dashboard on the shipped database."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 
 @pytest.fixture(scope="package")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A browser with one profile, which keeps what it has loaded, as a user's does."""
+    """A browser with one profile and its cache."""
     executable = find_browser()
     if executable is None:
         if os.environ.get("CI"):

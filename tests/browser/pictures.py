@@ -32,7 +32,7 @@ class Picture(NamedTuple):
 
     path: str
     last: str
-    """What stands in that figure or sentence, or in the heading of that table."""
+    """Text in the last figure or sentence, or in the heading of the last table."""
     width: int = 1440
     awaited: str = ""
     """A sentence without which the page is not complete, such as one on causes."""

@@ -9,7 +9,7 @@ AT_REST = """() => {
     return app && app.getAttribute('data-test-script-state') === 'notRunning'
         && !document.querySelector('[data-testid="stSkeleton"]');
 }"""
-"""Whether a page has drawn all that it was asked for."""
+"""JavaScript that is true once a page is drawn completely."""
 
 
 def new_page(browser: Browser, width: int = 1200, height: int = 1000) -> Page:
@@ -30,5 +30,5 @@ def open_page(browser: Browser, url: str, width: int = 1200) -> Page:
 
 
 def no_traceback(page: Page) -> None:
-    """No exception is shown anywhere on the page."""
+    """Asserts that the page shows no exception."""
     expect(page.get_by_test_id("stException")).to_have_count(0)

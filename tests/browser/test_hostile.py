@@ -1,7 +1,4 @@
-"""Texts of others are shown as they are, and have the browser ask nobody and run nothing.
-
-On every page of the dashboard, in reports, on sites and in figures.
-"""
+"""Foreign texts are shown unchanged on pages, in reports, sites and figures; none runs or loads."""
 
 import itertools
 import json
@@ -63,7 +60,7 @@ MADE_OF_IT = """outside => {
     return [...loads.filter(leads), ...marked, ...(window.ran ? [app] : [])].map(
         e => e.outerHTML.slice(0, 200));
 }"""
-"""What the browser made of the texts: what leads outside or is set in another type."""
+"""JavaScript that lists elements made of the texts: links outside, and marked-up text."""
 
 
 def hostile(folder: Path) -> Store:
@@ -156,7 +153,7 @@ def _open_all(page: Page) -> Iterator[str]:
         "?by=config.image",
     ],
 )
-def test_nothing_of_a_text_is_interpreted_and_nobody_is_asked(
+def test_page_interprets_no_text_and_requests_nothing_elsewhere(
     browser: Browser, served: str, opened: str
 ) -> None:
     path, _, query = opened.partition("?")
@@ -177,7 +174,7 @@ def test_nothing_of_a_text_is_interpreted_and_nobody_is_asked(
     page.close()
 
 
-def test_a_page_may_load_nothing_from_elsewhere(browser: Browser, served: str) -> None:
+def test_page_may_load_nothing_from_elsewhere(browser: Browser, served: str) -> None:
     """Even if a text were interpreted."""
     page = new_page(browser)
     loaded: list[str] = []
@@ -204,7 +201,7 @@ FILES = (
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_nothing_of_a_text_is_interpreted_in_a_file(
+def test_written_file_interprets_no_text(
     browser: Browser, stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each command's first picture is drawn, and no other: browsers draw what reports show."""

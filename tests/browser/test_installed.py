@@ -29,7 +29,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.timeout(600)
-def test_an_installed_dashboard_shows_the_reports_models(
+def test_installed_dashboard_shows_the_shipped_models(
     environment: dict[str, str], tmp_path: Path, browser: Browser
 ) -> None:
     environment = {x: y for x, y in environment.items() if x != "SEQCLS_DB"}

@@ -1,4 +1,4 @@
-"""From nothing to which of one's models fail, and on what; actions are counted."""
+"""From an empty database to trained models; clicks are counted."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ SMALL = "train_size=2000 test_size=500 max_num_epochs=1"
 
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where nothing is yet."""
+    """The path of a database that does not exist yet."""
     return tmp_path_factory.mktemp("launched") / "x.db"
 
 
@@ -59,9 +59,7 @@ def trained(db: Path, sweep_id: int) -> int:
     return int(sweep_queries.runs_by_state(open_reader(str(db)), [sweep_id]).get("done", 0))
 
 
-def test_a_sweep_is_launched_from_any_sidebar_and_followed_to_its_results(
-    page: Page, db: Path
-) -> None:
+def test_sweep_is_launched_from_the_sidebar_and_followed_to_results(page: Page, db: Path) -> None:
     main, sidebar = page.get_by_test_id("stMain"), page.get_by_test_id("stSidebar")
     sidebar.get_by_role("button", name="New sweep").click()
     write(page, "Tasks", f"copy {SMALL}, reverse {SMALL}")
@@ -85,9 +83,7 @@ def test_a_sweep_is_launched_from_any_sidebar_and_followed_to_its_results(
     expect(page).to_have_url(re.compile(r"/\?sweep=sweep(\+|%20)1$"))
 
 
-def test_what_was_typed_stays_on_the_page_of_all_settings_where_a_file_is_dropped(
-    page: Page, tmp_path: Path
-) -> None:
+def test_typed_settings_stay_when_a_file_is_dropped(page: Page, tmp_path: Path) -> None:
     refused, accepted = tmp_path / "wrong.csv", tmp_path / "odd.csv"
     refused.write_text("tokens,label\nab,1\nba,maybe\n")
     rows = [f"{number:b},{number.bit_count() % 2}" for number in range(1, 400)]
@@ -109,7 +105,7 @@ def test_what_was_typed_stays_on_the_page_of_all_settings_where_a_file_is_droppe
     expect(page.get_by_role("button", name="Launch")).to_be_enabled()
 
 
-def test_a_double_click_launches_once_and_a_sweep_is_stopped_resumed_and_outlives_the_page(
+def test_sweep_is_launched_once_stopped_resumed_and_outlives_the_page(
     browser: Browser, server: Server, page: Page, db: Path
 ) -> None:
     main, sidebar = page.get_by_test_id("stMain"), page.get_by_test_id("stSidebar")

@@ -1,7 +1,4 @@
-"""What a page does by itself: it asks for nothing.
-
-How busy the machine is decides that too: it is looked at in `make chaos` alone.
-"""
+"""Traffic of an idle page. It depends on how busy the machine is: only `make chaos` tests it."""
 
 import pytest
 from playwright.sync_api import Browser, WebSocket
@@ -13,7 +10,7 @@ from tests.conftest import LONG
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(not LONG, reason="a part of `make chaos`")]
 
 
-def test_a_page_asks_for_nothing_while_nothing_is_trained(browser: Browser, shipped: str) -> None:
+def test_idle_page_receives_nothing(browser: Browser, shipped: str) -> None:
     page = new_page(browser)
     sent: list[str | bytes] = []
 

@@ -1,13 +1,16 @@
-"""The pages of results in a browser: what only a browser draws, hits, keeps, fits and saves."""
+"""Pages of a read-only dashboard in a browser: layout, clicks, typing, history and downloads."""
 
 import csv
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.server import AT_REST, no_traceback, open_page
+from dashboard.actions import REASON
+from tests.browser.conftest import BASE
+from tests.browser.server import AT_REST, PATIENCE_MS, new_page, no_traceback, open_page
 
 pytestmark = pytest.mark.browser
 
@@ -27,7 +30,7 @@ def choose_seed(page: Page) -> None:
     page.get_by_role("option", name="2", exact=True).click()
 
 
-def test_the_first_screen_has_the_answer_without_a_click(browser: Browser, shipped: str) -> None:
+def test_first_screen_answers_without_a_click(browser: Browser, shipped: str) -> None:
     page = open_page(browser, shipped, 1440)
     page.set_viewport_size({"width": 1440, "height": 900})
     main = page.get_by_test_id("stMain")
@@ -62,7 +65,7 @@ def test_pages_fit_a_phone(browser: Browser, shipped: str, path: str) -> None:
     page.close()
 
 
-def test_back_and_forward_keep_what_is_filtered(browser: Browser, shipped: str) -> None:
+def test_back_and_forward_keep_filters(browser: Browser, shipped: str) -> None:
     page = open_page(browser, shipped)
     choose_seed(page)
     main = page.get_by_test_id("stMain")
@@ -78,7 +81,7 @@ def test_back_and_forward_keep_what_is_filtered(browser: Browser, shipped: str) 
     expect(main.get_by_text(SEED_2)).to_be_visible()
     page.go_forward()
     rests(page, r"failures\?(.*&)?seed=2")
-    # After that a click goes on with the filters, and Back leads to the very page before.
+    # After that a click keeps the filters, and Back returns to the page before.
     page.get_by_role("link", name="Sweeps", exact=True).click()
     rests(page, r"sweeps\?(.*&)?seed=2")
     page.go_back()
@@ -104,7 +107,7 @@ def test_back_and_forward_keep_what_is_filtered(browser: Browser, shipped: str) 
          "on 8,779 of 9,476 longer strings"),
     ],
 )  # fmt: skip
-def test_old_addresses_lead_on_with_what_they_name(
+def test_old_addresses_redirect(
     browser: Browser, shipped: str, old: str, now: str, says: str
 ) -> None:
     page = open_page(browser, f"{shipped}/{old}", 1440)
@@ -114,9 +117,7 @@ def test_old_addresses_lead_on_with_what_they_name(
     page.close()
 
 
-def test_a_name_and_a_line_open_a_seed_and_back_leads_to_the_page_as_it_was(
-    browser: Browser, shipped: str
-) -> None:
+def test_name_or_line_opens_a_seed_and_back_returns(browser: Browser, shipped: str) -> None:
     page = open_page(browser, f"{shipped}/?rows=2&seed=1&seed=2", 1440)
     page.get_by_role("link", name="width 2, CLS unattended").click()
     # Of the two seeds the one with more errors.
@@ -124,7 +125,7 @@ def test_a_name_and_a_line_open_a_seed_and_back_leads_to_the_page_as_it_was(
     expect(page.get_by_text(HEAD_OF_5)).to_be_visible()
     page.go_back()
     rests(page, r"models/\?(?=.*rows=2)(?=.*seed=1&seed=2)")
-    # What can be hit of a line are its points; the tooltip tells whose they are.
+    # Points of a line can be clicked; the tooltip names their seed.
     points = page.get_by_test_id("stVegaLiteChart").first.locator(POINT)
     expect(points).to_have_count(40)
     found = page.get_by_test_id("stVegaLiteChart").first.locator(f'{POINT}[aria-label*="Seed: 1;"]')
@@ -140,9 +141,7 @@ ROW, HEAD = 35, 36
 BOX = 17
 
 
-def test_two_selected_rows_are_compared_and_the_link_has_them(
-    browser: Browser, shipped: str
-) -> None:
+def test_selected_rows_are_compared_and_linked(browser: Browser, shipped: str) -> None:
     page = open_page(browser, shipped, 1440)
     page.wait_for_function(AT_REST)
     main, table = page.get_by_test_id("stMain"), page.get_by_test_id("stDataFrame").first
@@ -171,9 +170,7 @@ def saved(page: Page, button: str) -> Path:
     return Path(given.value.path())
 
 
-def test_the_picture_and_the_table_are_saved_as_they_are_selected(
-    browser: Browser, shipped: str
-) -> None:
+def test_figure_and_table_are_saved_as_selected(browser: Browser, shipped: str) -> None:
     page = open_page(browser, f"{shipped}/?sweep=all_initializations&seed=1&seed=2", 1440)
     page.wait_for_function(AT_REST)
     drawn = saved(page, "Figure SVG").read_text()
@@ -204,7 +201,9 @@ def logit(page: Page) -> str:
     return found[0]
 
 
-def test_a_failing_seed_is_explained_moved_and_broken(browser: Browser, shipped: str) -> None:
+def test_failing_seed_is_explained_by_string_epoch_and_family(
+    browser: Browser, shipped: str
+) -> None:
     page = open_page(browser, f"{shipped}/model?run=5&seed=2", 1440)
     expect(page.get_by_text(HEAD_OF_5)).to_be_visible()
     expect(page.get_by_text("Its attention is diluted (head 0: a by b)")).to_be_visible()
@@ -234,4 +233,53 @@ def test_a_failing_seed_is_explained_moved_and_broken(browser: Browser, shipped:
     expect(page.get_by_text(re.compile(r"the first with n = "))).to_be_visible()
     expect(page.get_by_test_id("stVegaLiteChart").first).to_contain_text("n = ")
     no_traceback(page)
+    page.close()
+
+
+def test_logit_follows_typing(browser: Browser, shipped: str) -> None:
+    page = new_page(browser)
+    page.goto(f"{shipped}/model?run=5&view=Inside&part=Live&string=baac")
+    box = page.get_by_label("Type a string")
+    box.wait_for(timeout=PATIENCE_MS)
+    expect(page.get_by_text("baac: is")).to_be_visible(timeout=PATIENCE_MS)
+    box.fill("ab")
+    box.press_sequentially("{2}c", delay=50)
+    expect(page.get_by_text("abbc: is")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_test_id("stVegaLiteChart").first).to_be_visible()
+    box.press_sequentially("d")
+    expect(page.get_by_text("unknown letter 'd'")).to_be_visible(timeout=PATIENCE_MS)
+    assert "string=baac" in page.url, "the page goes on being about its own string"
+    page.get_by_role("button", name="Look at it").click()
+    no_traceback(page)
+    page.close()
+
+
+MODEL = "width 16, 2 heads, embeddings init linear like"
+
+
+def test_read_only_dashboard_stays_below_its_path(browser: Browser, shipped: str) -> None:
+    page, requested = new_page(browser), list[str]()
+    page.on("request", lambda request: requested.append(request.url))
+    page.on("websocket", lambda socket: requested.append(socket.url))
+    page.goto(f"{shipped}/")
+    page.get_by_role("link", name="Failures").first.click()
+    expect(page).to_have_url(re.compile(rf"{BASE}/failures"))
+    expect(page.get_by_text("14 beyond the trained lengths").first).to_be_visible()
+    page.get_by_role("link", name="Results").first.click()
+    page.get_by_role("link", name=MODEL).click()
+    expect(page).to_have_url(re.compile(rf"{BASE}/model\?.*run="))
+    expect(page.get_by_role("heading", name=MODEL)).to_be_visible()
+    no_traceback(page)
+    page.reload()
+    expect(page.get_by_role("heading", name=MODEL)).to_be_visible()
+    page.goto(f"{shipped}/launch")
+    button = page.get_by_test_id("stButton").filter(has_text="Launch").get_by_role("button")
+    expect(button.first).to_be_disabled()
+    page.get_by_test_id("stTooltipHoverTarget").filter(has_text="Launch").last.hover(force=True)
+    expect(page.get_by_test_id("stTooltipContent")).to_contain_text(REASON.replace("`", ""))
+    assert any(address.startswith("ws") for address in requested)
+    paths = {(urlsplit(url).netloc, urlsplit(url).path) for url in requested if url[0] in "hw"}
+    elsewhere = {path for host, path in paths if not path.startswith(f"{BASE}/")}
+    assert elsewhere <= {"/favicon.ico"}
+    assert {host for host, _ in paths} == {urlsplit(shipped).netloc}
     page.close()

@@ -51,7 +51,7 @@ def hosted(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def watched(browser: Browser, width: int = 1200) -> Iterator[tuple[Page, list[str]]]:
-    """A page, and all that it asks for; nothing may go wrong on it."""
+    """A page and its requests; asserts that no error occurs on it."""
     page, requested, wrong = new_page(browser, width), [], []
     page.on("request", lambda request: requested.append(request.url))
     page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -68,7 +68,7 @@ def ready(page: Page) -> None:
     expect(page.locator("body[data-ready]")).to_have_count(1)
 
 
-def test_a_seed_of_the_index_leads_to_its_strings(browser: Browser, site: Path) -> None:
+def test_site_index_links_to_wrong_strings(browser: Browser, site: Path) -> None:
     with hosted(site) as base, watched(browser) as (page, requested):
         page.goto(f"{base}/index.html")
         ready(page)
@@ -84,9 +84,7 @@ def test_a_seed_of_the_index_leads_to_its_strings(browser: Browser, site: Path) 
         assert all(url.startswith(f"{base}/") or url.endswith(icon) for url in requested)
 
 
-def test_strings_are_paged_and_found_by_what_repetitions_stand_for(
-    browser: Browser, site: Path
-) -> None:
+def test_site_pages_and_searches_strings(browser: Browser, site: Path) -> None:
     errors = misclassified.string_errors(open_store(SHIPPED), 4)["string"]
     with watched(browser, 390) as (page, _):
         page.goto(f"file://{site}/sweep_2_all_initializations.html")
@@ -118,10 +116,8 @@ def spelled(text: str) -> str:
 VISIBLE = 'svg path[aria-roledescription="point"]:not([opacity="0"])'
 
 
-def test_seeds_are_drawn_where_all_test_strings_have_one_length(
-    browser: Browser, tmp_path: Path
-) -> None:
-    """A line of one point is nothing that anybody sees."""
+def test_report_draws_seeds_of_one_test_length(browser: Browser, tmp_path: Path) -> None:
+    """A line of one point would be invisible."""
     data, db, out = (tmp_path / name for name in ("data.csv", "x.db", "report.html"))
     rows = [f"{first}{second},{int(first == second)}" for first in "ab" for second in "ab"]
     data.write_text("\n".join(["tokens,label", *rows]))

@@ -47,7 +47,7 @@ LANGUAGES: list[dict[str, Any]] = [
     {"norm_placement": "post", "layer_norm": "nn", "biases": True, "readout": "mean"},
     {"attention_scale": "log_length", "final_norm": True, "activation": "gelu_tanh"},
 ]  # fmt: skip
-"""What a network computes, its file says: `test_one_file_says_what_a_network_computes`."""
+"""What a network computes, its file says: `test_exported_source_computes_the_same`."""
 WRITERS: list[dict[str, Any]] = [
     {"attention_scale": "learned_log_length"},
     {"architecture": "lstm"},

@@ -1,7 +1,6 @@
-"""The one way into every engine, by which contracts ask: gradients, answers, outputs, training.
+"""One interface to every engine for the contracts: gradients, logits, outputs, training.
 
-Each engine is asked for what the product has of it; who redesigns them writes these functions anew,
-and the contracts hold on.
+If engines are redesigned, these functions are rewritten and the contracts stay.
 """
 
 from collections.abc import Sequence
@@ -78,20 +77,20 @@ def _members(engine: str, problem: Problem, weights: Sequence[Weights]) -> Membe
 def logits(
     engine: str, problem: Problem, weights: Sequence[Weights], strings: TokenStrings
 ) -> np.ndarray:
-    """What models answer strings, those of each model in a row."""
+    """Logits of strings, (model, string)."""
     if engine == STACKED:
         return _members(engine, problem, weights).answer(strings)
     return engine_named(engine).logits(problem, weights, strings, device="cpu")
 
 
 def score(engine: str, problem: Problem, weights: Weights, examples: Examples) -> Scored:
-    """What a model makes of inputs with their targets."""
+    """Scores of inputs with their targets, by teacher forcing."""
     own = engine_named(engine)
     return decoded_score(problem, weights, examples, own if isinstance(own, Writer) else None)
 
 
 def write(engine: str, problem: Problem, weights: Weights, inputs: TokenStrings) -> list[Written]:
-    """What a model writes, the likeliest token at every place."""
+    """Greedy outputs of inputs."""
     assert problem.config.decoding == "greedy"
     own = engine_named(engine)
     return best_written(problem, weights, inputs, own if isinstance(own, Writer) else None)
@@ -105,7 +104,7 @@ def train(
     every_epoch: bool = False,
     progress: Progress = lambda *_: None,
 ) -> list[TrainedMember]:
-    """A group of members of one problem, trained."""
+    """Trains a group of members of one problem."""
     members: list[Member] = [(problem, seed) for seed in seeds]
     if engine != STACKED:
         return train_group(

@@ -1,4 +1,4 @@
-"""What an engine computes, held against the readable model in double precision."""
+"""Comparison of engines with the readable model in double precision, and of trained members."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import torch
 from seqcls.models.positions import read_ids
 from seqcls.models.positions.places import TrainingPlaces
 from seqcls.problem import Problem, resolve
-from seqcls.results import Weights
+from seqcls.results import TrainedMember, Weights
 from seqcls.sampling.streams import stream
 from tests import zoo
 from tests.contracts import engines
@@ -56,3 +56,15 @@ def compare_answers(engine: str, problem: Problem, members: list[Weights]) -> No
             expected[np.arange(ids.shape[1]) > strings.lengths[:, None]] = np.nan
         atol = near * max(1, np.nanmax(np.abs(expected)))
         np.testing.assert_allclose(found[row], expected, rtol=0, atol=atol, err_msg=engine)
+
+
+def compare_members(one: TrainedMember, other: TrainedMember, near: float = 0) -> None:
+    """Asserts that two members have the same epochs, losses and stored weights."""
+    assert (one.epochs, one.best_epoch) == (other.epochs, other.best_epoch)
+    for losses in ("train_losses", "validation_losses"):
+        np.testing.assert_allclose(getattr(one, losses), getattr(other, losses), rtol=near)
+    assert one.weights.keys() == other.weights.keys()
+    for epoch, weights in other.weights.items():
+        for name, values in weights.items():
+            found = one.weights[epoch][name]
+            np.testing.assert_allclose(found, values, rtol=0, atol=near, err_msg=name)

@@ -1,4 +1,4 @@
-"""Networks, and ways to train and to ask them, that are refused: the fields, and what is named."""
+"""Refused networks and ways to train them: the fields, and words of the refusal."""
 
 from typing import Any
 

@@ -1,9 +1,9 @@
-"""Settings of tasks and samplers that are refused, and what the line that says why has to name."""
+"""Refused settings of tasks and samplers, and words of the refusal."""
 
 from typing import Any
 
 Row = tuple[str, dict[str, Any], str]
-"""What is wrong, the fields, and the word that a user needs."""
+"""A name of the fault, the fields, and words of the refusal."""
 
 COUNTED = {
     "nothing": ("", "expects a condition"),

@@ -1,7 +1,6 @@
-"""A kind of answer from outside, with one task: trained, stored, asked and shown.
+"""A kind of answer from a plugin, with one task: trained, stored, questioned and shown.
 
-It stands in a package of its own, `tests/assets/plugin_package/remainders.py`: no file of this
-program knows of it.
+It is in `tests/assets/plugin_package/remainders.py`; no file of this program knows of it.
 """
 
 import json
@@ -49,7 +48,7 @@ def db(kinds: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def facts(db: Path) -> Facts:
-    """What SQL says of it."""
+    """The facts of that database."""
     return Facts(db)
 
 
@@ -64,7 +63,9 @@ def invoke(db: Path, *arguments: str) -> Result:
 
 
 @pytest.mark.parametrize("sweep", SWEEPS)
-def test_what_is_stored_is_what_the_models_say(db: Path, facts: Facts, sweep: str) -> None:
+def test_stored_errors_of_a_plugin_kind_equal_its_outputs(
+    db: Path, facts: Facts, sweep: str
+) -> None:
     run_id = facts.sweeps[sweep][0]["run_id"]
     model = trained_model(open_reader(str(db)), run_id)
     test = distinct_test_strings(model.problem.test)
@@ -91,7 +92,7 @@ def test_what_is_stored_is_what_the_models_say(db: Path, facts: Facts, sweep: st
     assert 0.5 < loss["x"] / (model.problem.config.validation_size * np.log(3)) < 2
 
 
-def test_other_engines_say_why_they_do_not_train_it(kinds: Path) -> None:
+def test_other_engines_refuse_a_plugin_kind_with_the_reason(kinds: Path) -> None:
     del kinds
     problem = resolve(configuration({"task": "ones_modulo"}))
     choice = choose_engine(problem)
@@ -112,7 +113,7 @@ def test_other_engines_say_why_they_do_not_train_it(kinds: Path) -> None:
 
 
 OWN = ("num_outputs", "losses", "answers", "margins", "texts")
-"""What a kind has to say itself."""
+"""Methods that a kind must define."""
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ OWN = ("num_outputs", "losses", "answers", "margins", "texts")
         *((name, KeyError, name) for name in OWN),
     ],
 )
-def test_a_kind_that_cannot_be_used_is_refused_in_one_line(
+def test_faulty_plugin_kind_is_refused_in_one_line(
     kinds: Path, monkeypatch: pytest.MonkeyPatch, method: str, returned: Any, message: str
 ) -> None:
     del kinds
@@ -144,7 +145,7 @@ def test_a_kind_that_cannot_be_used_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize("inherits", [True, False])
-def test_a_kind_says_little_itself_or_inherits_nothing(
+def test_plugin_kind_may_inherit_or_define_all_methods(
     db: Path, run: str, monkeypatch: pytest.MonkeyPatch, inherits: bool
 ) -> None:
     printed = invoke(db, "predict", run, "0110", "111").stdout
@@ -165,7 +166,7 @@ def test_a_kind_says_little_itself_or_inherits_nothing(
     forget_parts(registries=False)
 
 
-def test_commands_speak_of_it_by_its_own_words(db: Path, run: str) -> None:
+def test_commands_use_the_words_of_a_plugin_kind(db: Path, run: str) -> None:
     predicted = invoke(db, "predict", run, "0110", "111").stdout
     assert re.findall(r"^ (\d+) +(remainder \d) +remainder \d +", predicted, re.MULTILINE) == [
         ("0110", "remainder 2"), ("111", "remainder 0"),
@@ -176,12 +177,12 @@ def test_commands_speak_of_it_by_its_own_words(db: Path, run: str) -> None:
     assert "margin" in invoke(db, "states", run, "0110").stdout
 
 
-def test_patching_everything_carries_the_whole_answer_over(db: Path, run: str) -> None:
+def test_patching_the_last_layer_gives_the_source_answer(db: Path, run: str) -> None:
     patched = json.loads(invoke(db, "patch", run, "0110", "--source", "0111", "--json").stdout)
     assert patched["base"]["label"] == "remainder 2"
     assert patched["source"]["label"] == "remainder 0"
     model = trained_model(open_reader(str(db)), int(run))
-    # The last layer as a whole, after the last token: the source's answer, told by the base's.
+    # The last layer as a whole, after the last token, gives the source's answer.
     kind, task = model.problem.kind, model.task
     strings = model.ask_all([model.letters("0110"), model.letters("0111")]).strings
     (outputs,) = TrainedGroup(model.problem, [model.weights]).outputs(strings)
@@ -194,7 +195,7 @@ MARKED = "![x](http://outside.example/w) **w**"
 
 
 @pytest.mark.parametrize("page", ["results", "sweeps", "model"])
-def test_words_of_a_kind_are_shown_as_they_are(
+def test_markup_in_words_of_a_kind_is_not_interpreted(
     monkeypatch: pytest.MonkeyPatch, db: Path, facts: Facts, page: str
 ) -> None:
     kind = type(KINDS["remainder"]())

@@ -1,4 +1,4 @@
-"""What every architecture keeps: nothing beside a string matters, nor how its tokens are read."""
+"""The contract of every architecture: outputs depend on a string alone, however it is read."""
 
 from operator import itemgetter
 from types import SimpleNamespace
@@ -72,7 +72,7 @@ def ids_of(problem: Problem) -> Tensor:
 
 
 def compare_beside(model: Classifier, ids: Tensor) -> None:
-    """Asserts that neither padding nor other strings change what a model gives of a string."""
+    """Asserts that neither padding nor other strings change the output for a string."""
     together = model(functional.pad(ids, (0, 3), value=PAD))
     for row, string in enumerate(ids):
         length = int((string != PAD).sum())
@@ -83,21 +83,21 @@ def compare_beside(model: Classifier, ids: Tensor) -> None:
 
 @pytest.mark.parametrize(("name", "writes"), CASES)
 @torch.no_grad()
-def test_a_string_does_not_depend_on_padding_or_on_those_beside_it(name: str, writes: bool) -> None:
+def test_output_does_not_depend_on_padding_or_other_strings(name: str, writes: bool) -> None:
     problem = problem_of(name, writes=writes)
     compare_beside(model_of(problem), ids_of(problem))
 
 
 @given(fields=zoo.judging_fields())
 @torch.no_grad()
-def test_nor_does_it_in_any_network(fields: dict[str, Any]) -> None:
+def test_any_network_ignores_padding_and_other_strings(fields: dict[str, Any]) -> None:
     problem = resolve(configuration(fields))
     compare_beside(model_of(problem), ids_of(problem))
 
 
 @pytest.mark.parametrize(("name", "writes"), CASES)
 @torch.no_grad()
-def test_what_is_causal_does_not_depend_on_what_follows(name: str, writes: bool) -> None:
+def test_causal_networks_do_not_read_ahead(name: str, writes: bool) -> None:
     problem = problem_of(name, writes=writes)
     network = problem.network
     model = model_of(problem)
@@ -121,7 +121,7 @@ def test_what_is_causal_does_not_depend_on_what_follows(name: str, writes: bool)
 
 @pytest.mark.parametrize("name", [name for name, writes in CASES if writes])
 @torch.no_grad()
-def test_a_step_with_what_is_kept_is_the_whole_read_again(name: str) -> None:
+def test_cached_step_equals_reading_the_whole(name: str) -> None:
     problem = problem_of(name, writes=True)
     model, inputs = model_of(problem), TokenStrings.of_lists(3, [[0, 1, 2, 0], [], [2, 1], [1]])
     ids = beginnings(problem, inputs)
@@ -142,7 +142,7 @@ def test_a_step_with_what_is_kept_is_the_whole_read_again(name: str) -> None:
 
 
 class Settings(SimpleNamespace):
-    """What a network's classes read in a file of their own."""
+    """The configuration that the classes of an exported file read."""
 
     def model_copy(self, update: dict[str, Any]) -> "Settings":
         return Settings(**{**vars(self), **update})
@@ -150,7 +150,7 @@ class Settings(SimpleNamespace):
 
 @pytest.mark.parametrize(("name", "writes"), CASES)
 @torch.no_grad()
-def test_one_file_says_what_a_network_computes(name: str, writes: bool) -> None:
+def test_exported_source_computes_the_same(name: str, writes: bool) -> None:
     problem = problem_of(name, writes=writes)
     model, ids = model_of(problem), ids_of(problem)
     if problem.network.coupling:
@@ -180,14 +180,14 @@ ROUGHLY |= {"deltanet", "gated_deltanet", "deltaproduct", "hybrid"}
 
 
 @pytest.mark.parametrize("name", zoo.NETWORKS)
-def test_a_models_size_is_that_of_its_parameters(name: str) -> None:
+def test_estimated_size_is_that_of_the_parameters(name: str) -> None:
     problem = zoo.problem(name, writes=name in zoo.WRITERS, biases=False)
     size = sum(value.nbytes for value in zoo.scattered_weights(problem.network).values())
     estimated = machine.parameter_bytes(problem)
     assert 0.7 * size < estimated < 2.7 * size if name in ROUGHLY else estimated == size
 
 
-def test_parts_of_other_packages_keep_the_same() -> None:
+def test_plugin_parts_keep_the_contract() -> None:
     with parts_from_outside():
         for own in ({"architecture": "bag"}, {"positions": "every_other", "num_blocks": 2}):
             fields = {**zoo.TINY, "task": "ends_with_b", **own}
@@ -198,7 +198,7 @@ def test_parts_of_other_packages_keep_the_same() -> None:
                 compare_gradients(engine, problem, zoo.scattered_weights(problem.network))
 
 
-def test_a_subclass_is_asked_itself_and_not_what_it_derives_from() -> None:
+def test_overridden_run_of_a_subclass_is_used() -> None:
     class Doubled(Transformer):
         def run(self, *arguments: Any) -> Tensor:
             return 2 * super().run(*arguments)
@@ -223,7 +223,7 @@ class Bidirectional(Mixing):
     letter = "b"
 
 
-def test_a_mixer_from_outside_that_is_not_causal_is_refused(
+def test_noncausal_plugin_mixer_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(MODELS, "_own", {**MODELS._own, "both": Bidirectional})

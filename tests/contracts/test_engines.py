@@ -1,4 +1,4 @@
-"""What every engine computes: the readable model's numbers, and what a plain loop trains."""
+"""The contract of every engine: the numbers of the readable model and of a plain training loop."""
 
 import math
 from collections.abc import Sequence
@@ -18,6 +18,7 @@ from seqcls.engines.compiled import machine_code
 from seqcls.engines.member import draw_initial, learning_rates
 from seqcls.engines.pytorch.training import choose_device
 from seqcls.errors import DeviceError, EngineError, GroupError
+from seqcls.kinds.base import Examples
 from seqcls.models.initialization import initial_parameters
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.results import EpochLosses, Weights
@@ -26,7 +27,12 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.training import train_group
 from tests import zoo
 from tests.contracts import engines
-from tests.contracts.readable import compare_answers, compare_gradients, with_precision
+from tests.contracts.readable import (
+    compare_answers,
+    compare_gradients,
+    compare_members,
+    with_precision,
+)
 from tests.oracles.counting import logits_of_counts
 from tests.oracles.training import train_plainly
 
@@ -42,7 +48,7 @@ CASES = [
 ONE_BATCH: dict[str, Any] = {"train_size": 70, "train_batch_size": 70}
 
 
-def ways(problem: Problem) -> list[tuple[str, Problem]]:
+def engine_problems(problem: Problem) -> list[tuple[str, Problem]]:
     """The engines that train a problem's models in double precision, and in single the others."""
     double, single = (with_precision(problem, x) for x in ("float64", "float32"))
     found = [(engine, double) for engine in engines.engines_of(double)]
@@ -51,17 +57,17 @@ def ways(problem: Problem) -> list[tuple[str, Problem]]:
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
-def test_losses_and_gradients_are_those_of_the_readable_model(name: str, kind: str) -> None:
-    # The bias of the head is all that an empty string teaches where a mean is read.
+def test_losses_and_gradients_equal_the_readable_model(name: str, kind: str) -> None:
+    # With a mean readout, the empty string has a gradient for the bias of the head alone.
     biased = {"biases": True} if name == "mean" else {}
-    for engine, problem in ways(zoo.problem(name, **KINDS[kind], **ONE_BATCH, **biased)):
+    for engine, problem in engine_problems(zoo.problem(name, **KINDS[kind], **ONE_BATCH, **biased)):
         assert problem.writes or stream(problem.train).epoch(0).strings.lengths.min() == 0
         compare_gradients(engine, problem, zoo.scattered_weights(problem.network))
 
 
 @pytest.mark.parametrize(("name", "kind"), [x for x in CASES if x[1] != "writes"])
-def test_answers_are_those_of_the_readable_model(name: str, kind: str) -> None:
-    for engine, problem in ways(zoo.problem(name, **KINDS[kind], **ONE_BATCH)):
+def test_logits_equal_the_readable_model(name: str, kind: str) -> None:
+    for engine, problem in engine_problems(zoo.problem(name, **KINDS[kind], **ONE_BATCH)):
         members = [zoo.scattered_weights(problem.network, seed, 0.5) for seed in (0, 1)]
         compare_answers(engine, problem, members)
 
@@ -85,12 +91,12 @@ NARROWER: dict[str, dict[str, Any]] = {
     },
     "strings": {},
 }  # fmt: skip
-"""What is drawn of networks so that each engine can train many of them."""
+"""By engine, settings of drawn networks, many of which it can train."""
 
 
 @pytest.mark.parametrize("engine", NARROWER)
 @given(data=st.data())
-def test_any_network_is_computed_as_by_the_readable_model(engine: str, data: st.DataObject) -> None:
+def test_any_network_equals_the_readable_model(engine: str, data: st.DataObject) -> None:
     precision = "float32" if engine == "lanes" else "float64"
     scaled = {"train_loss": "sigmoid_scaled"} if data.draw(st.booleans()) else {}
     fields = data.draw(zoo.judging_fields(**NARROWER[engine]))
@@ -111,10 +117,10 @@ def test_any_network_is_computed_as_by_the_readable_model(engine: str, data: st.
         {"num_blocks": 2, "readout": "mean", "biases": True},
     ],
 )
-def test_ten_million_letters_cost_what_ten_do(fields: dict[str, Any]) -> None:
+def test_letter_counts_of_ten_million_are_exact(fields: dict[str, Any]) -> None:
     strings = TokenStrings.of_counts(2, np.array([[10_000_000, 0], [1, 10_000_000], [3, 5]]))
     reading_counts = []
-    for engine, problem in ways(zoo.problem("report", **fields)):
+    for engine, problem in engine_problems(zoo.problem("report", **fields)):
         if engine == engines.STACKED or not engine_named(engine).reads_counts(problem):
             continue
         weights = zoo.scattered_weights(problem.network)
@@ -129,12 +135,12 @@ def test_ten_million_letters_cost_what_ten_do(fields: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["report", "mean", "alibi", "gru", "mamba", "hybrid", "rotary"])
-def test_an_answer_depends_on_nothing_beside_it(name: str) -> None:
+def test_answers_do_not_depend_on_other_strings(name: str) -> None:
     rng = np.random.default_rng(5)
     lengths = [0, 1, 2, 5, 17, 33, *rng.integers(0, 40, 60)]
     rows = [rng.integers(0, 2, length).tolist() for length in lengths]
     strings = TokenStrings.of_lists(2, rows)
-    for engine, problem in ways(zoo.problem(name, test_max_length=40)):
+    for engine, problem in engine_problems(zoo.problem(name, test_max_length=40)):
         members = [zoo.scattered_weights(problem.network)]
         together = engines.logits(engine, problem, members, strings)[0]
         near = 0 if engine == "lanes" else 1e-6
@@ -153,22 +159,31 @@ COMPILED_WRITERS = (
 )
 
 
-@pytest.mark.parametrize("name", COMPILED_WRITERS)
-def test_compiled_code_scores_and_writes_as_the_readable_model_does(name: str) -> None:
-    problem = zoo.problem(name, writes=True, num_tokens=5, hidden_size=12, precision="float32")
-    weights = weights_that_end(problem)
-    examples = stream(problem.test).epoch(0)
+def compare_outputs(problem: Problem, weights: Weights, examples: Examples, near: float) -> Any:
+    """Asserts that compiled code scores and writes outputs as PyTorch does.
+
+    Returns the scores of PyTorch, and the outputs of compiled code and of PyTorch.
+    """
     found, plain = (engines.score(x, problem, weights, examples) for x in ("lanes", "strings"))
     assert np.array_equal(found.right, plain.right)
     assert np.array_equal(found.right_length_given, plain.right_length_given)
-    np.testing.assert_allclose(found.log_probability, plain.log_probability, atol=0.01)
+    scores = found.log_probability, plain.log_probability
+    np.testing.assert_allclose(*scores, rtol=min(near, 1e-3), atol=near)
     written, expected = (
-        engines.write(engine, problem, weights, examples.strings) for engine in ("lanes", "strings")
+        engines.write(x, problem, weights, examples.strings) for x in ("lanes", "strings")
     )
     assert [x[:2] for x in written] == [x[:2] for x in expected]
-    scores = [x.log_probability for x in expected]
-    np.testing.assert_allclose([x.log_probability for x in written], scores, atol=0.01)
-    assert len({len(x.tokens) for x in expected}) > 3, "outputs of many lengths are compared"
+    return plain, written, expected
+
+
+@pytest.mark.parametrize("name", COMPILED_WRITERS)
+def test_compiled_outputs_equal_the_readable_model(name: str) -> None:
+    problem = zoo.problem(name, writes=True, num_tokens=5, hidden_size=12, precision="float32")
+    weights, examples = weights_that_end(problem), stream(problem.test).epoch(0)
+    _, *outputs = compare_outputs(problem, weights, examples, 0.01)
+    written, expected = ([x.log_probability for x in own] for own in outputs)
+    np.testing.assert_allclose(written, expected, atol=0.01)
+    assert len({len(x.tokens) for x in outputs[1]}) > 3, "outputs of many lengths are compared"
     none = examples.take(np.arange(0))
     assert engines.write("lanes", problem, weights, none.strings) == []
     assert len(engines.score("lanes", problem, weights, none).right) == 0
@@ -176,30 +191,22 @@ def test_compiled_code_scores_and_writes_as_the_readable_model_does(name: str) -
 
 @pytest.mark.parametrize("name", ["lstm", "rnn"])
 @pytest.mark.parametrize("kind", ["judges", "answers", "writes"])
-def test_a_letter_that_overflows_takes_no_answer_from_strings_without_it(
-    name: str, kind: str
-) -> None:
+def test_overflowing_letter_does_not_affect_other_strings(name: str, kind: str) -> None:
     problem = zoo.problem(name, **KINDS[kind], precision="float32")
-    examples = stream(problem.test).epoch(0)
-    weights = weights_that_end(problem)
+    weights, examples = weights_that_end(problem), stream(problem.test).epoch(0)
     (embedding,) = (x for x in weights if x.endswith("embedding.weight"))
     # Products with it are greater than any number of single precision.
     weights[embedding][-1] = 3e38
     if kind == "writes":
-        found, plain = (engines.score(x, problem, weights, examples) for x in ("lanes", "strings"))
-        assert np.array_equal(found.right, plain.right)
-        scores = found.log_probability, plain.log_probability
-        written, expected = (
-            engines.write(x, problem, weights, examples.strings) for x in ("lanes", "strings")
-        )
-        assert [x[:2] for x in written] == [x[:2] for x in expected]
-    else:
-        answers = (
-            engines.logits(x, problem, [weights], examples.strings) for x in ("lanes", "strings")
-        )
-        scores = next(answers), next(answers)
-    np.testing.assert_allclose(*scores, rtol=1e-3, atol=1e-3)
-    assert np.isfinite(scores[1]).any()
+        assert np.isfinite(
+            compare_outputs(problem, weights, examples, 1e-3)[0].log_probability
+        ).any()
+        return
+    found, plain = (
+        engines.logits(x, problem, [weights], examples.strings) for x in ("lanes", "strings")
+    )
+    np.testing.assert_allclose(found, plain, rtol=1e-3, atol=1e-3)
+    assert np.isfinite(plain).any()
 
 
 def weights_that_end(problem: Problem) -> Weights:
@@ -276,11 +283,11 @@ TRAINED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "writes, two streams": ("encoder_decoder", "writes", {**BY_STEPS, **FROZEN}),
     "answers": ("rnn", "answers", {"biases": True}),
 }  # fmt: skip
-"""By what is special: a network, what it is asked, and how it is trained."""
+"""By name: a network, its kind of answer, and how it is trained."""
 
 
 SLOWLY = ("report", "two blocks, clipped", "gru, parts fixed", "hybrid", "writes, coupled")
-"""Where the engine of a GPU is tried, which takes long elsewhere."""
+"""Cases for the GPU's engine, which takes long on a CPU."""
 
 
 def problem_of(name: str, kind: str, more: dict[str, Any]) -> Problem:
@@ -288,8 +295,8 @@ def problem_of(name: str, kind: str, more: dict[str, Any]) -> Problem:
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_training_a_group_is_training_plain_models_one_by_one(name: str) -> None:
-    for engine, problem in ways(problem_of(*TRAINED[name])):
+def test_training_a_group_equals_a_plain_pytorch_loop(name: str) -> None:
+    for engine, problem in engine_problems(problem_of(*TRAINED[name])):
         if engine == engines.STACKED and name not in SLOWLY:
             continue
         _, member = engines.train(engine, problem, (0, 1), every_epoch=True)
@@ -311,7 +318,7 @@ def test_training_a_group_is_training_plain_models_one_by_one(name: str) -> None
 ENDING: dict[str, Any] = {
     "max_num_epochs": 8, "min_num_epochs": 1, "patience": 1, "learning_rate": 0.05,
 }  # fmt: skip
-"""So that members stop early, each when its own losses say so."""
+"""Fields with which members stop early, after different epochs."""
 BESIDE: list[tuple[str, str, dict[str, Any], int]] = [
     ("fused", "report", {"hidden_size": 2}, 16),
     ("lanes", "randomized", {}, 4),
@@ -326,7 +333,7 @@ BESIDE: list[tuple[str, str, dict[str, Any], int]] = [
 
 
 @pytest.mark.parametrize(("engine", "name", "more", "members"), BESIDE)
-def test_a_member_is_to_the_last_bit_what_it_is_alone(
+def test_member_trains_bit_for_bit_as_alone(
     engine: str, name: str, more: dict[str, Any], members: int
 ) -> None:
     problem = zoo.problem(name, **{**LENGTHS, **ENDING, **more, "precision": "float32"})
@@ -345,11 +352,8 @@ def test_a_member_is_to_the_last_bit_what_it_is_alone(
     # All strings at once are added up in an order that depends on how many members there are.
     near = 1e-4 if engine == "counts" else 0
     for own, other in ((together[members - 1], last[0]), (together[1], last[1])):
-        assert (own.epochs, own.best_epoch) == (other.epochs, other.best_epoch)
-        assert list(own.weights) == [own.best_epoch], "the best epoch's weights alone are kept"
-        np.testing.assert_allclose(own.train_losses, other.train_losses, rtol=near)
-        for parameter, value in other.kept_weights.items():
-            np.testing.assert_allclose(own.kept_weights[parameter], value, rtol=0, atol=near)
+        compare_members(own, other, near)
+        assert list(own.weights) == [own.best_epoch], "the best epoch's weights alone are stored"
     for number, member in enumerate(together):
         own_epochs = [epoch for epoch in reported if epoch.member == number]
         assert [epoch.epoch for epoch in own_epochs] == list(range(1, member.epochs + 1))
@@ -361,9 +365,7 @@ def test_a_member_is_to_the_last_bit_what_it_is_alone(
     ("engine", "name"),
     [("fused", "report"), ("counts", "report"), ("lanes", "lstm"), ("strings", "rotary")],
 )
-def test_a_member_that_diverges_fails_and_leaves_its_neighbors_alone(
-    engine: str, name: str
-) -> None:
+def test_diverging_member_fails_alone(engine: str, name: str) -> None:
     problem = zoo.problem(name, precision="float32")
     members: list[Member] = [(problem, seed) for seed in (0, 1, 2)]
     initial = draw_initial(members)
@@ -394,7 +396,7 @@ def test_members_of_one_group_may_start_differently() -> None:
             train_group(members)
 
 
-def test_a_device_that_is_not_there_is_refused() -> None:
+def test_missing_device_is_refused() -> None:
     assert choose_device("cpu") == torch.device("cpu")
     with pytest.raises(DeviceError, match="device 'tpu': expected auto, cpu or cuda"):
         choose_device("tpu")
@@ -407,7 +409,7 @@ def test_a_device_that_is_not_there_is_refused() -> None:
 # The learning rate.
 
 
-def test_the_rate_warms_up_by_steps_and_falls_as_a_cosine() -> None:
+def test_learning_rate_warms_up_and_decays() -> None:
     def rates(**fields: Any) -> list[float]:
         fields |= {"train_size": 10, "train_batch_size": 4, "max_num_epochs": 10}
         problem = zoo.problem("mamba", learning_rate=1, **fields)
@@ -495,7 +497,7 @@ CANNOT: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-def test_the_engine_is_chosen_and_says_why() -> None:
+def test_engine_is_chosen_with_a_reason() -> None:
     for fields, name, named in CHOSEN:
         choice = choose_engine(resolve(configuration(fields)), device="cpu")
         assert choice.name == name, (fields, str(choice))
@@ -511,7 +513,9 @@ def test_the_engine_is_chosen_and_says_why() -> None:
         choose_engine(plain, "jax")
 
 
-def test_answering_waits_for_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answering_does_not_wait_for_compilation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     problem = resolve(configuration({"architecture": "lstm", **LAST}))
     known = (cache_folder(), "float32", machine_code.TAPE)
     monkeypatch.setattr(machine_code, "_READY", {known})

@@ -1,4 +1,4 @@
-"""What holds of every field of a configuration, and the keys under which databases name runs."""
+"""The contract of every field of a configuration, and the keys of stored runs."""
 
 import datetime
 import importlib
@@ -27,9 +27,10 @@ from seqcls.models.positions import POSITIONS
 from seqcls.plugins import foreign_fields
 from seqcls.problem import configuration, resolve
 from sweeps.grid.spec import load_specs, parse_spec
+from tests.blocks import rows_of
 from tests.conftest import ROOT, asset
 from tests.databases import rows
-from tests.plugins import python
+from tests.plugins import python, write_metadata
 
 # Keys are stored in databases: a change of these orphans every run that anybody has trained.
 KEY_OF_THE_DEFAULTS = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
@@ -59,14 +60,14 @@ def another_value(name: str) -> Any:
     return default * 2 if default else 1
 
 
-def test_every_field_is_an_axis_that_changes_the_key() -> None:
+def test_every_field_changes_the_key() -> None:
     for name in set(default_fields()) - {"task"}:
         changed = RunConfig(**{name: another_value(name)})
         assert changed.key != RunConfig().key, name
         assert list(changed.changed) == [name]
 
 
-def test_keys_stay_what_they_were() -> None:
+def test_keys_are_pinned() -> None:
     assert RunConfig().key == KEY_OF_THE_DEFAULTS
     assert RunConfig(no_attend_cls=True, layer_norm_eps=0.0).key == KEY_OF_THE_REPORT
     for known in asset("keys.json")["configurations"]:
@@ -74,7 +75,7 @@ def test_keys_stay_what_they_were() -> None:
         assert (config.key, key_of_test(config)) == (known["key"], known["test_set"]), known
 
 
-def test_the_shipped_runs_have_the_keys_that_their_specifications_give() -> None:
+def test_shipped_runs_have_the_keys_of_their_specifications() -> None:
     specified = {
         (config.key, seed)
         for spec in load_specs("report")
@@ -88,7 +89,7 @@ def test_the_shipped_runs_have_the_keys_that_their_specifications_give() -> None
     assert sorted(rows(ROOT / "runs.db", query)) == stored
 
 
-def test_the_key_hashes_only_what_differs_from_the_defaults() -> None:
+def test_key_hashes_only_changed_fields() -> None:
     assert RunConfig(**default_fields()).changed == {}
     assert RunConfig(hidden_size=16).changed == {"hidden_size": 16}
     assert RunConfig(layer_norm_eps=0).key == RunConfig(layer_norm_eps=0.0).key
@@ -106,7 +107,7 @@ def test_only_initial_values_may_differ_within_a_group() -> None:
     assert RunConfig(train_seed=1).group_key != RunConfig().group_key
 
 
-def test_languages_alone_read_how_the_negatives_of_their_tests_are_drawn() -> None:
+def test_only_languages_read_negatives() -> None:
     parity, copy = (configuration({"task": task}) for task in ("parity", "copy"))
     assert {"negatives", "test_negatives"} <= {*strings_read(parity, "test")}
     for part in ("train", "validation"):
@@ -119,14 +120,14 @@ def test_languages_alone_read_how_the_negatives_of_their_tests_are_drawn() -> No
     assert drawn == ["mixed", "mixed", "near"]
 
 
-def test_tests_that_are_drawn_alike_are_one_test_whatever_was_trained_on() -> None:
+def test_key_of_test_sets_does_not_depend_on_training_negatives() -> None:
     def key(**fields: Any) -> str:
         return key_of_test(configuration({"task": "parity", **fields}))
 
     for train in ("uniform", "edits", "mixed", "near"):
         for test in ("uniform", "edits", "mixed", "near"):
             assert key(negatives=train, test_negatives=test) == key(negatives=test)
-            # What is kept out of the test depends on how training strings are drawn.
+            # Strings left out of the test depend on how training strings are drawn.
             apart = key(negatives=train, test_negatives=test, disjoint=True)
             assert apart != key(negatives=test)
             if train != test:
@@ -148,7 +149,7 @@ UNFIT = [
 ]  # fmt: skip
 
 
-def test_no_value_that_a_field_cannot_have_is_refused_without_the_fields_name() -> None:
+def test_refusal_of_a_value_names_the_field() -> None:
     for number, field in enumerate(RunConfig.model_fields):
         for index, value in enumerate(UNFIT):
             tables: list[dict[str, Any]] = [
@@ -167,7 +168,7 @@ def test_no_value_that_a_field_cannot_have_is_refused_without_the_fields_name() 
             refused.encode()
 
 
-def test_every_field_has_a_group_a_place_of_its_own_and_a_line_on_the_form() -> None:
+def test_every_field_has_a_place_and_a_line_on_the_form() -> None:
     grouped = [name for names in FIELDS.values() for name in names]
     assert sorted(grouped) == sorted(set(RunConfig.model_fields) - {"plugins", "imported"})
     slots = [(about.group, about.place) for about in ABOUT.values() if about.group is not None]
@@ -236,15 +237,10 @@ print(json.dumps({
 """
 
 
-def test_a_field_of_a_package_is_one_declaration(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plugin_declares_a_field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "fading.py").write_text(FADING)
-    about = tmp_path / "fading-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: fading\nVersion: 1.0\n")
     points = "[seqcls.{}]\nfading = fading:Fading\n"
-    (about / "entry_points.txt").write_text(points.format("models") + points.format("fields"))
+    write_metadata(tmp_path, "fading", "1.0", points.format("models") + points.format("fields"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(ROOT)]))
     ended = python("-c", SCRIPT)
     assert ended.returncode == 0, ended.stderr
@@ -265,13 +261,10 @@ def test_a_field_of_a_package_is_one_declaration(
         RunConfig.from_mapping(found["stored"])
 
 
-def test_a_field_of_a_package_that_cannot_be_declared_is_told_and_left_out(
+def test_faulty_plugin_field_is_reported_and_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    about = tmp_path / "fading-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: fading\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[seqcls.fields]\nfading = fading:Fading\n")
+    write_metadata(tmp_path, "fading", "1.0", "[seqcls.fields]\nfading = fading:Fading\n")
     monkeypatch.syspath_prepend(tmp_path)
     for text, reason in (
         ("", "has no attribute 'Fading'"),
@@ -287,22 +280,15 @@ def test_a_field_of_a_package_that_cannot_be_declared_is_told_and_left_out(
             assert foreign_fields(RunConfig.model_fields) == {}
 
 
-def test_the_page_of_fields_is_made_of_their_declarations() -> None:
+def test_fields_page_is_generated() -> None:
     assert (ROOT / "docs" / "fields.md").read_text() == page(), "python -m benchmarks.fields"
 
 
-def table_of(page: str) -> dict[str, list[str]]:
-    """The cells of tables' rows whose first is one name."""
-    text = (ROOT / "docs" / page).read_text()
-    found = re.findall(r"^\| `(\w+)` \|(.*)\|$", text, re.MULTILINE)
-    return {name: [cell.strip() for cell in rest.split("|")] for name, rest in found}
-
-
-def test_every_field_and_every_choice_is_described_in_the_docs() -> None:
+def test_docs_describe_every_field_and_choice() -> None:
     pages = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))
     for field in readers():
         assert f"`{field}`" in pages or f"`{field} = " in pages, field
-    table = table_of("models.md")
+    table = rows_of("models.md")
     choices = {
         name: get_args(field.annotation)
         for name, field in RunConfig.model_fields.items()
@@ -315,19 +301,15 @@ def test_every_field_and_every_choice_is_described_in_the_docs() -> None:
         assert {*re.findall(r"`(\w+)`", table[field][0])} == {*choices[field]}, field
 
 
-def test_the_specifications_in_the_docs_can_be_trained() -> None:
+def test_specifications_in_docs_are_valid() -> None:
     text = (ROOT / "docs" / "languages.md").read_text()
     shown = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     assert [parse_spec(tomllib.loads(text)).num_runs() for text in shown] == [5, 5]
 
 
-def test_a_copy_with_other_values_has_a_key_of_its_own() -> None:
+def test_copied_configuration_has_its_own_key() -> None:
     config = RunConfig(hidden_size=3)
     assert config.key != RunConfig().key
     copied = config.model_copy(update={"hidden_size": 4})
-    made = RunConfig(hidden_size=4)
-    assert (copied.key, copied.group_key, copied.changed) == (
-        made.key,
-        made.group_key,
-        made.changed,
-    )
+    assert vars(copied) == vars(made := RunConfig(hidden_size=4))
+    assert (copied.key, copied.group_key) == (made.key, made.group_key)

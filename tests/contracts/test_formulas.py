@@ -1,4 +1,4 @@
-"""Networks of attention and cells compute what PyTorch's layers and the equations do."""
+"""Networks of attention and cells equal PyTorch's layers and the published equations."""
 
 import math
 from typing import Any
@@ -19,7 +19,6 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
 from tests import zoo
 from tests.oracles.attention import reference_logit
-from tests.oracles.gpt2 import gpt2
 from tests.oracles.two_streams import GENERAL, PyTorchs, example_ids, random_values, transcribed
 from tests.zoo import readable_model
 
@@ -43,7 +42,7 @@ def gradients_of(*pairs: tuple[Tensor, Values]) -> list[dict[str, Tensor]]:
 
 
 @given(data=st.data())
-def test_a_logit_of_one_block_is_that_of_the_formulas_written_out(data: st.DataObject) -> None:
+def test_one_block_equals_its_written_formulas(data: st.DataObject) -> None:
     positions = data.draw(
         st.sampled_from(["none", "sinusoidal", "learned", "rotary", "alibi", "relative"])
     )
@@ -81,7 +80,7 @@ def test_a_logit_of_one_block_is_that_of_the_formulas_written_out(data: st.DataO
 @pytest.mark.parametrize(
     ("architecture", "kind"), [("rnn", nn.RNN), ("gru", nn.GRU), ("lstm", nn.LSTM)]
 )
-def test_cells_are_those_of_pytorch(architecture: str, kind: Any, biases: bool) -> None:
+def test_recurrent_cells_equal_pytorch(architecture: str, kind: Any, biases: bool) -> None:
     config = NetworkConfig(
         architecture=architecture, hidden_size=5, num_blocks=2, readout="last", biases=biases,
         precision="float64",
@@ -98,72 +97,7 @@ def test_cells_are_those_of_pytorch(architecture: str, kind: Any, biases: bool) 
     torch.testing.assert_close(states["layers.1.state"], expected, rtol=1e-12, atol=1e-12)
 
 
-def copied(parameters: dict[str, Tensor], number: int) -> dict[str, Tensor]:
-    """One block's parameters by the names of PyTorch's encoder layer."""
-    own = {
-        name.removeprefix(f"blocks.{number}."): value
-        for name, value in parameters.items()
-        if name.startswith(f"blocks.{number}.")
-    }
-    attention = [[own[f"attention.{x}.{y}"] for x in ("query", "key", "value")] for y in KINDS]
-    named = {
-        "self_attn.in_proj_weight": torch.cat(attention[0]),
-        "self_attn.in_proj_bias": torch.cat(attention[1]),
-    }
-    for theirs, ours in NAMES.items():
-        named |= {f"{theirs}.{kind}": own[f"{ours}.{kind}"] for kind in KINDS}
-    return named
-
-
-KINDS = ("weight", "bias")
-NAMES = {
-    "self_attn.out_proj": "attention.output",
-    "linear1": "feed_forward.input",
-    "linear2": "feed_forward.output",
-    "norm1": "attention_norm",
-    "norm2": "feed_forward_norm",
-}
-
-
-@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
-@pytest.mark.parametrize("mask", ["full", "causal"])
-@pytest.mark.parametrize("placement", ["pre", "post"])
-@pytest.mark.parametrize("activation", ["gelu", "relu"])
-def test_blocks_are_those_of_pytorchs_encoder(placement: Any, activation: Any, mask: Any) -> None:
-    config = NetworkConfig(
-        hidden_size=6, num_attention_heads=3, attention_head_size=2, feed_forward_size=7,
-        layer_norm="nn", num_blocks=2, biases=True, readout="mean", norm_placement=placement,
-        activation=activation, attention_mask=mask, precision="float64",
-    )  # fmt: skip
-    parameters = initial_parameters(config, 1)
-    layer = nn.TransformerEncoderLayer(
-        6, 3, 7, 0.0, activation, norm_first=placement == "pre", batch_first=True
-    )
-    encoder = nn.TransformerEncoder(layer, 2).double()
-    for number in range(2):
-        encoder.layers[number].load_state_dict(copied(parameters, number))
-    ids = torch.tensor([[2, 3, 4, 4, 2], [3, 3, 2, PAD, PAD]])
-    model = readable_model(config, parameters)
-    causal = nn.Transformer.generate_square_subsequent_mask(5, dtype=torch.float64)
-    states = encoder(
-        model.activations(ids)["embedding"],
-        mask=causal if mask == "causal" else None,
-        src_key_padding_mask=torch.zeros(2, 5).masked_fill(ids == PAD, -torch.inf).double(),
-    )
-    read = torch.stack([states[0].mean(dim=0), states[1, :3].mean(dim=0)])
-    expected = read @ parameters["classifier.weight"][0] + parameters["classifier.bias"]
-    torch.testing.assert_close(model(ids), expected, rtol=1e-12, atol=1e-12)
-
-
-def test_the_empty_string_has_a_mean_of_zero() -> None:
-    config = NetworkConfig(readout="mean", biases=True, num_blocks=2)
-    model = readable_model(config, initial_parameters(config, 0))
-    states = model.activations(torch.tensor([[PAD, PAD], [2, PAD]]))
-    assert states["readout"][0].tolist() == [0, 0]
-    assert states["logit"][0] == model.get_parameter("classifier.bias")
-
-
-def test_under_a_causal_mask_log_length_counts_the_tokens_up_to_the_one_that_attends() -> None:
+def test_causal_log_length_counts_the_tokens_read_so_far() -> None:
     config = NetworkConfig(attention_mask="causal", readout="last", precision="float64")
     scaled = config.model_copy(update={"attention_scale": "log_length"})
     parameters, ids = initial_parameters(config, 0), torch.tensor([[2, 3, 4, CLS, PAD]])
@@ -176,20 +110,7 @@ def test_under_a_causal_mask_log_length_counts_the_tokens_up_to_the_one_that_att
 # Named states.
 
 
-def test_attention_goes_neither_to_padding_nor_to_an_unattended_cls() -> None:
-    ids = torch.tensor([[CLS, 2, PAD, 3], [CLS, PAD, PAD, PAD]])
-    for no_attend_cls in (False, True):
-        config = NetworkConfig(no_attend_cls=no_attend_cls)
-        states = readable_model(config, initial_parameters(config, 0)).activations(ids)
-        weights = states["blocks.0.attention.weights"]
-        assert torch.all(weights[0, :, :, 2] == 0)
-        assert torch.all((weights[0, :, :, 0] == 0) == no_attend_cls)
-        torch.testing.assert_close(weights[0].sum(-1), torch.ones(2, 4))
-        # The empty string has only CLS to attend to, or nothing at all.
-        assert torch.all(weights[1].sum(-1) == (0 if no_attend_cls else 1))
-
-
-def test_dropout_draws_from_its_own_generator_and_only_in_training() -> None:
+def test_dropout_uses_its_own_generator_in_training_only() -> None:
     config = NetworkConfig(hidden_size=16, dropout_rate=0.5)
     model = readable_model(config, initial_parameters(config, 0))
     ids = torch.tensor([[CLS, 2, 3, 4]])
@@ -206,36 +127,11 @@ def test_dropout_draws_from_its_own_generator_and_only_in_training() -> None:
     assert torch.equal(before, torch.get_rng_state())
 
 
-# GPT-2.
-
-GPT2 = NetworkConfig(
-    num_letters=5, num_blocks=3, hidden_size=8, num_attention_heads=2, attention_head_size=4,
-    feed_forward_size=32, layer_norm="nn", activation="gelu_tanh", final_norm=True, biases=True,
-    positions="learned", attention_mask="causal", readout="last", trained_length=20,
-    precision="float64",
-)  # fmt: skip
-STRINGS = [[0, 1, 2, 3, 4, 4, 1], [2, 2, 0], [], [3, 1, 0, 2]]
-
-
-def test_gpt2s_blocks_and_their_gradients_are_those_of_the_equations() -> None:
-    parameters = random_values(GPT2)
-    strings = TokenStrings.of_lists(5, STRINGS)
-    ids = torch.from_numpy(read_ids(strings, "last")).int()
-    model = readable_model(GPT2, parameters)
-    logits = model(ids)
-    published = {name: value.clone().requires_grad_() for name, value in parameters.items()}
-    rows = [[x for x in row if x != PAD] for row in ids.tolist()]
-    expected = torch.stack([gpt2(published, row) for row in rows])
-    torch.testing.assert_close(logits, expected, rtol=1e-12, atol=1e-12)
-
-    ours, theirs = gradients_of((logits, model), (expected, published))
-    for name, gradient in theirs.items():
-        torch.testing.assert_close(ours[name], gradient, rtol=1e-11, atol=1e-12, msg=name)
-
-
-def test_the_final_norm_is_a_state_before_the_readout() -> None:
-    model = readable_model(GPT2, random_values(GPT2))
-    states = model.activations(torch.tensor([[2, 3, 4]]))
+def test_final_norm_is_a_state_before_the_readout() -> None:
+    config = NetworkConfig(
+        num_blocks=3, final_norm=True, attention_mask="causal", readout="last", precision="float64"
+    )
+    states = readable_model(config, random_values(config)).activations(torch.tensor([[2, 3, 4]]))
     assert list(states)[-4:] == ["blocks.2.after_feed_forward", "final_norm", "readout", "logit"]
     assert torch.equal(states["readout"], states["final_norm"][:, -1])
     plain = readable_model(NetworkConfig(), initial_parameters(NetworkConfig(), 0))
@@ -263,7 +159,7 @@ def drawn(network: NetworkConfig, **more: Any) -> Any:
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 @pytest.mark.parametrize("placement", ["pre", "post"])
 @pytest.mark.parametrize(("activation", "final_norm"), [("gelu", True), ("relu", False)])
-def test_the_readable_model_and_its_gradients_are_those_of_pytorchs_transformer(
+def test_encoder_decoder_equals_the_pytorch_transformer(
     placement: str, activation: str, final_norm: bool
 ) -> None:
     more = {"norm_placement": placement, "activation": activation, "final_norm": final_norm}
@@ -281,7 +177,7 @@ def test_the_readable_model_and_its_gradients_are_those_of_pytorchs_transformer(
         torch.testing.assert_close(ours[name], gradient, rtol=1e-10, atol=1e-11, msg=name)
 
 
-def test_scaled_embeddings_are_longer_ones() -> None:
+def test_scaled_embeddings_are_multiplied_by_the_root_of_the_width() -> None:
     values = random_values(TWO_STREAMS)
     longer = {**values, "embedding.weight": values["embedding.weight"] * math.sqrt(8)}
     scaled = readable_model(TWO_STREAMS.model_copy(update={"embedding_scale": "sqrt"}), values)
@@ -290,18 +186,8 @@ def test_scaled_embeddings_are_longer_ones() -> None:
     )
 
 
-def test_every_attention_has_a_name() -> None:
-    model, ids = drawn(TWO_STREAMS), example_ids()
-    activations = model.activations(ids)
-    read, written = (4, 2, 6, 6), [(4, 2, 5, 5), (4, 2, 5, 6)]
-    assert [tuple(activations[x].shape) for x in model.attention()] == [read] * 3 + written * 3
-    for name in model.attention():
-        sums = activations[name].sum(dim=-1)
-        torch.testing.assert_close(sums, torch.ones_like(sums))
-
-
 @pytest.mark.parametrize("attention", ["additive", "none"])
-def test_recurrent_attention_and_its_gradients_are_those_of_the_equations(attention: str) -> None:
+def test_recurrent_attention_equals_its_equations(attention: str) -> None:
     ids, model = example_ids(), drawn(RECURRENT, attention=attention)
     named = {name: value.detach().clone() for name, value in model.named_parameters()}
     weights: dict[str, Tensor] = {name: nn.Parameter(value) for name, value in named.items()}

@@ -1,4 +1,4 @@
-"""Every language, ours and a package's, against labelled strings and against enumeration."""
+"""The contract of every language, of plugins too, against labeled strings and enumeration."""
 
 import gzip
 import itertools
@@ -26,7 +26,7 @@ from tests.world import parts_from_outside
 
 FROM_OUTSIDE = ["ends_with_b", "more_pushes", "safe_pops"]
 NOT_UNIFORM = {"binary_multiplication", "flip_flop", "safe_pops"}
-"""Languages whose positive strings are not uniform, as documented."""
+"""Languages whose positive strings are not drawn uniformly."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,8 +36,8 @@ def _from_outside() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", [*LANGUAGES, *FROM_OUTSIDE])
-def test_a_language_keeps_its_contract(name: str) -> None:
-    """It describes itself, knows which strings exist, and draws them with their labels."""
+def test_language_keeps_its_contract(name: str) -> None:
+    """It describes itself, knows which lengths have strings, and draws them with their labels."""
     task = small(name)
     size, words = len(task.alphabet), task.describe()
     assert words[0].isupper()
@@ -52,7 +52,7 @@ def test_a_language_keeps_its_contract(name: str) -> None:
     labels, features = task.labels(strings), task.features(strings)
     assert features
     assert name in FROM_OUTSIDE or {f"{letter}'s" for letter in task.alphabet} <= set(features)
-    # Order matters only for languages declared order sensitive; otherwise counts decide.
+    # Order matters only in order-sensitive languages.
     assert isinstance(task, CountTask) != task.order_sensitive
     if isinstance(task, CountTask):
         assert (task.labels_of_counts(strings.counts) == labels).all()
@@ -67,7 +67,7 @@ def test_a_language_keeps_its_contract(name: str) -> None:
     for length, positive in itertools.product([*range(12), 60, 61, 500, 501], [True, False]):
         if task.has(length, positive):
             letters = np.stack([task.draw(rng, length, positive) for _ in range(5)])
-            # With an empty string among them, as in a test set.
+            # An empty string is one of several, as in a test set.
             drawn = TokenStrings.of_lists(size, [*letters.tolist(), [0]])
             assert task.labels(drawn).tolist()[:-1] == [positive] * 5, (length, positive)
             assert drawn.lengths.tolist()[:-1] == [length] * 5
@@ -87,7 +87,7 @@ def assert_uniform(task: LanguageTask, length: int, positive: TokenStrings) -> N
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
-def test_the_examples_in_a_languages_own_words_are_true(name: str) -> None:
+def test_docstring_examples_of_a_language_are_true(name: str) -> None:
     task = small(name)
     words = (type(task).__doc__ or "").replace("the empty string", "``")
     examples = words.strip().split("\n\n")[-1].rpartition(": ")[2]
@@ -122,7 +122,7 @@ NAMES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize(
     "path", sorted((ASSETS / "languages").glob("*.gz")), ids=lambda path: path.stem[:-6]
 )
-def test_every_labelled_string_gets_its_label(path: Path) -> None:
+def test_reference_strings_get_their_labels(path: Path) -> None:
     name = path.name.removesuffix(".jsonl.gz")
     task = language(**NAMES.get(name, {"task": name.replace("-", "_")}))
     with gzip.open(path, "rt") as file:
@@ -143,7 +143,7 @@ DEFECTS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("fields", DEFECTS)
-def test_before_the_first_defect_lies_what_a_positive_string_begins_with(fields: Any) -> None:
+def test_length_before_the_first_defect_is_the_longest_valid_prefix(fields: Any) -> None:
     task = language(**fields)
     longest = 3 if len(task.alphabet) == 4 else 5
     long = positives(task, *range(2 * longest + 1))
@@ -154,7 +154,7 @@ def test_before_the_first_defect_lies_what_a_positive_string_begins_with(fields:
         assert sound == next(n for n in ends if any(own.startswith(text[:n]) for own in long))
 
 
-def test_flip_flops_write_first_read_last_and_ignore_their_share() -> None:
+def test_flip_flops_have_the_documented_distribution() -> None:
     task = language("flip_flop", ignore_share=0.9)
     drawn = texts(task.alphabet, draw_many(task, np.random.default_rng(0), np.full(500, 80), True))
     between = Counter("".join(text[2:-2:2] for text in drawn))
@@ -170,7 +170,7 @@ def test_flip_flops_write_first_read_last_and_ignore_their_share() -> None:
 @pytest.mark.parametrize(
     "own", [{"task": "flip_flop", "answers": "next_symbols"}, {"task": "write_flip_flop"}], ids=str
 )
-def test_tests_may_ignore_more_than_is_trained_on(own: dict[str, Any]) -> None:
+def test_tests_may_ignore_more_than_training(own: dict[str, Any]) -> None:
     sizes = {"train_size": 300, "test_size": 300, "test_min_length": 41, "test_max_length": 42}
     shares: tuple[dict[str, float], ...] = ({}, {"test_ignore_share": 0.98}, {"ignore_share": 0.98})
     made = [resolve(configuration({**own, **sizes, **share})) for share in shares]

@@ -1,4 +1,4 @@
-"""Blocks with a memory of a fixed size compute what their papers define."""
+"""Blocks with a memory of fixed size equal the equations of their papers."""
 
 from typing import Any
 
@@ -84,7 +84,7 @@ def some_states(tokens: int = 19) -> Tensor:
 
 @pytest.mark.parametrize("name", [name for name in NETWORKS if name[:2] not in ("ma", "hy")])
 @torch.no_grad()
-def test_all_tokens_at_once_are_the_formula_token_by_token(name: str) -> None:
+def test_mixers_equal_their_recurrences(name: str) -> None:
     mixer, states = mixer_of(name), some_states()
     found = mixer(states, Recorder())
     weights = weights_of(mixer)
@@ -100,7 +100,7 @@ def test_all_tokens_at_once_are_the_formula_token_by_token(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NETWORKS if "delta" in name])
-def test_gradients_are_those_of_the_published_recurrence(name: str) -> None:
+def test_delta_rule_gradients_equal_the_published_recurrence(name: str) -> None:
     mixer, states = mixer_of(name), some_states(7)[:1].requires_grad_()
     steps = mixer.config.householder_steps if "product" in name else 1
     weights: dict[str, Tensor] = dict(mixer.named_parameters())
@@ -115,14 +115,14 @@ def test_gradients_are_those_of_the_published_recurrence(name: str) -> None:
 
 
 @torch.no_grad()
-def test_one_step_of_deltaproduct_is_deltanet() -> None:
+def test_deltaproduct_of_one_step_is_deltanet() -> None:
     one = drawn("deltaproduct", householder_steps=1)
     other = readable_model(network("deltanet"), dict(one.named_parameters()))
     torch.testing.assert_close(one(IDS), other(IDS), rtol=0, atol=0)
 
 
 @torch.no_grad()
-def test_the_recorded_memory_is_what_a_step_keeps() -> None:
+def test_recorded_memory_equals_the_stepped_one() -> None:
     for name in ("deltanet", "gated_deltanet", "deltaproduct, signed"):
         mixer, states = mixer_of(name), some_states(6)
         cached = mixer.nothing(states[:, 0])
@@ -134,7 +134,7 @@ def test_the_recorded_memory_is_what_a_step_keeps() -> None:
 
 
 @pytest.mark.parametrize("fields", [{}, {"expand": 3, "state_size": 1}])
-def test_mamba_is_that_of_its_package(fields: dict[str, Any]) -> None:
+def test_mamba_equals_mambapy(fields: dict[str, Any]) -> None:
     mixer, states = mixer_of("mamba", **fields), some_states().requires_grad_()
     theirs = memories.mambapy_block(mixer)
     # The package computes rates and skips in single precision.
@@ -158,7 +158,7 @@ def test_signed_mamba_decays_by_twice_the_factor_minus_one() -> None:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_gradients_are_finite_of_any_length(name: str) -> None:
+def test_gradients_are_finite_at_any_length(name: str) -> None:
     for readout, shortest in (("last", 1), ("mean", 0)):
         model = drawn(name, readout=readout)
         for ids in (IDS, torch.zeros(2, shortest, dtype=torch.long)):
@@ -168,7 +168,7 @@ def test_gradients_are_finite_of_any_length(name: str) -> None:
             assert all(gradient.isfinite().all() for gradient in gradients)
 
 
-def test_the_gradient_of_the_scan_is_that_of_its_steps() -> None:
+def test_scan_gradient_passes_gradcheck() -> None:
     generator = torch.Generator().manual_seed(0)
     decay, given = (
         torch.randn(2, 5, 3, generator=generator, dtype=torch.float64).requires_grad_()
@@ -183,7 +183,7 @@ def hybrid(layers: str, **fields: Any) -> Mixing:
 
 @pytest.mark.parametrize("letter", [x for x in architectures_by_letter() if x not in "ar"])
 @torch.no_grad()
-def test_blocks_of_one_letter_are_that_architecture(letter: str) -> None:
+def test_hybrid_of_one_letter_is_that_architecture(letter: str) -> None:
     name = architectures_by_letter()[letter]
     model, config = hybrid(2 * letter), NetworkConfig(**{**SIZES, **IN_HEADS}, architecture=name)
     alike = readable_model(config, dict(model.named_parameters()))
@@ -193,7 +193,7 @@ def test_blocks_of_one_letter_are_that_architecture(letter: str) -> None:
 @pytest.mark.parametrize("scale", ["sqrt", "log_length", "learned_log_length"])
 @pytest.mark.parametrize("positions", ["none", "rotary", "alibi"])
 @torch.no_grad()
-def test_blocks_of_attention_alone_are_a_transformer(positions: str, scale: str) -> None:
+def test_hybrid_of_attention_alone_is_a_transformer(positions: str, scale: str) -> None:
     fields: dict[str, Any] = {"positions": positions, "attention_scale": scale, "biases": True}
     model = hybrid("aa", **fields)
     names = {".mixer_norm.": ".attention_norm.", ".mixer.attention.": ".attention."}

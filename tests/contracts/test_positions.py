@@ -1,4 +1,4 @@
-"""Position schemes are what their sources define, and are refused where they cannot be."""
+"""Position schemes against their published definitions."""
 
 import math
 from typing import Any
@@ -32,13 +32,13 @@ SHIFTED: dict[str, Any] = {
 """Learned places that are shifted in training, in a table for tests of up to 30 tokens."""
 
 
-def test_alibi_lowers_scores_by_the_slopes_that_are_published() -> None:
+def test_alibi_slopes_are_the_published_ones() -> None:
     assert slopes(8) == [2.0**-x for x in range(1, 9)]
     assert slopes(3) == [2.0**-4, 2.0**-8, 2.0**-2]
     assert slopes(12)[8:] == pytest.approx([2.0**-x for x in (0.5, 1.5, 2.5, 3.5)])
 
 
-def test_relative_distances_fall_into_t5s_buckets() -> None:
+def test_relative_buckets_are_those_of_t5() -> None:
     distances = np.array([0, -1, -7, -8, -11, -12, -16, -64, -127, -128, -900, 1, 7, 8, 900])
     both = [0, 1, 7, 8, 8, 9, 10, 14, 15, 15, 15, 17, 23, 24, 31]
     assert buckets(distances, both_directions=True).tolist() == both
@@ -63,7 +63,7 @@ def fire_of(
 
 @pytest.mark.parametrize("mask", ["causal", "full"])
 @torch.no_grad()
-def test_fire_is_a_function_of_the_share_of_what_is_read(mask: Any) -> None:
+def test_fire_bias_equals_its_formula(mask: Any) -> None:
     config = NetworkConfig(
         positions="fire", attention_mask=mask, num_attention_heads=3, trained_length=16,
         readout="last", precision="float64", hidden_size=4,
@@ -89,7 +89,7 @@ def test_fire_is_a_function_of_the_share_of_what_is_read(mask: Any) -> None:
                     assert float(own[head, i, j]) == pytest.approx(right, rel=1e-12, abs=1e-14)
 
 
-def test_a_learned_table_has_the_places_of_the_longest_training_string() -> None:
+def test_learned_table_is_as_long_as_the_longest_training_string() -> None:
     config = configuration({"positions": "learned", "validation_max_length": 10})
     parameters = initial_parameters(resolve(config).network, 0)
     # Ten letters and CLS.
@@ -98,7 +98,7 @@ def test_a_learned_table_has_the_places_of_the_longest_training_string() -> None
     assert initial_parameters(resolve(wide).network, 0)["positions.table.weight"].shape == (300, 2)
 
 
-def test_training_draws_new_places_for_every_batch_and_the_same_for_the_same_seed() -> None:
+def test_training_draws_new_positions_for_every_batch() -> None:
     config = NetworkConfig(positions="alibi", position_range=50)
     one, same, other = (TrainingPlaces(config, seed) for seed in (1, 1, 2))
     ids = torch.full((2, 20), CLS)
@@ -112,7 +112,7 @@ def test_training_draws_new_places_for_every_batch_and_the_same_for_the_same_see
     assert one.draw(torch.full((1, 50), CLS)).tolist() == [list(range(50))]
 
 
-def test_tested_places_depend_on_the_length_and_the_seed_of_testing_alone() -> None:
+def test_tested_positions_depend_on_length_and_test_seed_alone() -> None:
     config = NetworkConfig(positions="alibi", position_range=50, place_seed=3)
     ids = torch.tensor([[CLS, 2, PAD, PAD, PAD], [CLS, 2, 3, 4, 2], [CLS, 3, PAD, PAD, PAD]])
     positions = positions_of(config, ids)
@@ -125,14 +125,14 @@ def test_tested_places_depend_on_the_length_and_the_seed_of_testing_alone() -> N
     assert [resolve(configuration(own)).network.place_seed for own in tests] == [0, 3]
 
 
-def test_beyond_a_learned_table_lengths_have_no_number() -> None:
+def test_strings_beyond_the_learned_table_are_not_tested() -> None:
     fields = {"required_letters": "a", "num_letters": 2, "layer_norm_eps": 0.0}
     lengths = {"positions": "learned", "validation_max_length": 10, "test_max_length": 40}
     problem = resolve(configuration({**SHORT, **fields, **lengths}))
     (weights,) = draw_initial([(problem, 0)])
     for value in weights.values():
         value[:] = 0
-    # Whatever the letters, this one says no.
+    # This one rejects every string.
     (tested,) = evaluate(problem, [weights])
     assert tested.lengths.max() == 10
     assert sum(tested.confusion) == tested.tested < 512
@@ -142,7 +142,7 @@ def test_beyond_a_learned_table_lengths_have_no_number() -> None:
     assert RunModel(problem, weights).predict(["ab", "a{10}"])["logit"] == [0, 0]
     with pytest.raises(InvalidStringError, match="longer than the model has places for"):
         RunModel(problem, weights).predict(["a{11}"], partial=False)
-    # CLS sees every token alike, so its state says whether there is any a: all right so far.
+    # CLS attends to all tokens equally, so its state detects an a: all answers are right.
     weights["embedding.weight"][2] = weights["classifier.weight"][:] = [1, 0]
     for name in ("value", "output"):
         weights[f"blocks.0.attention.{name}.weight"][0, 0] = 1
@@ -154,7 +154,7 @@ def test_beyond_a_learned_table_lengths_have_no_number() -> None:
 # Places that training shifts by an offset for each string.
 
 
-def test_shifted_places_take_every_offset_with_which_a_string_fits_the_table() -> None:
+def test_shifted_positions_are_drawn_from_every_offset() -> None:
     network = resolve(configuration(SHIFTED)).network
     assert (network.trained_length, network.tested_length) == (10, 30)
     assert table_size(network) == 31
@@ -179,7 +179,7 @@ def test_shifted_places_take_every_offset_with_which_a_string_fits_the_table() -
     assert abs(torch.corrcoef(pairs)[0, 1]) < 0.1, "each string has an offset of its own"
 
 
-def test_shifted_places_are_those_of_offset_zero_when_nothing_is_learned() -> None:
+def test_shifted_positions_have_no_offset_in_tests() -> None:
     problem = resolve(configuration(SHIFTED))
     network, (weights,) = problem.network, draw_initial([(problem, 0)])
     ids = torch.tensor([[CLS, 2, PAD], [CLS, 2, 3]])
@@ -225,7 +225,7 @@ WORKED: list[tuple[str, str, dict[str, Any], str, list[int]]] = [
     ("reverse", "coupled", {}, "abb", [0, 1, 2, 3, 0, 3, 2, 1]),
     # 321 + 9 = 330, least digit first.
     ("addition", "coupled", SUM, "123+9=", [0, 1, 2, 3, 0, 1, 0, 0, 1, 2, 3]),
-    # CLS 1 2 3 + 9 = SEP 0 3 3: marks stand one place before the ones.
+    # CLS 1 2 3 + 9 = SEP 0 3 3: marks are one place before the ones.
     ("addition", "coupled_marks", SUM, "123+9=", [0, 2, 3, 4, 1, 2, 1, 1, 2, 3, 4]),
     # CLS a b b SEP ...: an output begins one step from its separator.
     ("copy", "coupled_marks", {}, "abb", [0, 2, 3, 4, 1, 2, 3, 4]),
@@ -235,7 +235,7 @@ WORKED: list[tuple[str, str, dict[str, Any], str, list[int]]] = [
 ]
 
 
-def test_tokens_of_input_and_output_that_belong_together_share_a_place() -> None:
+def test_coupled_tokens_share_a_position() -> None:
     for task, positions, fields, text, places in WORKED:
         problem = problem_of(task, positions, **fields)
         # Before training or tests move them.
@@ -247,13 +247,13 @@ def test_tokens_of_input_and_output_that_belong_together_share_a_place() -> None
 
 
 @pytest.mark.parametrize("positions", COUPLED)
-def test_what_is_written_beyond_a_target_has_no_place(positions: str) -> None:
+def test_output_beyond_the_target_has_position_zero(positions: str) -> None:
     problem = problem_of("copy", positions)
     longer = torch.cat([ids_of(problem, "ab"), torch.tensor([[2, 3]])], dim=1)
     assert positions_of(problem.network, longer)[0, -2:].tolist() == [0, 0]
 
 
-def test_marks_are_moved_along_to_every_offset_and_cls_is_not() -> None:
+def test_coupled_marks_are_shifted_with_their_tokens() -> None:
     problem = problem_of("addition", "coupled_marks", digit_order="least_first")
     ids = ids_of(problem, *["11+1="] * 4000)
     alone = coupled_positions(problem.network.coupling, ids)
@@ -269,7 +269,7 @@ def test_marks_are_moved_along_to_every_offset_and_cls_is_not() -> None:
 
 
 @pytest.mark.parametrize("task", ["addition", "copy", "reverse", "duplicate"])
-def test_tests_stand_where_training_has_seen_every_place_in_every_role(task: str) -> None:
+def test_coupled_tests_use_the_middle_of_the_position_table(task: str) -> None:
     text = "01010101+1=" if task == "addition" else "a" * 11
     problem = problem_of(task, "coupled_marks", **(SUM if task == "addition" else {}))
     ids, size = ids_of(problem, text, text[-4:]), table_size(problem.network)
@@ -287,7 +287,7 @@ def test_tests_stand_where_training_has_seen_every_place_in_every_role(task: str
     assert set((moved[1] - alone[1])[alone[1] > 0].tolist()) == {offset}
 
 
-def test_tests_of_places_without_marks_move_none() -> None:
+def test_coupled_tests_without_marks_are_not_shifted() -> None:
     problem = problem_of("copy")
     ids = ids_of(problem, "abab")
     assert (
@@ -297,7 +297,7 @@ def test_tests_of_places_without_marks_move_none() -> None:
     assert problem.network.coupling == '{"distinct":false,"num_tokens":2,"task":"copy"}'
 
 
-def test_a_separator_knows_by_how_much_its_input_was_moved_only_with_its_marks() -> None:
+def test_separator_is_shifted_only_with_marks() -> None:
     for positions, knows in (("coupled", False), ("coupled_marks", True)):
         problem = problem_of("addition", positions, digit_order="least_first")
         ids = ids_of(problem, *["11+1="] * 100)

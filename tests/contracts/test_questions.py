@@ -1,9 +1,10 @@
-"""Questions about the inside of a model: what holds of every answer, for every network.
+"""The contract of questions about the inside of a model, for every network.
 
-Of the zoo, once judging strings and once writing outputs. What is computed of letter counts is held
-against models that are run.
+Each network of the zoo judges strings and writes outputs. Answers by letter counts are compared
+with models that are run.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -18,7 +19,7 @@ from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability import inside
 from seqcls.interpretability.ablation import Ablation, AblationMethod, Judge
 from seqcls.interpretability.attribution import logit_steps
-from seqcls.interpretability.patching import patch
+from seqcls.interpretability.patching import carry_over, patch, sites_of
 from seqcls.interpretability.readable_model import Output, ids_of, plain_model
 from seqcls.interpretability.states_by_strings import (
     attention_patterns,
@@ -28,7 +29,6 @@ from seqcls.interpretability.states_by_strings import (
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.parts import PART_KINDS, Part, Site
 from seqcls.problem import resolve
-from tests.patching import outputs_patched_everywhere
 from tests.unit.explained import patched_logits
 from tests.zoo import COUNTED, JUDGES, WRITERS, model, scattered_model, untrained
 
@@ -44,15 +44,29 @@ SOURCE = {False: (0, 1, 0, 0, 1), True: (0, 1, 1)}
 OUTPUT = Output((1, 0))
 
 
-def given_by_head(own: TrainedModel, letters: tuple[int, ...]) -> np.ndarray:
-    """What the head gives of a string, or of an input and a part of an output."""
+def head_outputs(own: TrainedModel, letters: tuple[int, ...]) -> np.ndarray:
+    """Outputs of the head for a string, or for an input and a part of an output."""
     with torch.no_grad():
         ids = ids_of(own, [letters], [OUTPUT] if own.problem.writes else None)
         return np.asarray(plain_model(own)(ids))
 
 
+def outputs_patched_everywhere(
+    model: TrainedModel,
+    base: Sequence[int],
+    source: Sequence[int],
+    site: Site,
+    output: Output | None = None,
+) -> torch.Tensor:
+    """Outputs of the head for the base string, with one state of the source at all positions."""
+    assert site in sites_of(model)
+    batch, other = (inside.read(model, [x], output and [output]) for x in (base, source))
+    everywhere = torch.ones(1, batch.ids.shape[1], dtype=torch.bool)
+    return carry_over(model, batch, site, inside.states(model, other), everywhere)
+
+
 @models
-def test_what_is_patched_with_itself_stays_and_with_everything_is_the_other(
+def test_patching_with_itself_keeps_and_everywhere_gives_the_source(
     name: str, writes: bool
 ) -> None:
     own = model(name, writes=writes)
@@ -81,7 +95,7 @@ def test_what_is_patched_with_itself_stays_and_with_everything_is_the_other(
     # A memory's layer lies within a block.
     for site in tried - ({Site("layer", last), Site("state", 0)} if name == "slstm" else set()):
         given = outputs_patched_everywhere(own, base, source, site, OUTPUT if writes else None)
-        np.testing.assert_allclose(given, given_by_head(own, source), atol=1e-9)
+        np.testing.assert_allclose(given, head_outputs(own, source), atol=1e-9)
     assert tried
 
 
@@ -111,7 +125,7 @@ def weights_without(own: TrainedModel, part: Part, state: str) -> TrainedModel:
 
 
 @models
-def test_a_part_at_zero_is_one_whose_weights_are_zero(name: str, writes: bool) -> None:
+def test_zero_ablation_equals_zero_weights(name: str, writes: bool) -> None:
     own = model(name, writes=writes)
     states = plain_model(own).parts()
     backend = Judge(own, 20)
@@ -129,7 +143,7 @@ def test_a_part_at_zero_is_one_whose_weights_are_zero(name: str, writes: bool) -
 
 
 @models
-def test_without_no_part_the_sample_is_answered_as_in_the_test(name: str, writes: bool) -> None:
+def test_empty_ablation_equals_the_evaluation(name: str, writes: bool) -> None:
     own = model(name, writes=writes)
     backend = Judge(own, 40)
     answers = own.ask(backend.tested.strings)
@@ -149,14 +163,14 @@ def test_without_no_part_the_sample_is_answered_as_in_the_test(name: str, writes
 
 
 @judges
-def test_what_every_part_adds_sums_to_the_logit(name: str) -> None:
+def test_logit_steps_sum_to_the_logit(name: str) -> None:
     own = model(name)
     if own.config.architecture != "transformer":
         assert logit_steps(own, BASE[False]) is None
         return
     for string in (BASE[False], (), (1,) * 9):
         steps = logit_steps(own, string) or ()
-        logit = float(given_by_head(own, string)[0])
+        logit = float(head_outputs(own, string)[0])
         assert sum(step.adds for step in steps) == pytest.approx(logit, rel=1e-9, abs=1e-9)
         assert steps[-1].logit == pytest.approx(logit, rel=1e-9, abs=1e-9)
     heads = [(step.block, step.head) for step in steps if step.part == "head"]
@@ -164,7 +178,7 @@ def test_what_every_part_adds_sums_to_the_logit(name: str) -> None:
 
 
 @judges
-def test_every_prefix_and_everything_that_is_kept_is_what_the_model_makes_of_it(name: str) -> None:
+def test_prefix_logits_attention_and_units_equal_the_model(name: str) -> None:
     own = model(name)
     prefixes = prefix_logits(own, BASE[False])
     expected = [own.answer(BASE[False][:end]) for end in range(6)]
@@ -179,8 +193,15 @@ def test_every_prefix_and_everything_that_is_kept_is_what_the_model_makes_of_it(
         names = [*found.tokens]
     units = recurrent_units(own, BASE[False])
     assert (units is None) == (own.config.architecture == "transformer")
+    if units is not None:
+        earlier, gates = recurrent_units(own, BASE[False][:2]), units.gates
+        assert earlier is not None
+        np.testing.assert_allclose(units.states[:, :2], earlier.states[:, :2])
+        assert not np.allclose(units.states[:, 1], units.states[:, 2])
+        if "eigenvalue" in gates:
+            least = -1 if own.config.eigenvalue_range == "signed" else 0
+            assert ((gates["eigenvalue"] > least) & (gates["eigenvalue"] < 1)).all()
     if units is not None and own.config.architecture == "lstm":
-        gates = units.gates
         assert np.tanh(gates["cell"]) * gates["output_gate"] == pytest.approx(units.states)
         read = units.states[-1, -1] @ own.weights["classifier.weight"][0]
         logit = own.answer(BASE[False]).logit
@@ -189,10 +210,8 @@ def test_every_prefix_and_everything_that_is_kept_is_what_the_model_makes_of_it(
     assert not names or [x for x in names if x in letters] == letters
 
 
-def test_what_cannot_be_asked_says_why() -> None:
+def test_invalid_question_is_refused_with_the_reason() -> None:
     own = model("lstm")
-    with pytest.raises(ConfigError, match="'block 0' is none of the model's sites"):
-        outputs_patched_everywhere(own, (0, 1), (1, 1), Site("block", 0))
     for ask, words in (
         (lambda: patch(own, BASE[False], (0, 1)), ("5 tokens", "'01' 2")),
         (lambda: prefix_logits(own, (0,) * 600), ("600", "512")),
@@ -217,7 +236,7 @@ def model_to_ablate(**more: Any) -> TrainedModel:
 
 
 @pytest.mark.parametrize("by", ["strings", "counts"])
-def test_parts_are_ranked_by_what_they_cost_and_pruned_from_the_cheapest(by: str) -> None:
+def test_parts_are_ranked_by_cost_and_pruned_from_the_cheapest(by: str) -> None:
     judge = Judge(model("two blocks"), 60) if by == "strings" else Judge(model_to_ablate())
     assert judge.exact == (by == "counts")
     heads = judge.parts(["head"])
@@ -244,13 +263,13 @@ def test_parts_are_ranked_by_what_they_cost_and_pruned_from_the_cheapest(by: str
         assert after.errors == judge.ablate(dict.fromkeys(after.parts, "zero")).errors
 
 
-def test_more_parts_than_pruning_is_for_are_refused() -> None:
+def test_pruning_too_many_parts_is_refused() -> None:
     judge = Judge(untrained(feed_forward_size=30), 10)
     with pytest.raises(ConfigError, match="at most 24"):
         list(judge.prune(judge.parts(PART_KINDS)))
 
 
-def test_the_mean_of_a_part_that_never_changes_is_what_it_is() -> None:
+def test_mean_ablation_of_a_constant_part_changes_nothing() -> None:
     """All tokens look alike, so every part is the same in all strings."""
     own = model("two blocks")
     embedding = own.weights["embedding.weight"]
@@ -272,7 +291,7 @@ DEEPER: tuple[dict[str, Any], ...] = (
 
 
 @pytest.mark.parametrize("fields", DEEPER, ids=["one block", "three blocks", "log-length"])
-def test_all_test_strings_by_letter_counts_are_answered_as_when_run_one_by_one(
+def test_ablation_by_letter_counts_equals_running_strings(
     fields: dict[str, Any],
 ) -> None:
     own = model_to_ablate(**fields)
@@ -311,7 +330,7 @@ FROZEN: list[tuple[Part, str, tuple[slice | int, ...]]] = [
 
 
 @pytest.mark.parametrize(("part", "state", "of_part"), FROZEN)
-def test_what_is_frozen_has_its_mean_over_all_tokens_of_the_test_set(
+def test_mean_ablation_uses_the_mean_over_all_test_tokens(
     part: Part, state: str, of_part: tuple[slice | int, ...]
 ) -> None:
     judge = Judge(model_to_ablate())
@@ -331,7 +350,7 @@ def test_what_is_frozen_has_its_mean_over_all_tokens_of_the_test_set(
     assert np.abs(truth - judge.before).max() > 1e-3
 
 
-def test_a_dimension_that_is_off_is_zero_throughout() -> None:
+def test_ablated_dimension_is_zero_throughout() -> None:
     def hide(state: np.ndarray) -> np.ndarray:
         state[..., [0, 3]] = 0
         return state
@@ -347,7 +366,7 @@ def test_a_dimension_that_is_off_is_zero_throughout() -> None:
 
 
 @given(COUNTED, st.integers(0, 100), st.lists(st.text("abc", max_size=8), min_size=1, max_size=4))
-def test_every_state_by_letter_counts_is_that_of_the_string_that_is_run(
+def test_states_by_letter_counts_equal_running_the_string(
     fields: dict[str, object], seed: int, texts: list[str]
 ) -> None:
     own = scattered_model(seed, **fields)

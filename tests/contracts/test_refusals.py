@@ -1,4 +1,4 @@
-"""What cannot be trained is refused in one line, which names the value and what was expected."""
+"""Untrainable settings are refused in one line with the value and what was expected."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ LONGEST = 400
 """Letters that a refusal may have."""
 
 Row = tuple[Mapping[str, Any], str]
-"""What is wrong, and the words that must occur: the value, and what is expected in its place."""
+"""The settings, and words of the refusal: the value, and what is expected in its place."""
 
 FIELDS: tuple[Row, ...] = (
     ({"hiden_size": 2}, "unknown field 'hiden_size': did you mean 'hidden_size'?"),
@@ -108,9 +108,18 @@ SPECIFICATIONS: tuple[Row, ...] = (
     ({"configurations": {}}, "configurations={}: expected"),
     ({"fixed": {"hidden_size": 2}, "axes": {"hidden_size": [2]}}, "both in [fixed] and in [axes]"),
     ({"fixed": {"learning_rate": DEEP}}, "nested too deep"),
+    ({"until": "share ± 0 %"}, "until='share ± 0 %'"),
+    ({"until": "share ± 50 %"}, "less than ± 50 %"),
+    ({"until": "accuracy ± 1 %"}, "'share ± 10 %'"),
+    ({"until": "10"}, "until='10'"),
+    ({"until": "share apart"}, "it has 1"),
+    ({"until": "learned apart", "axes": {"hidden_size": [2, 3, 4]}}, "it has 3"),
+    ({"until": "share ± 9 %", "fixed": {"test_max_length": 10}}, "whether a seed generalizes"),
+    ({"until": "learned ± 9 %", "most_seeds": 0}, "most_seeds=0"),
+    ({"most_seeds": 12}, "most_seeds=12"),
     ({"base": "big"}, "base='big': expected 'report' or 'small_transformer'"),
 )
-"""Tables of specifications that say no sweep."""
+"""Tables that are no specification."""
 
 
 def make_spec(changes: Mapping[str, Any]) -> object:
@@ -118,7 +127,7 @@ def make_spec(changes: Mapping[str, Any]) -> object:
     return parse_spec({"name": "s", "model_seeds": [0], **changes})
 
 
-def test_what_cannot_be_trained_is_refused_by_name() -> None:
+def test_untrainable_settings_are_refused_by_name() -> None:
     surfaces: tuple[tuple[Callable[[Any], object], Sequence[Row]], ...] = (
         (configuration, FIELDS),
         (configuration, NETWORKS),
@@ -136,7 +145,7 @@ def test_what_cannot_be_trained_is_refused_by_name() -> None:
         RunConfig(hidden_size=0, dropout_rate=2.0)
 
 
-def test_what_is_too_large_is_refused_before_it_is_looked_through(
+def test_large_count_task_is_refused_before_enumeration(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     listed: list[int] = []
@@ -147,7 +156,7 @@ def test_what_is_too_large_is_refused_before_it_is_looked_through(
     assert not listed
 
 
-def test_what_looks_like_it_is_not_refused() -> None:
+def test_similar_valid_settings_are_accepted() -> None:
     assert configuration({**HUGE, "disjoint": False})
     assert configuration({**HUGE, "disjoint": True, "train_set": "fixed"})
     spelled = {"task": "counting", "alphabet": "CLS", "formula": "C > L"}

@@ -34,7 +34,7 @@ def spelled(drawn: Examples) -> list[str]:
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
-def test_strings_of_every_language_are_balanced_and_rightly_labelled(name: str) -> None:
+def test_balanced_strings_of_every_language_have_their_labels(name: str) -> None:
     """A third of `near` negatives are uniform and a third edited, as all of `mixed` are."""
     fields: dict[str, Any] = {"task": name, **SMALL.get(name, {}), "negatives": "near"}
     fields |= {"train_min_length": 3, "train_max_length": 30, "train_size": 1_000}
@@ -47,7 +47,7 @@ def test_strings_of_every_language_are_balanced_and_rightly_labelled(name: str) 
 
 
 @pytest.mark.parametrize("name", sorted({*SAMPLERS} - {"dataset_rows"}))
-def test_a_sampler_knows_its_lengths_and_how_many_strings_its_epochs_have(name: str) -> None:
+def test_sampler_keeps_its_contract(name: str) -> None:
     """Its strings have their labels or targets, one seed gives one stream, and another another."""
     task = {"uniform_inputs": "copy", "balanced_strings": "parity"}.get(name, "contains_all")
     fields: dict[str, Any] = {"train_size": 150, "sequence_length": 5, "task": task}
@@ -69,7 +69,7 @@ def test_a_sampler_knows_its_lengths_and_how_many_strings_its_epochs_have(name: 
     assert name == "fixed_length" or first != unlike
 
 
-def test_positive_lengths_are_uniform_among_those_that_have_a_positive_string() -> None:
+def test_positive_lengths_are_uniform() -> None:
     (epoch,) = epochs(sampler(task="repeat_01", train_max_length=9, train_size=5_000))
     lengths = np.bincount(epoch.strings.lengths[epoch.labels], minlength=10)
     assert (lengths[1::2] == 0).all()
@@ -81,14 +81,14 @@ RARELY_NEGATIVE = {"task": "regular", "alphabet": "ab", "pattern": "(a|b)*a(a|b)
 
 
 def negative_lengths(**fields: Any) -> np.ndarray:
-    """Number of negative strings of an epoch of each length from 0 on."""
+    """Number of negative strings of an epoch by length, from 0 on."""
     drawn = sampler(**fields)
     (epoch,) = epochs(drawn)
     assert (examples_of(drawn.task, epoch.strings).labels == epoch.labels).all()
     return np.bincount(epoch.strings.lengths[~epoch.labels], minlength=drawn.lengths[-1] + 1)
 
 
-def test_negatives_that_are_drawn_again_length_and_all_are_mostly_short() -> None:
+def test_redrawn_negatives_are_mostly_short() -> None:
     fields: dict[str, Any] = {**RARELY_NEGATIVE, "negatives": "uniform", "train_max_length": 40}
     lengths = negative_lengths(**fields, train_size=3_000)
     assert abs(lengths[0] / lengths.sum() - 0.5) < 0.07
@@ -96,7 +96,7 @@ def test_negatives_that_are_drawn_again_length_and_all_are_mostly_short() -> Non
 
 
 @pytest.mark.parametrize("negatives", ["uniform", "edits", "near"])
-def test_lengths_of_negatives_are_uniform_among_those_that_have_one(negatives: str) -> None:
+def test_uniform_negative_lengths_are_uniform(negatives: str) -> None:
     fields: dict[str, Any] = {"negatives": negatives, "negative_lengths": "uniform"}
     lengths = negative_lengths(**RARELY_NEGATIVE, **fields, train_max_length=19, train_size=2_000)
     expected = lengths.sum() / 20
@@ -114,7 +114,7 @@ def test_lengths_of_negatives_are_uniform_among_those_that_have_one(negatives: s
         assert lengths[sorted(have_one)].min() > 250 / len(have_one), language
 
 
-def test_negatives_by_edits_of_fixed_lengths_are_near_a_positive_string() -> None:
+def test_edited_negatives_are_near_a_positive_string() -> None:
     fields: dict[str, Any] = {"task": "repeat_01", "train_min_length": 19, "train_max_length": 20}
     drawn = sampler(**fields, negatives="edits", negative_lengths="uniform", train_size=2_000)
     (epoch,) = epochs(drawn)
@@ -125,7 +125,7 @@ def test_negatives_by_edits_of_fixed_lengths_are_near_a_positive_string() -> Non
     assert np.mean([text in once for text in spelled(odd)]) > 0.5
 
 
-def test_one_seed_gives_one_stream_and_the_parts_have_streams_of_their_own() -> None:
+def test_seed_gives_each_split_one_stream() -> None:
     names = ("train", "validation", "test")
     same: dict[str, Any] = {"test_seed": 0, **{f"{part}_size": 100 for part in names}}
     same |= {f"{part}_max_length": 12 for part in names}
@@ -147,7 +147,7 @@ PINNED = {
 
 
 @pytest.mark.parametrize("task", PINNED)
-def test_strings_with_the_first_ways_to_draw_negatives_are_what_they_were(task: str) -> None:
+def test_drawn_strings_have_pinned_digests(task: str) -> None:
     for lengths, digest in zip(("redrawn", "uniform"), PINNED[task], strict=True):
         fields: dict[str, Any] = {"task": task, **SMALL.get(task, {}), "negative_lengths": lengths}
         whole = hashlib.sha256()
@@ -158,7 +158,7 @@ def test_strings_with_the_first_ways_to_draw_negatives_are_what_they_were(task: 
         assert whole.hexdigest()[:16] == digest, lengths
 
 
-def test_a_fixed_training_set_is_shuffled() -> None:
+def test_fixed_training_set_is_shuffled() -> None:
     first, second, third = (
         spelled(x) for x in epochs(sampler(train_set="fixed", train_size=300), 3)
     )
@@ -194,7 +194,7 @@ def test_disjoint_inputs_of_transductions_occur_in_no_epoch_of_training(train_se
         assert not set(spelled(tested)) & trained
         assert len(tested) == 300
         assert (tested.targets == disjoint.kind.targets(disjoint.task, tested.strings)).all()
-        # Runs without disjoint tests have the same keys as before.
+        # Runs without disjoint tests keep their key.
         assert "disjoint" not in plain.config.changed
         assert plain.config.key != disjoint.config.key
     few = {f"{part}_max_length": 3 for part in ("train", "validation", "test")}
@@ -205,7 +205,7 @@ def test_disjoint_inputs_of_transductions_occur_in_no_epoch_of_training(train_se
             next(resolve(configuration(fields)).test.epochs())
 
 
-def test_edits_change_lengths_and_tokens_alike_often() -> None:
+def test_edits_are_equally_likely() -> None:
     strings = TokenStrings.of_letters(3, np.zeros((6_000, 10), dtype=np.uint8))
     once = edit(np.random.default_rng(1), strings, np.ones(6_000, dtype=np.int64))
     sizes = np.bincount(once.lengths, minlength=12)
@@ -258,14 +258,14 @@ def near_by_hand(task: LanguageTask, length: int, longest: int) -> set[str]:
     return {row for row, label in zip(rows, are_positive(task, rows), strict=True) if not label}
 
 
-def drawn_so(task: LanguageTask, epoch: Examples, way: int) -> list[str]:
+def strings_drawn(task: LanguageTask, epoch: Examples, way: int) -> list[str]:
     assert epoch.drawn is not None
     return texts(task.alphabet, epoch.strings.take(np.flatnonzero(epoch.drawn == way)))
 
 
 @dataclass(frozen=True)
-class AsMany:
-    """Equally many a and b, as a plug-in would define it: without an automaton."""
+class EqualCounts:
+    """Equal numbers of a and b, among other letters; a plugin language without automaton."""
 
     order_sensitive: ClassVar[bool] = False
     reads: ClassVar[frozenset[str]] = frozenset()
@@ -308,12 +308,12 @@ def near_sampler(**fields: Any) -> BalancedStrings:
         {"task": "majority", "negative_lengths": "uniform"},
         {"task": "counting", "alphabet": "ab", "formula": "a == 2 * b"},
         {"task": "regular", "alphabet": "abc", "pattern": "a(b|c)*a(b|c)*", "train_max_length": 5},
-        {"own": AsMany()},
-        {"own": AsMany(), "negative_lengths": "uniform"},
+        {"own": EqualCounts()},
+        {"own": EqualCounts(), "negative_lengths": "uniform"},
         {"task": "dyck", "train_size": 2_000, "block": 64},
     ],
 )
-def test_near_negatives_are_all_those_that_there_are_and_no_others(
+def test_near_negatives_equal_enumeration(
     fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(balanced, "BLOCK_TOKENS", fields.get("block", balanced.BLOCK_TOKENS))
@@ -322,7 +322,7 @@ def test_near_negatives_are_all_those_that_there_are_and_no_others(
     drawn = replace(drawn, task=fields.get("own", drawn.task))
     assert drawn.near_obstacle is None
     (epoch,) = epochs(drawn)
-    found = drawn_so(drawn.task, epoch, NEAR)
+    found = strings_drawn(drawn.task, epoch, NEAR)
     longest = 8 if len(drawn.task.alphabet) > 2 else 10
     expected = [near_by_hand(drawn.task, x, longest) for x in range(drawn.max_length + 1)]
     assert set(found) <= set().union(*expected)
@@ -335,7 +335,7 @@ def test_near_negatives_are_all_those_that_there_are_and_no_others(
     )
 
 
-def test_negatives_are_drawn_equally_often_in_each_requested_way() -> None:
+def test_ways_of_drawing_negatives_have_equal_shares() -> None:
     for negatives, expected in (
         ("uniform", [1 / 2, 1 / 2, 0, 0, 0]),
         ("edits", [1 / 2, 0, 1 / 2, 0, 0]),
@@ -355,7 +355,7 @@ def test_near_negatives_of_disjoint_tests_are_near_and_new() -> None:
     trained = {text for epoch in epochs(near_sampler(**fields), 2) for text in spelled(epoch)}
     tested = sampler("test", negatives="near", train_max_length=8, **fields)
     (epoch,) = epochs(tested)
-    found = drawn_so(tested.task, epoch, NEAR)  # type: ignore[arg-type]
+    found = strings_drawn(tested.task, epoch, NEAR)  # type: ignore[arg-type]
     by_hand = set().union(*(near_by_hand(tested.task, x, 10) for x in range(10)))  # type: ignore[arg-type]
     assert len(found) > 20
     assert set(found) <= by_hand
@@ -363,7 +363,7 @@ def test_near_negatives_of_disjoint_tests_are_near_and_new() -> None:
     assert (epoch.labels == (epoch.drawn == POSITIVE)).all()
 
 
-def test_a_language_without_near_negatives_is_drawn_as_mixed_with_a_reason() -> None:
+def test_language_without_near_negatives_is_drawn_as_mixed() -> None:
     cases: list[dict[str, Any]] = [
         {"task": "first"},
         {"task": "repeat_01", "negative_lengths": "uniform"},
@@ -391,7 +391,7 @@ NO_ODD: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("fields", NO_ODD)
-def test_near_negatives_of_the_nearest_lengths_keep_their_third(fields: dict[str, Any]) -> None:
+def test_near_negatives_of_nearest_lengths_keep_their_share(fields: dict[str, Any]) -> None:
     shares = {}
     for lengths in ("uniform", "nearest"):
         drawn = near_sampler(**fields, **LONGER, negative_lengths=lengths)
@@ -405,8 +405,8 @@ def test_near_negatives_of_the_nearest_lengths_keep_their_third(fields: dict[str
 
 
 @pytest.mark.parametrize("lengths", ["redrawn", "uniform"])
-def test_near_negatives_may_be_of_many_tokens(lengths: str) -> None:
-    many = AsMany("".join(chr(256 + number) for number in range(200)))
+def test_near_negatives_take_many_tokens(lengths: str) -> None:
+    many = EqualCounts("".join(chr(256 + number) for number in range(200)))
     drawn = replace(near_sampler(negative_lengths=lengths, train_size=300), task=many)
     (epoch,) = epochs(drawn)
     near_ones = epoch.take(np.flatnonzero(epoch.drawn == NEAR))

@@ -1,4 +1,4 @@
-"""Every statistic: against published tables, SciPy, simulations, and slower ways to the same."""
+"""Every statistic against published tables, SciPy, simulations or slower formulations."""
 
 import math
 import re
@@ -15,10 +15,6 @@ from sweeps.api.comparisons import Compared
 from sweeps.api.questions import QUESTIONS, ask, chance_of, outcomes_of, sentence_of
 from sweeps.results import Outcome
 from sweeps.statistics.chance import Difference, compare_shares, compare_values
-from sweeps.statistics.differences import (
-    by_length,
-    string_differences,
-)
 from sweeps.statistics.importance import median_difference, resampled_medians, share_difference
 from sweeps.statistics.intervals import (
     CONFIDENCE,
@@ -42,7 +38,7 @@ from sweeps.statistics.populations import (
 )
 
 
-def test_differences_of_shares_are_those_published() -> None:
+def test_newcombe_intervals_equal_the_published_ones() -> None:
     # Newcombe (1998a), Statistics in Medicine 17: 873, table II, method 10.
     for first, second, low, high in (
         ((56, 70), (48, 80), 0.0524, 0.3339),
@@ -70,7 +66,7 @@ def test_differences_of_shares_are_those_published() -> None:
     assert (found.low, found.high) == pytest.approx((free.low, free.high))
 
 
-def test_shares_have_wilsons_interval() -> None:
+def test_wilson_interval_equals_its_formula() -> None:
     z = stats.norm.ppf(0.975)
     for count, n in ((0, 5), (5, 5), (3, 8), (484, 600)):
         p, found = count / n, wilson(count, n)
@@ -80,7 +76,7 @@ def test_shares_have_wilsons_interval() -> None:
         assert found.low <= found.value <= found.high
 
 
-def test_mcnemar_counts_the_pairs_that_disagree() -> None:
+def test_mcnemar_uses_discordant_pairs() -> None:
     assert mcnemar(PairTable(5, 0, 0, 5)) == 1
     assert mcnemar(PairTable(0, 5, 0, 0)) == pytest.approx(2 / 32)
     assert mcnemar(PairTable(9, 1, 9, 3)) == pytest.approx(2 * 11 / 1024)
@@ -98,7 +94,7 @@ def noisy(seeds: int, mean: float, spread: float, stream: int) -> list[float]:
 NAN = math.nan
 PARITY = [0.5249, 0.52, 0.531, 0.518, 0.5233]
 START = noisy(12, 0.8, 0.05, 1)
-"""What seeds have in common where they are pairs."""
+"""The common part of paired seeds."""
 
 
 @pytest.mark.parametrize(
@@ -112,7 +108,7 @@ START = noisy(12, 0.8, 0.05, 1)
         pytest.param(START, [x - 0.01 for x in START], False, None, False, id="small, unpaired"),
         # Nothing but chance.
         pytest.param([1, 1, 1, 0.9999], [1.0] * 4, True, 1.0, False, id="one error in 10,000"),
-        # Too few to tell, whatever they come to.
+        # Too few to decide, whatever the values.
         pytest.param([0.856] * 3, [0.977] * 3, False, 0.1, False, id="forest against GRU, 3 and 3"),
         pytest.param(PARITY, [1.0] * 5, True, 0.0625, False, id="5 pairs, all one way"),
         pytest.param([0.5], [1.0], False, 1.0, False, id="1 and 1"),
@@ -124,7 +120,7 @@ START = noisy(12, 0.8, 0.05, 1)
         pytest.param([*PARITY, 0.5, NAN], [1.0] * 6 + [NAN], True, 2 / 64, True, id="NaN in both"),
     ],
 )
-def test_whether_accuracies_differ_by_more_than_chance_is_answered_rightly(
+def test_comparison_of_accuracies_has_the_exact_p_value(
     first: list[float], second: list[float], paired: bool, p_value: float | None, is_more: bool
 ) -> None:
     found = compare_values(seeds_of(first), seeds_of(second), paired=paired)
@@ -146,7 +142,7 @@ def test_whether_accuracies_differ_by_more_than_chance_is_answered_rightly(
         assert (interval.low, interval.high) == pytest.approx(ends, abs=1e-8, nan_ok=True)
 
 
-def test_whether_shares_differ_by_more_than_chance_is_answered_rightly() -> None:
+def test_comparison_of_shares_has_the_exact_p_value() -> None:
     for first, second, paired, p_value in (
         ((0, 5), (5, 5), False, 2 / 252),
         ((0, 5), (5, 5), True, 0.0625),
@@ -158,22 +154,22 @@ def test_whether_shares_differ_by_more_than_chance_is_answered_rightly() -> None
         ((4, 8), (4, 8), True, 1.0),
         ((10, 40), (30, 40), False, 1.5e-5),
     ):
-        found = of_shares(first, second, paired)
+        found = compare_counts(first, second, paired)
         assert found.p_value == pytest.approx(p_value, abs=1e-4)
         assert found.is_decided == (p_value <= 0.05)
         assert found.counts == (first, second)
 
 
-def of_shares(first: tuple[int, int], second: tuple[int, int], paired: bool) -> Difference:
+def compare_counts(first: tuple[int, int], second: tuple[int, int], paired: bool) -> Difference:
     sides = [seeds_of([1.0] * count + [0.0] * (n - count)) for count, n in (first, second)]
     return compare_shares(sides[0], sides[1], paired=paired)
 
 
-def test_no_interval_of_a_difference_of_shares_contradicts_its_exact_test() -> None:
+def test_interval_of_shares_agrees_with_the_exact_test() -> None:
     for n, m in ((4, 4), (3, 7)):
         for count, other in product(range(n + 1), range(m + 1)):
             for paired in (True, False):
-                found = of_shares((count, n), (other, m), paired)
+                found = compare_counts((count, n), (other, m), paired)
                 is_more = found.interval.low > 0 or found.interval.high < 0
                 assert found.is_decided == is_more == ((found.p_value or 1) <= 0.05)
 
@@ -193,7 +189,7 @@ def scipys(a: Any, b: Any, alternative: str, *, paired: bool) -> float:
 
 
 @pytest.mark.parametrize("paired", [False, True])
-def test_a_permutation_test_is_scipys_and_its_interval_what_it_does_not_rule_out(
+def test_permutation_test_and_interval_equal_scipy(
     paired: bool,
 ) -> None:
     rng = np.random.default_rng(8)
@@ -221,7 +217,7 @@ def test_a_permutation_test_is_scipys_and_its_interval_what_it_does_not_rule_out
             assert beyond <= 0.025 < within
 
 
-def test_of_many_seeds_permutations_are_drawn_and_the_same_each_time() -> None:
+def test_drawn_permutations_are_reproducible() -> None:
     a, b = (seeds_of(noisy(60, mean, 0.05, int(100 * mean))) for mean in (0.8, 0.82))
     for paired, true in ((True, stats.ttest_rel), (False, stats.ttest_ind)):
         found = compare_values(a, b, paired=paired)
@@ -234,9 +230,7 @@ def test_of_many_seeds_permutations_are_drawn_and_the_same_each_time() -> None:
 
 
 @pytest.mark.parametrize(("paired", "pairs"), [(True, 6), (False, 4)])
-def test_it_is_said_what_so_few_seeds_can_show_and_how_many_would_decide(
-    paired: bool, pairs: int
-) -> None:
+def test_too_few_seeds_are_reported_with_the_number_that_decides(paired: bool, pairs: int) -> None:
     few = pairs - 1
     for compared in (compare_values, compare_shares):
         found = compared(seeds_of([0.0] * few), seeds_of([1.0] * few), paired=paired)
@@ -251,7 +245,7 @@ def test_it_is_said_what_so_few_seeds_can_show_and_how_many_would_decide(
         assert decided.to_decide is None
 
 
-def test_so_many_seeds_decide_in_four_of_five_studies() -> None:
+def test_suggested_number_of_seeds_has_80_percent_power() -> None:
     few = seeds_of([1.0] * 5 + [0.0] * 3), seeds_of([1.0] * 2 + [0.0] * 6)
     found = compare_shares(*few, paired=False)
     assert found.to_decide is not None
@@ -267,7 +261,7 @@ def test_so_many_seeds_decide_in_four_of_five_studies() -> None:
     assert decided(found.to_decide // 3) < 0.6
 
 
-def test_pairs_of_few_seeds_leave_no_others_out() -> None:
+def test_few_common_seeds_are_not_paired() -> None:
     some, more = seeds_of([0.5] * 8), seeds_of([1.0] * 8, first=5)
     assert compare_values(some, more, paired=True).seeds == (8, 8)
     assert not compare_values(some, more, paired=True).paired
@@ -277,7 +271,7 @@ def test_pairs_of_few_seeds_leave_no_others_out() -> None:
     assert math.isnan(alone.interval.value)
 
 
-def test_medians_are_drawn_pair_by_pair() -> None:
+def test_median_differences_are_resampled_in_pairs() -> None:
     values = np.random.default_rng(1).normal(size=20)
     own, better = seeds_of(values), seeds_of(values + 0.1)
     paired = median_difference([better], [own], paired=True)
@@ -291,7 +285,7 @@ def test_medians_are_drawn_pair_by_pair() -> None:
     assert not math.isnan(median_difference([six], [six], paired=True).low)
 
 
-def test_resampled_medians_are_those_of_scipys_bootstrap() -> None:
+def test_resampled_medians_equal_the_scipy_bootstrap() -> None:
     for n in (8, 9):
         values = np.random.default_rng(n).normal(size=n)
         medians = resampled_medians(tuple(range(n)), tuple(values), apart=False)
@@ -304,7 +298,7 @@ def test_resampled_medians_are_those_of_scipys_bootstrap() -> None:
         assert found == pytest.approx(expected, abs=0.15)
 
 
-def test_configurations_are_compared_as_one_pool_where_seeds_are_as_many() -> None:
+def test_share_difference_of_equal_groups_is_pooled() -> None:
     bad, good = ([seeds_of(np.arange(8) < failing) for failing in own] for own in ((8, 6), (3, 1)))
     found = share_difference(bad, good, paired=False)
     pooled = newcombe((14, 16), (4, 16))
@@ -312,39 +306,6 @@ def test_configurations_are_compared_as_one_pool_where_seeds_are_as_many() -> No
     paired = share_difference(bad, good, paired=True)
     table = paired_newcombe(PairTable(both=4, only_first=10, only_second=0, none=2))
     assert (paired.low, paired.high) == pytest.approx((table.low, table.high))
-
-
-def test_accuracy_by_length_has_the_difference_and_its_band() -> None:
-    def wrong(*errors: int) -> pd.DataFrame:
-        rows = [(x, y, 10, errors[x]) for x in range(len(errors)) for y in (1, 2, 3)]
-        return pd.DataFrame(rows, columns=["model_seed", "length", "tested", "wrong"])
-
-    for others, paired, test in (
-        ((4, 4, 4), True, stats.ttest_rel([1, 0.9, 0.8], [0.6, 0.6, 0.6])),
-        ((4, 5, 4), False, stats.ttest_ind([1, 0.9, 0.8], [0.6, 0.5, 0.6], equal_var=False)),
-    ):
-        found = by_length(wrong(0, 1, 2), wrong(*others), paired=paired)
-        ends = test.confidence_interval(0.95)
-        assert found["length"].tolist() == [1, 2, 3]
-        assert found["difference"].tolist() == pytest.approx([sum(others) / 30 - 0.1] * 3)
-        assert found["low"].tolist() == pytest.approx([ends.low] * 3)
-        assert found["high"].tolist() == pytest.approx([ends.high] * 3)
-    assert by_length(wrong(0, 1, 2), wrong(4, 4, 4), paired=True)["seeds"].tolist() == [3] * 3
-    assert by_length(wrong(0, 1, 2), wrong(4, 5), paired=False)["low"].isna().all()
-    # Of two seeds there is none, and no interval leaves what there can be.
-    assert by_length(wrong(0, 10), wrong(2, 2), paired=True)[["low", "high"]].isna().all(axis=None)
-    for _, row in by_length(wrong(0, 10, 10), wrong(2, 2, 2), paired=True).iterrows():
-        assert row["low"] == -1 < row["difference"] < row["high"] <= 1
-
-
-def test_strings_that_one_gets_wrong_more_often_are_listed() -> None:
-    a, b = (
-        pd.DataFrame({"string": own, "length": [len(x) for x in own], "label": 1})
-        for own in (["ab", "ab", "b", "ba"], ["b", "abab", "ba", "ba", "ba"])
-    )
-    found = string_differences(a, b)
-    assert found["string"].tolist() == ["ab", "ba", "abab"]
-    assert found[["wrong_a", "wrong_b"]].to_numpy().tolist() == [[2, 0], [1, 3], [0, 1]]
 
 
 def planted(within: Iterable[float], beyond: Iterable[float], first: int = 0) -> pd.DataFrame:
@@ -357,14 +318,14 @@ def planted(within: Iterable[float], beyond: Iterable[float], first: int = 0) ->
     return runs
 
 
-def elsewhere(accuracies: Iterable[float]) -> pd.DataFrame:
-    """Runs of which nobody knows what they were trained on."""
+def imported_runs(accuracies: Iterable[float]) -> pd.DataFrame:
+    """Imported runs, whose training lengths are unknown."""
     known = [*accuracies]
     runs = planted([NAN] * len(known), [NAN] * len(known))
     return runs.assign(accuracy=known, outcome="not known")
 
 
-def right(seeds: int) -> pd.DataFrame:
+def generalizing(seeds: int) -> pd.DataFrame:
     return planted([1.0] * seeds, [1.0] * seeds)
 
 
@@ -380,25 +341,25 @@ HALF_LEARNED = pd.concat([failing(6), planted([0.5] * 6, [0.0] * 6, first=6)])
 STEADY, LESS = (planted([1.0] * 12, [x - less for x in START]) for less in (0, 0.01))
 
 PLANTED: list[tuple[pd.DataFrame, pd.DataFrame, bool, str | dict[str, int]]] = [
-    (right(8), right(8), True, NOTHING),
+    (generalizing(8), generalizing(8), True, NOTHING),
     (failing(8), failing(8, stream=10), False, CHANCE),
     (STEADY, LESS, False, CHANCE),
     (STEADY, LESS, True, {BEYOND: 0}),
-    (right(8), planted([1] * 8, [0.9999] + [1] * 7), True, CHANCE),
-    (failing(3), right(3), False, TOO_FEW),
-    (failing(5), right(5), True, TOO_FEW),
-    (failing(6), right(6), True, {GENERALIZES: 1, BEYOND: 1}),
-    (right(12), failing(2), False, {GENERALIZES: 0, BEYOND: 0}),
+    (generalizing(8), planted([1] * 8, [0.9999] + [1] * 7), True, CHANCE),
+    (failing(3), generalizing(3), False, TOO_FEW),
+    (failing(5), generalizing(5), True, TOO_FEW),
+    (failing(6), generalizing(6), True, {GENERALIZES: 1, BEYOND: 1}),
+    (generalizing(12), failing(2), False, {GENERALIZES: 0, BEYOND: 0}),
     (failing(8), UNLEARNED, False, {LEARNED: 0, WITHIN: 0}),
     # Of pairs, those of which both have learned.
     (HALF_LEARNED, failing(12), True, {LEARNED: 1, WITHIN: 1}),
-    (elsewhere([0.9] * 8), elsewhere([1.0] * 8), False, {ALL_STRINGS: 1, FAILS: 0}),
+    (imported_runs([0.9] * 8), imported_runs([1.0] * 8), False, {ALL_STRINGS: 1, FAILS: 0}),
 ]
 """Two configurations, whether their seeds are pairs, and what is true: which side has more."""
 
 
 @pytest.mark.parametrize(("first", "second", "paired", "truth"), PLANTED)
-def test_a_verdict_on_planted_seeds_is_true_and_no_interval_contradicts_it(
+def test_verdict_on_planted_seeds_is_true(
     first: pd.DataFrame, second: pd.DataFrame, paired: bool, truth: str | dict[str, int]
 ) -> None:
     found = compared((first, second), paired)
@@ -420,7 +381,7 @@ def test_a_verdict_on_planted_seeds_is_true_and_no_interval_contradicts_it(
 
 
 def compared(sides: tuple[pd.DataFrame, pd.DataFrame], paired: bool) -> Compared:
-    """What is said of two configurations of which the seeds alone are known."""
+    """The comparison of two configurations by their seeds alone."""
     none = pd.DataFrame()
     first, second = (outcomes_of(side.assign(config_id=1), 1.0)[1] for side in sides)
     return Compared(
@@ -430,7 +391,7 @@ def compared(sides: tuple[pd.DataFrame, pd.DataFrame], paired: bool) -> Compared
     )  # fmt: skip
 
 
-def test_a_median_has_the_interval_of_its_own_group_alone_and_of_a_few_seeds_none() -> None:
+def test_median_interval_is_computed_per_group() -> None:
     groups = {
         "even": [0.3, 0.9, 0.5, 0.8, 0.2, 0.4],
         "odd": [1.0, 0.2, 0.7, 0.9, 0.1, 0.3, 0.8],
@@ -457,7 +418,7 @@ def test_a_median_has_the_interval_of_its_own_group_alone_and_of_a_few_seeds_non
     assert median_intervals(frame.head(0), "value", ["group"]).empty
 
 
-def test_the_best_of_some_seeds_exceeds_their_mean() -> None:
+def test_selection_effect_equals_all_resamples() -> None:
     five = selection_effect(np.array([0.2, 0.9, 0.4, 0.1, 0.4]))
     assert five.value == pytest.approx(0.5)
     assert math.isnan(five.low)
@@ -478,9 +439,7 @@ SEEDS = 3
 
 @pytest.mark.parametrize("languages", [5, 20])
 @pytest.mark.parametrize("alike", ["all seeds", "some", "none"])
-def test_the_interval_over_languages_holds_the_share_however_alike_their_seeds_are(
-    languages: int, alike: str
-) -> None:
+def test_clustered_interval_covers_the_share(languages: int, alike: str) -> None:
     rng, held, pooled = np.random.default_rng(0), [], []
     for share in rng.uniform(0.1, 0.9, 600):
         own = {
@@ -498,7 +457,7 @@ def test_the_interval_over_languages_holds_the_share_however_alike_their_seeds_a
         assert np.mean(pooled) < 0.85, "an interval over seeds would say too much"
 
 
-def test_the_interval_over_languages_has_the_sample_size_of_korn_and_graubard() -> None:
+def test_clustered_interval_uses_korn_graubard_sample_size() -> None:
     counts = np.array([3, 2, 1, 2, 3, 2])
     share, error = (counts / SEEDS).mean(), stats.sem(counts / SEEDS)
     reach = error * stats.t.ppf(0.975, len(counts) - 1) / stats.norm.ppf(0.975)
@@ -508,7 +467,7 @@ def test_the_interval_over_languages_has_the_sample_size_of_korn_and_graubard() 
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
 
 
-def test_seeds_that_agree_tell_no_more_than_one_and_those_that_do_not_no_more_than_all() -> None:
+def test_clustered_interval_is_bounded_by_languages_and_seeds() -> None:
     agree = clustered_wilson([3, 3, 0, 3, 0, 3], [3] * 6)
     of_languages = wilson(4, 6)
     assert agree.value == pytest.approx(4 / 6)
@@ -528,7 +487,7 @@ CAME_TO = {
 
 
 def models_of(network: str, **languages: str) -> list[dict[str, Any]]:
-    """Models by their language, each a letter of what it came to."""
+    """Models by language, each a letter for its outcome."""
     return [
         {"network": network, "language": language, "outcome": outcome.value, "learned": learned}
         for language, letters in languages.items()
@@ -536,7 +495,7 @@ def models_of(network: str, **languages: str) -> list[dict[str, Any]]:
     ]
 
 
-def test_a_language_counts_by_the_share_of_its_seeds() -> None:
+def test_language_shares_average_over_seeds_first() -> None:
     models = models_of("lstm", a="ggg", b="gbn", c="nnn", d="???")
     models += [*models_of("rnn", a="nn", b="nn"), *models_of("alone", a="gg")]
     lstm, rnn = language_shares(pd.DataFrame(models), ["network"]).to_dict("records")
@@ -544,12 +503,12 @@ def test_a_language_counts_by_the_share_of_its_seeds() -> None:
     assert (lstm["learned"], lstm["learned_languages"]) == (pytest.approx((1 + 2 / 3) / 3), 3)
     assert (lstm["generalize"], lstm["generalize_languages"]) == (pytest.approx((1 + 1 / 2) / 2), 2)
     assert lstm["learned_low"] < lstm["learned"] < lstm["learned_high"]
-    # Of what is not learned, nothing is said of longer strings.
+    # Unlearned models have no share that generalizes.
     assert (rnn["learned"], rnn["generalize_languages"]) == (0, 0)
     assert np.isnan(rnn["generalize"])
 
 
-def test_populations_are_told_apart_by_the_fewest_settings() -> None:
+def test_populations_are_distinguished_by_the_fewest_settings() -> None:
     settings = pd.DataFrame(
         {"hidden_size": [8, 8, 16, 16], "architecture": ["rnn", "rnn", "lstm", "lstm"],
          "pattern": ["a*", "b*", "a*", "b*"], "readout": [None, None, "mean", "mean"]}
@@ -565,7 +524,7 @@ def test_populations_are_told_apart_by_the_fewest_settings() -> None:
     assert class_named("words.csv") is None
 
 
-def test_accuracy_at_the_border_is_a_median_over_languages() -> None:
+def test_border_accuracy_is_a_median_over_languages() -> None:
     counts = pd.DataFrame(
         [
             {"name": "", "language": language, "run_id": run, "drawn": drawn}

@@ -1,4 +1,4 @@
-"""Every transduction against a reference of its own, enumeration, and the language of its pairs."""
+"""The contract of every transduction: a reference, enumeration, and the language of its pairs."""
 
 import itertools
 import math
@@ -111,7 +111,7 @@ CASES: list[tuple[str, dict[str, Any], Callable[[str], str]]] = [
     ("retrieval", {"num_tokens": 3, "neighbor": "left", "occurrence": "unique"}, left_of_first),
     ("retrieval", {"occurrence": "unique"}, lambda text: text[text.index(text[-1]) + 1]),
 ]
-"""Tasks with settings, and what is right of each input, in plain Python."""
+"""Tasks with settings, and the target of an input in plain Python."""
 
 NAMED = [f"{name} {', '.join(map(str, fields.values()))}" for name, fields, _ in CASES]
 
@@ -150,10 +150,10 @@ def test_every_transduction_has_a_reference() -> None:
 
 
 @pytest.mark.parametrize(("name", "fields", "right"), CASES, ids=NAMED)
-def test_a_transduction_keeps_its_contract(
+def test_transduction_keeps_its_contract(
     name: str, fields: dict[str, Any], right: Callable[[str], str]
 ) -> None:
-    """It describes itself, knows its inputs, draws them, and its targets are those of Python."""
+    """It describes itself, knows its inputs, draws them, and gives the targets of plain Python."""
     task = task_of(name, fields)
     words = task.describe()
     assert words[0].isupper()
@@ -184,14 +184,14 @@ def test_a_transduction_keeps_its_contract(
             given = answer(task, text)
             assert given == right(text)
             answers.setdefault("".join(sorted(text)), set()).add(given)
-    # Order matters only for tasks declared order sensitive.
+    # Order matters only in order-sensitive tasks.
     assert task.order_sensitive == any(len(found) > 1 for found in answers.values())
     if isinstance(task, BulkInputs):
         assert_alike_at_once(task)
 
 
 def assert_uniform(task: Transduction, length: int, inputs: list[np.ndarray]) -> None:
-    """Inputs of a length are drawn alike often."""
+    """Asserts that inputs of a length are drawn uniformly."""
     weights = Counter(split_of(task, row) for row in inputs)
     rng, size = np.random.default_rng(length), 20 * len(inputs)
     found = Counter(task.draw_input(rng, length).tobytes() for _ in range(size))
@@ -204,7 +204,7 @@ def assert_uniform(task: Transduction, length: int, inputs: list[np.ndarray]) ->
 
 
 def assert_alike_at_once(task: Any) -> None:
-    """Inputs of many lengths are drawn and answered as each is alone."""
+    """Asserts that inputs drawn together have the targets of each alone."""
     rng = np.random.default_rng(5)
     lengths = rng.choice([x for x in range(1, 12) if task.has_input(x)], size=50)
     letters = task.draw_inputs(rng, lengths)
@@ -227,7 +227,7 @@ def split_of(task: Transduction, letters: np.ndarray) -> int:
     return int(np.flatnonzero(letters == marks[0])[0])
 
 
-def test_targets_of_many_inputs_end_where_they_end() -> None:
+def test_targets_of_many_inputs_are_padded() -> None:
     task = task_of("duplicate", {})
     strings = TokenStrings.of_lists(2, [[0], [1, 0]])
     none = NO_LETTER
@@ -262,7 +262,7 @@ NO_INPUTS: list[tuple[str, dict[str, Any], list[str]]] = [
 ]
 
 
-def test_what_is_no_input_is_refused_in_one_line() -> None:
+def test_invalid_input_of_a_transduction_is_refused() -> None:
     for name, fields, texts in NO_INPUTS:
         task = task_of(name, fields)
         for text in texts:
@@ -270,7 +270,7 @@ def test_what_is_no_input_is_refused_in_one_line() -> None:
                 task.target(encoded(task, text))
 
 
-def test_an_alphabet_may_have_many_tokens() -> None:
+def test_alphabet_may_have_many_or_named_tokens() -> None:
     names = task_of("copy", {"num_tokens": 150, "distinct": True})
     assert names.alphabet == tuple(map(str, range(150)))
     assert not names.has_input(151)
@@ -300,7 +300,7 @@ LANGUAGES: list[tuple[str, str, dict[str, Any], str, dict[str, str]]] = [
 @pytest.mark.parametrize(
     ("language", "name", "fields", "mark", "tokens"), LANGUAGES, ids=[x[0] for x in LANGUAGES]
 )
-def test_a_language_accepts_an_input_with_its_target_and_with_no_other(
+def test_language_of_pairs_accepts_only_the_target(
     language: str, name: str, fields: dict[str, Any], mark: str, tokens: dict[str, str]
 ) -> None:
     task, accepting = task_of(name, fields), TASKS[language]()
@@ -327,7 +327,7 @@ def test_a_language_accepts_an_input_with_its_target_and_with_no_other(
 
 
 @pytest.mark.parametrize("name", ["copy", "reverse", "duplicate", "write_odds_first"])
-def test_a_token_shares_its_place_with_its_copies_alone(name: str) -> None:
+def test_token_is_coupled_with_its_copies_alone(name: str) -> None:
     task = task_of(name, {"num_tokens": 9, "distinct": True})
     assert task.coupling_obstacle() is None
     letters = np.random.default_rng(0).permutation(9)[:7].astype(np.uint8)
@@ -345,7 +345,7 @@ def test_a_token_shares_its_place_with_its_copies_alone(name: str) -> None:
         assert other[1].tolist() == every[:size]
 
 
-def test_digits_of_one_weight_share_a_place_and_other_tasks_give_an_obstacle() -> None:
+def test_digits_of_equal_weight_are_coupled() -> None:
     for fields, text, size, expected in (
         ({"base": 10, **LEAST_FIRST}, "59+7=", 3, ([1, 2, 0, 1, 0], [1, 2, 3])),
         ({**LEAST_FIRST, **EQUAL}, "110+101=", 2, ([1, 2, 3, 0, 1, 2, 3, 0], [1, 2])),
@@ -364,7 +364,7 @@ def test_digits_of_one_weight_share_a_place_and_other_tasks_give_an_obstacle() -
     assert "least_first" in (task_of("addition", {}).coupling_obstacle() or "")
 
 
-def test_features_are_few() -> None:
+def test_features_describe_inputs() -> None:
     digits = ["digits of the longer operand", "digits of the shorter operand", "carries"]
     cases: list[tuple[str, dict[str, Any], str, dict[str, int]]] = [
         ("copy", {}, "aab", {"a's": 2, "b's": 1}),
@@ -389,7 +389,7 @@ RULES = [
 ]  # fmt: skip
 
 
-def test_rewriting_replaces_as_python_does() -> None:
+def test_rewriting_equals_python_re_sub() -> None:
     for pattern, replacement in RULES:
         fields = {"alphabet": "abc", "pattern": pattern, "replacement": replacement}
         task = task_of("rewrite", fields)
@@ -400,7 +400,7 @@ def test_rewriting_replaces_as_python_does() -> None:
             assert len(found) <= task.longest_target(len(text)) <= 4 * len(text)
 
 
-def test_no_pattern_takes_longer_than_its_size_times_the_strings() -> None:
+def test_rewriting_takes_linear_time() -> None:
     for pattern in ("(a|a)*c", "(a+)+c", "(a|aa)+c", "(.*)(.*)(.*)(.*)c", 20 * "a?" + "c"):
         task = task_of("rewrite", {"alphabet": "abc", "pattern": pattern, "replacement": "c"})
         # Python's own matcher would not be done with this in a year.

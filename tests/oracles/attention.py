@@ -1,4 +1,4 @@
-"""One block with positions written out string by string, in float64 with gradients: slow, plain."""
+"""One attention block with positions, written out string by string, in float64 with gradients."""
 
 import math
 
@@ -20,7 +20,7 @@ SLOPES = {
 def reference_logit(
     config: NetworkConfig, w: dict[str, Tensor], letters: list[int], positions: list[int]
 ) -> Tensor:
-    """The logit of one string whose tokens, the special one included, stand at these positions."""
+    """The logit of one string whose tokens, the special one included, have these positions."""
     special = 0 if config.readout == "first" else len(letters)
     ids = [letter + 2 for letter in letters]
     ids.insert(special, 0)

@@ -1,4 +1,4 @@
-"""Which models a page, a command or a file is about, by the filters of its link or its options."""
+"""The runs that a page, a command or a file is about, by its filters."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,12 +8,12 @@ from tests.oracles.facts import Facts, Row, fails, is_among
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which runs a surface is about, as its filters say."""
+    """Filters of runs, as a link or as options."""
 
     sweeps: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
     failing: bool = False
-    """What `--failing` does, which commands alone have."""
+    """The option `--failing`, which only commands have."""
     below: float = 1.0
     learned_at: float = 0.99
     outcomes: tuple[str, ...] = ()
@@ -38,14 +38,14 @@ class Chosen:
         return [*given, f"--learned-at={self.learned_at}", f"--below={self.below}"]
 
     def scope(self, facts: Facts) -> list[Row]:
-        """The runs that there are at all."""
+        """The runs of the chosen sweeps, seeds and width."""
         runs = facts.scope(self.sweeps, self.seeds)
         if self.width is None:
             return runs
         return [x for x in runs if facts.configs[x["config_id"]]["hidden_size"] == self.width]
 
     def picks(self, run: Row) -> bool:
-        """Whether a run is listed and drawn."""
+        """True if a run is listed and drawn."""
         if self.failing and not fails(run, self.below):
             return False
         judged = (self.learned_at, self.below)

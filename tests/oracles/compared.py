@@ -1,4 +1,4 @@
-"""Numbers that were shown, printed or written, held against what SQL alone says."""
+"""Comparison of shown, printed or written numbers with those of SQL."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,11 +34,11 @@ class Matrix:
 
     @cached_property
     def facts(self) -> Facts:
-        """What SQL says of it, read once: whoever changes anything has a copy of the database."""
+        """The facts of the database, read once: tests that change it take a copy."""
         return Facts(self.db)
 
     def facts_of(self, copy: Path) -> Facts:
-        """What SQL says of a copy, which need not be as it was."""
+        """The facts of a copy, which may have changed."""
         beside = copy.with_name(f"{copy.name}-wal")
         is_changed = beside.exists() and beside.stat().st_size > 0
         if is_changed or copy.read_bytes() != self.db.read_bytes():
@@ -48,14 +48,14 @@ class Matrix:
 
 @dataclass
 class Compared:
-    """Numbers that were shown, held against those of SQL."""
+    """Compares shown numbers with those of SQL."""
 
     facts: Facts
     sweep: str
     run_id: int | None = None
-    """The run that is looked at, where its rows do not name it."""
+    """The run of rows that do not name it."""
     number: int = 0
-    """How many were compared."""
+    """Number of compared values."""
     seed: int | None = None
     """The only seed of which the numbers are."""
     below: float = 1.0
@@ -66,7 +66,7 @@ class Compared:
     """The only outcome of the models that are looked at; None where there is any."""
 
     def equal(self, what: str, shown: Any, true: Any) -> None:
-        """Holds one number against the truth; one that is missing has to be missing there too."""
+        """Compares one number with the truth; both or neither may be missing."""
         if is_none(shown):
             shown = None
         elif isinstance(shown, str):
@@ -81,7 +81,7 @@ class Compared:
         self.number += 1
 
     def rows(self, rows: Iterable[Mapping[Any, Any]], what: str) -> None:
-        """Rows that are shown, printed or exported: those of whose columns SQL knows the truth."""
+        """Compares rows in the columns that SQL knows."""
         rows = list(rows)
         for row in rows:
             if {"questions", "pairing"} <= set(row):
@@ -172,7 +172,7 @@ class Compared:
                 self.equal(f"{what}: {name} of {found['string']!r}", found[name], models)
 
     def _breaking(self, row: Mapping[str, Any], what: str) -> None:
-        """How many of the models that fail get a string wrong, of those that were tested on it."""
+        """Compares how many failing models get a string wrong, of those tested on it."""
         shown = row.get("breaks", row.get("models"))
         failing = [run["run_id"] for run in done(self._runs(self.sweep)) if self._fails(run)]
         readers = (self.facts.wrong_strings, self.facts.test_strings)
@@ -192,7 +192,7 @@ class Compared:
         )
 
     def headline(self, text: str, what: str) -> None:
-        """How many models of the sweep learned, as a sentence says it."""
+        """Compares the number of models that learned in a sentence."""
         for numbers in re.findall(r"(\d+) of (\d+) models learned", text):
             true = configuration(self._runs(self.sweep), self.below, self.learned_at)
             for name, number in zip(("learned", "judged"), numbers, strict=True):
@@ -233,7 +233,7 @@ class Compared:
 
 
 def is_none(shown: Any) -> bool:
-    """Whether something is shown as missing."""
+    """True if a value is shown as missing."""
     return bool(pd.isna(shown)) or str(shown).strip() in ("", "none")
 
 
@@ -242,7 +242,7 @@ def spelled_out(string: str, *, named: bool = False) -> str:
     without spaces between its words.
 
     Args:
-        named: whether its tokens are words, which else its spaces tell.
+        named: True if its tokens are words; by default if it has spaces.
     """
     written = "" if string in ('""', EMPTY) else string
     token = r"(\S+)" if named or " " in written else "(.)"
@@ -252,7 +252,7 @@ def spelled_out(string: str, *, named: bool = False) -> str:
 
 
 def stored_counts_agree(facts: Facts) -> None:
-    """In every run's own row stands what its lengths and its strings come to."""
+    """Asserts that every run's row has the sums over its lengths and strings."""
     for row in facts.ask("SELECT * FROM run"):
         run = facts.runs[row["id"]]
         if run["state"] == "done":

@@ -1,4 +1,4 @@
-"""A Transformer of letter counts written out in NumPy, in float64, for any depth: no token is read.
+"""A Transformer of letter counts of any depth, written out in NumPy in float64.
 
 States are of the *types* of tokens, (string, type, hidden): the one beside the letters, where there
 is one, then each letter. A type that occurs n times weighs n exp(score).

@@ -1,5 +1,6 @@
-"""What SQL, SciPy and NumPy alone say of a database: no line of the program has a part in it, but
-for which rows of a file a model is trained on.
+"""Facts of a database by SQL, SciPy and NumPy alone.
+
+Only the training rows of files are read by the program.
 """
 
 import json
@@ -32,7 +33,7 @@ RANGES = ("tested_within", "wrong_within", "within_from", "tested_beyond", "wron
 
 
 class Facts:
-    """What SQL alone says of a database: counts of runs, of strings and of lengths.
+    """Counts of runs, strings and lengths of a database, by SQL alone.
 
     Args:
         db: the file of SQLite, or the URL of a PostgreSQL database.
@@ -88,17 +89,17 @@ class Facts:
         return runs
 
     def on_lengths(self, run: Row) -> Row:
-        """How a run does on strings of trained lengths, and on longer ones.
+        """Counts and accuracy of a run on strings of trained lengths, and on longer ones.
 
-        Counted anew from the lengths of its test, between those that its configuration says;
-        only what validation says is taken as it is stored, where the test has fewer than 100.
+        Counted from the lengths of its test; those of validation are read as stored, where the test
+        has fewer than 100.
         """
         nothing = dict.fromkeys((*RANGES, "accuracy_within", "accuracy_beyond"))
         stored = self.stored_runs[run["run_id"]]
         if run["state"] != "done" or (ends := self.trained(run["config_id"])) is None:
             return nothing
         if self.configs[run["config_id"]].get("dataset"):
-            # Rows of files are packed, so that SQL alone cannot say how long they are.
+            # Rows of files are packed, so SQL cannot read their lengths.
             counts = {name: stored[name] for name in RANGES}
             return nothing | counts | _shares(counts)
         within = self.between(run["run_id"], *ends)
@@ -134,7 +135,7 @@ class Facts:
 
     @cached_property
     def proofs(self) -> dict[int, Row]:
-        """What came of proving runs by their languages' automata, by their ids."""
+        """Results of proofs by the automata of languages, by run id."""
         sql = "SELECT run_id, result, string FROM proof WHERE of_language = 1"
         return {
             row["run_id"]: {"every_length": row["result"], "refuted_by": row["string"]}
@@ -185,7 +186,7 @@ class Facts:
 
     @cached_property
     def keys(self) -> dict[int, tuple[str, int]]:
-        """What tells every run apart in any database: its configuration's key and its seed."""
+        """The key of the configuration and the seed of every run."""
         sql = "SELECT run.id, key, model_seed FROM run JOIN config ON config.id = config_id"
         return {row["id"]: (row["key"], row["model_seed"]) for row in self.ask(sql)}
 
@@ -198,7 +199,7 @@ class Facts:
         return lengths
 
     def between(self, run_id: int, first: int, last: int) -> Row:
-        """All that is counted of a run from one length to another; missing as it is there."""
+        """Sums of the counts of a run from one length to another; None if one is missing."""
         found = [row for at, row in self.lengths[run_id].items() if first <= at <= last]
         return {
             name: None if any(row[name] is None for row in found) else sum(x[name] for x in found)
@@ -273,7 +274,7 @@ class Facts:
         return found
 
     def is_unanswered(self, run_id: int, error: Row) -> bool:
-        """Whether the model computed NaN; whoever imports answers need give no logit."""
+        """True if the model computed NaN; imported answers need no logit."""
         fields = self.configs[self.runs[run_id]["config_id"]]
         logit = error["logit"]
         return not fields.get("imported") and (logit is None or math.isnan(logit))
@@ -286,13 +287,13 @@ class Facts:
     def comparison(
         self, a: list[Row], b: list[Row], *, paired: bool, learned_at: float = 0.99
     ) -> Row:
-        """What two configurations' finished runs come to, the first less the second.
+        """Differences between finished runs of two configurations, the first less the second.
 
         Args:
             a: the runs of the first.
             b: those of the second.
             paired: whether the same seed makes a pair.
-            learned_at: what has learned, of which alone longer strings count.
+            learned_at: accuracy from which a run has learned; longer strings count of no other.
         """
         sides = [{run["model_seed"]: run for run in runs} for runs in (a, b)]
         same_strings = self.test_set_of(a[0]["config_id"]) == self.test_set_of(b[0]["config_id"])
@@ -305,7 +306,7 @@ class Facts:
     def question(
         self, name: str, a: list[Row], b: list[Row], learned_at: float = 0.99, below: float = 1.0
     ) -> tuple[dict[int, float], dict[int, float]]:
-        """What each seed of two configurations says about a question, where it says anything."""
+        """Values of a question by seed, for two configurations, of seeds that have one."""
         sides = []
         for runs in self._on_the_same_longer(a, b):
             seeds = {run["model_seed"]: run for run in runs}
@@ -384,7 +385,7 @@ class Facts:
             Counter(string for run in side for string in self.errors[run["run_id"]])
             for side in (a, b)
         ]
-        # What only one of them has places for, the other was never asked.
+        # Strings beyond the positions of one were tested on the other alone.
         readable = [set(self.lengths[side[0]["run_id"]]) for side in (a, b)]
         known = {
             x["string"]: x for x in self.test_sets[a[0]["config_id"]].values()
@@ -407,7 +408,7 @@ def done(runs: Iterable[Row]) -> list[Row]:
 
 
 def fails(run: Row, below: float = 1.0) -> bool:
-    """Whether a run's accuracy is below a threshold."""
+    """True if a run's accuracy is below a threshold."""
     return bool(run["state"] == "done" and run["accuracy"] < below)
 
 
@@ -426,7 +427,7 @@ GENERALIZING = (AT_EVERY_LENGTH, "generalizes")
 
 
 def outcome(run: Row, learned_at: float = 0.99, below: float = 1.0) -> str | None:
-    """What a run has come to; None where it is not tested."""
+    """The outcome of a run; None where it is not tested."""
     if run["state"] != "done":
         return None
     if run["every_length"] == "proved":
@@ -442,15 +443,13 @@ def outcome(run: Row, learned_at: float = 0.99, below: float = 1.0) -> str | Non
 
 
 def is_among(run: Row, requested: str, learned_at: float = 0.99, below: float = 1.0) -> bool:
-    """Whether a run is found where an outcome is asked for: what is right at every length
-    generalizes, too.
-    """
+    """True if a run has an outcome; one that is right at every length generalizes, too."""
     came_to = outcome(run, learned_at, below)
     return came_to == requested or (requested == "generalizes" and came_to == AT_EVERY_LENGTH)
 
 
 def is_judged(run: Row) -> bool:
-    """Whether it is known if a run learned: it was tested on trained lengths, or is proved."""
+    """True if it is known if a run learned: it was tested on trained lengths, or is proved."""
     return run["accuracy_within"] is not None or run["every_length"] == "proved"
 
 
@@ -463,7 +462,7 @@ def by_configuration(runs: Iterable[Row]) -> dict[int, list[Row]]:
 
 
 def configuration(runs: Sequence[Row], below: float = 1.0, learned_at: float = 0.99) -> Row:
-    """What a configuration's runs come to: how many are judged, learned and generalize."""
+    """Numbers of runs of a configuration that are judged, learned and generalize."""
     finished = done(runs)
     came_to = Counter(outcome(run, learned_at, below) for run in finished)
     judged = sum(map(is_judged, finished))
@@ -481,7 +480,7 @@ Ends = tuple[float, float]
 
 
 def student(differences: Sequence[float]) -> Ends | None:
-    """The interval of a mean difference, within what a difference of shares can be."""
+    """The t interval of a mean difference of shares, within -1 and 1."""
     if len(differences) < 3:
         return None
     mean, error = float(np.mean(differences)), float(stats.sem(differences))
@@ -492,7 +491,7 @@ def student(differences: Sequence[float]) -> Ends | None:
 
 
 def welch(a: np.ndarray, b: np.ndarray) -> Ends | None:
-    """The interval of a difference of the means of two samples, within the same."""
+    """Welch's interval of the difference of two mean shares, within -1 and 1."""
     if min(len(a), len(b)) < 3:
         return None
     low = high = float(a.mean() - b.mean())

@@ -1,4 +1,4 @@
-"""GPT-2's blocks (Radford et al. 2019), as the published equations have them."""
+"""GPT-2's blocks by the published equations (Radford et al. 2019)."""
 
 import math
 
@@ -10,20 +10,11 @@ HEADS, HEAD_SIZE = 2, 4
 SCALE = 1 / math.sqrt(HEAD_SIZE)
 
 
-def gpt2(weights: dict[str, Tensor], ids: list[int]) -> Tensor:
-    """The logit of one string without padding, as the equations have it."""
-    return _linear(weights, gpt2_states(weights, ids), "classifier")[-1, 0]
-
-
-def _linear(weights: dict[str, Tensor], x: Tensor, name: str) -> Tensor:
-    return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
-
-
 def gpt2_states(weights: dict[str, Tensor], ids: list[int], scale: float = SCALE) -> Tensor:
     """The states of one string after the last norm."""
 
     def linear(x: Tensor, name: str) -> Tensor:
-        return _linear(weights, x, name)
+        return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
 
     def norm(x: Tensor, name: str) -> Tensor:
         mean = x.mean(dim=1, keepdim=True)

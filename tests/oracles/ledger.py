@@ -1,4 +1,4 @@
-"""How values that are shown are held against true ones, and what differed."""
+"""Comparison of shown values with true ones, and a record of differences."""
 
 import math
 import re
@@ -18,7 +18,7 @@ EXACT = {"rel_tol": 1e-9, "abs_tol": 1e-12}
 
 @dataclass
 class Ledger:
-    """What was compared of a database, and what differed."""
+    """Compared values of a database, and their differences."""
 
     database: str
     compared: Counter[str] = field(default_factory=Counter)
@@ -26,7 +26,7 @@ class Ledger:
     different: Counter[str] = field(default_factory=Counter)
 
     def value(self, surface: str, what: str, shown: Any, true: Any, digits: int = 17) -> None:
-        """Holds one value against the truth."""
+        """Compares one value with the truth."""
         self.compared[surface] += 1
         if not same(shown, true, digits):
             self.different[surface] += 1
@@ -35,7 +35,7 @@ class Ledger:
     def row(
         self, surface: str, what: str, shown: Mapping[Any, Any], true: Row, digits: int = 17
     ) -> None:
-        """Holds a row against a true one, in the columns that both have."""
+        """Compares a row with a true one, in the columns of both."""
         for name in true:
             if name in shown:
                 self.value(surface, f"{what}, {name}", shown[name], true[name], digits)
@@ -49,7 +49,7 @@ class Ledger:
         key: Callable[[Mapping[Any, Any]], Any],
         digits: int = 17,
     ) -> None:
-        """Holds a table against all rows that it must have, each once, and no other."""
+        """Compares a table with all rows that it must have, each once, and no other."""
         found: dict[Any, Mapping[Any, Any]] = {}
         for row in shown:
             own = key(row)
@@ -65,11 +65,11 @@ class Ledger:
 
 
 class InFile(str):
-    """A number as a text file has it: all its digits."""
+    """A number as written in a text file, with all its digits."""
 
 
 def same(shown: Any, true: Any, digits: int = 17) -> bool:
-    """Whether a value that is shown is the true one, in the digits in which it is shown."""
+    """True if a shown value is the true one, in the digits in which it is shown."""
     if isinstance(shown, list | tuple | np.ndarray) or isinstance(true, list | tuple):
         return _list(shown) == _list(true)
     if isinstance(true, str):
@@ -81,7 +81,7 @@ def same(shown: Any, true: Any, digits: int = 17) -> bool:
     if isinstance(true, bool):
         return bool(shown == true) or str(shown).lower() == str(true).lower()
     if isinstance(shown, InFile):
-        # Of another program nothing is asked but to read it.
+        # Another program must read the same number.
         return bool(float(shown) == true) or math.isclose(float(shown), true, **EXACT)
     if isinstance(shown, str):
         return _is_text_of(shown, float(true))
@@ -101,7 +101,7 @@ NUMBER = rf"[-{MINUS}+]?[\d,]+(?:\.\d+)?(?:e[-+]?\d+)?"
 
 
 def _is_text_of(text: str, true: float) -> bool:
-    """Whether a number is written right, to half a unit of its last place."""
+    """True if a number is written right, to half a unit of its last place."""
     plain = text.strip().replace(",", "").replace(MINUS, "-")
     share = plain.endswith("%")
     digits = plain.rstrip("%")
@@ -116,6 +116,6 @@ def _is_text_of(text: str, true: float) -> bool:
         and abs(float(digits)) in (0, 100)
         and not math.isclose(abs(true) * 100, abs(float(digits)), **EXACT)
     ):
-        # All and nothing are said of nothing else.
+        # 0% and 100% are exact.
         return False
     return abs(float(digits) - true * scale) <= 0.5 * unit * (1 + 1e-9) + 1e-12 * abs(true)

@@ -1,4 +1,4 @@
-"""Blocks with a memory, one string and one head after another, as their papers write them."""
+"""Blocks with a memory by the equations of their papers, one string and one head at a time."""
 
 import torch
 from mambapy.mamba import MambaBlock, MambaConfig
@@ -23,7 +23,7 @@ def convolved(rows: Tensor, weight: Tensor) -> Tensor:
 def delta_rule_of(
     weights: dict[str, Tensor], states: Tensor, signed: bool, steps: int = 1
 ) -> Tensor:
-    """One string, one head after another, as the papers write the recurrence."""
+    """Outputs for one string by the published delta rule, one head at a time."""
     parts = [states @ weights[f"{x}.weight"].T for x in ("query", "key", "value")]
     given = torch.cat(parts, dim=1)
     if "convolution.weight" in weights:
@@ -76,7 +76,7 @@ def linear_attention_of(weights: dict[str, Tensor], states: Tensor) -> Tensor:
 
 
 def slstm_of(weights: dict[str, Tensor], states: Tensor) -> Tensor:
-    """Without a stabilizer: gates as they are written, for values that are not large."""
+    """Outputs of sLSTM without a stabilizer, for values that are not large."""
     size = 4 * HEAD
     given = states @ weights["input.weight"].T + weights["input.bias"]
     outputs = []
@@ -124,7 +124,7 @@ def mambapy_block(mixer: Mixer) -> MambaBlock:
 
 
 def signed_mamba_of(weights: dict[str, Tensor], states: Tensor, size: int) -> Tensor:
-    """One string by a memory whose factors are moved from between 0 and 1 to between -1 and 1."""
+    """Outputs of Mamba for one string, with decay factors mapped from (0, 1) to (-1, 1)."""
     inner, gate = (states @ weights["input.weight"].T).chunk(2, dim=1)
     inner = convolved(inner, weights["convolution.weight"]) + weights["convolution.bias"]
     inner = inner * inner.sigmoid()

@@ -1,4 +1,4 @@
-"""Which refusals are right: their reasons follow from what sort of models is asked."""
+"""Reasons for which questions about a kind of models may be refused."""
 
 import re
 from functools import cached_property
@@ -37,11 +37,11 @@ REASONS = (
     ("any", "no automaton of the model was found: "),
     ("structured", "none of the \\d+ strings tried is an input of task="),
 )  # fmt: skip
-"""What may be refused, by what the kind is, and the reason that has to be given."""
+"""Properties of a kind, and reasons that a refusal may then give."""
 
 
 class Models:
-    """The models of one kind, of which the first is looked into."""
+    """The models of one kind; questions are about the first."""
 
     def __init__(self, kind: Kind, facts: Facts) -> None:
         self.kind = kind
@@ -51,13 +51,13 @@ class Models:
 
     @cached_property
     def string(self) -> str:
-        """One that the run gets wrong, if there is any, and not the empty one."""
+        """A nonempty test string, one that the run gets wrong if there is any."""
         known = [*self.facts.wrong_strings(self.run_id), *self.facts.test_strings(self.run_id)]
         return next(filter(None, known), "ab")
 
     @property
     def family(self) -> str:
-        """Strings that begin as the one above does, with a free count."""
+        """A family that begins like `string`, with a free count."""
         first = re.split(r"[ {]", self.string.lstrip("<"))[0]
         return (
             "<" + first.split(">")[0] + ">"
@@ -69,7 +69,7 @@ class Models:
 
 
 def check_refusal(models: Models, message: str) -> None:
-    """A refusal is right where its reason follows from the kind."""
+    """Asserts that the reason of a refusal follows from the kind."""
     nature = natures(models)
     allowed = [pattern for word, pattern in REASONS if word in nature]
     assert any(re.search(pattern, message) for pattern in allowed), (
@@ -78,7 +78,7 @@ def check_refusal(models: Models, message: str) -> None:
 
 
 def natures(models: Models) -> set[str]:
-    """What sort of models these are, as the database has it."""
+    """Properties of the models, from the database."""
     run = models.runs[0]
     fields = {**RunConfig().model_dump(), **models.facts.configs[run["config_id"]]}
     lengths = models.facts.lengths.get(models.run_id, {}).values()

@@ -20,7 +20,7 @@ from seqcls.strings.tokenizer import PAD
 
 
 class Trained(NamedTuple):
-    """What came of a plain loop."""
+    """Results of a plain training loop."""
 
     weights: dict[str, Tensor]
     train_losses: list[float]
@@ -30,10 +30,10 @@ class Trained(NamedTuple):
 def sum_of_losses(
     problem: Problem, model: Classifier, examples: Examples, places: TrainingPlaces | None = None
 ) -> tuple[Tensor, int]:
-    """The sum of the losses of examples, and by what it is divided to be trained on.
+    """The sum of the losses of examples, and the number by which training divides it.
 
     Args:
-        places: those of training, of which the next are drawn; else those of tests.
+        places: draws the positions of training; by default those of tests are used.
     """
     kind, task, network = problem.kind, problem.task, problem.network
     ids = torch.from_numpy(read_ids(kind.reading(task, examples), network.readout)).int()
@@ -54,7 +54,7 @@ def sum_of_losses(
 
 
 def schedule_of(config: RunConfig, optimizer: torch.optim.Optimizer) -> LRScheduler:
-    """The rates of a configuration, as PyTorch has them."""
+    """The learning rate schedule of a configuration, by PyTorch."""
     number, warm = config.max_num_epochs, config.warm_up_steps
     if config.learning_rate_interval == "step":
         number = number * config.train_size // config.train_batch_size - warm
@@ -69,11 +69,11 @@ def schedule_of(config: RunConfig, optimizer: torch.optim.Optimizer) -> LRSchedu
 
 
 PARAMETER_PREFIXES = {"embeddings": "embedding.", "positions": "positions.", "head": "classifier."}
-"""What the names of a part's parameters begin with."""
+"""Prefixes of the names of a part's parameters."""
 
 
 def is_frozen(config: RunConfig, name: str, done: int, steps: int) -> bool:
-    """Whether a parameter is held fixed after so many of all steps."""
+    """True if a parameter is frozen after so many of all steps."""
     for part, share in json.loads(config.freeze or "[]"):
         number = part.removeprefix("blocks").removeprefix("block ")
         blocks = (f"blocks.{number}", f"layers.{number}")
@@ -83,7 +83,7 @@ def is_frozen(config: RunConfig, name: str, done: int, steps: int) -> bool:
 
 
 def train_plainly(problem: Problem, seed: int) -> Trained:
-    """One plain model, trained for all epochs."""
+    """Trains one plain model for all epochs."""
     config = problem.config
     model = make_model(problem.network).to(getattr(torch, config.precision))
     model.load_state_dict(initial_parameters(problem.network, seed))

@@ -1,4 +1,4 @@
-"""Networks of two streams, by `torch.nn.Transformer` and by PyTorch's cells and the equations."""
+"""Encoder-decoders by `torch.nn.Transformer`, and by PyTorch's cells and the equations."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -70,7 +70,7 @@ class PyTorchs(nn.Module):
 
     @staticmethod
     def values(named: dict[str, Tensor]) -> dict[str, Tensor]:
-        """A model's parameters, or their gradients, as PyTorch's layers have them."""
+        """A model's parameters, or their gradients, by the names of PyTorch's layers."""
         found = {}
         for name, value in named.items():
             layer = "layers." + name.replace("blocks", "layers")
@@ -119,7 +119,7 @@ class PyTorchs(nn.Module):
 
 
 StateAndCell = tuple[Tensor, Tensor]
-"""What a layer keeps of one string: state and cell."""
+"""State and cell of a layer for one string."""
 
 
 HIDDEN, LAYERS = 6, 2
@@ -138,8 +138,8 @@ def transcribed(
 ) -> Tensor:
     """The outputs of one string from `SEP` on, by `torch.nn.LSTMCell` and the paper's equations.
 
-    What a layer of the encoder or decoder keeps after the token at a position is what `change`
-    makes of it.
+    Args:
+        change: replaces the state and cell of a side's layer after the token at a position.
     """
 
     def cell(name: str) -> nn.LSTMCell:

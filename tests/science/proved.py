@@ -11,8 +11,8 @@ SMALL_TEST: dict[str, Any] = {"test_size": 50, "test_min_length": 1, "test_max_l
 
 
 def by_hand(sharpness: float, architecture: str = "rnn") -> TrainedModel:
-    """Parity by two units: one says that the sum of the letter and the parity before is above 1/2,
-    the other that it is above 3/2. Gates are open or shut for good.
+    """Parity by two units: one is on if the letter plus the parity before is above 1/2, the other
+    if it is above 3/2. Gates are always open or always shut.
     """
     fields = {"hidden_size": 2, "biases": True, "readout": "last", "architecture": architecture}
     problem = resolve(configuration({"task": "parity", **fields, **SMALL_TEST}))
@@ -37,9 +37,10 @@ def by_hand(sharpness: float, architecture: str = "rnn") -> TrainedModel:
 
 
 def adder() -> TrainedModel:
-    """Whether the last letter is a 1: one cell of an LSTM forgets at once, the other hardly
-    anything of what it adds at each 0, and no box is closed that ends where the longest string has
-    led.
+    """An LSTM that accepts strings ending in 1.
+
+    One cell forgets everything, the other hardly anything of what it adds at each 0: no box that
+    ends at the state of the longest string is closed.
     """
     fields: dict[str, Any] = {
         "hidden_size": 2,

@@ -1,4 +1,4 @@
-"""The automaton that a model has become: models that are automata, and models that are none."""
+"""Automata extracted from models, of which some are automata and some are not."""
 
 from collections.abc import Callable
 from itertools import combinations
@@ -22,29 +22,28 @@ from seqcls.problem import configuration, resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.automaton import Automaton
 from seqcls.tasks.regular import minimal_automaton
-from tests.science.test_causes import saying
+from tests.science.test_causes import rule_model
 from tests.zoo import LSTM, untrained
 
 SMALL = LearningBudget(strings=2**10, states=20)
 SMALL_TEST: dict[str, Any] = {"test_size": 200, "test_max_length": 40}
 TOMITA_5 = "(00|11|(01|10)(00|11)*(01|10))*"
-SEVEN = minimal_automaton("(00|11|(01|10)(00|11)*(01|10))*(0|1(0|1)(0|1)1)?", "01")
 
 
-def follows(automaton: Automaton) -> Callable[[TokenStrings], np.ndarray]:
+def predictions_of(automaton: Automaton) -> Callable[[TokenStrings], np.ndarray]:
     return lambda strings: automaton.accepting[automaton.states(strings)]
 
 
-def learned(says: Callable[[TokenStrings], np.ndarray], **fields: Any) -> LearnedAutomaton:
-    return learn(saying(says, **fields)[0], SMALL)
+def learned(rule: Callable[[TokenStrings], np.ndarray], **fields: Any) -> LearnedAutomaton:
+    return learn(rule_model(rule, **fields)[0], SMALL)
 
 
 @pytest.mark.parametrize(
     "pattern", ["1*", "0*1*0*1*", "(01|(1|00)(10)*(0|11))*", "(0|1)*1(0|1){3}"]
 )
-def test_a_model_that_is_an_automaton_is_found(pattern: str) -> None:
+def test_automaton_of_a_regular_model_is_learned(pattern: str) -> None:
     language = minimal_automaton(pattern, "01")
-    found = learned(follows(language), task="regular", alphabet="01", pattern=pattern)
+    found = learned(predictions_of(language), task="regular", alphabet="01", pattern=pattern)
     assert found.found
     assert shortest_difference(found.automaton, language) is None
     assert found.states == len(language.table)
@@ -53,7 +52,7 @@ def test_a_model_that_is_an_automaton_is_found(pattern: str) -> None:
     assert f"the same as the minimal automaton of the language ({found.states} states)" in text
 
 
-def test_where_it_differs_from_the_language_the_model_is_wrong() -> None:
+def test_difference_from_the_language_is_an_error_of_the_model() -> None:
     found = learned(lambda strings: strings.counts[:, 1] > 0)
     assert (found.found, found.states) == (True, 2)
     assert found.error is not None
@@ -62,7 +61,7 @@ def test_where_it_differs_from_the_language_the_model_is_wrong() -> None:
     assert "an error of the model" in learned_text(found)[1]
 
 
-def test_a_model_that_counts_is_no_finite_machine() -> None:
+def test_counting_model_has_no_automaton() -> None:
     found = learned(lambda strings: strings.counts[:, 1] > strings.counts[:, 0])
     assert not found.found
     assert found.states <= SMALL.states
@@ -72,31 +71,33 @@ def test_a_model_that_counts_is_no_finite_machine() -> None:
     assert all(made.counterexample is not None for made in found.rounds)
 
 
-def test_a_difference_beyond_the_short_strings_is_found_in_the_test() -> None:
+def test_learning_finds_differences_in_longer_test_strings() -> None:
     found = learned(lambda strings: (strings.counts[:, 1] % 2 == 1) ^ (strings.lengths > 12))
     assert not found.found or found.states > 12
     assert found.rounds[1].states == 2
     assert found.rounds[1].agreement < 1
 
 
-def test_the_empty_string_of_a_test_without_one_is_the_languages() -> None:
+def test_untested_empty_string_takes_the_answer_of_the_language() -> None:
     model = untrained(**LSTM, **SMALL_TEST, task="parity", test_min_length=1)
     answers = ModelAnswers(model, SMALL)
     assert answers.empty_given
     assert not answers.ask_one(())
 
 
-def test_the_shortest_difference_is_the_first_of_all_strings() -> None:
+def test_shortest_difference_is_the_first_of_all_strings() -> None:
     patterns = (TOMITA_5, "(01|(1|00)(10)*(0|11))*", "((0|1){4})*", "(0|1)*1(0|1){3}")
     automata = [minimal_automaton(pattern, "01") for pattern in patterns]
     for one, other in combinations(automata, 2):
         batches = (strings_of_length(2, length) for length in range(7))
-        differ = ((x, np.flatnonzero(follows(one)(x) != follows(other)(x))) for x in batches)
+        differ = (
+            (x, np.flatnonzero(predictions_of(one)(x) != predictions_of(other)(x))) for x in batches
+        )
         strings, rows = next((x, rows) for x, rows in differ if len(rows))
         assert shortest_difference(one, other) == tuple(strings.letters[rows[0]].tolist())
 
 
-def test_a_language_that_cannot_be_learned_has_a_reason() -> None:
+def test_unlearnable_model_or_budget_is_refused_with_the_reason() -> None:
     bad: list[tuple[dict[str, Any], str]] = [
         ({"states": 0}, "states=0: expected more than 0"),
         ({"seconds": float("nan")}, "seconds=nan: expected more than 0"),
@@ -117,7 +118,7 @@ def test_a_language_that_cannot_be_learned_has_a_reason() -> None:
         learn(untrained(**SMALL_TEST), LearningBudget(seconds=1e-9))
 
 
-def test_longer_strings_are_counted_and_end_the_learning() -> None:
+def test_learning_ends_after_its_budget_of_long_strings() -> None:
     answers = ModelAnswers(untrained(**LSTM, **SMALL_TEST), LearningBudget(strings=30, single=2))
     for letter in (0, 1):
         answers.ask_one((letter,) * answers.longest)
@@ -125,7 +126,7 @@ def test_longer_strings_are_counted_and_end_the_learning() -> None:
         answers.ask_one((0, 1) + (0,) * (answers.longest - 2))
 
 
-def test_a_model_reads_no_string_longer_than_its_positions() -> None:
+def test_learning_queries_no_string_beyond_the_position_table() -> None:
     places: dict[str, Any] = {"positions": "learned", "train_max_length": 12, "test_max_length": 30}
     model = untrained(**places, validation_max_length=12)
     found = learn(model, LearningBudget(strings=200))
@@ -134,8 +135,8 @@ def test_a_model_reads_no_string_longer_than_its_positions() -> None:
     assert answers.longest < 60, "it would be twice the longest test string"
 
 
-def test_a_state_that_is_there_is_read() -> None:
-    """Every state of a model encodes the last token."""
+def test_probe_reads_the_last_token_from_states() -> None:
+    """The last token can be read from every state of a model."""
     last = minimal_automaton("(0|1)*1", "01")
     model = untrained(**LSTM, hidden_size=8, train_max_length=12, **SMALL_TEST)
     found = look_inside(model, last)

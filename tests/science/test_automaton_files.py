@@ -1,4 +1,4 @@
-"""Automata of files: what they are read as, however they are written, and what is refused."""
+"""Automaton files: how each format is read, and which files are refused."""
 
 import json
 import random
@@ -48,7 +48,7 @@ WRITTEN = {
 
 
 def automaton_of(path: Path) -> StoredAutomaton:
-    """The automaton of a file."""
+    """The automaton read from a file."""
     content = read_content(path)
     assert isinstance(content.dataset, StoredAutomaton), content.problems
     return content.dataset
@@ -65,7 +65,7 @@ def problem_of(path: Path, **fields: Any) -> Problem:
     return resolve(configuration({"task": "automaton", "dataset": digest, **fields}))
 
 
-def test_a_language_has_one_digest_however_it_is_written(tmp_path: Path) -> None:
+def test_automaton_has_one_digest_in_every_format(tmp_path: Path) -> None:
     plain = automaton_of(written(tmp_path, "plain.att", AB))
     for way, (name, content) in WRITTEN.items():
         path = written(tmp_path, name, content)
@@ -79,9 +79,7 @@ def test_a_language_has_one_digest_however_it_is_written(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_nondeterministic_automaton_accepts_strings_with_an_accepting_path(
-    seed: int, tmp_path: Path
-) -> None:
+def test_nondeterministic_automaton_accepts_by_any_path(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     states = rng.randint(1, 7)
     arcs = [
@@ -108,7 +106,7 @@ def test_a_nondeterministic_automaton_accepts_strings_with_an_accepting_path(
     assert task.labels(strings_of(task, rows)).tolist() == expected, lines
 
 
-def test_a_note_reports_an_automaton_made_deterministic(tmp_path: Path) -> None:
+def test_summary_reports_determinization_and_the_assumed_start(tmp_path: Path) -> None:
     path = written(tmp_path, "lang.att", "0 1 a a\n0 0 a a\n0 0 b b\n1 2 <eps> <eps>\n2\n")
     read = summary(path)
     assert read.states == 2
@@ -120,7 +118,7 @@ def test_a_note_reports_an_automaton_made_deterministic(tmp_path: Path) -> None:
     made = automaton_of(path)
     stored = unpack(made.to_bytes(), made.name)
     assert stored.digest == made.digest
-    # The notes are part of the stored content too, for all descriptions of the language.
+    # An automaton read from a database reports it, too.
     for content in (made, stored):
         words = FromAutomaton(remember(content), "").describe()
         assert because in words
@@ -139,7 +137,7 @@ def test_a_note_reports_an_automaton_made_deterministic(tmp_path: Path) -> None:
     assert summary(path).tokens == ["a"]
 
 
-def test_symbols_may_be_words_and_have_two_forms(tmp_path: Path) -> None:
+def test_symbols_may_be_words_or_composed_letters(tmp_path: Path) -> None:
     path = written(tmp_path, "lang.att", "0\t1\tpush\tpush\n1\t0\tpop\tpop\n0\n")
     assert list(task_of(path).alphabet) == ["pop", "push"]
     assert problem_of(path).tokenizer.encode("push pop") == [0, 3, 2]
@@ -148,7 +146,7 @@ def test_symbols_may_be_words_and_have_two_forms(tmp_path: Path) -> None:
     assert summary(path).tokens == ["\u00e9"]
 
 
-def test_a_table_of_symbols_names_them(tmp_path: Path) -> None:
+def test_symbol_table_names_symbols(tmp_path: Path) -> None:
     for name, language in (("lang.syms", "lang.att"), ("alph3.txt", "03.lang.att")):
         written(tmp_path, name, "<none>\t0\na\t7\nb\t8\nc\t9\n")
         for lines in (
@@ -165,7 +163,7 @@ def test_a_table_of_symbols_names_them(tmp_path: Path) -> None:
             assert any(f"table {name}" in sentence for sentence in summary(path).sentences)
 
 
-def test_a_table_that_lacks_a_symbol_or_has_a_number_twice_is_named(tmp_path: Path) -> None:
+def test_faulty_symbol_table_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "lang.att", AB)
     for table, words in (
         ("<eps> 0\na 1\n", "symbol 'b' is neither a name nor a number of the table 'lang.syms'"),
@@ -176,7 +174,7 @@ def test_a_table_that_lacks_a_symbol_or_has_a_number_twice_is_named(tmp_path: Pa
         assert_refused(path, words)
 
 
-def test_an_alphabet_adds_tokens_that_no_line_has(tmp_path: Path) -> None:
+def test_alphabet_field_adds_tokens(tmp_path: Path) -> None:
     path = written(tmp_path, "lang.att", "0 0 b b\n0\n")
     with pytest.raises(ConfigError, match="no string of 0 to 10 tokens is negative"):
         problem_of(path)
@@ -186,7 +184,7 @@ def test_an_alphabet_adds_tokens_that_no_line_has(tmp_path: Path) -> None:
     assert problem_of(path, alphabet="a push").language.alphabet == ("a", "b", "push")
 
 
-def test_all_that_regular_languages_have_an_automaton_of_a_file_has(tmp_path: Path) -> None:
+def test_automaton_file_equals_the_same_regular_expression(tmp_path: Path) -> None:
     path = written(tmp_path, "lang.att", AB)
     regular = {"alphabet": "ab", "pattern": "(ab)*"}
     ours = problem_of(path, negatives="near")
@@ -201,7 +199,7 @@ def test_all_that_regular_languages_have_an_automaton_of_a_file_has(tmp_path: Pa
     assert "'lang.att'" in theory_of_file.task
 
 
-def test_rows_and_automata_are_not_taken_for_each_other(tmp_path: Path) -> None:
+def test_rows_and_automata_are_distinguished(tmp_path: Path) -> None:
     path = written(tmp_path, "lang.att", AB)
     with pytest.raises(DatasetError, match=r"lang\.att': it is an automaton, expected rows"):
         read_dataset(path)
@@ -212,7 +210,7 @@ def test_rows_and_automata_are_not_taken_for_each_other(tmp_path: Path) -> None:
         configuration({"task": "automaton", "dataset": remember(rows)})
 
 
-def test_a_path_may_be_all_files_that_match(tmp_path: Path) -> None:
+def test_path_axis_expands_to_matching_files(tmp_path: Path) -> None:
     for number in range(3):
         written(tmp_path, f"{number}.att", AB + "0 0 c c\n" * (number > 0) + f"{number % 2}\n")
     spec = {"name": "all", "fixed": {"task": "automaton"}, "model_seeds": [0]}
@@ -242,7 +240,7 @@ REFUSED: list[tuple[str | bytes, str]] = [
     ("0 0 CLS CLS\n0\n", "symbol 'CLS'"),
     ("0 0 e\n0 1 \u0301\n1\n", "U+0065 and U+0301: side by side they are U+00E9"),
     ("0 0 " + "x" * 41 + " " + "x" * 41 + "\n0\n", "symbol 'xxx"),
-    # What may stand for other symbols: any symbol and flags of HFST, names of the empty string.
+    # Symbols with a meaning of their own: any symbol, flags of HFST, names of the empty string.
     *(
         (f"0 1 a a\n1 0 {x} {x}\n0\n", f"symbol '{x}' may stand for")
         for x in ("@_IDENTITY_SYMBOL_@", "@P.X.Y@", "eps", "Epsilon", "\u03bb", "<sigma>")
@@ -264,11 +262,11 @@ REFUSED: list[tuple[str | bytes, str]] = [
         "made deterministic and complete, its automaton has more than 10,000 states",
     ),
 ]
-"""Contents of files, each with a word that its refusal has."""
+"""The content of a file, and the words that its refusal must have."""
 
 
 def assert_refused(path: Path, word: str) -> None:
-    """A file is refused in one line that has a word."""
+    """Asserts that a file is refused in one line that has a word."""
     (problem,) = read_content(path).problems
     assert word in problem
     assert "\n" not in problem
@@ -334,7 +332,7 @@ MEANING_THE_SAME = {
 }
 
 
-def test_a_drawing_means_what_graphviz_draws(tmp_path: Path) -> None:
+def test_dot_file_means_what_graphviz_draws(tmp_path: Path) -> None:
     for way, drawn in MEANING_THE_SAME.items():
         task = task_of(written(tmp_path, "lang.dot", drawn))
         assert task.alphabet == "ab", way
@@ -358,7 +356,7 @@ MEANING_ANYTHING: list[tuple[str, str, str]] = [
 ]
 
 
-def test_what_is_no_language_or_may_mean_another_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_faulty_or_ambiguous_automaton_is_refused_in_one_line(tmp_path: Path) -> None:
     for content, word in REFUSED:
         assert_refused(written(tmp_path, "lang.att", content), word)
     for name, text, word in CHANGED:
@@ -368,7 +366,7 @@ def test_what_is_no_language_or_may_mean_another_is_refused_in_one_line(tmp_path
         assert_refused(written(tmp_path, "lang.dot", drawn.replace(old, new)), word)
 
 
-def test_tokens_that_look_like_several_are_read_back_from_dot(tmp_path: Path) -> None:
+def test_dot_file_round_trips_odd_tokens(tmp_path: Path) -> None:
     table = np.array([[1, 0, 2], [1, 2, 0], [2, 2, 2]])
     made = minimize(table, np.array([False, True, False]))
     for tokens in (("a,b", "[x]", "a-c"), ("'n'", "&lt;", "\\n"), ("{", "}", ","), (",", '"', "a")):
@@ -389,7 +387,7 @@ EMPTY = {
 
 
 @pytest.mark.parametrize("name", EMPTY)
-def test_the_empty_string_is_none_of_the_letters(name: str, tmp_path: Path) -> None:
+def test_epsilon_is_not_a_letter(name: str, tmp_path: Path) -> None:
     for symbol in ("ε", "<eps>", "<epsilon>", "@0@"):
         path = written(tmp_path, name, EMPTY[name].replace("%s", symbol))
         task = task_of(path)
@@ -404,7 +402,7 @@ def test_the_empty_string_is_none_of_the_letters(name: str, tmp_path: Path) -> N
         assert task_of(path).alphabet == "ab\u00e9"
 
 
-def test_a_damaged_automaton_is_not_unpacked(tmp_path: Path) -> None:
+def test_damaged_automaton_is_not_unpacked(tmp_path: Path) -> None:
     line, _, cells = automaton_of(written(tmp_path, "lang.att", AB)).content.partition(b"\n")
     cases: list[dict[str, Any]] = [
         {"states": 99}, {"states": "3"}, {"alphabet": []}, {"alphabet": ["a", "a"]},

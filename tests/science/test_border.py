@@ -16,16 +16,10 @@ from seqcls.sampling.streams import stream
 from seqcls.strings.token_strings import NO_LETTER
 from seqcls.tasks.automaton import Automaton
 from sweeps.api.strings import drawn_strings
+from tests.science.test_subregular import accepts
 
 String = tuple[int, ...]
 EVERY_LENGTH = range(12)
-
-
-def accepts(automaton: Automaton, string: String) -> bool:
-    state = automaton.start
-    for letter in string:
-        state = automaton.table[state, letter]
-    return bool(automaton.accepting[state])
 
 
 def neighbors_of(string: String, num_letters: int) -> set[String]:
@@ -61,14 +55,14 @@ def strings_of(letters: np.ndarray) -> list[String]:
 
 
 def p_value(drawn: Counter[Any], population: Sequence[Any]) -> float:
-    """The p-value of the hypothesis that draws are uniform; none is outside the population."""
+    """The p-value of a chi-squared test of uniform draws, all of which are from the population."""
     assert set(drawn) <= set(population)
     expected = drawn.total() / len(population)
     distance = sum((drawn[x] - expected) ** 2 for x in population) / expected
     return float(chi2.sf(distance, len(population) - 1)) if len(population) > 1 else 1.0
 
 
-def test_random_strings_and_border_pairs_are_uniform_among_all_that_there_are() -> None:
+def test_random_strings_and_border_pairs_are_uniform() -> None:
     fits = []
     rng = np.random.default_rng(0)
     for automaton in random_automata(12):
@@ -94,7 +88,7 @@ def test_random_strings_and_border_pairs_are_uniform_among_all_that_there_are() 
     assert 0.4 < np.mean([p for p in fits if p < 1]) < 0.6
 
 
-def test_pairs_of_rare_strings_are_drawn_alike_however_many_others_there_are() -> None:
+def test_border_pairs_of_rare_strings_are_uniform() -> None:
     table = np.full((2, 16), 1)
     table[0, 0] = 0
     only_a = BorderPairs(Automaton(table, np.array([True, False])))
@@ -113,7 +107,7 @@ SPEC: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("lengths", ["redrawn", "uniform"])
-def test_training_can_take_the_strings_outside_of_pairs_as_negatives(lengths: str) -> None:
+def test_border_negatives_are_neighbors_of_positives(lengths: str) -> None:
     more = {"test_strings": "random", "negatives": "border", "negative_lengths": lengths}
     problem = resolve(configuration({**SPEC, **more}))
     task: Any = problem.task
@@ -125,7 +119,7 @@ def test_training_can_take_the_strings_outside_of_pairs_as_negatives(lengths: st
 
 
 @pytest.mark.parametrize("disjoint", [False, True])
-def test_half_of_the_test_is_pairs_one_string_in_the_language_and_one_outside(
+def test_half_of_a_border_test_is_pairs(
     disjoint: bool,
 ) -> None:
     problem = resolve(configuration({**SPEC, "disjoint": disjoint}))
@@ -146,7 +140,7 @@ def test_half_of_the_test_is_pairs_one_string_in_the_language_and_one_outside(
         assert by_length.max() - by_length.min() <= 1
 
 
-def test_lengths_are_refused_whose_pairs_would_take_too_much_memory() -> None:
+def test_border_pairs_too_long_for_memory_are_refused() -> None:
     rng = np.random.default_rng(0)
     large = BorderPairs(Automaton(rng.integers(300, size=(300, 2)), rng.random(300) < 0.5))
     with pytest.raises(ConfigError, match=r"10,000 tokens .* 300 states.* lower max_length") as e:

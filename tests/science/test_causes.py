@@ -1,4 +1,4 @@
-"""Causes of errors: groups of behaviours, on models whose errors are known."""
+"""Causes of errors, found for models whose errors are known."""
 
 import re
 from collections.abc import Callable
@@ -39,33 +39,33 @@ PARITY: dict[str, Any] = {
 
 
 BEYOND, LONG, SHORT = "errors beyond a bound", "longer than in training", "no cause found"
-Says = Callable[[TokenStrings], np.ndarray]
+Rule = Callable[[TokenStrings], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Saying(TrainedModel):
-    """A model that answers by a rule of ours."""
+class RuleModel(TrainedModel):
+    """A model that answers by a given rule."""
 
-    says: Says = lambda own: own.lengths < 0
+    rule: Rule = lambda own: own.lengths < 0
 
     def ask(self, strings: TokenStrings) -> Answers:
-        logits = np.where(self.says(strings), 1.0, -1.0) * self.weights.get("factor", 1.0)
+        logits = np.where(self.rule(strings), 1.0, -1.0) * self.weights.get("factor", 1.0)
         return MembershipKind().judge(self.problem.questions(strings), logits)
 
 
-def saying(says: Says, **fields: object) -> tuple[TrainedModel, list[str]]:
-    """A model that says positive where that holds, and its errors, the shortest first."""
+def rule_model(rule: Rule, **fields: object) -> tuple[TrainedModel, list[str]]:
+    """A model that predicts positive where a rule holds, and its errors, the shortest first."""
     problem = resolve(configuration({**PARITY, **LSTM, **fields}))
     weights = {name: own.numpy() for name, own in initial_parameters(problem.network, 0).items()}
-    model = Saying(problem, weights, says)
+    model = RuleModel(problem, weights, rule)
     test = distinct_test_strings(model.problem.test)
     wrong = np.flatnonzero(model.ask(test.strings).wrong)
     rows = wrong[np.argsort(test.strings.lengths[wrong], kind="stable")]
     return model, [test.texts[row] for row in rows]
 
 
-def found_by(says: Says, **fields: object) -> list[Cause]:
-    return summed_up(attributions(*saying(says, **fields), 50))
+def causes_of(rule: Rule, **fields: object) -> list[Cause]:
+    return summed_up(attributions(*rule_model(rule, **fields), 50))
 
 
 def ones(strings: TokenStrings) -> np.ndarray:
@@ -76,7 +76,7 @@ def is_odd(strings: TokenStrings) -> np.ndarray:
     return np.asarray(ones(strings) % 2 == 1)
 
 
-def opened_and_closed(strings: TokenStrings) -> np.ndarray:
+def is_balanced(strings: TokenStrings) -> np.ndarray:
     return np.asarray(resolve(configuration({"task": "dyck"})).language.labels(strings))
 
 
@@ -90,7 +90,7 @@ def overlooks_defects(strings: TokenStrings) -> np.ndarray:
 AB: dict[str, Any] = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*"}
 BLIND = {"architecture": "transformer", "readout": "first", "biases": False}
 LONGER: dict[str, Any] = {"train_max_length": 20, "validation_max_length": 20}
-BY_ONE: list[tuple[Says, dict[str, Any], str, str]] = [
+BY_ONE: list[tuple[Rule, dict[str, Any], str, str]] = [
     (lambda own: ones(own) > 0, {}, "simple rule", "positive iff there is a 1"),
     (lambda own: ones(own) == 0, {}, "simple rule", "positive iff no 1 at all"),
     (lambda own: own.lengths < 0, {}, "constant answer", "always negative"),
@@ -98,7 +98,7 @@ BY_ONE: list[tuple[Says, dict[str, Any], str, str]] = [
     # Trained lengths whose strings are too many are tried on those of training.
     (lambda own: is_odd(own) ^ (own.lengths > 20), LONGER, LONG, "the length is above 20"),
     (
-        opened_and_closed, {"task": "dyck", "max_depth": 3}, BEYOND,
+        is_balanced, {"task": "dyck", "max_depth": 3}, BEYOND,
         "the nesting depth is above 3",
     ),
     (
@@ -108,11 +108,11 @@ BY_ONE: list[tuple[Says, dict[str, Any], str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("says", "fields", "mechanism", "tokens"), BY_ONE)
-def test_what_errors_have_in_common_is_found(
-    says: Says, fields: dict[str, Any], mechanism: str, tokens: str
+@pytest.mark.parametrize(("rule", "fields", "mechanism", "tokens"), BY_ONE)
+def test_common_cause_of_errors_is_found(
+    rule: Rule, fields: dict[str, Any], mechanism: str, tokens: str
 ) -> None:
-    model, wrong = saying(says, **fields)
+    model, wrong = rule_model(rule, **fields)
     (found,) = summed_up(attributions(model, wrong, 50))
     assert (found.mechanism, found.share) == (mechanism, 1.0)
     assert found.tokens.endswith(tokens)
@@ -120,13 +120,13 @@ def test_what_errors_have_in_common_is_found(
     assert found.agreement == (1.0 if mechanism in ("simple rule", "constant answer") else None)
 
 
-def test_length_and_rules_are_no_cause_where_a_short_string_fails() -> None:
-    # By letter counts alone 23 strings stand for all that are as long.
+def test_length_and_rules_are_no_cause_where_short_strings_fail() -> None:
+    # By letter counts alone 23 strings represent all of their length.
     for kind in ({}, BLIND):
-        found = found_by(lambda own: is_odd(own) ^ (own.lengths > 18), **LONGER, **kind)
+        found = causes_of(lambda own: is_odd(own) ^ (own.lengths > 18), **LONGER, **kind)
         assert {own.mechanism for own in found} == {SHORT}
-    # Nor counts, whose bounds would stand for it in the test.
-    two = found_by(
+    # Nor are counts, whose bounds would imply it in the test.
+    two = causes_of(
         lambda own: is_odd(own) ^ (own.lengths > 25) | (ones(own) == 2) & (own.lengths == 2)
     )
     named_tokens = {own.tokens for own in two if own.mechanism == SHORT}
@@ -134,17 +134,17 @@ def test_length_and_rules_are_no_cause_where_a_short_string_fails() -> None:
     assert named_tokens == {f"{side}; the model's shortest error of all is 11" for side in sides}
     assert {own.mechanism for own in two} == {SHORT}
     # All test strings have more than twelve letters; shorter ones are answered rightly.
-    at_once: tuple[Says, ...] = (
+    at_once: tuple[Rule, ...] = (
         lambda own: is_odd(own) | (own.lengths > 12),
         lambda own: np.where(own.lengths > 12, ones(own) > 3, is_odd(own)),
     )
-    for says in at_once:
-        found = found_by(says, test_min_length=13)
+    for rule in at_once:
+        found = causes_of(rule, test_min_length=13)
         assert not {"constant answer", "simple rule"} & {own.mechanism for own in found}
 
 
-def test_no_rule_is_claimed_without_answers_nor_one_that_is_the_language() -> None:
-    silent = Saying(saying(is_odd)[0].problem, {"factor": np.array(np.nan)}, is_odd)
+def test_rule_is_no_cause_without_answers_or_if_it_is_the_language() -> None:
+    silent = RuleModel(rule_model(is_odd)[0].problem, {"factor": np.array(np.nan)}, is_odd)
     test = distinct_test_strings(silent.problem.test)
     found = summed_up(attributions(silent, test.texts, 20))
     assert {own.mechanism for own in found}.isdisjoint({"simple rule", "constant answer"})
@@ -153,13 +153,15 @@ def test_no_rule_is_claimed_without_answers_nor_one_that_is_the_language() -> No
     spelled = texts("01", test.strings)
     rows = np.flatnonzero(labels & (test.strings.lengths > 30))[:2]
     few = {spelled[row] for row in rows}
-    model, wrong = saying(lambda own: is_odd(own) ^ np.array([x in few for x in texts("01", own)]))
+    model, wrong = rule_model(
+        lambda own: is_odd(own) ^ np.array([x in few for x in texts("01", own)])
+    )
     assert len(wrong) == 2
     found = summed_up(attributions(model, wrong))
     assert {own.mechanism for own in found} == {"longer than in training"}
 
 
-def test_a_trained_lstm_that_fails_at_trained_lengths_fails_by_no_length() -> None:
+def test_lstm_failing_at_trained_lengths_has_no_length_cause() -> None:
     model = trained("deep")
     deep = tuple(int(x) for x in "00001111")
     assert model.answer(deep).is_wrong
@@ -178,13 +180,13 @@ def test_a_trained_lstm_that_fails_at_trained_lengths_fails_by_no_length() -> No
 
 
 def is_equation(strings: TokenStrings) -> np.ndarray:
-    """Whether a string looks like an equation, right or wrong."""
+    """True for strings that have the form of an equation, right or wrong."""
     rows = texts("+-*=01234", strings)
     looks = [re.fullmatch(r"[0-4]([-+*][0-4])*=[0-4]", row) is not None for row in rows]
     return np.array(looks, dtype=bool)
 
 
-def test_an_lstm_that_knows_equations_by_their_looks_answers_by_form() -> None:
+def test_lstm_that_learned_only_form_answers_by_form() -> None:
     formal = trained("formal")
     test = distinct_test_strings(formal.problem.test)
     answers = formal.ask(test.strings)
@@ -203,7 +205,7 @@ def test_an_lstm_that_knows_equations_by_their_looks_answers_by_form() -> None:
     assert float(kappa[2]) > 0.7
 
 
-def test_a_model_that_answers_by_form_is_shown_near_negatives_and_tested_as_before() -> None:
+def test_near_negatives_are_suggested_for_answering_by_form() -> None:
     def suggested(config: RunConfig) -> list[dict[str, object]]:
         every = suggestions(resolve(config), ["answers by form"])
         found = [own for own in every if own.field == "negatives"]
@@ -221,11 +223,11 @@ def test_a_model_that_answers_by_form_is_shown_near_negatives_and_tested_as_befo
     assert suggested(configuration({"task": "copy"})) == []
 
 
-def test_what_errs_as_a_reader_does_answers_by_form_and_nothing_else_does() -> None:
+def test_only_errors_of_a_shortcut_reader_are_answers_by_form() -> None:
     right = resolve(configuration(EQUATIONS)).language.labels
 
-    def by_form(says: Says) -> bool:
-        return "answers by form" in {own.mechanism for own in found_by(says, **EQUATIONS)}
+    def by_form(rule: Rule) -> bool:
+        return "answers by form" in {own.mechanism for own in causes_of(rule, **EQUATIONS)}
 
     assert by_form(is_equation)
     # Wrong on every twelfth string, whatever it looks like.
@@ -251,8 +253,8 @@ def test_every_error_of_any_model_has_one_cause(fields: dict[str, Any]) -> None:
     assert {own.mechanism for own in found} <= {*CAUSES}
 
 
-def test_an_error_of_one_that_cannot_see_the_order_names_a_short_one() -> None:
-    """A model of `(ab)*` that says positive where both letters are as many, or nearly so."""
+def test_order_blind_model_errs_by_order_not_seen() -> None:
+    """A model of `(ab)*` that predicts positive for about as many a as b."""
     model = untrained(**AB)
     for string, other in (("ba", True), ("a{2}b{2}", True), ("a{3}b", False)):
         letters = model.letters(string)
@@ -269,7 +271,7 @@ def test_an_error_of_one_that_cannot_see_the_order_names_a_short_one() -> None:
         a, b = strings.counts.T
         return np.asarray((abs(a - b) <= strings.lengths // 20) & (a > 0))
 
-    found = found_by(balanced, **AB, **BLIND)
+    found = causes_of(balanced, **AB, **BLIND)
     assert {own.mechanism for own in found} == {"order not seen"}
     assert {own.tokens for own in found} == {"", "as in ba"}
     (suggested, *_) = suggestions(untrained(task="even_pairs").problem, ["order not seen"])
@@ -288,14 +290,14 @@ MEANT = {
 }
 
 
-def test_rules_say_what_their_words_say() -> None:
+def test_rules_agree_with_their_words() -> None:
     strings = ["", "0", "00", "01", "1", "10", "1101"]
     own = TokenStrings.of_lists(2, [[int(x) for x in string] for string in strings])
     zeros = np.zeros(len(strings), dtype=bool)
     holds = dict(rules("01", own, zeros, zeros.astype(np.int64)))
     for text, meant in MEANT.items():
         assert np.array(strings)[holds[text]].tolist() == meant, text
-    # One layer without positions cannot tell parity: it says whether there is a 1.
+    # One layer without positions cannot compute parity: it detects whether there is a 1.
     found = fitting_rules(trained("parity"))
     agreeing = {rule.text for rule in found.rules if rule.agreement == found.best.agreement}
     assert found.best.agreement > 0.99
@@ -308,7 +310,7 @@ def test_rules_say_what_their_words_say() -> None:
     ), "said once"
 
 
-def test_the_vocabulary_of_causes_is_the_one_that_is_documented() -> None:
+def test_documented_causes_are_those_of_the_program() -> None:
     lines = (ROOT / "docs" / "why.md").read_text(encoding="utf-8").splitlines()
     table = [line.strip("| ").split(" | ") for line in lines if line.startswith("| `")]
     rows = [(re.findall("`([^`]+)`", names), shown_by) for names, *_, shown_by in table]

@@ -17,13 +17,14 @@ from seqcls.interpretability.certification import (
 )
 from seqcls.interpretability.inside import logits
 from seqcls.interpretability.trained_model import TrainedModel
-from tests.unit.explained import FIELDS, random_network
+from tests.unit.explained import FIELDS
+from tests.zoo import scattered_model
 
 
 def proof_of(
     model: TrainedModel, support: tuple[int, ...], least_length: int
 ) -> tuple[SupportProof, Cells]:
-    """What is proved of strings of so many letters of a support, and the cells of it."""
+    """The proof for strings of at least so many letters of a support, and its cells."""
     block = block_of(model)
     limits = cells = divide(block, support, 0.0)
     if not model.config.no_attend_cls:
@@ -32,10 +33,8 @@ def proof_of(
 
 
 @given(FIELDS, st.integers(0, 10**6))
-def test_no_string_between_the_corners_leaves_the_bounds(
-    fields: dict[str, object], seed: int
-) -> None:
-    network = random_network(seed, **fields)
+def test_bounds_hold_between_the_corners_of_cells(fields: dict[str, object], seed: int) -> None:
+    network = scattered_model(seed, **fields)
     random = np.random.default_rng(seed)
     corners = random.integers(1, 50, size=(40, 3, 3))
     block = block_of(network)
@@ -50,8 +49,8 @@ def test_no_string_between_the_corners_leaves_the_bounds(
 
 
 @given(st.integers(0, 10**6))
-def test_bounds_close_in_on_the_logit_as_a_cell_shrinks(seed: int) -> None:
-    network = random_network(seed, hidden_size=3, layer_norm_eps=0.0)
+def test_bounds_tighten_as_a_cell_shrinks(seed: int) -> None:
+    network = scattered_model(seed, hidden_size=3, layer_norm_eps=0.0)
     point = np.array([[[3.0, 4.0, 5.0]] * 3])
     widths = []
     for size in (1e-1, 1e-2, 1e-3):
@@ -63,10 +62,10 @@ def test_bounds_close_in_on_the_logit_as_a_cell_shrinks(seed: int) -> None:
 
 
 @given(FIELDS, st.integers(0, 10**6))
-def test_what_is_proved_holds_for_random_strings_of_any_length(
+def test_certificates_hold_for_random_strings_of_any_length(
     fields: dict[str, object], seed: int
 ) -> None:
-    network = random_network(seed, **fields)
+    network = scattered_model(seed, **fields)
     random = np.random.default_rng(seed)
     for support in ((0,), (1, 2), (0, 1, 2)):
         proof, cells = proof_of(network, support, 201)
@@ -105,23 +104,23 @@ def assert_bounds_hold_inside_cells(
     assert (found <= cells.high[rows]).all()
 
 
-def test_every_set_of_letters_has_its_proof() -> None:
-    network = random_network(no_attend_cls=True)
+def test_every_set_of_letters_is_certified() -> None:
+    network = scattered_model(no_attend_cls=True)
     found = certify(network)
     assert [proof.letters for proof in found.supports] == ["a", "b", "c", "ab", "ac", "bc", "abc"]
     assert [proof.label for proof in found.supports] == [False] * 3 + [True, False, False, True]
     assert found.least_length == 1
     assert found.left_out == ()
-    assert certify(random_network(no_attend_cls=False)).least_length == 201
-    many = certify(random_network(num_letters=5, hidden_size=1, no_attend_cls=True))
+    assert certify(scattered_model(no_attend_cls=False)).least_length == 201
+    many = certify(scattered_model(num_letters=5, hidden_size=1, no_attend_cls=True))
     assert many.left_out == ("more than 4 letters",)
     assert max(len(proof.letters) for proof in many.supports) == 4
 
 
-def test_a_model_may_be_right_up_to_a_length_and_wrong_in_the_end() -> None:
+def test_limit_of_long_strings_may_differ_from_short_ones() -> None:
     changing = 0
     for seed in range(60):
-        network = random_network(seed, hidden_size=2)
+        network = scattered_model(seed, hidden_size=2)
         proof, _ = proof_of(network, (1,), 2)
         short, long = logits(network, np.array([[0, 1, 0], [0, 10**15, 0]]))
         if proof.claim == "wrong in the end":
@@ -131,9 +130,9 @@ def test_a_model_may_be_right_up_to_a_length_and_wrong_in_the_end() -> None:
     assert changing > 0
 
 
-def test_the_intervals_of_two_letters_are_all_shares_in_order() -> None:
+def test_intervals_of_two_letters_cover_all_shares() -> None:
     for seed in range(20):
-        network = random_network(seed, no_attend_cls=True, layer_norm_eps=0.0)
+        network = scattered_model(seed, no_attend_cls=True, layer_norm_eps=0.0)
         proof, _ = proof_of(network, (0, 1), 1)
         ends = [(x.low, x.high) for x in proof.intervals]
         assert ends[0][0] == 0

@@ -23,7 +23,7 @@ from tests.tasks import LANGUAGES, language, small
 
 
 def published() -> Iterator[tuple[Regular, bool, bool]]:
-    """Each language, whether it is R-trivial, and whether it is in C-RASP."""
+    """Yields languages with two labels: R-trivial, and in C-RASP."""
     with (ASSETS / "counting" / "languages.csv").open() as file:
         for row in csv.DictReader(file):
             letters = "".join(sorted({x for x in row["regex"] if x.isalpha()}))
@@ -37,7 +37,7 @@ def decided(task: Any) -> Counting:
     return found
 
 
-def test_every_published_label_is_met() -> None:
+def test_counting_levels_equal_the_published_labels() -> None:
     levels = Counter[int | None]()
     for task, r_trivial, inside in published():
         level = decided(task).level
@@ -47,7 +47,7 @@ def test_every_published_label_is_met() -> None:
     assert levels == {0: 23, 1: 21, 2: 1, None: 38}
 
 
-def test_the_program_computes_the_state_after_every_string() -> None:
+def test_counting_program_tracks_the_automaton_state() -> None:
     rng = np.random.default_rng(0)
     inside: list[Any] = [task for task, _, is_inside in published() if is_inside]
     inside += [small(name) for name in ("first", "repeat_01", "contains_all")]
@@ -71,9 +71,10 @@ def test_the_program_computes_the_state_after_every_string() -> None:
 
 
 class ByCycles:
-    """The states of a strongly connected part that no counting distinguishes, by simple cycles: a
-    walk between two states has weight zero for all weights that are zero on every cycle, if and
-    only if its counts of labels are a linear combination of theirs.
+    """States of a strongly connected component that no counting distinguishes, by simple cycles.
+
+    A path has weight zero for all weights for which every cycle has, if and only if its counts of
+    labels are a linear combination of theirs.
     """
 
     def __init__(self, table: np.ndarray, part: set[int]) -> None:
@@ -102,7 +103,7 @@ class ByCycles:
         return ways[end]
 
     def classes(self) -> tuple[int, dict[int, int]]:
-        """Number of levels that distinguish more states, and the class of each state."""
+        """Number of levels that refine the classes, and the class of each state."""
         cycles = list(self.cycles())
         classes, found, level = dict.fromkeys(self.part, 0), 1, 0
         while True:
@@ -132,7 +133,7 @@ def _counts(
     return row
 
 
-def test_levels_and_witnesses_are_what_a_search_over_cycles_finds() -> None:
+def test_levels_and_witnesses_equal_a_search_over_cycles() -> None:
     for task, _, _ in published():
         table, counting = task.automaton.table, decided(task)
         reach = np.linalg.matrix_power(np.eye(len(table), dtype=int) + sum(
@@ -157,13 +158,13 @@ def test_levels_and_witnesses_are_what_a_search_over_cycles_finds() -> None:
             assert task.automaton.path(counting.words[state])[-1] == state
 
 
-def test_numbers_of_any_size_are_exact() -> None:
+def test_potentials_of_any_size_are_exact() -> None:
     # Each label weighs twice the one before: potentials are powers of two.
     labels = [[(0, state), (state, state + 1)] for state in range(1, 100)]
     assert _potentials(101, labels).tolist() == [[0, *(2**x for x in range(100))]]
 
 
-def test_what_is_not_regular_or_too_large_has_no_program() -> None:
+def test_nonregular_or_large_language_has_no_counting_program() -> None:
     for task in (small("majority"), language("dyck", bracket_types=2, max_depth=11)):
         assert class_of(task).counting is None
         with pytest.raises(ConfigError, match=r"^no program of counters: [^\n]+$"):
@@ -175,7 +176,7 @@ def test_what_is_not_regular_or_too_large_has_no_program() -> None:
     assert decided(language("dyck", bracket_types=1, max_depth=8)).level == 1
 
 
-def test_automata_of_mlregtest_have_the_level_of_their_class() -> None:
+def test_mlregtest_automata_have_the_level_of_their_class() -> None:
     for path in sorted((ASSETS / "automata").glob("*.att")):
         automaton = read_automaton(path, path.name)
         found = decide_counting(minimize(automaton.table, automaton.accepting), automaton.alphabet)
@@ -183,13 +184,13 @@ def test_automata_of_mlregtest_have_the_level_of_their_class() -> None:
         assert found.level == (0 if inside else None), path.name
 
 
-def test_every_regular_task_is_decided() -> None:
+def test_every_regular_task_has_a_counting_level() -> None:
     for name in LANGUAGES:
         if language_automaton(task := small(name)) is not None:
             assert decided(task).describe(), name
 
 
-def test_theory_describes_counting_in_words_and_as_json() -> None:
+def test_theory_reports_counting_in_words_and_as_json() -> None:
     language_theory = theory("regular", alphabet="ab", pattern="(ab|bbaa)*")
     lines = list(language_theory.describe())
     assert "counting, level 2: the state is a function of counts" in lines
@@ -208,8 +209,8 @@ def test_theory_describes_counting_in_words_and_as_json() -> None:
     assert theory("majority").record()["counting"] is None
 
 
-def test_a_level_is_worked_out_for_large_parts_too() -> None:
-    # a goes round, b stays in every third state: each state is told apart only where none repeats.
+def test_large_components_have_a_counting_level() -> None:
+    # a goes round: states are distinguished only where no state repeats.
     states = 200
     around = (np.arange(states) + 1) % states
     sink = np.full(states, states)

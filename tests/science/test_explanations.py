@@ -10,7 +10,8 @@ from seqcls.interpretability.circuits import circuits
 from seqcls.interpretability.deletions import Removal, without_part
 from seqcls.interpretability.explanations import Explanation, explain
 from seqcls.interpretability.trained_model import TrainedModel
-from tests.unit.explained import FIELDS, counterfactual_logits, random_network, true_logits
+from tests.unit.explained import FIELDS, counterfactual_logits, true_logits
+from tests.zoo import scattered_model
 
 COUNTS = st.tuples(*[st.sampled_from([0, 0, 1, 2, 5, 40, 3000])] * 3)
 
@@ -23,13 +24,13 @@ def answer(network: TrainedModel, counts: tuple[int, ...]) -> bool:
 def test_every_claim_of_an_explanation_holds(
     fields: dict[str, object], seed: int, counts: tuple[int, ...]
 ) -> None:
-    network = random_network(seed, **fields)
+    network = scattered_model(seed, **fields)
     assume(np.abs(true_logits(network, np.array([counts]))[0]) > 1e-9)
     assert_every_claim_holds(network, counts)
 
 
 def assert_every_claim_holds(network: TrainedModel, counts: tuple[int, ...]) -> None:
-    """What is said of an answer is made to happen in the readable model."""
+    """Asserts that every claim about an answer comes true in the readable model."""
     found = explain(network, network.tokenizer.text_of_counts(counts))
     predicted = answer(network, counts)
     assert found.counts == counts
@@ -105,10 +106,10 @@ NAMED: list[tuple[str | None, int, int, tuple[int, ...]]] = [
 """Mechanisms, by the hidden size and the seed of a network, and letter counts."""
 
 
-def test_a_mechanism_is_named_by_what_flips_the_answer() -> None:
+def test_mechanism_is_named_by_what_flips_the_answer() -> None:
     for name, hidden_size, seed, counts in NAMED:
         sizes = {"hidden_size": hidden_size, "no_attend_cls": True, "layer_norm_eps": 0.0}
-        network = random_network(seed, **sizes)
+        network = scattered_model(seed, **sizes)
         found = explain(network, network.tokenizer.text_of_counts(counts))
         assert found.error is not None
         assert (found.mechanism and found.mechanism.name) == name
@@ -117,11 +118,11 @@ def test_a_mechanism_is_named_by_what_flips_the_answer() -> None:
         assert (name or "no single cause") in [*found.describe(network)][1].lower()
 
 
-def test_several_letters_without_a_part_are_without_one_together() -> None:
+def test_letters_without_a_part_can_all_be_removed() -> None:
     random = np.random.default_rng(0)
     several = 0
     for seed in range(20):
-        network = random_network(seed, num_letters=5, layer_norm_eps=0.0)
+        network = scattered_model(seed, num_letters=5, layer_norm_eps=0.0)
         counts = (3, 0, 40, 7, 2000)
         letters = list(without_part(network, counts))
         several += len(letters) > 1
@@ -133,8 +134,8 @@ def test_several_letters_without_a_part_are_without_one_together() -> None:
     assert several > 2
 
 
-def test_a_reading_of_a_head_is_in_the_order_of_its_scores() -> None:
-    network = random_network(3, no_attend_cls=False)
+def test_head_lists_letters_by_score() -> None:
+    network = scattered_model(3, no_attend_cls=False)
     found = explain(network, "a{3}c")
     for head, circuit in zip(found.heads, circuits(network), strict=True):
         scores = dict(zip(circuit.token_types, circuit.scores[0].tolist(), strict=True))
@@ -150,10 +151,10 @@ def test_a_reading_of_a_head_is_in_the_order_of_its_scores() -> None:
         np.testing.assert_allclose(head.mixed_value, mixed)
 
 
-def test_a_million_letters_are_explained_as_readily_and_another_alphabet_is_refused() -> None:
-    network = random_network(1, no_attend_cls=True)
+def test_long_strings_are_explained_and_unknown_letters_refused() -> None:
+    network = scattered_model(1, no_attend_cls=True)
     found = explain(network, "ab{1000000}c{123456789}")
     assert [*found.describe(network)]
     assert found.counts == (1, 10**6, 123456789)
     with pytest.raises(InvalidStringError, match="unknown letter 'd' in 'abd'"):
-        explain(random_network(), "abd")
+        explain(scattered_model(), "abd")

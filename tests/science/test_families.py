@@ -1,7 +1,4 @@
-"""Families of strings: how they are written, and where the answer changes.
-
-By letter counts, and where strings are run, against asking about each.
-"""
+"""Families of strings: their notation, and where the answer changes, against answering each."""
 
 from itertools import pairwise
 
@@ -18,7 +15,7 @@ from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.positions import longest_readable
 from seqcls.strings.free_counts import parse_family
 from seqcls.strings.tokenizer import Tokenizer
-from tests.unit.explained import FIELDS, random_network, true_logits
+from tests.unit.explained import FIELDS, true_logits
 from tests.zoo import LSTM, TWO_BLOCKS, scattered_model, untrained
 
 ABC = Tokenizer("abc")
@@ -33,13 +30,13 @@ WRITTEN: dict[str, tuple[tuple[str, ...], tuple[int, ...], tuple[tuple[int, ...]
 }
 
 
-def test_a_family_is_its_fixed_and_its_free_counts() -> None:
+def test_family_has_fixed_and_free_counts() -> None:
     for text, expected in WRITTEN.items():
         family = parse_family(ABC, text)
         free = tuple(map(tuple, family.free.tolist()))
         assert (family.names, tuple(family.fixed), free) == expected
         values = tuple(range(5, 5 + len(family.names)))
-        spelled = random_network().tokenizer.counts(family.member(values))
+        spelled = scattered_model().tokenizer.counts(family.member(values))
         assert tuple(family.counts(np.array([values]))[0]) == spelled
     # Groups are spelled out, and brackets are tokens like others.
     family = parse_family(Tokenizer("01"), "<01>{n}1{2}0{n}")
@@ -48,7 +45,7 @@ def test_a_family_is_its_fixed_and_its_free_counts() -> None:
     assert parse_family(Tokenizer("()"), "({n}){n}").letters(2) == (0, 0, 1, 1)
 
 
-def test_what_is_no_family_is_refused_in_one_line() -> None:
+def test_malformed_family_is_refused_in_one_line() -> None:
     for text, words in (
         ("ab{3}", ("'ab{3}'", "one or two")),
         ("a{k}b{m}c{n}", ("3 free counts", "one or two")),
@@ -63,10 +60,10 @@ def test_what_is_no_family_is_refused_in_one_line() -> None:
 
 
 @given(FIELDS, st.integers(0, 10**6), st.sampled_from(["ab{n}", "a{n}b{n}c{n}", "b{20}c{n}"]))
-def test_the_answer_changes_once_between_neighbors_that_differ_and_where_it_is_told(
+def test_reported_changes_lie_between_tried_counts_that_differ(
     fields: dict[str, object], seed: int, text: str
 ) -> None:
-    model = random_network(seed, **fields)
+    model = scattered_model(seed, **fields)
     found = answers_along(model, text)
     every = np.arange(1, 3001)
     answers = true_logits(model, found.family.counts(every[:, None])) > 0
@@ -83,14 +80,14 @@ def test_the_answer_changes_once_between_neighbors_that_differ_and_where_it_is_t
 def flipping_network() -> TrainedModel:
     """A network that changes its answer for `ab{n}` somewhere."""
     for seed in range(100):
-        network = random_network(seed, no_attend_cls=True, layer_norm_eps=0.0)
+        network = scattered_model(seed, no_attend_cls=True, layer_norm_eps=0.0)
         changes = answers_along(network, "ab{n}").changes
         if changes and 3 < changes[0][1].values[0] < 500:
             return network
     raise AssertionError("no such network")
 
 
-def test_the_answer_flips_where_that_of_the_readable_model_does() -> None:
+def test_family_flips_where_the_readable_model_does() -> None:
     network = flipping_network()
     found = answers_along(network, "ab{n}")
     model = plain_model(network)
@@ -107,7 +104,7 @@ def test_the_answer_flips_where_that_of_the_readable_model_does() -> None:
     assert [x.is_right for x in found.members] == [x.score > 0 for x in found.members]
 
 
-def test_a_family_has_every_change_among_its_members_and_ends_near_its_limit() -> None:
+def test_family_members_include_every_change_and_approach_the_limit() -> None:
     network = flipping_network()
     found = answers_along(network, "ab{n}")
     values = [x.values[0] for x in found.members]
@@ -119,7 +116,7 @@ def test_a_family_has_every_change_among_its_members_and_ends_near_its_limit() -
     assert found.limit == pytest.approx(far, abs=1e-9)
 
 
-def test_an_answer_is_called_correct_only_where_the_language_stays_as_it_is() -> None:
+def test_family_counts_how_many_answers_are_correct() -> None:
     model = scattered_model(0, task="parity")
     found = answers_along(model, "0{20}1{n}")
     ((_, change),) = found.changes
@@ -131,7 +128,7 @@ def test_an_answer_is_called_correct_only_where_the_language_stays_as_it_is() ->
     assert limit.endswith(": negative.")
 
 
-def test_two_counts_have_a_boundary_that_is_that_of_each_alone() -> None:
+def test_two_free_counts_flip_where_each_alone_does() -> None:
     network = flipping_network()
     found = answers_along(network, "a{m}b{n}")
     assert {x.values for x in found.members} >= {(m, n) for m in found.grid for n in found.grid}
@@ -148,7 +145,7 @@ def test_two_counts_have_a_boundary_that_is_that_of_each_alone() -> None:
 
 
 @pytest.mark.parametrize("text", ["ab{n}", "<ba>{n}", "a{m}b{n}"])
-def test_letter_counts_say_of_any_depth_what_running_the_strings_says(text: str) -> None:
+def test_family_by_letter_counts_equals_running_the_strings(text: str) -> None:
     fields = {name: TWO_BLOCKS[name] for name in ("num_blocks", "num_attention_heads")}
     model = untrained(task="contains_all", **fields)
     found = answers_along(model, text)
@@ -159,42 +156,29 @@ def test_letter_counts_say_of_any_depth_what_running_the_strings_says(text: str)
     assert [x.is_right for x in members] == (~answers.wrong).tolist()
 
 
-def test_every_change_is_between_neighbours() -> None:
+@pytest.mark.parametrize(
+    ("text", "middle"), [("<01>{n}", (0, 1) * 3), ("0{m}<10>{n}", (0,) * 9 + (1, 0) * 9)]
+)
+def test_family_changes_are_between_neighbors(text: str, middle: tuple[int, ...]) -> None:
     model = untrained(**LSTM)
-    model.weights["classifier.bias"][:] -= model.answer((0, 1) * 3).logit
-    found = answers_along(model, "<01>{n}")
+    model.weights["classifier.bias"][:] -= model.answer(middle).logit
+    found = answers_along(model, text)
     assert not found.by_counts
-    assert found.members[-1].values == (2000,)
-    rows = [model.answer((0, 1) * n) for n in range(1, 17)]
-    np.testing.assert_allclose([x.score for x in found.members[:16]], [x.logit for x in rows])
-    assert [x.target for x in found.members[:16]] == [x.label for x in rows]
-    assert found.changes
-    for before, after in found.changes:
-        (n,) = after.values
-        assert before.values == (n - 1,)
-        model_answers = tuple(model.answer((0, 1) * x).predicted for x in (n - 1, n))
-        assert model_answers == (before.output, after.output) == (not after.output, after.output)
-
-
-def test_two_counts_are_asked_about_together() -> None:
-    model = untrained(**LSTM)
-    model.weights["classifier.bias"][:] -= model.answer((0,) * 9 + (1, 0) * 9).logit
-    found = answers_along(model, "0{m}<10>{n}")
     assert found.grid[-1] == 2000
     for member in [x for x in found.members if max(x.values) <= 10]:
-        m, n = member.values
-        answer = model.answer((0,) * m + (1, 0) * n)
+        answer = model.answer(found.family.letters(*member.values))
         assert member.score == pytest.approx(answer.logit)
         assert (member.target, member.is_right) == (answer.label, not answer.is_wrong)
     assert found.changes
     for before, after in found.changes:
-        (m, n), answers = after.values, (before.output, after.output)
-        model_answers = (model.answer((0,) * m + (1, 0) * x).predicted for x in (n - 1, n))
-        assert before.values == (m, n - 1)
-        assert tuple(model_answers) == answers
+        *others, n = after.values
+        assert before.values == (*others, n - 1)
+        letters = (found.family.letters(*x.values) for x in (before, after))
+        model_answers = tuple(model.answer(x).predicted for x in letters)
+        assert model_answers == (before.output, after.output) == (not after.output, after.output)
 
 
-def test_what_is_not_tried_is_not_claimed_and_strings_without_a_place_are_counted() -> None:
+def test_family_reports_strings_beyond_the_position_table() -> None:
     fields = {**TWO_BLOCKS, "positions": "learned", "train_max_length": 9}
     model = untrained(validation_max_length=9, **fields)
     found = answers_along(model, "01{n}")
@@ -210,7 +194,7 @@ def test_what_is_not_tried_is_not_claimed_and_strings_without_a_place_are_counte
         answers_along(untrained(**LSTM), "0{10000}1{n}")
 
 
-def test_a_family_without_a_number_is_refused() -> None:
+def test_family_with_nan_answers_is_refused() -> None:
     model = untrained(**LSTM)
     model.weights["classifier.bias"][:] = np.nan
     with pytest.raises(InvalidStringError, match="none of its strings has an answer"):

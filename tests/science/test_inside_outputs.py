@@ -1,6 +1,6 @@
-"""Models that write, looked into: what they read, and what their outputs' probabilities are.
+"""States, attention and probabilities of models that write outputs.
 
-What holds of every model stands in `tests/contracts/test_questions.py`.
+`tests/contracts/test_questions.py` has what holds for every model.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def writer(name: str) -> TrainedModel:
 
 @torch.no_grad()
 def forced(model: TrainedModel, letters: tuple[int, ...], output: Output) -> float:
-    """The log-probability of an output, step by step: CLS, the input, SEP, and what is written."""
+    """The log-probability of an output, step by step: CLS, the input, SEP, and the output."""
     end = model.problem.network.vocabulary_size - 1
     read = [0, *(letter + 2 for letter in letters), end - 1]
     total = 0.0
@@ -57,7 +57,7 @@ def forced(model: TrainedModel, letters: tuple[int, ...], output: Output) -> flo
 
 
 @pytest.mark.parametrize("name", ONE_STREAM)
-def test_states_are_those_of_the_input_sep_and_what_is_written(name: str) -> None:
+def test_states_cover_input_separator_and_output(name: str) -> None:
     model = writer(name)
     written = write_output(model, INPUT)
     given = [model.tokenizer.alphabet[letter] for letter in written.read]
@@ -82,7 +82,7 @@ def test_states_are_those_of_the_input_sep_and_what_is_written(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", ONE_STREAM)
-def test_outputs_and_patches_have_the_probabilities_that_steps_multiply_to(name: str) -> None:
+def test_output_probabilities_are_products_of_steps(name: str) -> None:
     model = writer(name)
     right, written = target(model, INPUT), write_output(model, INPUT)
     for output in (written, right, Output(())):
@@ -113,7 +113,7 @@ def test_outputs_and_patches_have_the_probabilities_that_steps_multiply_to(name:
     assert judge.before[3] == pytest.approx(before, rel=1e-9)
 
 
-def test_weights_of_an_encoder_decoder_are_those_of_its_blocks() -> None:
+def test_attention_of_an_encoder_decoder_is_that_of_its_blocks() -> None:
     model = writer("encoder_decoder")
     activations = plain_model(model).activations(ids_of(model, [INPUT], [Output((1, 0))]))
     names = {SELF: "attention", "cross-attention": "cross_attention"}
@@ -134,10 +134,10 @@ def test_weights_of_an_encoder_decoder_are_those_of_its_blocks() -> None:
     ("name", "shape", "before"),
     [("encoder_decoder", (2, 2, 3, 4), 1), ("recurrent_attention", (1, 1, 3, 4), 2)],
 )
-def test_what_is_written_attends_to_the_inputs_tokens(
+def test_cross_attention_covers_the_input_tokens(
     name: str, shape: tuple[int, ...], before: int
 ) -> None:
-    """The state before a token decides what a recurrent decoder reads; of a block, the token."""
+    """A recurrent decoder attends by the state before a token, a block by the token."""
     model = writer(name)
     found, other = (
         attention_patterns(model, INPUT, "cross-attention", Output(x)) for x in ((1, 0), (2, 0))
@@ -168,7 +168,7 @@ def test_minimal_strings_are_inputs_of_the_task() -> None:
     assert near.answer.label == near.answer.predicted != model.answer((0,)).predicted
 
 
-def test_strings_that_are_no_inputs_are_not_tried() -> None:
+def test_shortest_failing_skips_invalid_inputs() -> None:
     problem = zoo.problem("rotary", writes=True, distinct=True)
     model = TrainedModel(problem, zoo.random_weights(problem))
     assert [model.is_input(x) for x in ((0, 1), (0, 0))] == [True, False]
@@ -178,7 +178,7 @@ def test_strings_that_are_no_inputs_are_not_tried() -> None:
         write_output(model, (0, 0))
 
 
-def test_what_is_too_long_or_not_there_is_refused() -> None:
+def test_attention_beyond_positions_or_without_heads_is_refused() -> None:
     learned, lstm = writer("learned"), writer("lstm")
     places = learned.weights["positions.table.weight"].shape[0]
     deaf = zoo.problem("recurrent_attention", writes=True, attention="none")

@@ -1,4 +1,4 @@
-"""Pages about the known results' models agree with their results."""
+"""Tables and pictures of known results in the docs agree with their results."""
 
 from collections import Counter
 from typing import Any
@@ -29,7 +29,7 @@ def compared(width: int, fresh: bool, *models: tuple[int, int, int]) -> list[dic
     ]
 
 
-def test_published_results_are_listed_for_every_configuration() -> None:
+def test_compared_configurations_have_their_published_result() -> None:
     generalizes = {"generalizes": 10, "fails beyond": 3, "fails beyond without positions": 4}
     depths = {"generalizes": 6, "fails beyond": 6}
     for name, published in (("next_symbols", generalizes), ("depth_hierarchy", depths)):
@@ -51,7 +51,7 @@ def test_published_results_are_listed_for_every_configuration() -> None:
         assert beside == {("can", "2 of 2", "1 of 2")}
 
 
-def test_pages_and_pictures_agree_with_their_results() -> None:
+def test_docs_and_pictures_agree_with_their_results() -> None:
     for page, anew in {**known.pages(), "proofs.md": proofs.page()}.items():
         assert (DOCS / page).read_text() == anew, "python -m benchmarks.known writes it anew"
     page = (DOCS / "memory.md").read_text()
@@ -70,7 +70,7 @@ def test_pages_and_pictures_agree_with_their_results() -> None:
 
 
 def check_picture(name: str, lines: "pd.Series[str]") -> None:
-    """A picture in the docs has these lines in its cells."""
+    """Asserts that a picture in the docs has these lines in its cells."""
     shown = (DOCS / f"{name}.svg").read_text()
     for line, times in lines.value_counts().items():
         assert shown.count(f">{line}<") == times, name

@@ -1,4 +1,4 @@
-"""Functions of letter counts: what is computed far out, what a head is, and which models are."""
+"""Models by letter counts: long strings, circuits of heads, and the order of letters."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from seqcls.interpretability.readable_model import plain_model
 from seqcls.problem import resolve
 from seqcls.questions import RunModel
 from tests.unit.explained import true_logits
-from tests.zoo import COUNTED, PICTURES, model, picture_model, scattered_model
+from tests.zoo import COUNTED, PICTURES, model, scattered_model, untrained
 
 
 def opened(name: str, *, writes: bool = False) -> RunModel:
@@ -25,7 +25,7 @@ def opened(name: str, *, writes: bool = False) -> RunModel:
 
 
 @given(COUNTED, st.integers(0, 10**6), st.integers(1, 10**9))
-def test_logits_of_any_counts_are_those_of_the_group_model(
+def test_logits_by_counts_equal_the_numpy_oracle(
     fields: dict[str, object], seed: int, times: int
 ) -> None:
     own = scattered_model(seed, **fields)
@@ -34,7 +34,7 @@ def test_logits_of_any_counts_are_those_of_the_group_model(
     np.testing.assert_allclose(inside.logits(own, counts), truth, rtol=1e-9, atol=1e-9)
 
 
-def test_scores_that_are_far_apart_are_told_apart() -> None:
+def test_logits_by_counts_hold_for_large_scores() -> None:
     own = scattered_model(hidden_size=2)
     weights = {**own.weights, "blocks.0.attention.query.weight": np.full((2, 2), 4e4)}
     far = RunModel(own.problem, weights)
@@ -46,7 +46,7 @@ def test_scores_that_are_far_apart_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize("fields", [{}, {"readout": "mean"}, {"num_blocks": 2}])
-def test_shares_without_the_special_token_are_the_limit_of_long_strings(
+def test_logits_of_shares_are_the_limit_of_long_strings(
     fields: dict[str, object],
 ) -> None:
     own = scattered_model(3, hidden_size=3, **fields)
@@ -57,7 +57,7 @@ def test_shares_without_the_special_token_are_the_limit_of_long_strings(
     assert far < max(near, 1e-12)
 
 
-def test_the_circuits_of_a_head_are_its_matrices_multiplied_out() -> None:
+def test_head_circuits_are_products_of_its_matrices() -> None:
     own = scattered_model(hidden_size=6, attention_head_size=2, num_attention_heads=3)
     opened = RunModel(own.problem, own.weights)
     activations = inside.states(own, inside.from_counts(own, np.ones((1, 3))))
@@ -85,9 +85,7 @@ ATTENDING = (
 
 
 @pytest.mark.parametrize(("name", "writes", "heads"), ATTENDING)
-def test_circuits_of_any_attention_are_of_the_embeddings_alone(
-    name: str, writes: bool, heads: int
-) -> None:
+def test_every_attention_head_has_circuits(name: str, writes: bool, heads: int) -> None:
     own = opened(name, writes=writes)
     found = own.circuits()
     parts = [part for part in plain_model(own).parts() if part.kind == "head"]
@@ -106,21 +104,11 @@ def test_circuits_of_any_attention_are_of_the_embeddings_alone(
     assert {*found[0].token_types} - letters == (special if name != "mean" else set())
 
 
-def test_a_head_of_a_first_block_without_positions_attends_by_its_circuit() -> None:
-    own = scattered_model(2, num_blocks=2, num_attention_heads=2, biases=True, hidden_size=4)
-    activations = inside.states(own, inside.read(own, [(0, 1, 2)]))
-    for x in RunModel(own.problem, own.weights).circuits()[:2]:
-        scores = activations["blocks.0.attention.scores"][0, x.head].numpy()
-        np.testing.assert_allclose(x.scores, scores, atol=1e-12)
-        value = activations["blocks.0.attention.value"][0, x.head].numpy()
-        np.testing.assert_allclose(x.value, value, atol=1e-12)
-
-
-def test_models_without_heads_of_attention_have_no_circuits() -> None:
+def test_models_without_attention_have_no_circuits() -> None:
     for own in (opened("lstm"), opened("deltanet")):
         with pytest.raises(ConfigError, match="no heads that attend"):
             own.circuits()
-    reader = picture_model(PICTURES)
+    reader = untrained(**PICTURES)
     found = RunModel(reader.problem, reader.weights).circuits()
     # Its decoder attends to a picture too, which has no embeddings of tokens.
     assert {x.name.partition(",")[0] for x in found} == {"decoder block 0", "decoder block 1"}
@@ -139,7 +127,7 @@ def test_the_order_of_letters_changes_nothing_but_rounding() -> None:
         opened.orders("ab{3000}")
 
 
-def test_the_order_of_letters_moves_what_reads_places() -> None:
+def test_letter_order_changes_models_with_positions() -> None:
     for own, string in ((opened("two blocks"), "0{4}1{5}"), (opened("lstm"), "0{4}1{5}")):
         found = own.orders(string)
         assert found.spread == max(found.logits) - min(found.logits) > 1e-6
@@ -150,7 +138,7 @@ def test_the_order_of_letters_moves_what_reads_places() -> None:
     assert written.spread > 0
 
 
-def test_states_of_strings_without_letters_and_of_absent_letters_are_there_to_be_drawn() -> None:
+def test_states_of_absent_letters_are_finite() -> None:
     for no_attend_cls in (False, True):
         own = scattered_model(no_attend_cls=no_attend_cls)
         activations = inside.states(own, inside.from_counts(own, np.array([[0, 0, 0], [0, 7, 0]])))
@@ -174,7 +162,7 @@ OTHERS: tuple[tuple[dict[str, Any], Needs], ...] = (
 NEEDS: tuple[Needs, ...] = ("states", "labels", "required letters", "one block")
 
 
-def test_what_an_analysis_does_not_hold_for_is_refused_by_the_name_of_its_setting() -> None:
+def test_analysis_names_the_setting_that_rules_it_out() -> None:
     report = RunConfig(dropout_rate=0.1, no_attend_cls=True, layer_norm_eps=0.0)
     assert obstacle(resolve(RunConfig())) is obstacle(resolve(report)) is None
     for fields, least in OTHERS:

@@ -1,11 +1,10 @@
-"""Commands that look into models, as sums, definitions and each other have it."""
+"""Commands about the inside of models, against sums, definitions and each other."""
 
 import json
 import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -16,14 +15,11 @@ from sweeps import api
 from sweeps.cli.app import app
 from sweeps.store.opening import open_reader
 from tests.inside import (
-    ADDITIVE,
     BLOCKS,
     LSTM,
     NEXT_SYMBOLS,
-    NO_ATTENTION,
     PREFIXES,
     STATES,
-    STREAMS,
     WRITING,
     WRITING_LSTM,
     inside,
@@ -46,46 +42,6 @@ def data(db: Path, *arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
-@pytest.mark.parametrize("run", [WRITING, WRITING_LSTM])
-def test_states_of_what_writes_are_those_of_input_and_output(inside: Path, run: str) -> None:
-    found = data(inside, "states", run, STRING)
-    assert found["tokens"][:6] == ["CLS", *STRING, "SEP"]
-    read = found["output"] if found["output"][-1]["token"] == "END" else found["output"][:-1]
-    written = [token["token"] for token in read if token["token"] != "END"]
-    assert found["tokens"][6:] == written
-    assert "prefix_logits" not in found
-    assert "the output, token by token" in invoke(inside, "states", run, STRING).stdout
-
-
-@pytest.mark.parametrize("run", [WRITING, WRITING_LSTM, STREAMS, ADDITIVE])
-def test_patches_of_what_writes_are_of_the_input_and_sep(inside: Path, run: str) -> None:
-    found = data(inside, "patch", run, STRING, "--source", "abda")
-    assert found["tokens"] == {
-        "base": ["CLS", *STRING, "SEP"], "source": ["CLS", *"abda", "SEP"]
-    }  # fmt: skip
-    assert found["number"].startswith("log-probability of the target")
-    given = np.array(found["logits"], dtype=float)
-    direct = api.patch(open_reader(str(inside)), run, STRING, "abda")
-    np.testing.assert_array_equal(given, direct.logits)
-    # An encoder has no state at SEP, and a decoder none before it.
-    nowhere = np.zeros(given.shape, dtype=bool)
-    for row, site in enumerate(found["sites"]):
-        nowhere[row] = [site.startswith("decoder")] * 5 + [site.startswith("encoder")]
-    np.testing.assert_array_equal(np.isnan(given), nowhere)
-    assert nowhere.any() == (run in (STREAMS, ADDITIVE))
-
-
-def test_ablation_names_every_part_and_counts_errors(inside: Path) -> None:
-    found = data(inside, "ablate", BLOCKS, "--sample", "50")
-    assert [own["without"] for own in found["parts"][:1]] == [[]]
-    assert len(found["parts"]) == 1 + 2 * (2 + 1)
-    assert found["strings"] == sum(found["parts"][0]["strings"]) == 50
-    pruned = data(inside, "ablate", BLOCKS, "--sample", "50", "--prune", "--part", "head")
-    assert [len(own["without"]) for own in pruned["steps"]] == [0, 1, 2, 3, 4]
-    units = data(inside, "ablate", LSTM, "--sample", "50", "--how", "mean")["parts"]
-    assert ["layer 0, unit 3"] in [own["without"] for own in units]
-
-
 REFUSED: dict[tuple[str, ...], str] = {
     ("patch", WRITING, STRING, "--source", "abd"): "expected as many",
     ("ablate", LSTM, "--part", "head"): "has no such part",
@@ -103,22 +59,14 @@ REFUSED: dict[tuple[str, ...], str] = {
 }
 
 
-def test_what_cannot_be_asked_is_said_in_a_line(inside: Path) -> None:
+def test_unanswerable_question_is_refused(inside: Path) -> None:
     for arguments, words in REFUSED.items():
         result = invoke(inside, *arguments)
         assert result.exit_code != 0
         assert words in str(result.exception)
 
 
-def test_families_with_groups_and_two_counts_are_run(inside: Path) -> None:
-    found = data(inside, "family", LSTM, "<01>{n}")
-    assert found["n"][-1] == 2000
-    assert len(found["logit"]) == len(found["label"]) == len(found["n"])
-    grid = data(inside, "family", LSTM, "0{m}1{n}")
-    assert len(grid["logit"]) == len(grid["m"]) == len(grid["changes"])
-
-
-def test_a_family_of_inputs_is_asked_with_targets_beside_outputs(inside: Path) -> None:
+def test_family_of_inputs_lists_targets_beside_outputs(inside: Path) -> None:
     outputs = data(inside, "family", WRITING, "ab{n}")["outputs"]
     assert [row["n"] for row in outputs][:16] == list(range(1, 17))
     for row in outputs:
@@ -139,7 +87,7 @@ def test_a_family_of_inputs_is_asked_with_targets_beside_outputs(inside: Path) -
         assert any(line.startswith(f"m = {m}: {failing.count(m)} of") for line in lines)
 
 
-def test_every_input_up_to_a_length_is_tried(inside: Path) -> None:
+def test_verdict_command_tries_every_input(inside: Path) -> None:
     found = data(inside, "verdict", WRITING)
     # Tested on up to 7 tokens: 4 + 16 + ... inputs, and the next length is too long.
     assert [row["inputs"] for row in found["by_length"]] == [4**n for n in range(1, 8)]
@@ -151,7 +99,7 @@ def test_every_input_up_to_a_length_is_tried(inside: Path) -> None:
     assert not wrong or found["shortest"][0]["string"] == wrong[0]
 
 
-def test_the_tree_of_outputs_shares_what_they_begin_with(inside: Path) -> None:
+def test_output_tree_shares_prefixes(inside: Path) -> None:
     opened = api.model(open_reader(str(inside)), WRITING)
     letters = opened.letters(STRING)
     best = data(inside, "predict", WRITING, STRING, "--beam", "5")
@@ -162,7 +110,7 @@ def test_the_tree_of_outputs_shares_what_they_begin_with(inside: Path) -> None:
     assert {leaf.text for leaf in tree.leaves} == {row["output"] for row in best}
     cells = {(token.row, token.place): token for token in tree.tokens}
     for leaf in tree.leaves:
-        # What stands before a branch is drawn in the row above that it leaves.
+        # Tokens before a branch are in the row above, which it leaves.
         own = [cells[leaf.row, place] for place in range(leaf.branch, leaf.tokens)]
         assert (leaf.row, leaf.branch - 1) not in cells
         before = 0.0
@@ -178,23 +126,7 @@ def test_the_tree_of_outputs_shares_what_they_begin_with(inside: Path) -> None:
     assert all(leaf.right == (leaf.ended and leaf.text == STRING) for leaf in tree.leaves)
 
 
-DRAWN = [(WRITING, 4, 0), (STREAMS, 8, 1), (NO_ATTENTION, 0, 1)]
-
-
-@pytest.mark.parametrize(("run", "maps", "units"), DRAWN)
-def test_figures_show_what_is_attended_to_and_kept(
-    inside: Path, run: str, maps: int, units: int, tmp_path: Path, undrawn: None
-) -> None:
-    del undrawn
-    result = invoke(inside, "figures", run, STRING, "--out", str(tmp_path))
-    assert result.exit_code == 0, result.output
-    names = [path.name for path in tmp_path.glob("*.svg")]
-    assert sum(name.startswith("attention_weights") for name in names) == maps
-    assert any(name.startswith("units") for name in names) == bool(units)
-    assert not any("prefix" in name for name in names)
-
-
-def test_causes_remedies_and_comparisons_speak_of_outputs(inside: Path) -> None:
+def test_causes_remedies_and_comparisons_cover_transductions(inside: Path) -> None:
     outputs = {}
     for arguments in (
         *(("causes", "copying"), ("remedies", WRITING), ("compare", WRITING, WRITING_LSTM)),
@@ -217,7 +149,7 @@ def test_causes_remedies_and_comparisons_speak_of_outputs(inside: Path) -> None:
     assert "Position Coupling" not in outputs["remedies"]
 
 
-def test_answers_at_every_place_are_stored_and_asked(inside: Path) -> None:
+def test_answers_at_positions_are_stored_and_questioned(inside: Path) -> None:
     store = open_reader(str(inside))
     for run, first in ((PREFIXES, "0"), (NEXT_SYMBOLS, "b"), (STATES, "0")):
         wrong = api.errors(store, [run])
@@ -246,7 +178,7 @@ def test_answers_at_every_place_are_stored_and_asked(inside: Path) -> None:
         assert invoke(inside, *arguments).exit_code == 0, arguments
 
 
-def test_names_of_tokens_are_read_and_written(kinds: Path, tmp_path: Path) -> None:
+def test_named_tokens_are_read_and_written_by_commands(kinds: Path, tmp_path: Path) -> None:
     db = tmp_path / "kinds.db"
     db.write_bytes((kinds / "kinds.db").read_bytes())
     facts = Facts(db)
@@ -278,7 +210,7 @@ TOKENS = {"push", "pop", "a"}
 
 
 def is_written(text: str) -> bool:
-    """Whether a text is tokens and groups with exactly one space between them."""
+    """True if a text is tokens and groups with exactly one space between them."""
     for sign in "<>{}0123456789":
         text = text.replace(sign, "")
     return text == "" or all(token in TOKENS for token in text.split(" "))

@@ -39,8 +39,8 @@ def model_of(name: str) -> TrainedModel:
 
 
 @cache
-def every(name: str) -> dict[Letters, bool]:
-    """Every string of up to six tokens, and whether the model gets it wrong."""
+def wrong_by_string(name: str) -> dict[Letters, bool]:
+    """Every string of up to six tokens; True where the model gets it wrong."""
     model = model_of(name)
     letters = range(model.num_letters)
     strings = [own for n in range(7) for own in itertools.product(letters, repeat=n)]
@@ -49,10 +49,10 @@ def every(name: str) -> dict[Letters, bool]:
 
 def failing(name: str, length: int) -> list[Letters]:
     """The strings of a length that the model gets wrong."""
-    return [own for own, wrong in every(name).items() if wrong and len(own) == length]
+    return [own for own, wrong in wrong_by_string(name).items() if wrong and len(own) == length]
 
 
-def test_delta_debugging_finds_what_is_needed_and_nothing_else() -> None:
+def test_delta_debugging_finds_the_needed_letters() -> None:
     def fails(string: Letters) -> bool:
         return 3 in string and string.count(7) >= 2
 
@@ -62,7 +62,7 @@ def test_delta_debugging_finds_what_is_needed_and_nothing_else() -> None:
 
 
 @models
-def test_a_minimal_failing_string_fails_and_no_single_deletion_does(name: str) -> None:
+def test_minimal_failing_string_fails_and_no_single_deletion_does(name: str) -> None:
     model = model_of(name)
     rows = [(0, 1, 1, 0, 1, 0, 0, 1) * 3, (1, 0) * 7, (0, 0, 0, 1) * 4 + (1,), (1,) * 9 + (0,)]
     wrong = [row for row in rows if model.answer(row).is_wrong]
@@ -74,12 +74,12 @@ def test_a_minimal_failing_string_fails_and_no_single_deletion_does(name: str) -
         left = model.letters(found.found.string)
         smaller = [(*left[:place], *left[place + 1 :]) for place in range(len(left))]
         assert not model.ask_all(smaller).wrong.any()
-    right = next(own for own, is_wrong in every(name).items() if not is_wrong)
+    right = next(own for own, is_wrong in wrong_by_string(name).items() if not is_wrong)
     with pytest.raises(InvalidStringError, match="is correctly classified"):
         minimal_failing(model, right)
 
 
-def test_a_string_that_was_never_in_a_test_is_not_looked_at() -> None:
+def test_minimal_string_is_not_empty_where_tests_have_no_empty_string() -> None:
     model = untrained(task="contains_all", test_sampler="variable_length", **LSTM)
     assert not model.problem.tries_empty
     strings = itertools.product(range(3), repeat=3)
@@ -88,16 +88,16 @@ def test_a_string_that_was_never_in_a_test_is_not_looked_at() -> None:
 
 
 @models
-def test_the_shortest_failing_strings_are_all_of_that_length(name: str) -> None:
+def test_shortest_failing_strings_are_complete(name: str) -> None:
     found = shortest_failing(model_of(name), 100)
-    least = min(len(own) for own, wrong in every(name).items() if wrong)
+    least = min(len(own) for own, wrong in wrong_by_string(name).items() if wrong)
     assert (found.length, found.max_length) == (least, 5)
     expected = [model_of(name).text(own) for own in failing(name, least)]
     assert [answer.string for answer in found.answers] == expected
     assert found.count == len(expected)
 
 
-def test_all_strings_are_there_once_the_shortest_first_and_as_many_are_tried_as_fit() -> None:
+def test_strings_are_enumerated_once_by_length() -> None:
     every = (strings_of_length(3, length) for length in range(5))
     found = [tuple(row) for strings in every for row in strings.letters]
     expected = [own for n in range(5) for own in itertools.product(range(3), repeat=n)]
@@ -107,7 +107,7 @@ def test_all_strings_are_there_once_the_shortest_first_and_as_many_are_tried_as_
     assert num_strings(2, 16) <= 200_000 < num_strings(2, 17)
 
 
-def test_every_string_one_edit_away_is_there_once() -> None:
+def test_edits_are_enumerated_once() -> None:
     string = (0, 1, 1)
     found = list(edits_of(string, 2))
     expected = set()
@@ -121,7 +121,7 @@ def test_every_string_one_edit_away_is_there_once() -> None:
 
 
 @models
-def test_the_nearest_right_string_is_right_and_none_is_nearer(name: str) -> None:
+def test_nearest_right_string_is_right_and_none_is_nearer(name: str) -> None:
     model, kinds = model_of(name), set()
     assert failing(name, 5), "an untrained model misclassifies something"
     for string in failing(name, 5)[:6]:
@@ -142,13 +142,13 @@ def test_the_nearest_right_string_is_right_and_none_is_nearer(name: str) -> None
     assert kinds
 
 
-def test_a_search_that_is_given_up_says_so() -> None:
+def test_incomplete_search_is_reported() -> None:
     found = nearest_right(model_of("lstm"), failing("lstm", 5)[0], max_tried=0)
     assert (found.answer, found.complete, found.tried) == (None, False, 0)
 
 
 @pytest.fixture
-def of_rows(tmp_path: Path) -> TrainedModel:
+def file_model(tmp_path: Path) -> TrainedModel:
     """A model of the strings of a file, every second of up to five tokens, of any labels."""
     strings = [own for n in range(1, 6) for own in itertools.product("ab", repeat=n)][::2]
     rows = [f"{''.join(own)},{number % 3 % 2}" for number, own in enumerate(strings)]
@@ -158,7 +158,7 @@ def of_rows(tmp_path: Path) -> TrainedModel:
 
 
 def known(model: TrainedModel) -> dict[Letters, bool]:
-    """The strings of the file, and whether the model gets them wrong."""
+    """The strings of the file; True where the model gets one wrong."""
     strings = model.problem.known_strings
     assert strings is not None
     rows = zip(strings.letters.tolist(), strings.lengths.tolist(), strict=True)
@@ -166,50 +166,50 @@ def known(model: TrainedModel) -> dict[Letters, bool]:
     return dict(zip(letters, model.ask(strings).wrong.tolist(), strict=True))
 
 
-def test_of_own_strings_nothing_is_said_of_those_that_are_not_in_the_file(
-    of_rows: TrainedModel,
+def test_minimal_and_nearest_strings_of_a_file_are_in_the_file(
+    file_model: TrainedModel,
 ) -> None:
-    rows = known(of_rows)
+    rows = known(file_model)
     wrong = [own for own, is_wrong in rows.items() if is_wrong]
     assert 0 < len(wrong) < len(rows)
     for string in wrong:
-        found = nearest_right(of_rows, string)
+        found = nearest_right(file_model, string)
         away = {own: edits(own, string) for own, is_wrong in rows.items() if not is_wrong}
         if found.answer is None:
             assert min(away.values()) > 2
         else:
             assert away[found.letters] == found.edits == min(away.values())
             assert found.answer.label is not None
-        left = of_rows.letters(minimal_failing(of_rows, string).found.string)
+        left = file_model.letters(minimal_failing(file_model, string).found.string)
         shorter = {(*left[:place], *left[place + 1 :]) for place in range(len(left))}
         assert rows[left]
         assert not any(rows.get(own) for own in shorter)
-    shortest = shortest_failing(of_rows)
+    shortest = shortest_failing(file_model)
     assert shortest.length == min(map(len, wrong))
     assert shortest.count == sum(len(own) == shortest.length for own in wrong)
     assert shortest.tried == sum(len(own) <= shortest.length for own in rows)
 
 
-def test_a_string_that_is_not_in_the_file_is_neither_right_nor_wrong(
-    of_rows: TrainedModel,
+def test_string_outside_the_file_is_neither_right_nor_wrong(
+    file_model: TrainedModel,
 ) -> None:
     unknown = next(
-        own for own in itertools.product(range(2), repeat=4) if own not in known(of_rows)
+        own for own in itertools.product(range(2), repeat=4) if own not in known(file_model)
     )
-    answer = of_rows.answer(unknown)
+    answer = file_model.answer(unknown)
     assert answer.label is None
     assert not answer.is_wrong
     assert "label not known, predicted" in answer.text
     assert "label" not in how_near(1, answer, answer)
     with pytest.raises(InvalidStringError, match="not in the file, so its label is not known"):
-        minimal_failing(of_rows, unknown)
-    counting = untrained(task="file", dataset=of_rows.config.dataset).problem
+        minimal_failing(file_model, unknown)
+    counting = untrained(task="file", dataset=file_model.config.dataset).problem
     assert "nobody knows what is right" in str(obstacle(counting))
     assert "order of tokens decides" not in str(obstacle(counting))
 
 
 @pytest.mark.parametrize("fields", [{}, {"positions": "learned"}], ids=["any", "places"])
-def test_a_string_that_is_no_input_is_refused_for_what_an_input_is(fields: dict[str, Any]) -> None:
+def test_invalid_input_is_refused_with_the_expected_form(fields: dict[str, Any]) -> None:
     model = untrained(task="addition", architecture="transformer", **ADDING, **fields)
     for text in ("1", "1+", "1+1", "=", "1{40}"):
         for ask in (model.answer, lambda own: minimal_failing(model, own)):

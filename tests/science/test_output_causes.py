@@ -1,4 +1,4 @@
-"""What a model's wrong outputs have in common, found of models whose outputs are known."""
+"""Causes of wrong outputs, found for models whose outputs are given."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,21 +12,14 @@ from seqcls.interpretability.mechanisms import FIRST_RIGHT
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds.transduction import OutputAnswers, WrongOutput
 from seqcls.models.initialization import initial_parameters
-from seqcls.problem import Problem, configuration, resolve
+from seqcls.problem import configuration, resolve
 from seqcls.results import ErrorKind
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import texts
 
 SMALL = {"task": "copy", "architecture": "lstm", "hidden_size": 4}
-
-
-def of_lengths(trained: int, tested: int, **more: int) -> Problem:
-    """Copies by an LSTM, trained and tested up to these lengths."""
-    lengths = {"train_max_length": trained, "validation_max_length": trained}
-    return resolve(configuration({**SMALL, **lengths, "test_max_length": tested, **more}))
-
-
-PROBLEM = of_lengths(3, 8)
+LENGTHS = {"train_max_length": 3, "validation_max_length": 3, "test_max_length": 8}
+PROBLEM = resolve(configuration({**SMALL, **LENGTHS}))
 WRONG = ["ab", "aba", "abab", "babab", "bababa", "aaaabbb"]
 
 
@@ -56,7 +49,7 @@ def model_that_writes(
     return model
 
 
-def test_errors_are_told_apart_by_kind_and_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_errors_are_grouped_by_kind_and_place(monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_that_writes(
         monkeypatch,
         {
@@ -77,7 +70,7 @@ def test_errors_are_told_apart_by_kind_and_place(monkeypatch: pytest.MonkeyPatch
     assert [x.share for x in causes] == pytest.approx([x.strings / 7 for x in causes])
 
 
-def test_what_holds_of_all_names_the_cause_and_the_kind_follows(
+def test_cause_common_to_all_outputs_comes_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model = model_that_writes(monkeypatch, dict.fromkeys(WRONG, ("", 0, "stopped early")))
@@ -97,14 +90,18 @@ def test_what_holds_of_all_names_the_cause_and_the_kind_follows(
     assert (cause.mechanism, cause.share) == ("first tokens right", 1)
 
 
-def found_of(
+def causes_of(
     monkeypatch: pytest.MonkeyPatch,
     is_wrong: Callable[[str], bool],
     position: Callable[[str], int],
     least: int = 0,
 ) -> dict[str, list[str]]:
-    """The causes of copies of test inputs, wrong where it is said, from the position on that is
-    said; of inputs of at least so many tokens.
+    """Strings by cause, for a model that copies test inputs but for some.
+
+    Args:
+        is_wrong: which copies are wrong.
+        position: the first wrong position of a wrong copy.
+        least: tokens of the shortest input that may be wrong.
     """
     test = distinct_test_strings(PROBLEM.test)
     spelled = dict(zip(test.texts, texts("ab", test.strings), strict=True))
@@ -121,10 +118,10 @@ def found_of(
     return found
 
 
-def test_what_holds_of_all_wrong_outputs_is_said_and_nothing_else(
+def test_first_tokens_right_needs_all_longer_outputs_wrong(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    find = partial(found_of, monkeypatch)
+    find = partial(causes_of, monkeypatch)
     assert {*find(lambda x: len(x) > 3, lambda x: 3 + len(x) % 3)} == {FIRST_RIGHT}
     assert {*find(lambda x: len(x) > 3, lambda _: 0)} == {"wrong token"}, "all go wrong at once"
     some_right = find(lambda x: len(x) > 3 and x[:3] != "aba", lambda _: 3)
@@ -136,10 +133,10 @@ def test_what_holds_of_all_wrong_outputs_is_said_and_nothing_else(
     assert {*few} == {"wrong token"}
 
 
-def test_a_few_outputs_that_are_wrong_before_are_not_covered(
+def test_outputs_wrong_earlier_have_another_cause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     early = "ababa"
-    found = found_of(monkeypatch, lambda x: len(x) > 3, lambda x: 1 if x == early else 3)
+    found = causes_of(monkeypatch, lambda x: len(x) > 3, lambda x: 1 if x == early else 3)
     assert found["wrong token"] == [early]
     assert len(found[FIRST_RIGHT]) > 9

@@ -1,4 +1,4 @@
-"""What is printed of rules and proofs holds of the numbers as they are printed."""
+"""Rules and proofs hold with the numbers as they are printed."""
 
 import re
 from decimal import Decimal
@@ -24,34 +24,34 @@ from seqcls.interpretability.wording import (
     percents,
     round_digits,
 )
-from tests.unit.explained import random_network
+from tests.zoo import scattered_model
 
 POSITIVE = st.floats(1e-12, 1e12)
 NUMBER = r"(?:1 - )?\d[\d.]*(?:e-?\d+)?"
 
 
 def read(text: str) -> Decimal:
-    """A number as a reader takes it."""
+    """The number that a text means."""
     if text.startswith("1 - "):
         return 1 - Decimal(text.removeprefix("1 - "))
     return Decimal(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
 
 
 @given(POSITIVE, st.integers(1, 15))
-def test_a_rounded_number_is_on_its_side_and_written_as_it_is(x: float, digits: int) -> None:
+def test_rounding_keeps_its_side(x: float, digits: int) -> None:
     low, high = (round_digits(x, up=up, digits=digits) for up in (False, True))
     assert low <= Decimal(x) <= high
     assert [Decimal(format_decimal(low)), Decimal(format_decimal(high))] == [low, high]
 
 
 @given(st.floats(0, 1e6), st.floats(0, 1e6))
-def test_a_bound_is_written_on_the_right_side_of_both_values(one: float, other: float) -> None:
+def test_printed_bound_lies_between_both_values(one: float, other: float) -> None:
     low, high = sorted((one, other))
     if low < high:
         assert low <= float(between(low, high)) < high
 
 
-def test_numbers_have_as_many_digits_as_they_take_and_all_and_nothing_are_nothing_else() -> None:
+def test_percentages_print_0_and_100_only_when_exact() -> None:
     bounds_of = {(0.5, 0.6): "0.5", (0.50632911, 0.6): "0.50633", (12345, 12346): "12345"}
     assert {ends: between(*ends) for ends in bounds_of} == bounds_of
     shares = {1: "100%", 0: "0%", 0.986: "98.6%", 0.99996: "99.996%", 1e-5: "0.001%"}
@@ -65,7 +65,7 @@ def test_numbers_have_as_many_digits_as_they_take_and_all_and_nothing_are_nothin
     assert [p_value_text(p) for p in (1.0, 0.03125, 1e-9)] == ["p = 1", "p = 0.0312", "p < 0.0001"]
 
 
-def test_a_rule_with_a_bound_agrees_as_it_is_printed() -> None:
+def test_rule_agrees_with_its_printed_bound() -> None:
     random = np.random.default_rng(0)
     lengths = random.integers(1, 200, size=3_000)
     ones = random.binomial(lengths, 0.5)
@@ -78,11 +78,11 @@ def test_a_rule_with_a_bound_agrees_as_it_is_printed() -> None:
                 assert (says == predicted).all() == (above == "above")
 
 
-def test_proofs_hold_with_the_numbers_that_are_printed() -> None:
+def test_proofs_hold_with_printed_numbers() -> None:
     printed = {"margin": 0, "interval": 0, "safe share": 0, "shares": 0}
     supports: list[tuple[int, ...]] = [(0,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
     for seed, support in product(range(12), supports):
-        network = random_network(seed, no_attend_cls=True, layer_norm_eps=0.0)
+        network = scattered_model(seed, no_attend_cls=True, layer_norm_eps=0.0)
         cells = divide(block_of(network), support, 0.0)
         proof = prove(network, support, cells, cells)
         _, text = Certification(1, (proof,), ()).describe()

@@ -1,6 +1,4 @@
-"""Proofs of recurrent networks: what is proved is right, what is refuted is wrong, and nobody who
-changes a certificate gets it past the checker.
-"""
+"""Proofs of recurrent networks, refutations, and a checker that rejects changed certificates."""
 
 import json
 import math
@@ -54,7 +52,7 @@ def proved() -> Proof:
 
 
 def certificate_of(proof: Proof) -> dict[str, Any]:
-    """A copy that may be changed."""
+    """A copy of the certificate of a proof."""
     assert proof.certificate is not None
     return deepcopy(proof.certificate)
 
@@ -65,7 +63,7 @@ def small(architecture: str = "rnn", **fields: Any) -> Problem:
     return resolve(configuration({"task": "parity", **own, **SMALL_TEST, **fields}))
 
 
-def test_a_model_that_is_right_by_construction_is_proved() -> None:
+def test_model_right_by_construction_is_proved() -> None:
     proof = proved()
     assert proof.outcome == "proved"
     assert proof.regions < 30
@@ -83,7 +81,7 @@ def test_a_model_that_is_right_by_construction_is_proved() -> None:
     assert checker.check(certificate_of(proof), gates.weights) == proof.regions
 
 
-def test_a_cell_that_adds_up_for_as_long_as_a_letter_repeats_is_proved() -> None:
+def test_model_with_an_unbounded_cell_is_proved() -> None:
     model = adder()
     proof = prove(model)
     assert proof.outcome == "proved"
@@ -91,7 +89,7 @@ def test_a_cell_that_adds_up_for_as_long_as_a_letter_repeats_is_proved() -> None
     assert checker.check(certificate_of(proof), model.weights) == proof.regions
 
 
-def test_a_model_that_forgets_is_refuted_by_a_letter_that_repeats() -> None:
+def test_forgetful_model_is_refuted_by_a_repetition() -> None:
     model = by_hand(2.1)
     proof = prove(model)
     assert proof.outcome == "refuted"
@@ -105,7 +103,7 @@ def test_a_model_that_forgets_is_refuted_by_a_letter_that_repeats() -> None:
     assert (other.outcome, other.of_language) == ("refuted", False)
 
 
-def test_a_budget_that_is_too_small_leaves_it_undecided() -> None:
+def test_small_budget_leaves_a_proof_undecided() -> None:
     proof = prove(by_hand(8.0), budget=ProofBudget(seconds=1e-6))
     assert (proof.outcome, proof.certificate) == ("not decided", None)
     for seconds in (0, math.inf, math.nan):
@@ -113,7 +111,7 @@ def test_a_budget_that_is_too_small_leaves_it_undecided() -> None:
             ProofBudget(seconds=seconds)
 
 
-def test_what_cannot_be_proved_is_refused_with_the_reason() -> None:
+def test_unprovable_model_is_refused_with_the_reason() -> None:
     for fields, reason in (
         ({"architecture": "mamba"}, "architecture='mamba'"),
         ({"architecture": "lstm", "readout": "mean"}, "readout='mean'"),
@@ -134,16 +132,14 @@ def untrained(problem: Problem, scale: float = 1.0) -> Weights:
     }
 
 
-def test_a_language_of_one_letter_is_tried() -> None:
+def test_one_letter_language_is_refuted() -> None:
     problem = small(task="regular", alphabet="a", pattern="(aa)*")
     assert prove(TrainedModel(problem, untrained(problem))).outcome == "refuted"
 
 
 @pytest.mark.parametrize("architecture", ["rnn", "gru", "lstm"])
 @pytest.mark.parametrize("num_blocks", [1, 2])
-def test_a_form_contains_what_the_program_computes_in_float32(
-    architecture: str, num_blocks: int
-) -> None:
+def test_affine_form_contains_float32_states(architecture: str, num_blocks: int) -> None:
     problem = small(architecture, num_blocks=num_blocks)
     model = TrainedModel(problem, untrained(problem))
     network = make_model(problem.network)
@@ -178,7 +174,7 @@ def test_a_form_contains_what_the_program_computes_in_float32(
 
 
 @pytest.mark.parametrize("architecture", ["rnn", "gru", "lstm"])
-def test_forms_beside_it_change_no_form(architecture: str) -> None:
+def test_affine_forms_are_independent(architecture: str) -> None:
     """More forms than are stepped at once, and each of them alone."""
     problem = small(architecture)
     cells = Cells.from_model(TrainedModel(problem, untrained(problem)))
@@ -191,7 +187,7 @@ def test_forms_beside_it_change_no_form(architecture: str) -> None:
         np.testing.assert_allclose(getattr(together, name), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_functions_of_the_library_are_as_near_as_proofs_assume() -> None:
+def test_tanh_and_sigmoid_are_as_accurate_as_proofs_assume() -> None:
     x = np.concatenate(
         [np.linspace(-20, 20, 400_001), np.geomspace(1e-30, checker.LARGEST, 50_000)]
     )
@@ -204,7 +200,7 @@ def test_functions_of_the_library_are_as_near_as_proofs_assume() -> None:
     )
 
 
-def test_a_certificate_with_one_number_changed_proves_nothing_wrong() -> None:
+def test_certificate_with_a_changed_number_proves_nothing_wrong() -> None:
     certificate = certificate_of(proved())
     assert try_changes(certificate, 30) > 30 / 4
     assert is_proved_anew(certificate)
@@ -213,8 +209,9 @@ def test_a_certificate_with_one_number_changed_proves_nothing_wrong() -> None:
 
 
 def try_changes(certificate: dict[str, Any], changes: int, seed: int = 3) -> int:
-    """Changes one number of a certificate, so many times: what is still accepted claims what was
-    proved, and states drawn in its boxes lead on as it says. How many are rejected.
+    """Changes one number of a certificate, so many times, and returns how many are rejected.
+
+    Accepted ones claim what was proved, and states drawn in their boxes lead where they claim.
     """
     rng, rejected = np.random.default_rng(seed), 0
     for _ in range(changes):
@@ -229,8 +226,9 @@ def try_changes(certificate: dict[str, Any], changes: int, seed: int = 3) -> int
 
 
 def try_moved_weights(certificate: dict[str, Any], changes: int, seed: int = 3) -> int:
-    """Moves one weight of a certificate, so many times: it is of other weights then. Under a digest
-    made anew it is accepted where it is right. How many are rejected.
+    """Moves one weight of a certificate, so many times, and returns how many are rejected.
+
+    Its digest no longer fits; with a new digest it is accepted only where it is right.
     """
     rng, rejected = np.random.default_rng(seed), 0
     for _ in range(changes):
@@ -245,12 +243,12 @@ def try_moved_weights(certificate: dict[str, Any], changes: int, seed: int = 3) 
 
 
 def assert_is_right(certificate: dict[str, Any]) -> None:
-    """That the model answers as is claimed, as far as drawn strings and states show it."""
+    """Asserts that the claim holds for drawn strings and states."""
     assert leads_on(certificate)
     assert errors_on(certificate, draw_strings(60, 60, 2, 0)) == 0
 
 
-def test_weights_that_moved_are_not_those_of_a_certificate() -> None:
+def test_certificate_rejects_moved_weights() -> None:
     certificate = certificate_of(proved())
     weights = by_hand(8.0).weights
     for name, value in weights.items():
@@ -267,7 +265,7 @@ def test_weights_that_moved_are_not_those_of_a_certificate() -> None:
             assert not changed.ask_all(["10{500}1", "1{99}"]).wrong.any()
 
 
-def test_a_smaller_box_proves_nothing() -> None:
+def test_certificate_with_a_smaller_box_is_rejected() -> None:
     certificate = certificate_of(proved())
     for region in certificate["regions"]:
         if "low" in region:
@@ -285,7 +283,7 @@ def test_a_smaller_box_proves_nothing() -> None:
             checker.check(with_claim({**certificate_of(proved()), "letters": letters}))
 
 
-def test_a_certificate_in_a_file_is_checked_against_a_file_of_weights(tmp_path: Path) -> None:
+def test_certificate_file_is_checked_against_a_weights_file(tmp_path: Path) -> None:
     certificate = certificate_of(proved())
     path, weights = tmp_path / "proof.json", tmp_path / "model.safetensors"
     path.write_text(to_text(certificate))
@@ -302,9 +300,10 @@ def test_a_certificate_in_a_file_is_checked_against_a_file_of_weights(tmp_path: 
         check_file(tmp_path / "none.json")
 
 
-def whatever_is_read(rng: np.random.Generator, hidden: int = 3) -> dict[str, Any]:
-    """A certificate of an RNN that answers no whatever it computes, if that is a number: its
-    numbers are large, and every state that they lead to is in the box.
+def large_certificate(rng: np.random.Generator, hidden: int = 3) -> dict[str, Any]:
+    """A certificate of an RNN with large weights that rejects every string.
+
+    Every state it reaches is in the box.
     """
     shapes = {
         "embedding.weight": (4, hidden), "layers.0.input_weight": (hidden, hidden),
@@ -333,8 +332,8 @@ def whatever_is_read(rng: np.random.Generator, hidden: int = 3) -> dict[str, Any
 
 
 def largest_sum(certificate: dict[str, Any], rng: np.random.Generator) -> tuple[float, bool]:
-    """The largest sum of the sizes of a gate's terms, by fractions of a corner of the box; and
-    whether float32 holds all partial sums: those of one sign first, and in random orders.
+    """The largest sum of absolute terms of a gate at the corners of the box; and True if float32
+    holds all partial sums, with terms of one sign first and in random orders.
     """
     w = weights_of(certificate)
     largest, holds = 0.0, True
@@ -355,10 +354,10 @@ def largest_sum(certificate: dict[str, Any], rng: np.random.Generator) -> tuple[
     return largest, holds
 
 
-def test_no_order_of_sums_overflows_in_what_is_accepted() -> None:
+def test_accepted_sums_overflow_in_no_order() -> None:
     rng, accepted = np.random.default_rng(0), 0
     for _ in range(90):
-        certificate = whatever_is_read(rng)
+        certificate = large_certificate(rng)
         largest, holds = largest_sum(certificate, rng)
         again = is_accepted(certificate)
         assert again <= (largest < checker.LARGEST)
@@ -368,10 +367,10 @@ def test_no_order_of_sums_overflows_in_what_is_accepted() -> None:
     assert 18 < accepted < 72
 
 
-def test_a_product_that_overflows_is_not_accepted() -> None:
+def test_overflowing_product_is_rejected() -> None:
     """Exact sums stay below 10^37; a product of them does not."""
     rng = np.random.default_rng(0)
-    certificate = whatever_is_read(rng)
+    certificate = large_certificate(rng)
     for name, x in certificate["weights"].items():
         x["values"] = [0.0] * len(x["values"])
         if name == "classifier.bias":
@@ -433,7 +432,7 @@ ODD: dict[str, Callable[[str], str | bytes]] = {
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_an_odd_file_is_refused_in_one_line(odd: str, tmp_path: Path) -> None:
+def test_malformed_certificate_is_refused_in_one_line(odd: str, tmp_path: Path) -> None:
     given, path = ODD[odd](to_text(certificate_of(proved()))), tmp_path / "odd.json"
     path.write_bytes(given if isinstance(given, bytes) else given.encode())
     with pytest.raises(ConfigError) as refused:
@@ -445,7 +444,7 @@ def test_an_odd_file_is_refused_in_one_line(odd: str, tmp_path: Path) -> None:
         checker.check(checker.read(path))
 
 
-def test_the_checker_alone_accepts_what_is_proved_and_refuses_in_one_line(tmp_path: Path) -> None:
+def test_standalone_checker_accepts_and_refuses_in_one_line(tmp_path: Path) -> None:
     path, weights, odd = (tmp_path / x for x in ("proof.json", "weights.npz", "odd.json"))
     path.write_text(to_text(certificate_of(proved())))
     odd.write_text(str(ODD["100,000 brackets"]("")))

@@ -78,7 +78,7 @@ def name_of(model: dict[str, Any]) -> str:
     return f"{model['experiment']}/{model['model_seed']}"
 
 
-def test_the_whole_report_is_there(store: Store) -> None:
+def test_report_has_all_runs(store: Store) -> None:
     runs = queries.runs(store)
     assert len(runs) == 43
     assert store.path is not None
@@ -89,12 +89,12 @@ def test_the_whole_report_is_there(store: Store) -> None:
     assert initializations[initializations["errors"] == 0]["model_seed"].tolist() == [5]
 
 
-def test_the_published_confusion_matrices_are_met(store: Store) -> None:
+def test_confusion_matrices_equal_the_published_ones(store: Store) -> None:
     assert {name: matrix(results(store, name)) for name in PUBLISHED} == PUBLISHED
 
 
 @pytest.mark.parametrize("model", asset("models.json"), ids=name_of)
-def test_the_original_programs_results_are_met(store: Store, model: dict[str, Any]) -> None:
+def test_results_equal_those_of_the_original_program(store: Store, model: dict[str, Any]) -> None:
     name = name_of(model)
     run = results(store, name)
     run_id = queries.find_run(store, name)
@@ -145,13 +145,13 @@ STATES: list[tuple[str, str, str, Any, Any]] = [
     (SEED_2, "ac", "value", (C, 0), 1.3575),
     (SEED_2, "ab{100}", "probability", (), 0.1219),
 ]
-"""What is published of a model's states: the run, the string, the state, where, and the number.
+"""Published states: the run, the string, the state, its index, and the number.
 
-States of letters are those of each; weights and what follows the block are those of CLS, by head.
+States of letters are those of each; weights and states after the block are those of CLS, by head.
 """
 
 
-def test_the_published_numbers_are_met(store: Store) -> None:
+def test_states_equal_the_published_numbers(store: Store) -> None:
     for run, text, state, place, published in STATES:
         run_id = queries.find_run(store, run)
         model = trained_model(store, run_id)
@@ -173,7 +173,7 @@ def test_the_published_numbers_are_met(store: Store) -> None:
         np.testing.assert_allclose(computed, published, rtol=2e-3, atol=5e-4, err_msg=state)
 
 
-def test_the_published_errors_of_seed_2_are_made(store: Store) -> None:
+def test_published_errors_of_seed_2_occur(store: Store) -> None:
     run = results(store, SEED_2)
     assert run.fp > 0
     assert run.fn > 0
@@ -183,7 +183,7 @@ def test_the_published_errors_of_seed_2_are_made(store: Store) -> None:
     assert labels["b{2}c{152}"] == 0
 
 
-def test_the_shipped_database_is_small_and_holds_every_epoch() -> None:
+def test_shipped_database_is_small_and_has_every_epoch() -> None:
     assert SHIPPED.stat().st_size < 6_000_000
     epochs_of_run: dict[int, list[int]] = {}
     for run_id, epoch, weights in rows(SHIPPED, "SELECT * FROM checkpoint ORDER BY 1, 2"):

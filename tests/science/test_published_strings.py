@@ -25,7 +25,7 @@ STREAMS = {
 }
 
 
-def test_the_published_batches_are_drawn() -> None:
+def test_batches_equal_the_published_ones() -> None:
     tokenizer = Tokenizer(LETTERS[:3])
     for name, (sampler, epoch) in STREAMS.items():
         strings = stream(sampler).epoch(epoch)
@@ -40,7 +40,7 @@ def test_the_published_batches_are_drawn() -> None:
             assert drawn.labels.tolist() == [bool(label) for _, label in batch], name
 
 
-def test_an_epoch_has_the_published_size_and_fixed_length_every_string_once() -> None:
+def test_epochs_have_the_published_sizes() -> None:
     problem = resolve(RunConfig())
     sizes = [len(stream(x).epoch(0)) for x in (problem.train, problem.validation)]
     assert sizes == [156 * 64, 15 * 64]
@@ -52,19 +52,8 @@ def test_an_epoch_has_the_published_size_and_fixed_length_every_string_once() ->
     assert int((~drawn.labels).sum()) == 1023
 
 
-def test_ids_counts_and_labels_of_a_string_agree() -> None:
-    config = RunConfig(num_letters=5, required_letters="bd", test_size=512, test_batch_size=64)
-    tokenizer = Tokenizer(LETTERS[:5])
-    drawn = stream(resolve(config).test).epoch(0)
-    own = drawn.strings
-    for ids, counts, positive in zip(own.ids, own.counts, drawn.labels, strict=True):
-        assert tokenizer.counts(tokenizer.decode(ids)) == tuple(counts)
-        assert tokenizer.text_of_counts(counts) == tokenizer.decode(ids)
-        assert positive == (counts[1] > 0 and counts[3] > 0)
-
-
 def naive_batch(config: RunConfig, seed: int) -> tuple[list[list[int]], int]:
-    """One batch of `variable_length`, word for word as the protocol tells it, and the next seed."""
+    """One batch of `variable_length`, drawn as the protocol describes it, and the next seed."""
     alphabet = resolve(config).tokenizer.alphabet
     required = sorted(config.required_letters)
     others = [x for x in alphabet if x not in required]
@@ -106,7 +95,7 @@ def naive_batch(config: RunConfig, seed: int) -> tuple[list[list[int]], int]:
         (26, "z", 8, 0),
     ],
 )
-def test_other_alphabets_follow_the_same_protocol(
+def test_other_alphabets_follow_the_published_protocol(
     num_letters: int, required: str, batch_size: int, seed: int
 ) -> None:
     letters = {"num_letters": num_letters, "required_letters": required, "train_seed": seed}
@@ -127,7 +116,7 @@ def test_other_alphabets_follow_the_same_protocol(
         assert strings.strings.counts.tolist() == expected
 
 
-def test_a_stream_is_drawn_once_however_many_runs_read_it() -> None:
+def test_runs_share_one_stream() -> None:
     first = stream(resolve(RunConfig()).train)
     again = stream(resolve(RunConfig(hidden_size=16)).train)
     assert first is again
@@ -135,7 +124,7 @@ def test_a_stream_is_drawn_once_however_many_runs_read_it() -> None:
     assert stream(resolve(RunConfig(train_seed=1)).train) is not first
 
 
-def test_the_first_batches_do_not_depend_on_how_long_the_epoch_is() -> None:
+def test_first_batches_do_not_depend_on_epoch_size() -> None:
     short: Examples = next(resolve(RunConfig(train_size=128)).train.epochs())
     whole = stream(resolve(RunConfig()).train).epoch(0)
     assert np.array_equal(short.strings.counts, whole.strings.counts[:128])

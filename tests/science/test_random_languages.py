@@ -1,4 +1,4 @@
-"""Random languages of subregular classes: their class, their descriptions, their stability."""
+"""Random languages of subregular classes: their class, description and pinned digests."""
 
 import hashlib
 import itertools
@@ -44,7 +44,7 @@ QUANTITY = re.compile(r"(none|all|(at least|at most|exactly) ([\d or]+)) of \((.
 
 
 def parts_of(text: str) -> list[str]:
-    """The parts between semicolons outside of parentheses, without their parentheses."""
+    """The parts between semicolons outside parentheses, without their own parentheses."""
     parts, depth = [""], 0
     for character in text:
         depth += (character == "(") - (character == ")")
@@ -85,8 +85,8 @@ def holds(condition: str, string: str) -> bool:
     return len(re.findall(f"(?={text})", string)) >= int(found["times"] or 1)
 
 
-def says(description: str, string: str) -> bool:
-    """True if a string is positive, by the description alone."""
+def is_positive(description: str, string: str) -> bool:
+    """True if a string is positive by the description alone."""
     found = re.fullmatch(
         r"Strings of \S+ (?:with )?(.*?)(?: on the tier {(.*?)})? are positive"
         r"(?:, where a letter stands for how often it occurs)?\.",
@@ -97,9 +97,7 @@ def says(description: str, string: str) -> bool:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_random_language_fits_its_description_and_is_of_its_class_and_none_smaller(
-    name: str,
-) -> None:
+def test_random_language_is_as_described_and_in_no_smaller_class(name: str) -> None:
     for task in languages(name):
         assert_as_described(task)
         found = {membership.name: membership for membership in smallest_of(task.automaton)}
@@ -118,7 +116,7 @@ def test_a_random_language_fits_its_description_and_is_of_its_class_and_none_sma
 
 
 def assert_as_described(task: RandomSubregular) -> None:
-    """The description alone determines the label of every string, short and long."""
+    """Asserts that the description gives the label of every string, short and long."""
     letters = task.alphabet
     longest = {3: 6, 4: 5}[len(letters)]
     rng = np.random.default_rng(0)
@@ -127,12 +125,12 @@ def assert_as_described(task: RandomSubregular) -> None:
     for label in (True, False):
         rows += [tuple(task.draw(rng, n, label).tolist()) for n in range(20, 30)]
     labels = task.labels(TokenStrings.of_lists(len(letters), rows)).tolist()
-    described = [says(task.describe(), "".join(letters[x] for x in row)) for row in rows]
+    described = [is_positive(task.describe(), "".join(letters[x] for x in row)) for row in rows]
     assert described == labels, task.describe()
 
 
 @pytest.mark.parametrize(("name", "least"), [("LT", 24), ("SP", 8)])
-def test_seeds_are_about_as_many_languages_where_a_class_has_them(name: str, least: int) -> None:
+def test_seeds_give_different_languages(name: str, least: int) -> None:
     made = [language(name, language_seed=seed).automaton for seed in range(25)]
     assert len({(x.table.tobytes(), x.accepting.tobytes()) for x in made}) >= least
 
@@ -148,7 +146,7 @@ PINNED = {
 }  # fmt: skip
 
 
-def test_a_random_language_is_the_same_for_ever() -> None:
+def test_random_languages_have_pinned_digests() -> None:
     def digest(name: str) -> str:
         found = language(name, language_seed=7).automaton
         content = np.column_stack([found.table, found.accepting]).astype("<i8").tobytes()
@@ -157,7 +155,7 @@ def test_a_random_language_is_the_same_for_ever() -> None:
     assert {name: digest(name) for name in NAMES} == PINNED
 
 
-def test_either_label_has_strings_of_every_length_and_not_too_few() -> None:
+def test_random_language_has_both_labels_at_every_length() -> None:
     for name in NAMES:
         task = language(name, language_seed=1)
         assert all(task.has(n, label) for n in range(20, 61) for label in (True, False))
@@ -168,7 +166,7 @@ def test_either_label_has_strings_of_every_length_and_not_too_few() -> None:
         assert 0 < positive < 20_000, name
 
 
-def test_letters_beyond_the_alphabet_of_26_have_one_character_each() -> None:
+def test_64_letters_have_one_character_each() -> None:
     task = language("TSL", alphabet_size=64, tier_size=7)
     assert len(set(task.alphabet)) == 64
     assert task.alphabet.startswith("abc")

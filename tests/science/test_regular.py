@@ -46,19 +46,19 @@ def assert_means_what_python_does(task: Regular, pattern: str, longest: int) -> 
         assert {x for x in (True, False) if task.has(length, x)} == own, pattern
 
 
-def test_a_pattern_means_what_pythons_regular_expressions_mean() -> None:
+def test_patterns_mean_what_python_re_means() -> None:
     for pattern in PATTERNS:
         assert_means_what_python_does(Regular("ab", pattern), pattern, 7)
 
 
-def test_tokens_may_be_signs() -> None:
+def test_patterns_take_special_characters_as_tokens() -> None:
     for alphabet, pattern, positive, negative in SIGNS:
         task = Regular(alphabet, pattern)
         found = task.labels(strings_of(task, [positive, negative])).tolist()
         assert found == [True, False], pattern
 
 
-def test_the_automaton_is_minimal() -> None:
+def test_automaton_of_a_pattern_is_minimal() -> None:
     sizes = {"(ab)*": 3, "(a|b)*": 1, "(a|b)*a(a|b){9}": 1024, "a*b*a*b*": 5, "(a|aa)*": 2}
     for pattern, states in sizes.items():
         assert len(Regular("ab", pattern).automaton.table) == states
@@ -68,9 +68,7 @@ def test_the_automaton_is_minimal() -> None:
 
 @pytest.mark.parametrize("pattern", ["(b|ab)*", "a*b*a*b*", "(a|b)*abb(a|b)*"])
 @pytest.mark.parametrize("positive", [True, False])
-def test_strings_are_drawn_uniformly_at_lengths_that_no_list_holds(
-    pattern: str, positive: bool
-) -> None:
+def test_long_strings_are_drawn_uniformly(pattern: str, positive: bool) -> None:
     """Against exact numbers of strings: the share of draws that begin with each two tokens."""
     task = Regular("ab", pattern)
     length, size = 300, 4_000
@@ -88,7 +86,7 @@ def test_strings_are_drawn_uniformly_at_lengths_that_no_list_holds(
     assert (np.abs(found - shares) <= 5 * np.sqrt(shares * (1 - shares) / size) + 1e-12).all()
 
 
-def test_numbers_of_strings_beyond_what_a_float_holds_are_drawn_from() -> None:
+def test_strings_are_drawn_where_their_number_exceeds_floats() -> None:
     task = Regular("abcdefghijklmnopqrstuvwxyz", "(a|b)*|.*z")
     letters = task.draw(np.random.default_rng(0), 2_000, True)
     assert letters[-1] == 25
@@ -109,9 +107,7 @@ PIECES = [
     st.sampled_from(["ab", "a+", "(a", ".a", "&b", "^a", "$b", "-a", "]a", "[b", "\\a", "0a"]),
     st.lists(st.sampled_from(PIECES), min_size=1, max_size=8).map("".join),
 )
-def test_any_pattern_means_what_pythons_mean_or_is_refused_in_one_line(
-    alphabet: str, pattern: str
-) -> None:
+def test_any_pattern_means_what_python_re_means_or_is_refused(alphabet: str, pattern: str) -> None:
     message = ""
     try:
         configuration({"task": "regular", "alphabet": alphabet, "pattern": pattern})
@@ -128,9 +124,7 @@ def test_any_pattern_means_what_pythons_mean_or_is_refused_in_one_line(
     st.lists(st.sampled_from(SIDES), min_size=2, max_size=4),
     st.lists(st.sampled_from("&|"), min_size=3, max_size=3),
 )
-def test_both_sides_of_an_and_match_and_signs_bind_from_the_left(
-    sides: list[str], signs: list[str]
-) -> None:
+def test_and_matches_both_sides_and_binds_from_the_left(sides: list[str], signs: list[str]) -> None:
     inner = "".join(map("".join, zip(["", *signs], sides, strict=False)))
     task = Regular("ab", f"a*({inner})b?")
     rows = every_string(task, *range(6))

@@ -1,4 +1,4 @@
-"""What may help: only changes that a configuration can have, with their reason and source."""
+"""Suggested remedies: changes that a configuration can have, with reason and source."""
 
 from itertools import product
 from typing import Any
@@ -36,7 +36,7 @@ CONFIGS = [
 ]
 
 
-def test_what_is_suggested_can_be_trained_and_changes_that_field() -> None:
+def test_suggestions_are_trainable_and_change_only_their_fields() -> None:
     assert {mechanism for own in REMEDIES for mechanism in own.causes} == {*MECHANISMS}
     for config, mechanism in product(CONFIGS, MECHANISMS):
         case = f"{mechanism}: {config.changed}"
@@ -50,36 +50,38 @@ def test_what_is_suggested_can_be_trained_and_changes_that_field() -> None:
             assert own.source, case
 
 
-def fields(config: RunConfig, mechanism: str) -> list[str]:
+def suggested(config: RunConfig, mechanism: str) -> list[str]:
     return [f"{own.field}={own.value}" for own in suggestions(resolve(config), [mechanism])]
 
 
-def test_what_is_suggested_fits_the_model() -> None:
-    assert fields(RunConfig(), "dilution")[0] == "attention_scale=log_length"
+def test_suggestions_fit_the_model() -> None:
+    assert suggested(RunConfig(), "dilution")[0] == "attention_scale=log_length"
     already = RunConfig(attention_scale="log_length")
-    assert "attention_scale=log_length" not in fields(already, "dilution")
-    assert "num_attention_heads=4" in fields(RunConfig(), "two heads on one letter")
+    assert "attention_scale=log_length" not in suggested(already, "dilution")
+    assert "num_attention_heads=4" in suggested(RunConfig(), "two heads on one letter")
     rotary, lstm = CONFIGS[2:4]
     places = configuration({**rotary.changed, "task": "even_pairs"})
-    assert fields(places, "longer than in training")[0] == "positions=alibi"
-    assert not {"positions=alibi", "architecture=lstm"} & {*fields(lstm, "longer than in training")}
-    assert "positions=alibi" not in fields(configuration({"task": "parity"}), "simple rule")
+    assert suggested(places, "longer than in training")[0] == "positions=alibi"
+    assert not {"positions=alibi", "architecture=lstm"} & {
+        *suggested(lstm, "longer than in training")
+    }
+    assert "positions=alibi" not in suggested(configuration({"task": "parity"}), "simple rule")
     order = configuration({"task": "even_pairs"})
-    assert fields(order, "simple rule")[0] == "positions=alibi"
+    assert suggested(order, "simple rule")[0] == "positions=alibi"
     # What cannot see the order is given positions rather than epochs.
-    assert fields(order, NOT_LEARNED) == ["positions=alibi"]
-    assert "max_num_epochs=120" in fields(configuration({"task": "parity"}), NOT_LEARNED)
+    assert suggested(order, NOT_LEARNED) == ["positions=alibi"]
+    assert "max_num_epochs=120" in suggested(configuration({"task": "parity"}), NOT_LEARNED)
     # What fails at trained lengths is shown more of them, where there are more.
-    assert "train_size=20000" in fields(lstm, "no cause found")
+    assert "train_size=20000" in suggested(lstm, "no cause found")
     fixed = RunConfig(architecture="lstm", readout="last", train_sampler="fixed_length")
-    assert not any("train_size" in own for own in fields(fixed, "errors beyond a bound"))
+    assert not any("train_size" in own for own in suggested(fixed, "errors beyond a bound"))
     # An LSTM needs another readout with it.
     every = suggestions(resolve(CONFIGS[1]), ["simple rule"])
     (own,) = (x for x in every if x.field == "architecture")
     assert own.fields == {"architecture": "lstm", "readout": "last"}
 
 
-def test_where_short_strings_may_fail_nothing_is_suggested_about_length() -> None:
+def test_suggestions_ignore_length_where_short_strings_may_fail() -> None:
     length = {"train_max_length", "position_range", "attention_scale"}
     for config, mechanism in product(CONFIGS, BLIND):
         case = f"{mechanism}: {config.changed}"
@@ -90,7 +92,7 @@ def test_where_short_strings_may_fail_nothing_is_suggested_about_length() -> Non
 
 
 @pytest.mark.parametrize("task", ["parity", "even_pairs", "word_problem"])
-def test_no_network_is_suggested_that_theory_excludes(task: str) -> None:
+def test_suggested_networks_are_not_excluded_by_theory(task: str) -> None:
     mechanisms = [*({*BLIND} - {NOT_LEARNED}), LONGER, "dilution"]
     networks: list[dict[str, Any]] = [{}, {"num_blocks": 2}, {"positions": "sinusoidal"}]
     networks += [{"architecture": x, "readout": "last"} for x in ("mamba", "linear_attention")]
@@ -101,10 +103,10 @@ def test_no_network_is_suggested_that_theory_excludes(task: str) -> None:
             if own.field in NetworkConfig.model_fields:
                 prediction = theory_of(change_fields(config, own.fields).changed).first
                 assert prediction.verdict != "cannot", f"{mechanism}: {network}"
-    assert fields(configuration({"task": "parity"}), "simple rule") == ["architecture=lstm"]
+    assert suggested(configuration({"task": "parity"}), "simple rule") == ["architecture=lstm"]
 
 
-def test_no_positions_are_suggested_only_where_the_order_stays_in_sight() -> None:
+def test_no_positions_are_suggested_only_where_order_stays_visible() -> None:
     blind = configuration({"task": "repeat_01", "positions": "rotary", "attention_head_size": 2})
     causal = configuration({**blind.changed, "attention_mask": "causal", "readout": "last"})
     sharp = configuration({**causal.changed, "attention_scale": "log_length"})
@@ -115,13 +117,13 @@ def test_no_positions_are_suggested_only_where_the_order_stays_in_sight() -> Non
         assert "train_max_length" in [own.field for own in found]
 
 
-def of_outputs(mechanism: str = "wrong token", /, **named: Any) -> dict[str, str]:
-    """What is suggested for a transduction, with the reason."""
+def output_suggestions(mechanism: str = "wrong token", /, **named: Any) -> dict[str, str]:
+    """Suggestions for a transduction, with the reason of each."""
     found = suggestions(resolve(configuration(named)), [mechanism])
     return {own.text: own.reason for own in found}
 
 
-def test_places_are_shared_where_the_task_says_which_tokens_belong_together() -> None:
+def test_coupled_positions_are_suggested_where_the_task_couples_tokens() -> None:
     coupled = "positions=coupled_marks (now rotary)"
     rotary = {"positions": "rotary", "attention_head_size": 2}
     least_first = {"task": "addition", "digit_order": "least_first"}
@@ -132,34 +134,36 @@ def test_places_are_shared_where_the_task_says_which_tokens_belong_together() ->
         ({"task": "sort", **rotary}, False),
         ({"task": "copy", **rotary, "architecture": "encoder_decoder"}, False),
     ):
-        assert (coupled in of_outputs(**named)) == there, named
-    assert not any("positions" in x for x in of_outputs(task="copy", positions="coupled_marks"))
-    (alone, *_) = of_outputs(task="copy", positions="coupled")
+        assert (coupled in output_suggestions(**named)) == there, named
+    assert not any(
+        "positions" in x for x in output_suggestions(task="copy", positions="coupled_marks")
+    )
+    (alone, *_) = output_suggestions(task="copy", positions="coupled")
     assert alone == "positions=coupled_marks (now coupled)"
-    assert not any("positions" in x for x in of_outputs(task="copy", architecture="lstm"))
+    assert not any("positions" in x for x in output_suggestions(task="copy", architecture="lstm"))
     # Shared places are drawn in one way.
-    (own, *_) = of_outputs(task="copy", positions="learned", position_draw="shifted")
+    (own, *_) = output_suggestions(task="copy", positions="learned", position_draw="shifted")
     assert own == "positions=coupled_marks (now learned), and with it position_draw=sorted"
 
 
-def test_places_are_learned_beyond_training_and_depth_has_a_reason_that_holds() -> None:
+def test_shifted_positions_and_depth_are_suggested_with_true_reasons() -> None:
     learned = {"task": "sort", "positions": "learned", "validation_max_length": 10}
     shifted = "positions=learned (now none), and with it position_draw=shifted"
-    assert shifted in of_outputs("first tokens right", task="sort")
-    assert "position_draw=shifted (now sorted)" in of_outputs(**learned)
+    assert shifted in output_suggestions("first tokens right", task="sort")
+    assert "position_draw=shifted (now sorted)" in output_suggestions(**learned)
     as_long = {"train_max_length": 10, "validation_max_length": 10, "test_max_length": 10}
     for named in ({"task": "sort", **as_long}, {**learned, **as_long}):
-        assert not any("shifted" in x for x in of_outputs(**named))
+        assert not any("shifted" in x for x in output_suggestions(**named))
     two, three = "num_blocks=2 (now 1)", "num_blocks=3 (now 2)"
-    assert "copies distinct tokens" in of_outputs(task="copy")[two]
+    assert "copies distinct tokens" in output_suggestions(task="copy")[two]
     for other in ({"task": "sort"}, {"task": "copy", "architecture": "lstm"}):
-        assert "not proven" in of_outputs(**other)[two]
-        assert "copies" not in of_outputs(**other)[two]
-    assert three not in of_outputs(task="copy", num_blocks=2)
-    assert three in of_outputs(task="copy", architecture="encoder_decoder", num_blocks=2)
+        assert "not proven" in output_suggestions(**other)[two]
+        assert "copies" not in output_suggestions(**other)[two]
+    assert three not in output_suggestions(task="copy", num_blocks=2)
+    assert three in output_suggestions(task="copy", architecture="encoder_decoder", num_blocks=2)
 
 
-def test_a_model_whose_training_ended_early_is_trained_on() -> None:
+def test_longer_training_is_suggested_where_it_ended_early() -> None:
     config = configuration({"task": "parity", **LSTM, "stop_when_right": True})
     for epochs, there in ((3, True), (10, True), (11, False), (None, False)):
         found = suggestions(resolve(config), ["longer than in training"], epochs)
@@ -170,7 +174,7 @@ def test_a_model_whose_training_ended_early_is_trained_on() -> None:
     }
 
 
-def test_a_seed_with_two_budgets_is_one_of_those_that_a_remedy_mended() -> None:
+def test_mended_seeds_with_two_budgets_count_once() -> None:
     (suggestion, *_) = suggestions(resolve(RunConfig()), ["dilution"])
 
     def tried(

@@ -1,7 +1,6 @@
-"""The shipped models looked into: the report's numbers, and the cause of every error they make."""
+"""Explanations, families and proofs of the shipped models."""
 
 from functools import cache, lru_cache
-from itertools import cycle
 from math import comb
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 
 from seqcls.interpretability.certification import certify
 from seqcls.interpretability.explanations import explain
-from seqcls.interpretability.families import answers_along
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.verdicts import errors_up_to
 from seqcls.problem import resolve
@@ -19,7 +17,7 @@ from sweeps.store.opening import open_reader
 from sweeps.store.reads import checkpoints, misclassified, queries
 from tests.conftest import LONG, ROOT
 from tests.science.test_explanations import assert_every_claim_holds
-from tests.unit.explained import patched_logits, true_logits
+from tests.unit.explained import true_logits
 
 FAILING = (1, 2, 3, 4, 5, 6, 7, 9, 10, 16, 37, 38, 39, 40, 42, 43)
 """The runs that make errors."""
@@ -41,7 +39,7 @@ def network_of(run: int | str) -> TrainedModel:
     return TrainedModel(problem, {name: x.astype(np.float64) for name, x in weights.items()})
 
 
-def test_the_runs_that_make_errors_are_looked_at() -> None:
+def test_failing_runs_are_listed() -> None:
     runs = queries.runs(shipped())
     assert tuple(runs[runs["errors"] > 0]["id"]) == FAILING
 
@@ -76,7 +74,7 @@ def test_errors_are_explained_as_in_the_report() -> None:
 
 
 @pytest.mark.parametrize("run", FAILING)
-def test_every_error_of_a_shipped_model_has_the_cause_it_is_said_to_have(run: int) -> None:
+def test_explanations_of_shipped_errors_hold(run: int) -> None:
     network = network_of(run)
     texts = misclassified.string_errors(shipped(), run)["string"].tolist()
     counts = np.unique([network.tokenizer.counts(x) for x in texts], axis=0)
@@ -88,29 +86,8 @@ def test_every_error_of_a_shipped_model_has_the_cause_it_is_said_to_have(run: in
         assert_every_claim_holds(network, tuple(row))
 
 
-FAMILIES = ("ab{n}", "a{n}b", "abc{n}", "b{2}c{n}")
-
-
-@pytest.mark.parametrize(
-    ("run", "text"), list(zip([*FAILING, 8, 11, 28, 2], cycle(FAMILIES), strict=False))
-)
-def test_the_flip_point_of_a_family_is_where_the_readable_model_flips(run: int, text: str) -> None:
-    network = network_of(run)
-    found = answers_along(network, text)
-    start = found.members[0].score > 0
-    for _, flip in found.changes:
-        counts = found.family.counts(np.array([[flip.values[0] - 1], [flip.values[0]]]))
-        # The readable model with each letter's number in its scores, so that a million is no more.
-        before, after = patched_logits(network, counts)
-        assert (before > 0) == start == (not flip.output)
-        assert (after > 0) == flip.output
-        start = bool(flip.output)
-    ends = true_logits(network, found.family.counts(np.array([x.values for x in found.members])))
-    assert (ends > 0).tolist() == [x.output for x in found.members]
-
-
 @pytest.mark.parametrize("run", [3, 5, 8, 16, 25, 39])
-def test_no_string_up_to_200_contradicts_a_proof(run: int) -> None:
+def test_no_string_up_to_200_contradicts_a_certificate(run: int) -> None:
     network = network_of(run)
     errors = errors_up_to(network)
     shares = errors.counts / errors.lengths[:, None]

@@ -1,4 +1,4 @@
-"""Shortcut readers: what they are right on, how far models agree with them, what they decide."""
+"""Shortcut readers: their accuracy, agreement with models, and what they decide."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -42,7 +42,7 @@ THREE_REQUIRED: dict[str, Any] = {"num_letters": 4, "required_letters": "abc"}
 REWRITE: dict[str, Any] = {"task": "rewrite", "alphabet": "abc"}
 AT_PLACES = "the token at the same place and its neighbors"
 NO_THREE: dict[str, Any] = {**REGULAR, "pattern": "(b|ab|aab)*(a|aa)?"}
-"""No three a are adjacent."""
+"""Strings without three consecutive a."""
 
 
 def problem_of(**fields: Any) -> Problem:
@@ -84,7 +84,7 @@ OF_ITS_CLASS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_a_reader_is_right_where_the_language_is_in_the_readers_class() -> None:
+def test_reader_is_right_on_languages_of_its_class() -> None:
     for fields, reader in OF_ITS_CLASS:
         assert right(problem_of(**fields), reader).all(), (fields, reader)
     majority = problem_of(task="majority", test_max_length=10)
@@ -99,7 +99,7 @@ KEYS: list[tuple[str, Any]] = [("length", len), ("ends", lambda text: (text[:1],
 
 
 @pytest.mark.parametrize(("reader", "key"), KEYS)
-def test_majority_labels_are_those_of_the_training_strings(reader: str, key: Any) -> None:
+def test_majority_reader_uses_training_labels(reader: str, key: Any) -> None:
     problem = problem_of(task="dyck", test_max_length=14)
     trained = stream(problem.train).epoch(0)
     balance: Counter[Any] = Counter()
@@ -111,7 +111,7 @@ def test_majority_labels_are_those_of_the_training_strings(reader: str, key: Any
     assert (right(problem, reader) == (np.array(expected) == labels)).all()
 
 
-def test_the_reader_of_pairs_sees_pairs_alone() -> None:
+def test_bigram_reader_depends_on_bigrams_alone() -> None:
     problem = problem_of(task="dyck", negatives="near", test_max_length=8)
     tested = drawn_test(problem)
     answers_by_pairs: dict[Any, set[bool]] = {}
@@ -123,7 +123,7 @@ def test_the_reader_of_pairs_sees_pairs_alone() -> None:
     assert all(len(answers) == 1 for answers in answers_by_pairs.values())
 
 
-def test_copies_are_the_identity_and_reversals_are_where_they_are_palindromes() -> None:
+def test_identity_reader_copies_its_input() -> None:
     small = {"num_tokens": 2, "test_max_length": 8, "train_max_length": 6}
     copy = problem_of(task="copy", **small)
     assert right(copy, "identity").all()
@@ -137,7 +137,7 @@ def test_copies_are_the_identity_and_reversals_are_where_they_are_palindromes() 
     assert right(problem_of(task="rewrite", **fields), "aligned").mean() > 0.95
 
 
-def test_the_most_frequent_output_is_that_of_training() -> None:
+def test_most_frequent_reader_writes_the_most_frequent_training_target() -> None:
     problem = problem_of(task="modular_sum", train_max_length=4, test_max_length=6)
     trained = stream(problem.train).epoch(0)
     drawn = distinct_test_strings(problem.test)
@@ -148,7 +148,7 @@ def test_the_most_frequent_output_is_that_of_training() -> None:
     assert right(problem, "most_frequent").tolist() == [bytes(x) == most for x in targets]
 
 
-def test_a_reader_that_cannot_be_fitted_has_a_reason() -> None:
+def test_unfittable_reader_gives_the_reason() -> None:
     # Three letters are required.
     one = resolve(
         configuration({"train_sampler": "fixed_length", "sequence_length": 2, **THREE_REQUIRED})
@@ -188,7 +188,7 @@ def test_readers_of_a_file_are_fitted_on_its_training_strings(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("task", ["dyck", "reverse"])
-def test_readers_are_the_same_each_time_and_of_strings_in_blocks(
+def test_readers_are_deterministic_and_independent_of_blocks(
     task: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem = problem_of(task=task)
@@ -206,7 +206,7 @@ def test_readers_are_the_same_each_time_and_of_strings_in_blocks(
         assert len(one.right) == len(distinct_test_strings(problem.test).texts)
 
 
-def test_readers_are_known_by_the_strings_that_they_are_fitted_on() -> None:
+def test_reader_key_depends_on_training_strings_alone() -> None:
     own = training_key(problem_of())
     for same in (LSTM, {"test_size": 10}, {"learning_rate": 0.1}, {"test_negatives": "near"}):
         assert training_key(problem_of(**same)) == own
@@ -226,7 +226,7 @@ def agreement(
     return agreement_of(np.array(labels, dtype=bool), *errs, counted)
 
 
-def test_the_agreement_is_cohens_within_each_label() -> None:
+def test_agreement_is_cohens_kappa_within_labels() -> None:
     rng = np.random.default_rng(0)
     for share in (0.1, 0.5, 0.9):
         errs = rng.random(200) < 0.3
@@ -251,7 +251,7 @@ def test_the_agreement_is_cohens_within_each_label() -> None:
     assert agreement(*one, times) == agreement(*every)
 
 
-def test_neighbors_are_those_of_all_accepted_strings() -> None:
+def test_automaton_neighbors_are_those_of_accepted_strings() -> None:
     """The pairs of neighbors of every string of up to ten letters; the third is its end."""
     every = [letters for length in range(11) for letters in product(range(2), repeat=length)]
     strings = TokenStrings.of_lists(2, [[*letters] for letters in every])
@@ -290,7 +290,7 @@ def runs(letters: tuple[int, ...], size: int) -> frozenset[tuple[int, ...]]:
 
 
 def held_by(problem: Problem, longest: int) -> list[str]:
-    """The readers' inputs that differ for any two strings, up to a length, of different labels."""
+    """Features that differ between any two strings of up to so many tokens of unlike labels."""
     size = len(problem.task.alphabet)
     every = [x for length in range(longest + 1) for x in product(range(size), repeat=length)]
     strings = TokenStrings.of_lists(size, [[*letters] for letters in every])
@@ -304,7 +304,7 @@ def held_by(problem: Problem, longest: int) -> list[str]:
     ]
 
 
-def test_what_decides_a_language_is_the_same_of_no_two_labels() -> None:
+def test_deciding_feature_separates_the_labels() -> None:
     for fields in LANGUAGES.values():
         problem = problem_of(**fields)
         size = len(problem.task.alphabet)
@@ -333,7 +333,7 @@ DECIDED: list[tuple[dict[str, Any], str | None]] = [
 
 
 @pytest.mark.parametrize(("fields", "by"), DECIDED)
-def test_what_decides_an_output_writes_every_short_one(fields: Any, by: str | None) -> None:
+def test_deciding_feature_gives_every_short_output(fields: Any, by: str | None) -> None:
     task = resolve(configuration(fields)).task
     assert isinstance(task, Transduction)
     assert task.decided_by == by

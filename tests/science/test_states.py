@@ -1,89 +1,22 @@
-"""States that are looked at and carried over: what they are, on models where that is known.
+"""States and patches of models whose states are known.
 
-What holds of every model stands in `tests/contracts/test_questions.py`.
+`tests/contracts/test_questions.py` has what holds for every model.
 """
-
-from collections.abc import Mapping
 
 import numpy as np
 import pytest
-import torch
-from torch import Tensor
 
-from seqcls.config import NetworkConfig
-from seqcls.errors import ConfigError
-from seqcls.interpretability import ablation, inside, patching
-from seqcls.interpretability.ablation import Judge
 from seqcls.interpretability.patching import patch
-from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.states_by_strings import principal_path
 from seqcls.interpretability.trained_model import TrainedModel
-from seqcls.models.base import Classifier, Ids, Places, Recorder
-from seqcls.models.layers import Embedding, Linear, masked_mean
-from seqcls.models.parts import Part, Site
+from seqcls.models.parts import Site
 from seqcls.problem import configuration, resolve
-from seqcls.strings.tokenizer import PAD
 from tests.zoo import model
 
 BASE, SOURCE = (0, 1, 1, 0, 1), (0, 1, 0, 0, 0)
 
 
-class Bag(Classifier):
-    """As somebody else would write it: the mean of the embeddings, and a linear layer."""
-
-    def __init__(self, config: NetworkConfig) -> None:
-        super().__init__(config)
-        self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
-        self.classifier = Linear(config.hidden_size, 1)
-
-    def run(self, ids: Ids, record: Recorder, places: Places | None) -> Tensor:
-        del places
-        states = record("embedding", self.embedding(ids))
-        logit: Tensor = self.classifier(masked_mean(states, ids != PAD)).squeeze(-1)
-        return record("logit", logit)
-
-    def parts(self) -> Mapping[Part, str]:
-        return {Part(0, "unit", unit): "embedding" for unit in range(self.config.hidden_size)}
-
-    def sites(self) -> Mapping[Site, tuple[str, ...]]:
-        return {Site("embedding"): ("embedding",)}
-
-
-@pytest.fixture
-def bag(monkeypatch: pytest.MonkeyPatch) -> Bag:
-    """A model of an architecture from outside, into which every `TrainedModel` looks."""
-    own = Bag(plain_model(model("gru")).config).double().requires_grad_(False)
-    for value in own.parameters():
-        value.copy_(torch.linspace(-1, 2, value.numel()).view_as(value))
-    for module in (ablation, inside, patching):
-        monkeypatch.setattr(module, "plain_model", lambda _: own)
-    return own
-
-
-@pytest.mark.usefixtures("bag")
-def test_an_architecture_from_outside_is_looked_into_by_what_it_names(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    gru = model("gru")
-    found = patch(gru, BASE, SOURCE)
-    # Only where the strings differ does another embedding change anything.
-    changed = [own != other for own, other in zip(BASE, SOURCE, strict=True)]
-    moved = np.abs(found.logits[0, :5] - found.base_logit) > 1e-12
-    assert moved.tolist() == changed
-    judge = Judge(gru, 20)
-    parts = judge.parts()
-    assert [part.text for part in parts] == [f"block 0, unit {unit}" for unit in range(8)]
-    assert np.abs(judge.before).max() > 3
-    np.testing.assert_array_equal(judge.outputs(dict.fromkeys(parts, "zero")), 0.0)
-    # One that names nothing says so.
-    monkeypatch.setattr(Bag, "sites", Classifier.sites)
-    monkeypatch.setattr(Bag, "parts", Classifier.parts)
-    for ask in (lambda: patch(gru, BASE, SOURCE), Judge(gru, 20).parts):
-        with pytest.raises(ConfigError, match="'gru' names no"):
-            ask()
-
-
-def test_a_recurrent_networks_state_stands_for_all_that_it_has_read() -> None:
+def test_recurrent_state_summarizes_the_prefix() -> None:
     own = model("lstm")
     found = patch(own, BASE, SOURCE)
     assert [site.text for site in found.sites][:4] == [
@@ -116,7 +49,7 @@ def first_token_kept_by_unit_0() -> TrainedModel:
     return TrainedModel(resolve(config), weights)
 
 
-def test_patching_names_the_unit_that_holds_what_decides() -> None:
+def test_patching_finds_the_deciding_unit() -> None:
     model = first_token_kept_by_unit_0()
     assert not model.ask_all([(0, 1, 1, 0), (1, 1, 0, 1), (1, 0), (0, 1)]).wrong.any()
     found = patch(model, (0, 1, 1, 0), (1, 0, 0, 1))
@@ -127,7 +60,7 @@ def test_patching_names_the_unit_that_holds_what_decides() -> None:
     assert found.most_restoring_units(1) == [1]
 
 
-def test_a_path_keeps_its_distances_in_the_plane() -> None:
+def test_principal_path_preserves_distances() -> None:
     plane = np.array([[0.0, 1.0], [3.0, -2.0], [5.0, 4.0], [-1.0, 0.5]])
     turned = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0][:2]
     found = principal_path(plane @ turned)

@@ -1,4 +1,4 @@
-"""Why runs fail, and whether rounding decides: found, stored, shown and kept in step with runs."""
+"""Causes and rounding of runs: found, stored, shown, merged and deleted with their runs."""
 
 import json
 import shutil
@@ -42,7 +42,7 @@ def run(store: Store, *arguments: str) -> str:
     return result.output
 
 
-def test_causes_of_the_report_are_those_of_the_page_string_by_string() -> None:
+def test_attributed_causes_equal_the_explanations() -> None:
     store = open_reader(str(ROOT / "runs.db"))
     failing = queries.runs(store, Selection(failing=True))
     assert len(failing) == 16
@@ -59,7 +59,7 @@ def test_causes_of_the_report_are_those_of_the_page_string_by_string() -> None:
             assert own.tokens == f"{page.letter}{about}{page.by}"
 
 
-def test_the_command_stores_causes_and_says_them_by_configuration(shipped: Store) -> None:
+def test_causes_command_stores_causes_and_groups_them(shipped: Store) -> None:
     sweep = ("causes", "lower_magnitude_initializations")
     output = run(shipped, *sweep, "--sample", "10")
     assert "6 failing runs of lower_magnitude_initializations" in output
@@ -77,7 +77,7 @@ def test_the_command_stores_causes_and_says_them_by_configuration(shipped: Store
     assert verify(shipped).damages == []
 
 
-def test_the_leading_mechanism_is_that_of_most_errors_whatever_its_head() -> None:
+def test_leading_cause_covers_most_errors() -> None:
     columns = ["run_id", "number", "mechanism", "share", "strings"]
     rows_ = [
         (1, 0, "two heads on one letter", 0.4, 4), (1, 1, "dilution", 0.3, 3),
@@ -96,7 +96,7 @@ def test_the_leading_mechanism_is_that_of_most_errors_whatever_its_head() -> Non
     assert mechanisms_of(frame[frame["run_id"] == 4]) == ["order not seen", "not learned"]
 
 
-def test_a_run_that_has_not_learned_fails_by_that_and_by_nothing_about_length(
+def test_unlearned_run_has_no_length_cause(
     shipped: Store,
 ) -> None:
     found = failures.causes_of(shipped, 38, 10)
@@ -116,7 +116,7 @@ def test_a_run_that_has_not_learned_fails_by_that_and_by_nothing_about_length(
     assert "try max_num_epochs=120 (now 30), and with it patience=12, against not learned" in output
 
 
-def test_by_another_accuracy_it_fails_by_what_is_then_found(shipped: Store) -> None:
+def test_lower_learning_threshold_finds_other_causes(shipped: Store) -> None:
     assert failures.attribute(shipped, [38, 39]) == 2
     before = rows(shipped, "SELECT * FROM cause")
     lower = failures.causes_judged(shipped, [38, 39], 0.8)
@@ -133,7 +133,7 @@ def test_by_another_accuracy_it_fails_by_what_is_then_found(shipped: Store) -> N
     assert f"run 38 fails by {', '.join(mechanisms_of(lower[lower['run_id'] == 38]))}" in output
 
 
-def test_rounding_decides_two_runs_of_the_report(shipped: Store) -> None:
+def test_sensitive_command_finds_runs_decided_by_rounding(shipped: Store) -> None:
     meant = ("lower_magnitude_initializations/5", "walkthrough", "all_initializations/6")
     records = json.loads(run(shipped, "sensitive", *meant, "--json"))
     by_run = {own["run_id"]: own for own in records}
@@ -148,7 +148,7 @@ def test_rounding_decides_two_runs_of_the_report(shipped: Store) -> None:
     assert "lower_magnitude_initializations" in run(shipped, "sensitive")
 
 
-def test_what_is_found_goes_with_its_run(shipped: Store, tmp_path: Path) -> None:
+def test_findings_are_merged_and_deleted_with_their_run(shipped: Store, tmp_path: Path) -> None:
     before = queries.revision(shipped)
     writer.record_findings(shipped, 39, "cause", FOUND)
     writer.record_findings(shipped, 39, "perturbation", [Confusion(2886, 1443, 0, 5655)] * 2)

@@ -51,7 +51,7 @@ def smallest_of(automaton: Automaton) -> tuple[Membership, ...]:
 
 
 def belongs(made: Automaton, name: str, k: int | None = None, t: int | None = None) -> bool:
-    """True if a language is in a class, of at most this width and threshold."""
+    """True if a language is in a class, of at most this width and number."""
     decided = Subregular(made)
     found = decided.find(name)
     if found is None or k is None:
@@ -77,7 +77,7 @@ def described(found: Membership, letters: str) -> str:
     return f"{found.name} ({', '.join(parts)})" if parts else found.name
 
 
-def test_a_language_is_in_its_smallest_classes() -> None:
+def test_language_has_its_smallest_classes() -> None:
     for pattern, expected in EXAMPLES.items():
         made, letters = automaton(pattern)
         names = [described(membership, letters) for membership in smallest_of(made)]
@@ -86,7 +86,7 @@ def test_a_language_is_in_its_smallest_classes() -> None:
         assert len({*words}) == len(words)
 
 
-def test_witnesses_look_alike_to_the_class_that_they_refute() -> None:
+def test_witnesses_refute_their_class() -> None:
     for pattern in EXAMPLES:
         decided = Subregular(automaton(pattern)[0])
         for name, k in itertools.product(CLASSES, (1, 2, 3)):
@@ -95,7 +95,7 @@ def test_witnesses_look_alike_to_the_class_that_they_refute() -> None:
                 assert_refutes(automaton(pattern)[0], witness, decided.tier)
 
 
-def test_every_class_that_strings_refute_has_a_witness() -> None:
+def test_refutable_classes_have_witnesses() -> None:
     decided = Subregular(automaton("(a(ab)*b)*")[0])
     for name in ALIKE:
         assert (find_witness(decided, name) is None) == (name in {"SF", "quasi-aperiodic"}), name
@@ -109,7 +109,7 @@ def test_every_class_that_strings_refute_has_a_witness() -> None:
     assert find_witness(Subregular(automaton("(b*ab*a)*b*&(a*ba*b)*a*")[0]), "Zp") is None
 
 
-def test_published_languages_are_in_the_class_of_their_name_and_in_no_smaller_one() -> None:
+def test_mlregtest_languages_have_the_class_of_their_name() -> None:
     for path in sorted((ASSETS / "automata").glob("*.att")):
         _, tier, name, k, t, _ = path.stem.split(".")
         (found,) = theory("automaton", path=str(path)).classes
@@ -120,7 +120,7 @@ def test_published_languages_are_in_the_class_of_their_name_and_in_no_smaller_on
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_small_automata_are_decided_as_by_the_definitions(seed: int) -> None:
+def test_small_automata_are_classified_as_by_definition(seed: int) -> None:
     for made in random_automata(seed, 12):
         for k in (1, 2, 3):
             assert {x: belongs(made, x, k) for x in ("LT", "PT", "SP", "coSP", "SL", "coSL")} == {
@@ -142,7 +142,7 @@ def test_small_automata_are_decided_as_by_the_definitions(seed: int) -> None:
                 assert_refutes(made, witness, decided.tier)
 
 
-def test_dot_depth_one_is_decided_as_by_the_identity_of_knast() -> None:
+def test_dot_depth_one_equals_knasts_identity() -> None:
     found = Counter(
         (belongs(made, "PLT"), keeps_knasts_identity(Subregular(made)))
         for made in random_automata(3, 150)
@@ -151,7 +151,7 @@ def test_dot_depth_one_is_decided_as_by_the_identity_of_knast() -> None:
     assert set(found) == {(True, True), (False, False)}
 
 
-def test_theory_names_the_class_its_source_and_strings_that_refute_smaller_ones() -> None:
+def test_theory_reports_class_source_and_witnesses() -> None:
     language_theory = theory("regular", alphabet="abc", pattern="(c*ac*bc*)*c*")
     (found,) = language_theory.classes
     assert (found.name, found.k, found.t, found.tier) == ("TSL", 2, None, ("a", "b"))
@@ -171,7 +171,7 @@ def accepts(made: Table, word: Letters) -> bool:
 
 
 def assert_refutes(made: Table, witness: Witness, tier: Letters) -> None:
-    """The strings have the witness's labels, and the class does not distinguish them."""
+    """Asserts that the strings have their labels, and that the class cannot distinguish them."""
     assert all(accepts(made, word) for word in witness.inside)
     assert not any(accepts(made, word) for word in witness.outside)
     base = witness.name.removeprefix("T")
@@ -236,7 +236,7 @@ def in_order(word: Letters, k: int) -> set[Hashable]:
 
 
 class Factors:
-    """The part of a string that LT and LTT read: its ends, and its factors, counted up to t."""
+    """The features of LT and LTT: beginning, end, and factors counted up to t."""
 
     def __init__(self, k: int, t: int) -> None:
         self.k, self.t = k, t
@@ -257,7 +257,7 @@ class Factors:
 
 
 class Subsequences:
-    """The part of a string that PT reads: its subsequences."""
+    """The features of PT: subsequences of up to k letters."""
 
     def __init__(self, k: int) -> None:
         self.k = k
@@ -268,7 +268,7 @@ class Subsequences:
 
 
 def decides(made: Table, looks: Factors | Subsequences) -> bool:
-    """True if strings that a class does not distinguish lead to the same state."""
+    """True if all strings with equal features lead to one state."""
     states: dict[Hashable, int] = {looks.first: made.start}
     queue: list[Any] = [looks.first]
     for seen in queue:
@@ -282,7 +282,7 @@ def decides(made: Table, looks: Factors | Subsequences) -> bool:
 
 
 def allows_what_it_has(made: Table, k: int, accepting: bool) -> bool:
-    """True if strings whose subsequences all occur in strings of a label have that label."""
+    """True if every string whose subsequences occur in strings of a label has that label."""
     looks = Subsequences(k)
     reached = {(looks.first, made.start)}
     queue = list(reached)
@@ -297,7 +297,7 @@ def allows_what_it_has(made: Table, k: int, accepting: bool) -> bool:
 
 
 def keeps_knasts_identity(decided: Subregular) -> bool:
-    """True if all idempotents and elements of a small semigroup satisfy Knast's identity."""
+    """True if all idempotents and elements of the semigroup satisfy Knast's identity."""
     products = decided.monoid.products
     elements = np.arange(len(products))
     powers = elements
@@ -317,7 +317,7 @@ def keeps_knasts_identity(decided: Subregular) -> bool:
 
 
 def one_state_after(made: Table, length: int, accepting: bool) -> bool:
-    """True if each string of a length leads all states to at most one that can reach a label."""
+    """True if each string of a length leads to at most one state from which a label is reached."""
     live = made.accepting == accepting
     for _ in live:
         live = live | live[made.table].any(axis=1)

@@ -70,7 +70,7 @@ def test_languages_have_their_known_class() -> None:
             assert known(**fields).name == name, fields
 
 
-def test_every_language_is_decided_or_stated_but_that_of_formulas() -> None:
+def test_every_language_but_formulas_has_a_class() -> None:
     found = {name: class_of(small(name)) for name in LANGUAGES}
     assert [name for name, x in found.items() if isinstance(x, Undecided)] == ["counting"]
     stated = [x for x in found.values() if isinstance(x, Stated)]
@@ -78,7 +78,7 @@ def test_every_language_is_decided_or_stated_but_that_of_formulas() -> None:
     assert all(re.search(r"(19|20)\d\d", x.hierarchy.source) for x in stated)
 
 
-def test_the_automaton_of_a_task_is_minimal_and_has_its_labels() -> None:
+def test_task_automata_are_minimal_and_label_strings() -> None:
     for fields in (*NAMED[STAR_FREE][:10], *NAMED[SOLVABLE][:4]):
         task: Any = language(**fields)
         automaton = task.automaton
@@ -108,7 +108,7 @@ def random_patterns() -> Iterator[tuple[str, str]]:
 
 
 class ByWords:
-    """The same questions by brute force: maps as tuples, all words, every pair of elements."""
+    """The same properties by brute force: maps as tuples, all words, every pair of elements."""
 
     def __init__(self, rows: list[list[int]]) -> None:
         self.tokens = [tuple(row[token] for row in rows) for token in range(len(rows[0]))]
@@ -170,7 +170,7 @@ class ByWords:
         return True
 
 
-def test_the_class_of_100_random_patterns_agrees_with_brute_force() -> None:
+def test_class_of_random_patterns_equals_brute_force() -> None:
     seen: dict[str, RegularClass] = {}
     for alphabet, pattern in random_patterns():
         if len(seen) == 100:
@@ -191,7 +191,7 @@ def test_the_class_of_100_random_patterns_agrees_with_brute_force() -> None:
     assert names >= {STAR_FREE, QUASI, SOLVABLE}
 
 
-def test_what_is_too_large_is_not_decided_in_one_line() -> None:
+def test_large_language_is_undecided_with_the_reason() -> None:
     for depth, types, reason in (
         (8, 2, "its syntactic monoid has more than"),
         (11, 2, f"4,096 states, more than {MAX_STATES:,}"),
@@ -203,7 +203,7 @@ def test_what_is_too_large_is_not_decided_in_one_line() -> None:
         assert "\n" not in found.describe()
 
 
-def test_the_order_pair_is_the_first_two_strings_that_only_order_distinguishes() -> None:
+def test_order_pair_is_the_first_with_different_labels() -> None:
     assert order_pair(Pattern("ab", "(ab)*")) == ("ab", "ba")
     assert order_pair(Pattern("ab", "(a|b)*a(a|b)*")) is None
     first = theory_of(PAIRS["(ab)*"]).first
@@ -287,7 +287,7 @@ CASES: dict[str, list[str]] = {
         "majority, mean: can", "majority, causal mean: can",
     ],
 }  # fmt: skip
-"""Languages and networks with their predictions, by row of the table."""
+"""By row of the table: languages, networks, and the verdict."""
 
 UNKNOWN = [
     "(ab)*, places", "even_pairs, causal places", "(ab)*, causal mean", "(aa)*, places",
@@ -305,7 +305,7 @@ def rows(name: str, network: str, signed: str) -> list[table.Statement]:
     return [row for row in table.STATEMENTS if row.holds(own, made)]
 
 
-def test_a_row_of_the_table_holds_of_known_cases() -> None:
+def test_table_rows_hold_for_known_cases() -> None:
     assert {*CASES} == {row.name for row in table.STATEMENTS}
     assert all(row.source for row in table.STATEMENTS)
     for row, cases in CASES.items():
@@ -316,13 +316,13 @@ def test_a_row_of_the_table_holds_of_known_cases() -> None:
             assert {x.name: x.verdict for x in found}[row] == verdict, (row, case)
 
 
-def test_a_prediction_without_a_source_is_not_known() -> None:
+def test_cases_without_a_source_are_not_known() -> None:
     for case in UNKNOWN:
         name, network = case.split(", ")
         assert rows(name, network, "positive") == [], case
 
 
-def test_no_two_rows_contradict_each_other() -> None:
+def test_table_rows_do_not_contradict() -> None:
     for name, network, signed in itertools.product(PAIRS, NETWORKS, ("positive", "signed")):
         found = rows(name, network, signed)
         verdicts = {row.verdict: row for row in found}
@@ -333,7 +333,7 @@ def test_no_two_rows_contradict_each_other() -> None:
             assert "bits that grow with the length" in verdicts["can"].condition
 
 
-def test_two_theorems_that_disagree_are_both_listed_with_their_reading() -> None:
+def test_contradicting_theorems_are_both_reported() -> None:
     fields = {"positions": "none", "attention_mask": "causal", "readout": "last"}
     language_theory = theory("regular", alphabet="ab", pattern="(ab)*", **fields)
     (network,) = language_theory.networks
@@ -343,7 +343,7 @@ def test_two_theorems_that_disagree_are_both_listed_with_their_reading() -> None
     assert sentence in language_theory.describe()
 
 
-def test_a_network_that_cannot_read_at_cls_is_answered_for_each_readout() -> None:
+def test_theory_lists_each_readout_of_a_recurrent_network() -> None:
     networks = theory("majority", architecture="rnn").networks
     assert [(x.network["readout"], x.predictions[0].verdict) for x in networks] == [
         ("last", "cannot"),
@@ -372,7 +372,7 @@ def test_word_problems_are_products_of_permutations(group: str) -> None:
         assert (places == sorted(places)) == positive
 
 
-def test_a_users_question_is_answered_or_refused_by_name() -> None:
+def test_theory_answers_or_names_the_unknown_field() -> None:
     language_theory = theory("parity", positions="rotary")
     assert language_theory.language.startswith("regular, solvable groups")
     assert [network.predictions[0].verdict for network in language_theory.networks] == ["cannot"]

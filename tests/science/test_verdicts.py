@@ -20,12 +20,12 @@ from seqcls.interpretability.verdicts import (
 from seqcls.problem import resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import LETTERS, Tokenizer
-from tests.unit.explained import random_network, true_logits
-from tests.zoo import LSTM, TWO_BLOCKS, untrained
+from tests.unit.explained import true_logits
+from tests.zoo import LSTM, TWO_BLOCKS, scattered_model, untrained
 
 
 @pytest.mark.parametrize(("letters", "length"), [(1, 4), (2, 5), (3, 6), (5, 3)])
-def test_every_multiset_is_there_once(letters: int, length: int) -> None:
+def test_multisets_are_enumerated_once(letters: int, length: int) -> None:
     found = sorted(map(tuple, all_multisets(letters, length).tolist()))
     every = itertools.product(range(length + 1), repeat=letters)
     assert found == [counts for counts in every if 1 <= sum(counts) <= length]
@@ -34,7 +34,7 @@ def test_every_multiset_is_there_once(letters: int, length: int) -> None:
 
 
 @pytest.mark.parametrize("engine", ["fused", "torch"])
-def test_a_verdict_is_that_of_trying_every_string(engine: str) -> None:
+def test_verdict_equals_trying_every_string(engine: str) -> None:
     config = RunConfig(test_max_length=12, precision="float64")
     weights = draw_initial([(resolve(config), seed) for seed in range(3)])
     counts = all_multisets(3, 12)
@@ -56,19 +56,19 @@ def test_a_verdict_is_that_of_trying_every_string(engine: str) -> None:
         assert sum(shortest) == min(map(sum, wrong))
 
 
-def test_what_cannot_be_tried_says_why() -> None:
+def test_unaffordable_verdict_gives_the_reason() -> None:
     assert unaffordable(resolve(RunConfig())) is None
     reason = unaffordable(resolve(RunConfig(num_letters=5)))
     assert "there are 2,872,408,790 multisets of 5 letters up to length 200" in str(reason)
     with pytest.raises(ConfigError, match="max_length=2000: there are 1,337,337,000 multisets"):
-        errors_up_to(random_network(5, hidden_size=4, num_attention_heads=3), 2000)
+        errors_up_to(scattered_model(5, hidden_size=4, num_attention_heads=3), 2000)
     problem = resolve(RunConfig(test_max_length=3))
     with pytest.raises(DeviceError, match="device 'gpu': expected auto, cpu or cuda"):
         verdicts(problem, draw_initial([(problem, 0)]), engine="torch", device="gpu")
 
 
-def test_all_errors_up_to_a_length_are_those_of_trying_every_multiset() -> None:
-    network = random_network(5, hidden_size=4, num_attention_heads=3)
+def test_errors_up_to_a_length_equal_trying_every_multiset() -> None:
+    network = scattered_model(5, hidden_size=4, num_attention_heads=3)
     found = errors_up_to(network, 12)
     every = [(a, b, c) for a in range(13) for b in range(13 - a) for c in range(13 - a - b)][1:]
     wrong = {
@@ -86,7 +86,7 @@ def test_all_errors_up_to_a_length_are_those_of_trying_every_multiset() -> None:
     assert table[:, 1].sum() == sum(a > 0 and b > 0 for a, b, _ in wrong)
 
 
-def test_a_verdict_by_strings_is_that_of_asking_about_each() -> None:
+def test_verdict_by_strings_equals_answering_each() -> None:
     model = untrained(**LSTM)
     found = string_verdict(model, limit=70)
     assert (found.unit, found.max_length) == ("string", 5)
@@ -104,7 +104,7 @@ def test_a_verdict_by_strings_is_that_of_asking_about_each() -> None:
     assert found.shortest_error == shortest
 
 
-def test_no_string_is_longer_than_the_test_or_the_places() -> None:
+def test_checked_length_is_bounded_by_test_and_positions() -> None:
     assert checked_length(untrained(test_max_length=7, **LSTM)) == 7
     assert checked_length(untrained(**LSTM)) == 16
     learned = {**TWO_BLOCKS, "positions": "learned", "train_max_length": 9}

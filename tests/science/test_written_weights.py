@@ -1,4 +1,4 @@
-"""Models whose weights are written down, and what they must answer in double precision.
+"""Models with constructed weights, and their exact logits in double precision.
 
 They decide whether a string begins with 1, by a construction like that of Chiang & Cholak (2022,
 "Overcoming a theoretical limitation of self-attention"): a dimension that is 1 at place 1 and 0
@@ -39,7 +39,7 @@ from tests.zoo import LSTM, untrained
 
 EXACT = asset("exact_first.json")
 FLAG = 3
-"""The dimension that says whether a token stands at place 1."""
+"""The dimension that is 1 at place 1 and 0 elsewhere."""
 
 
 class Flag(Positions):
@@ -115,7 +115,7 @@ models = pytest.mark.parametrize("name", EXACT["models"])
 
 
 @models
-def test_a_written_model_answers_as_it_must(name: str) -> None:
+def test_constructed_model_gives_its_exact_logits(name: str) -> None:
     model = EXACT["models"][name]
     config, own = network(model), parameters(model)
     expected = [row for row in EXACT["logits"] if row["model"] == name]
@@ -139,7 +139,7 @@ READ = (Site("head", 1, 0), Site("attention", 1), Site("block", 1))
 
 
 @models
-def test_patching_names_the_head_and_the_places_of_the_construction(name: str) -> None:
+def test_patching_finds_the_head_of_the_construction(name: str) -> None:
     model = trained(name)
     for base, source in (("011010", "111010"), ("10", "00"), ("0", "1")):
         found = patch(model, model.letters(base), model.letters(source))
@@ -154,7 +154,7 @@ def test_patching_names_the_head_and_the_places_of_the_construction(name: str) -
 
 
 @models
-def test_attribution_names_the_head_that_answers(name: str) -> None:
+def test_attribution_finds_the_answering_head(name: str) -> None:
     model = trained(name)
     for string in ("0110", "1110", "1", "0", "01" * 20):
         letters = model.letters(string)
@@ -175,7 +175,7 @@ TRAINED, TESTED = 8, 64
 
 @pytest.fixture
 def model() -> TrainedModel:
-    """Whether a string begins with 1, with a threshold that the diluted logit falls below.
+    """A model of strings that begin with 1, with a threshold that the diluted logit falls below.
 
     Block 1's head at `CLS` attends to place 1 among all others; the threshold lies between its
     logit at 8 tokens and that at 16.
@@ -193,7 +193,7 @@ def wrong_test_strings(model: TrainedModel) -> list[str]:
     return sorted((test.texts[row] for row in wrong), key=len)
 
 
-def test_the_head_of_the_construction_is_named(model: TrainedModel) -> None:
+def test_dilution_names_the_diluted_head(model: TrainedModel) -> None:
     for length in (20, 40, 64):
         string = (1, 0) * (length // 2)
         assert model.answer(string).is_wrong
@@ -205,14 +205,14 @@ def test_the_head_of_the_construction_is_named(model: TrainedModel) -> None:
     assert find_dilution(model, short) is None, "no longer than in training"
 
 
-def test_errors_of_a_diluted_model_are_attributed_to_its_head(model: TrainedModel) -> None:
+def test_errors_of_a_diluted_model_are_attributed_to_dilution(model: TrainedModel) -> None:
     wrong = wrong_test_strings(model)
     found = attributions(model, wrong)
     assert len(wrong) > 10
     assert {(own.mechanism, own.head) for own in found} == {("dilution", 0)}
     # Where most of what outnumbers the 1 at the beginning are 1's, no other letter is named.
     assert {own.tokens for own in found} == {"1 by 0, block 1", "block 1"}
-    # One that says the contrary is not diluted, and nothing is without attention.
+    # The opposite model is not diluted, nor is a model without attention.
     turned = {name: -x if "classifier" in name else x for name, x in model.weights.items()}
     contrary = dataclasses.replace(model, weights=turned)
     wrong = wrong_test_strings(contrary)[::16]
@@ -222,11 +222,11 @@ def test_errors_of_a_diluted_model_are_attributed_to_its_head(model: TrainedMode
     assert find_dilution(lstm, read_string(lstm, (0, 1) * 100, True)) is None
 
 
-def test_an_intervention_that_makes_right_answers_wrong_shows_nothing(model: TrainedModel) -> None:
+def test_intervention_must_leave_right_answers_right(model: TrainedModel) -> None:
     zeros = [(0, 1) * 20, (0,) * 40]
     read = [read_string(model, string, False) for string in zeros]
     assert leaves_right(model, read, ((1, 0),))
-    # What speaks for a 0 at the beginning makes this one say yes, and is diluted beyond 8 tokens.
+    # This one predicts positive for a 0 at the beginning, which is diluted beyond 8 tokens.
     contrary = {name: -x if "classifier" in name else x for name, x in model.weights.items()}
     contrary["classifier.bias"] = np.array([-0.03])
     turned = dataclasses.replace(model, weights=contrary)
@@ -235,7 +235,7 @@ def test_an_intervention_that_makes_right_answers_wrong_shows_nothing(model: Tra
     assert not leaves_right(turned, [], ((1, 0),)), "without any string it is not known"
 
 
-def test_odds_are_those_beside_fewer_others() -> None:
+def test_undiluted_odds_equal_those_among_fewer_tokens() -> None:
     scores = torch.zeros(3, 9, dtype=torch.float64)
     scores[0, 4] = 3.0
     scores[1, :6] = 3.0

@@ -1,8 +1,8 @@
-"""Small trained models, kept as their weights, with the fields and the seed that give them.
+"""Small trained models, stored as weights, with the fields and the seed that give them.
 
     python -m tests.science.trained
 
-trains them anew and writes them to `tests/assets/trained`.
+trains them again and writes them to `tests/assets/trained`.
 """
 
 from functools import cache
@@ -38,7 +38,7 @@ TRAINED: dict[str, tuple[dict[str, Any], int]] = {
         **LSTM, **EQUATIONS, "train_batch_size": 32, "learning_rate": 0.02, "max_num_epochs": 8,
         "min_num_epochs": 8,
     }, 0),
-    # One layer without positions cannot tell parity: it says whether there is a 1.
+    # One layer without positions cannot compute parity: it detects whether there is a 1.
     "parity": ({
         "task": "parity", "hidden_size": 8, "attention_head_size": 8, "train_size": 2048,
         "validation_size": 256, "test_size": 512, "train_max_length": 10,
@@ -54,12 +54,12 @@ def problem_of(name: str) -> Problem:
 
 @cache
 def trained(name: str) -> TrainedModel:
-    """A model with the weights that are kept."""
+    """A model with its stored weights."""
     return TrainedModel(problem_of(name), load_file(FOLDER / f"{name}.safetensors"))
 
 
 def train(name: str) -> TrainedModel:
-    """The model, trained anew."""
+    """The model, trained again."""
     problem = problem_of(name)
     (result,) = train_group([(problem, TRAINED[name][1])])
     return TrainedModel(problem, result.kept_weights)

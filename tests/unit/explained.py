@@ -1,4 +1,4 @@
-"""Networks to be looked into, for tests."""
+"""Random networks of letter counts, and the readable model with states replaced."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -7,13 +7,10 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from seqcls.config import RunConfig
 from seqcls.interpretability.interventions import Mechanism
 from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.base import Recorder
-from seqcls.models.transformer import Transformer
-from seqcls.problem import resolve
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER
 from tests.oracles.counting import logits_of_counts
 
@@ -31,17 +28,6 @@ FIELDS = st.fixed_dictionaries(
     }
 )
 """Networks of letter counts, of three letters."""
-
-
-def random_network(seed: int = 0, **fields: object) -> TrainedModel:
-    """An untrained network with larger weights than usual, so that its states differ."""
-    config = RunConfig.from_mapping({"precision": "float64", **fields})
-    random = np.random.default_rng(seed)
-    shapes = {
-        name: p.shape for name, p in Transformer(resolve(config).network).state_dict().items()
-    }
-    weights = {name: random.normal(size=shape) for name, shape in shapes.items()}
-    return TrainedModel(resolve(config), weights)
 
 
 class Patched(Recorder):
@@ -93,7 +79,7 @@ def true_logits(network: TrainedModel, counts: np.ndarray) -> np.ndarray:
 def counterfactual_logits(
     network: TrainedModel, counts: np.ndarray, mechanisms: Sequence[Mechanism]
 ) -> np.ndarray:
-    """The logits of strings with what their mechanisms say changed, made in the readable model."""
+    """Logits of strings in the readable model, with the change that their mechanisms describe."""
     times = np.insert(counts, 0, not network.config.no_attend_cls, axis=1)
     trained = network.problem.train.lengths[-1]
     return patched_logits(
@@ -119,7 +105,7 @@ def _exchange(scores: np.ndarray, mechanisms: Sequence[Mechanism]) -> np.ndarray
 def _reweigh(
     weights: np.ndarray, times: np.ndarray, trained: int, mechanisms: Sequence[Mechanism]
 ) -> np.ndarray:
-    """Weights of heads with what is diluted or hidden given back or taken away.
+    """Attention weights with diluted or hidden letters restored or removed.
 
     Args:
         times: how often each token type can be attended to.

@@ -1,4 +1,4 @@
-"""Answers at every place: whether the prefix is in the language, what may follow, which state."""
+"""Answers at every position: membership of the prefix, next symbols, states."""
 
 import re
 from itertools import product
@@ -52,13 +52,13 @@ def targets(problem: Problem, *strings: str) -> list[str]:
     return list(problem.kind.texts(problem.task, given) or ())
 
 
-def test_what_is_right_at_each_place_of_a_string() -> None:
+def test_targets_name_the_answer_at_each_position() -> None:
     assert targets(problem_of("prefixes"), "", "abab", "ba") == ["1", "10101", "10{2}"]
     assert targets(problem_of("next_symbols"), "", "abab") == ["a$", "a$ b a$ b a$"]
     assert targets(problem_of("states"), "", "abb") == ["0", "0102"]
 
 
-def test_next_symbols_are_targets_of_strings_in_the_language_only() -> None:
+def test_next_symbols_have_only_strings_of_the_language_as_inputs() -> None:
     problem = problem_of("next_symbols")
     with pytest.raises(InvalidStringError, match="input 'ba': expected a string of the language"):
         targets(problem, "ba")
@@ -73,7 +73,7 @@ def test_next_symbols_are_targets_of_strings_in_the_language_only() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["(ab|b)*", "a*b*a*b*", "(a|b)*abb", "(aab|ba)*b?", "(ab)+"])
-def test_next_symbols_are_those_of_some_continuation(pattern: str) -> None:
+def test_next_symbols_are_the_tokens_of_some_continuation(pattern: str) -> None:
     problem = problem_of("next_symbols", pattern=pattern)
     is_in = re.compile(pattern).fullmatch
     words = ["".join(word) for n in range(10) for word in product("ab", repeat=n)]
@@ -123,7 +123,7 @@ def test_prefixes_are_labeled_as_the_language_labels_them(task: dict[str, Any]) 
 
 
 @pytest.mark.parametrize("pattern", ["(ab|b)*", "a*b*", "(aab|ba)*b?"])
-def test_all_strings_of_a_length_are_those_that_match(pattern: str) -> None:
+def test_inputs_of_a_length_are_the_strings_that_match(pattern: str) -> None:
     problem = problem_of("next_symbols", pattern=pattern)
     assert isinstance(problem.task, AtEveryPlace)
     for length in range(7):
@@ -138,7 +138,7 @@ def test_all_strings_of_a_length_are_those_that_match(pattern: str) -> None:
     ("alphabet", "pattern", "string", "spelled"),
     [("a", "a*", "aaaa", "a$ a${4}"), ("$-", "($-)*", "$-", "$,END - $,END")],
 )
-def test_sets_are_written_so_that_they_are_read(
+def test_sets_of_symbols_are_read_back_as_written(
     alphabet: str, pattern: str, string: str, spelled: str
 ) -> None:
     pattern = pattern.replace("$", r"\$") if "$" in alphabet else pattern
@@ -157,7 +157,7 @@ def test_sets_are_written_so_that_they_are_read(
 
 
 @pytest.mark.parametrize("answers", ["prefixes", "next_symbols", "states"])
-def test_answers_beside_named_tokens_have_spaces(answers: str) -> None:
+def test_answers_of_named_tokens_are_separated_by_spaces(answers: str) -> None:
     task = {"task": "word_problem", "group": "S3", "alphabet": "", "pattern": ""}
     problem = problem_of(answers, **task)
     assert isinstance(problem.kind, PlacesKind)
@@ -170,7 +170,7 @@ def test_answers_beside_named_tokens_have_spaces(answers: str) -> None:
         assert answers_in(problem, displayed) == answers_read
 
 
-def test_prefixes_and_states_are_targets_of_the_same_strings_as_membership() -> None:
+def test_prefixes_and_states_draw_the_same_strings_as_membership() -> None:
     once = resolve(configuration({**SMALL_SETS, **SHORT, **ALTERNATING}))
     for answers in ("prefixes", "states"):
         strings = stream(problem_of(answers).test).epoch(0).strings
@@ -181,7 +181,9 @@ def test_prefixes_and_states_are_targets_of_the_same_strings_as_membership() -> 
     ("answers", "architecture"),
     [("prefixes", "rnn"), ("next_symbols", "transformer"), ("states", "mamba")],
 )
-def test_models_answer_each_prefix_as_they_answer_it_alone(answers: str, architecture: str) -> None:
+def test_errors_at_positions_equal_reading_each_prefix_alone(
+    answers: str, architecture: str
+) -> None:
     fields = {"hidden_size": 4, "precision": "float64", "test_size": 30}
     problem = problem_of(answers, architecture=architecture, **fields)
     weights = random_weights(problem)
@@ -225,7 +227,7 @@ def test_models_answer_each_prefix_as_they_answer_it_alone(answers: str, archite
 
 
 @pytest.mark.parametrize("answers", ["prefixes", "next_symbols", "states"])
-def test_losses_are_means_of_places_and_bits(answers: str) -> None:
+def test_loss_is_a_cross_entropy_at_each_position(answers: str) -> None:
     problem = problem_of(answers)
     drawn = stream(problem.train).epoch(0).take(slice(0, 5))
     encoded = torch.from_numpy(problem.kind.encoded(problem.task, drawn, problem.network))
@@ -247,7 +249,7 @@ def test_losses_are_means_of_places_and_bits(answers: str) -> None:
     assert problem.kind.units(encoded) == token
 
 
-def test_a_small_network_learns_which_symbols_may_follow() -> None:
+def test_small_network_learns_next_symbols() -> None:
     problem = problem_of(
         "next_symbols", architecture="rnn", hidden_size=8, train_size=1000, max_num_epochs=20,
         train_batch_size=32, test_max_length=40, train_max_length=10,
@@ -265,7 +267,7 @@ def test_a_small_network_learns_which_symbols_may_follow() -> None:
     assert (tried.max_length, tried.inputs, tried.wrong) == (40, 21, 0)
 
 
-def test_a_key_includes_the_answers_where_there_is_more_than_one() -> None:
+def test_answers_field_changes_key_test_set_and_task_name() -> None:
     fields = {**ALTERNATING, **SMALL_SETS}
     once, again = configuration(fields), configuration({**fields, "answers": "prefixes"})
     assert once.key == configuration({**fields, "answers": "string"}).key != again.key

@@ -1,4 +1,4 @@
-"""What a machine keeps: bounded, checked, shown and cleared."""
+"""The cache of strings and machine code: bounded, checked, listed and cleared."""
 
 import ast
 import json
@@ -37,7 +37,9 @@ def files(folder: Path) -> set[str]:
     return {path.name for path in folder.rglob("*") if path.is_file()}
 
 
-def test_strings_used_longest_ago_make_room(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_drops_least_recently_used_strings(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     strings = Stream(resolve(short_config()).train)
     for epoch in range(4):
         strings.epoch(epoch)
@@ -45,7 +47,7 @@ def test_strings_used_longest_ago_make_room(folder: Path, monkeypatch: pytest.Mo
     assert files(folder) == set(names)
     for age, path in enumerate(sorted(folder.rglob("*.strings"))):
         os.utime(path, (age, age))
-    # The oldest was of use again just now.
+    # The oldest was just used again.
     Stream(resolve(short_config()).train).epoch(0)
     (entry,) = cache.cache_entries()
     cache.trim(entry.size * 3 // 4)
@@ -62,7 +64,7 @@ def test_strings_used_longest_ago_make_room(folder: Path, monkeypatch: pytest.Mo
     assert np.array_equal(read.strings.letters, drawn.strings.letters)
 
 
-def test_the_cache_is_shown_and_cleared(folder: Path) -> None:
+def test_cache_command_lists_and_clears(folder: Path) -> None:
     Stream(resolve(short_config()).test).epoch(0)
     result = CliRunner().invoke(app, ["cache", "--json"])
     (shown,) = json.loads(result.stdout)
@@ -74,12 +76,12 @@ def test_the_cache_is_shown_and_cleared(folder: Path) -> None:
 
 
 def made_anew(source: Path) -> int:
-    """Compiles the function of a file as the engine's entries are, and calls it."""
+    """Compiles the function of a file like an entry of an engine, and calls it."""
     from seqcls.engines.compiled.compiling import entry
 
     module = ModuleType(source.stem)
     exec(compile(source.read_text(), str(source), "exec"), vars(module))
-    # What is read from the cache asks for its module by name, as if it had been imported.
+    # Code read from the cache imports its module by name.
     sys.modules[source.stem] = module
     try:
         return int(entry(FUSED)(module.twice)(21))
@@ -87,7 +89,7 @@ def made_anew(source: Path) -> int:
         del sys.modules[source.stem]
 
 
-def test_machine_code_is_found_in_another_checkout_and_compiled_again_where_it_is_damaged(
+def test_machine_code_is_shared_by_checkouts_and_recompiled_when_damaged(
     folder: Path, tmp_path: Path
 ) -> None:
     for place, age in (("here", 0), ("there", 0), ("here", 1000)):
@@ -121,12 +123,12 @@ def engine_imports(source: Path) -> set[Path]:
         if isinstance(line, ast.ImportFrom) and str(line.module).startswith("seqcls.engines."):
             names |= {str(line.module), *(f"{line.module}.{x.name}" for x in line.names)}
     files = {(ENGINES.parent.parent / name.replace(".", "/")).with_suffix(".py") for name in names}
-    # Names that are no modules have no files.
+    # Names imported from shared modules are no modules.
     return {file for file in files if file.exists()}
 
 
 @pytest.mark.parametrize("part", [FUSED, TAPE])
-def test_machine_code_is_named_by_all_the_source_that_it_is_made_of(part: str) -> None:
+def test_machine_code_key_covers_all_imported_sources(part: str) -> None:
     sources = set(sources_of(part))
     kernels = {
         source

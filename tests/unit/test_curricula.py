@@ -7,12 +7,9 @@ import numpy as np
 import pytest
 
 from seqcls.config import RunConfig
-from seqcls.models.initialization import initial_parameters
 from seqcls.problem import Problem, configuration, resolve
 from seqcls.sampling.streams import stream
-from seqcls.training import train_group
 from sweeps.api import open_store, protocol, submit
-from sweeps.grid.spec import parse_spec
 
 STAGES = [[4, 0.25], [8, 0.6], [12, 1.0]]
 SHORT: dict[str, Any] = {
@@ -50,13 +47,13 @@ def test_every_batch_has_the_lengths_of_its_stage(fields: dict[str, Any]) -> Non
     assert last.lengths.max() > 8
 
 
-def test_one_stage_is_training_on_all_lengths() -> None:
+def test_one_stage_equals_training_on_all_lengths() -> None:
     whole, plain = problem_of(train_lengths=[[12, 1]]), problem_of()
     assert whole.train == plain.train
     assert whole.longest_train == problem_of(train_lengths=STAGES).longest_train == plain.train
 
 
-def test_the_first_epoch_of_a_stage_is_the_first_of_its_sampler() -> None:
+def test_stage_begins_with_the_first_epoch_of_its_sampler() -> None:
     staged = problem_of(train_lengths=[[4, 0.5], [12, 1.0]])
     short = problem_of(train_max_length=4)
     drawn = [stream(staged.train).epoch(epoch) for epoch in range(4)]
@@ -66,20 +63,7 @@ def test_the_first_epoch_of_a_stage_is_the_first_of_its_sampler() -> None:
             assert np.array_equal(own.strings.letters, drawn[part + epoch].strings.letters)
 
 
-@pytest.mark.parametrize("engine", ["lanes", "strings"])
-def test_a_part_is_fixed_until_its_share_of_training(engine: str) -> None:
-    fields = {"freeze": [["embeddings", 0.5], ["head", 1.0]], "learning_rate": 0.1}
-    problem = problem_of(**fields)
-    (trained,) = train_group([(problem, 3)], engine=engine, every_epoch=True, device="cpu")
-    begun = {x: y.numpy() for x, y in initial_parameters(problem.network, 3).items()}
-    for epoch, weights in trained.weights.items():
-        same = {x for x, value in weights.items() if np.array_equal(value, begun[x])}
-        assert ("embedding.weight" in same) == (epoch <= 2)
-        assert "classifier.weight" in same
-        assert not any(x.startswith("layers") for x in same)
-
-
-def test_the_same_curriculum_has_one_key_however_it_is_written() -> None:
+def test_curriculum_has_one_key_as_list_and_as_text() -> None:
     as_lists = configuration({**SHORT, "train_lengths": [[4, 0.5], [12, 1]]})
     as_text = configuration({**SHORT, "train_lengths": "[[4,0.50],[12,1.0]]"})
     assert as_lists.train_lengths == "[[4, 0.5], [12, 1.0]]"
@@ -90,23 +74,7 @@ def test_the_same_curriculum_has_one_key_however_it_is_written() -> None:
     assert len(keys) == 1
 
 
-def test_a_specification_has_them_as_lists_and_as_axes() -> None:
-    fixed = {**SHORT, "freeze": [["embeddings", 0.2]]}
-    spec = parse_spec(
-        {
-            "name": "staged",
-            "model_seeds": [0],
-            "fixed": fixed,
-            "axes": {"train_lengths": ["", STAGES, "[[6, 0.5], [12, 1.0]]"]},
-        }
-    )
-    assert [config.train_lengths for config in spec.configs()] == [
-        "", "[[4, 0.25], [8, 0.6], [12, 1.0]]", "[[6, 0.5], [12, 1.0]]",
-    ]  # fmt: skip
-    assert {config.freeze for config in spec.configs()} == {'[["embeddings", 0.2]]'}
-
-
-def test_the_protocol_describes_changes_during_training(tmp_path: Path) -> None:
+def test_protocol_describes_stages_and_frozen_parts(tmp_path: Path) -> None:
     store = open_store(tmp_path / "staged.db")
     fields = {**SHORT, "train_lengths": STAGES, "freeze": [["head", 0.3]]}
     submit(store, {"name": "staged", "model_seeds": [0], "fixed": fields})

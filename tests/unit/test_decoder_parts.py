@@ -1,4 +1,4 @@
-"""Parts and states of encoder-decoders: what they can do without, keep, and carry over."""
+"""Ablation, states and patching of encoder-decoders."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from seqcls.errors import ConfigError
 from seqcls.interpretability.ablation import Judge
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.readable_model import (
@@ -23,7 +22,6 @@ from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.parts import Part, Site
 from seqcls.problem import configuration, resolve
 from tests.oracles.two_streams import StateAndCell, random_values, transcribed, unchanged
-from tests.zoo import PICTURES, RECURRENT_READER, picture_model
 
 COPY: dict[str, Any] = {
     "task": "copy", "architecture": "encoder_decoder", "hidden_size": 8, "num_blocks": 2,
@@ -47,32 +45,13 @@ def copying(**fields: Any) -> TrainedModel:
     return TrainedModel(problem, {name: value.numpy() for name, value in values.items()})
 
 
-def test_readers_of_pictures_can_do_without_parts_of_their_decoders() -> None:
-    for fields, number, first in (
-        (PICTURES, 10, "decoder block 0, head 0"),
-        (RECURRENT_READER, 16, "decoder layer 0, unit 0"),
-    ):
-        model = picture_model(fields)
-        judge = Judge(model, 20)
-        parts = judge.parts()
-        assert (len(parts), parts[0].text) == (number, first)
-        ranked = judge.rank(parts[:4], "mean")
-        assert all(np.isfinite(outcome.loss) for outcome in ranked)
-        assert {outcome.loss for outcome in ranked} != {judge.ablate({}).loss}
-        with pytest.raises(ConfigError, match="with pictures names no states that could be carr"):
-            patch(model, (1, 2), (1, 3))
-        found = recurrent_units(model, model.letters("12/3"))
-        assert found is not None
-        assert found.states.shape == (2, len(found.tokens), 8)
-
-
 Change = Callable[[str, int, int, StateAndCell], StateAndCell]
 
 
 def transcription(
     model: TrainedModel, letters: tuple[int, ...], output: Output, change: Change = unchanged
 ) -> torch.Tensor:
-    """What a recurrent model's head gives from `SEP` on, by the transcribed equations."""
+    """The outputs of a recurrent model from `SEP` on, by the transcribed equations."""
     weights = {name: torch.from_numpy(value).double() for name, value in model.weights.items()}
     (ids,) = ids_of(model, [letters], [output]).tolist()
     with torch.no_grad():
@@ -81,7 +60,7 @@ def transcription(
 
 @pytest.mark.parametrize("attention", ["additive", "none"])
 @pytest.mark.parametrize("side", ["encoder", "decoder"])
-def test_a_units_ablation_is_that_of_the_transcribed_equations(side: str, attention: str) -> None:
+def test_ablating_a_unit_equals_the_transcribed_equations(side: str, attention: str) -> None:
     model = copying(**LAYERS, attention=attention)
     judge = Judge(model, 12)
     part = Part(side == "decoder", "unit", 3, of_layer=True, side=side)
@@ -103,7 +82,7 @@ def test_a_units_ablation_is_that_of_the_transcribed_equations(side: str, attent
 
 
 @pytest.mark.parametrize("attention", ["additive", "none"])
-def test_what_is_carried_over_is_that_of_the_transcribed_equations(attention: str) -> None:
+def test_patching_equals_the_transcribed_equations(attention: str) -> None:
     model = copying(**LAYERS, attention=attention)
     outputs = target(model, BASE), write_output(model, BASE)
     assert outputs[0] != outputs[1]
@@ -150,7 +129,7 @@ def test_what_is_carried_over_is_that_of_the_transcribed_equations(attention: st
 
 
 @pytest.mark.parametrize("placement", ["pre", "post"])
-def test_the_decoders_states_are_those_after_each_token_that_is_written(placement: str) -> None:
+def test_decoder_states_are_read_after_each_output_token(placement: str) -> None:
     model = copying(norm_placement=placement)
     letters = model.letters("ab")
     found = recurrent_units(model, letters)

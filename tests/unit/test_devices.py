@@ -1,4 +1,4 @@
-"""What is stored of the device that trains, which no configuration has."""
+"""The device that trained a run, which is stored with its engine."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ from sweeps.work.jobs import name_with_device
 from tests import zoo
 
 
-def test_a_gpu_is_stored_beside_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engine_name_records_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert name_with_device("strings", "auto") == "strings on cuda"
     assert name_with_device("strings", "cuda") == "strings on cuda"
@@ -23,7 +23,7 @@ def test_a_gpu_is_stored_beside_the_engine(monkeypatch: pytest.MonkeyPatch) -> N
         name_with_device("strings", "cuda")
 
 
-def test_a_run_is_trained_again_by_its_engine_or_one_that_can() -> None:
+def test_retraining_uses_the_stored_engine_or_one_that_can() -> None:
     problem = zoo.problem("rotary", precision="float32")
     assert _engine_that_can(problem, "strings on cuda") == "strings"
     assert _engine_that_can(problem, "lanes") == "lanes"

@@ -1,4 +1,4 @@
-"""What the pages on languages and models say is so."""
+"""Pages of the docs on languages, transductions and shortcuts, and the pictures of the docs."""
 
 import re
 from typing import Any
@@ -13,11 +13,11 @@ from seqcls.problem import configuration, resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks import TASKS
+from tests.blocks import rows_of
+from tests.browser.pictures import FOLDER, PICTURES
 from tests.conftest import ROOT
 from tests.tasks import LANGUAGES, TRANSDUCTIONS
 
-LANGUAGES_PAGE = (ROOT / "docs" / "languages.md").read_text()
-TRANSDUCTIONS_PAGE = (ROOT / "docs" / "transductions.md").read_text()
 SETTINGS: dict[str, dict[str, Any]] = {
     "counting": {"alphabet": "ab", "formula": "a % 2 == 0"},
     "regular": {"alphabet": "ab", "pattern": "(ab)*"},
@@ -25,26 +25,22 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def rows(page: str) -> dict[str, list[str]]:
-    """The cells of tables' rows whose first is one name."""
-    found = re.findall(r"^\| `(\w+)` \|(.*)\|$", page, re.MULTILINE)
-    cells = {name: [cell.strip() for cell in rest.split("|")] for name, rest in found}
-    return {name: own for name, own in cells.items() if name not in ("task", "field")}
+LANGUAGE_ROWS, TRANSDUCTION_ROWS = (
+    {name: own for name, own in rows_of(page).items() if name not in ("task", "field")}
+    for page in ("languages.md", "transductions.md")
+)
 
 
-TABLE = rows(LANGUAGES_PAGE)
-
-
-def test_every_task_has_a_row_and_the_languages_with_names_are_counted() -> None:
-    assert sorted(TABLE) == LANGUAGES
-    assert sorted(rows(TRANSDUCTIONS_PAGE)) == TRANSDUCTIONS
+def test_docs_have_a_row_for_each_task_and_count_the_languages() -> None:
+    assert sorted(LANGUAGE_ROWS) == LANGUAGES
+    assert sorted(TRANSDUCTION_ROWS) == TRANSDUCTIONS
     (number,) = re.findall(r"(\d+)\s+more have names", (ROOT / "docs" / "asking.md").read_text())
     assert int(number) == len(set(LANGUAGES) - {"regular", "counting", "subregular"})
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
-def test_the_examples_of_a_language_have_their_labels(name: str) -> None:
-    tokens, _, fields, positive, negative = TABLE[name]
+def test_documented_examples_of_a_language_have_their_labels(name: str) -> None:
+    tokens, _, fields, positive, negative = LANGUAGE_ROWS[name]
     config = configuration({"task": name, **SETTINGS.get(name, {})})
     read = set(re.findall(r"`(\w+)`", fields))
     assert read == TASKS[name].reads <= set(default_fields())
@@ -62,8 +58,8 @@ def test_the_examples_of_a_language_have_their_labels(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TRANSDUCTIONS)
-def test_the_examples_of_a_transduction_are_right(name: str) -> None:
-    _, _, fields, shown, becomes = rows(TRANSDUCTIONS_PAGE)[name]
+def test_documented_examples_of_a_transduction_are_right(name: str) -> None:
+    _, _, fields, shown, becomes = TRANSDUCTION_ROWS[name]
     assert set(re.findall(r"`(\w+)`", fields)) == TASKS[name].reads <= set(default_fields())
     defaults = {field: default_fields()[field] for field in TASKS[name].reads}
     makes: Any = TASKS[name]
@@ -76,7 +72,7 @@ def test_the_examples_of_a_transduction_are_right(name: str) -> None:
         assert "".join(task.alphabet[letter] for letter in found) == right
 
 
-def test_what_the_page_says_of_readers_is_of_every_task_and_of_the_csv() -> None:
+def test_shortcuts_page_agrees_with_its_csv() -> None:
     found = pd.read_csv(ROOT / "docs" / "shortcuts.csv").fillna({"decided_by": "", "negatives": ""})
     assert sorted(set(found["task"])) == sorted([*LANGUAGES, *TRANSDUCTIONS])
     page = (ROOT / "docs" / "shortcuts.md").read_text()
@@ -84,3 +80,14 @@ def test_what_the_page_says_of_readers_is_of_every_task_and_of_the_csv() -> None
     assert "wherever nothing that readers look at decides the language, but for two" in text
     assert above_aim(found) == ["bucket_sort", "flip_flop"]
     assert f"<!-- readers -->\n\n{read_readers(found)}\n\n<!-- end of readers -->" in page
+
+
+MAX_BYTES = 250_000
+
+
+def test_pictures_in_docs_are_those_taken() -> None:
+    pages = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+    shown = {name for page in pages for name in re.findall(r"pictures/(\S+)\)", page.read_text())}
+    there = {path.name for path in FOLDER.iterdir()}
+    assert shown == there == {f"{name}.png" for name in PICTURES}
+    assert max(path.stat().st_size for path in FOLDER.iterdir()) < MAX_BYTES

@@ -1,4 +1,4 @@
-"""How long a sweep takes, said before anything of its kind was trained here."""
+"""Estimates of how long a sweep takes, before anything like it was trained."""
 
 from typing import Any
 
@@ -6,8 +6,14 @@ import pytest
 
 from seqcls.cancellation import Cancelled, cancelled_when
 from seqcls.config import RunConfig
-from seqcls.problem import resolve
-from sweeps.grid.grouping import PlannedRun, RunGroup, cost_of_checks
+from seqcls.problem import configuration, resolve
+from sweeps.grid.grouping import (
+    PlannedRun,
+    RunGroup,
+    cost_of_checks,
+    cost_of_training,
+    mean_length,
+)
 from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.store.reads.workers import START_SECONDS
 from sweeps.work import machine
@@ -29,7 +35,7 @@ TIMES = Times(epoch=2.0, test=3.0, drawing=0.25)
 
 
 def always(_: RunGroup) -> Times:
-    """As if every group took this long."""
+    """A timer by which every group takes the same time."""
     return TIMES
 
 
@@ -44,7 +50,7 @@ def seconds_of(*specs: SweepSpec, processes: int = 1, timer: Any = always) -> fl
     return judged
 
 
-def test_what_was_never_trained_here_is_timed_in_a_moment_and_known_from_then_on() -> None:
+def test_estimate_times_an_unknown_sweep_once() -> None:
     requested = spec(hidden_size=5)
     looks = iter([False, False, False])
     with pytest.raises(Cancelled), cancelled_when(lambda: next(looks, True)):
@@ -58,7 +64,9 @@ def test_what_was_never_trained_here_is_timed_in_a_moment_and_known_from_then_on
     assert estimate(None, [requested], 1, known_times) == judged
 
 
-def test_what_this_machine_cannot_train_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimate_does_not_time_runs_too_large_for_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(machine, "machine_bytes", lambda: 1_000_000)
     timed: list[PlannedRun] = []
 
@@ -75,7 +83,7 @@ def test_what_this_machine_cannot_train_is_not_timed(monkeypatch: pytest.MonkeyP
     assert "of the rest fail at once" in judged.basis
 
 
-def test_start_drawing_training_and_test_are_all_counted() -> None:
+def test_estimate_adds_start_drawing_training_and_test() -> None:
     judged = seconds_of(spec(**TEN, train_seed=987_654))
     assert judged == pytest.approx(START_SECONDS + 10 * 0.25 + 3 * (10 * 2.0 + 3.0))
     # A group that was not timed is judged by one like it.
@@ -85,13 +93,13 @@ def test_start_drawing_training_and_test_are_all_counted() -> None:
     assert longer == pytest.approx(START_SECONDS + 1.5 * 3 * (10 * 2.0 + 3.0), abs=10 * 0.5)
 
 
-def test_two_processes_share_what_is_more_than_a_group() -> None:
+def test_two_processes_share_several_groups() -> None:
     several = spec({"train_seed": [1, 2]}, **TEN)
     alone, together = (seconds_of(several, processes=x) for x in (1, 2))
     assert alone - together == pytest.approx(3 * (10 * 2.0 + 3.0))
 
 
-def test_the_epochs_that_are_assumed_lie_between_the_fewest_and_the_most() -> None:
+def test_assumed_epochs_lie_between_fewest_and_most() -> None:
     until_right = {"stop_when_right": True}
     cases: list[tuple[dict[str, Any], float]] = [
         ({"max_num_epochs": 20}, 10),
@@ -104,17 +112,16 @@ def test_the_epochs_that_are_assumed_lie_between_the_fewest_and_the_most() -> No
     ]
     for settings, epochs in cases:
         assert assumed_epochs(RunConfig.from_mapping(settings)) == pytest.approx(epochs), settings
-    # It is said how many are assumed, where training may end early.
+    # The assumed number is reported where training may end early.
     part = spec(max_num_epochs=1, stop_when_right=True, check_every=1, train_size=6400)
     for own, words in ((spec(max_num_epochs=20), "10 of 20 epochs"), (part, "0.1 of 1 epoch")):
         assert words in estimate(None, [own], 1, always).basis
     assert "stop early" not in estimate(None, [spec(**TEN)], 1, always).basis
 
 
-def test_checks_within_epochs_take_time_and_are_not_timed() -> None:
+def test_estimate_adds_checks_within_epochs() -> None:
     (config,) = spec(stop_when_right=True, check_every=1).configs()
-    # After every 64 strings that are trained on, those of up to 10 tokens are asked of 64 of up
-    # to 20.
+    # After every 64 training strings, those of up to 10 tokens are answered, of 64 of up to 20.
     assert cost_of_checks(resolve(config)) == pytest.approx(11 / 21 / 3)
     assert cost_of_checks(resolve(config.model_copy(update={"check_every": 100}))) < 0.01
     (without,) = spec().configs()
@@ -122,3 +129,12 @@ def test_checks_within_epochs_take_time_and_are_not_timed() -> None:
     until_right = spec(max_num_epochs=1, stop_when_right=True, check_every=10)
     more = seconds_of(until_right) - seconds_of(spec(max_num_epochs=1))
     assert more == pytest.approx(3 * 2.0 * 11 / 21 / 3 / 10)
+
+
+def test_cost_counts_output_tokens_like_input_tokens() -> None:
+    short, long = (
+        resolve(configuration({"task": task, "train_max_length": 40, "architecture": "lstm"}))
+        for task in ("parity_word", "copy")
+    )
+    assert mean_length(long) > 1.5 * mean_length(short)
+    assert cost_of_training(long) > 1.5 * cost_of_training(short)

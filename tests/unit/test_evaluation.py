@@ -44,7 +44,7 @@ from tests.zoo import readable_model
     ],
     ids=lambda fields: str(fields["task"]),
 )
-def test_what_a_model_says_is_the_same_whoever_asks(fields: dict[str, Any]) -> None:
+def test_evaluation_prediction_and_single_answers_agree(fields: dict[str, Any]) -> None:
     lengths = {f"{part}_max_length": 6 for part in ("train", "validation", "test")}
     problem = resolve(configuration({**lengths, "test_size": 300, **fields}))
     weights = {k: v.numpy() for k, v in initial_parameters(problem.network, 0).items()}
@@ -66,14 +66,14 @@ def test_what_a_model_says_is_the_same_whoever_asks(fields: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize(("task", "lacked"), [("majority", "outputs"), ("copy", "labels")])
-def test_a_kind_says_why_it_has_not_what_a_question_needs(task: str, lacked: Ability) -> None:
+def test_kind_names_the_ability_it_lacks(task: str, lacked: Ability) -> None:
     problem = resolve(configuration({"task": task}))
     needs: tuple[Ability, ...] = ("labels", "outputs", "causes")
     assert [x for x in needs if problem.lacks(x)] == [lacked]
     assert f"task={task!r} is not a " in str(problem.lacks(lacked))
 
 
-def test_results_are_those_of_counting_string_by_string() -> None:
+def test_evaluation_equals_counting_string_by_string() -> None:
     config = short_config(test_max_length=60)
     weights = {k: v.numpy() for k, v in initial_parameters(resolve(config).network, 0).items()}
     result = evaluate(resolve(config), [weights])[0]
@@ -117,7 +117,7 @@ def test_results_are_those_of_counting_string_by_string() -> None:
 
 
 def ranged(first: int, last: int, **fields: Any) -> Problem:
-    """Trained on strings of 3 to 10 letters, validated on those, tested on others."""
+    """A problem trained and validated on 3 to 10 letters, tested on a given range."""
     of_parts = {
         f"{part}_{end}_length": value
         for part, ends in {"train": (3, 10), "validation": (3, 10), "test": (first, last)}.items()
@@ -138,7 +138,7 @@ def untrained_weights(problem: Problem, seed: int = 0) -> Any:
     [{}, {"task": "reverse"}, {"task": "dyck", "readout": "last"}],
     ids=lambda fields: str(fields.get("task", "parity")),
 )
-def test_a_model_is_counted_on_trained_and_on_longer_lengths(fields: dict[str, Any]) -> None:
+def test_evaluation_counts_trained_and_longer_lengths_apart(fields: dict[str, Any]) -> None:
     problem = ranged(1, 20, **fields)
     (result,) = evaluate(problem, [untrained_weights(problem)])
     drawn = stream(problem.test).epoch(0).strings.lengths
@@ -155,7 +155,7 @@ def test_a_model_is_counted_on_trained_and_on_longer_lengths(fields: dict[str, A
     assert found.wrong_within + found.wrong_beyond > 0
 
 
-def test_validation_judges_where_the_test_has_only_longer_strings() -> None:
+def test_validation_judges_learning_where_tests_are_longer() -> None:
     problem = ranged(41, 60)
     weights = [untrained_weights(problem, seed) for seed in range(3)]
     for result, own in zip(evaluate(problem, weights), weights, strict=True):
@@ -167,7 +167,7 @@ def test_validation_judges_where_the_test_has_only_longer_strings() -> None:
         assert judge_validation(TrainedGroup(problem, [own])) == [(200, found.wrong_within)]
 
 
-def test_a_hundred_test_strings_of_trained_lengths_suffice() -> None:
+def test_learning_is_judged_by_100_test_strings_of_trained_lengths() -> None:
     problem = ranged(10, 50)
     for number, validated, within in (
         (99, (200, 7), (200, 7, "validation")),
@@ -180,11 +180,11 @@ def test_a_hundred_test_strings_of_trained_lengths_suffice() -> None:
         assert found == RangeCounts(*within, 900, 30)  # type: ignore[arg-type]
     longer = ranged(10, 50, validation_min_length=11, validation_max_length=20)
     assert range_counts(longer, lengths, tested, wrong) == RangeCounts(40, 4, "test", 900, 30)
-    # Before validation is asked nothing is known.
+    # Without validation nothing is known.
     assert range_counts(ranged(50, 50), *np.array([[50, 900, 30]]).T) is None
 
 
-def test_of_no_longer_strings_nothing_is_counted_beyond() -> None:
+def test_evaluation_without_longer_strings_counts_none_beyond() -> None:
     problem = ranged(3, 10)
     (result,) = evaluate(problem, [untrained_weights(problem)])
     assert result.ranges == RangeCounts(640, result.wrong, "test", 0, 0)
@@ -237,7 +237,7 @@ def no_numbers(fields: dict[str, Any]) -> TrainedModel:
 
 
 @pytest.mark.parametrize(("fields", "engines"), NO_NUMBERS)
-def test_no_number_is_no_answer_and_never_right(
+def test_nan_is_no_answer_and_counts_as_wrong(
     fields: dict[str, Any], engines: tuple[str, ...]
 ) -> None:
     model = no_numbers(fields)
@@ -253,7 +253,7 @@ def test_no_number_is_no_answer_and_never_right(
 
 
 @pytest.mark.parametrize("fields", [x for x, _ in NO_NUMBERS if "test_min_length" not in x])
-def test_a_string_without_a_number_is_asked_and_has_no_answer(fields: dict[str, Any]) -> None:
+def test_every_question_reports_nan_as_no_answer(fields: dict[str, Any]) -> None:
     model = no_numbers(fields)
     typed = "".join(model.tokenizer.alphabet[:2])
     answer = model.answer(model.letters(typed))
@@ -280,7 +280,7 @@ def test_a_string_without_a_number_is_asked_and_has_no_answer(fields: dict[str, 
         learn(model)
 
 
-def test_a_beam_drops_the_outputs_that_are_no_numbers_and_keeps_the_others() -> None:
+def test_beam_drops_outputs_with_nan_scores() -> None:
     # The first string has numbers, until it is written; the second has none.
     class Reader:
         def begin(self, _ids: torch.Tensor, _most: int) -> tuple[torch.Tensor, None]:

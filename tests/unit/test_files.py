@@ -2,17 +2,17 @@
 
 import errno
 import os
+import pickle
 import shutil
-import signal
 import stat
 import time
 from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 
 import pytest
 
 from seqcls.errors import ConfigError, MachineError
+from sweeps.cli.parameters import option
 from sweeps.files import refuse_taken, whole_files
 from tests.conftest import ROOT
 
@@ -28,7 +28,7 @@ def write_all(
     *,
     force: bool = False,
 ) -> None:
-    """Writes files, and ends as a full disk or an interruption would end it."""
+    """Writes files, and ends with an error like a full disk or an interruption."""
     with whole_files(folder, force=force) as new:
         for name, content in contents.items():
             (new / name).write_text(content)
@@ -64,7 +64,7 @@ def state(folder: Path) -> dict[str, tuple[int, bytes]]:
     return found
 
 
-def test_whatever_is_no_plain_file_and_every_database_stays(tmp_path: Path) -> None:
+def test_force_never_replaces_databases_folders_or_links(tmp_path: Path) -> None:
     for kind, take in TAKEN.items():
         path = tmp_path / kind / "out"
         path.parent.mkdir()
@@ -78,19 +78,21 @@ def test_whatever_is_no_plain_file_and_every_database_stays(tmp_path: Path) -> N
             assert state(path.parent) == before, (kind, force)
 
 
-def test_files_are_replaced_by_force_alone(tmp_path: Path) -> None:
+def test_file_is_replaced_only_with_force(tmp_path: Path) -> None:
     path = tmp_path / "new" / "out"
     write(path, "first")
     path.chmod(0o600)
-    with pytest.raises(ConfigError, match="or replace it with force=True"):
+    with pytest.raises(ConfigError, match="or replace it with force=True") as refused:
         write(path, "second")
+    error = pickle.loads(pickle.dumps(refused.value))
+    assert "or replace it with --force" in error.render(option), "as the command spells it"
     assert path.read_text() == "first"
     write(path, "second", force=True)
     assert path.read_text() == "second"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600, "as private as it was"
 
 
-def test_several_files_are_replaced_in_a_folder_of_their_own_alone(tmp_path: Path) -> None:
+def test_several_files_are_replaced_only_in_a_folder_of_their_own(tmp_path: Path) -> None:
     write_all(tmp_path, {"a": "first", "b": "first"})
     (tmp_path / ".hidden").touch()
     write_all(tmp_path, {"a": "second", "b": "second", "c": "second"}, force=True)
@@ -111,7 +113,7 @@ ENDS = (
 )
 
 
-def test_of_files_that_cannot_be_finished_or_named_nothing_is_left(tmp_path: Path) -> None:
+def test_failed_write_leaves_the_folder_unchanged(tmp_path: Path) -> None:
     write(tmp_path / "out", "whole")
     (tmp_path / "b").write_text("mine")
     before = state(tmp_path)
@@ -124,39 +126,17 @@ def test_of_files_that_cannot_be_finished_or_named_nothing_is_left(tmp_path: Pat
     assert state(tmp_path) == before
 
 
-def kill(folder: Path, contents: dict[str, str], at: int) -> None:
-    """Writes files in a process that is killed at so many of its moves."""
-    if (child := os.fork()) == 0:
-        moves, replace = count(), Path.replace
-
-        def move(file: Path, path: Path) -> Path:
-            if next(moves) == at:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return replace(file, path)
-
-        try:
-            with pytest.MonkeyPatch.context() as patched:
-                patched.setattr(Path, "replace", move)
-                write_all(folder, contents, force=True)
-        finally:
-            os._exit(0)
-    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
-
-
-def test_what_a_killed_program_left_is_whole_and_goes_after_a_day(tmp_path: Path) -> None:
-    write(tmp_path / "b", "before")
-    kill(tmp_path, dict.fromkeys("abc", "new"), 2)
-    assert {x.name: x.read_text() for x in tmp_path.glob("[abc]")} == {"a": "new", "b": "new"}
-    (left,) = tmp_path.glob(".seqcls-*")
-    write(tmp_path / "d", "a living program's files stay")
-    assert left.is_dir()
-    os.utime(left, (0, time.time() - 86_500))
+def test_leftovers_of_a_killed_program_expire_after_a_day(tmp_path: Path) -> None:
+    old, new = tmp_path / ".seqcls-old", tmp_path / ".seqcls-new"
+    for folder in (old, new):
+        folder.mkdir()
+    os.utime(old, (0, time.time() - 86_500))
     (tmp_path / ".seqcls-link").symlink_to(tmp_path)
-    write(tmp_path / "e", "")
-    assert {x.name for x in tmp_path.iterdir()} == {"a", "b", "d", "e", ".seqcls-link"}
+    write(tmp_path / "a", "")
+    assert {x.name for x in tmp_path.iterdir()} == {"a", ".seqcls-new", ".seqcls-link"}
 
 
-def test_what_can_be_no_files_name_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_impossible_file_name_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to("loop")
     for name in ("x" * 300, "file/out", "loop/out", os.fsdecode(b"\xff")):

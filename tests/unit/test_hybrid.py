@@ -1,9 +1,8 @@
-"""Blocks of several mixers in one body, and what is said of them."""
+"""Hybrids of several mixers: their blocks, states and remedies."""
 
 from typing import Any
 
 import numpy as np
-import pytest
 
 from dashboard.model.string_figures import figures_of_strings
 from dashboard.model.string_states import heads
@@ -25,7 +24,7 @@ from tests.zoo import HEADS, untrained
 SIZES: dict[str, Any] = {**HEADS, "hidden_size": 6, "readout": "last"}
 
 
-def test_the_number_of_blocks_follows_from_the_letters() -> None:
+def test_letters_give_the_number_of_blocks() -> None:
     fields = {"task": "parity", "readout": "last", "architecture": "hybrid", "layers": "gag"}
     config = configuration(fields)
     assert resolve(config).network.num_blocks == 3
@@ -40,7 +39,7 @@ def test_the_number_of_blocks_follows_from_the_letters() -> None:
     assert obstacle_of({**fields, "layers": "mr", "num_attention_heads": 0}) is None
 
 
-def test_what_cannot_stand_side_by_side_is_absent() -> None:
+def test_states_of_unlike_blocks_are_absent() -> None:
     def hybrid(layers: str) -> Any:
         return untrained(**SIZES, task="parity", architecture="hybrid", layers=layers)
 
@@ -54,31 +53,26 @@ def test_what_cannot_stand_side_by_side_is_absent() -> None:
     assert units.states.shape[0] == len(patterns.weights) == 2
 
 
-def test_a_hybrids_blocks_show_their_attention_or_their_memory() -> None:
+def test_hybrid_blocks_show_attention_or_memory() -> None:
     model = untrained(**SIZES, task="parity", architecture="hybrid", layers="gaga")
     letters = [0, 1, 1]
     patterns = attention_patterns(model, letters, "attention")
-    units, earlier = recurrent_units(model, letters), recurrent_units(model, letters[:2])
+    units = recurrent_units(model, letters)
     assert patterns is not None
     assert units is not None
-    assert earlier is not None
     assert np.allclose(patterns.weights.sum(axis=3), 1)
     assert [name.split(",")[0].lower() for name, _ in heads(patterns)] == ["block 1"] * 2 + [
         "block 3"
     ] * 2
     assert units.layers == {"0": 0, "2": 1}
     assert layer_word(model) == "block"
-    # A memory is what is kept of all tokens so far, whatever comes after them.
-    assert earlier.tokens[:2] == units.tokens[:2]
-    assert np.allclose(units.states[:, :2], earlier.states[:, :2])
-    assert not np.allclose(units.states[:, 1], units.states[:, 2])
     run_model = RunModel(model.problem, model.weights)
     drawn = [figure.part for figure in figures_of_strings(run_model, ["011"])]
     assert "block 3, head 1, 011" in drawn
     assert "block 2: eigenvalue, 011" in drawn
 
 
-def test_signed_eigenvalues_are_suggested_where_they_are_positive() -> None:
+def test_signed_eigenvalues_are_suggested_for_positive_ones() -> None:
     def suggested(**fields: Any) -> list[str]:
         config = configuration({"task": "parity", "readout": "last", **fields})
         return [x.text for x in suggestions(resolve(config), [LONGER])]
@@ -89,25 +83,3 @@ def test_signed_eigenvalues_are_suggested_where_they_are_positive() -> None:
     assert text in suggested(architecture="mamba")
     assert text not in suggested(architecture="mamba", eigenvalue_range="signed")
     assert text not in suggested(architecture="slstm")
-
-
-@pytest.mark.parametrize(
-    ("fields", "numbers"),
-    [
-        ({"architecture": "deltanet"}, 32),
-        ({"architecture": "gated_deltanet", "eigenvalue_range": "signed"}, 32),
-        ({"architecture": "deltaproduct", "householder_steps": 3}, 32),
-        ({"architecture": "slstm"}, 8),
-        ({"architecture": "linear_attention"}, 32),
-        ({"architecture": "mamba", "state_size": 3, "expand": 1}, 18),
-    ],
-)
-def test_a_memory_is_looked_at_after_every_token(fields: dict[str, Any], numbers: int) -> None:
-    heads = SIZES if fields["architecture"] != "mamba" else {"hidden_size": 6, "readout": "last"}
-    found = recurrent_units(untrained(**heads, task="parity", num_blocks=2, **fields), [0, 1, 1])
-    assert found is not None
-    assert found.states.shape == (2, len(found.tokens), numbers)
-    assert len(found.tokens) == 4
-    if "delta" in fields["architecture"]:
-        least = -1 if "eigenvalue_range" in fields else 0
-        assert ((found.gates["eigenvalue"] > least) & (found.gates["eigenvalue"] < 1)).all()

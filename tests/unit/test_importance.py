@@ -1,4 +1,4 @@
-"""Which setting moves a share most."""
+"""The importance of settings: how far each moves a share."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def models(*failing: int, seeds: int = 10) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def test_the_setting_that_moves_most_stands_first_with_its_worst_and_best_value() -> None:
+def test_importance_ranks_settings_by_how_far_they_move_a_share() -> None:
     found = importance(models(9, 8, 1, 2), SETTINGS, "learned")
     assert found["field"].tolist() == ["hidden_size", "num_attention_heads"]
     first = found.iloc[0]
@@ -39,21 +39,21 @@ def test_the_setting_that_moves_most_stands_first_with_its_worst_and_best_value(
     assert found.iloc[1]["low"] < 0, "of a setting that moves nothing the interval holds zero"
 
 
-def test_eight_failures_of_eight_leave_some_doubt_and_more_seeds_less() -> None:
+def test_importance_interval_narrows_with_more_seeds() -> None:
     few = importance(models(8, 8, 0, 0, seeds=8), SETTINGS, "learned").iloc[0]
     many = importance(models(80, 80, 0, 0, seeds=80), SETTINGS, "learned").iloc[0]
     assert few["moves"] == many["moves"] == 1.0
     assert few["low"] < many["low"] < 1.0
 
 
-def test_a_configuration_with_many_seeds_weighs_no_more_than_one_with_few() -> None:
+def test_importance_weighs_configurations_equally() -> None:
     more = pd.DataFrame({"config_id": 1, "model_seed": range(10, 1000), "learned": 1})
     frame = pd.concat([models(5, 5, 0, 0), more])
     found = importance(frame, SETTINGS, "learned").set_index("field")
     assert found.loc["hidden_size", "at_worst"] == pytest.approx((995 / 1000 + 0.5) / 2)
 
 
-def test_a_seed_with_two_budgets_is_one_model() -> None:
+def test_seed_with_two_budgets_counts_once() -> None:
     """Two configurations of ten seeds; of the first those of the six that failed are trained with a
     larger budget, of the second those of the two.
     """
@@ -83,7 +83,7 @@ def test_a_seed_with_two_budgets_is_one_model() -> None:
     assert of_budgets.loc["max_num_epochs", "paired"]
 
 
-def test_seeds_of_strangers_are_no_pairs() -> None:
+def test_importance_pairs_seeds_only_with_equal_starts() -> None:
     # Each seed is right on 0.02 more of the strings than the same seed of the other.
     rows = [(c, s, 0.5 + s / 20 + c / 50, int(s >= 5 - c)) for c in (1, 2) for s in range(8)]
     frame = pd.DataFrame(rows, columns=["config_id", "model_seed", "accuracy", "learned"])
@@ -100,7 +100,7 @@ def test_seeds_of_strangers_are_no_pairs() -> None:
         assert apart["high"] - apart["low"] > 1.4 * (paired["high"] - paired["low"])
 
 
-def test_settings_that_change_together_stand_together() -> None:
+def test_settings_that_vary_together_are_one_row() -> None:
     settings = SETTINGS.assign(readout=["first", "first", "last", "last"])
     first = importance(models(9, 8, 1, 2), settings, "learned").iloc[0]
     assert first["fields"] == ("hidden_size", "readout")
@@ -109,7 +109,7 @@ def test_settings_that_change_together_stand_together() -> None:
     assert (first["worst"], first["best"]) == ("2, first", "16, last")
 
 
-def test_settings_that_a_network_does_not_read_count_for_nothing() -> None:
+def test_unread_settings_have_no_importance() -> None:
     lstm = {"architecture": "lstm", "readout": "last", "layer_norm_eps": 0.0}
     own: list[dict[str, Any]] = [
         {"layer_norm_eps": 1e-5},

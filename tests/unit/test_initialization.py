@@ -42,7 +42,7 @@ PUBLISHED_NAMES = {
         ("lower_magnitude_initializations/1", LOWER_MAGNITUDE),
     ],
 )
-def test_the_published_initial_weights_are_drawn(model: str, fields: dict[str, Any]) -> None:
+def test_initial_weights_are_the_published_ones(model: str, fields: dict[str, Any]) -> None:
     published = asset("weights.json")[model]["initial"]
     parameters = initial_parameters(
         resolve(RunConfig(**fields)).network, int(model.rpartition("/")[2])
@@ -52,7 +52,7 @@ def test_the_published_initial_weights_are_drawn(model: str, fields: dict[str, A
         assert torch.equal(value, torch.tensor(published[PUBLISHED_NAMES[name]])), name
 
 
-def test_the_draws_are_those_of_pytorchs_own_layers() -> None:
+def test_transformer_weights_are_drawn_as_by_pytorch() -> None:
     config = RunConfig(num_letters=7, hidden_size=6, num_attention_heads=3, feed_forward_size=5)
     with torch.random.fork_rng():
         torch.manual_seed(11)
@@ -71,7 +71,7 @@ def test_the_draws_are_those_of_pytorchs_own_layers() -> None:
         assert torch.equal(value, layer.weight)
 
 
-def test_norms_start_as_the_identity_and_pad_at_the_origin() -> None:
+def test_norms_start_as_identity_and_padding_at_zero() -> None:
     parameters = initial_parameters(resolve(RunConfig(layer_norm="nn")).network, 0)
     assert parameters["blocks.0.attention_norm.weight"].tolist() == [1, 1]
     assert parameters["blocks.0.attention_norm.bias"].tolist() == [0, 0]
@@ -86,14 +86,14 @@ def test_double_precision_starts_from_the_same_values() -> None:
         assert torch.equal(value.float(), single[name])
 
 
-def test_the_global_random_state_is_left_alone() -> None:
+def test_drawing_weights_leaves_the_global_random_state() -> None:
     before = torch.get_rng_state()
     initial_parameters(resolve(RunConfig(**LOWER_MAGNITUDE)).network, 0)
     assert torch.equal(before, torch.get_rng_state())
 
 
 @pytest.mark.parametrize("common", [{}, {"layer_norm": "nn"}, {"architecture": "lstm"}])
-def test_seeds_are_pairs_where_a_seed_gives_both_the_same_initial_values(
+def test_differing_starts_names_what_changes_initial_values(
     common: dict[str, Any],
 ) -> None:
     first = configuration({"readout": "last", **common})
@@ -124,7 +124,7 @@ def test_seeds_are_pairs_where_a_seed_gives_both_the_same_initial_values(
     assert differing_starts(first, configuration({**common, "readout": "last", "train_seed": 1}))
 
 
-def test_recurrent_values_are_drawn_as_pytorch_draws_its_layers() -> None:
+def test_recurrent_weights_are_drawn_as_by_pytorch() -> None:
     config = NetworkConfig(
         architecture="lstm", hidden_size=6, num_blocks=2, readout="last", biases=True
     )
@@ -138,7 +138,7 @@ def test_recurrent_values_are_drawn_as_pytorch_draws_its_layers() -> None:
         assert torch.equal(value, own)
 
 
-def test_what_is_new_is_drawn_after_what_was_there() -> None:
+def test_optional_parameters_do_not_change_earlier_draws() -> None:
     plain = initial_parameters(NetworkConfig(embeddings_init_strategy="linear_like"), 3)
     more = NetworkConfig(
         embeddings_init_strategy="linear_like",
@@ -153,7 +153,7 @@ def test_what_is_new_is_drawn_after_what_was_there() -> None:
         assert torch.equal(drawn[name], value), name
 
 
-def test_steps_of_mamba_are_drawn_between_a_thousandth_and_a_tenth() -> None:
+def test_mamba_step_sizes_lie_between_a_thousandth_and_a_tenth() -> None:
     values = initial_parameters(
         NetworkConfig(
             architecture="mamba", num_blocks=2, state_size=5, hidden_size=64, readout="last"
@@ -175,7 +175,7 @@ GPT2 = NetworkConfig(
 )  # fmt: skip
 
 
-def test_gpt2s_initial_values_have_its_moments() -> None:
+def test_gpt2_weights_have_the_published_moments() -> None:
     config = GPT2.model_copy(
         update={
             "num_letters": 200,
@@ -203,7 +203,7 @@ def test_gpt2s_initial_values_have_its_moments() -> None:
     assert 0.01 < drawn["classifier.weight"].std() < 0.03
 
 
-def test_gpt2s_initial_values_narrow_with_what_adds_to_each_side() -> None:
+def test_gpt2_output_weights_narrow_with_the_depth_of_their_side() -> None:
     config = NetworkConfig(
         architecture="encoder_decoder", head="output", num_letters=7, num_outputs=9, num_blocks=3,
         num_attention_heads=2, layer_norm="nn", biases=True, trained_length=20,

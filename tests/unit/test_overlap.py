@@ -1,4 +1,4 @@
-"""The share of test strings that were trained on, against sets of texts, and its sentences."""
+"""Overlap of tests with training, against sets of texts, and its sentences."""
 
 import json
 import re
@@ -60,7 +60,7 @@ DRAWN: list[dict[str, Any]] = [
 ]
 
 
-def test_the_share_is_that_of_the_texts() -> None:
+def test_overlap_equals_counting_texts() -> None:
     for fields in DRAWN:
         problem = problem_of(**fields)
         tested = [x for x in spelled(problem.test, 1) if len(x) in problem.train.lengths]
@@ -74,7 +74,7 @@ def test_the_share_is_that_of_the_texts() -> None:
                 assert (number, seen) == (counted[0][length], counted[1][length]), fields
 
 
-def test_rows_of_a_file_in_two_splits_are_counted(tmp_path: Path) -> None:
+def test_overlap_counts_rows_of_a_file_in_two_splits(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     path.write_text(
         "tokens,label,split\nab,1,train\nb,0,train\na,0,validation\nab,1,test\nba,0,test"
@@ -84,7 +84,7 @@ def test_rows_of_a_file_in_two_splits_are_counted(tmp_path: Path) -> None:
     assert (trained_on([config]) or "").startswith("50% of the 2 test strings")
 
 
-def test_what_is_known_costs_nothing_the_next_time() -> None:
+def test_overlap_is_cached() -> None:
     problem = problem_of(**ADDITION, test_seed=3)
     assert overlap(problem, Effort(0)) is None
     share = exact(problem).share
@@ -97,7 +97,7 @@ def test_what_is_known_costs_nothing_the_next_time() -> None:
     assert (exact(problem, 1).share or 0) < (share or 0)
 
 
-def test_where_the_first_epochs_alone_are_looked_through_it_is_a_least_share() -> None:
+def test_overlap_of_the_first_epochs_is_a_lower_bound() -> None:
     problem = problem_of(**ADDITION, test_seed=4)
     effort = Effort(400 + 2 * 300)
     least = overlap(problem, effort)
@@ -116,7 +116,7 @@ def test_where_the_first_epochs_alone_are_looked_through_it_is_a_least_share() -
     assert trained_on([problem.config], epochs=2) == trained_on([problem.config], epochs=2)
 
 
-def test_an_empty_and_an_unknown_overlap_are_reported_with_the_command_to_find_it() -> None:
+def test_overlap_sentence_covers_none_and_unknown() -> None:
     problem = problem_of(**ADDITION, disjoint=True)
     assert exact(problem).share == 0
     assert "disjoint" in (trained_on([problem.config]) or "")
@@ -128,7 +128,7 @@ def test_an_empty_and_an_unknown_overlap_are_reported_with_the_command_to_find_i
         assert part in sentence
 
 
-def test_the_majority_answer_is_looked_for_in_as_many_tests_as_take_no_time(
+def test_majority_answer_is_computed_for_few_test_sets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     contains_ab = {"task": "regular", "alphabet": "ab", "pattern": "(a|b)*ab(a|b)*"}
@@ -143,7 +143,7 @@ def test_the_majority_answer_is_looked_for_in_as_many_tests_as_take_no_time(
     assert not re.search(r"(\d+%) to \1", sentence), "one number where the tests agree"
 
 
-def test_the_majority_answer_by_length_is_reported_where_it_is_often_right(tmp_path: Path) -> None:
+def test_majority_answer_is_reported_where_it_is_often_right(tmp_path: Path) -> None:
     contains_ab = {"task": "regular", "alphabet": "ab", "pattern": "(a|b)*ab(a|b)*"}
     problem = problem_of(**contains_ab)
     drawn = stream(problem.test).epoch(0)
@@ -154,7 +154,7 @@ def test_the_majority_answer_by_length_is_reported_where_it_is_often_right(tmp_p
     assert f"{(negatives <= 7).mean():.0%} of negatives have 7 tokens or fewer" in sentence
     assert sentence in (trained_on([problem.config]) or "")
     assert majority([problem_of(**contains_ab, negative_lengths="uniform").config]) == ""
-    # Submitting a sweep prints the sentence.
+    # The command that submits a sweep prints it.
     spec, fixed = tmp_path / "ab.toml", {**LENGTHS, **SIZES, **contains_ab}
     settings = "\n".join(f"{name} = {json.dumps(value)}" for name, value in fixed.items())
     spec.write_text(f'name = "ab"\nmodel_seeds = "0..1"\n[fixed]\n{settings}\n')
@@ -162,7 +162,7 @@ def test_the_majority_answer_by_length_is_reported_where_it_is_often_right(tmp_p
     assert sentence in " ".join(submitted.output.split())
 
 
-def test_several_tests_are_described_by_their_range() -> None:
+def test_overlap_of_several_test_sets_is_a_range() -> None:
     problems = [problem_of(**ADDITION, train_size=size) for size in (10, 300)]
     least, most = sorted(exact(problem).share or 0 for problem in problems)
     configs = [problem.config for problem in problems]
@@ -173,7 +173,7 @@ def test_several_tests_are_described_by_their_range() -> None:
     assert (trained_on([*configs, unknown]) or "").endswith("; of 1 test set more it is not known.")
 
 
-def test_strings_by_counts_differ_by_every_count() -> None:
+def test_fingerprints_differ_in_every_count() -> None:
     counts = np.array([[a, b] for a in (0, 1, 255, 256, 9_999) for b in (0, 1, 255, 256, 257)])
     prints = _prints(TokenStrings.of_counts(2, counts), True)
     assert len(set(prints.tolist())) == len(counts)

@@ -1,4 +1,4 @@
-"""What is packaged says the same thing everywhere, and opens on something real."""
+"""The wheel, the shipped database in it, and private parts of Numba."""
 
 import runpy
 import sys
@@ -21,15 +21,15 @@ from tests.conftest import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
-def test_a_wheel_brings_the_database_to_where_it_is_looked_for() -> None:
+def test_wheel_contains_the_shipped_database() -> None:
     (brought,) = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"].items()
     assert (ROOT / brought[0]).exists()
     assert ROOT / brought[1] == access.SHIPPED
     assert not list(Path(sweeps.__file__).parent.rglob("*.db")), "the clone has it once"
 
 
-def test_the_private_parts_of_numba_that_are_used_are_where_they_were() -> None:
-    """Where a newer version moves one, this is mended before the bound on it is raised."""
+def test_private_parts_of_numba_exist() -> None:
+    """A newer version of Numba may be allowed only once this test passes with it."""
     for name in ("_load_index", "_load_data", "_open_for_write", "_data_path"):
         assert callable(getattr(IndexDataCacheFile, name))
     options: dict[str, Any] = {"forceinline": True, "_nrt": False}
@@ -60,7 +60,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return data / "seqcls"
 
 
-def test_an_installed_package_opens_on_a_copy_that_is_the_users(installed: Path) -> None:
+def test_installed_package_opens_a_copy_owned_by_the_user(installed: Path) -> None:
     copy = access.to_begin_with(None)
     assert copy == installed / "runs.db"
     assert copy.read_bytes() == (ROOT / "runs.db").read_bytes()
@@ -71,7 +71,7 @@ def test_an_installed_package_opens_on_a_copy_that_is_the_users(installed: Path)
     assert copy.read_bytes() == b"changed by its user"
 
 
-def test_every_command_that_reads_uses_that_copy_and_says_so_in_one_line(
+def test_reading_commands_use_the_users_copy(
     installed: Path,
 ) -> None:
     found = run_main("runs")
@@ -82,7 +82,7 @@ def test_every_command_that_reads_uses_that_copy_and_says_so_in_one_line(
     assert not Path("runs.db").exists()
 
 
-def test_no_copy_is_shown_where_another_database_is_meant(
+def test_no_copy_is_opened_where_another_database_is_named(
     installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert access.to_begin_with("mine.db") is None
@@ -94,7 +94,7 @@ def test_no_copy_is_shown_where_another_database_is_meant(
     assert not installed.exists()
 
 
-def test_no_copy_is_made_where_it_cannot_or_need_not_be(
+def test_no_copy_is_made_in_a_clone_or_without_a_folder(
     installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed.parent.write_text("a file, where the folder should be")
@@ -106,7 +106,7 @@ def test_no_copy_is_made_where_it_cannot_or_need_not_be(
     assert not installed.exists()
 
 
-def test_on_windows_one_line_says_what_to_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(SystemExit, match=r"^seqcls: it runs on Linux and macOS.*WSL"):
         start.main()

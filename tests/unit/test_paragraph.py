@@ -1,4 +1,4 @@
-"""Paragraphs read from pictures: what is drawn, and models that see it."""
+"""Pictures of paragraphs, and models that read them."""
 
 from typing import Any
 
@@ -10,7 +10,6 @@ from torch import Tensor
 from seqcls.decode import Anew, stepping
 from seqcls.engines.pytorch import members
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability.states_by_strings import picture_attention
 from seqcls.kinds import examples_of
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.base import Classifier
@@ -25,7 +24,7 @@ from seqcls.strings.tokenizer import CLS, PAD
 from seqcls.tasks.paragraph import Paragraph
 from sweeps.grid.spec import load_specs
 from tests.contracts.readable import compare_gradients
-from tests.zoo import PICTURES, RECURRENT_READER, picture_model, readable_model, scattered_weights
+from tests.zoo import PICTURES, RECURRENT_READER, readable_model, scattered_weights
 
 PAGE = Page("0123456789", 6, 6, "pillow", 0.7)
 
@@ -49,7 +48,7 @@ def drawn(fields: dict[str, Any]) -> tuple[Problem, Classifier]:
     return problem, readable_model(problem.network, initial_parameters(problem.network, 1))
 
 
-def test_a_picture_is_of_its_string_alone() -> None:
+def test_picture_does_not_depend_on_other_strings() -> None:
     together = PAGE.draw(letters("12/345", "1", "7/890123/4"))
     alone = PAGE.draw(letters("12/345"))
     np.testing.assert_array_equal(together[:1], alone)
@@ -59,7 +58,7 @@ def test_a_picture_is_of_its_string_alone() -> None:
     assert abs(PAGE.draw(letters("12/345")) - PAGE.draw(letters("12/354"))).max() > 0.2
 
 
-def test_without_distortion_a_character_is_the_same_glyph_at_every_place() -> None:
+def test_undistorted_character_is_its_glyph() -> None:
     (picture,) = Page("0123456789", 6, 6, "pillow", 0.0).draw(letters("7/17"))
     first, below = picture[:16, :8], picture[16:32, 8:16]
     (glyph,) = glyphs_of("pillow", "7")[0]
@@ -69,13 +68,13 @@ def test_without_distortion_a_character_is_the_same_glyph_at_every_place() -> No
     assert not picture[32:].any()
 
 
-def test_a_handwritten_digit_has_variants() -> None:
+def test_handwritten_digit_has_variants() -> None:
     (picture,) = Page("0123456789", 6, 6, "digits", 0.0).draw(letters("777777"))
     cells = {picture[:16, x : x + 8].tobytes() for x in range(0, 48, 8)}
     assert len(cells) > 1
 
 
-def test_inputs_are_paragraphs_of_the_requested_length() -> None:
+def test_paragraphs_are_drawn_with_the_requested_length() -> None:
     task = Paragraph("", line_length=6, max_lines=6, font="pillow", distortion=0.0)
     rng = np.random.default_rng(0)
     assert [length for length in range(45) if task.has_input(length)] == list(range(1, 42))
@@ -85,7 +84,7 @@ def test_inputs_are_paragraphs_of_the_requested_length() -> None:
         assert task.target(drawn_input) is drawn_input
 
 
-def test_characters_and_lines_are_counted() -> None:
+def test_features_count_characters_and_lines() -> None:
     strings = TokenStrings.of_lists(11, [[1, 2, 10, 3], [4], []])
     found = Paragraph().features(strings)
     assert found["characters"].tolist() == [3, 1, 0]
@@ -95,7 +94,7 @@ def test_characters_and_lines_are_counted() -> None:
 @pytest.mark.parametrize(
     "fields", [PICTURES, RECURRENT_READER, {**RECURRENT_READER, "attention": "none"}]
 )
-def test_every_way_to_an_output_agrees(fields: dict[str, Any]) -> None:
+def test_picture_reader_gives_one_output_whole_stepped_and_batched(fields: dict[str, Any]) -> None:
     problem, model = drawn(fields)
     read = example_ids(problem)
     whole: Tensor = model(read)
@@ -113,7 +112,7 @@ def test_every_way_to_an_output_agrees(fields: dict[str, Any]) -> None:
     compare_gradients("strings", problem, scattered_weights(problem.network))
 
 
-def test_what_is_seen_depends_on_the_picture() -> None:
+def test_picture_reader_depends_on_the_picture() -> None:
     problem, model = drawn(PICTURES)
     read = example_ids(problem)
     other = read.clone()
@@ -128,7 +127,7 @@ def test_what_is_seen_depends_on_the_picture() -> None:
     assert weights.shape == (2, 2, 5, rows * columns)
 
 
-def test_the_published_sizes_are_those_of_the_shipped_specification() -> None:
+def test_shipped_paragraph_specification_has_the_published_sizes() -> None:
     (spec,) = load_specs("known/paragraphs_published")
     (config,) = spec.configs()
     with torch.device("meta"):
@@ -150,17 +149,9 @@ def test_the_published_sizes_are_those_of_the_shipped_specification() -> None:
     assert max(pieces) <= 8
 
 
-def test_inputs_that_fit_no_page_are_refused() -> None:
+def test_paragraph_that_fits_no_page_is_refused() -> None:
     problem = resolve(configuration(PICTURES))
     for text in ("1//2", "1234", "1/", "1/2/3/4"):
         strings = TokenStrings.of_lists(11, [letters(text)[0].tolist()])
         with pytest.raises(InvalidStringError, match="1 to 3 lines of 1 to 3 characters"):
             examples_of(problem.task, strings)
-
-
-def test_attention_lies_over_the_picture() -> None:
-    trained = picture_model(PICTURES)
-    found = picture_attention(trained, trained.letters("12/3"))
-    assert found.shape[:2] == (2, 2)
-    assert found.shape[3:] == (6, 3)
-    np.testing.assert_allclose(found.sum(axis=(3, 4)), 1)

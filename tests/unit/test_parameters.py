@@ -30,7 +30,7 @@ CHANGES: dict[str, Callable[[Weights], Weights]] = {
 }
 
 
-def test_weights_that_fit_are_taken_and_others_are_refused() -> None:
+def test_weights_are_read_only_where_they_fit_the_configuration() -> None:
     for name in zoo.NETWORKS:
         problem = zoo.problem(name, writes=name in zoo.WRITERS)
         weights = zoo.scattered_weights(problem.network)

@@ -21,7 +21,7 @@ from sweeps.grid.grouping import PlannedRun
 from sweeps.statistics.populations import without_unread
 from sweeps.work.jobs import GroupLostError, make_job, try_job
 from sweeps.work.machine import parameter_bytes
-from tests.plugins import forget_parts
+from tests.plugins import forget_parts, write_metadata
 
 MODULE = '''
 from dataclasses import dataclass
@@ -78,12 +78,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         listed: bool = False,
     ) -> None:
         folder = tmp_path / "packages"
-        info = folder / f"{package}.dist-info"
-        info.mkdir(parents=True, exist_ok=True)
-        (info / "METADATA").write_text(
-            f"Metadata-Version: 2.1\nName: {package.replace('_', '-')}\nVersion: {version}\n"
-        )
-        (info / "entry_points.txt").write_text(points)
+        info = write_metadata(folder, package.replace("_", "-"), version, points)
         (folder / f"{package}.py").write_text(module)
         if listed:
             (info / "RECORD").write_text(f"{package}.py,,\n")
@@ -97,7 +92,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     forget()
 
 
-def test_a_package_adds_a_language_in_the_version_of_its_key_alone(install: Install) -> None:
+def test_plugin_language_belongs_to_the_version_in_its_key(install: Install) -> None:
     install("1.0")
     first = configuration({"task": "odd"})
     assert typed.tasks_of("odd")[0].read_as.startswith("over `01`: Strings with an odd number")
@@ -114,7 +109,7 @@ def test_a_package_adds_a_language_in_the_version_of_its_key_alone(install: Inst
         resolve(gone)
 
 
-def test_of_two_languages_of_one_name_ours_is_used_and_the_other_one_named(
+def test_own_language_wins_over_a_plugin_of_the_same_name(
     install: Install,
 ) -> None:
     install(points="[seqcls.tasks]\nparity = odd_languages:Odd\n")
@@ -135,12 +130,12 @@ def refused(**fields: Any) -> str:
 
 
 def drawn() -> Examples:
-    """The test strings of the task `odd` as another process reads or draws them."""
+    """The test strings of the task `odd`, read or drawn by a new stream."""
     return Stream(resolve(configuration({"task": "odd", "test_size": 200})).test).epoch(0)
 
 
 def begin_with(strings: Examples, letter: int) -> bool:
-    """Whether the positive strings are those that begin with a letter."""
+    """True if the positive strings are those that begin with a letter."""
     return bool(((strings.strings.letters[:, 0] == letter) == strings.labels).all())
 
 
@@ -156,7 +151,7 @@ SECOND: dict[str, dict[str, Any]] = {
 }
 
 
-def test_another_language_of_a_name_draws_its_own_strings(install: Install) -> None:
+def test_changed_plugin_language_draws_new_strings(install: Install) -> None:
     for what, later in SECOND.items():
         install(module=BEGINS)
         assert begin_with(drawn(), 0)
@@ -166,16 +161,16 @@ def test_another_language_of_a_name_draws_its_own_strings(install: Install) -> N
         assert begin_with(drawn(), 1), what
 
 
-def test_strings_of_an_installed_version_that_tells_its_settings_are_read_again(
+def test_strings_of_a_plugin_language_are_cached_by_its_settings(
     install: Install, tmp_path: Path
 ) -> None:
-    # A class that does not tell its settings shares no strings.
+    # A class without declared settings shares no strings.
     for module, made in ((BEGINS, 1), (BEGINS.replace("@dataclass(frozen=True)", ""), 3)):
         for _ in range(2):
             install(module=module, listed=True)
             assert begin_with(drawn(), 0)
         assert len(list((tmp_path / "cache" / "strings").iterdir())) == made
-    # Where machines have kept them since before there was any plug-in.
+    # The folder that machines used before there was any plugin.
     own = Stream(resolve(RunConfig()).test)._folder
     assert own.name == "e2f8c447d65c7862ad588b5fe69481cf"
 
@@ -204,10 +199,10 @@ CONTRADICTIONS = {
     "reads = frozenset({'colour'})": "reads=frozenset({'colour'}), expected names of fields",
     "__hash__ = None": "unhashable type: 'Odd'",
 }
-"""What a language does, and what is said of it."""
+"""A method of a faulty language, and words of its refusal."""
 
 
-def test_a_language_that_contradicts_itself_is_refused_by_name(install: Install) -> None:
+def test_plugin_language_that_contradicts_itself_is_refused(install: Install) -> None:
     for answer, reason in CONTRADICTIONS.items():
         install(module=f"{BEGINS}\n    {answer}\n")
         message = refused()
@@ -225,18 +220,18 @@ NO_LANGUAGE = {
 }
 
 
-def test_what_is_no_language_is_one_line_and_spoils_no_other(install: Install) -> None:
+def test_broken_plugin_is_refused_and_spoils_no_other_task(install: Install) -> None:
     for module, reason in NO_LANGUAGE.items():
         install(module=module)
         assert reason in refused(), module
-    # What is asked of all parts there are leaves it out.
+    # Questions about all parts leave it out.
     assert configuration({"task": "parity"}).task == "parity"
     assert "bracket_types" in fields_read.fields_unread(configuration({"task": "parity"}))
     with pytest.raises(ConfigError, match="did you mean 'copy'"):
         typed.tasks_of("cpoy")
 
 
-def test_of_two_packages_with_one_name_neither_is_taken(install: Install) -> None:
+def test_two_plugins_with_one_name_are_refused(install: Install) -> None:
     install()
     install("2.0", package="even_languages")
     assert "odd-languages==1.0" in (message := refused())
@@ -268,7 +263,7 @@ MODEL_POINTS = "[seqcls.models]\n" + "".join(
 HEADS = {"num_attention_heads", "attention_head_size", "layer_norm", "feed_forward_size"}
 
 
-def test_an_architecture_from_outside_reads_what_it_names_or_is_refused_by_name(
+def test_plugin_architecture_reads_the_fields_it_names(
     install: Install,
 ) -> None:
     install(module=ARCHITECTURES, points=MODEL_POINTS)
@@ -293,7 +288,7 @@ def test_an_architecture_from_outside_reads_what_it_names_or_is_refused_by_name(
         configuration({"task": "parity", "architecture": "broken"})
 
 
-def test_what_ends_a_process_is_told_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_system_exit_in_training_is_reported_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def ended(*_: object, **__: object) -> None:
         raise SystemExit(3)
 
@@ -303,7 +298,7 @@ def test_what_ends_a_process_is_told_as_an_error(monkeypatch: pytest.MonkeyPatch
         try_job(make_job((run,), "torch", "cpu"), lambda _done, _epochs: None)
 
 
-def test_an_error_that_cannot_be_told_is_named() -> None:
+def test_error_without_a_message_is_named_by_its_class() -> None:
     class SilentError(Exception):
         def __str__(self) -> str:
             raise RuntimeError

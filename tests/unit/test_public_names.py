@@ -1,11 +1,9 @@
-"""What each package offers by name: whoever builds on it finds these, and no other by accident."""
+"""Public names of the packages, and what importing and training load."""
 
 import subprocess
 import sys
 from importlib import import_module
 
-import seqcls
-from seqcls.engines.member import draw_initial
 from tests.conftest import ROOT
 
 PUBLIC = {
@@ -22,17 +20,17 @@ PUBLIC = {
         theory try_task verdict verify work
     """,
 }
-"""What people import; all else is this house's own and may change."""
+"""Names that users import; all others may change."""
 
 
-def test_a_notebook_is_offered_these_names_alone() -> None:
+def test_public_names_are_exactly_these() -> None:
     for name, words in PUBLIC.items():
         module, names = import_module(name), words.split()
         assert [own for own in dir(module) if own[0] != "_"] == names
         assert all(hasattr(module, own) for own in names)
 
 
-def test_the_science_is_there_by_one_light_import() -> None:
+def test_import_seqcls_loads_only_the_standard_library() -> None:
     program = (
         "import sys; known = set(sys.modules); import seqcls; print(*set(sys.modules) - known);"
         "print(seqcls.resolve(seqcls.RunConfig()).task.alphabet)"
@@ -44,8 +42,17 @@ def test_the_science_is_there_by_one_light_import() -> None:
     assert alphabet == "abc"
 
 
-def test_a_model_takes_a_string_as_text_or_says_what_it_wants() -> None:
-    problem = seqcls.resolve(seqcls.RunConfig(task="parity", hidden_size=4))
-    model = seqcls.TrainedModel(problem, draw_initial([(problem, 0)])[0])
-    assert model.answer("0110") == model.answer([0, 1, 1, 0]) == model.answer(list("0110"))
-    assert model.answer("0111").label is True
+def test_training_with_pytorch_loads_no_compiler() -> None:
+    """It would take as long again as all of PyTorch, in every process that trains."""
+    program = (
+        "import sys\n"
+        "from seqcls.problem import configuration, resolve\n"
+        "from seqcls.training import train_group\n"
+        "sizes = dict(train_size=8, validation_size=4, max_num_epochs=1, min_num_epochs=1)\n"
+        "problem = resolve(configuration({'task': 'parity', **sizes}))\n"
+        "for engine in ('strings', 'counts'):\n"
+        "    assert train_group([(problem, 0)], engine=engine)[0].failure is None\n"
+        "assert 'torch' in sys.modules\n"
+        "assert 'torch._dynamo' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

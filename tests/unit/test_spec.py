@@ -24,7 +24,7 @@ from sweeps.work.machine import WorkOptions
 PLAIN = {"name": "s", "model_seeds": [0]}
 
 
-def test_axes_are_combined_on_top_of_what_is_fixed() -> None:
+def test_axes_are_combined_on_top_of_fixed_fields() -> None:
     spec = parse_spec(
         {
             "name": "grid",
@@ -42,13 +42,13 @@ def test_axes_are_combined_on_top_of_what_is_fixed() -> None:
     assert list(spec.model_seeds) == list(range(8))
 
 
-def test_an_axis_of_whole_numbers_may_be_a_range() -> None:
+def test_axis_may_be_a_range() -> None:
     spec = parse_spec({**PLAIN, "axes": {"train_seed": "3..6", "hidden_size": [2, 4]}})
     assert [c.train_seed for c in spec.configs()] == [3, 3, 4, 4, 5, 5, 6, 6]
     assert spec.axes["train_seed"] == json.loads(spec.submitted)["axes"]["train_seed"]
 
 
-def test_configurations_stand_where_a_grid_will_not_do() -> None:
+def test_specification_lists_configurations() -> None:
     spec = parse_spec(
         {
             "name": "s",
@@ -70,7 +70,7 @@ def test_configurations_stand_where_a_grid_will_not_do() -> None:
     assert spec.num_runs() == 10
 
 
-def test_a_base_gives_values_to_what_the_tables_leave_out() -> None:
+def test_base_fills_fields_left_out() -> None:
     fixed = {"task": "dyck", "train_max_length": 20, "hidden_size": 64, "learning_rate": 0.01}
     spec = {"name": "x", "model_seeds": "0..0", "base": "small_transformer", "fixed": fixed}
     (config,) = parse_spec(spec).configs()
@@ -85,7 +85,7 @@ def test_a_base_gives_values_to_what_the_tables_leave_out() -> None:
     )
 
 
-def test_a_base_serves_every_task_and_network_and_says_nothing_of_what_is_not_read() -> None:
+def test_base_fits_every_task_and_sets_no_unread_field() -> None:
     spec = {"name": "x", "model_seeds": "0..0", "base": "small_transformer"}
     for task in ("copy", "addition", "contains_all", "word_problem"):
         (config,) = parse_spec({**spec, "fixed": {"task": task}}).configs()
@@ -100,7 +100,7 @@ def test_a_base_serves_every_task_and_network_and_says_nothing_of_what_is_not_re
     assert not {"num_attention_heads", "attention_head_size", "layer_norm"} & lstm.changed.keys()
 
 
-def test_a_grid_too_large_is_refused_before_it_is_expanded(
+def test_grid_too_large_is_refused_before_expanding(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def expanded(fields: Any) -> None:
@@ -129,7 +129,7 @@ def test_a_grid_too_large_is_refused_before_it_is_expanded(
     )
 )
 @example({"name": {"\r": math.inf}})
-def test_any_table_is_read_or_refused_in_one_line(data: dict[str, Any]) -> None:
+def test_any_table_is_a_specification_or_refused_in_one_line(data: dict[str, Any]) -> None:
     try:
         parse_spec(data)
     except SpecError as error:
@@ -146,22 +146,14 @@ BROKEN = {
 }
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_unreadable_specification_file_is_named(tmp_path: Path) -> None:
     for content, words in BROKEN.items():
         (tmp_path / "broken.toml").write_bytes(content)
         with pytest.raises(SpecError, match=words):
             read_spec(tmp_path / "broken.toml")
 
 
-def test_the_report_is_nine_experiments_with_43_models() -> None:
-    specs = load_specs("report")
-    assert len(specs) == 9
-    assert all(spec.every_epoch for spec in specs)
-    models = {(c.key, seed) for spec in specs for c in spec.configs() for seed in spec.model_seeds}
-    assert len(models) == 43
-
-
-def test_a_specification_is_found_by_path_folder_or_name(
+def test_specification_is_found_by_path_folder_or_name(
     short_spec: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert load_specs(str(short_spec))[0].name == "short"
@@ -173,7 +165,7 @@ def test_a_specification_is_found_by_path_folder_or_name(
         load_specs("nope")
 
 
-def test_a_grid_is_expanded_once_whatever_is_asked_of_it(
+def test_grid_is_expanded_once_for_all_steps_of_submitting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expanded: list[Mapping[str, Any]] = []

@@ -1,4 +1,4 @@
-"""When training ends and which epoch is kept."""
+"""When training ends, and which epoch is saved."""
 
 from functools import cache
 from pathlib import Path
@@ -23,6 +23,7 @@ from seqcls.strings.datasets import remember
 from seqcls.training import train_group
 from sweeps.datasets import read_dataset
 from tests.conftest import asset
+from tests.contracts.readable import compare_members
 
 
 def epochs_and_best(losses: list[float], config: RunConfig) -> tuple[int, int]:
@@ -35,7 +36,7 @@ def epochs_and_best(losses: list[float], config: RunConfig) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("model", asset("models.json"), ids=lambda m: m["experiment"])
-def test_the_published_losses_stop_at_the_published_epoch(model: dict[str, object]) -> None:
+def test_published_losses_stop_at_the_published_epoch(model: dict[str, object]) -> None:
     losses = model["validation_losses"]
     assert isinstance(losses, list)
     found = epochs_and_best([*losses, 1e9], RunConfig())
@@ -53,12 +54,14 @@ def test_the_published_losses_stop_at_the_published_epoch(model: dict[str, objec
         ([0.1, 9, 9, 9, 9, 8, 7, 6, 6, 6, 6], (11, 1)),
         # An equal loss is no improvement; a lower one gives all patience back.
         ([5, 5, 5, 5, 5, 5, 5, 4, 4, 4, 4], (11, 8)),
-        # The last epoch ends it in any case; of equal epochs the first is kept.
+        # The last epoch always ends it; of equal epochs the first is saved.
         ([40 - epoch for epoch in range(30)], (30, 30)),
         ([5, 4, 4, *range(100, 73, -1)], (30, 2)),
     ],
 )
-def test_patience_and_ties(losses: list[float], ends: tuple[int, int]) -> None:
+def test_early_stopping_counts_patience_and_ties(
+    losses: list[float], ends: tuple[int, int]
+) -> None:
     assert epochs_and_best(losses, RunConfig()) == ends
 
 
@@ -90,7 +93,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
     "next symbols": ("lanes", "strings", NEXT),
 }
-"""The engine, the one of PyTorch that does the same, and what is trained."""
+"""The engine, the PyTorch engine to compare with, and the fields."""
 
 
 def problem_of(name: str, **fields: Any) -> Problem:
@@ -104,7 +107,7 @@ def trained(name: str, engine: str) -> TrainedMember:
 
 
 def all_trained_lengths_are_right(problem: Problem, member: TrainedMember) -> bool:
-    """Whether a kept model gets them right, as it is judged."""
+    """True if the saved model is right on all validation strings of trained lengths."""
     examples = stream(problem.validation).epoch(0)
     examples = examples.take(
         np.flatnonzero(np.isin(examples.strings.lengths, problem.trained_lengths))
@@ -116,7 +119,7 @@ def all_trained_lengths_are_right(problem: Problem, member: TrainedMember) -> bo
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_training_ends_at_the_first_check_that_finds_all_trained_lengths_right(name: str) -> None:
+def test_training_stops_at_the_first_check_with_trained_lengths_right(name: str) -> None:
     problem, member = problem_of(name), trained(name, CASES[name][0])
     assert member.best_epoch == member.epochs < problem.config.max_num_epochs
     assert all_trained_lengths_are_right(problem, member)
@@ -132,7 +135,7 @@ def test_training_ends_at_the_first_check_that_finds_all_trained_lengths_right(n
 
 @pytest.mark.parametrize("name", ["letter counts", "cells", "next symbols"])
 @pytest.mark.parametrize("every", [0, 7])
-def test_training_goes_on_for_so_many_steps_after_all_was_right(name: str, every: int) -> None:
+def test_train_more_steps_extends_training(name: str, every: int) -> None:
     fields = {"check_every": every, "max_num_epochs": 60}
     problem = problem_of(name, train_more_steps=50, **fields)
     (more,) = train_group([(problem, 0)], engine=CASES[name][0])
@@ -146,7 +149,7 @@ def test_training_goes_on_for_so_many_steps_after_all_was_right(name: str, every
     assert by_pytorch.epochs == more.epochs
 
 
-def test_steps_after_all_was_right_end_when_all_is_right_again() -> None:
+def test_extended_training_ends_when_all_is_right_again() -> None:
     problem = problem_of("letter counts", check_every=0, train_more_steps=50)
     training = MemberTraining(0, problem, 0, every_epoch=False)
     going_on = [
@@ -156,7 +159,7 @@ def test_steps_after_all_was_right_end_when_all_is_right_again() -> None:
     # First right after 40 steps, so not before 90; after 100 it is not.
     assert going_on == [True, True, True, True, True, False]
     assert training.result.best_epoch == 6
-    # The last epoch's model is kept where all is right, however many steps that is.
+    # The last epoch is saved where all is right, however many steps that is.
     soon = problem_of("letter counts", check_every=0, train_more_steps=50, max_num_epochs=2)
     training = MemberTraining(0, soon, 0, every_epoch=False)
     assert training.goes_on_after(1.0, 1.0, dict, all_right=True)
@@ -165,7 +168,7 @@ def test_steps_after_all_was_right_end_when_all_is_right_again() -> None:
 
 
 @pytest.mark.parametrize("name", ["letter counts", "cells"])
-def test_checks_that_find_something_wrong_change_no_model(name: str) -> None:
+def test_failed_checks_do_not_change_training(name: str) -> None:
     slow = {"learning_rate": 0.001, "learning_rate_interval": "step", "warm_up_steps": 9}
     slow |= {"max_num_epochs": 2}
     unchecked = slow | {"stop_when_right": False, "check_every": 0}
@@ -187,7 +190,7 @@ def test_checks_that_find_something_wrong_change_no_model(name: str) -> None:
         ("strings", CASES["cells"][2] | {"dropout_rate": 0.02}),
     ],
 )
-def test_who_trains_beside_a_member_does_not_change_when_it_ends(
+def test_stopping_epoch_does_not_depend_on_other_members(
     engine: str, fields: dict[str, Any]
 ) -> None:
     problem = resolve(configuration(UNTIL_RIGHT | {"train_size": 320} | fields))
@@ -196,22 +199,13 @@ def test_who_trains_beside_a_member_does_not_change_when_it_ends(
     assert len({member.epochs for member in together}) > 1
     for seed in (2, 4):
         (alone,) = train_group([(problem, seed)], engine=engine, device="cpu")
-        assert alone.best_epoch == together[seed].best_epoch
         # All strings at once are added up in an order that depends on how many members there are.
-        near = 1e-5 if engine == "counts" else 0
-        for losses in ("train_losses", "validation_losses"):
-            np.testing.assert_allclose(
-                getattr(together[seed], losses), getattr(alone, losses), rtol=near
-            )
-        for parameter, values in alone.kept_weights.items():
-            np.testing.assert_allclose(
-                together[seed].kept_weights[parameter], values, rtol=near, atol=near
-            )
+        compare_members(together[seed], alone, 1e-5 if engine == "counts" else 0)
 
 
-def test_steps_are_counted_over_all_of_training() -> None:
+def test_checks_are_spaced_over_all_of_training() -> None:
     problem = problem_of("letter counts", train_size=320, check_every=4)
-    # Ten steps an epoch, and after the last of them all validation strings are asked anyway.
+    # Ten steps an epoch; after the last one validation runs anyway.
     found = [list(checks_within_epoch(problem, epoch)) for epoch in (1, 2, 3)]
     assert found == [[4, 8], [2, 6], [4, 8]]
     assert list(checks_within_epoch(resolve(RunConfig(check_every=4)), 1)) == []
@@ -219,7 +213,7 @@ def test_steps_are_counted_over_all_of_training() -> None:
     assert whole_epochs_loss(problem, 3.0, 10) == 3.0
 
 
-def test_longer_validation_strings_need_not_be_right() -> None:
+def test_stopping_ignores_validation_strings_beyond_trained_lengths() -> None:
     fields = {"task": "parity", "train_max_length": 3, "validation_max_length": 200}
     problem = problem_of("cells", **fields, learning_rate=0.05)
     (member,) = train_group([(problem, 0)])
@@ -228,7 +222,7 @@ def test_longer_validation_strings_need_not_be_right() -> None:
     assert all_trained_lengths_are_right(problem, member)
 
 
-def test_where_no_validation_string_is_of_trained_lengths_it_is_refused() -> None:
+def test_stop_when_right_needs_validation_strings_of_trained_lengths() -> None:
     fields = {"task": "parity", "train_max_length": 10, "validation_max_length": 40}
     refused = (
         r"stop_when_right=True: training strings have 0 to 10 tokens, and no validation string has;"
@@ -243,7 +237,7 @@ def test_where_no_validation_string_is_of_trained_lengths_it_is_refused() -> Non
     assert configuration({**fields, "validation_min_length": 11})
 
 
-def test_a_files_validation_strings_are_looked_at(tmp_path: Path) -> None:
+def test_stop_when_right_checks_validation_lengths_of_a_file(tmp_path: Path) -> None:
     for lengths, refused in (([7, 20], False), ([8], False), ([2, 20], True), ([9], True)):
         rows = ["ababab,1,train", "babababa,0,train", "a,0,test"]
         rows += [f"{'a' * length},1,validation" for length in lengths]

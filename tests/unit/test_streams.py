@@ -1,7 +1,6 @@
-"""Streams of strings are cached on disk, and only undamaged files are read."""
+"""Streams of strings are cached on disk, and damaged files are drawn again."""
 
 import itertools
-import multiprocessing
 import shutil
 import sys
 import threading
@@ -21,7 +20,6 @@ from seqcls.problem import resolve
 from seqcls.sampling import Sampler
 from seqcls.sampling.streams import Stream
 from sweeps.work import jobs
-from tests.conftest import LONG
 
 TRAIN = resolve(RunConfig(train_size=256)).train
 FIXED = resolve(RunConfig(train_sampler="fixed_length", sequence_length=5)).train
@@ -31,11 +29,6 @@ FIXED = resolve(RunConfig(train_sampler="fixed_length", sequence_length=5)).trai
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SEQCLS_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-def read_all(sampler: Sampler) -> bytes:
-    """The letters of a few epochs, read from the folder or drawn."""
-    return b"".join(Stream(sampler).epoch(index).strings.letters.tobytes() for index in range(6))
 
 
 def in_threads(work: Callable[[int], object], number: int = 4) -> None:
@@ -54,9 +47,7 @@ def in_threads(work: Callable[[int], object], number: int = 4) -> None:
         sys.setswitchinterval(before)
 
 
-def test_threads_read_and_keep_the_epochs_of_one_stream(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_read_one_stream_consistently(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("seqcls.sampling.streams.MEMORY", Memory(1))
     expected = drawn(TRAIN, 6)
     for _ in range(2):
@@ -72,7 +63,7 @@ def test_threads_read_and_keep_the_epochs_of_one_stream(
         same(Stream(TRAIN), TRAIN, 6)
 
 
-def test_a_group_that_trained_leaves_pytorch_the_threads_that_it_had() -> None:
+def test_training_restores_the_number_of_torch_threads() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
@@ -95,7 +86,7 @@ def same(stream: Stream, sampler: Sampler, epochs: int) -> None:
 
 
 @pytest.mark.parametrize("sampler", [TRAIN, FIXED], ids=["variable", "fixed"])
-def test_a_stream_is_the_same_drawn_and_read(sampler: Sampler, cache: Path) -> None:
+def test_stream_read_from_disk_equals_the_drawn_one(sampler: Sampler, cache: Path) -> None:
     same(Stream(sampler), sampler, 3)
     assert len(list(cache.rglob("*.strings"))) == 3
     read = Stream(sampler)
@@ -103,7 +94,7 @@ def test_a_stream_is_the_same_drawn_and_read(sampler: Sampler, cache: Path) -> N
     same(read, sampler, 3)
 
 
-def test_a_later_epoch_may_be_drawn_first(cache: Path) -> None:
+def test_later_epoch_may_be_read_first(cache: Path) -> None:
     assert np.array_equal(Stream(TRAIN).epoch(4).strings.letters, drawn(TRAIN, 5)[4])
     same(Stream(TRAIN), TRAIN, 7)
     assert len(list(cache.rglob("*.strings"))) == 7
@@ -112,7 +103,7 @@ def test_a_later_epoch_may_be_drawn_first(cache: Path) -> None:
 @pytest.mark.parametrize(
     "damage", [lambda b: b[:-1], lambda b: b[:40] + b"?" + b[41:], lambda _: b""]
 )
-def test_a_damaged_file_is_drawn_again(damage: object, cache: Path) -> None:
+def test_damaged_strings_file_is_drawn_again(damage: object, cache: Path) -> None:
     assert callable(damage)
     same(Stream(TRAIN), TRAIN, 2)
     for file in cache.rglob("*.strings"):
@@ -122,7 +113,7 @@ def test_a_damaged_file_is_drawn_again(damage: object, cache: Path) -> None:
         assert file.read_bytes() == whole
 
 
-def test_without_a_folder_to_write_to_strings_are_drawn(
+def test_strings_are_drawn_without_a_writable_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
@@ -130,20 +121,13 @@ def test_without_a_folder_to_write_to_strings_are_drawn(
     same(Stream(TRAIN), TRAIN, 2)
 
 
-def test_other_settings_are_another_stream(cache: Path) -> None:
+def test_streams_of_different_settings_are_stored_apart(cache: Path) -> None:
     for fields in ({}, {"train_seed": 1}, {"train_alpha": 0.5}, {"train_batch_size": 32}):
         Stream(resolve(RunConfig(train_size=256, **fields)).train).epoch(0)
     assert len(list((cache / "strings").iterdir())) == 4
 
 
-@pytest.mark.skipif(not LONG, reason="starts processes that load all anew")
-def test_processes_may_share_the_folder() -> None:
-    with multiprocessing.get_context("spawn").Pool(3) as pool:
-        found = pool.map(read_all, [TRAIN] * 9)
-    assert set(found) == {b"".join(ids.tobytes() for ids in drawn(TRAIN, 6))}
-
-
-def test_fixed_length_shuffles_as_pytorchs_loader() -> None:
+def test_fixed_length_shuffles_like_the_pytorch_loader() -> None:
     generator = torch.Generator().manual_seed(5)
     numbers: DataLoader[int] = DataLoader(
         range(3**4),  # type: ignore[arg-type]  # any sequence will do

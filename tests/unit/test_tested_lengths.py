@@ -1,4 +1,4 @@
-"""How long tested strings are is what their sampler can draw, whatever other fields say."""
+"""Lengths of tested strings follow from their sampler, whatever unread fields are."""
 
 from typing import Any
 
@@ -27,25 +27,25 @@ FROM_THREE = {"task": "parity", "test_min_length": 3, "test_max_length": 6, "tes
 
 
 def evaluated(config: RunConfig, *wrong: int) -> Evaluation:
-    """What is found of a model that is wrong on the strings of these lengths alone."""
+    """The evaluation of a model that is wrong on the strings of these lengths alone."""
     test = distinct_test_strings(resolve(config).test)
     right = test.labels ^ np.isin(test.strings.lengths, wrong)
     answers = MembershipKind().judge(Questions.about(test), np.where(right, 1.0, -1.0))
     return evaluation_of(resolve(config), test, answers)
 
 
-def test_no_longer_length_is_solved_than_is_tested() -> None:
+def test_solved_length_is_at_most_the_longest_tested() -> None:
     assert evaluated(configuration(FIXED)).solved_length == 4
     assert evaluated(configuration(FIXED), 4).solved_length == 3
     assert evaluated(configuration(FROM_THREE)).solved_length == 6
     assert evaluated(RunConfig()).solved_length == 200
-    # Strings longer than a field says that is not read are counted.
+    # Strings longer than an unread field are counted.
     found = evaluated(configuration({**FIXED, "sequence_length": 8, "test_max_length": 5}), 7)
     assert found.lengths.tolist() == [7]
     assert sum(found.confusion) == 3**7
 
 
-def test_the_empty_string_is_tried_where_a_test_may_hold_it() -> None:
+def test_verdict_includes_the_empty_string_only_where_tests_may() -> None:
     with_it = configuration({**FROM_THREE, "test_min_length": 0})
     assert multisets_of(resolve(with_it))[0].tolist() == [0, 0]
     assert (multisets_of(resolve(configuration(FROM_THREE))).sum(axis=1) > 0).all()
@@ -58,7 +58,7 @@ def test_the_empty_string_is_tried_where_a_test_may_hold_it() -> None:
         assert verdict.inputs == len(multisets_of(resolve(config)))
 
 
-def test_all_strings_are_those_up_to_the_longest_tested() -> None:
+def test_exhaustive_checks_end_at_the_longest_tested_length() -> None:
     config = configuration({**FIXED, "task": "contains_all", "test_max_length": 10_000})
     assert unaffordable(resolve(config)) is None
     weights = draw_initial([(resolve(config), 0)])[0]

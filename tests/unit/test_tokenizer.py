@@ -24,7 +24,7 @@ NAMED = Tokenizer(("push", "pop", "a"))
 BRACKETS = Tokenizer("()<>[]{}")
 
 
-def test_worked_examples() -> None:
+def test_tokenizer_encodes_decodes_and_counts() -> None:
     assert THREE.encode("baac") == THREE.encode("ba{2}c") == [CLS, 3, 2, 2, 4]
     assert THREE.decode([CLS, 3, 2, 2, 4, PAD, PAD]) == "ba{2}c"
     assert THREE.counts("ab{100}c{55}") == (1, 100, 55)
@@ -69,7 +69,7 @@ REFUSED: list[tuple[Tokenizer, str, str]] = [
 ]
 
 
-def test_a_malformed_string_is_refused_in_one_line_with_the_reason() -> None:
+def test_malformed_string_is_refused_with_the_reason() -> None:
     for tokenizer, text, word in REFUSED:
         for read in (tokenizer.counts, tokenizer.encode):
             with pytest.raises(InvalidStringError) as refused:
@@ -104,7 +104,7 @@ def test_any_text_is_a_string_or_refused_in_one_line(tokenizer: Tokenizer, text:
         assert tokenizer.counts(tokenizer.decode(tokenizer.encode(text))) == counts
 
 
-def test_many_strings_are_written_as_each_is_alone() -> None:
+def test_decoding_many_strings_equals_decoding_each() -> None:
     for alphabet, width in product(["a", "ab", "01wri", "a<{", ("k0", "v0", "x")], [0, 1, 40]):
         tokenizer, rng = Tokenizer(alphabet), np.random.default_rng(width)
         letters = rng.integers(len(alphabet), size=(300, width), dtype=np.uint8)
@@ -118,7 +118,7 @@ def test_many_strings_are_written_as_each_is_alone() -> None:
         assert width < 40 or len(alphabet) < 2 or any("<" in text for text in alone)
 
 
-def test_what_is_repeated_is_read_as_a_group_and_written_as_one_where_that_is_shorter() -> None:
+def test_repetitions_are_read_and_written_as_groups() -> None:
     assert THREE.encode("<a{2}<bc>{2}>{2}") == THREE.encode("aabcbcaabcbc")
     assert THREE.encode("<ab>") == THREE.encode("ab")
     assert THREE.counts("<ab{2}>{1000000000}c") == (10**9, 2 * 10**9, 1)
@@ -141,7 +141,7 @@ def test_what_is_repeated_is_read_as_a_group_and_written_as_one_where_that_is_sh
     assert brackets.decode(brackets.encode("()" * 9 + "[[[")) == "<()>{9}[{3}"
 
 
-def test_tokens_with_names_are_written_with_one_space_between() -> None:
+def test_named_tokens_are_separated_by_one_space() -> None:
     assert NAMED.encode("push push pop") == [CLS, 2, 2, 3]
     assert NAMED.decode([CLS, 2, 2, 3, PAD]) == "push{2} pop"
     assert NAMED.decode(NAMED.encode("push pop " * 50 + "a")) == "<push pop>{50} a"
@@ -156,7 +156,7 @@ def test_tokens_with_names_are_written_with_one_space_between() -> None:
         assert NAMED.encode(text) == NAMED.encode("push push pop")
 
 
-def test_what_is_no_name_is_refused() -> None:
+def test_invalid_token_name_is_refused() -> None:
     for token, word in (
         ("push", "distinct tokens"),
         ("a b", "'a b'"),
@@ -169,7 +169,7 @@ def test_what_is_no_name_is_refused() -> None:
         assert word in str(alphabet_obstacle(("push", token)))
 
 
-def test_two_letters_and_signs_are_written_out_where_they_are_shown() -> None:
+def test_display_writes_short_runs_out() -> None:
     letters, names = Tokenizer("ab01+()"), Tokenizer(("push", "(", "i++"))
     for tokenizer, text, expected in (
         (letters, "({2})({3})){2}", "(()((()))"),
@@ -214,7 +214,21 @@ def spelled_by(tokenizer: Tokenizer) -> Callable[[str], str]:
     return lambda token: tokenizer.spell([numbers[token]])
 
 
-def test_letters_are_read_in_any_form_and_without_blanks_around() -> None:
+@given(written(), st.integers(0, 30), st.integers(1, 12))
+def test_substring_search_ignores_notation(
+    case: tuple[Tokenizer, str], start: int, length: int
+) -> None:
+    tokenizer, text = case
+    whole = "".join(map(chr, tokenizer.encode(text)[1:]))
+    # A part of it, and the same backwards, which may be none.
+    for letters in (whole[start : start + length], whole[start : start + length][::-1]):
+        part = tokenizer.decode(map(ord, letters))
+        found = tokenizer.characters(text, len(letters) + 1)
+        is_found = tokenizer.characters(part, len(letters) + 1) in found
+        assert is_found == (letters in whole)
+
+
+def test_letters_are_normalized_and_stripped() -> None:
     tokenizer = Tokenizer("e\u00e9")
     for text in ("\u00e9{3}e", " e\u0301{3}e\n"):
         assert tokenizer.encode(tokenizer.notation(text)) == [0, 3, 3, 3, 2]
@@ -226,7 +240,7 @@ def test_letters_are_read_in_any_form_and_without_blanks_around() -> None:
 
 
 @given(written())
-def test_what_is_shown_of_any_tokens_is_read_back(case: tuple[Tokenizer, str]) -> None:
+def test_displayed_string_is_read_back(case: tuple[Tokenizer, str]) -> None:
     tokenizer, text = case
     ids = tokenizer.encode(text)
     shown = tokenizer.display(text)

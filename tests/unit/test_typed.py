@@ -1,4 +1,4 @@
-"""Tasks and networks typed as lists: which configurations are made of them, and what is refused."""
+"""Tasks and networks typed as lists: their configurations, and refusals."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def made(
     return list(spec.configs())
 
 
-def test_two_tasks_and_three_networks_are_six_configurations_of_a_small_transformer() -> None:
+def test_lists_of_tasks_and_networks_are_combined() -> None:
     configs = made("(ab|ba)*, even pairs", "transformer none, transformer rotary, lstm")
     settings = {(x.task, x.pattern, x.architecture, x.positions, x.readout) for x in configs}
     assert settings == {
@@ -70,18 +70,18 @@ TASKS_TYPED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("text", TASKS_TYPED)
-def test_a_task_is_read_as_people_write_it(text: str) -> None:
+def test_typed_task_gives_its_fields(text: str) -> None:
     (entry,) = typed.tasks_of(text)
     assert entry.fields == TASKS_TYPED[text]
     assert "over `" in entry.read_as
 
 
-def test_no_comma_within_brackets_or_quotation_marks_parts_anything() -> None:
+def test_commas_in_brackets_or_quotes_do_not_separate() -> None:
     parts = typed.parts_of('(a,b)*, "x, y"\n[ab]{1,2},, even pairs ,')
     assert parts == ["(a,b)*", '"x, y"', "[ab]{1,2}", "even pairs"]
 
 
-def test_every_task_can_be_typed_with_what_it_needs() -> None:
+def test_every_task_can_be_typed_with_its_settings() -> None:
     needed = {
         "counting": {"alphabet": "push pop", "formula": "push > pop"},
         "regular": {"alphabet": "ab", "pattern": "(ab)*"},
@@ -94,7 +94,7 @@ def test_every_task_can_be_typed_with_what_it_needs() -> None:
             assert entry.fields == {"task": task, **own}
 
 
-def test_a_network_is_said_in_the_words_in_which_tables_name_it() -> None:
+def test_network_can_be_typed_as_tables_name_it() -> None:
     for architecture in MODELS.usable(list(MODELS)):
         (entry,) = typed.networks_of(architecture.replace("_", " "))
         assert entry.fields == {"architecture": architecture}
@@ -110,7 +110,7 @@ def test_a_network_is_said_in_the_words_in_which_tables_name_it() -> None:
         assert not differing, name
 
 
-def test_what_means_nothing_is_refused_in_one_line_with_the_nearest_that_is_known() -> None:
+def test_unknown_word_is_refused_with_the_nearest_known_one() -> None:
     refused = {
         "even pears": "did you mean 'even_pairs'?",
         "dyck max_dept=3": "did you mean 'max_depth'?",
@@ -134,7 +134,7 @@ def test_what_means_nothing_is_refused_in_one_line_with_the_nearest_that_is_know
         made("parity", "")
 
 
-def test_settings_that_all_share_vary_or_stay_and_a_network_has_its_own() -> None:
+def test_shared_settings_vary_and_a_network_overrides_them() -> None:
     varied: dict[str, list[Any]] = {"hidden_size": [16], "learning_rate": [0.01, 0.02]}
     configs = made("parity", "transformer, lstm width=64", varied)
     settings = {(x.architecture, x.hidden_size, x.learning_rate) for x in configs}
@@ -143,7 +143,7 @@ def test_settings_that_all_share_vary_or_stay_and_a_network_has_its_own() -> Non
     }  # fmt: skip
 
 
-def test_values_and_seeds_are_understood_as_people_write_them() -> None:
+def test_values_and_seeds_are_parsed_from_text() -> None:
     seeds = {"0-9": "0..9", "0..9": "0..9", " 3 ": "0..2", "3..3": "3..3", "1, 5,7": [1, 5, 7]}
     assert {text: typed.seeds_of(text) for text in seeds} == seeds
     assert typed.values_of("hidden_size", "2, 4,8") == [2, 4, 8]
@@ -155,7 +155,7 @@ def test_values_and_seeds_are_understood_as_people_write_them() -> None:
         typed.values_of("hidden_size", "2, x")
 
 
-def test_a_file_is_named_as_it_is_called(tmp_path: Any) -> None:
+def test_file_is_typed_by_its_name(tmp_path: Any) -> None:
     path = tmp_path / "own strings.csv"
     path.write_text("tokens,label\nab,1\nba,0\naab,1\n")
     digest = remember(read_dataset(path))

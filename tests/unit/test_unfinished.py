@@ -1,21 +1,17 @@
-"""Training that was ended in the middle goes on where it was kept, to the same last bit."""
+"""Interrupted training resumes from its progress file, bit for bit."""
 
 import os
-import subprocess
-import sys
-import time
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from seqcls.engines import member
 from seqcls.problem import configuration, resolve
 from seqcls.results import EpochLosses, TrainedMember
 from seqcls.training import train_group
-from tests.conftest import ROOT
+from tests.contracts.readable import compare_members
 
 SMALL: dict[str, object] = {
     "train_size": 64, "train_batch_size": 16, "validation_size": 64, "max_num_epochs": 6,
@@ -44,12 +40,12 @@ CASES: list[tuple[str, dict[str, object]]] = [
 
 
 class EndedError(Exception):
-    """What a signal would do."""
+    """Raised in place of a signal."""
 
 
 @pytest.fixture(autouse=True)
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The folder of what is unfinished, in a cache of its own; all is kept after every epoch."""
+    """The folder of progress files, written after every epoch, in an empty cache."""
     monkeypatch.setattr(member, "SECONDS", 0.0)
     monkeypatch.setattr(member, "cache_folder", lambda: tmp_path)
     return tmp_path / member.FOLDER
@@ -58,7 +54,7 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def trained(
     engine: str, fields: dict[str, object], ends_after: int | None = None
 ) -> tuple[list[TrainedMember], list[list[EpochLosses]]]:
-    """Two members, and what progress said; ended after so many epochs."""
+    """Two members and their reported epochs; training ends after so many reports."""
     problem = resolve(configuration({**SMALL, **fields}))
     reported: list[list[EpochLosses]] = []
 
@@ -73,23 +69,17 @@ def trained(
 
 def assert_same(found: list[TrainedMember], expected: list[TrainedMember]) -> None:
     for one, other in zip(found, expected, strict=True):
-        assert one.train_losses == other.train_losses
-        assert one.validation_losses == other.validation_losses
-        assert one.best_epoch == other.best_epoch
-        assert one.weights.keys() == other.weights.keys()
-        for epoch, weights in one.weights.items():
-            for name, values in weights.items():
-                np.testing.assert_array_equal(values, other.weights[epoch][name])
+        compare_members(one, other)
 
 
 @pytest.mark.parametrize(("engine", "fields"), CASES)
-def test_it_goes_on_to_the_same_last_bit(
+def test_interrupted_training_resumes_bit_for_bit(
     engine: str, fields: dict[str, object], folder: Path
 ) -> None:
     whole, all_reported = trained(engine, fields)
     assert not any(folder.iterdir())
 
-    # The second time it is ended after it has gone on.
+    # The second time it ends after it has resumed.
     for ends_after in (2, len(all_reported) - 3):
         with pytest.raises(EndedError):
             trained(engine, fields, ends_after)
@@ -97,14 +87,14 @@ def test_it_goes_on_to_the_same_last_bit(
     found, reported = trained(engine, fields)
 
     assert_same(found, whole)
-    # It first says again what was before, and went on from the last epoch that was kept.
+    # It first reports earlier epochs again, then resumes from the last one saved.
     assert len(reported) == 3
     assert sorted(chain(*reported)) == sorted(chain(*all_reported))
     assert not any(folder.iterdir())
 
 
 @pytest.mark.parametrize("engine", ["lanes", "strings"])
-def test_it_ends_within_the_same_epoch(engine: str, folder: Path) -> None:
+def test_resumed_training_stops_at_the_same_epoch(engine: str, folder: Path) -> None:
     learned = {"task": "parity", "train_max_length": 3, "learning_rate": 0.02, "train_size": 160}
     more = {"max_num_epochs": 60, "patience": 60, "min_validation_loss": 0.0}
     fields: dict[str, object] = {**LSTM, **UNTIL_RIGHT, **learned, **more}
@@ -118,7 +108,7 @@ def test_it_ends_within_the_same_epoch(engine: str, folder: Path) -> None:
     assert_same(trained(engine, fields)[0], whole)
 
 
-def test_what_is_damaged_is_trained_from_the_beginning(folder: Path) -> None:
+def test_damaged_progress_file_restarts_training(folder: Path) -> None:
     whole, all_reported = trained("lanes", WRITES)
     with pytest.raises(EndedError):
         trained("lanes", WRITES, 3)
@@ -135,16 +125,16 @@ def test_what_is_damaged_is_trained_from_the_beginning(folder: Path) -> None:
     assert len(trained("lanes", WRITES)[1]) < len(all_reported)
 
 
-def test_other_runs_never_go_on_from_it(folder: Path) -> None:
+def test_other_runs_do_not_resume_from_a_progress_file(folder: Path) -> None:
     with pytest.raises(EndedError):
         trained("lanes", WRITES, 3)
     for change in ({"learning_rate": 0.02}, {"train_seed": 7}, {"task": "reverse"}):
-        # A run that went on would first say again what was trained before.
+        # A resumed run would first report several epochs.
         assert all(len(epochs) == 1 for epochs in trained("lanes", WRITES | change)[1]), change
         assert len(list(folder.iterdir())) == 1
 
 
-def test_what_nobody_goes_on_with_is_removed(folder: Path) -> None:
+def test_old_progress_files_are_removed(folder: Path) -> None:
     folder.mkdir()
     old, new = folder / "old", folder / "new"
     for file in (old, new):
@@ -154,48 +144,10 @@ def test_what_nobody_goes_on_with_is_removed(folder: Path) -> None:
     assert list(folder.iterdir()) == [new]
 
 
-def test_short_training_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_training_writes_no_progress_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(member, "SECONDS", 60.0)
     with pytest.raises(EndedError):
         trained("lanes", WRITES, 3)
     assert not folder.exists()
-
-
-KILLED = """
-import sys
-import time
-from pathlib import Path
-from seqcls.engines import member
-from tests.unit.test_unfinished import WRITES, trained
-
-epochs = []
-
-def fourth(self, packed, keep=member.Unfinished.keep):
-    epochs.append(packed)
-    if len(epochs) == 4:
-        keep(self, packed)
-        time.sleep(60)
-
-member.SECONDS = 0.0
-member.cache_folder = lambda: Path(sys.argv[1])
-member.Unfinished.keep = fourth
-trained("lanes", WRITES)
-"""
-
-
-def test_what_is_killed_goes_on(folder: Path) -> None:
-    whole, all_reported = trained("lanes", WRITES)
-    process = subprocess.Popen([sys.executable, "-c", KILLED, folder.parent], cwd=ROOT)
-    try:
-        until = time.monotonic() + 60
-        while not any(len(path.name) == 32 for path in folder.iterdir()):
-            assert process.poll() is None
-            assert time.monotonic() < until
-            time.sleep(0.01)
-    finally:
-        process.kill()
-        process.wait()
-    found, reported = trained("lanes", WRITES)
-    assert_same(found, whole)
-    assert len(reported[0]) == 4
-    assert len(reported) == 1 + len(all_reported) - 4

@@ -1,4 +1,4 @@
-"""What models write: whatever they keep, the likeliest of all, as teacher forcing says."""
+"""Decoding of outputs: cached, by beams, and against teacher forcing."""
 
 import itertools
 from typing import Any
@@ -54,7 +54,7 @@ WRITING_NETWORKS = (
     "lstm",
     "mamba",
 )
-"""Networks that are asked to write; that each keeps what it needs is said of all elsewhere."""
+"""Networks whose decoding is tested; contracts test a cached step of all."""
 
 
 def problem_of(name: str, **fields: Any) -> Problem:
@@ -85,7 +85,7 @@ def compare_written(some: list[Written], others: list[Written]) -> None:
 
 @pytest.mark.parametrize("name", WRITING_NETWORKS)
 @torch.no_grad()
-def test_what_is_kept_changes_nothing(name: str) -> None:
+def test_cached_decoding_equals_reading_anew(name: str) -> None:
     problem = problem_of(name)
     model, inputs = model_of(problem), drawn_examples(problem, 40).strings
     ids, end = beginnings(problem, inputs), end_id(problem.network)
@@ -102,7 +102,7 @@ def test_what_is_kept_changes_nothing(name: str) -> None:
 
 
 def likeliest_tokens(model: Classifier, read: Tensor, limit: int, end: int) -> tuple[Any, ...]:
-    """What one string's output is, the likeliest token at every place; whether it has ended."""
+    """The greedy output of one string, and True if it has ended."""
     tokens: list[int] = []
     while len(tokens) < limit:
         outputs = model(torch.cat([read, torch.tensor(tokens, dtype=read.dtype)])[None])[0, -1]
@@ -116,7 +116,7 @@ def likeliest_tokens(model: Classifier, read: Tensor, limit: int, end: int) -> t
 @pytest.mark.parametrize("network", ["rotary", "lstm"])
 @pytest.mark.parametrize("seed", range(4))
 @torch.no_grad()
-def test_a_beam_of_all_outputs_has_the_likeliest(network: str, seed: int) -> None:
+def test_exhaustive_beam_finds_the_likeliest_output(network: str, seed: int) -> None:
     problem = problem_of(network)
     model = model_of(problem, seed)
     end, limit = end_id(problem.network), 4
@@ -135,7 +135,7 @@ def test_a_beam_of_all_outputs_has_the_likeliest(network: str, seed: int) -> Non
 
 
 @pytest.mark.parametrize("name", ["rotary", "encoder_decoder", "lstm"])
-def test_teacher_forcing_says_which_greedy_outputs_are_right(name: str) -> None:
+def test_teacher_forcing_agrees_with_greedy_outputs(name: str) -> None:
     problem = problem_of(name, precision="float32", train_size=2048, learning_rate=0.03)
     (trained,) = train_group([(problem, 3)])
     examples, weights = drawn_examples(problem, 120), trained.kept_weights
@@ -158,7 +158,7 @@ def test_teacher_forcing_says_which_greedy_outputs_are_right(name: str) -> None:
     assert (fast.outputs, fast.error_kinds) == (slow.outputs, slow.error_kinds)
 
 
-def test_an_evaluation_says_what_is_written() -> None:
+def test_evaluation_counts_wrong_outputs() -> None:
     problem = problem_of("rotary")
     weights = zoo.random_weights(problem)
     (found,) = evaluate(problem, [weights])
@@ -182,7 +182,7 @@ def test_an_evaluation_says_what_is_written() -> None:
 
 
 @pytest.mark.parametrize(("name", "loss_on"), [("rotary", "all"), ("encoder_decoder", "default")])
-def test_losses_are_cross_entropies_of_target_and_end(name: str, loss_on: str) -> None:
+def test_output_loss_is_the_cross_entropy_of_target_and_end(name: str, loss_on: str) -> None:
     problem = problem_of(name, **({"loss_on": loss_on} if loss_on == "all" else {}))
     kind, examples, model = problem.kind, drawn_examples(problem, 12), model_of(problem)
     ids = trimmed_ids(problem.network, kind.reading(problem.task, examples), slice(0, 12))
@@ -205,7 +205,7 @@ def test_losses_are_cross_entropies_of_target_and_end(name: str, loss_on: str) -
     assert kind.units(targets) == tokens
 
 
-def test_kinds_of_errors() -> None:
+def test_error_kind_first_wrong_token_and_edits() -> None:
     assert error_kind([1, 2], [1, 2, 3], ended=True) == "stopped early"
     assert error_kind([], [1], ended=True) == "stopped early"
     assert error_kind([1, 2, 3, 3], [1, 2, 3], ended=False) == "went on"
@@ -217,7 +217,7 @@ def test_kinds_of_errors() -> None:
     assert edits([1, 2, 3], [1, 3, 4]) == 2
 
 
-def test_a_models_places_end() -> None:
+def test_tested_lengths_end_with_the_position_table() -> None:
     # The longest stream trained on holds 6 + 6 tokens and SEP.
     for name, longest in (("learned", 6), ("shifted", 9)):
         problem = problem_of(name)
@@ -229,7 +229,7 @@ def test_a_models_places_end() -> None:
     assert output_limits(endless, inputs).max() > inputs.lengths.max() + 1
 
 
-def test_what_cannot_be_written_is_refused_in_one_line() -> None:
+def test_invalid_beam_or_input_is_refused() -> None:
     problem = problem_of("lstm")
     weights = zoo.random_weights(problem)
     for width in (0, 10**6):
@@ -239,7 +239,7 @@ def test_what_cannot_be_written_is_refused_in_one_line() -> None:
         RunModel(problem, weights).predict(["az"])
 
 
-def test_beams_come_the_likeliest_first() -> None:
+def test_beams_are_sorted_by_probability() -> None:
     problem = problem_of("rotary", decoding="beam", beam_width=3)
     weights, strings = zoo.random_weights(problem), drawn_examples(problem, 10).strings
     found = written_beams(problem, weights, strings, 3)
