@@ -214,20 +214,6 @@ def spelled_by(tokenizer: Tokenizer) -> Callable[[str], str]:
     return lambda token: tokenizer.spell([numbers[token]])
 
 
-@given(written(), st.integers(0, 30), st.integers(1, 12))
-def test_substring_search_ignores_notation(
-    case: tuple[Tokenizer, str], start: int, length: int
-) -> None:
-    tokenizer, text = case
-    whole = "".join(map(chr, tokenizer.encode(text)[1:]))
-    # A part of it, and the same backwards, which may be none.
-    for letters in (whole[start : start + length], whole[start : start + length][::-1]):
-        part = tokenizer.decode(map(ord, letters))
-        found = tokenizer.characters(text, len(letters) + 1)
-        is_found = tokenizer.characters(part, len(letters) + 1) in found
-        assert is_found == (letters in whole)
-
-
 def test_letters_are_normalized_and_stripped() -> None:
     tokenizer = Tokenizer("e\u00e9")
     for text in ("\u00e9{3}e", " e\u0301{3}e\n"):
