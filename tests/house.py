@@ -34,7 +34,7 @@ def modules(*packages: str) -> Iterator[tuple[Path, str, ast.Module]]:
             yield path.relative_to(ROOT), *read(path)
 
 
-LEANING = re.compile(r"(Of|Or|Likewise)\b|As `")
+LEANING = re.compile(r"(How|Likewise|Of|Or|That|What|Where|Whether|Which|Who|Whose)\b|As `")
 """Beginnings of docstrings that are no sentence: they depend on a name or on the text before."""
 
 

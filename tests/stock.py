@@ -1,4 +1,4 @@
-"""What takes long to make and is only read: databases, reports, sites, kept from run to run.
+"""Databases, reports and sites that take long to make and are only read: stored between runs.
 
 `stock("kinds")` is a folder; who changes what lies there copies it first (`copy_of`). It is made
 once, whichever process asks first, and kept under a digest of all that makes it: of `seqcls` and

@@ -43,7 +43,7 @@ class Minimal(BodyAndHead):
         return states
 
     def nothing(self, strings: int) -> list[Tensor]:
-        """What is kept before the first token of so many strings, a layer each."""
+        """The state before the first token of so many strings, a layer each."""
         zeros = self.embedding.weight.new_zeros(strings, self.config.hidden_size)
         return [zeros] * self.config.num_blocks
 
