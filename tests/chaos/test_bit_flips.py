@@ -49,7 +49,7 @@ def finds_damage(path: Path) -> bool:
 
 
 @pytest.mark.cases(40)
-def test_every_flip_that_changes_a_result_is_named(tmp_path: Path, seed: int) -> None:
+def test_verify_finds_every_flipped_bit_that_changes_a_result(tmp_path: Path, seed: int) -> None:
     path = copy_of("rows", "rows.db", tmp_path)
     assert not finds_damage(path)
     whole, before, generator = path.read_bytes(), stored(path), random.Random(seed)

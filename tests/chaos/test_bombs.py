@@ -45,7 +45,7 @@ def test_a_bomb_is_refused_in_one_line_and_a_little_memory(tmp_path: Path, bomb:
     assert "\n" not in str(refused.value)
 
 
-def test_a_sparse_gigabyte_is_not_read_and_nothing_is_made(tmp_path: Path) -> None:
+def test_a_sparse_gigabyte_is_not_read_and_no_database_is_created(tmp_path: Path) -> None:
     path = tmp_path / "huge.toml"
     path.touch()
     os.truncate(path, 1 << 30)

@@ -42,7 +42,7 @@ def files(tmp_path_factory: pytest.TempPathFactory, long: bool) -> Iterator[dict
 
 
 @pytest.mark.timeout(7200)
-def test_every_value_is_what_sql_says(
+def test_commands_files_and_python_return_the_values_of_sql(
     files: dict[str, Path],
     postgres_server: str,
     tmp_path: Path,
@@ -82,7 +82,7 @@ STORED = {
 
 
 @pytest.mark.parametrize("sql", STORED)
-def test_a_stored_number_that_is_altered_is_a_difference(
+def test_an_altered_stored_number_is_a_difference(
     files: dict[str, Path], tmp_path: Path, sql: str
 ) -> None:
     db = altered(files["imported"], tmp_path, sql)
@@ -92,7 +92,7 @@ def test_a_stored_number_that_is_altered_is_a_difference(
     assert one.ledger.different.total() < one.ledger.compared.total() / 4
 
 
-def test_a_value_that_is_given_wrong_is_a_difference(
+def test_a_wrong_value_from_python_is_a_difference(
     files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = api.lengths
@@ -126,7 +126,7 @@ def test_a_value_that_is_given_wrong_is_a_difference(
         ("-6.16%", -0.0615985, True),
     ],
 )
-def test_values_are_the_same_in_the_digits_that_are_shown(
+def test_a_shown_value_is_compared_in_the_digits_shown(
     shown: object, true: object, is_same: bool
 ) -> None:
     assert same(shown, true) == is_same

@@ -56,7 +56,9 @@ def find_faults(path: Path) -> list[str]:
 
 
 @pytest.mark.cases(40)
-def test_a_file_that_is_cut_off(whole: Path, tmp_path: Path, seed: int) -> None:
+def test_commands_refuse_a_truncated_file_without_a_crash(
+    whole: Path, tmp_path: Path, seed: int
+) -> None:
     content = whole.read_bytes()
     generator = random.Random(seed)
     sizes = [generator.randrange(len(content)) for _ in range(3)]
@@ -69,7 +71,9 @@ def test_a_file_that_is_cut_off(whole: Path, tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.cases(100)
-def test_flipped_bits_in_headers_and_pages(whole: Path, tmp_path: Path, seed: int) -> None:
+def test_commands_survive_flipped_bits_in_headers_and_pages(
+    whole: Path, tmp_path: Path, seed: int
+) -> None:
     content = whole.read_bytes()
     generator = random.Random(seed)
     page = int.from_bytes(content[16:18], "big")
@@ -138,6 +142,8 @@ def foreign(whole: Path, folder: Path) -> Iterator[tuple[str, Path]]:
         yield device, Path(device)
 
 
-def test_what_is_no_database_of_this_program(whole: Path, tmp_path: Path) -> None:
+def test_commands_refuse_foreign_databases_devices_and_other_files(
+    whole: Path, tmp_path: Path
+) -> None:
     found = {name: find_faults(path) for name, path in foreign(whole, tmp_path)}
     assert not any(found.values()), found

@@ -126,7 +126,7 @@ def test_parts_from_outside_are_trained_on_a_cluster(
 
 
 @long_alone
-def test_a_killed_scheduler_is_said_and_the_sweep_goes_on_without_it(
+def test_a_killed_scheduler_is_reported_and_the_sweep_resumes_without_it(
     cluster: Cluster, file: Path, tmp_path: Path
 ) -> None:
     db = tmp_path / "x.db"
@@ -141,7 +141,7 @@ def test_a_killed_scheduler_is_said_and_the_sweep_goes_on_without_it(
     assert_whole(db, "many")
 
 
-def test_an_address_where_no_scheduler_is_gets_one_line(
+def test_an_address_without_a_scheduler_is_refused_in_one_line(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweeps.work.executors.dask_cluster, "CONNECT_SECONDS", 1)

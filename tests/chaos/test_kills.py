@@ -174,7 +174,7 @@ def sweep_with_kills(path: Path, moments: int, generator: random.Random, *, besi
 @pytest.mark.cases(200)
 @pytest.mark.parametrize("beside", [False, pytest.param(True, marks=pytest.mark.skipif(
     not LONG, reason="takes longer"))])  # fmt: skip
-def test_a_killed_worker_loses_nothing_and_doubles_nothing(
+def test_a_killed_worker_loses_and_duplicates_no_result(
     tmp_path: Path, moments: int, seed: int, beside: bool
 ) -> None:
     path = tmp_path / "x.db"
@@ -187,9 +187,7 @@ def test_a_killed_worker_loses_nothing_and_doubles_nothing(
 @pytest.mark.cases(30)
 @pytest.mark.parametrize("what", ["command", pytest.param("processes", marks=pytest.mark.skipif(
     not LONG, reason="takes longer"))])  # fmt: skip
-def test_a_killed_command_or_its_processes_cost_attempts_and_no_result(
-    tmp_path: Path, seed: int, what: str
-) -> None:
+def test_a_killed_command_loses_no_result(tmp_path: Path, seed: int, what: str) -> None:
     generator, db = random.Random(seed), tmp_path / "x.db"
     command = [*SWEEP, str(written("many", tmp_path)), "--workers", "2", "--db", str(db)]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)

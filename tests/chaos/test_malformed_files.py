@@ -82,7 +82,9 @@ def read_or_refused(path: Path) -> None:
 
 @pytest.mark.cases(20)
 @pytest.mark.parametrize("ending", FORMATS)
-def test_strings_of_one_file(tmp_path: Path, ending: str, seed: int) -> None:
+def test_a_damaged_file_of_strings_is_read_or_refused_in_one_line(
+    tmp_path: Path, ending: str, seed: int
+) -> None:
     path = tmp_path / f"data.{ending}"
     FORMATS[ending](ROWS, path)
     good = path.read_bytes()
@@ -100,7 +102,7 @@ def test_strings_of_one_file(tmp_path: Path, ending: str, seed: int) -> None:
         (("main.tok", "labels.txt"), ""),
     ],
 )
-def test_strings_of_several_files(
+def test_damaged_strings_in_several_files_are_read_or_refused_in_one_line(
     tmp_path: Path, names: tuple[str, str], read: str, seed: int
 ) -> None:
     folder = tmp_path / "flare"
@@ -124,7 +126,9 @@ def test_strings_of_several_files(
 
 @pytest.mark.cases(20)
 @pytest.mark.parametrize("ending", FORMATS)
-def test_predictions(tmp_path: Path, ending: str, seed: int) -> None:
+def test_damaged_predictions_are_imported_whole_or_not_at_all(
+    tmp_path: Path, ending: str, seed: int
+) -> None:
     data, db = tmp_path / "data.csv", tmp_path / "runs.db"
     ROWS.to_csv(data, index=False)
     store = api.open_store(db)
@@ -154,7 +158,9 @@ AUTOMATA = {
 
 @pytest.mark.cases(20)
 @pytest.mark.parametrize("ending", AUTOMATA)
-def test_automata(tmp_path: Path, ending: str, seed: int) -> None:
+def test_a_damaged_automaton_is_read_or_refused_in_one_line(
+    tmp_path: Path, ending: str, seed: int
+) -> None:
     db, path = tmp_path / "runs.db", tmp_path / f"lang.{ending}"
     store = api.open_store(db)
     for number in range(NUM_FILES_PER_SEED * seed, NUM_FILES_PER_SEED * (seed + 1)):

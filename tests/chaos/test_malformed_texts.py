@@ -152,7 +152,7 @@ def try_texts(number: int, seed: int) -> dict[str, Any]:
 
 
 @pytest.mark.cases(25)
-def test_every_text_gets_a_short_answer(seed: int) -> None:
+def test_every_expression_and_string_is_read_or_refused_quickly(seed: int) -> None:
     number = 400
     program = (
         f"import json; from {__name__} import try_texts; "

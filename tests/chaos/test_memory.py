@@ -40,7 +40,7 @@ def test_a_run_that_cannot_be_allocated_fails_alone_with_its_reason(
     assert error.startswith("MemoryError: training takes at least 6,597")
 
 
-def test_what_no_machine_can_hold_is_said_beforehand(tmp_path: Path) -> None:
+def test_estimate_and_submit_warn_of_too_little_memory(tmp_path: Path) -> None:
     path, db = tmp_path / "huge.toml", tmp_path / "x.db"
     fields = "\n".join(f"{name} = {value}" for name, value in HUGE.items())
     path.write_text(f'name = "huge"\nmodel_seeds = [0]\n[fixed]\n{fields}\n')

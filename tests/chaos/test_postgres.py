@@ -28,7 +28,7 @@ from tests.databases import rows, spec
 
 
 @pytest.mark.cases(12)
-def test_cut_connections_lose_and_double_nothing(
+def test_cut_connections_lose_and_duplicate_no_result(
     tmp_path: Path,
     postgres_url: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -62,7 +62,7 @@ STRIDE = 7 if LONG else 21
 
 
 @pytest.mark.cases(STRIDE)
-def test_a_backend_terminated_at_any_statement_of_a_worker_is_waited_for(
+def test_a_worker_survives_a_backend_terminated_at_any_statement(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     monkeypatch.setattr(sweeps.work.worker, "LOOK_SECONDS", 0.01)
@@ -95,7 +95,7 @@ SHORT_COMMANDS = {
 
 
 @pytest.mark.cases(STRIDE)
-def test_a_backend_terminated_at_any_statement_of_a_short_command_is_asked_again(
+def test_a_short_command_repeats_a_statement_whose_backend_was_terminated(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     monkeypatch.setattr("sweeps.processes.AGAIN_SECONDS", (0.0, 0.0))
@@ -118,7 +118,7 @@ def test_a_backend_terminated_at_any_statement_of_a_short_command_is_asked_again
             fatal += STRIDE if fatal else 1 + seed % STRIDE
 
 
-def test_what_may_have_been_kept_is_not_done_twice(
+def test_a_submission_of_unknown_outcome_is_not_repeated(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -140,7 +140,7 @@ def test_what_may_have_been_kept_is_not_done_twice(
 
 
 @pytest.mark.cases(20)
-def test_a_page_whose_backend_is_terminated_is_drawn_anew(
+def test_a_page_whose_backend_is_terminated_is_drawn_again(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     store = open_writer(postgres_url)
@@ -157,7 +157,7 @@ def test_a_page_whose_backend_is_terminated_is_drawn_anew(
         assert page_text(app) == shown
 
 
-def test_who_waits_for_a_lock_is_told_so(
+def test_a_command_that_waits_for_a_lock_reports_the_lock(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer.submit(open_writer(postgres_url), swept.spec("small"))
@@ -172,7 +172,7 @@ def test_who_waits_for_a_lock_is_told_so(
             assert "due to lock timeout; `SELECT" in completed.stderr
 
 
-def test_the_password_is_in_no_log_and_no_error(
+def test_no_log_and_no_error_contains_the_password(
     tmp_path: Path, postgres_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)

@@ -32,7 +32,9 @@ def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.mark.cases(10)
-def test_a_server_killed_in_mid_sweep_loses_and_doubles_nothing(own_server: Any, seed: int) -> None:
+def test_a_server_killed_during_a_sweep_loses_and_duplicates_no_result(
+    own_server: Any, seed: int
+) -> None:
     store = open_writer(own_server.get_uri())
     writer.submit(store, swept.spec("small"))
     workers, max_kills = (3, 3) if LONG else (1, 1)
@@ -92,7 +94,7 @@ def _kill(server: Any) -> None:
     psutil.wait_procs(processes, timeout=120)
 
 
-def test_what_the_server_could_not_order_is_tried_again(
+def test_transactions_that_the_server_could_not_serialize_are_retried(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweeps.work.worker, "LOOK_SECONDS", 0.01)

@@ -40,7 +40,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.cases(20)
-def test_a_process_killed_while_it_sends_is_seen_to_be_dead(
+def test_a_process_killed_while_it_sends_results_is_detected(
     file: Path, tmp_path: Path, seed: int
 ) -> None:
     for number in range(3):
@@ -57,7 +57,7 @@ def test_a_process_killed_while_it_sends_is_seen_to_be_dead(
     pytest.fail("the kills come too late")
 
 
-def test_half_an_answer_holds_nobody_up(file: Path, tmp_path: Path) -> None:
+def test_a_partially_sent_result_does_not_block_the_sweep(file: Path, tmp_path: Path) -> None:
     db = tmp_path / "x.db"
     command = [*SWEEP, str(file), "--db", str(db), "--workers", "1"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
@@ -76,7 +76,7 @@ def test_half_an_answer_holds_nobody_up(file: Path, tmp_path: Path) -> None:
     assert_whole(db, "sending")
 
 
-def test_a_stopped_process_is_left_when_its_sweep_is_stopped(tmp_path: Path) -> None:
+def test_a_suspended_process_is_abandoned_when_its_sweep_is_stopped(tmp_path: Path) -> None:
     store = open_writer(str(tmp_path / "x.db"))
     sweep_id = writer.submit(store, spec("sending"))
     worked: list[WorkSummary] = []
@@ -112,7 +112,7 @@ POINTS: dict[str, Callable[[psutil.Process, Path], object]] = {
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("point", list(POINTS) if LONG else ["storing"])
-def test_a_sweep_that_is_asked_to_end_does_so_quietly(
+def test_a_signaled_sweep_ends_without_an_error(
     file: Path,
     tmp_path: Path,
     end: signal.Signals,

@@ -28,7 +28,7 @@ FILES = ("architectures", "questions", "languages")
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(not LONG, reason="`make chaos` checks every call")
 @pytest.mark.parametrize("name", FILES)
-def test_every_call_has_the_shapes_that_it_names(name: str) -> None:
+def test_every_call_has_its_annotated_shapes(name: str) -> None:
     hook = f"--jaxtyping-packages={CHECKED},tests.typed.typed"
     tested = f"tests/contracts/test_{name}.py"
     # As many examples as where all tests run: each call takes longer.

@@ -12,7 +12,7 @@ from tests.science.trained import TRAINED, train, trained
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_kept_models_are_those_that_training_gives(name: str) -> None:
+def test_stored_models_of_tests_equal_newly_trained_ones(name: str) -> None:
     stored, anew = trained(name), train(name)
     strings = distinct_test_strings(stored.problem.test).strings
     alike = stored.ask(strings).predicted == anew.ask(strings).predicted

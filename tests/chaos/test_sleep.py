@@ -39,7 +39,7 @@ def falls_silent(store: Store) -> None:
         connection.execute(text(f"UPDATE worker SET heartbeat_at = '{LONG_AGO}'"))
 
 
-def test_late_results_of_runs_that_others_were_given_are_refused(
+def test_late_results_of_reassigned_runs_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = queued(tmp_path / "x.db")
@@ -64,7 +64,7 @@ def test_late_results_of_runs_that_others_were_given_are_refused(
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
-def test_the_death_of_a_worker_is_seen_without_another(tmp_path: Path, elsewhere: bool) -> None:
+def test_progress_and_status_report_a_dead_worker(tmp_path: Path, elsewhere: bool) -> None:
     store = queued(tmp_path / "x.db")
     worker = writer.register_worker(store)
     with store.write(quiet=True) as connection:
@@ -85,7 +85,7 @@ def test_the_death_of_a_worker_is_seen_without_another(tmp_path: Path, elsewhere
     assert rows(store, "SELECT DISTINCT state FROM run") == [("running",)]
 
 
-def test_a_server_tells_the_time_by_which_workers_live(
+def test_worker_heartbeats_use_the_clock_of_the_server(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = open_writer(postgres_url)

@@ -66,7 +66,7 @@ def test_an_unguarded_script_trains_in_processes(tmp_path: Path, how: str) -> No
     assert (completed.stdout, completed.returncode) == ("2\n", 0), completed.stderr
 
 
-def test_processes_that_end_before_they_begin_are_named_once(
+def test_processes_that_fail_at_startup_are_reported_once(
     queued: Store,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -80,7 +80,7 @@ def test_processes_that_end_before_they_begin_are_named_once(
     assert uncharged(queued)
 
 
-def test_processes_start_before_their_groups_come_and_one_killed_meanwhile_is_replaced(
+def test_processes_start_early_and_a_killed_one_is_replaced(
     queued: Store,
 ) -> None:
     groups = make_groups(queued_runs(queued, None))
@@ -101,7 +101,7 @@ def test_processes_start_before_their_groups_come_and_one_killed_meanwhile_is_re
     assert training_processes(psutil.Process()) == []
 
 
-def test_a_machine_without_room_ends_the_worker_and_charges_nothing(
+def test_a_full_disk_ends_the_worker_and_counts_no_attempt(
     queued: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: Job, __: Progress) -> list[RunResult]:
@@ -114,7 +114,7 @@ def test_a_machine_without_room_ends_the_worker_and_charges_nothing(
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_machine_code_that_cannot_be_kept_is_said_with_its_folder(
+def test_machine_code_that_cannot_be_cached_is_reported_with_its_folder(
     queued: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, workers: int
 ) -> None:
     def full(*_: str) -> None:
@@ -127,7 +127,7 @@ def test_machine_code_that_cannot_be_kept_is_said_with_its_folder(
     assert uncharged(queued)
 
 
-def test_a_plug_in_that_does_not_import_is_one_line_and_exit_status_3(tmp_path: Path) -> None:
+def test_a_plug_in_that_fails_to_import_is_reported_in_one_line(tmp_path: Path) -> None:
     package = tmp_path / "package"
     package.mkdir()
     for path in (ASSETS / "plugin_package").rglob("*.dist-info/*"):

@@ -96,7 +96,7 @@ def resumes(path: Path) -> None:
 
 
 @pytest.mark.parametrize("seconds", [1.0, *([0.1, 5.0, 30.0] if LONG else [])])
-def test_a_lock_is_waited_for(
+def test_a_sweep_waits_for_a_locked_database(
     tmp_path: Path,
     seconds: float,
     caplog: pytest.LogCaptureFixture,
@@ -113,7 +113,7 @@ def start_sweep(path: Path) -> None:
     writer.submit(open_writer(str(path)), spec("small"))
 
 
-def test_results_wait_longer_than_one_attempt_to_write(
+def test_results_are_written_after_several_attempts_on_a_locked_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A lock that outlasts SQLite's own patience while trained results are in hand."""
@@ -148,7 +148,7 @@ def limit_file(size: int) -> None:
 
 @pytest.mark.cases(13)
 @pytest.mark.parametrize("how", ["pages", "bytes"])
-def test_a_full_disk_costs_no_committed_run(tmp_path: Path, seed: int, how: str) -> None:
+def test_a_full_disk_loses_no_committed_run(tmp_path: Path, seed: int, how: str) -> None:
     (tmp_path / "whole").mkdir()
     sweep(tmp_path / "whole" / "x.db", "small")
     size = (tmp_path / "whole" / "x.db").stat().st_size
@@ -170,7 +170,7 @@ def test_a_full_disk_costs_no_committed_run(tmp_path: Path, seed: int, how: str)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
-def test_a_file_that_may_not_be_written_is_named(tmp_path: Path) -> None:
+def test_a_file_without_write_permission_is_named(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     start_sweep(path)
     open_to_all(path)
@@ -202,7 +202,7 @@ def move_away(path: Path, after: int) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("after", [3, *([1] if LONG else [])])
-def test_a_folder_that_goes_away_is_named(tmp_path: Path, after: int) -> None:
+def test_a_folder_that_disappears_is_named(tmp_path: Path, after: int) -> None:
     path = tmp_path / "here" / "x.db"
     path.parent.mkdir()
     message = sweep_in_trouble(path, move_away(path, after))

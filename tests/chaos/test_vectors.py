@@ -18,7 +18,7 @@ NAMES = re.findall(r"^def (test_\w+)", (ROOT / TESTED).read_text(), re.MULTILINE
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("features", ["+avx2,+avx,+fma", "+sse4.2"])
 @pytest.mark.parametrize("name", [name for name in NAMES if "vectors" not in name])
-def test_it_holds_with_other_vectors(name: str, features: str) -> None:
+def test_engine_contracts_hold_with_other_vector_instructions(name: str, features: str) -> None:
     target = {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": features}
     # What one case has compiled, the next ones need not.
     cache = Path(sys.prefix) / "vectors" / features

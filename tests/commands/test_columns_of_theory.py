@@ -14,7 +14,7 @@ from tests.databases import rows
 DB = ROOT / "runs.db"
 
 
-def test_runs_say_how_their_language_counts_and_how_large_their_network_is() -> None:
+def test_runs_list_the_counting_level_and_the_number_of_parameters() -> None:
     store = api.open_store(str(DB))
     frame = api.runs(store)
     assert set(frame["counting"]) == {"level 0"}
@@ -27,7 +27,7 @@ def test_runs_say_how_their_language_counts_and_how_large_their_network_is() -> 
     assert {row["num_parameters"] for row in json.loads(completed.stdout)} == {288}
 
 
-def test_what_is_worked_out_of_settings_is_a_column_and_the_last_axis() -> None:
+def test_derived_settings_are_columns_and_the_last_axis() -> None:
     store = api.open_store(str(DB))
     table = configurations_of(store, Selection())
     sizes = dict(rows(DB, "SELECT name, num_parameters FROM config"))

@@ -59,7 +59,7 @@ def test_a_worker_of_the_fused_engine_loads_no_pytorch_and_no_linear_algebra() -
     assert completed.stdout == b"True True\n[True, False, False]\n"
 
 
-def test_a_sweep_of_ones_own_is_trained_once(short_spec: Path, tmp_path: Path) -> None:
+def test_a_users_sweep_is_trained_once(short_spec: Path, tmp_path: Path) -> None:
     db = ("--db", str(tmp_path / "own.db"))
     first = run_main("sweep", str(short_spec), *db, "--workers", "0")
     assert "short: trained 6 runs in" in first.stdout
@@ -117,7 +117,7 @@ def test_engines_are_chosen_with_a_reason_that_is_stored(short_spec: Path, tmp_p
     }
 
 
-def test_output_that_nobody_reads_on_is_no_error(tmp_path: Path) -> None:
+def test_a_closed_output_pipe_is_no_error(tmp_path: Path) -> None:
     # The reader is gone before the first letter.
     gone = tmp_path / "gone"
     seqcls = f"{sys.executable} -m sweeps runs --json"
@@ -132,7 +132,7 @@ def test_output_that_nobody_reads_on_is_no_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("encoding", "command", "status"), [("ascii", "runs", 0), ("cp1252:strict", "status nix", 2)]
 )
-def test_a_letter_that_a_terminal_cannot_write_hides_nothing(
+def test_letters_that_a_terminal_cannot_encode_are_escaped(
     encoding: str, command: str, status: int, tmp_path: Path
 ) -> None:
     db = tmp_path / "own.db"

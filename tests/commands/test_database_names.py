@@ -44,7 +44,7 @@ def test_a_url_is_refused_without_its_password(url: str) -> None:
     assert ("expected" if url in SLIPS else "127.0.0.1") in str(refused.value)
 
 
-def test_a_complete_sweep_is_said_to_be_there_without_the_password(
+def test_a_complete_sweep_is_reported_without_the_password(
     postgres_url: str, short_spec: Path
 ) -> None:
     # The user and the password as options, where they are as secret as before the @.

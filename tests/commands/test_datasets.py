@@ -393,7 +393,7 @@ SUMMARIES: dict[str, tuple[Content, Sequence[str]]] = {
 
 
 @pytest.mark.parametrize("name", SUMMARIES)
-def test_data_says_how_a_file_is_read_and_what_contradicts(name: str, tmp_path: Path) -> None:
+def test_the_data_command_describes_how_a_file_is_read(name: str, tmp_path: Path) -> None:
     content, words = SUMMARIES[name]
     ending = "parquet" if isinstance(content, pa.Table) else "csv"
     name = f"a.{'json' if content[:1] == '[' else ending}"
@@ -416,7 +416,7 @@ TOKENS: dict[str, tuple[str, Sequence[str]]] = {
 
 
 @pytest.mark.parametrize("name", TOKENS)
-def test_the_tokens_of_a_file_are_those_that_are_meant(tmp_path: Path, name: str) -> None:
+def test_the_tokens_of_a_file_are_split_as_intended(tmp_path: Path, name: str) -> None:
     content, tokens = TOKENS[name]
     dataset = read_dataset(written(tmp_path, name, content))
     assert {*tokens} <= {*dataset.alphabet}
@@ -424,7 +424,7 @@ def test_the_tokens_of_a_file_are_those_that_are_meant(tmp_path: Path, name: str
     assert unpack(dataset.to_bytes()).digest == dataset.digest
 
 
-def test_what_most_rows_of_a_string_say_is_right_and_others_are_trained_on_alone(
+def test_contradicting_rows_are_trained_on_and_tested_by_their_majority(
     store: Store, tmp_path: Path
 ) -> None:
     train, test = (NOISY.replace("\n", f",{split}\n") for split in ("train", "test"))
@@ -460,7 +460,7 @@ def _even(folder: Path, rows: int = 300) -> Path:
 SMALL = {"hidden_size": 4, "max_num_epochs": 2, "min_num_epochs": 0, "train_batch_size": 32}
 
 
-def test_models_of_files_need_the_files_no_longer_and_are_called_by_their_names(
+def test_models_of_files_work_without_the_files_and_keep_their_names(
     monkeypatch: pytest.MonkeyPatch, store: Store, tmp_path: Path
 ) -> None:
     """Rows with labels, languages whose names say their class, and an automaton."""
@@ -523,7 +523,7 @@ def test_models_of_files_need_the_files_no_longer_and_are_called_by_their_names(
     assert digest not in stored_datasets(other)
 
 
-def test_data_says_what_is_in_a_file(tmp_path: Path) -> None:
+def test_the_data_command_summarizes_a_file(tmp_path: Path) -> None:
     lines = "tokens,label,split,note\nab,1,train,x\nab,1,test,x\nb,0,test,x\n"
     path = written(tmp_path, "a.csv", lines)
     found = summary(path)

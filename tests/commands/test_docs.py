@@ -60,7 +60,7 @@ def reader(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 @pytest.mark.timeout(900)
-def test_what_the_page_on_clusters_shows_works(reader: Reader, postgres_url: str) -> None:
+def test_the_examples_of_the_page_on_clusters_work(reader: Reader, postgres_url: str) -> None:
     port = free_port()
     reader.instead = {
         **SHORTER,
@@ -81,19 +81,19 @@ def free_port() -> int:
 # Where machine code is missing, it is compiled here.
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", HERE, ids=lambda page: page.stem)
-def test_what_a_page_shows_works(page: Path, reader: Reader) -> None:
+def test_the_examples_of_a_page_work(page: Path, reader: Reader) -> None:
     with found_in(reader.folder):
         reader.follow(page.read_text())
 
 
-def test_every_command_is_on_some_page() -> None:
+def test_every_command_is_documented() -> None:
     shown = {" ".join(line.split()[1:3]) for page in ALL for line in commands_of(page.read_text())}
     for command in shown_commands():
         hint = f"show `seqcls {command}` in a `bash` block of README.md or of a page in docs/"
         assert any(command in line.split() for line in shown), hint
 
 
-def test_the_tables_are_described_as_they_are() -> None:
+def test_the_documented_tables_are_the_stored_ones() -> None:
     page = (DOCS / "database.md").read_text()
     for table in Base.metadata.sorted_tables:
         row = re.search(rf"^\| `{table.name}` \|.*\| (.*) \|$", page, re.MULTILINE)
@@ -102,7 +102,7 @@ def test_the_tables_are_described_as_they_are() -> None:
         assert described == [column.name for column in table.columns]
 
 
-def test_the_queries_answer_what_they_are_said_to() -> None:
+def test_the_documented_queries_give_the_documented_answers() -> None:
     page = (DOCS / "database.md").read_text()
     by_length, false_positives, *_ = [x.text for x in blocks_of(page) if x.language == "sql"]
     with closing(sqlite3.connect(f"file:{ROOT / 'runs.db'}?mode=ro", uri=True)) as connection:
@@ -115,7 +115,7 @@ def test_the_queries_answer_what_they_are_said_to() -> None:
     assert all(0 in Tokenizer(LETTERS[:3]).counts(string)[:2] for string in strings)
 
 
-def test_the_section_that_is_shown_can_be_added(
+def test_the_documented_section_can_be_added(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocks = {x.title: x.text for x in blocks_of((DOCS / "extending.md").read_text())}
@@ -136,7 +136,7 @@ def test_the_section_that_is_shown_can_be_added(
     assert "solved: ZeroDivisionError" in page_text(page).replace("\\", "")
 
 
-def test_what_the_readme_names_is_there() -> None:
+def test_targets_and_links_of_the_readme_exist() -> None:
     text = README.read_text()
     makefile = (ROOT / "Makefile").read_text()
     targets = re.findall(r"(?:^|`)make (\w+)", text, re.MULTILINE)

@@ -38,7 +38,7 @@ def test_every_figure_is_written_as_png_and_svg(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_model_that_letter_counts_do_not_decide_is_drawn_token_by_token(
+def test_figures_of_a_model_that_sees_order_are_drawn_token_by_token(
     kinds: Path, tmp_path: Path
 ) -> None:
     db, written = str(shutil.copy(kinds / "kinds.db", tmp_path)), {}
@@ -60,7 +60,7 @@ def test_a_model_that_letter_counts_do_not_decide_is_drawn_token_by_token(
         api.figures(store, run, ["0{100}"])
 
 
-def test_strings_that_differ_in_brackets_alone_are_files_of_their_own(tmp_path: Path) -> None:
+def test_strings_that_differ_only_in_brackets_get_separate_files(tmp_path: Path) -> None:
     frame = pd.DataFrame({"x": [1, 2]})
     chart = alt.Chart(frame).mark_point().encode(x="x:Q")
     panels = [Figure.from_chart(None, "Units", string, "", chart) for string in ("(())", "()()")]

@@ -140,7 +140,7 @@ def test_a_file_ends_its_outputs_where_they_are_ended_here(fields: Any, tmp_path
 
 
 @pytest.mark.parametrize("architecture", ["transformer", "encoder_decoder"])
-def test_all_places_come_back_as_they_were_given(architecture: str, tmp_path: Path) -> None:
+def test_all_positions_of_a_given_model_are_loaded_again(architecture: str, tmp_path: Path) -> None:
     model, _ = given({**COPY, "architecture": architecture, "positions": "learned"}, tmp_path)
     task = {"task": "copy", "test_max_length": 4, "test_size": 20}
     run = api.load_weights(tmp_path / "runs.db", tmp_path, task=task)
@@ -178,7 +178,7 @@ def model_of(kind: str, name: str, seed: int) -> TrainedModel:
     return TrainedModel(own, zoo.random_weights(own, seed))
 
 
-def test_given_models_of_all_networks_answer_alone(tmp_path: Path) -> None:
+def test_given_models_of_all_networks_answer_without_this_package(tmp_path: Path) -> None:
     networks = {"judges": zoo.JUDGES, "answers": zoo.ANSWERERS, "writes": zoo.WRITERS}
     models: dict[str, TrainedModel] = {}
     inputs_of: dict[str, list[str]] = {}
@@ -221,7 +221,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("fields", "string", "reason"), REFUSED, ids=lambda x: str(x)[:30])
-def test_a_file_refuses_what_is_refused_here(
+def test_a_given_file_refuses_the_strings_that_are_refused_here(
     fields: Any,
     string: str,
     reason: str,
@@ -300,7 +300,7 @@ FOREIGN: dict[str, list[dict[str, Any]]] = {
     [(form, fields) for form, networks in FOREIGN.items() for fields in networks],
     ids=lambda x: x if isinstance(x, str) else "-".join(map(str, x.values())),
 )
-def test_a_model_comes_back_from_the_format_of_others(
+def test_a_model_given_in_a_foreign_format_is_loaded_again(
     form: str, fields: Any, tmp_path: Path
 ) -> None:
     model = TrainedModel(*drawn_model({**PARITY, **SHORT, **fields}))
@@ -317,7 +317,7 @@ def test_a_model_comes_back_from_the_format_of_others(
 
 
 @torch.no_grad()
-def test_pytorch_computes_what_it_is_given(tmp_path: Path) -> None:
+def test_pytorch_computes_the_logit_from_given_tensors(tmp_path: Path) -> None:
     """The tensors are those of PyTorch's own classes, by their names."""
     model = TrainedModel(*drawn_model({**PARITY, **SHORT, **FOREIGN["recurrent"][0]}))
     for name, content in files_of(model, "given", 0, "recurrent").items():
@@ -363,21 +363,19 @@ NO_MODEL_OF_OTHERS: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("form", "fields", "reason"), NO_MODEL_OF_OTHERS)
-def test_what_is_no_model_of_others_is_not_written_as_one(
-    form: str, fields: Any, reason: str
-) -> None:
+def test_models_without_a_foreign_form_are_refused(form: str, fields: Any, reason: str) -> None:
     model = TrainedModel(*drawn_model({**PARITY, **SHORT, **fields}))
     with pytest.raises(ConfigError, match=re.escape(reason)) as error:
         files_of(model, "given", 0, form)
     assert "\n" not in str(error.value)
 
 
-def test_what_only_the_task_knows_is_refused(tmp_path: Path) -> None:
+def test_a_model_that_needs_its_task_is_not_given(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="coupling"):
         given({**COPY, "positions": "coupled"}, tmp_path)
 
 
-def test_a_stored_run_is_given_and_needs_nothing_of_this(tmp_path: Path) -> None:
+def test_a_given_run_needs_no_part_of_this_package(tmp_path: Path) -> None:
     db = str(ROOT / "runs.db")
     computes = printed("give", "all_initializations/2", str(tmp_path / "given"), "--db", db)
     *_, computes = computes.splitlines()
@@ -398,7 +396,7 @@ def test_a_stored_run_is_given_and_needs_nothing_of_this(tmp_path: Path) -> None
     assert (tmp_path / "given" / "specification.toml").read_text().count("model_seeds") == 1
 
 
-def test_numbers_of_letters_are_taken_from_arrays_and_tensors() -> None:
+def test_strings_are_accepted_as_arrays_and_tensors() -> None:
     model = RunModel(*drawn_model({**PARITY, "hidden_size": 4}))
     inputs = [[0, 1], np.array([0, 1], dtype=np.uint8), torch.tensor([0, 1]), [torch.tensor(0), 1]]
     assert set(model.logits([*inputs, np.array(["0", "1"])])) == set(model.logits(["01"]))
@@ -406,7 +404,7 @@ def test_numbers_of_letters_are_taken_from_arrays_and_tensors() -> None:
         TokenStrings.of_letters(3, np.array([[0, 3]]))
 
 
-def test_a_notebook_draws_a_run_by_its_accuracy_and_its_answers() -> None:
+def test_a_notebook_shows_the_accuracy_and_answers_of_a_run() -> None:
     drawn = seqcls.load_run(ROOT / "runs.db", "all_initializations/2")._repr_html_()
     assert "Accuracy by length, up to 200, trained up to 10" in drawn
     assert "<title>length 200: " in drawn
@@ -416,7 +414,7 @@ def test_a_notebook_draws_a_run_by_its_accuracy_and_its_answers() -> None:
     assert "Accuracy" not in early._repr_html_()
 
 
-def test_a_notebook_draws_strings_of_any_length() -> None:
+def test_a_notebook_shows_strings_of_any_length() -> None:
     strings = TokenStrings.of_lists(3, [[0, 2], [], [1] * 200, *[[0]] * 20])
     drawn = strings._repr_html_()
     assert drawn.count("<span") == 2 + 100 + 9

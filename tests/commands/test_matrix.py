@@ -311,7 +311,7 @@ def check_answers(compared: Compared, answers: list[dict[str, Any]]) -> None:
 
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(("surface", "kind"), CELLS, ids=str)
-def test_commands(
+def test_every_command_works_or_refuses_on_every_kind_of_model(
     matrix: Matrix, surface: tuple[str, tuple[str, ...]], kind: Kind, tmp_path: Path
 ) -> None:
     command, variant = surface

@@ -36,7 +36,7 @@ def panels_of(*arguments: str) -> dict[str, str]:
     return {title: names for title, names in found.items() if names}
 
 
-def test_help_shows_commands_by_workflow_and_so_does_seqcls_alone() -> None:
+def test_help_and_seqcls_alone_show_commands_by_workflow() -> None:
     assert panels_of("--help") == panels_of() == PANELS
     assert "Example: seqcls sweep report" in run_main().stdout
     assert list(panels_of("model", "--help").values()) == [MODEL]
@@ -44,7 +44,7 @@ def test_help_shows_commands_by_workflow_and_so_does_seqcls_alone() -> None:
     assert database.startswith("pack merge verify cache")
 
 
-def test_old_words_do_what_they_did_and_are_not_shown() -> None:
+def test_old_names_of_commands_still_work_and_are_hidden() -> None:
     shown = {*" ".join([*PANELS.values()]).split()}
     for old, new in OLD_WORDS.items():
         command, *option = old.split()
@@ -79,7 +79,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("folder")
-def test_import_sees_what_a_file_is_and_models_keep_their_names() -> None:
+def test_import_detects_the_type_of_a_file_and_models_keep_their_names() -> None:
     assert json.loads(run_main("import", "words.csv", "--json").stdout)["rows"] == 126
     tested = ("--dataset", "words.csv")
     assert "1 run imported" in run_main("import", "said.csv", "--sweep", "lab", *tested).stdout

@@ -249,7 +249,7 @@ def data(store: Store, *arguments: str) -> Any:
     return printed_json(*arguments, "--db", str(store.path))
 
 
-def test_a_cause_is_told_in_sentences_and_as_data(shipped: Store) -> None:
+def test_a_cause_is_given_in_sentences_and_as_data(shipped: Store) -> None:
     lines = command_output(shipped, "explain", SEED_2, "ab{100}c{55}").splitlines()
     assert lines[0].startswith("ab{100}c{55} is positive, but the model predicts negative")
     assert lines[1].startswith("Dilution: in head 0, the 100 b's drown the a")
@@ -259,7 +259,7 @@ def test_a_cause_is_told_in_sentences_and_as_data(shipped: Store) -> None:
     assert first != last
 
 
-def test_where_families_flip_is_told(shipped: Store) -> None:
+def test_families_report_where_the_answer_flips(shipped: Store) -> None:
     lines = command_output(shipped, "family", SEED_2, "ab{n}").splitlines()
     assert lines[0].startswith("Tried: ")
     assert lines[0].endswith("between neighbors that agree a change is not excluded.")
@@ -276,7 +276,7 @@ def test_where_families_flip_is_told(shipped: Store) -> None:
     assert groups.wrong[0].values == curve.wrong[0].values == (66,)
 
 
-def test_proofs_are_told_of_every_set_of_letters(shipped: Store) -> None:
+def test_proofs_cover_every_set_of_letters(shipped: Store) -> None:
     lines = command_output(shipped, "verdict", SEED_2, "--beyond").splitlines()
     assert lines[0].startswith("Proved for strings of every length")
     assert len(lines) == 8
@@ -289,7 +289,7 @@ def test_proofs_are_told_of_every_set_of_letters(shipped: Store) -> None:
     assert [proof["claim"] for proof in found] == [proof.claim for proof in proved]
 
 
-def test_what_is_proved_of_a_recurrent_network_is_checked_again(tmp_path: Path) -> None:
+def test_a_proof_of_a_recurrent_network_is_checked_again(tmp_path: Path) -> None:
     load_parity(tmp_path / "hand.db")
     proof = tmp_path / "proof.json"
     environment = {"SEQCLS_DB": str(tmp_path / "hand.db")}
@@ -316,7 +316,7 @@ def test_a_right_model_has_the_automaton_of_its_language(shipped: Store) -> None
     assert not found.dfa().accepts_input("cca")
 
 
-def test_the_exhaustive_check_of_a_shipped_run_is_shown_and_of_another_is_kept(
+def test_an_exhaustive_check_is_shown_and_stored(
     shipped: Store,
 ) -> None:
     shown = command_output(shipped, "verdict", SEED_2)
@@ -332,7 +332,7 @@ def test_the_exhaustive_check_of_a_shipped_run_is_shown_and_of_another_is_kept(
     assert one == other
 
 
-def test_parts_are_left_out_one_by_one_and_alike_from_python(shipped: Store) -> None:
+def test_ablation_by_command_equals_ablation_from_python(shipped: Store) -> None:
     command = ("ablate", SEED_2, "--part", "head", "--how", "mean", "--sample", "50", "--prune")
     judged = api.ablate(shipped, SEED_2, ["head"], "mean", sample=50, prune=True)
     steps = data(shipped, *command)["steps"]

@@ -245,7 +245,7 @@ def unchanged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("row", COMMANDS, ids=lambda row: str(row[0])[:60])
-def test_a_command_refuses_what_is_typed_wrongly(row: tuple[Any, ...]) -> None:
+def test_a_command_refuses_a_mistake_in_one_line(row: tuple[Any, ...]) -> None:
     line, *words = row
     completed = run_main(*(line.split() if isinstance(line, str) else line))
     assert (completed.returncode, completed.stdout) == (2, "")
@@ -254,14 +254,14 @@ def test_a_command_refuses_what_is_typed_wrongly(row: tuple[Any, ...]) -> None:
 
 
 @pytest.mark.parametrize("index", range(len(CALLS)))
-def test_python_refuses_what_is_asked_wrongly(unchanged: Path, index: int) -> None:
+def test_python_refuses_a_mistake_in_one_line(unchanged: Path, index: int) -> None:
     call, *words = CALLS[index]
     with pytest.raises(SeqclsError) as refused:
         call(api.open_store(unchanged / "runs.db"))
     check(str(refused.value), tuple(words))
 
 
-def test_an_agent_is_refused_what_it_asks_wrongly(unchanged: Path) -> None:
+def test_an_agent_gets_mistakes_refused_in_one_line(unchanged: Path) -> None:
     replies = answers(api.open_reader(str(unchanged / "runs.db")), [row[:2] for row in AGENT_CALLS])
     for (_, _, *words), answer in zip(AGENT_CALLS, replies, strict=True):
         (content,) = answer.content
@@ -285,7 +285,7 @@ NO_LETTERS: list[tuple[Any, int, str]] = [
 """Strings by numbers, the place of one that no letter has, and how it is written."""
 
 
-def test_a_number_that_no_letter_has_is_refused_wherever_strings_are_given() -> None:
+def test_a_number_without_a_letter_is_refused_in_every_question() -> None:
     problem = resolve(configuration({"task": "parity", "hidden_size": 4}))
     weights = {name: x.numpy() for name, x in initial_parameters(problem.network, 0).items()}
     model = RunModel(problem, weights)
@@ -305,7 +305,7 @@ def test_a_number_that_no_letter_has_is_refused_wherever_strings_are_given() -> 
         model.ask(TokenStrings.of_lists(3, [[0]]))
 
 
-def test_a_mistake_of_a_process_of_its_own_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_mistake_leaves_no_file_behind(tmp_path: Path) -> None:
     completed = run("runs", "--db", str(tmp_path / "x.db"))
     assert (completed.returncode, completed.stdout) == (2, "")
     check(completed.stderr.removesuffix("\n"), ("x.db' does not exist", "seqcls sweep report --db"))
@@ -316,7 +316,7 @@ def test_a_mistake_of_a_process_of_its_own_leaves_nothing_behind(tmp_path: Path)
 
 @settings(max_examples=10)
 @given(st.text(min_size=1, max_size=20).filter(lambda text: not text.startswith("-")))
-def test_any_argument_is_answered_without_a_traceback(text: str) -> None:
+def test_any_argument_is_handled_without_a_traceback(text: str) -> None:
     for arguments in (["errors", text], ["runs", "--where", text]):
         completed = run_main(*arguments, "--db", str(ROOT / "runs.db"))
         assert completed.returncode in (0, 2)

@@ -51,7 +51,7 @@ def as_lab(color: str, seen_by: str) -> "np.ndarray[Any, Any]":
 
 @grounds
 @pytest.mark.parametrize("seen_by", SEEN_BY)
-def test_no_two_outcomes_or_answers_have_colors_that_can_be_confused(
+def test_colors_of_outcomes_and_answers_can_be_distinguished(
     named: dict[str, str], seen_by: str
 ) -> None:
     assert {*marks.OUTCOMES} == {x.value for x in Outcome}
@@ -64,7 +64,7 @@ def test_no_two_outcomes_or_answers_have_colors_that_can_be_confused(
 
 
 @grounds
-def test_every_mark_and_the_ink_of_charts_are_seen(named: dict[str, str]) -> None:
+def test_marks_and_text_of_charts_have_enough_contrast(named: dict[str, str]) -> None:
     for name in named.keys() - NO_MARKS:
         assert contrast(named[name], named["ground"]) >= MARKS, name
     for name in ("ink", "muted"):

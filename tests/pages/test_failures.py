@@ -81,7 +81,7 @@ def true_cause(facts: Facts, run: Row, chosen: Chosen) -> str | None:
 
 @pytest.mark.parametrize("name", FILTERS)
 @pytest.mark.parametrize("file", ["mended.db", "languages.db", "short.db"])
-def test_numbers_are_those_of_sql(
+def test_the_numbers_of_failures_equal_those_of_sql(
     monkeypatch: pytest.MonkeyPatch, trained: Path, file: str, name: str
 ) -> None:
     facts, chosen = Facts(trained / file), FILTERS[name]
@@ -136,7 +136,7 @@ def test_numbers_are_those_of_sql(
         assert row["breaks"] == f"{broken[string]} of {tested}"
 
 
-def test_every_section_is_said_in_a_terminal_too(trained: Path) -> None:
+def test_the_report_in_a_terminal_has_the_sections_of_failures(trained: Path) -> None:
     db = trained / "mended.db"
     names = [name for (name,) in rows(db, "SELECT name FROM sweep")]
     printed = run_main("report", *names, "--db", str(db)).stdout
@@ -145,7 +145,7 @@ def test_every_section_is_said_in_a_terminal_too(trained: Path) -> None:
     assert "Of 5 seeds that fail by dilution, attention_scale=log_length mends 5." in report_text
 
 
-def test_causes_of_another_vocabulary_count_for_nothing_and_are_found_anew(
+def test_causes_of_an_unknown_name_are_ignored_and_found_again(
     looked_at: Store,
 ) -> None:
     found = failing.failing_models(looked_at, Selection())
@@ -155,7 +155,7 @@ def test_causes_of_another_vocabulary_count_for_nothing_and_are_found_anew(
     assert first == "Cause not known yet for 6 failing models."
 
 
-def test_what_errs_with_an_unknown_outcome_stands_below_with_its_errors(
+def test_models_of_unknown_outcome_are_listed_with_their_errors(
     monkeypatch: pytest.MonkeyPatch, db: Path
 ) -> None:
     app = open_app(monkeypatch, db, "failures", sweep="imported")
@@ -166,7 +166,7 @@ def test_what_errs_with_an_unknown_outcome_stands_below_with_its_errors(
     assert "No cause can be found for 4 models: it was trained elsewhere" in plain(app)
 
 
-def test_of_outputs_the_first_wrong_token_is_told(
+def test_wrong_outputs_are_listed_with_their_first_wrong_token(
     monkeypatch: pytest.MonkeyPatch, db: Path, facts: Facts
 ) -> None:
     app = open_app(monkeypatch, db, "failures", sweep="transduction")
@@ -183,13 +183,13 @@ def test_of_outputs_the_first_wrong_token_is_told(
         assert row["wrong_token"].startswith(f"{place + 1}: ")
 
 
-def test_a_plug_ins_models_are_on_the_page(monkeypatch: pytest.MonkeyPatch, db: Path) -> None:
+def test_models_of_a_plug_in_are_listed(monkeypatch: pytest.MonkeyPatch, db: Path) -> None:
     app = open_app(monkeypatch, db, "failures", sweep="parts_from_outside")
     assert len(table_with(app, "first_wrong_length"))
     assert len(table_with(app, "breaks"))
 
 
-def test_models_are_paged_and_the_link_says_which_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_are_paged_and_the_link_names_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sections, "PAGE", 3)
     facts, errors = Facts(SHIPPED), []
     for number in range(1, 4):
@@ -200,7 +200,7 @@ def test_models_are_paged_and_the_link_says_which_page(monkeypatch: pytest.Monke
     assert errors == sorted(own, reverse=True)[:9]
 
 
-def test_an_old_address_leads_to_the_model_that_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_address_opens_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, "failing", run="5")
     assert app.query_params["run"] in ("5", ["5"])
     assert "Which models fail?" not in [x.value for x in app.header]
@@ -209,7 +209,7 @@ def test_an_old_address_leads_to_the_model_that_it_names(monkeypatch: pytest.Mon
 # Causes are found in the background.
 
 
-def test_causes_are_found_in_the_background_asked_for_models_first(
+def test_causes_are_found_in_the_background_for_requested_models_first(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     db = copy_of("trained", "explained.db", tmp_path)
@@ -248,7 +248,7 @@ SEEDS = 7
 """Seeds of the report's eight that fail."""
 
 
-def test_a_remedy_is_tried_on_the_models_page(
+def test_a_remedy_is_launched_from_the_page_of_a_model(
     monkeypatch: pytest.MonkeyPatch, trained: Path
 ) -> None:
     store = open_reader(str(trained / "explained.db"))
@@ -278,7 +278,7 @@ def test_a_remedy_is_tried_on_the_models_page(
     }
 
 
-def test_page_and_command_tell_what_a_remedy_mended(
+def test_page_and_command_report_the_seeds_that_a_remedy_mended(
     monkeypatch: pytest.MonkeyPatch, trained: Path
 ) -> None:
     db = trained / "mended.db"
@@ -309,7 +309,7 @@ def test_page_and_command_tell_what_a_remedy_mended(
     assert f"{left_out} with it left out: not learned" in text
 
 
-def test_a_model_trained_for_too_short_fails_by_that_and_longer_training_mends_it(
+def test_short_training_is_a_cause_that_longer_training_mends(
     tmp_path: Path,
 ) -> None:
     store = open_writer(str(copy_of("trained", "short.db", tmp_path)))
@@ -402,7 +402,7 @@ def rows_of(store: Store, selection: Selection = Selection()) -> list[dict[str, 
     )
 
 
-def test_the_table_knows_every_trial_that_a_models_page_knows(looked_at: Store) -> None:
+def test_the_table_of_remedies_has_every_trial_of_the_page_of_a_model(looked_at: Store) -> None:
     lstm = "architecture=lstm, positions=none"
     (row,) = rows_of(looked_at)
     assert (row["cause"], row["remedy"]) == ("a simple rule of their own", lstm)

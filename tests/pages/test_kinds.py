@@ -183,7 +183,7 @@ def test_every_page_shows_every_kind(
 @pytest.mark.parametrize(
     "kind", [kind for kind in OF_FILES if LONG or "of" not in kind.name], ids=str
 )
-def test_of_strings_that_are_not_in_the_file_nobody_knows_what_is_right(
+def test_strings_outside_the_file_have_no_known_label_or_target(
     monkeypatch: pytest.MonkeyPatch, db: Path, facts: Facts, kind: Kind
 ) -> None:
     assert kind.letters is not None
@@ -200,7 +200,7 @@ def test_of_strings_that_are_not_in_the_file_nobody_knows_what_is_right(
         assert "is not in the file" not in page.text
 
 
-def test_whoever_asks_about_nothing_gets_nothing(db: Path, facts: Facts) -> None:
+def test_questions_about_no_strings_or_runs_return_nothing(db: Path, facts: Facts) -> None:
     store = open_reader(str(db))
     for kind in KINDS:
         run = str(Models(kind, facts).run_id)
@@ -216,14 +216,16 @@ def test_whoever_asks_about_nothing_gets_nothing(db: Path, facts: Facts) -> None
     assert len(api.runs(store, state="failed")) == 4
 
 
-def test_configurations_of_every_kind_have_names_of_their_own(db: Path) -> None:
+def test_configurations_of_every_kind_have_distinct_names(db: Path) -> None:
     store = open_reader(str(db))
     named = names_of(store, list(configs(store)))
     assert len({*named.values()}) == len(named) >= len(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_the_protocol_of_every_kind_says_what_is_stored(db: Path, facts: Facts, kind: Kind) -> None:
+def test_the_protocol_of_every_kind_states_the_stored_numbers(
+    db: Path, facts: Facts, kind: Kind
+) -> None:
     store, models = open_reader(str(db)), Models(kind, facts)
     if kind.fails:
         return

@@ -53,7 +53,7 @@ def typed(app: AppTest, key: str, text: str) -> Shown:
         ("8", "Learned and generalizes: it is right on all 508 test strings of trained", "Errors"),
     ],
 )
-def test_a_model_begins_with_what_it_came_to(
+def test_the_page_of_a_model_begins_with_its_outcome(
     monkeypatch: pytest.MonkeyPatch, run: str, outcome: str, first: str
 ) -> None:
     app = model(monkeypatch, run)
@@ -74,7 +74,7 @@ def test_a_model_is_judged_by_the_thresholds_of_the_link(monkeypatch: pytest.Mon
     assert "; a model generalizes from 20% on." in text
 
 
-def test_the_bar_says_what_the_model_makes_of_any_string_at_any_epoch(
+def test_the_bar_answers_any_string_at_any_epoch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = model(monkeypatch, SEED_2, view="Training")
@@ -97,7 +97,7 @@ def test_the_bar_says_what_the_model_makes_of_any_string_at_any_epoch(
     assert again.text == page.text
 
 
-def test_what_a_model_writes_stands_beside_what_is_right(
+def test_a_written_output_is_shown_beside_its_target(
     monkeypatch: pytest.MonkeyPatch, inside: Path
 ) -> None:
     page = shown(open_app(monkeypatch, inside, "model", run=WRITING, view="Training"))
@@ -108,7 +108,7 @@ def test_what_a_model_writes_stands_beside_what_is_right(
 # Links, and how models are found.
 
 
-def test_a_link_to_a_section_of_earlier_versions_leads_to_its_tab(
+def test_a_link_to_a_former_section_opens_its_tab(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for former, (tab, part) in {
@@ -122,7 +122,7 @@ def test_a_link_to_a_section_of_earlier_versions_leads_to_its_tab(
             assert app.session_state["part"] == part
 
 
-def test_any_model_is_chosen_or_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_is_chosen_by_typing_its_name_or_number(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, "model", view="Training")
     run = int("".join(app.query_params["run"]))
     facts = Facts(SHIPPED)
@@ -148,7 +148,7 @@ def test_any_model_is_chosen_or_typed(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"beside": "5@77", "view": "Training"}, "No weights of epoch 77 of run 5 are stored"),
     ],
 )
-def test_a_link_of_nonsense_is_named_in_a_line(
+def test_invalid_parameters_of_a_link_are_named_in_one_line(
     monkeypatch: pytest.MonkeyPatch, query: dict[str, str], says: str
 ) -> None:
     page = shown(open_app(monkeypatch, SHIPPED, "model", **{"run": SEED_2, **query}))
@@ -156,7 +156,9 @@ def test_a_link_of_nonsense_is_named_in_a_line(
     assert ("has no model to show" in page.text) == ("run" in query)
 
 
-def test_a_run_without_a_model_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_run_without_a_model_shows_the_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     store = open_writer(str(tmp_path / "failed.db"))
     writer.submit(store, parse_spec({"name": "s", "model_seeds": [0]}))
     with store.write(quiet=True) as connection:
@@ -198,14 +200,14 @@ def test_errors_begin_with_the_confusion_by_length() -> None:
     assert errors_sections.strings(store, 8) is None
 
 
-def test_a_click_on_a_wrong_string_asks_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tab_errors_lists_wrong_strings_and_shortcuts(monkeypatch: pytest.MonkeyPatch) -> None:
     page = shown(model(monkeypatch, SEED_2, view="Errors"))
     assert "Which test strings are wrong?" in page.text
     assert "What does a shortcut reach?" in page.text
     assert "decided by letter counts" in page.text
 
 
-def test_the_automaton_of_a_model_is_told_and_looked_for_inside(inside: Path) -> None:
+def test_the_automaton_of_a_model_is_described_and_probed(inside: Path) -> None:
     opened = model_of(open_reader(str(inside)), LSTM)
     learned = opened.automaton(states=20)
     found = automaton_sections.learning(opened, learned)
@@ -218,7 +220,7 @@ def test_the_automaton_of_a_model_is_told_and_looked_for_inside(inside: Path) ->
     assert probes.table["of_trained"].between(0, 1).all()
 
 
-def test_losses_and_what_rounding_does_are_told(tmp_path: Path) -> None:
+def test_losses_and_the_effect_of_rounding_are_shown(tmp_path: Path) -> None:
     db = str(shutil.copy(SHIPPED, tmp_path / "runs.db"))
     found = training.losses(open_reader(db), 5)
     assert "Trained for 20 epochs of at most 30; epoch 2" in found.says[0]
@@ -229,7 +231,7 @@ def test_losses_and_what_rounding_does_are_told(tmp_path: Path) -> None:
     assert "it gets 0 to 1,333 test strings wrong" in sentence
 
 
-def test_what_a_link_asks_for_in_vain_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_parts_and_epochs_of_a_link_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     page = shown(model(monkeypatch, SEED_2, view="Inside", part="Basement", epoch="-1"))
     notes = "".join(page.notes).replace("\\", "")
     assert "The link asks for part Basement, which is not offered here." in notes
@@ -238,7 +240,7 @@ def test_what_a_link_asks_for_in_vain_is_said(monkeypatch: pytest.MonkeyPatch) -
     assert "The link asks for view Outside, which is not offered here" in note
 
 
-def test_tasks_are_called_as_people_write_them() -> None:
+def test_tasks_are_named_as_people_write_them() -> None:
     few, many = "copy, distinct=false, num_tokens=4", "copy, distinct=false, num_tokens=5"
     assert task_names(["even_pairs", few, many]) == {
         "even_pairs": "even pairs",
@@ -257,7 +259,9 @@ def test_tasks_are_called_as_people_write_them() -> None:
 # The guide.
 
 
-def test_the_guide_tells_all_steps_of_the_shipped_models(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_guide_shows_every_step_with_the_shipped_models(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     page = shown(open_app(monkeypatch, SHIPPED, "guide"))
     steps = [f"{line[3]}." for line in page.text.splitlines() if line.startswith("## ")]
     assert steps == [f"{number}." for number in range(1, len(steps) + 1)]
@@ -277,7 +281,7 @@ def test_the_guide_tells_all_steps_of_the_shipped_models(monkeypatch: pytest.Mon
     assert not page.notes
 
 
-def test_the_guide_says_which_models_the_database_lacks(
+def test_the_guide_names_the_models_that_the_database_lacks(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     db = Path(shutil.copy(SHIPPED, tmp_path))

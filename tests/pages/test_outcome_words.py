@@ -7,7 +7,7 @@ from seqcls.kinds import KINDS
 from sweeps.results import Outcome, OutcomeCounts, describe_counts
 
 
-def test_a_clause_says_both_shares() -> None:
+def test_a_clause_states_the_learned_and_the_generalizing_share() -> None:
     clauses = {
         (5, 5, 3, 3, 2): "3 of 5 models learned; of these 2 generalize",
         (2, 1, 1, 1, 0): "1 of 1 model learned; it does not generalize",
@@ -53,7 +53,7 @@ DESCRIBED_MODELS: list[tuple[dict[str, object], dict[str, Any], str, str]] = [
 ]  # fmt: skip
 
 
-def test_of_a_model_it_is_said_what_it_came_to_and_at_which_length_it_is_wrong_first() -> None:
+def test_the_sentence_on_a_model_states_its_outcome_and_first_wrong_length() -> None:
     """What it came to, by its numbers: at trained lengths, beyond, and the first wrong length."""
     for found, named, start, parts in DESCRIBED_MODELS:
         sentence = describe_model(found, range(1, 21), **named)

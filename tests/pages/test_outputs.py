@@ -36,7 +36,7 @@ def doubled(string: str) -> str:
     return re.sub(r"(\w)\{2\}", r"\1\1", string)
 
 
-def test_wrong_outputs_stand_beside_their_targets(inside: Path, facts: Facts) -> None:
+def test_wrong_outputs_are_listed_beside_their_targets(inside: Path, facts: Facts) -> None:
     store = open_reader(str(inside))
     found = errors_sections.strings(store, int(WRITING))
     assert found is not None
@@ -75,7 +75,7 @@ def test_exact_match_is_drawn_by_length(
     assert own.to_dict() == pytest.approx(true)
 
 
-def test_a_string_that_was_never_tested_is_neither_right_nor_wrong(
+def test_an_untested_string_is_neither_right_nor_wrong(
     inside: Path, facts: Facts, tmp_path: Path
 ) -> None:
     store = open_reader(str(inside))

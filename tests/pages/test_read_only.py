@@ -48,7 +48,9 @@ def unchanged(db: Path, before: bytes) -> bool:
     return db.read_bytes() == before and [x.name for x in db.parent.iterdir()] == ["runs.db"]
 
 
-def test_nothing_opens_the_database_for_writing(db: Path, before: bytes, tmp_path: Path) -> None:
+def test_a_read_only_process_opens_no_database_for_writing(
+    db: Path, before: bytes, tmp_path: Path
+) -> None:
     store = open_reader()
     attempts: tuple[Callable[[], object], ...] = (
         open_writer,
@@ -70,7 +72,7 @@ def test_nothing_opens_the_database_for_writing(db: Path, before: bytes, tmp_pat
     assert unchanged(db, before)
 
 
-def test_every_write_refuses_the_connection_of_a_reader(db: Path, before: bytes) -> None:
+def test_every_write_of_a_read_only_process_is_refused(db: Path, before: bytes) -> None:
     store = open_reader()
     writes: tuple[Callable[[], object], ...] = (
         lambda: writer.submit(store, SPEC),
@@ -92,7 +94,7 @@ def test_every_write_refuses_the_connection_of_a_reader(db: Path, before: bytes)
     assert unchanged(db, before)
 
 
-def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) -> None:
+def test_actions_of_read_only_pages_are_refused_and_change_nothing(db: Path, before: bytes) -> None:
     writing: tuple[Callable[[], object], ...] = (
         lambda: actions.launch([SPEC], "token"),
         lambda: actions.launch_more(lambda _: SPEC),
@@ -118,7 +120,7 @@ CONTROLS = {
 }
 
 
-def test_every_button_of_every_page_either_reads_or_asks_whether_it_may_write() -> None:
+def test_every_button_either_only_reads_or_checks_for_permission() -> None:
     """A new one must say which it is."""
     num_guarded, unknown = 0, []
     for path in (ROOT / "dashboard").rglob("*.py"):
@@ -156,7 +158,7 @@ def test_a_file_in_write_ahead_mode_is_read_without_files_beside_it(
     assert made == ["runs.db"]
 
 
-def test_what_a_sweep_writes_meanwhile_is_seen(
+def test_a_read_only_process_sees_results_written_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
@@ -173,7 +175,9 @@ def test_what_a_sweep_writes_meanwhile_is_seen(
         assert queries.revision(open_reader(str(file))) != first
 
 
-def test_postgresql_refuses_writes_too(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_process_cannot_write_to_postgresql(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     open_writer(postgres_url)
     monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
     store: Store = open_reader(postgres_url)
@@ -183,7 +187,7 @@ def test_postgresql_refuses_writes_too(postgres_url: str, monkeypatch: pytest.Mo
         open_writer(postgres_url)
 
 
-def test_only_what_cannot_write_listens_beyond_this_machine() -> None:
+def test_only_a_read_only_dashboard_listens_beyond_this_machine() -> None:
     for host in ("0.0.0.0", "::"):
         message = refused(
             "dashboard", "--host", host, "--port", "8599", "--db", str(ROOT / "runs.db")
@@ -192,7 +196,7 @@ def test_only_what_cannot_write_listens_beyond_this_machine() -> None:
         assert "--read-only" in message
 
 
-def test_a_server_started_by_streamlit_itself_refuses_likewise() -> None:
+def test_a_writing_dashboard_started_by_streamlit_listens_only_here() -> None:
     app = str(ROOT / "dashboard" / "app.py")
     command = [sys.executable, "-m", "streamlit", "run", app, "--server.address=0.0.0.0"]
     ended = subprocess.run(

@@ -108,7 +108,7 @@ def true_row(runs: list[Row], chosen: Chosen) -> dict[str, Any]:
     }
 
 
-def test_every_number_of_the_table_is_that_of_sql(shipped: str) -> None:
+def test_every_number_of_the_table_equals_that_of_sql(shipped: str) -> None:
     facts, store = Facts(shipped), open_reader(shipped)
     for chosen, selection in chosen_selections(facts):
         scope = [run for run in chosen.scope(facts) if run["state"] == "done"]
@@ -143,7 +143,7 @@ def test_every_number_of_the_table_is_that_of_sql(shipped: str) -> None:
         )
 
 
-def test_differences_from_the_baseline_are_those_of_the_exact_tests(shipped: str) -> None:
+def test_differences_from_the_baseline_equal_those_of_exact_tests(shipped: str) -> None:
     facts, store = Facts(shipped), open_reader(shipped)
     for learned_at, below in THRESHOLDS:
         selection = Selection(learned_at=learned_at, below=below)
@@ -180,7 +180,7 @@ def test_differences_from_the_baseline_are_those_of_the_exact_tests(shipped: str
     assert (row["value"], row["p_value"]) == (answer.interval.value, answer.p_value)
 
 
-def test_lines_and_cells_are_those_of_sql(shipped: str) -> None:
+def test_lines_and_cells_equal_those_of_sql(shipped: str) -> None:
     facts, store = Facts(shipped), open_reader(shipped)
     section = sections.by_length(store, Selection(), [1, 2, 4])
     assert [panel.opens for panel in section.panels] == [1, 3, 16], "the worst seed of each"
@@ -218,7 +218,9 @@ def test_lines_and_cells_are_those_of_sql(shipped: str) -> None:
 # The page.
 
 
-def test_the_answer_stands_first_and_the_link_has_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_begin_with_the_answer_and_the_link_restores_the_view(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     app = open_app(monkeypatch, SHIPPED)
     assert "**41 of 43 models learned; of these 27 generalize.**" in plain(app)
     assert "14 fail beyond, wrong first at lengths from 37 to 122" in plain(app)
@@ -270,7 +272,7 @@ def test_two_selected_rows_are_compared_as_the_command_does(
     assert len(app.get("vega_lite_chart")) == 2 + 2
 
 
-def test_links_of_pages_before_lead_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_former_links_open_the_same_view(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, config=["2", "5"], lengths="10", measure="Accuracy")
     assert app.query_params["rows"] == ["2", "5"]
     assert "config" not in app.query_params
@@ -285,7 +287,7 @@ def test_links_of_pages_before_lead_to_the_same(monkeypatch: pytest.MonkeyPatch)
     assert all(x in warned for x in ("rows 999", "measure Beauty", "facet nowhere"))
 
 
-def test_a_map_and_what_matters_are_pictures_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_map_and_the_settings_are_pictures_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, show="Map", across="hidden_size", of="worst")
     assert "Some cells hold models that differ in other settings." in plain(app)
     assert "worst accuracy on longer strings of those that learned" in plain(app)
@@ -296,7 +298,7 @@ def test_a_map_and_what_matters_are_pictures_of_the_page(monkeypatch: pytest.Mon
     assert "A map needs two settings" in page_text(app)
 
 
-def test_rows_are_summed_up_by_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_grouped_by_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     facts = Facts(SHIPPED)
     table = shown(open_app(monkeypatch, SHIPPED, by="hidden_size"))
     for row in table.to_dict("records"):
@@ -318,9 +320,7 @@ def test_rows_are_summed_up_by_a_setting(monkeypatch: pytest.MonkeyPatch) -> Non
 # Several tasks.
 
 
-def test_every_task_has_its_own_answer_and_a_baseline_of_the_same_network(
-    monkeypatch: pytest.MonkeyPatch, languages: Path
-) -> None:
+def test_every_task_has_a_separate_answer(monkeypatch: pytest.MonkeyPatch, languages: Path) -> None:
     app = open_app(monkeypatch, languages)
     assert len([x for x in app.dataframe if "learned_of" in x.value]) == 1, "one task"
     known = queries.configs(open_reader(str(languages)))
@@ -332,9 +332,7 @@ def test_every_task_has_its_own_answer_and_a_baseline_of_the_same_network(
     assert {"can", "cannot"} in theory
 
 
-def test_one_choice_of_a_baseline_is_one_for_every_task(
-    monkeypatch: pytest.MonkeyPatch, db: Path
-) -> None:
+def test_a_chosen_baseline_applies_to_every_task(monkeypatch: pytest.MonkeyPatch, db: Path) -> None:
     names = [kind.name for kind in KINDS if not (kind.model or kind.imported or kind.fails)]
     app = open_app(monkeypatch, db, sweep=names[:2])
     other = next(x for x in app.selectbox(key="baseline").options if "0.03" in x)
@@ -347,7 +345,7 @@ def test_one_choice_of_a_baseline_is_one_for_every_task(
         assert marked.tolist() == [0.03]
 
 
-def test_no_model_stands_in_a_cell_of_a_setting_that_it_does_not_read(languages: Path) -> None:
+def test_a_map_leaves_out_models_that_do_not_read_its_setting(languages: Path) -> None:
     store = open_reader(str(languages))
     parity = [x for x, own in queries.configs(store).items() if own.task == "parity"]
     found = sections.heat_map(store, Selection(), parity, "positions", "num_attention_heads")
@@ -362,7 +360,7 @@ def test_no_model_stands_in_a_cell_of_a_setting_that_it_does_not_read(languages:
     assert "hidden_size" not in set(effects["field"])
 
 
-def test_classes_of_random_languages_are_summed_up_over_languages(
+def test_random_languages_are_grouped_by_class(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     db = copy_of("trained", "random.db", tmp_path)
@@ -374,7 +372,7 @@ def test_classes_of_random_languages_are_summed_up_over_languages(
     assert table["languages"].sum() == len(app.selectbox(key="task").options) - 1
 
 
-def test_the_page_and_the_command_give_one_interval_for_one_difference(languages: Path) -> None:
+def test_the_page_and_the_command_give_equal_intervals(languages: Path) -> None:
     store = open_reader(str(languages))
     configs = queries.configs(store)
     pair = [i for i, own in configs.items() if own.task == "first" and own.test_size == 200]
@@ -387,7 +385,7 @@ def test_the_page_and_the_command_give_one_interval_for_one_difference(languages
     assert found == pytest.approx(sorted(map(abs, (answer.interval.low, answer.interval.high))))
 
 
-def test_where_no_seed_learned_the_table_says_so() -> None:
+def test_the_table_without_a_seed_that_learned_omits_generalization() -> None:
     unlearned = [run for run in Facts(SHIPPED).runs.values() if outcome(run) == "not learned"]
     assert len({run["config_id"] for run in unlearned}) == 2
     chosen = Selection(run_ids=tuple(run["run_id"] for run in unlearned))
@@ -410,7 +408,7 @@ def test_too_few_seeds_give_a_difference_without_an_interval() -> None:
 # Sections elsewhere than on the page.
 
 
-def test_a_section_is_a_text_a_figure_and_a_record() -> None:
+def test_a_section_is_rendered_as_text_figure_and_record() -> None:
     store: Store = open_reader(str(SHIPPED))
     table = sections.configurations(store, Selection(), BASE)
     assert table.table is not None

@@ -69,7 +69,7 @@ def lines(app: AppTest) -> list[str]:
 # What came of all of them.
 
 
-def test_every_sweep_says_how_many_learned_and_how_many_of_these_generalize(
+def test_every_sweep_shows_how_many_models_learned_and_generalize(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = open_app(monkeypatch, ROOT / "runs.db", "sweeps")
@@ -88,7 +88,7 @@ def test_every_sweep_says_how_many_learned_and_how_many_of_these_generalize(
     assert not app.header, "nothing is selected"
 
 
-def test_a_link_selects_a_sweep_by_its_name_and_leads_on_to_its_results(
+def test_a_link_selects_a_sweep_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     number = rows(ROOT / "runs.db", f"SELECT id FROM sweep WHERE name = '{FIRST}'")[0][0]
@@ -106,7 +106,7 @@ def test_a_link_selects_a_sweep_by_its_name_and_leads_on_to_its_results(
 # What is written about a sweep.
 
 
-def test_what_is_written_about_a_sweep_is_kept_and_goes_with_it(any_db: str) -> None:
+def test_notes_on_a_sweep_are_stored_and_deleted_with_it(any_db: str) -> None:
     store = open_writer(any_db)
     first = writer.submit(store, parse_spec({"name": "heads", "model_seeds": [0]}))
     assert watching.notes(store) == {}
@@ -174,7 +174,7 @@ def test_a_title_and_tags_are_typed_on_the_page_and_shown(
     assert (table["title"][FIRST], table["tags"][FIRST]) == ("Two *heads*", "pilot")
 
 
-def test_an_archived_sweep_is_hidden_and_not_lost(
+def test_an_archived_sweep_is_hidden_and_can_be_restored(
     shipped: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db, own = file_of(shipped), sweep_of(shipped, FIRST)
@@ -200,7 +200,7 @@ def test_an_archived_sweep_is_hidden_and_not_lost(
 # What a sweep is made of.
 
 
-def test_a_sweep_is_shown_as_a_file_that_makes_the_same_sweep_and_in_words(
+def test_the_shown_specification_parses_to_the_same_sweep(
     monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
     spec = parse_spec({"name": 'a "name"', "model_seeds": [3, 1], "axes": {"hidden_size": [2, 4]}})
@@ -214,7 +214,7 @@ def test_a_sweep_is_shown_as_a_file_that_makes_the_same_sweep_and_in_words(
     assert any(sentence.startswith("Trained on ") for sentence in section.says)
 
 
-def test_why_training_failed_is_on_the_page_and_tried_again_from_there(
+def test_failed_training_is_explained_and_retried_from_the_page(
     monkeypatch: pytest.MonkeyPatch, store: Store, started: list[object]
 ) -> None:
     writer.submit(store, parse_spec({"name": "s", "model_seeds": [0]}))
@@ -230,7 +230,7 @@ def test_why_training_failed_is_on_the_page_and_tried_again_from_there(
     assert rows(store, "SELECT state FROM run") == [("queued",)]
 
 
-def test_losses_of_models_in_training_grow_though_no_revision_tells_of_it(
+def test_losses_in_training_are_drawn_without_a_new_revision(
     monkeypatch: pytest.MonkeyPatch, kinds: Path, tmp_path: Path
 ) -> None:
     """One model was trained; another waits, trains, and loses its worker."""
@@ -282,7 +282,7 @@ def test_losses_of_models_in_training_grow_though_no_revision_tells_of_it(
 # Steering it.
 
 
-def test_a_sweep_that_nobody_trains_is_said_to_wait_and_is_stopped_and_resumed(
+def test_a_sweep_without_a_worker_is_shown_stopped_and_resumed(
     monkeypatch: pytest.MonkeyPatch, store: Store, started: list[object]
 ) -> None:
     writer.submit(store, parse_spec(OWN))
@@ -311,7 +311,7 @@ def test_a_sweep_that_nobody_trains_is_said_to_wait_and_is_stopped_and_resumed(
     assert actions.PROBLEM not in app.session_state
 
 
-def test_a_worker_that_compiles_is_said_to(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
+def test_a_compiling_worker_is_shown(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
     first_line = "compiling for this machine (lanes), once: about a minute"
     program = f"import time; print({first_line!r}, flush=True); time.sleep(600)"
     monkeypatch.setattr(background_worker, "python", lambda *_: [sys.executable, "-c", program])
@@ -333,7 +333,7 @@ def wait(holds: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_a_sweep_gets_more_seeds_as_many_as_it_takes_and_more_epochs(
+def test_a_sweep_gets_more_seeds_and_epochs_from_the_page(
     monkeypatch: pytest.MonkeyPatch, shipped: Store, started: list[object]
 ) -> None:
     db = file_of(shipped)
@@ -366,9 +366,7 @@ def test_a_sweep_gets_more_seeds_as_many_as_it_takes_and_more_epochs(
     assert len(started) == 3
 
 
-def test_a_page_that_only_reads_steers_nothing(
-    monkeypatch: pytest.MonkeyPatch, store: Store
-) -> None:
+def test_a_read_only_page_controls_nothing(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
     writer.submit(store, parse_spec(OWN))
     monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
     app = open_app(monkeypatch, file_of(store), "sweeps", shown="mine")

@@ -29,7 +29,9 @@ def submitted(db: str) -> Store:
     return store
 
 
-def test_a_question_to_a_file_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_question_to_a_file_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "x.db"
     submitted(str(path))
     # The clock is looked at once in a hundred thousand steps, more than these few rows take.
@@ -40,7 +42,7 @@ def test_a_question_to_a_file_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
     assert ADVICE in shown
 
 
-def test_a_long_question_to_a_file_is_ended_in_its_midst(tmp_path: Path) -> None:
+def test_a_long_question_to_a_file_is_interrupted(tmp_path: Path) -> None:
     reader = submitted(str(tmp_path / "x.db"))
     limit_reads(0.2)
     endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT sum(x) FROM n"
@@ -48,7 +50,7 @@ def test_a_long_question_to_a_file_is_ended_in_its_midst(tmp_path: Path) -> None
         connection.exec_driver_sql(endless)
 
 
-def test_a_question_to_a_server_is_ended(
+def test_a_slow_question_to_a_server_is_ended(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submitted(postgres_url)
@@ -60,7 +62,7 @@ def test_a_question_to_a_server_is_ended(
     assert ADVICE in shown
 
 
-def test_who_trains_is_not_limited(tmp_path: Path) -> None:
+def test_writers_have_no_time_limit(tmp_path: Path) -> None:
     limit_reads(0.0)
     store = submitted(str(tmp_path / "x.db"))
     with store.write(quiet=True) as connection:

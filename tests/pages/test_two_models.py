@@ -39,6 +39,6 @@ def test_two_models_are_compared_string_by_string(
     assert len(shown) == min(len(true), 1_000)
 
 
-def test_a_model_that_is_not_there_is_refused_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_second_model_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     page = open_app(monkeypatch, SHIPPED, "model", run="3", beside="999", view="Second model")
     assert "999" in page.error[0].value

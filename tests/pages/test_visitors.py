@@ -70,7 +70,7 @@ def test_twenty_visitors_are_answered_one_at_a_time() -> None:
     assert most == [1] * 20
 
 
-def test_a_question_that_takes_longer_than_it_may_is_ended_and_the_rest_is_there(
+def test_a_question_over_the_time_limit_is_ended_and_the_page_is_shown(
     public: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dashboard.server.visitors.MODELS", OpenedModels())
@@ -83,7 +83,7 @@ def test_a_question_that_takes_longer_than_it_may_is_ended_and_the_rest_is_there
 
 
 @pytest.mark.usefixtures("public")
-def test_who_waits_longer_than_a_moment_is_told_that_the_server_is_busy(
+def test_a_visitor_who_waits_too_long_is_refused_as_busy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(visitors, "WAIT_SECONDS", 0.05)
@@ -104,7 +104,7 @@ def test_who_waits_longer_than_a_moment_is_told_that_the_server_is_busy(
     assert visitors.later(lambda: "a report")() == "a report"
 
 
-def test_whose_dashboard_it_is_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_questions_of_a_writing_dashboard_run_concurrently(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SEQCLS_READ_ONLY", raising=False)
     monkeypatch.setenv("SEQCLS_VISITOR_SECONDS", "0.000001")
     with ThreadPoolExecutor(2) as pool:
@@ -119,7 +119,7 @@ def _first_weight(model: TrainedModel) -> float:
 
 
 @pytest.mark.parametrize("copied_over", [False, True])
-def test_answers_are_those_of_the_database_that_is_shown(
+def test_answers_follow_a_replaced_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copied_over: bool
 ) -> None:
     """Runs 1 and 2 of one database change places in another, in the same place."""
@@ -158,7 +158,7 @@ class _Runtime:
         return session not in self.left
 
 
-def test_what_is_computed_for_a_visitor_ends_when_they_leave(
+def test_a_computation_ends_when_its_visitor_leaves(
     public: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert public.exists()
@@ -199,9 +199,7 @@ LONG: dict[str, Callable[[], Callable[[], object]]] = {
 
 
 @pytest.mark.parametrize("what", LONG)
-def test_whatever_takes_long_looks_whether_its_visitor_is_still_there(
-    public: Path, what: str
-) -> None:
+def test_every_long_computation_checks_for_its_visitor(public: Path, what: str) -> None:
     assert public.exists()
     compute = LONG[what]()
     with cancellation.cancelled_when(lambda: True), pytest.raises(cancellation.Cancelled):

@@ -64,7 +64,7 @@ def opened(
 @pytest.mark.parametrize(
     ("state", "page"), [("empty", "results"), *product(("missing", "new"), ALL)]
 )
-def test_without_models_it_says_what_to_do(
+def test_a_page_without_models_advises_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: str, page: str
 ) -> None:
     db = tmp_path / "none.db"
@@ -86,7 +86,7 @@ def test_without_models_it_says_what_to_do(
     ("state", "page"),
     [*product(("missing", "new"), ("results", "failures", "model", "sweeps"))],
 )
-def test_visitors_are_not_told_to_train(
+def test_visitors_get_no_advice_to_train(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: str, page: str
 ) -> None:
     monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
@@ -111,7 +111,7 @@ def test_a_file_that_cannot_be_shown_is_explained(
 
 
 @pytest.mark.parametrize("page", ALL)
-def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
+def test_a_sweep_without_a_finished_run_is_shown_as_unfinished(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, page: str
 ) -> None:
     for state in ("queued", "running") if page == "sweeps" else ("queued",):
@@ -204,7 +204,7 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("page", ALL)
-def test_the_shipped_database_is_shown_to_visitors_who_can_write_nothing(
+def test_visitors_see_the_shipped_database_and_can_write_nothing(
     monkeypatch: pytest.MonkeyPatch, public: Path, page: str
 ) -> None:
     links = {
@@ -228,7 +228,7 @@ def test_the_shipped_database_is_shown_to_visitors_who_can_write_nothing(
 
 
 @pytest.mark.parametrize("page", FILTERED)
-def test_filters_that_leave_nothing_say_so(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
+def test_filters_without_a_match_are_reported(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
     found = opened(monkeypatch, SHIPPED, page, seed="5", sweep="generalization_errors")
     assert found.notes == ["No trained model matches the filters."]
 

@@ -90,7 +90,7 @@ def test_configurations_and_sweeps_are_counted_and_summed(small: Store) -> None:
     assert queries.configs(small, [2]) == {2: configs[2]}
 
 
-def test_scope_restricts_runs_and_outcome_picks_among_them(small: Store) -> None:
+def test_a_scope_restricts_runs_and_an_outcome_picks_among_them(small: Store) -> None:
     scoped = Selection(model_seeds=(1, 3), config_ids=(2, 3))
     assert len(pages.models(small, scoped)) == 4
     picked = Selection(model_seeds=(1, 3), config_ids=(2, 3), failing=True)
@@ -207,7 +207,7 @@ def ranged(any_db: str) -> Store:
     return store
 
 
-def test_a_threshold_itself_is_enough(ranged: Store) -> None:
+def test_a_run_exactly_at_a_threshold_passes_it(ranged: Store) -> None:
     for (learned_at, below), expected in JUDGED.items():
         view = Selection(learned_at=learned_at, below=below)
         judged: dict[str, Any] = {"learned_at": learned_at, "below": below}
@@ -230,7 +230,7 @@ BORDERS = ((990, 1000, 99.0), (199, 200, 99.5), (999, 1000, 99.9), (7, 100, 7), 
 """Strings that are right, of how many, and the percentage that these are."""
 
 
-def test_a_run_on_the_border_is_on_the_same_side_of_it_everywhere(ranged: Store) -> None:
+def test_a_run_at_a_threshold_is_judged_alike_in_every_frame(ranged: Store) -> None:
     """One that is right on exactly as many strings as a threshold asks for does not fail."""
     for right, tested, percentage in BORDERS:
         # As the sidebar has it, and a link; as a command has it.
@@ -254,7 +254,7 @@ def test_a_run_on_the_border_is_on_the_same_side_of_it_everywhere(ranged: Store)
         assert found["id"].tolist() == [1], right
 
 
-def test_the_shipped_models_have_these_outcomes_and_are_listed_by_them() -> None:
+def test_the_shipped_models_are_listed_by_their_outcomes() -> None:
     def listed(*options: str) -> list[dict[str, Any]]:
         given = run_main("runs", "--json", *options, SEQCLS_DB=str(SHIPPED)).stdout
         found: list[dict[str, Any]] = json.loads(given)
@@ -282,7 +282,7 @@ def test_the_shipped_models_have_these_outcomes_and_are_listed_by_them() -> None
         assert expected in message
 
 
-def test_configurations_say_who_learned_who_generalizes_and_how_sure_that_is() -> None:
+def test_configurations_count_learned_and_generalizing_seeds_with_intervals() -> None:
     store = api.open_store(SHIPPED)
     found = api.configurations(store)
     runs = api.runs(store)
@@ -340,7 +340,7 @@ def is_as_read_whole(store: Store) -> bool:
     return True
 
 
-def test_of_runs_in_training_those_are_read_that_have_ended(
+def test_only_runs_that_have_ended_are_read_again(
     training: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # However long this test takes.
@@ -372,7 +372,7 @@ OTHER_CHANGES = (
 )
 
 
-def test_runs_that_others_change_are_read_anew(training: Store) -> None:
+def test_runs_changed_by_others_are_read_again(training: Store) -> None:
     for statement in OTHER_CHANGES:
         with training.write("members") as connection:
             connection.exec_driver_sql(statement)

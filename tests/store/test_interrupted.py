@@ -87,7 +87,7 @@ def half_written(two_runs: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", [("status",), ("stop", "lab")])
-def test_what_a_killed_writer_left_is_rolled_back_by_whoever_comes_next(
+def test_an_interrupted_write_is_rolled_back_by_the_next_command(
     half_written: Path, command: tuple[str, ...]
 ) -> None:
     completed = run_main(*command, "--db", str(half_written))
@@ -117,7 +117,7 @@ def for_all(two_runs: Path) -> Path:
     return two_runs
 
 
-def test_who_may_not_write_reads_on_or_is_told_why_not(for_all: Path) -> None:
+def test_a_user_without_write_permission_reads_or_gets_the_reason(for_all: Path) -> None:
     name = str(for_all)
     in_fork(lambda: kill_while_writing(for_all))
 
@@ -147,7 +147,7 @@ def test_who_may_not_write_reads_on_or_is_told_why_not(for_all: Path) -> None:
     for_all.parent.chmod(0o755)
 
 
-def test_an_import_that_is_killed_stores_nothing(
+def test_a_killed_import_stores_nothing(
     imported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new = tmp_path / "new.db"
@@ -176,7 +176,7 @@ def test_an_import_that_is_killed_stores_nothing(
     assert rows(new, "SELECT model_seed FROM run ORDER BY 1") == [(0,), (1,)]
 
 
-def test_a_container_is_known_apart_from_its_machine() -> None:
+def test_a_container_and_its_machine_have_different_host_names() -> None:
     script = "from sweeps.store.reads.workers import this_host; print(this_host())"
     container = subprocess.run(
         ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", script],
@@ -191,7 +191,9 @@ def test_a_container_is_known_apart_from_its_machine() -> None:
     assert workers.this_host() == workers.this_host()
 
 
-def test_a_signal_while_a_connection_closes_is_no_news(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_signal_while_a_connection_closes_is_not_logged(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     known = {name: [*logging.getLogger(name).handlers] for name in ("sweeps", "sqlalchemy")}
     _show_log()
     log = logging.getLogger("sqlalchemy.pool.impl.NullPool")
@@ -227,7 +229,7 @@ GONE: dict[Callable[[Path], None], str] = {
 
 
 @pytest.mark.parametrize("make_gone", GONE)
-def test_a_file_that_goes_away_in_mid_sweep_is_said_at_once_and_left_as_it_is(
+def test_a_file_replaced_or_deleted_during_a_sweep_is_reported_and_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_gone: Callable[[Path], None]
 ) -> None:
     # Where the file is waited for, the test takes as long as this.

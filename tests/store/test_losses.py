@@ -46,7 +46,7 @@ def claim(store: Store) -> writer.Claim:
     return made
 
 
-def test_losses_in_training_are_progress_raise_no_revision_and_wait_for_nobody(
+def test_losses_in_training_advance_progress_without_a_new_revision(
     store: Store, claim: writer.Claim
 ) -> None:
     before = queries.revision(store)
@@ -67,7 +67,7 @@ def test_losses_in_training_are_progress_raise_no_revision_and_wait_for_nobody(
     assert now.seconds_left == pytest.approx((1 - now.share) * now.total / now.runs_per_second)
 
 
-def test_results_take_the_place_of_losses_in_training(
+def test_results_replace_losses_in_training(
     store: Store, claim: writer.Claim, tmp_path: Path
 ) -> None:
     # They are not merged; where another database has the results, these end the training here.
@@ -109,7 +109,7 @@ ENDS: dict[str, Callable[[Store, writer.Claim], object]] = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_nothing_is_left_of_a_run_that_is_no_longer_trained(
+def test_losses_of_a_run_that_is_no_longer_trained_are_deleted(
     store: Store, claim: writer.Claim, end: str
 ) -> None:
     ENDS[end](store, claim)
@@ -120,7 +120,9 @@ def test_nothing_is_left_of_a_run_that_is_no_longer_trained(
     assert verify(store).damages == []
 
 
-def test_losses_of_an_attempt_are_not_those_of_another(store: Store, claim: writer.Claim) -> None:
+def test_late_losses_of_an_earlier_attempt_are_not_stored(
+    store: Store, claim: writer.Claim
+) -> None:
     # As a version would give it back that knows nothing of them.
     with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'queued', worker_id = NULL")
@@ -131,7 +133,7 @@ def test_losses_of_an_attempt_are_not_those_of_another(store: Store, claim: writ
     assert rows(store, EPOCHS) == STORED[3:]
 
 
-def test_what_is_seen_meanwhile_is_what_is_stored_at_the_end(
+def test_losses_read_during_training_equal_the_final_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(working, "LOSSES_SECONDS", 0.0)

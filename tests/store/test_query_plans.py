@@ -43,7 +43,7 @@ def cramped(postgres_url: str) -> Store:
     return store
 
 
-def test_no_statement_goes_through_all_runs_for_every_run(cramped: Store) -> None:
+def test_no_statement_scans_all_runs_for_every_run(cramped: Store) -> None:
     sweep_id = writer.submit(cramped, spec(name="few", axes={"hidden_size": [3, 4]}))
     with planned() as plans:
         assert sweep_queries.runs_of_one_sweep_only(cramped, sweep_id) == 6
@@ -55,7 +55,7 @@ def test_no_statement_goes_through_all_runs_for_every_run(cramped: Store) -> Non
     assert [plan for plan in plans if "= (SubPlan" in plan] == []
 
 
-def test_a_commit_reads_no_run_but_its_own(cramped: Store) -> None:
+def test_a_commit_reads_only_its_own_runs(cramped: Store) -> None:
     """However many are done, and however many wait in other sweeps."""
     with cramped.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE run SET state = 'done' WHERE id <= 5000")

@@ -46,7 +46,7 @@ def test_a_changed_specification_changes_its_sweep_and_deletes_no_result(store: 
     assert runs["sweeps"].tolist() == [(), ("s",), ("s",)]
 
 
-def test_sweeps_share_the_runs_that_both_ask_for(store: Store) -> None:
+def test_sweeps_share_their_common_runs(store: Store) -> None:
     writer.submit(store, spec())
     writer.submit(store, spec(name="t", checkpoints="every_epoch", model_seeds=[2, 3]))
     runs = queries.runs(store)
@@ -163,7 +163,7 @@ def digests(store: Store) -> Iterator[tuple[str, str]]:
             yield stored.run["digest"], stored.digest()
 
 
-def test_the_digest_is_that_of_the_stored_rows(store: Store) -> None:
+def test_the_stored_digest_equals_that_of_the_stored_rows(store: Store) -> None:
     for some, runs in ((open_reader(str(ROOT / "runs.db")), 43), (filled(store), 3)):
         pairs = list(digests(some))
         assert len(pairs) == runs
@@ -214,7 +214,7 @@ def test_runs_are_found_by_id_or_by_sweep_and_seed(store: Store) -> None:
             queries.find_run(store, reference)
 
 
-def test_a_configuration_comes_back_as_it_was(store: Store) -> None:
+def test_a_configuration_is_read_back_unchanged(store: Store) -> None:
     config = RunConfig(hidden_size=16, learning_rate=0.1, layer_norm="nn")
     writer.submit(store, spec(fixed=config.changed))
     assert queries.run_config(store, 1) == config
@@ -229,7 +229,7 @@ def test_a_configuration_comes_back_as_it_was(store: Store) -> None:
     assert queries.runs(store)["num_letters"].tolist() == [3, 3, 3]
 
 
-def test_what_is_open_for_reading_can_be_opened_for_writing_and_by_another_process(
+def test_an_open_store_can_be_opened_for_writing_and_by_another_process(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer.submit(open_writer(store), spec(name="again"))

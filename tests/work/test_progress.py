@@ -11,7 +11,7 @@ def ago(seconds: float) -> str:
     return (NOW - timedelta(seconds=seconds)).isoformat()
 
 
-def test_a_pause_is_not_counted_and_what_runs_at_once_is_counted_once() -> None:
+def test_busy_seconds_exclude_pauses_and_count_overlaps_once() -> None:
     together = [(ago(200), ago(180)), (ago(195), ago(170))]
     after_a_pause = [(ago(10), None)]
     assert busy_seconds([*together, *after_a_pause], NOW) == 30 + 10

@@ -72,7 +72,7 @@ def websocket(port: int, **headers: str) -> int:
     return request(port, "GET", "/_stcore/stream", **upgrade, **key, **headers)[0]
 
 
-def test_what_a_dashboard_and_its_worker_find_runs_nothing_and_opens_neither(
+def test_a_dashboard_and_its_worker_ignore_files_and_settings_of_the_working_directory(
     hostile: Path, short_spec: Path
 ) -> None:
     environment = {**os.environ, **FOREIGN}

@@ -57,7 +57,7 @@ def db(tmp_path: Path) -> tuple[str, str]:
     return ("--db", str(tmp_path / "own.db"))
 
 
-def test_a_sweep_is_stopped_resumed_retried_where_it_failed_and_deleted(
+def test_a_sweep_is_stopped_resumed_retried_and_deleted(
     short_spec: Path, db: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_job: Job, _report: Progress) -> list[RunResult]:
@@ -112,7 +112,7 @@ def started(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
         yield process
 
 
-def test_a_worker_that_watches_trains_what_is_submitted_later_and_what_is_stopped_goes_on(
+def test_a_watching_worker_trains_later_submissions_and_requeues_runs_at_a_signal(
     tmp_path: Path, db: tuple[str, str]
 ) -> None:
     """Two groups: a short one, and one that no machine trains in a minute."""
@@ -139,7 +139,7 @@ def test_a_worker_that_watches_trains_what_is_submitted_later_and_what_is_stoppe
     assert "1 run left" in message or "1 of 2 runs" in message, message
 
 
-def test_the_first_ctrl_c_leaves_what_is_in_training_and_the_second_ends_at_once(
+def test_the_first_ctrl_c_requeues_running_runs_and_the_second_exits(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep_id = writer.submit(store, parse_spec(tomllib.loads(ONE)))
