@@ -3,7 +3,7 @@
     python -m tests.chaos [PART ...] [--minutes 30] [--seed 0]
 
 A part is a set of tests; its cases are theirs, with each of their seeds, of at most a minute. The
-parts take turns, in as many processes as there are cores; a seed says which cases come first. A
+parts take turns, in as many processes as there are cores; a seed decides which cases come first. A
 failure is written with the line that repeats it, and the part goes on.
 """
 
@@ -67,7 +67,7 @@ FILES_BY_PART: dict[str, tuple[str, ...]] = {
 """Files of tests, or tests of a file; a test belongs to the part that names it most closely."""
 
 BY_NAME_ALONE = {"memorizing"}
-"""What takes hours: it is tried if it is asked for."""
+"""Parts that take hours, and run only by name."""
 
 TOGETHER = 6
 """Cases of a file that a process tries, which starts once."""
@@ -118,7 +118,7 @@ def file_of(case: str) -> str:
 
 
 def environment(seed: int) -> dict[str, str]:
-    """What every process of tests has; under CI all properties would be tried on the same."""
+    """The environment of test processes, without CI, where properties draw the same examples."""
     inherited = {name: value for name, value in os.environ.items() if name != "CI"}
     return {**inherited, "SEQCLS_CHAOS": "long", SEED: str(seed), "PYTHONPATH": str(ROOT)}
 

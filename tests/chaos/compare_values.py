@@ -1,4 +1,4 @@
-"""Every value that commands, files and Python give, against what SQL and SciPy alone say.
+"""Every value that commands, files and Python give, compared with SQL and SciPy.
 
 What pages show is compared in `tests/pages`.
 """
@@ -66,7 +66,7 @@ class Comparison:
         self.store = open_reader(self.db)
 
     def all(self) -> Ledger:
-        """What every surface gives of runs and of pairs of configurations."""
+        """Compares every surface on runs and on pairs of configurations."""
         self.sql()
         self.commands()
         self.exports()
@@ -108,7 +108,7 @@ class Comparison:
     # SQL.
 
     def sql(self) -> None:
-        """Documented views and sums, against what the packs and the lengths say."""
+        """Compares documented views and sums with the stored errors and lengths."""
         facts, ledger = self.facts, self.ledger
         for view, names in (
             ("misclassified", (*ERRORS, "target")),
@@ -137,9 +137,9 @@ class Comparison:
     # Commands.
 
     def command_output(self, *arguments: str) -> str:
-        """What a command prints, whose exit status is what it should be."""
+        """The standard output of a command, whose exit status is compared too."""
         completed = run_main(*arguments, "--db", self.db)
-        # `status` says so where training failed of any run.
+        # The exit status of `status` reports failed runs.
         failed = any(run["state"] == "failed" for run in self.facts.runs.values())
         status = int(arguments[0] == "status" and failed)
         self.ledger.value("exit status", " ".join(arguments), completed.returncode, status)
@@ -238,7 +238,7 @@ class Comparison:
     # Python.
 
     def python(self) -> None:
-        """What `sweeps.api` gives."""
+        """Compares lengths and errors from `sweeps.api`."""
         facts, ledger = self.facts, self.ledger
         finished = done_ids(facts)
         rows = api.lengths(self.store, finished).to_dict("records")

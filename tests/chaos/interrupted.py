@@ -93,7 +93,7 @@ COMMANDS: dict[str, list[str]] = {
     ],
     "sensitive": ["sensitive", "done/0", "--times", "1", "--db", "runs.db"],
 }
-"""What changes files, by what is tried."""
+"""Commands that change files, by name."""
 
 ONLY_READING = {
     *("runs", "errors", "predict", "compare", "theory", "cache", "dashboard", "status"),
@@ -114,7 +114,7 @@ READING: list[list[str]] = [
     ["db", "check"],
     ["runs", "--json"],
 ]
-"""What only reads, each with the database that was being changed."""
+"""Reading commands, each run on the database that was being changed."""
 
 ONLY_OF_THIS_VERSION = "convert"
 
@@ -177,7 +177,7 @@ def prepare(folder: Path) -> None:
     steps = [
         ["sweep", "done.toml", "--workers", "0", "--db", "runs.db"],
         ["sweep", "other.toml", "--workers", "0", "--db", "other.db"],
-        # Which is kept, so that it is there before and after.
+        # A finding, so that there is one before and after.
         ["verdict", "done/0", "--db", "runs.db"],
         ["give", "done/0", "given", "--db", "runs.db"],
         ["load", "parity.safetensors", "--sweep", "hand", "--task", PARITY, "--db", "hand.db"],
@@ -230,7 +230,7 @@ def main(folder: Path, name: str, seed: int, changes: int) -> dict[str, Any]:
 
 
 def _faults(folder: Path, name: str, expected: Any) -> list[str]:
-    """What is not as it should be after a command was ended."""
+    """The faults after a command was interrupted."""
     command = COMMANDS[name]
     db = command[command.index("--db") + 1]
     faults = []
@@ -260,7 +260,7 @@ def _faults(folder: Path, name: str, expected: Any) -> list[str]:
 
 
 def _result(folder: Path, command: Sequence[str]) -> dict[str, Any]:
-    """What a command should have brought about: contents of a database, names of files."""
+    """The result of a command: contents of its database, names of files."""
     db = command[command.index("--db") + 1]
     files = sorted(
         str(path.relative_to(folder)) for path in folder.rglob("*.*") if not _beside(path)

@@ -59,7 +59,7 @@ def die(_: Connection) -> None:
 
 
 def end_backend(url: str) -> Callable[[Connection], None]:
-    """What ends the server's process of a connection, and waits until it has."""
+    """A function that ends the server's process of a connection, and waits for its end."""
 
     def end(connection: Connection) -> None:
         driver: Any = connection.connection.driver_connection

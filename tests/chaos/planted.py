@@ -2,7 +2,7 @@
 
     python -m tests.chaos.planted [WORD ...]
 
-The faults stand in `planted.toml`; words choose those whose name or file contains one of them.
+The faults are listed in `planted.toml`; words choose those whose name or file contains one.
 """
 
 import os
@@ -20,14 +20,14 @@ ROOT = Path(__file__).parents[2]
 TABLE = Path(__file__).with_name("planted.toml")
 NOBODY = "NOBODY"
 SECONDS = 3600
-"""So long tests may take at a time: a fault that makes them wait for ever is not told by them."""
+"""Time limit of tests: a fault that makes them wait for ever is not caught by them."""
 
 
 class Fault(NamedTuple):
     """A wrong line of the program, and who should see it."""
 
     name: str
-    """What a user would notice."""
+    """The symptom that a user would notice."""
     file: str
     old: str
     new: str
@@ -37,7 +37,7 @@ class Fault(NamedTuple):
         """The file's content with the fault.
 
         Raises:
-            ValueError: the old text does not stand in it exactly once.
+            ValueError: the old text does not occur in it exactly once.
         """
         path = root / self.file
         text = path.read_text() if path.exists() else ""
@@ -72,9 +72,9 @@ def copy_tree(to: Path) -> None:
 
 
 def run_tests(root: Path, *arguments: str) -> tuple[int, str]:
-    """Runs tests on a copy; what pytest ends with, and what it says."""
+    """Runs tests on a copy; the exit status of pytest, and its output."""
     arguments = ("-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", *arguments)
-    # Machine code is kept under the content of its source, and bytecode kept at all; examples are
+    # Machine code is cached by the content of its source, and bytecode is written; examples are
     # those of CI.
     environment = {
         **os.environ,
@@ -103,7 +103,7 @@ _FAILED = re.compile("(FAILED|ERROR) tests/")
 
 
 def caught_by(tests: Sequence[str], root: Path, anyway: Sequence[str]) -> str:
-    """The first of the tests that fails, or why none is told."""
+    """The first of the tests that fails, or the reason for none."""
     code, output = run_tests(root, "-x", *tests)
     if not (failures := failed(output)):
         lines = output.strip().splitlines() or [f"pytest ended with {code}"]

@@ -76,7 +76,7 @@ def wait_until_it_sends(sweep: psutil.Process, db: Path) -> psutil.Process | Non
 
 
 def in_training(db: Path) -> bool:
-    """Whether there are runs in training that may be lost without being given up.
+    """Return True if there are runs in training that may be lost without being given up.
 
     Not those of the first group: a process computes before it comes, to import what it needs.
     """
@@ -103,7 +103,7 @@ def wait_until_still(child: psutil.Process) -> None:
 
 
 def stop(process: psutil.Process) -> None:
-    """Stops a process, unless it ends; told to, it may go on for a moment on a busy machine."""
+    """Suspends a process, unless it ends; on a busy machine it may run on for a moment."""
     process.suspend()
     while process.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE):
         time.sleep(0.01)
@@ -113,7 +113,7 @@ def sweep_with_kills(spec: Path, db: Path, kills: int) -> tuple[int, str, int]:
     """Sweeps with one process that is killed so often while it sends.
 
     Returns:
-        The exit status, what was said, and how often it was killed.
+        The exit status, the standard error, and how often it was killed.
     """
     command = [*SWEEP, str(spec), "--db", str(db), "--workers", "1"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
@@ -128,7 +128,7 @@ def sweep_with_kills(spec: Path, db: Path, kills: int) -> tuple[int, str, int]:
 
 
 def last_words(process: "subprocess.Popen[str]") -> str:
-    """What a process says until its end; it is killed where the test's time is over before."""
+    """The standard error of a process until its end; it is killed where the test times out."""
     try:
         return process.communicate()[1]
     finally:

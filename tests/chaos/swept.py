@@ -1,4 +1,4 @@
-"""Sweeps that are disturbed, and what a database says of each that nothing has disturbed."""
+"""Sweeps that are disturbed, and the content of a database that nothing has disturbed."""
 
 import tempfile
 from functools import cache
@@ -69,7 +69,7 @@ def sweep(database: Path | str, name: str) -> int:
 
 @cache
 def undisturbed(name: str) -> dict[str, str]:
-    """What its database says."""
+    """The content of its database."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.db"
         sweep(path, name)

@@ -1,4 +1,4 @@
-"""What commands, files and Python give is what SQL and SciPy alone say.
+"""Values of commands, files and Python equal those of SQL and SciPy.
 
 A part of it where all tests run; in `make chaos` every surface of large databases of every kind.
 """

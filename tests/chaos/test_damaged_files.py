@@ -27,7 +27,7 @@ COMMANDS = (
 
 
 MAX_SECONDS = 60.0
-"""Processor seconds: how busy the machine is says nothing of a command."""
+"""Processor seconds, which do not depend on how busy the machine is."""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def whole() -> Path:
 
 
 def find_faults(path: Path) -> list[str]:
-    """What commands do with a file that none may do; each has it as it is."""
+    """Crashes and timeouts of commands on a file, each on a fresh copy."""
     found = []
     for command in COMMANDS:
         copy = path

@@ -63,7 +63,7 @@ def test_pages_are_drawn_while_sweeps_come_and_go(
             app = open_app(monkeypatch, db, PAGES[number % len(PAGES)])
             page = PAGES[number % len(PAGES)]
             assert not app.exception, page
-            # A string that a model gets wrong is told so, too.
+            # A wrong answer to a string is shown as an error, too.
             errors = [x.value for x in app.error if "but the model predicts" not in x.value]
             assert not errors, f"{page} shows an error in place of content"
             # Where pages are drawn faster than sweeps change, more of them are.

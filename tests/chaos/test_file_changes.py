@@ -15,7 +15,7 @@ from tests.conftest import LONG, ROOT
 from tests.stock import stock
 
 QUICK_COMMANDS = {"import"}
-"""What is ended where all tests run: it reads files, and writes several runs at once."""
+"""Commands that are interrupted in `make test`: they read files, and write several runs."""
 
 
 def test_every_command_that_changes_files_is_interrupted_here() -> None:

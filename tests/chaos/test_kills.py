@@ -116,7 +116,7 @@ KINDS = (BEFORE_STATEMENT, AFTER_STATEMENT, COMMIT)
 
 @pytest.fixture(scope="module")
 def moments(tmp_path_factory: pytest.TempPathFactory) -> int:
-    """How many moments there are at which a worker may be killed."""
+    """The number of moments at which a worker may be killed."""
     found = Moments(die, *KINDS)
     with pytest.MonkeyPatch.context() as patched, found.at(0):
         # These models are trained in less time than passes before losses are stored for pages.

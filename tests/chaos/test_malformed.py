@@ -45,7 +45,7 @@ specs = st.dictionaries(
 
 
 def answered(arguments: list[str]) -> tuple[int, str]:
-    """How the command takes them: its exit status, and the error as the user would read it."""
+    """The exit status of the command, and the error as the user would read it."""
     result = CliRunner().invoke(app, arguments)
     error = result.exception
     if error is None or isinstance(error, SystemExit):

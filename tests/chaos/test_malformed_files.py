@@ -62,14 +62,14 @@ def damaged(content: bytes, rng: random.Random) -> bytes:
 
 
 def in_one_line(message: str) -> None:
-    """A message is short and has no line of its own for what stands in the file."""
+    """Checks that a message is short and of one line."""
     assert message.strip()
     assert "\n" not in message
     assert len(message) < MAX_MESSAGE_LETTERS, message
 
 
 def read_or_refused(path: Path) -> None:
-    """A file of strings is read whole, or every problem of it is said in one line."""
+    """Checks that a file of strings is read whole, or each of its problems reported in one line."""
     try:
         found = read_content(path)
     except SeqclsError as error:
@@ -178,6 +178,6 @@ def test_a_damaged_automaton_is_read_or_refused_in_one_line(
 
 
 def counted(db: Path) -> list[tuple[int]]:
-    """How many rows each table has that an import or a sweep writes."""
+    """The number of rows in each table that an import or a sweep writes."""
     tables = ("run", "sweep", "config", "dataset", "test_string", "length_score")
     return [rows(db, f"SELECT count(*) FROM {table}")[0] for table in tables]

@@ -107,7 +107,7 @@ READ: dict[str, Callable[[str], object]] = {
     ),
     "family": lambda text: parse_family(Tokenizer("abc"), text),
 }
-"""What reads texts of each kind, and refuses most of them."""
+"""Functions that read texts of each kind, and refuse most of them."""
 
 
 def texts(number: int, seed: int = 0) -> Iterator[tuple[str, str]]:
@@ -129,7 +129,7 @@ MAX_SECONDS = 2.0
 
 
 def try_texts(number: int, seed: int) -> dict[str, Any]:
-    """What is said of so many texts, here: what none may be, and what they took at most."""
+    """Reads so many texts in this process: how many were refused, crashes, time and memory."""
     # What is loaded once counts for none of them.
     for kind, text in (("pattern", "ab"), ("formula", "a > b"), ("family", "a{n}")):
         READ[kind](text)

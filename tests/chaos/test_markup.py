@@ -1,4 +1,4 @@
-"""What stands in a database is printed as it is: it sets no type and steers no terminal."""
+"""Text of a database is printed literally: it sets no style and no terminal state."""
 
 import json
 import re

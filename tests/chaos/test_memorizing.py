@@ -19,11 +19,11 @@ ONE_BATCH = {
     "validation_size": 1, "validation_max_length": 1, "max_num_epochs": 100, "patience": 100,
     "warm_up_steps": 10, "dropout_rate": 0.0,
 }  # fmt: skip
-"""What is dropped out of it is no memory."""
+"""Without dropout, which would prevent memorizing."""
 
 
 class _MemorizedError(Exception):
-    """Training has come as far as was asked."""
+    """Training has reached the loss that ends the test."""
 
 
 @pytest.mark.timeout(4 * 3600)

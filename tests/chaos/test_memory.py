@@ -18,7 +18,7 @@ from tests.databases import rows, spec
 HUGE = dict.fromkeys(
     ("hidden_size", "num_attention_heads", "attention_head_size", "feed_forward_size"), 4096
 )
-"""A valid specification that asks for more than a terabyte."""
+"""A valid specification that needs more than a terabyte."""
 
 FIXED = {**SHORT, "max_num_epochs": 1}
 

@@ -1,4 +1,4 @@
-"""Whatever becomes of a process that sends its results, its worker goes on, and ends when asked."""
+"""Processes killed or suspended while they send results, and signals to their worker."""
 
 import signal
 import sqlite3
@@ -31,7 +31,7 @@ from tests.conftest import LONG, ROOT
 from tests.databases import rows
 
 ENDS = [signal.SIGHUP, *([signal.SIGINT, signal.SIGTERM] if LONG else [])]
-"""Where all tests run, `tests/work/test_sweeps_command.py` sends the others."""
+"""In `make test`, `tests/work/test_sweeps_command.py` sends the others."""
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ def test_a_signaled_sweep_ends_without_an_error(
     assert "Error" not in message
     store = open_writer(str(db))
     assert writer.release_dead(store) == 0
-    # It may have been asked to end before it had submitted anything.
+    # The signal may have come before anything was submitted.
     sweep(db, "sending")
     assert_whole(db, "sending")
 

@@ -1,4 +1,4 @@
-"""What is shipped is trained: a configuration of each specification; and models that tests keep."""
+"""Training of a configuration of each shipped specification, and of the stored test models."""
 
 import numpy as np
 import pytest

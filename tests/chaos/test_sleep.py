@@ -72,7 +72,7 @@ def test_progress_and_status_report_a_dead_worker(tmp_path: Path, elsewhere: boo
     ((own,),) = [progress(store)]
     assert own.orphaned == 0
     with store.write(quiet=True) as connection:
-        # A process that is no more; or one of another machine that says nothing any longer.
+        # A process that has ended; or one of another machine without a heartbeat.
         change = f"host = 'elsewhere', heartbeat_at = '{LONG_AGO}'" if elsewhere else "pid = 0"
         connection.execute(text(f"UPDATE worker SET {change}"))
     (seen,) = progress(store)

@@ -1,4 +1,4 @@
-"""A database that is locked, full, read-only or gone: one line says so, and nothing is lost."""
+"""A database that is locked, full, read-only or gone: reported in one line, and nothing is lost."""
 
 import os
 import resource
@@ -88,7 +88,7 @@ def locked(path: Path, seconds: float) -> Iterator[None]:
 
 
 def resumes(path: Path) -> None:
-    """What is committed is intact, and the same sweep goes on to the same end."""
+    """Checks that committed results are intact, and the sweep resumes to the same end."""
     if path.exists() and rows(path, "SELECT name FROM sqlite_master"):
         assert verify(open_reader(str(path))).damages == []
     sweep(path, "small")

@@ -62,14 +62,14 @@ def run_main(*arguments: str, **environment: str) -> "subprocess.CompletedProces
 
 
 def printed(*arguments: str, **environment: str) -> str:
-    """What a command prints that does what it is asked."""
+    """The standard output of a command that succeeds."""
     completed = run_main(*arguments, **environment)
     assert completed.returncode == 0, completed
     return completed.stdout
 
 
 def printed_json(*arguments: str, **environment: str) -> Any:
-    """The same as data."""
+    """Its JSON output, parsed."""
     return json.loads(printed(*arguments, "--json", **environment), parse_constant=refuse)
 
 
@@ -83,12 +83,12 @@ def _replace_no_process(program: str, *_: object) -> None:
 
 
 def refused(*arguments: str, **environment: str) -> str:
-    """What the command says of a user's mistake, in one line."""
+    """The one-line message with which the command refuses a user's mistake."""
     return refusal(run_main(*arguments, **environment))
 
 
 def refusal(completed: "subprocess.CompletedProcess[str]") -> str:
-    """What was said, which is one line of a user's mistake."""
+    """The one-line message of a completed command that refused a user's mistake."""
     assert completed.returncode == 2, completed
     assert completed.stdout == ""
     assert completed.stderr.startswith("seqcls: ")

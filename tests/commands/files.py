@@ -15,7 +15,7 @@ Content: TypeAlias = Any
 
 
 def written(folder: Path, name: str, content: Content) -> Path:
-    """The path of a file with this content, as its name's ending says."""
+    """The path of a file with this content, in the format of its name's suffix."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     ending = path.suffix[1:]

@@ -1,4 +1,4 @@
-"""An agent asks a database by the Model Context Protocol, over standard input and output."""
+"""Agents query a database by the Model Context Protocol, over standard input and output."""
 
 import asyncio
 import json
@@ -86,7 +86,7 @@ def test_an_agent_reads_the_database_and_writes_nothing(
         assert [row["id"] for row in rest["rows"]] == frame["id"].tolist()[3:]
 
         run = "all_initializations/2"
-        # Neither is stored in the shipped database, and neither is kept.
+        # Neither is stored in the shipped database, before or after.
         (cause,) = (await ask("causes", run=run))["rows"]
         assert cause["share"]["count"] == cause["share"]["n"] == cause["strings"]
         assert cause["share"]["interval"][0] < 1 == cause["share"]["interval"][1]
@@ -187,7 +187,7 @@ def test_an_agent_launches_no_more_models_than_allowed(tmp_path: Path) -> None:
 
 
 def test_the_allowance_of_agents_counts_the_greatest_size_of_a_sweep(tmp_path: Path) -> None:
-    """However many servers there are, and whatever they are asked at once."""
+    """The allowance is shared by servers and by concurrent requests."""
     store = api.open_store(tmp_path / "own.db")
     grows = SMALL.replace("[fixed]", 'until = "learned ± 10 %"\nmost_seeds = 12\n[fixed]')
 

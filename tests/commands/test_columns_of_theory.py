@@ -1,4 +1,4 @@
-"""Counting and the number of parameters, wherever runs and configurations are told apart."""
+"""Counting level and number of parameters, as columns of runs and configurations."""
 
 import json
 
@@ -34,7 +34,7 @@ def test_derived_settings_are_columns_and_the_last_axis() -> None:
     assert table["num_parameters"].tolist() == [sizes[name] for name in table["name"]]
     assert set(table["counting"]) == {"level 0"}
     ids = table["config_id"].tolist()
-    # All are of one level, so that it tells none apart.
+    # All are of one level, so that it distinguishes none.
     assert list(settings_read(store, ids))[-1] == "num_parameters"
     assert axes_of(store, ids)[-1] == "num_parameters"
     best = table.set_index("name")["selection"]

@@ -1,4 +1,4 @@
-"""What names a database: a file or a URL, shown without its password, and nothing that hangs."""
+"""Names of databases: a file or a URL, shown without its password, and nothing that hangs."""
 
 import os
 from pathlib import Path

@@ -278,7 +278,7 @@ MALFORMED: list[tuple[str, Content, str]] = [
     ),
     ("alone_src.txt", "ab\n", "no 'alone_tgt.txt', which has the other half"),
 ]
-"""Files, and what is said of them."""
+"""Name, content and the reason for which it is refused."""
 
 FIRST = '{"tokens": "ab", "label": 1}\n'
 LATER: list[tuple[str, Content, str]] = [
@@ -327,7 +327,7 @@ AMBIGUOUS: list[tuple[dict[str, Content], str]] = [
     (_language("a") | _language("b"), "a folder of 2 languages: name one by "),
     (_language("a", TestLA="aa\tTRUE\t1\n"), "a_TestLA.txt, line 1: label is 'TRUE\\t1'"),
 ]
-"""Folders that can mean two things, and what is said of them."""
+"""Ambiguous folders, and the reason for which each is refused."""
 
 REFUSED = [
     *((x, {x: y}, z) for x, y, z in MALFORMED + LATER),
@@ -347,7 +347,7 @@ def test_a_malformed_file_or_folder_is_refused_in_one_line(
     assert len(str(refused.value)) < 700
 
 
-# What is said of a file that is read.
+# Summaries of files.
 
 NOISY = "ab,1\nab,0\nba,0\nab,1\nba,1\nbb,0\n"
 NEARLY = "".join(f"{number:b},1\n" for number in range(3_999))
@@ -389,7 +389,7 @@ SUMMARIES: dict[str, tuple[Content, Sequence[str]]] = {
         )
     },
 }
-"""Contents of files, and what `seqcls data` says of them."""
+"""Contents of files, and parts of the summary by `seqcls data`."""
 
 
 @pytest.mark.parametrize("name", SUMMARIES)
@@ -463,7 +463,7 @@ SMALL = {"hidden_size": 4, "max_num_epochs": 2, "min_num_epochs": 0, "train_batc
 def test_models_of_files_work_without_the_files_and_keep_their_names(
     monkeypatch: pytest.MonkeyPatch, store: Store, tmp_path: Path
 ) -> None:
-    """Rows with labels, languages whose names say their class, and an automaton."""
+    """Rows with labels, languages whose names contain their class, and an automaton."""
     lines = "0 0 b b\n0 1 a a\n1 1 b b\n1 0 a a\n0\n"
     automaton, even = written(tmp_path, "even.att", lines), _even(tmp_path)
     named = ("04.04.SL.2.1.0", "04.04.SL.2.1.1", "04.03.TSL.2.1.0", "04.03.TSL.2.1.1")

@@ -1,4 +1,4 @@
-"""Every block of code on every page of the documentation does what the page says."""
+"""Every block of code on every page of the documentation works as documented."""
 
 import re
 import shutil
@@ -130,7 +130,7 @@ def test_the_documented_section_can_be_added(
     assert "The longest solved length is 200." in page_text(page).replace("\\", "")
     printed = report(open_store(str(ROOT / "runs.db")), "all_initializations")
     assert "The longest solved length is 200." in printed
-    # One that breaks leaves the page, and says so.
+    # One that breaks leaves the page, and is reported.
     monkeypatch.setattr("solved.runs", lambda *_: 1 / 0)
     page = open_app(monkeypatch, ROOT / "runs.db", sweep="increased_dimensionality")
     assert "solved: ZeroDivisionError" in page_text(page).replace("\\", "")

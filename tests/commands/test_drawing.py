@@ -92,7 +92,7 @@ def test_strings_of_a_file_are_shown_by_label(tmp_path: Path) -> None:
         assert set(first["label"]) == {label}
         rows = drawn(spec, "--label", str(kind))
         assert {row["label"] for row in rows} == {str(label)}
-        # A file doesn't say how negative strings were drawn.
+        # A file doesn't record how negative strings were drawn.
         assert {row["kind"] for row in rows} <= {"", "positive"}
     (of_rows,) = api.shortcuts(spec)
     assert "without knowing" not in (of_rows.advice or "")

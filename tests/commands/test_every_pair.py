@@ -54,7 +54,7 @@ def test_three_named_configurations_are_three_pairs() -> None:
 def test_the_help_of_compare_shows_both_forms() -> None:
     shown = run_main("compare", "--help").stdout
     assert "--all" in shown
-    # Neither that a flag is one, nor a range of numbers, tells a reader anything.
+    # That a flag is boolean and the range of a number are of no use to a reader.
     assert "<bool>" not in shown
     assert "<float>" in shown
     assert "x<=" not in run_main("runs", "--help").stdout

@@ -1,4 +1,4 @@
-"""Models given away as one file of PyTorch, which says what the model here says."""
+"""Models given away as one file of PyTorch, which answers as the model here."""
 
 import importlib.util
 import json
@@ -47,7 +47,7 @@ LANGUAGES: list[dict[str, Any]] = [
     {"norm_placement": "post", "layer_norm": "nn", "biases": True, "readout": "mean"},
     {"attention_scale": "log_length", "final_norm": True, "activation": "gelu_tanh"},
 ]  # fmt: skip
-"""What a network computes, its file says: `test_one_file_says_what_a_network_computes`."""
+"""Networks that label strings; the formulas of files are tested in `tests/contracts`."""
 WRITERS: list[dict[str, Any]] = [
     {"attention_scale": "learned_log_length"},
     {"architecture": "lstm"},
@@ -58,7 +58,7 @@ WRITERS: list[dict[str, Any]] = [
 
 
 def drawn_model(fields: dict[str, Any]) -> tuple[Problem, Weights]:
-    """What a model was trained for, and weights that are drawn."""
+    """The problem of a configuration, and randomly drawn weights."""
     problem = resolve(configuration(fields))
     drawn = initial_parameters(problem.network, 0)
     return problem, {name: 2 * value.numpy() for name, value in drawn.items()}

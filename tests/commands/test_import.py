@@ -226,7 +226,7 @@ ODD: dict[str, tuple[list[Any], str]] = {
     "split": (["holdout", 3, "tests", []], "expected train, validation or test"),
     "config": (["{", "[1]", "3", '{"": 1}', '{"a\\u0000": 1}'], "config"),
 }  # fmt: skip
-"""By column, what none of its cells may be, and what is said of it."""
+"""By column, invalid cells and a part of the message."""
 HEADER = "model,seed,id,prediction\n"
 CELLS = "".join(f"m,0,s{n},1\n" for n in TESTED)
 BAD: list[tuple[str, str]] = [
@@ -248,11 +248,11 @@ LATER: list[tuple[dict[str, Any], str]] = [
     ({"Model": "m"}, "line 21: two columns are 'model': 'model' and 'Model'"),
     ({"config.v": "1.10"}, "seed 0, config {}: no prediction for 1 of 21"),
 ]
-"""What the last line has besides, and what is said of it."""
+"""Additional fields of the last line, and a part of the message."""
 
 
 def test_malformed_files_are_refused_in_one_line_and_nothing_is_written(tmp_path: Path) -> None:
-    """What is no table at all is refused as in `test_datasets`, by what reads both."""
+    """Files that are no tables are refused by the reader that `test_datasets` tests."""
     data, store = _data(tmp_path), api.open_store(tmp_path / "runs.db")
     files: list[tuple[str, Content, str]] = [(".csv", *bad) for bad in BAD]
     for name, (values, reason) in ODD.items():
@@ -336,7 +336,7 @@ REFUSED_ROWS: list[tuple[Any, str]] = [
     ({**FRAME, "score": [-0.1 if x else -2.3 for x in RIGHT]}, "as logarithms of probabilities"),
     ({**FRAME, "score": [-2.0 if x else 2.0 for x in RIGHT]}, "above all of those predicted 1"),
 ]
-"""Predictions of a language, and what is said against them."""
+"""Invalid predictions for a language, and a part of the message."""
 
 NO_TOKENS: tuple[Any, ...] = (-1, 1.7, True, None, 0.5, ["a"], float("nan"), np.float64(-1))
 NO_SEEDS: tuple[Any, ...] = (42.5, "42.5", True, None, -1, float("nan"), 2**63)
@@ -372,7 +372,7 @@ MISSPELLED_LETTERS: dict[str, Callable[[str], Any]] = {**MISSPELLED, "capitals":
 MISSPELLED_DIGITS: dict[str, Callable[[str], Any]] = {
     **MISSPELLED, "a number": int, "a number as text": lambda text: str(int(text)),
 }  # fmt: skip
-"""What is wrong only as it is written, of outputs that are right."""
+"""Right outputs in spellings that are refused."""
 
 
 def test_invalid_predictions_are_refused_in_one_line(log: ResultLog, pairs: ResultLog) -> None:
@@ -405,7 +405,7 @@ def test_invalid_predictions_are_refused_in_one_line(log: ResultLog, pairs: Resu
         assert "\n" not in str(none.value)
     for own in (log, pairs, *spelled):
         assert api.runs(own.opened).empty
-    # Probabilities of a model that always says 1 are what logits may be, and so is nothing.
+    # Probabilities of a model that always predicts 1 could be logits; the empty output is valid.
     log.run(model="m", seed=0, predictions=FRAME.assign(prediction=1, score=0.7))
     assert api.errors(log.opened, [1])["logit"].eq(0.7).all()
     outputs = ["", *(x[::-1] for x in TOKENS[1:])]
@@ -534,7 +534,7 @@ def test_outputs_that_a_frame_turned_into_floats_are_whole_numbers(tmp_path: Pat
         file, store = written(tmp_path, name, own), tmp_path / f"{name}.db"
         api.import_predictions(store, file, sweep="theirs", dataset=data)
         assert api.runs(api.open_store(store))["accuracy"].tolist() == [right], name
-    # Digits that a float has lost are asked for as text.
+    # Numbers with more digits than a float has are required as text.
     data.write_text("input,target\na,12345678901234567\nb,12\n")
     log = api.log_results(tmp_path / "digits.db", sweep="theirs", dataset=data)
     for outputs in ([12345678901234567.0, 12.0], ["1.2345678901234568e+16", "12.0"]):

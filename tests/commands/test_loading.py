@@ -80,7 +80,7 @@ def save(model: nn.Module, file: Path) -> Path:
 
 
 def refused(db: Path, file: Path, reason: str, **how: Any) -> None:
-    """Nothing is loaded, which is said in one line."""
+    """Checks that loading is refused in one line and writes nothing."""
     there = db.exists()
     with pytest.raises((ConfigError, SpecError), match=re.escape(reason)) as error:
         api.load_weights(db, file, **{"task": TASK, **how})
@@ -361,7 +361,7 @@ NO_GPT2: list[tuple[dict[str, Any], int, str]] = [
     ({"model_type": "gpt2"}, 2, "'lm_head.weight' differs from 'wte.weight'"),
     ({"tie_word_embeddings": "yes"}, 0, "tie_word_embeddings='yes': expected true or"),
 ]
-"""Settings beside a GPT-2, how often its head is its embedding, and what is said."""
+"""Settings beside a GPT-2, the multiple of the embedding that is its head, and the message."""
 YES_NO: dict[str, Any] = {"settings": {"yes": "1", "no": "0"}}
 
 
@@ -522,7 +522,7 @@ WRONGLY: list[tuple[dict[str, Any], str]] = [
     ({"seed": -1}, "seed"),
     ({"model": "a\nb"}, "printable"),
 ]
-"""What is said of an LSTM."""
+"""Arguments that are invalid for an LSTM, and a part of the message."""
 ENCODER_REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"task": {**TASK, "test_max_length": 30}, "settings": HEADS}, "has 20 places"),
     ({"settings": {**HEADS, "positions": "sinusoidal"}}, "other numbers than positions="),
@@ -552,7 +552,7 @@ NO_MODEL: list[tuple[str, Content, str]] = [
     ("model.npz", bytes_of(lambda x, to: np.savez(to, **x), {"a": np.ones(3)}), "dict(numpy.load"),
     ("own.zip", bytes_of(zipped, LSTM), "an archive with 'own.safetensors' in it"),
 ]
-"""What is no whole model, and what is said of what would be one."""
+"""Files that are no complete model, and a part of the message."""
 
 FOUR_TOKENS: dict[str, Content] = {"vocabulary.json": FOUR}
 REFUSED: list[tuple[dict[str, Content], dict[str, Any], str]] = [
@@ -574,7 +574,7 @@ REFUSED: list[tuple[dict[str, Content], dict[str, Any], str]] = [
     *(({name: content}, {}, x) for name, content, x in NO_MODEL),
     ({MODEL: RNN, "config.json": {"hidden_act": "relu"}}, {}, "nonlinearity='relu': expected tanh"),
 ]  # fmt: skip
-"""Files of a folder, what is said of them, and what is said against them."""
+"""Files of a folder, further arguments, and a part of the message."""
 
 
 @pytest.mark.parametrize(("files", "how", "reason"), REFUSED, ids=[row[2] for row in REFUSED])

@@ -214,7 +214,7 @@ def test_pages_count_a_seed_once_and_group_by_budget(
     assert "6 of 6 models learned; of these 6 generalize." in page_text(app).replace("\\", "")
     table = app.dataframe[0].value.set_index("value")
     assert table["learned_of"].to_dict() == {"20": "6 of 6", "1": "0 of 6"}
-    # With one of both in scope, that is what is told.
+    # With one of both in scope, that one is reported.
     text = page_text(open_app(monkeypatch, further, sweep="tiny"))
     assert "0 of 6 models learned" in text
 
@@ -227,7 +227,7 @@ def test_models_that_have_not_learned_are_not_compared_on_longer_strings(further
     assert found.questions["learned"].counts == ((0, 3), (3, 3))
     why = "not compared, since 0 of 3 and 3 of 3 seeds learned, and it takes 2 of each"
     assert found.absent == found.record()["absent"] == {"beyond": why}
-    # Of one that has not learned no length beyond those of training is told.
+    # For one that has not learned no length beyond those of training is reported.
     assert found.lengths["length"].max() == 6
     text = printed("compare", *names, "--db", str(further))
     assert f"accuracy on longer strings, of seeds that learned: {why}\n" in text

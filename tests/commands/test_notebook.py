@@ -1,4 +1,4 @@
-"""The notebook of the examples runs from its first cell to its last, and shows what it says."""
+"""The example notebook runs from its first cell to its last, and shows its results."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 """Architectures of another package, or of one file and one line more: what training would lose is
-refused, and all else is asked.
+refused, and all else answers.
 """
 
 import runpy

@@ -26,7 +26,7 @@ def installed() -> Iterator[None]:
 def test_every_page_is_shown_without_the_package(
     trained_by_processes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Before this process has asked it with the package: what it found then it need not ask again.
+    # Before this process has queried it with the package: answers would be cached.
     command = ("predict", "1", "aab", "--db", str(trained_by_processes))
     assert "install little-extras==1.2" in refused(*command)
     assert verify(open_reader(str(trained_by_processes))).damages == []

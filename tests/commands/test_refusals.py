@@ -1,4 +1,4 @@
-"""What is asked wrongly is refused in one line, which names the value and what was expected."""
+"""Mistakes are refused in one line, which names the value and what was expected."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -204,7 +204,7 @@ AGENT_CALLS: list[tuple[str, dict[str, Any], *tuple[str, ...]]] = [
     ("predict", {"run": 1, "strings": {"a": 1}}, "list"),
     ("compare", {"a": "walkthrough", "b": {}}, "b={}", "string"),
 ]
-"""What an agent asks of a tool."""
+"""Invalid calls of tools by an agent."""
 
 
 def check(message: str, words: tuple[str, ...]) -> None:

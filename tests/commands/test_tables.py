@@ -1,4 +1,4 @@
-"""Tables of the command on a narrow terminal, help, and what is said of a slip of the pen."""
+"""Tables of the command on a narrow terminal, and examples in its help."""
 
 import re
 import shlex
@@ -21,7 +21,7 @@ COLORS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def on_a_terminal(*arguments: str, columns: int = 80) -> str:
-    """What the command prints on a terminal of so many columns."""
+    """The output of the command on a terminal of so many columns."""
     terminal = {"FORCE_COLOR": "1", "COLUMNS": str(columns), "TERM": "xterm"}
     return COLORS.sub("", run_main(*arguments, *DB, **terminal).stdout)
 

@@ -46,7 +46,7 @@ def test_a_first_question_is_answered_and_leaves_its_specification(folder: Path)
     assert list(table["seeds"]) == [2, 2]
     for row in table.itertuples():
         assert f"{row.name}" in shown
-    # What is answered is told again, and trained only once.
+    # The answer is printed again, and nothing is trained twice.
     again = run_main(*command, "--db", "first.db", "--workers", "0")
     assert "ab-ba: all runs are in first.db" in again.stdout
     assert run_main("sweep", "ab-ba.toml", "--db", "first.db").returncode == 0

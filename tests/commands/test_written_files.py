@@ -1,4 +1,4 @@
-"""No command that writes a file writes over another without being told so."""
+"""No command overwrites a file without `--force`."""
 
 import shutil
 from pathlib import Path
@@ -64,7 +64,7 @@ def test_a_command_replaces_files_only_by_force_and_never_a_database(
     printed(*arguments)
     assert "already exists; move it or name another, or" in refused(*arguments)
     printed(*arguments, "--force")
-    # What else is not replaced stands in `test_files`.
+    # Others that are not replaced are tested in `test_files`.
     path, *others = sorted(folder.iterdir())
     before = {own: own.read_bytes() for own in others}
     shutil.copy(ROOT / "runs.db", path)

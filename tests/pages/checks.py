@@ -1,4 +1,4 @@
-"""What holds of every page: its numbers are those of SQL, and what it refuses has a reason."""
+"""Checks of every page: its numbers equal those of SQL, and its refusals have a reason."""
 
 from tests.oracles.compared import Compared
 from tests.oracles.facts import Facts
@@ -7,7 +7,7 @@ from tests.pages.shown import Shown
 
 
 def check_page(models: Models, page: Shown) -> int:
-    """Checks what a page says about models of one kind, and gives how many numbers were compared.
+    """Checks a page about models of one kind; returns how many numbers were compared.
 
     Args:
         models: those that it is about.
@@ -19,7 +19,7 @@ def check_page(models: Models, page: Shown) -> int:
 
 
 def check_numbers(facts: Facts, sweep: str, page: Shown) -> int:
-    """Holds every number of a page about one sweep against SQL; gives how many there were."""
+    """Compares every number of a page about one sweep with SQL; returns how many there were."""
     compared = Compared(facts, sweep)
     for table in page.tables:
         compared.rows(table.to_dict("records"), "a table")

@@ -1,4 +1,4 @@
-"""What tests of pages share: the database of all kinds, and what SQL says of it."""
+"""Fixtures of tests of pages: the database of all kinds, and its SQL facts."""
 
 import shutil
 from pathlib import Path
@@ -21,7 +21,7 @@ def db(kinds: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def facts(db: Path) -> Facts:
-    """What SQL says of all kinds."""
+    """The SQL facts of all kinds."""
     found = Facts(db)
     stored_counts_agree(found)
     return found

@@ -1,4 +1,4 @@
-"""Which buttons change nothing but what the visit itself shows."""
+"""Buttons that change nothing but what the visit itself shows."""
 
 READS = {
     *("Add to the list", "Clear filters", "Compare", "Look at it", "Pause", "Play"),
@@ -9,5 +9,5 @@ READS = {
 
 
 def reads(label: str) -> bool:
-    """Whether a button of this label may be pressed by a visitor."""
+    """Return True if a visitor may press a button of this label."""
     return label in READS or label.startswith(("Explain ", "Take {"))

@@ -1,4 +1,4 @@
-"""Text and marks can be told from their ground, on light and on dark pages."""
+"""Text and marks have enough contrast, on light and on dark pages."""
 
 from itertools import combinations
 from typing import Any
@@ -13,7 +13,7 @@ TEXT, MARKS = 4.5, 3.0
 grounds = pytest.mark.parametrize("named", [style.LIGHT, style.DARK], ids=["light", "dark"])
 
 JUDGED = [x for x in marks.OUTCOMES if x != Outcome.NOT_KNOWN]
-"""What is not known tells nothing, and is as light as a line."""
+"""Unknown outcomes carry no information, and are as light as a line."""
 
 NO_MARKS = {"ground", "empty", "line", "band", "not known", "accent soft"}
 """Colors of what lies behind marks, or of areas that have an edge or a label."""
@@ -69,5 +69,5 @@ def test_marks_and_text_of_charts_have_enough_contrast(named: dict[str, str]) ->
         assert contrast(named[name], named["ground"]) >= MARKS, name
     for name in ("ink", "muted"):
         assert contrast(named[name], named["ground"]) >= TEXT, name
-    # Names of tokens stand on cells that are as strong as likely.
+    # Names of tokens are drawn on cells whose color is their probability.
     assert contrast(named["ink"], named["empty"]) >= TEXT

@@ -1,4 +1,4 @@
-"""A page that breaks on what stands in a file says that the file is damaged."""
+"""A page that breaks on the content of a file reports that the file is damaged."""
 
 import shutil
 from pathlib import Path

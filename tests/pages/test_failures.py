@@ -56,7 +56,7 @@ def table_with(app: AppTest, column: str) -> pd.DataFrame:
     return next((x.value for x in app.dataframe if column in x.value), pd.DataFrame())
 
 
-# What stands there is what SQL says.
+# Numbers, compared with SQL.
 
 FILTERS = {
     "all": Chosen(),
@@ -68,7 +68,7 @@ FILTERS = {
 
 
 def true_cause(facts: Facts, run: Row, chosen: Chosen) -> str | None:
-    """What most of a run's stored causes come to, by the accuracy from which it has learned."""
+    """The main one of a run's stored causes at the accuracy from which it has learned."""
     sql = "SELECT mechanism, sum(share) AS share FROM cause WHERE run_id = ? GROUP BY mechanism"
     shares = {row["mechanism"]: row["share"] for row in facts.ask(sql, run["run_id"])}
     if shares and outcome(run, chosen.learned_at, chosen.below) == "not learned":
@@ -356,7 +356,7 @@ def test_short_training_is_a_cause_that_longer_training_mends(
         assert sentence.endswith("left out: not judged on trained lengths")
 
 
-# What is said of a remedy follows from what is trained: nothing, a part, all, or in vain.
+# Reports on a remedy while nothing, a part, or all of it is trained, or in vain.
 
 BLIND = {"task": "parity", "positions": "sinusoidal", "readout": "last"}
 
@@ -377,7 +377,7 @@ def set_done(store: Store, where: str) -> None:
 
 
 def explain(store: Store, run_ids: Sequence[int], mechanism: str = "simple rule") -> None:
-    """As if the causes of these runs' errors had been found."""
+    """Stores a cause of these runs' errors, as if it had been found."""
     for run_id in run_ids:
         writer.record_findings(
             store, run_id, "cause", [Cause(mechanism, None, "a rule", 1.0, 1, 0.99)]
@@ -408,7 +408,7 @@ def test_the_table_of_remedies_has_every_trial_of_the_page_of_a_model(looked_at:
     assert (row["cause"], row["remedy"]) == ("a simple rule of their own", lstm)
     assert row["came_of_it"] == "not tried yet"
     explain(looked_at, [3, 4, 5, 6])
-    # It says another number of heads, which an LSTM does not read.
+    # Its number of heads differs, which an LSTM does not read.
     fields = {"task": "parity", "architecture": "lstm", "readout": "last", "num_attention_heads": 5}
     submit(looked_at, configuration(fields), "0..4", "LSTMs")
     (row,) = rows_of(looked_at)
@@ -421,7 +421,7 @@ def test_the_table_of_remedies_has_every_trial_of_the_page_of_a_model(looked_at:
     assert row["mended"] == "5 of 5"
     (trial,) = remedy_trials.trials(looked_at, 1, ["simple rule"])
     assert trial_sentence(trial).startswith("trained: 0 of 5 seeds fail, against 6")
-    # Of another configuration of the same failure it is said that this was elsewhere.
+    # For another configuration of the same failure it is reported as elsewhere.
     submit(looked_at, configuration({**BLIND, "hidden_size": 4}), "0..1", "wider")
     set_done(looked_at, "id > 11")
     other = remedy_trials.trials(looked_at, 12, ["simple rule"])

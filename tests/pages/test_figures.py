@@ -1,4 +1,4 @@
-"""Figures show the states of a model, and stand still from epoch to epoch."""
+"""Figures show the states of a model, with the same axes at every epoch."""
 
 from functools import lru_cache
 from typing import Any

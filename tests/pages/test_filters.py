@@ -1,4 +1,4 @@
-"""What pages, reports and commands say under the same filters: what SQL says of the same runs."""
+"""Pages, reports and commands under the same filters agree with SQL on the same runs."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def picked(chosen: Chosen) -> list[Row]:
 
 
 def counts(app: AppTest) -> dict[int, list[int]]:
-    """What the table of configurations counts, by their ids."""
+    """The counts in the table of configurations, by config_id."""
     table = app.dataframe[0].value
     return {
         row["config_id"]: [row[x] for x in CONFIGURATION_COLUMNS]
@@ -44,7 +44,7 @@ def counts(app: AppTest) -> dict[int, list[int]]:
 
 
 def true_counts(chosen: Chosen) -> dict[int, list[int]]:
-    """What SQL counts of all seeds of the configurations of which a seed is picked."""
+    """The counts by SQL over all seeds of each configuration with a picked seed."""
     groups = by_configuration(chosen.scope(FACTS))
     true = {x: configuration(runs, chosen.below, chosen.learned_at) for x, runs in groups.items()}
     own = {run["config_id"] for run in picked(chosen)}
@@ -112,7 +112,7 @@ UNKNOWN_FILTERS_OF_PAGE = {
     "results": {"rows": "999", "measure": "Beauty", "across": "nothing"},
     "failures": {},
 }
-"""What no database has, and what no page offers."""
+"""Values that no database has and no page offers."""
 
 
 @pytest.mark.parametrize("page", UNKNOWN_FILTERS_OF_PAGE)

@@ -1,4 +1,4 @@
-"""The tab *Inside*: what it draws of any model is what Python says."""
+"""The tab *Inside*: its pictures of any model agree with Python."""
 
 from math import exp
 from pathlib import Path

@@ -41,7 +41,7 @@ def choose(app: AppTest, tab: str, part: str = "") -> AppTest:
 
 
 def parts_of(app: AppTest, tab: str) -> list[str]:
-    """What a tab that is open is divided into, of which one is shown."""
+    """The parts of an open tab, of which one is shown."""
     boxes = [box for box in app.segmented_control if tab == "Inside" and box.key == "part"]
     return [str(part) for box in boxes for part in box.options] or [""]
 
@@ -53,14 +53,14 @@ def spoken(app: AppTest, string: str) -> str:
 
 
 def reader(kind: Kind) -> tuple[object, ...]:
-    """What decides how a model is looked into: its network, and whether it answers or writes."""
+    """The properties that decide how a model is inspected: its network, and whether it writes."""
     writes = kind.task["task"] in ("pairs", "reverse", "addition", "copy")
     network = (kind.model.get(name) for name in ("architecture", "positions", "hidden_size"))
     return (writes, kind.imported, kind.fails, kind.overflows, *network)
 
 
 ALIKE = [[kind for kind in KINDS if reader(kind) == own] for own in {*map(reader, KINDS)}]
-"""Kinds by their readers; whatever the page asks is asked of every kind by commands."""
+"""Kinds by their readers; commands test the same questions on every kind."""
 
 
 @pytest.mark.parametrize(
@@ -92,11 +92,11 @@ def test_every_section_of_a_model_has_content(
 
 
 def check_section(app: AppTest, models: Models, tab: str, part: str, num_notes: int) -> None:
-    """Refuses a section without content, but where it waits or says why, beyond so many notes."""
+    """Refuses a section without content, unless it waits or gives a reason beyond so many notes."""
     page = shown(choose(app, tab, part))
     check_page(models, page)
     of_numbers = models.kind.overflows and tab not in ("Errors", "Why")
-    # Proofs take longer, and are asked for.
+    # Proofs take longer, and are made on request.
     has_proof_toggle = "Prove it" in [own.label for own in app.toggle]
     is_refused = len(page.notes) > num_notes
     # Of a string that is right there may be nothing to draw.
@@ -108,7 +108,7 @@ def check_section(app: AppTest, models: Models, tab: str, part: str, num_notes: 
 
 
 def answer_of(db: Path, models: Models, string: str) -> dict[str, Any]:
-    """What Python and the commands answer, as it is shown."""
+    """The answer of Python and the commands, as it is displayed."""
     store = open_reader(str(db))
     config = configs(store)[models.runs[0]["config_id"]]
     frame = display_strings(predict(store, str(models.run_id), [string]), config)
@@ -116,7 +116,7 @@ def answer_of(db: Path, models: Models, string: str) -> dict[str, Any]:
 
 
 def check_answer(app: AppTest, db: Path, models: Models) -> None:
-    """What is typed is answered as Python and the commands answer it."""
+    """Checks that a typed string is answered as by Python and the commands."""
     # So many letters are counted, not spelled out.
     string = "0{2000000}1" if models.kind.name == "counted" else models.string
     answer = answer_of(db, models, string)
@@ -208,7 +208,7 @@ def test_questions_about_no_strings_or_runs_return_nothing(db: Path, facts: Fact
             continue
         assert predict(store, run, []).empty, kind
         assert api.figures(store, run, []) == [], kind
-        # Code from outside is asked for the targets of no string, which it cannot give here.
+        # Code from outside cannot compute the targets of no string.
         if not kind.imported and kind.task["task"] != "ones_modulo":
             assert len(api.model(store, run).ask_all([]).strings) == 0, kind
     for query in (api.errors, api.lengths, api.by_drawn):

@@ -1,4 +1,4 @@
-"""The page Model: what is said of a model, the bar, the tabs, and links; and the guide."""
+"""The page Model: the outcome, the bar, the tabs, and links; and the guide."""
 
 import shutil
 import sqlite3
@@ -42,7 +42,7 @@ def typed(app: AppTest, key: str, text: str) -> Shown:
     return shown(rerun(app))
 
 
-# What is said of a model, and the bar.
+# The outcome, and the bar.
 
 
 @pytest.mark.parametrize(

@@ -25,13 +25,13 @@ from tests.databases import file_of, rows
 
 @pytest.fixture
 def db(tmp_path: Path) -> Path:
-    """Where no database is yet."""
+    """A path without a database."""
     return tmp_path / "none.db"
 
 
 @pytest.fixture
 def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is launched is stored, and nobody begins to train it."""
+    """Launched sweeps are stored, and no worker starts."""
     monkeypatch.setattr(background_worker, "start_worker", lambda *_, **__: None)
 
 
@@ -43,7 +43,7 @@ def _untimed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def typed(app: AppTest, tasks: str = "", networks: str = "") -> str:
-    """What the page says once these lists are typed."""
+    """The text of the page once these lists are typed."""
     for key, text in ((form.TASKS, tasks), (form.NETWORKS, networks)):
         if text:
             app.text_area(key=key).set_value(text)

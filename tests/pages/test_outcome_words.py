@@ -1,4 +1,4 @@
-"""What is said of models that learned or did not, and generalize or do not."""
+"""Sentences on models that learned or did not, and generalize or do not."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ DESCRIBED_MODELS: list[tuple[dict[str, object], dict[str, Any], str, str]] = [
 
 
 def test_the_sentence_on_a_model_states_its_outcome_and_first_wrong_length() -> None:
-    """What it came to, by its numbers: at trained lengths, beyond, and the first wrong length."""
+    """The outcome with its numbers: at trained lengths, beyond, and the first wrong length."""
     for found, named, start, parts in DESCRIBED_MODELS:
         sentence = describe_model(found, range(1, 21), **named)
         assert sentence.startswith(start), sentence

@@ -23,7 +23,7 @@ COPYING = "copying"
 
 @pytest.fixture(scope="module")
 def facts(inside: Path) -> Facts:
-    """What SQL says of these models."""
+    """The SQL facts of these models."""
     return Facts(inside)
 
 

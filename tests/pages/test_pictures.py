@@ -1,4 +1,4 @@
-"""The page Model on models that read pictures: where they look, and what else is told of them."""
+"""The page Model on models that read pictures: where they look, states and parts."""
 
 import base64
 import io

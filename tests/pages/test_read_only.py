@@ -109,7 +109,7 @@ def test_actions_of_read_only_pages_are_refused_and_change_nothing(db: Path, bef
 
 
 def labels_of(label: ast.expr) -> list[str]:
-    """What a button may say, as its source has it."""
+    """The possible labels of a button in its source."""
     either = [label.body, label.orelse] if isinstance(label, ast.IfExp) else [label]
     return [ast.unparse(one).lstrip("f").strip("'") for one in either]
 
@@ -121,7 +121,7 @@ CONTROLS = {
 
 
 def test_every_button_either_only_reads_or_checks_for_permission() -> None:
-    """A new one must say which it is."""
+    """A new one must be of either sort."""
     num_guarded, unknown = 0, []
     for path in (ROOT / "dashboard").rglob("*.py"):
         for call in ast.walk(ast.parse(path.read_text())):
@@ -130,7 +130,7 @@ def test_every_button_either_only_reads_or_checks_for_permission() -> None:
             if call.func.attr not in CONTROLS:
                 continue
             spread = [ast.unparse(x.value) for x in call.keywords if x.arg is None]
-            # A button of `actions` is drawn by one that asks.
+            # A button of `actions` is drawn by a function that checks.
             asks = ast.unparse(call.func) == "actions.button"
             if asks or any(text.startswith("control(") for text in spread):
                 num_guarded += 1

@@ -43,7 +43,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def without_programs(page: str) -> str:
-    """What a browser shows of it."""
+    """The page without its scripts."""
     return re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""What Results says of shipped models and of several languages, on its page and as sections."""
+"""Results of the shipped models and of several languages, on the page and as sections."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -70,7 +70,7 @@ def languages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy_of("trained", "languages.db", tmp_path_factory.mktemp("languages"))
 
 
-# Numbers, against what SQL alone says.
+# Numbers, compared with SQL.
 
 
 def chosen_selections(facts: Facts) -> Iterator[tuple[Chosen, Selection]]:
@@ -88,7 +88,7 @@ def chosen_selections(facts: Facts) -> Iterator[tuple[Chosen, Selection]]:
 
 
 def true_row(runs: list[Row], chosen: Chosen) -> dict[str, Any]:
-    """What the seeds of a configuration come to."""
+    """The expected row of a configuration, from its runs."""
     came_to = [outcome(run, chosen.learned_at, chosen.below) for run in runs]
     pairs = list(zip(runs, came_to, strict=True))
     learned = [run for run, x in pairs if is_judged(run) and x != "not learned"]
@@ -327,7 +327,7 @@ def test_every_task_has_a_separate_answer(monkeypatch: pytest.MonkeyPatch, langu
     app = open_app(monkeypatch, languages, task="Every task, one below the other")
     tables = [x.value for x in app.dataframe if "learned_of" in x.value]
     assert len(tables) == len({(x.task, x.pattern) for x in known.values()}) == 3
-    # What theory says of each stands beside it; of one answer for all in a sentence.
+    # Theory has a column where its answers differ, and a sentence where all are one.
     theory = [set(table["theory"]) for table in tables]
     assert {"can", "cannot"} in theory
 
@@ -355,7 +355,7 @@ def test_a_map_leaves_out_models_that_do_not_read_its_setting(languages: Path) -
         {"none": 12, "rotary": 12},
         12,
     )
-    # Nothing is said of a setting that tells only languages apart.
+    # A setting that distinguishes only languages has no effect.
     effects, _ = by_settings.which_matters(store, Selection(), parity, "learned")
     assert "hidden_size" not in set(effects["field"])
 

@@ -1,4 +1,4 @@
-"""What visitors reach of a published dashboard: real servers, asked by browsers and by others."""
+"""A published dashboard as visitors reach it: real servers, requests of browsers and of others."""
 
 import os
 import re
@@ -68,8 +68,8 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def mounted(db: Path) -> list[str]:
-    """What a command is preceded by for which alone the folder is read-only; empty where nothing
-    can be mounted. Root may write whatever modes say.
+    """A prefix of a command for which alone the folder is read-only; empty where nothing
+    can be mounted. Root ignores file modes.
     """
     before = [*NAMESPACE, "sh", "-c", AS_MEDIUM, "sh", str(db.parent)]
     touch = [*before, "touch", str(db.with_name("new"))]
@@ -109,7 +109,7 @@ def test_every_page_is_served_below_the_base_path_without_server_folders(public:
             assert own.open(page) > 1_000
             assert BROKE not in own.received
             assert FOLDER.encode() not in own.received
-            # Streamlit itself tells every browser which script it runs.
+            # Streamlit itself sends every browser the path of its script.
             sent = own.received.replace(str(ROOT / "dashboard" / "app.py").encode(), b"")
             assert str(ROOT).encode() not in sent
     named = re.findall(r'(?:src|href)="\./(static/[^"]+)"', html.decode())
@@ -206,7 +206,7 @@ REFUSED = {
     "--name": ("https://example.org", "example.org:443", "a b", "*", "a/b", ""),
     "--base-path": ("a b", "../x", "a//b", "/%2e", "<x>", "."),
 }
-"""What no browser could ask for, and no proxy serve."""
+"""Names that no browser could request, and paths that no proxy could serve."""
 
 
 @pytest.mark.parametrize("option", REFUSED)

@@ -62,7 +62,7 @@ def press(app: AppTest, key: str) -> AppTest:
 
 
 def lines(app: AppTest) -> list[str]:
-    """What stands at the bars of what is trained."""
+    """The texts of the progress bars."""
     return [x.proto.text.replace("\\", "") for x in app.get("progress")]
 
 
@@ -138,7 +138,7 @@ def test_merging_carries_titles_notes_and_tags_about_the_same_models(tmp_path: P
     )
     writer.write_note(store, heads, "More heads", "for the talk", ["paper", "heads"])
     writer.archive(store, widths, archived=True)
-    # There one name stands for other models.
+    # There one name is that of other models.
     own = writer.submit(target, parse_spec({"name": "first", "model_seeds": "0..9"}))
     writer.submit(target, parse_spec({"name": "heads", "model_seeds": [7], "fixed": SHORT}))
     writer.write_note(target, own, "Ours", "", ["kept"])
@@ -244,7 +244,7 @@ def test_losses_in_training_are_drawn_without_a_new_revision(
         )
 
     def drawn() -> dict[str, int]:
-        """How many points of each state the panels have."""
+        """The number of points of each state in the panels."""
         found = Counter[str]()
         for panel in sections.losses(store, sweep_id, 8).panels:
             for points in panel.spec["datasets"].values():
@@ -304,7 +304,7 @@ def test_a_sweep_without_a_worker_is_shown_stopped_and_resumed(
     assert rows(store, "SELECT state FROM sweep_state WHERE sweep_id = 1") == [("stopped",)]
     assert lines(app)[0] == "**mine** · 0 of 3 models · 1 in training · stopped"
     assert "No model is finished yet; stopped" in app.dataframe[0].value["result"].tolist()
-    # What cannot be done is said, once.
+    # A failed action is reported, once.
     monkeypatch.setenv("SEQCLS_DB", str(db.parent / "no folder" / "x.db"))
     press(app, "resume 1")
     assert "That didn't work." in [error.value for error in app.error]

@@ -1,4 +1,4 @@
-"""A page's question that takes too long is ended, and says which filter makes it smaller."""
+"""A page's question that takes too long is ended, with advice on filters."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Two models side by side: what only one of them gets wrong is what SQL says."""
+"""Two models side by side: strings that only one gets wrong agree with SQL."""
 
 from math import comb
 

@@ -149,7 +149,7 @@ class _Visit:
 
 
 class _Runtime:
-    """A server whose visitors leave when a test says so."""
+    """A server whose visitors leave when a test removes them."""
 
     def __init__(self) -> None:
         self.left = set[str]()
@@ -195,7 +195,7 @@ LONG: dict[str, Callable[[], Callable[[], object]]] = {
     "running strings": lambda: partial(Opened(3).model.ask_all, [(0,), (0, 1)]),
     "ablation": lambda: Opened(3).model.ablate,
 }
-"""What makes each, of what is at hand already."""
+"""Long computations, each by a function that prepares it."""
 
 
 @pytest.mark.parametrize("what", LONG)

@@ -1,4 +1,4 @@
-"""Every page of the navigation on a database in every state: it shows what is there, or says why
+"""Every page of the navigation on a database in every state: it shows what is there, or the reason
 not; its numbers are those of SQL, and nothing that others wrote is interpreted.
 """
 
@@ -35,7 +35,7 @@ EXPLAINED = {
     "older": "seqcls db convert",
     "oldest": "'0003'",
 }
-"""Files that cannot be shown, and what is said of each."""
+"""Files that cannot be shown, and a part of the message of each."""
 
 WAITING = {
     "missing": "There are no models to show yet",
@@ -43,17 +43,17 @@ WAITING = {
     "new": "No sweep yet. New sweep, in the sidebar, trains the first.",
     "queued": "No model is trained yet. The page Sweeps says how far training is.",
 }
-"""What stands on a page in place of results that are not there yet."""
+"""Texts in place of results that do not exist yet."""
 
 GUIDE_ELSEWHERE = "none of the report's models"
 NO_WEIGHTS = ("the weights of run", "no weights of epoch")
-"""What is said of results without weights, as those of large databases here."""
+"""Messages on results without weights, as those of large databases here."""
 
 
 def opened(
     monkeypatch: pytest.MonkeyPatch, db: Path | str, page: str, **query: str | list[str]
 ) -> Shown:
-    """What a page shows; it interprets nothing that somebody else wrote."""
+    """The content of a page, checked not to interpret text of others."""
     found = shown(open_app(monkeypatch, db, page, **query))
     for text in (re.sub("`[^`]*`", "", text) for text in found.markup):
         for sign in ("**bold**", "[link](", "<script>", ":red[x]", "<b>", "*new*"):
@@ -129,7 +129,7 @@ def test_a_sweep_without_a_finished_run_is_shown_as_unfinished(
 
 
 def check_content(page: str, found: Shown, *, has_weights: bool) -> None:
-    """Refuses what stands on a page of a database with results, but content and its reasons."""
+    """Refuses a page of a database with results that lacks content, or has other messages."""
     if page == "launch":
         assert "Launch" in (*found.pressable, *found.refused)
     elif page == "guide" and not has_weights:

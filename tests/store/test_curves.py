@@ -17,7 +17,7 @@ AXES: dict[str, list[Any]] = {"hidden_size": [2, 4], "num_attention_heads": [1, 
 
 
 def check(store: Store, facts: Facts, selection: Selection, ids: tuple[int, ...]) -> None:
-    """Holds all points and medians against what SQL says."""
+    """Compares all points and medians with SQL."""
     found = curves(store, selection, ids)
     own = [
         run for run in facts.scope(seeds=selection.model_seeds) if run["config_id"] in ids

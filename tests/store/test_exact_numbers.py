@@ -58,7 +58,7 @@ RESULTS = ("run_id", "model_seed", "errors", "false_positives", "false_negatives
 
 
 def _stored(store: Store) -> list[dict[str, Any]]:
-    """What the tables have of each imported run."""
+    """The settings and results of each imported run in the tables."""
     query = (
         "SELECT c.json, r.id, r.model_seed, r.wrong, r.fp, r.fn FROM run r "
         "JOIN config c ON c.id = r.config_id WHERE r.state = 'done' ORDER BY r.id"
@@ -110,7 +110,7 @@ def _differences(read: Any, store: Store) -> list[Any]:
 
 
 def _as(value: Any, true: Any) -> str:
-    """A value that was read, as the type that the tables have: text of a file as what it says."""
+    """The repr of a read value in the type of the stored one: text of a file is converted."""
     if true is None:
         return repr(None if pd.isna(value) or value == "" else value)
     if isinstance(value, str) and isinstance(true, bool):
@@ -176,7 +176,7 @@ def test_border_accuracies_equal_those_of_the_strings(
     api.export(store, tmp_path / "files")
     exported = pd.read_csv(tmp_path / "files" / "runs.csv").set_index("id")
     names = ("pairs:negatives=mixed", "pairs:negatives=border")
-    # Neither has learned, so that nothing is said of longer strings but where all pass as learned.
+    # Neither has learned, so that longer strings are compared only where all pass as learned.
     assert set(api.compare(store, *names).border) == {"random_within", "border_within"}
     compared = api.compare(store, *names, learned_at=0.0).record()["border"]
     for name in BORDER_SHARES:

@@ -114,7 +114,7 @@ def test_a_selection_of_no_configuration_has_no_run(small: Store) -> None:
 
 
 def broken(store: Store, run_ids: list[int]) -> Counter[str]:
-    """How many of these runs get each string wrong."""
+    """The number of these runs that get each string wrong."""
     query = "SELECT run_id, string FROM misclassified"
     return Counter(string for run_id, string in rows(store, query) if run_id in run_ids)
 
@@ -187,7 +187,7 @@ JUDGED = {
     (0.0, 0.0): [*[RIGHT] * 8, *[UNKNOWN] * 3],
     (0.98, 0.999): [RIGHT, RIGHT, RIGHT, LEARNED, RIGHT, FAILS, FAILS, FAILS, *LAST],
 }
-"""What they have come to where so much is learned, and less fails; a threshold itself is enough."""
+"""Their outcomes at (learned_at, below); a run exactly at a threshold passes."""
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ BORDERS = ((990, 1000, 99.0), (199, 200, 99.5), (999, 1000, 99.9), (7, 100, 7), 
 
 
 def test_a_run_at_a_threshold_is_judged_alike_in_every_frame(ranged: Store) -> None:
-    """One that is right on exactly as many strings as a threshold asks for does not fail."""
+    """A run that is right on exactly the share of a threshold does not fail."""
     for right, tested, percentage in BORDERS:
         # As the sidebar has it, and a link; as a command has it.
         threshold = filters.as_share(percentage)
@@ -317,7 +317,7 @@ CHANGES = {
     "one that ends, one that is claimed": "UPDATE run SET state = "
     "CASE state WHEN 'queued' THEN 'running' ELSE 'done' END WHERE id IN (23, 24)",
 }
-"""What training does to runs, each within one transaction."""
+"""Changes of runs by training, each within one transaction."""
 
 
 @pytest.fixture
@@ -331,7 +331,7 @@ def training(any_db: str) -> Store:
 
 
 def is_as_read_whole(store: Store) -> bool:
-    """Whether runs are those of a process that reads them for the first time."""
+    """Return True if runs equal those of a process that reads them for the first time."""
     for selection in (Selection(), Selection(("more",)), Selection(model_seeds=(0, 5))):
         found = frames.runs(store, selection)
         cached = frames._cache.pop(store._engine(writes=False))

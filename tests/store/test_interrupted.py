@@ -1,5 +1,5 @@
-"""Databases whose writer was killed, that may not be written, or that go away: read on, or said
-why not.
+"""Databases whose writer was killed, that may not be written, or that disappear: still read, or
+refused with the reason.
 """
 
 import logging

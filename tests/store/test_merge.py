@@ -109,7 +109,7 @@ DAMAGED = (
     "UPDATE run SET within_from = 'validation' WHERE id = 7",
     "UPDATE run SET digest = 'x' WHERE id = 8",
 )
-"""What is changed of a run."""
+"""Changes that damage one run each."""
 
 
 def test_damaged_runs_are_named_and_not_merged(store: Store, other: Store) -> None:

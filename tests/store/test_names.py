@@ -147,7 +147,7 @@ def test_names_in_messages_are_quoted_for_the_shell_and_long_lists_are_cut() -> 
 
 @contextmanager
 def counted_rows() -> Iterator[list[int]]:
-    """How many rows each SELECT of the block finds."""
+    """The number of rows that each SELECT of the block finds."""
     counts: list[int] = []
 
     def count(connection: Connection, _: Any, sql: str, values: Any, *__: Any) -> None:

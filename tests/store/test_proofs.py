@@ -56,7 +56,7 @@ def proved(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def both(tmp_path: Path) -> Path:
-    """That model, and one without a test error that a repetition refutes; both judged by tests."""
+    """A database of that model, and of one without a test error that a repetition refutes."""
     return copy_of("proofs", "both.db", tmp_path)
 
 
@@ -147,7 +147,7 @@ def test_merging_copies_proofs_and_prefers_decided_ones(made_file: Path, tmp_pat
 
 def load_large(path: Path, **large: list[Any]) -> None:
     """Adds, as run `large/0`, an RNN that is right on every string by exact arithmetic: whether a
-    string is of zeros alone. Its first three units say nothing of that, and have large numbers.
+    string is of zeros alone. Its first three units carry no information, and have large weights.
     """
     weights: dict[str, list[Any]] = {
         "embedding.weight": [[0, -1, 0], [0, 1, 1]],
@@ -212,11 +212,11 @@ LARGE: dict[str, tuple[dict[str, list[Any]], str]] = {
         "Proved: the model answers as",
     ),
 }
-"""Large numbers that may overflow somewhere, or nowhere, and what is said then."""
+"""Large weights by where they may overflow, and a part of the output where they do not."""
 
 
 def test_a_model_that_may_overflow_is_not_proved(tmp_path: Path) -> None:
-    """Where no answer is NaN, nothing refutes it."""
+    """Nothing refutes a model without a NaN among its answers."""
     for where, (large, words) in LARGE.items():
         path = tmp_path / f"{where}.db"
         load_large(path, **large)
@@ -363,7 +363,7 @@ def test_a_proof_by_a_learned_automaton_is_stored_separately(store: Store) -> No
 def test_the_view_all_strings_shows_and_stores_proofs(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the page: it asks before it proves, then keeps it, and proves nothing that is kept."""
+    """The page proves on request, stores the proof, and proves nothing stored again."""
     assert "every_length" not in api.runs(store)
     page = open_app(monkeypatch, file_of(store), "model", run="1", view="All strings")
     assert "Proved" not in plain(page)

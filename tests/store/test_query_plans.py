@@ -1,4 +1,4 @@
-"""How PostgreSQL does what is asked of it, where that decides how long a large database takes."""
+"""Query plans of PostgreSQL that decide how long a large database takes."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

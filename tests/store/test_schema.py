@@ -1,4 +1,4 @@
-"""What the tables themselves promise: strict values, ids that are never reused."""
+"""Promises of the tables themselves: strict values, ids that are never reused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What shortcut readers make of test sets, and how their strings were drawn: fitted after training,
+"""Shortcut readers of test sets, and how their strings were drawn: fitted after training,
 stored, merged, verified and shown.
 """
 
@@ -44,7 +44,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def forms(tmp_path: Path) -> Path:
-    """The same before any reader was asked, to be changed."""
+    """The same before any reader was fitted, to be changed."""
     return copy_of("shortcuts", "forms.db", tmp_path)
 
 
@@ -207,7 +207,7 @@ def test_idle_workers_fit_readers_unless_runs_are_queued_or_strings_differ(
     assert fitted.skipped == {1: "its strings are not those that are drawn now"}
 
 
-# What is said of them.
+# How they are shown.
 
 
 def test_commands_and_exports_report_reader_accuracies(

@@ -41,7 +41,7 @@ def test_a_changed_specification_changes_its_sweep_and_deletes_no_result(store: 
     assert sweep_queries.missing_runs(store, [changed]) is None
     writer.submit(store, changed)
     runs = queries.runs(store)
-    # Seed 1, which nobody had begun and no sweep asks for any longer, is gone.
+    # Seed 1, which was queued and is in no sweep any longer, is gone.
     assert runs["model_seed"].tolist() == [0, 2, 3]
     assert runs["sweeps"].tolist() == [(), ("s",), ("s",)]
 

@@ -140,7 +140,7 @@ def test_progress_counts_runs_and_estimates_the_rate(store: Store) -> None:
 
 
 def _take_no_time_beside_training(store: Store) -> None:
-    """As if storing them had taken no time, however busy this machine is."""
+    """Makes runs end as they start, as if storing them had taken no time."""
     with store.write(quiet=True) as connection:
         connection.execute(update(Run).values(finished_at=Run.started_at))
 

@@ -72,7 +72,7 @@ def test_logs_of_a_server_database_are_in_the_users_folder(queued: Store) -> Non
     assert "***" not in str(background_worker.log_folder(server))
 
 
-# What stands beside a database is not believed: logs of workers.
+# Logs beside a database are not trusted.
 
 
 def log_of(store: Store, sweep_ids: str = "1") -> Path:

@@ -1,4 +1,4 @@
-"""How fast a sweep goes on: a pause is no time in which anything was trained."""
+"""Speed of a sweep: pauses count for no training time."""
 
 from datetime import UTC, datetime, timedelta
 

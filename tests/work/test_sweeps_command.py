@@ -1,4 +1,4 @@
-"""The commands on sweeps as a user runs them, and what their exit status says."""
+"""The commands on sweeps as a user runs them, with their exit status."""
 
 import json
 import signal
@@ -96,7 +96,7 @@ def test_a_sweep_is_stopped_resumed_retried_and_deleted(
 
 
 def states(db: tuple[str, str]) -> dict[str, int]:
-    """How many runs have each state, as soon as there are any."""
+    """The number of runs in each state; empty before there is a table."""
     path = Path(db[1])
     if not (path.exists() and rows(path, "SELECT name FROM sqlite_master WHERE name = 'run'")):
         return {}

@@ -1,4 +1,4 @@
-"""What workers do: in this process, in others, on a cluster; and when a group goes wrong."""
+"""Workers in this process, in others, on a cluster; and with failing groups."""
 
 import os
 import signal
@@ -41,7 +41,7 @@ GRID = {"name": "s", "model_seeds": [0, 1], "fixed": SHORT, "axes": {"hidden_siz
 
 
 class Cluster:
-    """As much of a client of Dask as is asked of it; groups are trained in a thread."""
+    """The part of a client of Dask that is used; groups are trained in a thread."""
 
     status = "running"
 
