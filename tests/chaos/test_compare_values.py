@@ -31,6 +31,7 @@ def files(tmp_path_factory: pytest.TempPathFactory, long: bool) -> Iterator[dict
     """The databases that are compared, as files."""
     folder = tmp_path_factory.mktemp("compared")
     found = {name: copy_of("compared", f"{name}.db", folder) for name in ("imported", "proved")}
+    found["trained"] = copy_of("rows", "rows.db", folder)
     with parts_from_outside():
         if long:
             found["imported"] = folder / "many.db"
@@ -51,7 +52,7 @@ def test_commands_files_and_python_return_the_values_of_sql(
     ledgers = []
     for name, file in files.items():
         databases = {"SQLite": str(file)}
-        if long or name == "imported":
+        if long or name != "proved":
             databases["PostgreSQL"] = new_database(postgres_server, "template1")
             api.merge(api.open_store(databases["PostgreSQL"]), file)
         for where, db in databases.items():
