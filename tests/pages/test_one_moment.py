@@ -1,4 +1,4 @@
-"""A page is of one moment of its database, and what one session has computed is given to all."""
+"""A page shows one moment of its database, and sessions share their computed answers."""
 
 import os
 import shutil
@@ -19,9 +19,11 @@ from sweeps.api.reading import one_moment
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import queries
+from sweeps.store.reads import queries, sweep_queries
 from sweeps.store.reads.selection import Selection
-from tests.app import open_app, page_text, rerun
+from sweeps.store.verification import verify
+from tests.app import PAGES, open_app, page_text, rerun
+from tests.chaos.moments import Moments
 from tests.conftest import ROOT
 from tests.databases import rows, spec
 from tests.pages.shown import Shown, shown
@@ -92,6 +94,24 @@ def test_a_page_drawn_while_a_sweep_is_deleted_shows_the_moment_before(
     assert "41 of 43 models learned" in before.text
     after = shown(open_app(monkeypatch, store.location))
     assert f"of {43 - deleted[0]} models learned" in after.text
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_breaks_while_a_sweep_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    """One is deleted at the third statement of the page, and another when it is drawn again."""
+    store = shipped(tmp_path)
+    left = list(sweep_queries.sweep_names(store))
+    moments = Moments(lambda _: writer.delete(store, left.pop()))
+    app = None
+    for _ in range(2):
+        with moments.at(3):
+            app = rerun(app) if app else open_app(monkeypatch, store.location, page)
+        # A wrong answer to a string is shown as an error, too.
+        assert [x.value for x in app.error if "but the model predicts" not in x.value] == []
+    assert len(left) == 7
+    assert verify(open_reader(store.location)).damages == []
 
 
 def shipped(folder: Path) -> Store:

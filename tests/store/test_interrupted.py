@@ -32,7 +32,7 @@ from tests.temporary import open_to_all
 
 
 def in_fork(function: Callable[[], object]) -> int:
-    """The status with which a process of its own ends that does this."""
+    """The exit status of a forked process that calls a function."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -98,7 +98,7 @@ def test_an_interrupted_write_is_rolled_back_by_the_next_command(
 
 
 def as_nobody(function: Callable[[], object]) -> None:
-    """Does something in a process of somebody who owns nothing, and expects it to end well."""
+    """Calls a function in a process of a user who owns nothing, and checks that it succeeds."""
     if os.getuid() != 0:
         pytest.skip("only root can become somebody else")
 
@@ -220,11 +220,16 @@ def replace_by_another(path: Path) -> None:
     (path.parent / "another.db").replace(path)
 
 
+def move_folder(path: Path) -> None:
+    path.parent.rename(path.parent.with_name("elsewhere"))
+
+
 GONE: dict[Callable[[Path], None], str] = {
     empty: "was emptied or replaced while it was open",
     replace_by_empty: "was emptied or replaced while it was open",
     replace_by_another: "was replaced by another file while it was open",
     Path.unlink: "check that it and its folder are there",
+    move_folder: "check that it and its folder are there",
 }
 
 
@@ -234,7 +239,8 @@ def test_a_file_replaced_or_deleted_during_a_sweep_is_reported_and_left_alone(
 ) -> None:
     # Where the file is waited for, the test takes as long as this.
     monkeypatch.setattr(database, "BUSY_SECONDS", 600.0)
-    path = tmp_path / "x.db"
+    path = tmp_path / "here" / "x.db"
+    path.parent.mkdir()
     store = open_writer(str(path))
     sweep_id = writer.submit(store, spec(fixed=SHORT))
     record = writer.record
@@ -251,4 +257,4 @@ def test_a_file_replaced_or_deleted_during_a_sweep_is_reported_and_left_alone(
         assert path.stat().st_size == 0
         with pytest.raises(StoreUnavailableError, match=GONE[make_gone]):
             queries.runs(store)
-    assert path.exists() is (make_gone is not Path.unlink)
+    assert path.exists() is (make_gone not in (Path.unlink, move_folder))
