@@ -112,14 +112,18 @@ def test_a_specification_of_random_bytes_is_refused(folder: Path, content: bytes
 
 
 @SHARED
-@given(string=texts)
+@given(
+    string=texts,
+    command=st.sampled_from(
+        [("predict", "walkthrough/5", "--"), ("errors", "--"), ("runs", "--where")]
+    ),
+)
 def test_a_malformed_string_is_answered_or_refused_and_changes_nothing(
-    folder: Path, string: str
+    folder: Path, string: str, command: str
 ) -> None:
     before = (folder / "runs.db").read_bytes()
-    status, message = answered(
-        ["predict", "walkthrough/5", "--db", str(folder / "runs.db"), "--", string]
-    )
+    name, *rest = command.split()
+    status, message = answered([name, "--db", str(folder / "runs.db"), *rest, string])
     assert status == 0 or message
     assert (folder / "runs.db").read_bytes() == before
 
