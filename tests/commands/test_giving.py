@@ -57,6 +57,11 @@ WRITERS: list[dict[str, Any]] = [
 ]
 
 
+def name_of(fields: Any) -> str:
+    """The name of a test's case."""
+    return fields if isinstance(fields, str) else "-".join(map(str, fields.values()))
+
+
 def drawn_model(fields: dict[str, Any]) -> tuple[Problem, Weights]:
     """The problem of a configuration, and randomly drawn weights."""
     problem = resolve(configuration(fields))
@@ -91,30 +96,30 @@ def strings(tokens: str, number: int) -> list[str]:
     return ["".join(rng.choice(list(tokens), size)) for size in rng.integers(0, 12, number)]
 
 
-@pytest.mark.parametrize("fields", LANGUAGES, ids=lambda x: "-".join(map(str, x.values())))
-def test_a_file_gives_the_logits_that_are_given_here(fields: Any, tmp_path: Path) -> None:
-    model, module = given({**PARITY, **fields}, tmp_path)
-    inputs = ["", *strings("01", 150)]
+AT_POSITIONS: list[dict[str, Any]] = [
+    {"architecture": "gru", "answers": "prefixes", "hidden_size": 4},
+    {"architecture": "mamba", "answers": "states", "hidden_size": 4},
+    {"positions": "learned", "answers": "prefixes"},
+    {"positions": "learned", "answers": "next_symbols", "tied_embeddings": True},
+]
+
+
+@pytest.mark.parametrize("fields", [*LANGUAGES, *AT_POSITIONS], ids=name_of)
+def test_a_given_file_computes_the_logits_of_the_model(fields: Any, tmp_path: Path) -> None:
+    model, module = given({**PARITY, **SHORT, **fields}, tmp_path)
+    # Those of the language, as answers at positions need.
+    inputs = [x for x in strings("01", 400) if x.count("1") % 2][:150]
+    if fields in LANGUAGES:
+        inputs += ["", *strings("01", 50)]
+        assert module.logits(module.load(), []).tolist() == []
+    known = TokenStrings.of_lists(2, list(map(model.letters, inputs)))
+    (expected,) = logits_of(model.problem, [model.weights], known)
     found = module.logits(module.load(), inputs).numpy()
-    assert np.abs(found - model.ask_all(inputs).score).max() < 1e-6
-    assert module.logits(module.load(), []).tolist() == []
+    there = ~np.isnan(expected)
+    assert there.reshape(len(inputs), -1).any(axis=1).all()
+    assert np.abs(found - expected)[there].max() < 1e-6
     with pytest.raises(ValueError, match="token 1 is 2, and the model reads 0 1"):
         module.logits(module.load(), [[2]])
-
-
-@pytest.mark.parametrize("fields", WRITERS, ids=lambda x: "-".join(map(str, x.values())))
-def test_a_file_writes_the_outputs_that_are_written_here(fields: Any, tmp_path: Path) -> None:
-    model, module = given({**COPY, **fields}, tmp_path)
-    inputs = [text for text in strings("ab", 60) if text][:50]
-    loaded, answers = module.load(), model.ask_all(inputs[:10])
-    for text, written in zip(inputs, model.decode(answers.predicted), strict=False):
-        ids = model.tokenizer.encode(str(written))[1:]
-        tokens = [model.task.alphabet[x - FIRST_LETTER] for x in ids]
-        # One that is not ended is cut here.
-        assert module.write(loaded, text, len(tokens) + 1)[: len(tokens)] == tokens
-    read = ids_of(model, list(map(model.letters, inputs)), [target(model, (0, 1, 1))] * 50)
-    with torch.no_grad():
-        torch.testing.assert_close(loaded(read), plain_model(model)(read), atol=1e-6, rtol=0)
 
 
 DECODED: list[dict[str, Any]] = [
@@ -123,20 +128,26 @@ DECODED: list[dict[str, Any]] = [
     {"positions": "learned"},
     {"architecture": "gru", "task": "duplicate", "decoding": "beam", "beam_width": 4},
 ]
+"""Networks whose outputs end before the limit of the file."""
 
 
-@pytest.mark.parametrize("fields", DECODED, ids=lambda x: "-".join(map(str, x.values())))
-def test_a_file_ends_its_outputs_where_they_are_ended_here(fields: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fields", [*WRITERS, *DECODED], ids=name_of)
+def test_a_given_file_writes_the_outputs_of_the_model(fields: Any, tmp_path: Path) -> None:
     model, module = given({**COPY, **fields}, tmp_path)
     loaded = module.load()
-    inputs = list(map(model.text, product(range(model.num_letters), repeat=5)))[:24]
-    known = [x for x in inputs if model.is_input(model.letters(x))]
-    answers = model.ask_all(known)
+    texts = map(model.text, product(range(model.num_letters), repeat=5))
+    known = [x for x in texts if model.is_input(model.letters(x))][:24]
     assert len(known) > 3
-    for text, written in zip(known, model.decode(answers.predicted), strict=True):
-        plain = "".join(model.task.alphabet[x] for x in model.letters(text))
-        ids = model.tokenizer.encode(str(written))[1:]
-        assert module.write(loaded, plain) == [model.task.alphabet[x - FIRST_LETTER] for x in ids]
+    for text, written in zip(known, model.decode(model.ask_all(known).predicted), strict=True):
+        tokens = plain_tokens(model, str(written))
+        limit = () if fields in DECODED else (len(tokens) + 1,)
+        found = module.write(loaded, plain_text(model, text), *limit)
+        assert found[: len(tokens)] == tokens
+        assert fields in WRITERS or len(found) == len(tokens)
+    targets = [target(model, (0, 1, 1))] * len(known)
+    read = ids_of(model, list(map(model.letters, known)), targets)
+    with torch.no_grad():
+        torch.testing.assert_close(loaded(read), plain_model(model)(read), atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("architecture", ["transformer", "encoder_decoder"])
@@ -239,26 +250,6 @@ def test_a_given_file_refuses_the_strings_that_are_refused_here(
     assert printed.err.count("\n") == 1
 
 
-AT_POSITIONS: list[dict[str, Any]] = [
-    {"architecture": "gru", "answers": "prefixes", "hidden_size": 4},
-    {"architecture": "mamba", "answers": "states", "hidden_size": 4},
-    {"positions": "learned", "answers": "prefixes"},
-    {"positions": "learned", "answers": "next_symbols", "tied_embeddings": True},
-]
-
-
-@pytest.mark.parametrize("fields", AT_POSITIONS, ids=lambda x: "-".join(map(str, x.values())))
-def test_a_file_answers_at_every_place_as_it_is_answered_here(fields: Any, tmp_path: Path) -> None:
-    model, module = given({**PARITY, **SHORT, **fields}, tmp_path)
-    inputs = [text for text in strings("01", 400) if text.count("1") % 2][:150]
-    known = TokenStrings.of_lists(2, list(map(model.letters, inputs)))
-    (right,) = logits_of(model.problem, [model.weights], known)
-    found = module.logits(module.load(), inputs).numpy()
-    there = ~np.isnan(right)
-    assert there.any(axis=(1, 2)).all()
-    assert np.abs(found - right)[there].max() < 1e-6
-
-
 GPT2: dict[str, Any] = {
     "positions": "learned",
     "attention_mask": "causal",
@@ -298,7 +289,7 @@ FOREIGN: dict[str, list[dict[str, Any]]] = {
 @pytest.mark.parametrize(
     ("form", "fields"),
     [(form, fields) for form, networks in FOREIGN.items() for fields in networks],
-    ids=lambda x: x if isinstance(x, str) else "-".join(map(str, x.values())),
+    ids=name_of,
 )
 def test_a_model_given_in_a_foreign_format_is_loaded_again(
     form: str, fields: Any, tmp_path: Path
@@ -318,7 +309,7 @@ def test_a_model_given_in_a_foreign_format_is_loaded_again(
 
 @torch.no_grad()
 def test_pytorch_computes_the_logit_from_given_tensors(tmp_path: Path) -> None:
-    """The tensors are those of PyTorch's own classes, by their names."""
+    """The tensors have the names of PyTorch's classes."""
     model = TrainedModel(*drawn_model({**PARITY, **SHORT, **FOREIGN["recurrent"][0]}))
     for name, content in files_of(model, "given", 0, "recurrent").items():
         (tmp_path / name).write_bytes(content)
