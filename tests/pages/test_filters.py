@@ -9,9 +9,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from seqcls.config import default_fields
-from seqcls.errors import SeqclsError
-from sweeps import api
-from sweeps.store.opening import open_reader
 from tests.app import open_app, plain, rerun
 from tests.commands import run_main
 from tests.conftest import ROOT
@@ -156,12 +153,3 @@ def test_filters_are_chosen_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None
     ):
         app.multiselect(key=key).set_value(value)
         assert counts(rerun(app)) == true_counts(chosen)
-
-
-def test_unknown_settings_of_a_filter_are_refused_in_one_line() -> None:
-    done_ = run_main("populations", "--where=heads=2", SEQCLS_DB=str(DB))
-    assert done_.returncode == 2
-    (line,) = done_.stderr.splitlines()
-    assert "--where heads=2" in line
-    with pytest.raises(SeqclsError, match="from 0 to 1"):
-        api.causes(open_reader(str(DB)), "all_initializations", below=95)

@@ -11,8 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import token_marks
 from dashboard.model import circuits, string_states, writing
-from dashboard.model.beside import beside
-from dashboard.section import Panel, Section
+from dashboard.section import Panel
 from seqcls.interpretability.states_by_strings import attention_kinds, attention_patterns
 from seqcls.questions import RunModel
 from sweeps import api
@@ -204,21 +203,6 @@ def test_two_models_are_drawn_on_one_scale(monkeypatch: pytest.MonkeyPatch, insi
     assert max(ends[0]) >= max(x.max() for x in logits)
     page = page_of(monkeypatch, inside, WRITING, "Writing", string=STRING, beside=f"{WRITING}@0")
     assert "epoch 0" in page.text
-
-
-def test_sections_of_two_models_carry_their_names() -> None:
-    made = [
-        Section("Which?", (f"It is {x}.",), None, (Panel({"datasets": {"span": [{"value": x}]}}),))
-        for x in (1, 2)
-    ]
-    both = beside([("a", made[0]), ("b", made[1])])
-    assert both is not None
-    assert both.says == ("a: It is 1.", "b: It is 2.")
-    assert [x.title for x in both.panels] == ["a", "b"]
-    assert [len(x.spec["datasets"]["span"]) for x in both.panels] == [2, 2]
-    assert beside([("a", None), ("b", made[1])]) is not None
-    assert beside([("a", None), ("b", None)]) is None
-    assert beside([("a", made[0])]) == made[0]
 
 
 @pytest.mark.parametrize("run", [WRITING, WRITING_LSTM, STREAMS, ADDITIVE, NO_ATTENTION])
