@@ -1,8 +1,6 @@
 """Results of the shipped models and of several languages, on the page and as sections."""
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -16,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.results import sections
 from dashboard.section import figure, svg
 from dashboard.words.columns import as_text
+from sweeps import api
 from sweeps.api import baselines, by_settings
 from sweeps.api.comparisons import compare
 from sweeps.results import Outcome
@@ -29,7 +28,7 @@ from tests.app import open_app, page_text, plain, rerun
 from tests.conftest import ROOT
 from tests.databases import new_database
 from tests.oracles.chosen import Chosen
-from tests.oracles.facts import GENERALIZING, Facts, Row, is_judged, outcome
+from tests.oracles.facts import GENERALIZING, Facts, Row, fails, is_judged, outcome
 from tests.stock import copy_of
 from tests.world import KINDS
 
@@ -105,6 +104,8 @@ def true_row(runs: list[Row], chosen: Chosen) -> dict[str, Any]:
         "fails_from": min(first, default=None),
         "fails_to": max(first, default=None),
         "false_positives": sum(run["fp"] for run in runs),
+        "false_negatives": sum(run["fn"] for run in runs),
+        "failing": sum(fails(run, chosen.below) for run in runs),
     }
 
 
@@ -141,6 +142,18 @@ def test_every_number_of_the_table_equals_that_of_sql(shipped: str) -> None:
             f"{learned} of {len(judged)} models learned; of these {generalize} "
             f"generalize{'s' * (generalize == 1)}."
         )
+
+
+def test_configurations_from_python_are_those_of_the_table(shipped: str) -> None:
+    store = open_reader(shipped)
+    for learned_at, below in THRESHOLDS:
+        judged: dict[str, Any] = {"learned_at": learned_at, "below": below}
+        table = sections.configurations(store, Selection(**judged)).table
+        assert table is not None
+        found = api.configurations(store, **judged)
+        names = [x for x in found if x in table]
+        assert len(names) > 12
+        pd.testing.assert_frame_equal(found[names], table[names], check_dtype=False)
 
 
 def test_differences_from_the_baseline_equal_those_of_exact_tests(shipped: str) -> None:
@@ -427,12 +440,3 @@ def test_a_section_is_rendered_as_text_figure_and_record() -> None:
         *sections.pair(store, Selection(), WIDE, BASE),
     ):
         assert all("<svg" in svg(panel.spec) for panel in section.panels)
-
-
-def test_nothing_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    db = copy_of("trained", "languages.db", tmp_path)
-    with closing(sqlite3.connect(db)) as connection:
-        before = connection.execute("SELECT runs FROM revision").fetchone()
-    open_app(monkeypatch, db, rows=["1", "2"], show="Settings")
-    with closing(sqlite3.connect(db)) as connection:
-        assert connection.execute("SELECT runs FROM revision").fetchone() == before
