@@ -1,4 +1,4 @@
-"""A configuration has one name, given when it is submitted, whatever is stored afterwards."""
+"""A configuration has one name, given when it is submitted, and never changed."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -87,21 +87,6 @@ def test_a_larger_budget_is_in_the_name(any_db: str) -> None:
     assert found is not None
     writer.submit(store, found)
     assert named(store)[2:] == [f"{x}, with max_num_epochs=480" for x in ("no positions", "ALiBi")]
-
-
-def test_a_merge_keeps_names_and_prefixes_conflicting_ones_with_the_sweep(
-    store: Store, tmp_path: Path
-) -> None:
-    other = open_writer(str(tmp_path / "other.db"))
-    writer.submit(other, spec(**{**CELLS, "name": "wide", "fixed": {"hidden_size": 16}}))
-    # The same as one that is here, by another name.
-    writer.submit(other, spec(name="one", fixed={"positions": "alibi"}))
-    (theirs,) = named(other)[2:]
-    assert theirs not in ("ALiBi", "wide: no positions")
-    writer.merge(store, other)
-    assert named(store) == ["no positions", "ALiBi", "wide: no positions", "wide: ALiBi"]
-    writer.merge(store, other)
-    assert named(store) == ["no positions", "ALiBi", "wide: no positions", "wide: ALiBi"]
 
 
 def test_a_merge_fills_in_missing_numbers_of_parameters(any_db: str, tmp_path: Path) -> None:

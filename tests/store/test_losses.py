@@ -1,6 +1,6 @@
 """Losses of runs in training: stored while they train, and nothing is left of them but results."""
 
-import os
+import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -20,19 +20,13 @@ from sweeps.work.machine import WorkOptions
 from sweeps.work.progress import progress
 from sweeps.work.worker import work
 from tests.conftest import SHORT
-from tests.databases import rows, spec
+from tests.databases import change, rows, spec
 from tests.results import claimed, outcomes
 
 LOSSES = [EpochLosses(member, epoch, 4.0, 2.0 + epoch) for member in (0, 2) for epoch in (1, 2, 3)]
 STORED = [(member + 1, epoch, 4.0, 2.0 + epoch) for member in (0, 2) for epoch in (1, 2, 3)]
 EPOCHS = "SELECT run_id, epoch.epoch, train_loss, validation_loss FROM epoch ORDER BY 1, 2"
 IN_TRAINING = EPOCHS.replace("ORDER", "JOIN run ON run.id = run_id WHERE state = 'running' ORDER")
-
-
-@pytest.fixture
-def store(any_db: str) -> Store:
-    """The contract of the store holds for every kind of database."""
-    return open_writer(any_db)
 
 
 @pytest.fixture
@@ -89,12 +83,9 @@ def diverged(store: Store, claim: writer.Claim) -> None:
 
 
 def died(store: Store, claim: writer.Claim) -> None:
-    child = os.fork()
-    if child == 0:
-        os._exit(0)
-    os.waitpid(child, 0)
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql(f"UPDATE worker SET pid = {child}")
+    ended = subprocess.Popen("true")
+    ended.wait()
+    change(store, f"UPDATE worker SET pid = {ended.pid}")
     assert writer.release_dead(store) == len(claim.runs)
 
 
@@ -124,8 +115,7 @@ def test_late_losses_of_an_earlier_attempt_are_not_stored(
     store: Store, claim: writer.Claim
 ) -> None:
     # As a version would give it back that knows nothing of them.
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql("UPDATE run SET state = 'queued', worker_id = NULL")
+    change(store, "UPDATE run SET state = 'queued', worker_id = NULL")
     _, again = claimed(store, 1)
     writer.record_losses(store, [(claim, LOSSES)])
     assert rows(store, EPOCHS) == []

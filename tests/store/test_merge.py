@@ -20,11 +20,6 @@ from tests.results import claimed, filled
 
 
 @pytest.fixture
-def store(any_db: str) -> Store:
-    return open_writer(any_db)
-
-
-@pytest.fixture
 def other(made_file: Path, tmp_path: Path) -> Store:
     return open_writer(str(shutil.copy(made_file, tmp_path / "other.db")))
 

@@ -1,4 +1,4 @@
-"""Names of sweeps and settings, whatever signs they have: what is accepted is found by all."""
+"""Names of sweeps and settings with any signs: every accepted name is found everywhere."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager

@@ -247,7 +247,7 @@ def undecided(store: Store, regions: int, *attempts: Attempt) -> Proof:
 def test_an_undecided_proof_is_stored_without_infinities(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A box that grows without end, and what a former version stored."""
+    """A region that grows without end."""
     endless = Attempt(0.5, 24, 3, "they grow without end", "any token in state 0", None)
     monkeypatch.setattr(prover, "prove", lambda *_: undecided(store, 3000, endless))
     assert api.prove(store, 1).attempts == (endless,)

@@ -13,7 +13,7 @@ from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries
 from sweeps.store.verification import verify
 from tests.conftest import SHORT
-from tests.databases import spec
+from tests.databases import change, spec
 from tests.results import claimed, outcomes
 
 
@@ -57,9 +57,7 @@ def test_no_statement_scans_all_runs_for_every_run(cramped: Store) -> None:
 
 def test_a_commit_reads_only_its_own_runs(cramped: Store) -> None:
     """However many are done, and however many wait in other sweeps."""
-    with cramped.write(quiet=True) as connection:
-        connection.exec_driver_sql("UPDATE run SET state = 'done' WHERE id <= 5000")
-        connection.exec_driver_sql("ANALYZE")
+    change(cramped, "UPDATE run SET state = 'done' WHERE id <= 5000", "ANALYZE")
     sweep_id = writer.submit(cramped, spec(name="last", fixed=SHORT))
     with planned() as plans:
         _, claim = claimed(cramped, sweep_id)

@@ -12,12 +12,6 @@ from sweeps.store.verification import verify
 from tests.databases import change, rows, spec
 from tests.results import filled
 
-
-@pytest.fixture
-def store(any_db: str) -> Store:
-    return open_writer(any_db)
-
-
 MEANINGLESS = [
     "UPDATE run SET state = 'dune'",
     "UPDATE run SET tp = -1",

@@ -32,7 +32,7 @@ from tests.store.shortcuts import DECIDED, SPEC
 
 @pytest.fixture
 def read() -> Store:
-    """Two runs, tested with and without near negatives, and what all readers reach; as it is."""
+    """Two runs, tested with and without near negatives, and fitted readers; not to be changed."""
     return open_reader(str(stock("shortcuts") / "read.db"))
 
 
