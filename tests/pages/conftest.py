@@ -15,7 +15,7 @@ __all__ = ["inside", "kinds"]
 
 @pytest.fixture(scope="module")
 def db(kinds: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy for a file of tests: pages may note what they find, and change no result."""
+    """A copy for a file of tests: pages may store findings, and change no result."""
     return Path(shutil.copy(kinds / "kinds.db", tmp_path_factory.mktemp("kinds")))
 
 

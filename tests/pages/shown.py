@@ -81,3 +81,17 @@ def look(app: AppTest, **state: Any) -> Shown:
         if name in app.query_params:
             app.query_params[name] = str(value)
     return shown(rerun(app))
+
+
+READS = {
+    *("Add to the list", "Clear filters", "Compare", "Look at it", "Pause", "Play"),
+    "What settings mean",
+    # The rows of settings of a new sweep.
+    "begun",
+}
+"""Buttons that change nothing but what the visit itself shows."""
+
+
+def reads(label: str) -> bool:
+    """Return True if a visitor may press a button of this label."""
+    return label in READS or label.startswith(("Explain ", "Take {"))

@@ -16,7 +16,7 @@ JUDGED = [x for x in marks.OUTCOMES if x != Outcome.NOT_KNOWN]
 """Unknown outcomes carry no information, and are as light as a line."""
 
 NO_MARKS = {"ground", "empty", "line", "band", "not known", "accent soft"}
-"""Colors of what lies behind marks, or of areas that have an edge or a label."""
+"""Colors behind marks, or of areas with an edge or a label."""
 
 
 def luminance(color: str) -> float:

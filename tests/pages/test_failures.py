@@ -33,7 +33,7 @@ from sweeps.store.reads.selection import Selection
 from tests.app import open_app, plain, rerun
 from tests.commands import run_main
 from tests.conftest import ROOT
-from tests.databases import rows
+from tests.databases import change, rows
 from tests.oracles.chosen import Chosen
 from tests.oracles.compared import spelled_out
 from tests.oracles.facts import Facts, Row, outcome
@@ -44,7 +44,7 @@ SHIPPED = ROOT / "runs.db"
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with copies of what pages are opened on."""
+    """A folder with copies of the databases."""
     folder = tmp_path_factory.mktemp("trained")
     for name in ("languages.db", "explained.db", "mended.db", "short.db"):
         copy_of("trained", name, folder)
@@ -214,8 +214,7 @@ def test_causes_are_found_in_the_background_for_requested_models_first(
 ) -> None:
     db = copy_of("trained", "explained.db", tmp_path)
     store = open_writer(str(db))
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql("DELETE FROM finding WHERE kind = 'cause'")
+    change(store, "DELETE FROM finding WHERE kind = 'cause'")
     app = open_app(monkeypatch, db, "failures")
     assert "Cause not known yet for 16 failing models." in plain(app)
     assert "being looked for" not in plain(app), "no server runs here, and so nobody does"
@@ -333,24 +332,22 @@ def test_short_training_is_a_cause_that_longer_training_mends(
     output = run_main("remedies", "1", "--db", store.location).stdout
     assert f"trained: {2 - len(learned)} of 2 seeds have not learned, against 2 of 2" in output
     # It is judged by trained lengths alone, whatever becomes of longer strings.
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql("UPDATE run SET wrong_within = 0 WHERE id > 2")
+    change(store, "UPDATE run SET wrong_within = 0 WHERE id > 2")
     (mended,) = remedies_tried(store, Selection())
     assert mended.best is not None
     assert (queries.runs(store)["wrong_beyond"] > 0).any()
     assert [*mended.best.results.values()] == [True, True]
     columns = ("tested_within", "wrong_within", "within_from", "tested_beyond", "wrong_beyond")
     unknown = ", ".join(f"{name} = NULL" for name in columns)
-    for which, mends, left_out, begins in (
-        ("id = 3", (1, 1), (1, 0), "trained: 0 of 1 seed have not learned, against 2 of 2"),
-        ("id > 2", None, None, "trained, and no seeds to compare: 2 with it left out"),
+    for which, left_out, begins in (
+        ("id = 3", (1, 0), "trained: 0 of 1 seed have not learned, against 2 of 2"),
+        ("id > 2", None, "trained, and no seeds to compare: 2 with it left out"),
     ):
-        with store.write(quiet=True) as connection:
-            connection.exec_driver_sql(f"UPDATE run SET {unknown} WHERE {which}")
-        if mends is not None:
+        change(store, f"UPDATE run SET {unknown} WHERE {which}")
+        if left_out is not None:
             (one,) = remedies_tried(store, Selection())
             assert one.best is not None
-            assert (len(one.best.results), one.best.left_out) == (mends[1], left_out)
+            assert (len(one.best.results), one.best.left_out) == (1, left_out)
         (sentence, *_) = map(trial_sentence, trials(store, 1, ["not learned"]))
         assert sentence.startswith(begins)
         assert sentence.endswith("left out: not judged on trained lengths")
@@ -368,12 +365,12 @@ def submit(store: Store, config: RunConfig, seeds: str, name: str) -> None:
 
 def set_done(store: Store, where: str) -> None:
     """Runs as they are once they are trained: their only error is longer than in training."""
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql(
-            "UPDATE run SET state = 'done', tn = 5, fp = 1, fn = 0, tp = 4, tested = 10, "
-            "wrong = 1, tested_within = 5, wrong_within = 0, within_from = 'test', "
-            f"tested_beyond = 5, wrong_beyond = 1 WHERE {where}"
-        )
+    change(
+        store,
+        "UPDATE run SET state = 'done', tn = 5, fp = 1, fn = 0, tp = 4, tested = 10, "
+        "wrong = 1, tested_within = 5, wrong_within = 0, within_from = 'test', "
+        f"tested_beyond = 5, wrong_beyond = 1 WHERE {where}",
+    )
 
 
 def explain(store: Store, run_ids: Sequence[int], mechanism: str = "simple rule") -> None:
@@ -414,9 +411,7 @@ def test_the_table_of_remedies_has_every_trial_of_the_page_of_a_model(looked_at:
     (row,) = rows_of(looked_at)
     assert row["came_of_it"] == "5 in training"
     set_done(looked_at, "id > 6")
-    with looked_at.write(quiet=True) as connection:
-        connection.exec_driver_sql("UPDATE run SET fp = 0, tn = 6, wrong = 0 WHERE id > 6")
-        connection.exec_driver_sql("UPDATE run SET wrong_beyond = 0 WHERE id > 6")
+    change(looked_at, "UPDATE run SET fp = 0, tn = 6, wrong = 0, wrong_beyond = 0 WHERE id > 6")
     (row,) = rows_of(looked_at)
     assert row["mended"] == "5 of 5"
     (trial,) = remedy_trials.trials(looked_at, 1, ["simple rule"])
@@ -446,8 +441,7 @@ def test_remedies_obey_filters_and_thresholds(looked_at: Store) -> None:
     assert not rows_of(looked_at, Selection(below=0.9))
     assert len(rows_of(looked_at, Selection(below=0.91))) == 2
     # By another accuracy on trained lengths, they have not learned.
-    with looked_at.write(quiet=True) as connection:
-        connection.exec_driver_sql("UPDATE run SET tested_within = 1000, wrong_within = 5")
+    change(looked_at, "UPDATE run SET tested_within = 1000, wrong_within = 5")
     (row,) = rows_of(looked_at, replace(parity, learned_at=0.999))
     assert (row["cause"], row["mended"]) == ("not having learned", "0 of 2")
     (row,) = rows_of(looked_at, replace(parity, learned_at=0.995))

@@ -23,10 +23,10 @@ from sweeps.api.protocols import protocol
 from sweeps.store.opening import open_reader
 from tests.app import open_app, rerun
 from tests.conftest import LONG
+from tests.oracles.compared import Compared
 from tests.oracles.facts import Facts
-from tests.oracles.reasons import Models, natures
-from tests.pages.checks import check_page
-from tests.pages.shown import shown
+from tests.oracles.reasons import Models, check_refusal, natures
+from tests.pages.shown import Shown, shown
 from tests.world import KINDS, UNKNOWN, Kind, spelled
 
 OF_FILES = [kind for kind in KINDS if kind.letters is not None and not kind.imported]
@@ -92,7 +92,7 @@ def test_every_section_of_a_model_has_content(
 
 
 def check_section(app: AppTest, models: Models, tab: str, part: str, num_notes: int) -> None:
-    """Refuses a section without content, unless it waits or gives a reason beyond so many notes."""
+    """Refuses a section without content, unless it waits or has more than `num_notes` notes."""
     page = shown(choose(app, tab, part))
     check_page(models, page)
     of_numbers = models.kind.overflows and tab not in ("Errors", "Why")
@@ -105,6 +105,18 @@ def check_section(app: AppTest, models: Models, tab: str, part: str, num_notes: 
     assert page.has_content or page.codes or has_proof_toggle or has_reason, tab
     if LONG:
         check_controls(app, models)
+
+
+def check_page(models: Models, page: Shown) -> int:
+    """Checks a page about models of one kind; returns how many numbers were compared with SQL."""
+    for message in (*page.errors, *page.notes):
+        check_refusal(models, message)
+    compared = Compared(models.facts, models.kind.name)
+    for table in page.tables:
+        compared.rows(table.to_dict("records"), "a table")
+    for frame in (frame for chart in page.charts for frame in chart):
+        compared.rows(frame.to_dict("records"), "a chart")
+    return compared.number
 
 
 def answer_of(db: Path, models: Models, string: str) -> dict[str, Any]:

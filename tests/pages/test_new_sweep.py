@@ -1,4 +1,4 @@
-"""New sweep: lists typed, how they were read, the specification, what is looked at, the launch."""
+"""New sweep: lists typed, how they were read, the specification, previews, the launch."""
 
 import json
 import time

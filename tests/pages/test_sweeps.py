@@ -1,4 +1,4 @@
-"""Sweeps: what is trained, what came of it, and all that can be done to a sweep."""
+"""Sweeps: their progress, their results, and all actions on a sweep."""
 
 import sys
 import time
@@ -28,7 +28,7 @@ from sweeps.store.verification import verify
 from sweeps.work import background_worker
 from tests.app import open_app, plain, rerun
 from tests.conftest import ROOT, SHORT
-from tests.databases import file_of, put_failure, rows
+from tests.databases import change, file_of, put_failure, rows
 from tests.oracles.facts import Facts, outcome
 from tests.stock import copy_of
 
@@ -218,8 +218,7 @@ def test_failed_training_is_explained_and_retried_from_the_page(
     monkeypatch: pytest.MonkeyPatch, store: Store, started: list[object]
 ) -> None:
     writer.submit(store, parse_spec({"name": "s", "model_seeds": [0]}))
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'diverged *here*'")
+    change(store, "UPDATE run SET state = 'failed', error = 'diverged *here*'")
     put_failure(store, [1], "diverged *here*")
     app = open_app(monkeypatch, file_of(store), "sweeps", shown="s")
     table = next(x.value for x in app.dataframe if "why_failed" in x.value)
@@ -237,11 +236,11 @@ def test_losses_in_training_are_drawn_without_a_new_revision(
     del kinds
     store = open_writer(str(copy_of("kinds", "kinds.db", tmp_path)))
     sweep_id = sweep_of(store, "counted")
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql(
-            "UPDATE run SET state = 'queued' WHERE id = (SELECT max(run_id) FROM sweep_run "
-            f"WHERE sweep_id = {sweep_id})"
-        )
+    change(
+        store,
+        "UPDATE run SET state = 'queued' WHERE id = (SELECT max(run_id) FROM sweep_run "
+        f"WHERE sweep_id = {sweep_id})",
+    )
 
     def drawn() -> dict[str, int]:
         """The number of points of each state in the panels."""
@@ -264,8 +263,7 @@ def test_losses_in_training_are_drawn_without_a_new_revision(
     for epoch in (1, 2):
         writer.record_losses(store, [(claim, [EpochLosses(0, epoch, 4.0, 2.0)])])
         assert drawn() == {"finished": 3, "in training": epoch}
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql("UPDATE worker SET heartbeat_at = '2001-01-01T00:00:00+00:00'")
+    change(store, "UPDATE worker SET heartbeat_at = '2001-01-01T00:00:00+00:00'")
     assert drawn() == {"finished": 3, "worker died": 2}
     writer.release(store, worker_id)
     assert drawn() == {"finished": 3}
@@ -295,8 +293,7 @@ def test_a_sweep_without_a_worker_is_shown_stopped_and_resumed(
     assert lines(app)[0] == "**mine** · 0 of 3 models · no worker"
     press(app, "resume 1")
     assert len(started) == 1
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql("UPDATE run SET state = 'running' WHERE id = 1")
+    change(store, "UPDATE run SET state = 'running' WHERE id = 1")
     app = open_app(monkeypatch, db, "sweeps")
     assert "0 of 3 models · 1 in training" in lines(app)[0]
     assert lines(app)[0].endswith(" left"), "its cost tells before the first epoch has ended"

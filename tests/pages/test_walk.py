@@ -14,12 +14,11 @@ import pytest
 
 from benchmarks.large import make_database
 from dashboard.actions import REASON
-from tests.app import FILTERED, PAGES, open_app
+from tests.app import FILTERED, PAGES, open_app, page_text
 from tests.conftest import ROOT
-from tests.databases import new_database
+from tests.databases import change, new_database
 from tests.oracles.facts import Facts, outcome
-from tests.pages.read_only import reads
-from tests.pages.shown import Shown, shown
+from tests.pages.shown import Shown, reads, shown
 from tests.pages.stock import HOSTILE, LARGE_SEEDS, SMALL_GRID, begin
 from tests.stock import stock
 
@@ -240,3 +239,19 @@ def test_a_page_holds_no_lock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     with closing(sqlite3.connect(db, timeout=0, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
         connection.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("page", ["results", "failures", "sweeps"])
+def test_a_page_of_a_damaged_run_has_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, page: str
+) -> None:
+    db = Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
+    change(
+        db, "PRAGMA ignore_check_constraints = ON", "UPDATE run SET lengths = '[[1' WHERE id = 3"
+    )
+    app = open_app(monkeypatch, db, page)
+    assert "Traceback" not in page_text(app)
+    if app.error:
+        assert "restore a copy" in page_text(app)
+    else:
+        assert app.dataframe, "all others are shown"
