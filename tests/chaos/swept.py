@@ -58,7 +58,7 @@ def written(name: str, folder: Path) -> Path:
 
 
 def sweep(database: Path | str, name: str) -> int:
-    """Submits a sweep, or goes on with it, and trains here what is left; how many runs that is."""
+    """Submits or resumes a sweep, and trains the remaining runs here; returns their number."""
     store = open_writer(str(database))
     sweep_id = writer.submit(store, spec(name))
     # Others may have stopped it, or ended its runs' processes three times, which makes them fail.

@@ -31,7 +31,7 @@ from tests.databases import rows
 
 @dataclass
 class Cluster:
-    """A scheduler and two workers, each a process of its own, where a plug-in is installed."""
+    """A scheduler and two workers in separate processes, where a plug-in is installed."""
 
     address: str
     scheduler: "subprocess.Popen[bytes]"
@@ -89,7 +89,7 @@ def on_cluster(cluster: Cluster, file: Path, db: Path) -> "subprocess.Popen[str]
 
 
 def wait_for_results(db: Path, at_least: int) -> None:
-    """Until so many of the 48 runs are done."""
+    """Waits until at least so many of the 48 runs are done."""
     done = 0
     while done < at_least:
         time.sleep(0.02)

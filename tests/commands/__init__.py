@@ -1,4 +1,4 @@
-"""The `seqcls` command as users meet it, in a process of its own or in this one."""
+"""The `seqcls` command as users meet it, in a new process or in this one."""
 
 import contextlib
 import io
@@ -22,7 +22,7 @@ SEQCLS = [sys.executable, "-m", "sweeps"]
 
 
 def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """The command in a process of its own."""
+    """Runs the command in a new process."""
     return subprocess.run(
         [*SEQCLS, *arguments],
         capture_output=True,
@@ -34,7 +34,7 @@ def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str
 
 
 def run_main(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """All that such a process does but starting and ending, which takes most of its time."""
+    """Runs the command in this process: starting and ending another takes most of the time."""
     log, show = logging.getLogger("sweeps"), warnings.showwarning
     handlers, ends = list(log.handlers), {end: signal.getsignal(end) for end in SIGNALS}
     out, err = io.StringIO(), io.StringIO()

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from safetensors.torch import save_file
 
 Content: TypeAlias = Any
-"""Text, bytes, a table of Arrow or of pandas, tensors by name, or what JSON writes."""
+"""Text, bytes, a table of Arrow or of pandas, tensors by name, or an object for JSON."""
 
 
 def written(folder: Path, name: str, content: Content) -> Path:

@@ -153,7 +153,7 @@ def test_arguments_of_agents_are_converted_and_answers_are_bounded(
 
 
 def test_an_agent_launches_no_more_models_than_allowed(tmp_path: Path) -> None:
-    """By a server of a process of its own."""
+    """Uses a server in a new process."""
     arguments = ["-P", "-m", "sweeps", "mcp", "--db", str(tmp_path / "own.db"), "--allow-launch=3"]
     command = StdioServerParameters(
         command=sys.executable, args=arguments, env={"PYTHONPATH": str(ROOT)}

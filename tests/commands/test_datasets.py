@@ -1,4 +1,4 @@
-"""Strings of one's own: files of them, and datasets in a database."""
+"""Users' strings: files of them, and datasets in a database."""
 
 import bz2
 import gzip

@@ -1,9 +1,13 @@
 """Every block of code on every page of the documentation works as documented."""
 
+import json
+import os
 import re
 import shutil
 import socket
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -39,7 +43,7 @@ times is estimated of other sweeps.
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The shipped database, in which is stored what several pages ask, as after a first time."""
+    """The shipped database with stored causes, which several pages show."""
     path = str(shutil.copy(ROOT / "runs.db", tmp_path_factory.mktemp("base")))
     for sweep in ("all_initializations", "lower_magnitude_initializations"):
         assert run_main("causes", sweep, "--db", path).returncode == 0
@@ -148,3 +152,24 @@ def test_targets_and_links_of_the_readme_exist() -> None:
     index = (DOCS / "index.md").read_text()
     # The first page of the site leads to all others.
     assert {page.name for page in PAGES} - set(re.findall(r"\((\w+\.md)", index)) == {"index.md"}
+
+
+EXECUTE = "from nbclient.cli import main; main()"
+
+
+@pytest.mark.timeout(600)
+def test_the_notebook_runs_and_draws_models(tmp_path: Path) -> None:
+    # Its kernel works in the notebook's folder.
+    notebook = shutil.copy(ROOT / "examples" / "first_question.ipynb", tmp_path)
+    out = tmp_path / "out.ipynb"
+    command = [sys.executable, "-c", EXECUTE, str(notebook), "--output", str(out)]
+    environment = {x: y for x, y in os.environ.items() if x != "SEQCLS_DB"}
+    completed = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert completed.returncode == 0, completed.stderr
+    cells = [x for x in json.loads(out.read_text())["cells"] if x["cell_type"] == "code"]
+    shown = [json.dumps(cell["outputs"]) for cell in cells]
+    assert "generalize" in shown[0]
+    assert "Accuracy by length" in shown[3]
+    assert not any('"output_type": "error"' in output for output in shown)

@@ -185,7 +185,7 @@ DECIDED = [
     ({"task": "regular", "alphabet": "ab", "pattern": "((a|b)(a|b))*"}, "the length"),
     ({"task": "copy"}, "the input itself"),
 ]
-"""A reader of each kind; what decides a language is tried in `test_shortcuts`."""
+"""A task for each reader; deciding a language is tested in `test_shortcuts`."""
 
 
 def test_a_task_that_a_reader_decides_has_no_shortcut(tmp_path: Path) -> None:

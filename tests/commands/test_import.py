@@ -649,7 +649,7 @@ WRITTEN: dict[str, list[Any]] = {
     "2024-01-01": ["2024-01-01"], "null": ["null"], "true": ["true"], "True False": [True, False],
     "8 16.0 128": [8, 16, 128], "0.5 1e-05": [0.5, 1e-05], "-3": [-3],
 }  # fmt: skip
-"""Words of a column, one a model, and what they are."""
+"""Words of a column, one a model, and the imported values."""
 
 
 def test_imported_settings_keep_their_names_and_numeric_columns_become_numbers(

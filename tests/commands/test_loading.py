@@ -366,7 +366,7 @@ YES_NO: dict[str, Any] = {"settings": {"yes": "1", "no": "0"}}
 
 
 def gpt2_files(config: dict[str, Any], times: int) -> dict[str, Content]:
-    """A GPT-2 with a head that is its embedding so many times."""
+    """A GPT-2 whose head is a multiple of its embedding."""
     tensors = gpt2_tensors(6, 20)
     if times:
         tensors["lm_head.weight"] = tensors["wte.weight"] * times

@@ -72,10 +72,10 @@ EXPLAINING = {
     for name in ("causes", "remedies")
     for choice in ("failing", "below", "model_seeds")
 }
-"""Choices of what explains again, which takes long; those that are given together are tried."""
+"""Choices of commands that explain again, which takes long; combined choices are tested."""
 
 PART = 1 if LONG else len(KINDS)
-"""One cell of so many is tried: every option of a command, with another kind of model each."""
+"""Stride of tested cells: every option of a command, each with another kind of model."""
 
 RUN_COMMANDS = {"status", "sweep", "work", "more"}
 """Commands whose exit status reports failed runs."""
@@ -219,7 +219,7 @@ def is_always(command: str, parameter: Any) -> bool:
 
 
 def variants(command: str) -> Iterator[tuple[str, ...]]:
-    """Nothing besides what must be given; each other parameter alone; every format."""
+    """Only required parameters; each other parameter alone; every format."""
     if LONG or f"{command} " not in LONG_ALONE:
         yield ()
     known = {str(parameter.name) for parameter in COMMANDS[command].params}

@@ -26,7 +26,7 @@ from sweeps.store.opening import open_writer
 from tests.commands import printed, printed_json, run_main
 from tests.commands.agents import answers
 from tests.conftest import LONG, ROOT
-from tests.databases import load_parity, rows
+from tests.databases import change, load_parity, rows
 from tests.oracles.compared import Matrix, spelled_out
 from tests.world import KINDS, UNKNOWN, Kind, spelled
 
@@ -323,8 +323,7 @@ def test_an_exhaustive_check_is_shown_and_stored(
     assert "of 1,373,700 multisets up to length 200" in shown
     assert "(190 false positives" in shown
     assert "the shortest is ab{66}" in shown
-    with shipped.write(quiet=True) as connection:
-        connection.exec_driver_sql("DELETE FROM finding WHERE run_id = 3")
+    change(shipped, "DELETE FROM finding WHERE run_id = 3")
     # Answers about a database opened for reading may still be stored.
     verdict = api.verdict(shipped, 3)
     assert rows(shipped, "SELECT inputs FROM verdict WHERE run_id = 3") == [(verdict.inputs,)]

@@ -1,4 +1,4 @@
-"""From a failing run to the sweep that tries a remedy, and to what came of it."""
+"""From a failing run to the sweep that tries a remedy, and to its result."""
 
 import shutil
 from pathlib import Path

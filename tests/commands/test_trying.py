@@ -1,4 +1,4 @@
-"""A first question in a line: the file that it writes, what it prints, and what it refuses."""
+"""A first question by `seqcls try`: its file, its output, and its refusals."""
 
 import re
 import shlex

@@ -83,7 +83,7 @@ def log_of(store: Store, sweep_ids: str = "1") -> Path:
 
 
 def test_logs_are_read_by_sweep_and_never_through_links(store: Store, tmp_path: Path) -> None:
-    """And none that is no file of its own."""
+    """Links, pipes and folders are not read."""
     log_of(store).write_text("trained")
     assert read_log(store, 1) == "trained"
     log_of(store, "12-21").write_text("others")

@@ -23,7 +23,7 @@ from tests.commands import run_main
 SEQCLS = Path(sys.executable).with_name("seqcls")
 
 NAMES = ("array", "queue", "random", "sweeps", "seqcls", "dashboard", "streamlit", "numba", "numpy")
-"""Modules that this program loads, of Python, of others and its own."""
+"""Modules that this program loads: of Python, of other packages, and of this one."""
 
 OPEN_TO_ALL = """
 [server]

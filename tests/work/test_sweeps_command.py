@@ -105,7 +105,7 @@ def states(db: tuple[str, str]) -> dict[str, int]:
 
 @contextmanager
 def started(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
-    """The command in a process of its own, which the block leads to its end."""
+    """The command in a new process, which the block ends."""
     command = [*SEQCLS, *arguments]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **pipes, text=True, cwd=ROOT) as process:

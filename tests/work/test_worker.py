@@ -8,6 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from sweeps.work import jobs
 from sweeps.work.executors import dask_cluster
 from sweeps.work.jobs import Job, run_job
 from sweeps.work.machine import WorkOptions
+from sweeps.work.progress import busy_seconds
 from sweeps.work.worker import work
 from tests.chaos.sending import training_processes
 from tests.conftest import SHORT
@@ -253,3 +255,17 @@ def test_a_group_stopped_and_resumed_twice_counts_no_failure(store: Store) -> No
     worked = work(store, None, WorkOptions(0), stop_then_resume)
     assert worked.abandoned == 2
     assert worked.recorded == 1
+
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def ago(seconds: float) -> str:
+    return (NOW - timedelta(seconds=seconds)).isoformat()
+
+
+def test_busy_seconds_exclude_pauses_and_count_overlaps_once() -> None:
+    together = [(ago(200), ago(180)), (ago(195), ago(170))]
+    after_a_pause = [(ago(10), None)]
+    assert busy_seconds([*together, *after_a_pause], NOW) == 30 + 10
+    assert busy_seconds([], NOW) == 0
