@@ -114,9 +114,7 @@ def test_a_specification_of_random_bytes_is_refused(folder: Path, content: bytes
 @SHARED
 @given(
     string=texts,
-    command=st.sampled_from(
-        [("predict", "walkthrough/5", "--"), ("errors", "--"), ("runs", "--where")]
-    ),
+    command=st.sampled_from(["predict walkthrough/5 --", "errors --", "runs --where"]),
 )
 def test_a_malformed_string_is_answered_or_refused_and_changes_nothing(
     folder: Path, string: str, command: str

@@ -134,7 +134,9 @@ def test_damaged_predictions_and_automata_are_stored_whole_or_not_at_all(
     ROWS.to_csv(data, index=False)
     store = api.open_store(db)
     if ending in FORMATS:
-        predictions = ROWS[["id"]].assign(model="m", seed=0, prediction=ROWS["label"], score=0.5)
+        labels = ROWS["label"]
+        named = ROWS[["id"]].assign(model="m", seed=0)
+        predictions = named.assign(prediction=labels, score=3.0 * labels - 1.5)
         FORMATS[ending](predictions, path)
     else:
         path.write_text(AUTOMATA[ending.removeprefix("lang.")])

@@ -100,14 +100,13 @@ def test_a_page_drawn_while_a_sweep_is_deleted_shows_the_moment_before(
 def test_no_page_breaks_while_a_sweep_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
-    """One is deleted at the third statement of the page, and another when it is drawn again."""
+    """One is deleted at the third statement of the page, and another of its next visit."""
     store = shipped(tmp_path)
     left = list(sweep_queries.sweep_names(store))
     moments = Moments(lambda _: writer.delete(store, left.pop()))
-    app = None
     for _ in range(2):
         with moments.at(3):
-            app = rerun(app) if app else open_app(monkeypatch, store.location, page)
+            app = open_app(monkeypatch, store.location, page)
         # A wrong answer to a string is shown as an error, too.
         assert [x.value for x in app.error if "but the model predicts" not in x.value] == []
     assert len(left) == 7
