@@ -1,4 +1,4 @@
-"""Every value that commands, files and Python give, against what SQL and SciPy alone say.
+"""Every value that commands, files and Python give, compared with SQL and SciPy.
 
 What pages show is compared in `tests/pages`.
 """
@@ -66,7 +66,7 @@ class Comparison:
         self.store = open_reader(self.db)
 
     def all(self) -> Ledger:
-        """What every surface gives of runs and of pairs of configurations."""
+        """Compares every surface on runs and on pairs of configurations."""
         self.sql()
         self.commands()
         self.exports()
@@ -85,7 +85,11 @@ class Comparison:
         """A run as commands and files have it."""
         run, stored = self.facts.runs[run_id], self.facts.stored_runs[run_id]
         row = {name: stored[name] for name in RESULTS}
-        row |= {"id": run_id, "model_seed": run["model_seed"], "sweeps": self.sweeps_of(run_id)}
+        row |= {
+            "id": run_id,
+            "model_seed": run["model_seed"],
+            "sweeps": self.facts.sweeps_of[run_id],
+        }
         row |= {name: run[name] for name in (*COUNTS, "errors", "accuracy", "solved_length")}
         row |= {name: run[name] for name in (*RANGES, "accuracy_within", "accuracy_beyond")}
         row |= {name: run[name] for name in UNPROVED}
@@ -99,16 +103,10 @@ class Comparison:
             fields = {x: y for x, y in fields.items() if x.startswith("config.")}
         return {**fields, **row}
 
-    def sweeps_of(self, run_id: int) -> list[str]:
-        return self.facts.sweeps_of[run_id]
-
-    def failing_ids(self, below: float = 1.0) -> list[int]:
-        return [run_id for run_id, run in self.facts.runs.items() if fails(run, below)]
-
     # SQL.
 
     def sql(self) -> None:
-        """Documented views and sums, against what the packs and the lengths say."""
+        """Compares documented views and sums with the stored errors and lengths."""
         facts, ledger = self.facts, self.ledger
         for view, names in (
             ("misclassified", (*ERRORS, "target")),
@@ -137,9 +135,9 @@ class Comparison:
     # Commands.
 
     def command_output(self, *arguments: str) -> str:
-        """What a command prints, whose exit status is what it should be."""
+        """The standard output of a command, whose exit status is compared too."""
         completed = run_main(*arguments, "--db", self.db)
-        # `status` says so where training failed of any run.
+        # The exit status of `status` reports failed runs.
         failed = any(run["state"] == "failed" for run in self.facts.runs.values())
         status = int(arguments[0] == "status" and failed)
         self.ledger.value("exit status", " ".join(arguments), completed.returncode, status)
@@ -147,11 +145,10 @@ class Comparison:
 
     def commands(self) -> None:
         """`runs`, `errors` and `status`."""
-        for arguments, chosen in self._selections():
-            rows = json.loads(self.command_output("runs", "--json", *arguments))
-            true = {run_id: self.true_run(run_id) for run_id in chosen}
-            self.ledger.rows("runs --json", f"runs {arguments}", rows, true, lambda x: x["id"])
-        self.runs_by_outcome()
+        for options, chosen, judged in self._selections():
+            rows = json.loads(self.command_output("runs", "--json", *options))
+            true = {run_id: self.true_run(run_id, *judged) for run_id in chosen}
+            self.ledger.rows("runs --json", f"runs {options}", rows, true, lambda x: x["id"])
         for run_id in self.some(done_ids(self.facts), 100):
             true_strings = self.facts.with_kinds(run_id)
             for sort in ("length", "string", "logit", "occurrences"):
@@ -173,30 +170,25 @@ class Comparison:
             true_sweeps[row["name"]] = {"state": row["state"], **counts}
         self.ledger.rows("status --json", "status", rows, true_sweeps, lambda x: x["name"])
 
-    def runs_by_outcome(self) -> None:
-        """`runs --outcome` at several thresholds."""
-        for learned_at, below in THRESHOLDS[1:2] if self.short else THRESHOLDS:
-            options = ["--learned-at", str(learned_at), "--below", str(below)]
+    def _selections(self) -> Iterator[tuple[list[str], list[int], tuple[float, float]]]:
+        """Options of `runs`, the runs that they select, and both thresholds."""
+        runs = self.facts.runs
+        failing = [x for x, run in runs.items() if fails(run)]
+        seed = min(run["model_seed"] for run in runs.values())
+        yield [], list(runs), THRESHOLDS[0]
+        yield ["--failing"], failing, THRESHOLDS[0]
+        yield (
+            ["--seed", str(seed), "--failing"],
+            [x for x in failing if runs[x]["model_seed"] == seed],
+            THRESHOLDS[0],
+        )
+        for name in self.some(self.facts.sweeps):
+            own = [run["run_id"] for run in self.facts.sweeps[name]]
+            yield ["--sweep", name], own, THRESHOLDS[0]
+        for judged in THRESHOLDS[1:2] if self.short else THRESHOLDS:
             for came_to in OUTCOMES:
-                chosen = [
-                    x for x, run in self.facts.runs.items()
-                    if is_among(run, came_to, learned_at, below)
-                ]  # fmt: skip
-                printed = self.command_output("runs", "--json", "--outcome", came_to, *options)
-                true = {x: self.true_run(x, learned_at, below) for x in chosen}
-                what = f"runs that are {came_to} at {learned_at} and {below}"
-                self.ledger.rows("runs --json", what, json.loads(printed), true, lambda x: x["id"])
-
-    def _selections(self) -> Iterator[tuple[list[str], list[int]]]:
-        """Options of `runs`, and the runs that they mean."""
-        facts = self.facts
-        yield [], list(facts.runs)
-        yield ["--failing"], self.failing_ids()
-        for name in self.some(facts.sweeps):
-            yield ["--sweep", name], [run["run_id"] for run in facts.sweeps[name]]
-        seed = min(run["model_seed"] for run in facts.runs.values())
-        own = [x for x, run in facts.runs.items() if run["model_seed"] == seed]
-        yield ["--seed", str(seed), "--failing"], [x for x in own if fails(facts.runs[x])]
+                own = [x for x, run in runs.items() if is_among(run, came_to, *judged)]
+                yield ["--outcome", came_to, *judged_by(judged)], own, judged
 
     # Files.
 
@@ -238,7 +230,7 @@ class Comparison:
     # Python.
 
     def python(self) -> None:
-        """What `sweeps.api` gives."""
+        """Compares lengths and errors from `sweeps.api`."""
         facts, ledger = self.facts, self.ledger
         finished = done_ids(facts)
         rows = api.lengths(self.store, finished).to_dict("records")
@@ -261,12 +253,10 @@ class Comparison:
         ]
         for number, (a, b) in enumerate(self.some(pairs)):
             ids = [str(groups[x][0]["run_id"]) for x in (a, b)]
-            learned_at, below = THRESHOLDS[number % len(THRESHOLDS)]
-            options = ["--learned-at", str(learned_at), "--below", str(below)]
-            what = f"runs {' and '.join(ids)}"
-            for given, judged in (([], (0.99, 1.0)), (options, (learned_at, below))):
+            judged = THRESHOLDS[number % len(THRESHOLDS)]
+            for given, own in (([], THRESHOLDS[0]), (judged_by(judged), judged)):
                 shown = json.loads(self.command_output("compare", *ids, "--json", *given))
-                self._compared(f"{what} {given}", shown, (groups[a], groups[b]), judged)
+                self._compared(f"runs {ids} {given}", shown, (groups[a], groups[b]), own)
 
     def _compared(
         self,
@@ -303,6 +293,11 @@ class Comparison:
         ledger.value(surface, f"{what}: strings compared", none[0], none[1])
         if not any(none):
             ledger.rows(surface, f"{what}: strings", shown["strings"], true["strings"], _string)
+
+
+def judged_by(judged: tuple[float, float]) -> list[str]:
+    """The options of both thresholds."""
+    return ["--learned-at", str(judged[0]), "--below", str(judged[1])]
 
 
 def done_ids(facts: Facts) -> list[int]:

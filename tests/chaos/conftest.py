@@ -1,4 +1,4 @@
-"""How hard the chaos is: one case of each test where all tests run, all of them in `make chaos`."""
+"""Number of cases: one of each test in `make test`, all of them in `make chaos`."""
 
 import os
 
@@ -11,7 +11,7 @@ SEED = "SEQCLS_CHAOS_SEED"
 
 
 long_alone = pytest.mark.skipif(not LONG, reason="a part of `make chaos`")
-"""What takes long, and is seen in part by a shorter test."""
+"""Marks tests that take long, and are covered in part by a shorter one."""
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Gives a test that asks for a `seed` as many as its mark says, and one where all tests run."""
+    """Gives a test with a `seed` as many as its mark has, and one in `make test`."""
     if (cases := metafunc.definition.get_closest_marker("cases")) is not None:
         first = 1000 * int(os.environ.get(SEED, "0"))
         number = cases.args[0] if LONG else 1

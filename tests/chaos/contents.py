@@ -1,4 +1,4 @@
-"""What a database says, whatever its ids, times and workers: two equal sweeps, one hash."""
+"""The content of a database without ids, times and workers: equal sweeps have one hash."""
 
 import hashlib
 from collections.abc import Iterable
@@ -46,7 +46,7 @@ _QUERIES = {
 
 
 def contents(store: Store) -> dict[str, str]:
-    """A hash of every table, with ids replaced by what they stand for."""
+    """A hash of every table, with ids replaced by what they refer to."""
     return {table: _hash(rows(store, query)) for table, query in _QUERIES.items()}
 
 

@@ -47,9 +47,6 @@ COPIES: dict[str, Any] = {
 }  # fmt: skip
 """A sweep of a transduction whose models have not learned it."""
 
-WRITES = 6
-"""The number of one of these runs."""
-
 
 def dataset() -> Dataset:
     """Two strings with labels."""

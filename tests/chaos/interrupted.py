@@ -11,6 +11,7 @@ import gc
 import json
 import os
 import random
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -23,11 +24,12 @@ import dashboard.cli  # noqa: F401 # adds the last of the commands
 from sweeps.store import database
 from sweeps.store.opening import open_reader
 from tests.chaos.contents import contents
-from tests.commands import run_main
+from tests.commands import printed, run_main
 from tests.conftest import ASSETS, SHORT
 from tests.databases import save_parity
 from tests.stock import stock
 
+TASK = '{"task": "contains_all", "test_max_length": 12}'
 PARITY = '{"task": "parity", "test_max_length": 40, "test_size": 200}'
 
 KILL, FULL_FROM_NOW = 1, 3
@@ -44,56 +46,43 @@ PREDICTED = "model,seed,tokens,prediction\n" + "".join(
     f"{model},{seed},{text},1\n" for model in "mn" for seed in (0, 1) for text in ("a", "b", "ab")
 )
 
-COMMANDS: dict[str, list[str]] = {
-    "pack": ["pack", "--db", "runs.db"],
-    "convert": ["db", "convert", "old.db", "converted.db"],
-    "sweep to queue": ["sweep", "new.toml", "--queue", "--db", "runs.db"],
-    "sweep to queue in a new file": ["sweep", "new.toml", "--queue", "--db", "new.db"],
-    "sweep": ["sweep", "new.toml", "--workers", "0", "--db", "runs.db"],
-    "work": ["work", "--workers", "0", "--db", "queued.db"],
-    "stop": ["stop", "queued", "--db", "queued.db"],
-    "resume": ["resume", "stopped", "--db", "stopped.db"],
-    "resume what failed": ["resume", "done", "--failed", "--db", "runs.db"],
-    "delete": ["delete", "done", "--yes", "--db", "runs.db"],
-    "merge": ["merge", "other.db", "--db", "runs.db"],
-    "merge into a new file": ["merge", "runs.db", "other.db", "--db", "new.db"],
-    "import": [
-        *("import", "predicted.csv", "--sweep", "lab", "--dataset", "tested.csv"),
-        *("--db", "runs.db"),
-    ],
-    "import weights": [
-        *("import", "given", "--task", '{"task": "contains_all", "test_max_length": 12}'),
-        *("--db", "runs.db"),
-    ],
-    "try": [
-        *("try", "first", "--seeds", "1", "--set", "train_size=256", "--set", "max_num_epochs=1"),
-        *("--workers", "0", "--db", "runs.db"),
-    ],
-    "give": ["give", "done/0", "out", "--db", "runs.db"],
-    "export": ["export", "out", "--db", "runs.db"],
-    "export answers": ["export", "out", "--format", "jsonl", "--db", "runs.db"],
-    "report": ["report", "done", "--out", "report.html", "--db", "runs.db"],
-    "report as a site": ["report", "--site", "out", "--db", "runs.db"],
-    "figures": ["figures", "done/0", "ab", "--out", "out", "--db", "runs.db"],
-    "remedies": ["remedies", "done/0", "--save", "out", "--db", "runs.db"],
-    "causes": ["causes", "done", "--db", "runs.db"],
-    "verdict": ["verdict", "done/1", "--db", "runs.db"],
-    "prove": ["prove", "hand/0", "--certificate", "proof.json", "--db", "hand.db"],
-    "readers": ["db", "readers", "--db", "runs.db"],
-    "more": [
-        *("more", "done", "--budget", "2x", "--learned-at", "1", "--workers", "0"),
-        *("--db", "runs.db"),
-    ],
-    "more to queue": [
-        *("more", "done", "--budget", "2x", "--learned-at", "1", "--queue", "--db", "runs.db"),
-    ],
-    "more seeds": [
-        *("more", "done", "--until", "learned ± 10 %", "--most", "4", "--queue"),
-        *("--db", "runs.db"),
-    ],
-    "sensitive": ["sensitive", "done/0", "--times", "1", "--db", "runs.db"],
+COMMANDS = {
+    name: shlex.split(line)
+    for name, line in {
+        "pack": "pack --db runs.db",
+        "convert": "db convert old.db converted.db",
+        "sweep to queue": "sweep new.toml --queue --db runs.db",
+        "sweep to queue in a new file": "sweep new.toml --queue --db new.db",
+        "sweep": "sweep new.toml --workers 0 --db runs.db",
+        "work": "work --workers 0 --db queued.db",
+        "stop": "stop queued --db queued.db",
+        "resume": "resume stopped --db stopped.db",
+        "resume what failed": "resume done --failed --db runs.db",
+        "delete": "delete done --yes --db runs.db",
+        "merge": "merge other.db --db runs.db",
+        "merge into a new file": "merge runs.db other.db --db new.db",
+        "import": "import predicted.csv --sweep lab --dataset tested.csv --db runs.db",
+        "import weights": f"import given --task '{TASK}' --db runs.db",
+        "try": "try first --seeds 1 --set train_size=256 --set max_num_epochs=1 --workers 0 "
+        "--db runs.db",
+        "give": "give done/0 out --db runs.db",
+        "export": "export out --db runs.db",
+        "export answers": "export out --format jsonl --db runs.db",
+        "report": "report done --out report.html --db runs.db",
+        "report as a site": "report --site out --db runs.db",
+        "figures": "figures done/0 ab --out out --db runs.db",
+        "remedies": "remedies done/0 --save out --db runs.db",
+        "causes": "causes done --db runs.db",
+        "verdict": "verdict done/1 --db runs.db",
+        "prove": "prove hand/0 --certificate proof.json --db hand.db",
+        "readers": "db readers --db runs.db",
+        "more": "more done --budget 2x --learned-at 1 --workers 0 --db runs.db",
+        "more to queue": "more done --budget 2x --learned-at 1 --queue --db runs.db",
+        "more seeds": "more done --until 'learned ± 10 %' --most 4 --queue --db runs.db",
+        "sensitive": "sensitive done/0 --times 1 --db runs.db",
+    }.items()
 }
-"""What changes files, by what is tried."""
+"""Commands that change files, by name."""
 
 ONLY_READING = {
     *("runs", "errors", "predict", "compare", "theory", "cache", "dashboard", "status"),
@@ -102,19 +91,14 @@ ONLY_READING = {
 }
 """Commands that change no file but those of the cache."""
 
-READING: list[list[str]] = [
-    ["status"],
-    ["runs"],
-    ["runs", "--failing"],
-    ["errors", "done/0"],
-    ["predict", "done/0", "aab"],
-    ["explain", "done/0", "ab{20}"],
-    ["verdict", "done/0"],
-    ["verify"],
-    ["db", "check"],
-    ["runs", "--json"],
+READING = [
+    line.split()
+    for line in (
+        *("status", "runs", "runs --failing", "errors done/0", "predict done/0 aab"),
+        *("explain done/0 ab{20}", "verdict done/0", "verify", "db check", "runs --json"),
+    )
 ]
-"""What only reads, each with the database that was being changed."""
+"""Reading commands, each run on the database that was being changed."""
 
 ONLY_OF_THIS_VERSION = "convert"
 
@@ -163,49 +147,42 @@ def _library() -> Any:
     return library
 
 
+PREPARING = (
+    "sweep done.toml --workers 0 --db runs.db",
+    "sweep other.toml --workers 0 --db other.db",
+    # A finding, so that there is one before and after.
+    "verdict done/0 --db runs.db",
+    "give done/0 given --db runs.db",
+    "pack --db runs.db",
+)
+
+
 def prepare(folder: Path) -> None:
-    """Fills a folder with what every command begins with."""
-    (folder / "done.toml").write_text(SPEC.format(name="done", seeds="0..1"))
-    (folder / "new.toml").write_text(SPEC.format(name="new", seeds="2..3"))
-    (folder / "other.toml").write_text(SPEC.format(name="other", seeds="4..5"))
-    (folder / "queued.toml").write_text(SPEC.format(name="queued", seeds="6..7"))
+    """Fills a folder with the files that the commands start from."""
+    for name, seeds in {"done": "0..1", "new": "2..3", "other": "4..5", "queued": "6..7"}.items():
+        (folder / f"{name}.toml").write_text(SPEC.format(name=name, seeds=seeds))
     (folder / "stopped.toml").write_text(SPEC.format(name="stopped", seeds="6..7"))
     (folder / "tested.csv").write_text(TESTED)
     (folder / "predicted.csv").write_text(PREDICTED)
     save_parity(folder / "parity.safetensors")
     shutil.copy(ASSETS / "databases" / "0005.db", folder / "old.db")
-    steps = [
-        ["sweep", "done.toml", "--workers", "0", "--db", "runs.db"],
-        ["sweep", "other.toml", "--workers", "0", "--db", "other.db"],
-        # Which is kept, so that it is there before and after.
-        ["verdict", "done/0", "--db", "runs.db"],
-        ["give", "done/0", "given", "--db", "runs.db"],
-        ["load", "parity.safetensors", "--sweep", "hand", "--task", PARITY, "--db", "hand.db"],
-        *(["pack", "--db", f"{name}.db"] for name in ("runs", "other", "hand")),
-    ]
-    _all_do(folder, steps)
-    for name in ("queued", "stopped"):
-        shutil.copy(folder / "runs.db", folder / f"{name}.db")
-    steps = [
-        ["submit", "queued.toml", "--db", "queued.db"],
-        ["submit", "stopped.toml", "--db", "stopped.db"],
-        ["stop", "stopped", "--db", "stopped.db"],
-        ["pack", "--db", "queued.db"],
-        ["pack", "--db", "stopped.db"],
-    ]
-    _all_do(folder, steps)
-
-
-def _all_do(folder: Path, commands: Sequence[Sequence[str]]) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)
-        for command in commands:
-            completed = run_main(*command)
-            assert completed.returncode == 0, completed
+        for line in PREPARING:
+            printed(*line.split())
+        printed(
+            "load", "parity.safetensors", "--task", PARITY, "--sweep", "hand", "--db", "hand.db"
+        )
+        for name in ("queued", "stopped"):
+            shutil.copy("runs.db", f"{name}.db")
+            printed("submit", f"{name}.toml", "--db", f"{name}.db")
+        printed("stop", "stopped", "--db", "stopped.db")
+        for name in ("runs", "other", "hand", "queued", "stopped"):
+            printed("pack", "--db", f"{name}.db")
 
 
 def main(folder: Path, name: str, seed: int, changes: int) -> dict[str, Any]:
-    """Tries so many changes of a command, each killed or with a full disk, in turn."""
+    """Interrupts a command at some changes of files, in turn by a kill and by a full disk."""
     prepared, command, generator = stock("commands"), COMMANDS[name], random.Random(seed)
     # Loaded once, here, and not by each of the processes that this one becomes.
     reading = _copy(prepared, folder / "read")
@@ -230,7 +207,7 @@ def main(folder: Path, name: str, seed: int, changes: int) -> dict[str, Any]:
 
 
 def _faults(folder: Path, name: str, expected: Any) -> list[str]:
-    """What is not as it should be after a command was ended."""
+    """The faults after a command was interrupted."""
     command = COMMANDS[name]
     db = command[command.index("--db") + 1]
     faults = []
@@ -260,7 +237,7 @@ def _faults(folder: Path, name: str, expected: Any) -> list[str]:
 
 
 def _result(folder: Path, command: Sequence[str]) -> dict[str, Any]:
-    """What a command should have brought about: contents of a database, names of files."""
+    """The result of a command: contents of its database, names of files."""
     db = command[command.index("--db") + 1]
     files = sorted(
         str(path.relative_to(folder)) for path in folder.rglob("*.*") if not _beside(path)

@@ -58,11 +58,20 @@ def die(_: Connection) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def end_backend(url: str) -> Callable[[Connection], None]:
-    """What ends the server's process of a connection, and waits until it has."""
+def end_backend(url: str, *, commits: bool = False) -> Callable[[Connection], None]:
+    """A function that ends the server's process of a connection, and waits for its end.
+
+    Args:
+        url: of the server.
+        commits: whether it commits first, so that only the answer to the commit is lost.
+    """
 
     def end(connection: Connection) -> None:
         driver: Any = connection.connection.driver_connection
+        if commits:
+            driver.execute("COMMIT")
+            # Begins a transaction, whose commit will find no server.
+            driver.execute("SELECT 1")
         with pytest.importorskip("psycopg").connect(url, autocommit=True) as other:
             other.execute("SELECT pg_terminate_backend(%s, 5000)", [driver.info.backend_pid])
 

@@ -1,16 +1,9 @@
-"""Faults that a user would notice, planted in a copy one after another: does a test see each?
-
-    python -m tests.chaos.planted [WORD ...]
-
-The faults stand in `planted.toml`; words choose those whose name or file contains one of them.
-"""
+"""Faults that a user would notice, listed in `planted.toml`, to be planted in a copy."""
 
 import os
 import re
 import subprocess
 import sys
-import tempfile
-import time
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,16 +11,15 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 TABLE = Path(__file__).with_name("planted.toml")
-NOBODY = "NOBODY"
 SECONDS = 3600
-"""So long tests may take at a time: a fault that makes them wait for ever is not told by them."""
+"""Time limit of tests: a fault that makes them wait for ever is not caught by them."""
 
 
 class Fault(NamedTuple):
-    """A wrong line of the program, and who should see it."""
+    """A wrong line of the program, and the tests that should fail."""
 
     name: str
-    """What a user would notice."""
+    """The symptom that a user would notice."""
     file: str
     old: str
     new: str
@@ -37,7 +29,7 @@ class Fault(NamedTuple):
         """The file's content with the fault.
 
         Raises:
-            ValueError: the old text does not stand in it exactly once.
+            ValueError: the old text does not occur in it exactly once.
         """
         path = root / self.file
         text = path.read_text() if path.exists() else ""
@@ -46,20 +38,12 @@ class Fault(NamedTuple):
         return text.replace(self.old, self.new)
 
 
-def faults(words: Sequence[str] = ()) -> list[Fault]:
-    """All of the table, or those with one of the words in their name or file."""
-    table = tomllib.loads(TABLE.read_text())
-    named = [Fault(name, **fields) for name, fields in table.items()]
-    lowercase = [word.lower() for word in words]
-    return [
-        fault
-        for fault in named
-        if not lowercase or any(x in f"{fault.name} {fault.file}".lower() for x in lowercase)
-    ]
+def faults() -> list[Fault]:
+    return [Fault(name, **fields) for name, fields in tomllib.loads(TABLE.read_text()).items()]
 
 
 def copy_tree(to: Path) -> None:
-    """Copies what git tracks, as it is now, and compiles it."""
+    """Copies the tracked files of the working tree, and compiles them."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
     for name in filter(None, listed.stdout.decode().split("\0")):
         if (ROOT / name).is_file():
@@ -72,9 +56,9 @@ def copy_tree(to: Path) -> None:
 
 
 def run_tests(root: Path, *arguments: str) -> tuple[int, str]:
-    """Runs tests on a copy; what pytest ends with, and what it says."""
+    """Runs tests on a copy; the exit status of pytest, and its output."""
     arguments = ("-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", *arguments)
-    # Machine code is kept under the content of its source, and bytecode kept at all; examples are
+    # Machine code is cached by the content of its source, and bytecode is written; examples are
     # those of CI.
     environment = {
         **os.environ,
@@ -102,45 +86,6 @@ def failed(output: str) -> list[str]:
 _FAILED = re.compile("(FAILED|ERROR) tests/")
 
 
-def caught_by(tests: Sequence[str], root: Path, anyway: Sequence[str]) -> str:
-    """The first of the tests that fails, or why none is told."""
-    code, output = run_tests(root, "-x", *tests)
-    if not (failures := failed(output)):
-        lines = output.strip().splitlines() or [f"pytest ended with {code}"]
-        return f"{NOBODY}: {lines[-1]}"
-    return f"{NOBODY}: {failures[0]} fails without it" if failures[0] in anyway else failures[0]
-
-
-def main(words: Sequence[str]) -> int:
-    if not (chosen := faults(words)):
-        print(f"no fault has any of {', '.join(words)} in its name or file; see {TABLE.name}")
-        return 1
-    rows, started = list[tuple[str, str, str]](), time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="planted-") as folder:
-        root = Path(folder)
-        copy_tree(root)
-        tests = sorted({test for fault in chosen for test in fault.tests})
-        anyway = failed(run_tests(root, *tests)[1])
-        print(f"{time.monotonic() - started:4.0f} s  without a fault {len(anyway)} tests fail")
-        for fault in chosen:
-            began, path = time.monotonic(), root / fault.file
-            try:
-                path.write_text(fault.planted(root))
-                by = caught_by(fault.tests, root, anyway)
-            except ValueError as error:
-                by = f"{NOBODY}: {error}"
-            finally:
-                if path.exists():
-                    path.write_bytes((ROOT / fault.file).read_bytes())
-            rows.append((fault.name, fault.file, by))
-            print(f"{time.monotonic() - began:4.0f} s  {fault.name} · {by}", flush=True)
-    missed = [row for row in rows if row[2].startswith(NOBODY)]
-    print("\n| fault | place | caught by |\n|---|---|---|")
-    print(*(f"| {' | '.join(row)} |" for row in rows), sep="\n")
-    minutes = (time.monotonic() - started) / 60
-    print(f"\n{len(rows) - len(missed)} of {len(rows)} caught, {minutes:.0f} minutes")
-    return int(bool(missed))
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def caught_by(tests: Sequence[str], root: Path) -> str | None:
+    """The first of the tests that fails; None where none does."""
+    return next(iter(failed(run_tests(root, "-x", *tests)[1])), None)

@@ -1,7 +1,5 @@
-"""Training processes that are killed or stopped while they send what they have trained."""
+"""Training processes that are killed or suspended while they send results."""
 
-import os
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -10,8 +8,6 @@ from contextlib import closing
 from pathlib import Path
 
 import psutil
-
-from tests.conftest import ROOT
 
 TRAINING = "sweeps.work.executors.pool"
 """In the command line of a training process, and of no other."""
@@ -76,9 +72,9 @@ def wait_until_it_sends(sweep: psutil.Process, db: Path) -> psutil.Process | Non
 
 
 def in_training(db: Path) -> bool:
-    """Whether there are runs in training that may be lost without being given up.
+    """Return True if there are runs in training that may be lost without being given up.
 
-    Not those of the first group: a process computes before it comes, to import what it needs.
+    Not those of the first group: a process computes before it comes, for its imports.
     """
     try:
         with closing(sqlite3.connect(f"file:{db}?mode=ro", uri=True, timeout=5)) as connection:
@@ -103,32 +99,14 @@ def wait_until_still(child: psutil.Process) -> None:
 
 
 def stop(process: psutil.Process) -> None:
-    """Stops a process, unless it ends; told to, it may go on for a moment on a busy machine."""
+    """Suspends a process, unless it ends; on a busy machine it may run on for a moment."""
     process.suspend()
     while process.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE):
         time.sleep(0.01)
 
 
-def sweep_with_kills(spec: Path, db: Path, kills: int) -> tuple[int, str, int]:
-    """Sweeps with one process that is killed so often while it sends.
-
-    Returns:
-        The exit status, what was said, and how often it was killed.
-    """
-    command = [*SWEEP, str(spec), "--db", str(db), "--workers", "1"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        sweep = psutil.Process(process.pid)
-        killed = 0
-        while killed < kills and (child := wait_until_it_sends(sweep, db)) is not None:
-            os.kill(child.pid, signal.SIGKILL)
-            sweep.resume()
-            killed += 1
-        message = last_words(process)
-    return process.returncode, message, killed
-
-
 def last_words(process: "subprocess.Popen[str]") -> str:
-    """What a process says until its end; it is killed where the test's time is over before."""
+    """The standard error of a process until its end; it is killed where the test times out."""
     try:
         return process.communicate()[1]
     finally:

@@ -1,4 +1,4 @@
-"""Sweeps that are disturbed, and what a database says of each that nothing has disturbed."""
+"""Sweeps that are disturbed, and the content of a database that nothing has disturbed."""
 
 import tempfile
 from functools import cache
@@ -58,7 +58,7 @@ def written(name: str, folder: Path) -> Path:
 
 
 def sweep(database: Path | str, name: str) -> int:
-    """Submits a sweep, or goes on with it, and trains here what is left; how many runs that is."""
+    """Submits or resumes a sweep, and trains the remaining runs here; returns their number."""
     store = open_writer(str(database))
     sweep_id = writer.submit(store, spec(name))
     # Others may have stopped it, or ended its runs' processes three times, which makes them fail.
@@ -69,7 +69,7 @@ def sweep(database: Path | str, name: str) -> int:
 
 @cache
 def undisturbed(name: str) -> dict[str, str]:
-    """What its database says."""
+    """The content of its database."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.db"
         sweep(path, name)

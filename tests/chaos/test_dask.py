@@ -31,7 +31,7 @@ from tests.databases import rows
 
 @dataclass
 class Cluster:
-    """A scheduler and two workers, each a process of its own, where a plug-in is installed."""
+    """A scheduler and two workers in separate processes, where a plug-in is installed."""
 
     address: str
     scheduler: "subprocess.Popen[bytes]"
@@ -89,7 +89,7 @@ def on_cluster(cluster: Cluster, file: Path, db: Path) -> "subprocess.Popen[str]
 
 
 def wait_for_results(db: Path, at_least: int) -> None:
-    """Until so many of the 48 runs are done."""
+    """Waits until at least so many of the 48 runs are done."""
     done = 0
     while done < at_least:
         time.sleep(0.02)
@@ -126,7 +126,7 @@ def test_parts_from_outside_are_trained_on_a_cluster(
 
 
 @long_alone
-def test_a_killed_scheduler_is_said_and_the_sweep_goes_on_without_it(
+def test_a_killed_scheduler_is_reported_and_the_sweep_resumes_without_it(
     cluster: Cluster, file: Path, tmp_path: Path
 ) -> None:
     db = tmp_path / "x.db"
@@ -141,7 +141,7 @@ def test_a_killed_scheduler_is_said_and_the_sweep_goes_on_without_it(
     assert_whole(db, "many")
 
 
-def test_an_address_where_no_scheduler_is_gets_one_line(
+def test_an_address_without_a_scheduler_is_refused_in_one_line(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweeps.work.executors.dask_cluster, "CONNECT_SECONDS", 1)

@@ -15,10 +15,10 @@ from tests.conftest import LONG, ROOT
 from tests.stock import stock
 
 QUICK_COMMANDS = {"import"}
-"""What is ended where all tests run: it reads files, and writes several runs at once."""
+"""Commands that are interrupted in `make test`: they read files, and write several runs."""
 
 
-def test_every_command_that_changes_files_is_ended_at_its_changes() -> None:
+def test_every_command_that_changes_files_is_interrupted_here() -> None:
     ended = {arguments[1 if arguments[0] == "db" else 0] for arguments in COMMANDS.values()}
     assert ended.isdisjoint(ONLY_READING)
     assert ended | ONLY_READING == set(shown_commands())
@@ -40,7 +40,7 @@ def counting(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.skipif(sys.platform != "linux", reason="the library is one of Linux")
 @pytest.mark.cases(100)
 @pytest.mark.parametrize("name", [name for name in COMMANDS if LONG or name in QUICK_COMMANDS])
-def test_a_command_may_end_at_any_change_of_a_file(
+def test_a_command_interrupted_at_any_file_change_can_be_repeated(
     tmp_path: Path, counting: Path, name: str, seed: int
 ) -> None:
     stock("commands")

@@ -45,7 +45,7 @@ specs = st.dictionaries(
 
 
 def answered(arguments: list[str]) -> tuple[int, str]:
-    """How the command takes them: its exit status, and the error as the user would read it."""
+    """The exit status of the command, and the error as the user would read it."""
     result = CliRunner().invoke(app, arguments)
     error = result.exception
     if error is None or isinstance(error, SystemExit):
@@ -83,7 +83,9 @@ def toml(value: Any) -> str:
 
 @SHARED
 @given(data=specs)
-def test_a_malformed_specification(folder: Path, data: dict[str, Any]) -> None:
+def test_a_malformed_specification_is_refused_and_writes_nothing(
+    folder: Path, data: dict[str, Any]
+) -> None:
     path = folder / "spec.toml"
     text = "\n".join(f"{toml(str(key))} = {toml(value)}" for key, value in data.items())
     path.write_text(text, encoding="utf-8")
@@ -99,7 +101,7 @@ def test_a_malformed_specification(folder: Path, data: dict[str, Any]) -> None:
 
 @SHARED
 @given(content=st.binary(max_size=200))
-def test_a_specification_of_any_bytes(folder: Path, content: bytes) -> None:
+def test_a_specification_of_random_bytes_is_refused(folder: Path, content: bytes) -> None:
     path = folder / "spec.toml"
     path.write_bytes(content)
     for command in ("submit", "estimate", "engines"):
@@ -110,19 +112,25 @@ def test_a_specification_of_any_bytes(folder: Path, content: bytes) -> None:
 
 
 @SHARED
-@given(string=texts)
-def test_a_malformed_string(folder: Path, string: str) -> None:
+@given(
+    string=texts,
+    command=st.sampled_from(["predict walkthrough/5 --", "errors --", "runs --where"]),
+)
+def test_a_malformed_string_is_answered_or_refused_and_changes_nothing(
+    folder: Path, string: str, command: str
+) -> None:
     before = (folder / "runs.db").read_bytes()
-    status, message = answered(
-        ["predict", "walkthrough/5", "--db", str(folder / "runs.db"), "--", string]
-    )
+    name, *rest = command.split()
+    status, message = answered([name, "--db", str(folder / "runs.db"), *rest, string])
     assert status == 0 or message
     assert (folder / "runs.db").read_bytes() == before
 
 
 @SHARED
 @given(path=texts.filter(bool), command=st.sampled_from(["runs", "status", "verify", "work"]))
-def test_a_malformed_path(folder: Path, path: str, command: str) -> None:
+def test_a_malformed_path_is_refused_and_creates_nothing(
+    folder: Path, path: str, command: str
+) -> None:
     # In a folder that is not there, so that no odd name can mean a real file.
     status, message = answered([command, "--db", str(folder / "nowhere" / path)])
     assert status != 0
@@ -146,7 +154,7 @@ def _short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
         texts.map("postgresql://127.0.0.1:1/{}?connect_timeout=1".format),
     )
 )
-def test_a_malformed_url(folder: Path, url: str) -> None:
+def test_a_malformed_url_is_refused_and_creates_nothing(folder: Path, url: str) -> None:
     before = sorted(folder.iterdir())
     status, message = answered(["runs", f"--db={url}"])
     assert status != 0
@@ -154,7 +162,7 @@ def test_a_malformed_url(folder: Path, url: str) -> None:
     assert sorted(folder.iterdir()) == before
 
 
-def test_every_field_refuses_what_it_cannot_be(folder: Path) -> None:
+def test_every_field_refuses_values_of_wrong_types(folder: Path) -> None:
     path = folder / "spec.toml"
     for name in RunConfig.model_fields:
         for value in ("nan", "inf", '"\\u0000"', "-1e300", "[]", "{}", "1979-05-27"):

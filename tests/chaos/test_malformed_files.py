@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -62,14 +62,14 @@ def damaged(content: bytes, rng: random.Random) -> bytes:
 
 
 def in_one_line(message: str) -> None:
-    """A message is short and has no line of its own for what stands in the file."""
+    """Checks that a message is short and of one line."""
     assert message.strip()
     assert "\n" not in message
     assert len(message) < MAX_MESSAGE_LETTERS, message
 
 
 def read_or_refused(path: Path) -> None:
-    """A file of strings is read whole, or every problem of it is said in one line."""
+    """Checks that a file of strings is read whole, or each of its problems reported in one line."""
     try:
         found = read_content(path)
     except SeqclsError as error:
@@ -80,71 +80,44 @@ def read_or_refused(path: Path) -> None:
         in_one_line(problem)
 
 
-@pytest.mark.cases(20)
-@pytest.mark.parametrize("ending", FORMATS)
-def test_strings_of_one_file(tmp_path: Path, ending: str, seed: int) -> None:
-    path = tmp_path / f"data.{ending}"
-    FORMATS[ending](ROWS, path)
-    good = path.read_bytes()
-    assert read_content(path).dataset is not None
+SEVERAL = {
+    "pairs": ("x_src.txt", {"x_src.txt": " ".join, "x_tgt.txt": lambda x: str(len(x) % 2)}),
+    "flare": ("", {"main.tok": " ".join, "labels.txt": lambda x: str(len(x) % 2)}),
+}
+"""Strings in several files: the name by which they are read, and the lines of each file."""
+
+
+def generators(seed: int) -> Iterator[tuple[int, random.Random]]:
+    """The numbers of files of a seed, each with a generator."""
     for number in range(NUM_FILES_PER_SEED * seed, NUM_FILES_PER_SEED * (seed + 1)):
-        path.write_bytes(damaged(good, random.Random(number)))
-        read_or_refused(path)
+        yield number, random.Random(number)
 
 
 @pytest.mark.cases(20)
-@pytest.mark.parametrize(
-    ("names", "read"),
-    [
-        (("x_src.txt", "x_tgt.txt"), "x_src.txt"),
-        (("main.tok", "labels.txt"), ""),
-    ],
-)
-def test_strings_of_several_files(
-    tmp_path: Path, names: tuple[str, str], read: str, seed: int
+@pytest.mark.parametrize("form", [*FORMATS, *SEVERAL])
+def test_damaged_strings_are_read_or_refused_in_one_line(
+    tmp_path: Path, form: str, seed: int
 ) -> None:
-    folder = tmp_path / "flare"
+    folder = tmp_path / "data"
     folder.mkdir()
-    contents = {
-        names[0]: "\n".join(" ".join(string) for string in STRINGS).encode(),
-        names[1]: "\n".join(str(len(string) % 2) for string in STRINGS).encode(),
-    }
-    for number in range(NUM_FILES_PER_SEED * seed, NUM_FILES_PER_SEED * (seed + 1)):
-        rng = random.Random(number)
-        for name, content in contents.items():
-            (folder / name).write_bytes(content)
-        if number == 0:
-            assert read_content(folder / read).dataset is not None
-        broken = rng.choice(names)
-        (folder / broken).write_bytes(damaged(contents[broken], rng))
-        if rng.random() < 0.1:
-            (folder / broken).unlink()
+    read, lines = SEVERAL.get(form, (f"data.{form}", {}))
+    if form in FORMATS:
+        FORMATS[form](ROWS, folder / read)
+    for name, line in lines.items():
+        (folder / name).write_text("\n".join(map(line, STRINGS)))
+    assert read_content(folder / read).dataset is not None
+    contents = {path: path.read_bytes() for path in sorted(folder.iterdir())}
+    for _, rng in generators(seed):
+        for path, content in contents.items():
+            path.write_bytes(content)
+        broken = rng.choice([*contents])
+        broken.write_bytes(damaged(contents[broken], rng))
+        if lines and rng.random() < 0.1:
+            broken.unlink()
         read_or_refused(folder / read)
 
 
-@pytest.mark.cases(20)
-@pytest.mark.parametrize("ending", FORMATS)
-def test_predictions(tmp_path: Path, ending: str, seed: int) -> None:
-    data, db = tmp_path / "data.csv", tmp_path / "runs.db"
-    ROWS.to_csv(data, index=False)
-    store = api.open_store(db)
-    given = ROWS[["id"]].assign(model="m", seed=0, prediction=ROWS["label"], score=0.5)
-    path = tmp_path / f"predictions.{ending}"
-    FORMATS[ending](given, path)
-    good = path.read_bytes()
-    for number in range(NUM_FILES_PER_SEED * seed, NUM_FILES_PER_SEED * (seed + 1)):
-        path.write_bytes(damaged(good, random.Random(number)))
-        before = counted(db)
-        try:
-            api.import_predictions(store, path, sweep=f"sweep {number}", dataset=data)
-        except SeqclsError as error:
-            in_one_line(str(error))
-            assert counted(db) == before, "nothing is half written"
-    assert api.verify(store).damages == []
-
-
 EVEN = Regular("ab", "(b*ab*a)*b*").automaton
-
 AUTOMATA = {
     "att": "0\t0\tb\tb\n0\t1\ta\ta\n1\t1\tb\tb\n1\t0\ta\ta\n0\n",
     "json": json.dumps(record(EVEN, "ab")),
@@ -153,25 +126,38 @@ AUTOMATA = {
 
 
 @pytest.mark.cases(20)
-@pytest.mark.parametrize("ending", AUTOMATA)
-def test_automata(tmp_path: Path, ending: str, seed: int) -> None:
-    db, path = tmp_path / "runs.db", tmp_path / f"lang.{ending}"
+@pytest.mark.parametrize("ending", [*FORMATS, *(f"lang.{x}" for x in AUTOMATA)])
+def test_damaged_predictions_and_automata_are_stored_whole_or_not_at_all(
+    tmp_path: Path, ending: str, seed: int
+) -> None:
+    data, db, path = tmp_path / "data.csv", tmp_path / "runs.db", tmp_path / f"given.{ending}"
+    ROWS.to_csv(data, index=False)
     store = api.open_store(db)
-    for number in range(NUM_FILES_PER_SEED * seed, NUM_FILES_PER_SEED * (seed + 1)):
-        good = AUTOMATA[ending].encode()
-        path.write_bytes(damaged(good, random.Random(number)) if number else good)
-        before = counted(db)
-        fixed = {"task": "automaton", "path": str(path)}
+    if ending in FORMATS:
+        labels = ROWS["label"]
+        named = ROWS[["id"]].assign(model="m", seed=0)
+        predictions = named.assign(prediction=labels, score=3.0 * labels - 1.5)
+        FORMATS[ending](predictions, path)
+    else:
+        path.write_text(AUTOMATA[ending.removeprefix("lang.")])
+    whole = path.read_bytes()
+    for number, rng in generators(seed):
+        path.write_bytes(damaged(whole, rng) if number else whole)
+        before, name = counted(db), f"sweep {number}"
         try:
-            api.submit(store, {"name": f"sweep {number}", "model_seeds": [0], "fixed": fixed})
+            if ending in FORMATS:
+                api.import_predictions(store, path, sweep=name, dataset=data)
+            else:
+                fixed = {"task": "automaton", "path": str(path)}
+                api.submit(store, {"name": name, "model_seeds": [0], "fixed": fixed})
         except SeqclsError as error:
-            assert number
+            assert number, "the whole file is read"
             in_one_line(str(error))
             assert counted(db) == before, "nothing is half written"
     assert api.verify(store).damages == []
 
 
 def counted(db: Path) -> list[tuple[int]]:
-    """How many rows each table has that an import or a sweep writes."""
+    """The number of rows in each table that an import or a sweep writes."""
     tables = ("run", "sweep", "config", "dataset", "test_string", "length_score")
     return [rows(db, f"SELECT count(*) FROM {table}")[0] for table in tables]

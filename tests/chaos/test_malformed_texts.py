@@ -1,21 +1,27 @@
 """Expressions, formulas, strings and families of any kind get a short answer."""
 
 import json
+import os
 import random
 import resource
 import subprocess
 import sys
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from seqcls.config import RunConfig
-from seqcls.errors import SeqclsError
+from seqcls.errors import SeqclsError, SpecError
 from seqcls.problem import configuration, resolve
 from seqcls.strings.free_counts import parse_family
 from seqcls.strings.tokenizer import Tokenizer
+from sweeps.cli.app import app
+from sweeps.grid.spec import MAX_BYTES, load_specs, parse_spec, read_spec
 from tests.conftest import ROOT
 
 CATASTROPHIC = {
@@ -107,11 +113,11 @@ READ: dict[str, Callable[[str], object]] = {
     ),
     "family": lambda text: parse_family(Tokenizer("abc"), text),
 }
-"""What reads texts of each kind, and refuses most of them."""
+"""Functions that read texts of each kind, and refuse most of them."""
 
 
 def texts(number: int, seed: int = 0) -> Iterator[tuple[str, str]]:
-    """So many texts, with their kind: those that are known to be bad, and others at random."""
+    """Texts with their kind: those that are known to be bad, and then random ones."""
     known = [(kind, text) for kind, own in CATASTROPHIC.items() for text in own]
     yield from known[:number]
     generator = random.Random(seed)
@@ -123,13 +129,13 @@ def texts(number: int, seed: int = 0) -> Iterator[tuple[str, str]]:
         yield kind, "".join(pieces)
 
 
-MAX_BYTES = 500_000_000
+MAX_GROWTH = 500_000_000
 MAX_SECONDS = 2.0
 """Seconds of computing, for any one text: a machine that is busy with other things is no fault."""
 
 
 def try_texts(number: int, seed: int) -> dict[str, Any]:
-    """What is said of so many texts, here: what none may be, and what they took at most."""
+    """Reads texts in this process; returns refusals, crashes, time and memory."""
     # What is loaded once counts for none of them.
     for kind, text in (("pattern", "ab"), ("formula", "a > b"), ("family", "a{n}")):
         READ[kind](text)
@@ -152,7 +158,7 @@ def try_texts(number: int, seed: int) -> dict[str, Any]:
 
 
 @pytest.mark.cases(25)
-def test_every_text_gets_a_short_answer(seed: int) -> None:
+def test_every_expression_and_string_is_read_or_refused_quickly(seed: int) -> None:
     number = 400
     program = (
         f"import json; from {__name__} import try_texts; "
@@ -166,4 +172,62 @@ def test_every_text_gets_a_short_answer(seed: int) -> None:
     assert found["wrong"] == []
     assert found["refused"] > number // 2
     assert found["slowest"][0] < MAX_SECONDS
-    assert found["grown"] < MAX_BYTES
+    assert found["grown"] < MAX_GROWTH
+
+
+GOOD = 'name = "good"\nmodel_seeds = [0]\n'
+
+BOMBS = {
+    "a dotted key": ".".join("a" * 20_000) + " = 1",
+    "a quoted dotted key": ".".join(['"a"'] * 20_000) + " = 1",
+    "a dotted key with spaces": " . ".join("a" * 20_000) + " = 1",
+    "a dotted key in a table": "x = {" + ".".join("a" * 20_000) + " = 1}",
+    "a dotted header": "[" + ".".join("a" * 20_000) + "]",
+    "arrays in arrays": "x = " + "[" * 20_000,
+    "tables in tables": "x = " + "{a=" * 20_000,
+    "a large file": "#" * MAX_BYTES,
+    "a long number": "x = 0x" + "f" * 100_000,
+    "a string without an end": 'x = "' + '\\"' * 200_000,
+    "strings without an end": 'x = "\\' * 100_000,
+    "a long name": 'name = "' + "n" * 100_000 + '"',
+}
+
+MEMORY = 50_000_000
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_bomb_is_refused_in_one_line_and_a_little_memory(tmp_path: Path, bomb: str) -> None:
+    path = tmp_path / "bomb.toml"
+    path.write_text(f"{BOMBS[bomb]}\n{GOOD}")
+    tracemalloc.start()
+    with pytest.raises(SpecError) as refused:
+        load_specs(str(path))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < MEMORY
+    assert len(str(refused.value)) < 500
+    assert "\n" not in str(refused.value)
+
+
+def test_a_sparse_gigabyte_is_not_read_and_no_database_is_created(tmp_path: Path) -> None:
+    path = tmp_path / "huge.toml"
+    path.touch()
+    os.truncate(path, 1 << 30)
+    tracemalloc.start()
+    result = CliRunner().invoke(app, ["submit", str(path), "--db", str(tmp_path / "x.db")])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert isinstance(result.exception, SpecError)
+    assert "more than 1,000,000 bytes" in str(result.exception)
+    assert [file.name for file in tmp_path.iterdir()] == ["huge.toml"]
+    assert peak < MEMORY
+
+
+def test_names_have_a_limit_and_texts_may_have_dots(tmp_path: Path) -> None:
+    assert parse_spec({"name": "n" * 200, "model_seeds": [0]}).name == "n" * 200
+    with pytest.raises(SpecError, match=r"name=.*: expected at most 200 characters"):
+        parse_spec({"name": "n" * 201, "model_seeds": [0]})
+    path = tmp_path / "dots.toml"
+    dots = ".".join("a" * 100)
+    path.write_text(f'{GOOD}description = """{dots}\n"{dots}"\n""" # {dots}\n[fixed]\n')
+    assert dots in read_spec(path).description

@@ -47,7 +47,7 @@ def check(store: Store) -> None:
 
 
 @pytest.mark.cases(9)
-def test_each_of_many_runs_is_recorded_once_by_many_workers(any_db: str, seed: int) -> None:
+def test_many_workers_record_each_run_once(any_db: str, seed: int) -> None:
     store = open_writer(any_db)
     writer.submit(store, WIDE)
     number = (2, 4, 8)[seed % 3]

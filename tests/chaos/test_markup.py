@@ -1,4 +1,4 @@
-"""What stands in a database is printed as it is: it sets no type and steers no terminal."""
+"""Text of a database is printed literally: it sets no style and no terminal state."""
 
 import json
 import re
@@ -18,7 +18,7 @@ STEERING = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\u202ename\u2066"
 SHOWN = r"\x1b]0;owned\x07\x1b[2J\x9b31m\x0d\u202ename\u2066"
 
 
-def test_nothing_that_commands_print_steers_the_terminal(tmp_path: Path) -> None:
+def test_commands_print_no_control_characters_from_a_database(tmp_path: Path) -> None:
     database = ("--db", str(tmp_path / "x.db"))
     store = open_writer(database[1])
     writer.submit(store, spec(name=MARKUP))
@@ -41,7 +41,7 @@ def test_nothing_that_commands_print_steers_the_terminal(tmp_path: Path) -> None
     assert r"\x1b]0;owned" in refused.stderr
 
 
-def test_every_line_of_a_command_goes_through_one_place() -> None:
+def test_only_the_terminal_module_prints() -> None:
     """So that none is forgotten."""
     prints = re.compile(r"(typer|click)\.(s?echo)\(|(?<![\w.])print\(|sys\.(stdout|stderr)\.write")
     sources = [*(ROOT / "sweeps").rglob("*.py"), *(ROOT / "dashboard").rglob("*.py")]

@@ -1,10 +1,10 @@
 """Workers that are silent for longer than they may be, and those that go on then."""
 
 import socket
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
 
 from dashboard.training import running
 from seqcls.engines.base import Progress
@@ -14,7 +14,7 @@ from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import workers
 from sweeps.store.verification import verify
-from sweeps.store.writes import claiming
+from sweeps.store.writes import claiming, recording
 from sweeps.work import jobs
 from sweeps.work.jobs import Job, run_job
 from sweeps.work.machine import WorkOptions
@@ -22,7 +22,7 @@ from sweeps.work.progress import progress
 from sweeps.work.worker import work
 from tests.commands import run_main
 from tests.conftest import SHORT
-from tests.databases import rows, spec
+from tests.databases import change, rows, spec
 
 LONG_AGO = "2020-01-01T00:00:00.000+00:00"
 
@@ -35,11 +35,10 @@ def queued(path: Path) -> Store:
 
 
 def falls_silent(store: Store) -> None:
-    with store.write(quiet=True) as connection:
-        connection.execute(text(f"UPDATE worker SET heartbeat_at = '{LONG_AGO}'"))
+    change(store, f"UPDATE worker SET heartbeat_at = '{LONG_AGO}'")
 
 
-def test_late_results_of_runs_that_others_were_given_are_refused(
+def test_late_results_of_reassigned_runs_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = queued(tmp_path / "x.db")
@@ -64,17 +63,15 @@ def test_late_results_of_runs_that_others_were_given_are_refused(
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
-def test_the_death_of_a_worker_is_seen_without_another(tmp_path: Path, elsewhere: bool) -> None:
+def test_progress_and_status_report_a_dead_worker(tmp_path: Path, elsewhere: bool) -> None:
     store = queued(tmp_path / "x.db")
     worker = writer.register_worker(store)
-    with store.write(quiet=True) as connection:
-        connection.execute(text(f"UPDATE run SET state = 'running', worker_id = {worker}"))
+    change(store, f"UPDATE run SET state = 'running', worker_id = {worker}")
     ((own,),) = [progress(store)]
     assert own.orphaned == 0
-    with store.write(quiet=True) as connection:
-        # A process that is no more; or one of another machine that says nothing any longer.
-        change = f"host = 'elsewhere', heartbeat_at = '{LONG_AGO}'" if elsewhere else "pid = 0"
-        connection.execute(text(f"UPDATE worker SET {change}"))
+    # A process that has ended; or one of another machine without a heartbeat.
+    lost = f"host = 'elsewhere', heartbeat_at = '{LONG_AGO}'" if elsewhere else "pid = 0"
+    change(store, f"UPDATE worker SET {lost}")
     (seen,) = progress(store)
     assert (seen.running, seen.orphaned) == (6, 6)
     assert "the worker of 6 died" in running.describe(seen, attended=False)
@@ -85,7 +82,7 @@ def test_the_death_of_a_worker_is_seen_without_another(tmp_path: Path, elsewhere
     assert rows(store, "SELECT DISTINCT state FROM run") == [("running",)]
 
 
-def test_a_server_tells_the_time_by_which_workers_live(
+def test_worker_heartbeats_use_the_clock_of_the_server(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = open_writer(postgres_url)
@@ -93,10 +90,36 @@ def test_a_server_tells_the_time_by_which_workers_live(
     monkeypatch.setattr(workers, "now", lambda *_: LONG_AGO)
     monkeypatch.setattr(socket, "gethostname", lambda: "with a wrong clock")
     worker = writer.register_worker(store)
-    with store.write(quiet=True) as connection:
-        connection.execute(text(f"UPDATE run SET state = 'running', worker_id = {worker}"))
+    change(store, f"UPDATE run SET state = 'running', worker_id = {worker}")
     monkeypatch.setattr(socket, "gethostname", lambda: "another")
     assert workers.dead_workers(store) == []
     assert claiming.release_dead(store) == 0
     monkeypatch.setattr(workers, "GRACE_SECONDS", -5.0)
     assert workers.dead_workers(store) == [worker]
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_a_clock_that_steps_costs_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    store = open_writer(str(tmp_path / "x.db"))
+    sweep_id = writer.submit(store, spec(fixed=SHORT, axes={"hidden_size": [2, 3, 4]}))
+    step = timedelta()
+
+    def clock(seconds: float = 0.0) -> str:
+        return (datetime.now(UTC) + step - timedelta(seconds=seconds)).isoformat()
+
+    def stepping(job: Job, report: Progress) -> list[RunResult]:
+        nonlocal step
+        step += timedelta(hours=hours)
+        # Others plan meanwhile, as this worker does between its groups.
+        assert claiming.release_dead(store, 1) == 0
+        assert all(one.seconds_left is None or one.seconds_left >= 0 for one in progress(store))
+        return run_job(job, report)
+
+    for module in (claiming, recording, workers):
+        monkeypatch.setattr(module, "now", clock)
+    monkeypatch.setattr(jobs, "run_job", stepping)
+    assert work(store, [sweep_id], WorkOptions(0)).recorded == 9
+    assert rows(store, "SELECT state, attempt, count(*) FROM run GROUP BY 1, 2") == [("done", 1, 9)]
+    assert verify(store).damages == []

@@ -1,5 +1,6 @@
 """Processes that cannot start: found after the first, in one line, and no run is charged."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,15 +9,18 @@ from pathlib import Path
 
 import psutil
 import pytest
+from typer.testing import CliRunner
 
 from seqcls.engines.base import Progress
 from seqcls.engines.fused.engine import Fused
 from seqcls.errors import MachineError
+from sweeps.cli.app import app
 from sweeps.grid.grouping import make_groups
 from sweeps.results import RunResult
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
+from sweeps.store.reads import sweep_queries
 from sweeps.store.reads.workers import queued_runs
 from sweeps.work import jobs
 from sweeps.work.executors.pool import ProcessPool
@@ -66,7 +70,7 @@ def test_an_unguarded_script_trains_in_processes(tmp_path: Path, how: str) -> No
     assert (completed.stdout, completed.returncode) == ("2\n", 0), completed.stderr
 
 
-def test_processes_that_end_before_they_begin_are_named_once(
+def test_processes_that_fail_at_startup_are_reported_once(
     queued: Store,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -80,7 +84,7 @@ def test_processes_that_end_before_they_begin_are_named_once(
     assert uncharged(queued)
 
 
-def test_processes_start_before_their_groups_come_and_one_killed_meanwhile_is_replaced(
+def test_processes_start_early_and_a_killed_one_is_replaced(
     queued: Store,
 ) -> None:
     groups = make_groups(queued_runs(queued, None))
@@ -101,7 +105,7 @@ def test_processes_start_before_their_groups_come_and_one_killed_meanwhile_is_re
     assert training_processes(psutil.Process()) == []
 
 
-def test_a_machine_without_room_ends_the_worker_and_charges_nothing(
+def test_a_full_disk_ends_the_worker_and_counts_no_attempt(
     queued: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: Job, __: Progress) -> list[RunResult]:
@@ -114,7 +118,7 @@ def test_a_machine_without_room_ends_the_worker_and_charges_nothing(
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_machine_code_that_cannot_be_kept_is_said_with_its_folder(
+def test_machine_code_that_cannot_be_cached_is_reported_with_its_folder(
     queued: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, workers: int
 ) -> None:
     def full(*_: str) -> None:
@@ -127,7 +131,7 @@ def test_machine_code_that_cannot_be_kept_is_said_with_its_folder(
     assert uncharged(queued)
 
 
-def test_a_plug_in_that_does_not_import_is_one_line_and_exit_status_3(tmp_path: Path) -> None:
+def test_a_plug_in_that_fails_to_import_is_reported_in_one_line(tmp_path: Path) -> None:
     package = tmp_path / "package"
     package.mkdir()
     for path in (ASSETS / "plugin_package").rglob("*.dist-info/*"):
@@ -149,3 +153,41 @@ def test_a_plug_in_that_does_not_import_is_one_line_and_exit_status_3(tmp_path: 
     assert completed.stderr.count("\n") == 1
     assert "No module named 'no_such_module'" in completed.stderr
     assert not (tmp_path / "x.db").exists()
+
+
+HUGE = dict.fromkeys(
+    ("hidden_size", "num_attention_heads", "attention_head_size", "feed_forward_size"), 4096
+)
+"""A valid specification that needs more than a terabyte."""
+
+FIXED = {**SHORT, "max_num_epochs": 1}
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_run_that_cannot_be_allocated_fails_alone_with_its_reason(
+    tmp_path: Path, workers: int
+) -> None:
+    store = open_writer(str(tmp_path / "x.db"))
+    huge = spec(name="huge", model_seeds=[0], fixed={**FIXED, **HUGE})
+    ids = [writer.submit(store, huge), writer.submit(store, spec(name="small", fixed=FIXED))]
+    worked = work(store, ids, WorkOptions(workers))
+    assert worked.recorded == 3
+    assert sweep_queries.runs_by_state(store, ids[:1]) == {"failed": 1}
+    assert sweep_queries.runs_by_state(store, ids[1:]) == {"done": 3}
+    stored = rows(store, "SELECT attempt, failures, error FROM run WHERE state = 'failed'")
+    ((attempt, failures, error),) = stored
+    assert (attempt, failures) == (3, 3)
+    assert error.startswith("MemoryError: training takes at least 6,597")
+
+
+def test_estimate_and_submit_warn_of_too_little_memory(tmp_path: Path) -> None:
+    path, db = tmp_path / "huge.toml", tmp_path / "x.db"
+    fields = "\n".join(f"{name} = {value}" for name, value in HUGE.items())
+    path.write_text(f'name = "huge"\nmodel_seeds = [0]\n[fixed]\n{fields}\n')
+    for command in ("estimate", "submit"):
+        result = CliRunner().invoke(app, [command, str(path), "--db", str(db)])
+        assert result.exit_code == 0
+        assert "GB of memory, and this machine has" in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+    found = CliRunner().invoke(app, ["estimate", str(path), "--db", str(db), "--json"])
+    assert json.loads(found.stdout)[0]["runs"] == 1

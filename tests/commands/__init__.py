@@ -1,4 +1,4 @@
-"""The `seqcls` command as users meet it, in a process of its own or in this one."""
+"""The `seqcls` command as users meet it, in a new process or in this one."""
 
 import contextlib
 import io
@@ -22,7 +22,7 @@ SEQCLS = [sys.executable, "-m", "sweeps"]
 
 
 def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """The command in a process of its own."""
+    """Runs the command in a new process."""
     return subprocess.run(
         [*SEQCLS, *arguments],
         capture_output=True,
@@ -34,7 +34,7 @@ def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str
 
 
 def run_main(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """All that such a process does but starting and ending, which takes most of its time."""
+    """Runs the command in this process: starting and ending another takes most of the time."""
     log, show = logging.getLogger("sweeps"), warnings.showwarning
     handlers, ends = list(log.handlers), {end: signal.getsignal(end) for end in SIGNALS}
     out, err = io.StringIO(), io.StringIO()
@@ -62,14 +62,14 @@ def run_main(*arguments: str, **environment: str) -> "subprocess.CompletedProces
 
 
 def printed(*arguments: str, **environment: str) -> str:
-    """What a command prints that does what it is asked."""
+    """The standard output of a command that succeeds."""
     completed = run_main(*arguments, **environment)
     assert completed.returncode == 0, completed
     return completed.stdout
 
 
 def printed_json(*arguments: str, **environment: str) -> Any:
-    """The same as data."""
+    """Its JSON output, parsed."""
     return json.loads(printed(*arguments, "--json", **environment), parse_constant=refuse)
 
 
@@ -83,12 +83,12 @@ def _replace_no_process(program: str, *_: object) -> None:
 
 
 def refused(*arguments: str, **environment: str) -> str:
-    """What the command says of a user's mistake, in one line."""
+    """The one-line message with which the command refuses a user's mistake."""
     return refusal(run_main(*arguments, **environment))
 
 
 def refusal(completed: "subprocess.CompletedProcess[str]") -> str:
-    """What was said, which is one line of a user's mistake."""
+    """The one-line message of a completed command that refused a user's mistake."""
     assert completed.returncode == 2, completed
     assert completed.stdout == ""
     assert completed.stderr.startswith("seqcls: ")

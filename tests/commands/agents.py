@@ -33,7 +33,7 @@ def converse(server: MCPServer, talk: Callable[[Client], Awaitable[None]]) -> No
 
 
 def answers(store: Store, calls: Iterable[tuple[str, dict[str, Any]]]) -> list[Any]:
-    """What tools answer, in turn."""
+    """The replies of tools to calls, in order."""
     found: list[Any] = []
 
     async def talk(client: Client) -> None:

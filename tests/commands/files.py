@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 from safetensors.torch import save_file
 
 Content: TypeAlias = Any
-"""Text, bytes, a table of Arrow or of pandas, tensors by name, or what JSON writes."""
+"""Text, bytes, a table of Arrow or of pandas, tensors by name, or an object for JSON."""
 
 
 def written(folder: Path, name: str, content: Content) -> Path:
-    """The path of a file with this content, as its name's ending says."""
+    """The path of a file with this content, in the format of its name's suffix."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     ending = path.suffix[1:]

@@ -1,4 +1,4 @@
-"""An agent asks a database by the Model Context Protocol, over standard input and output."""
+"""Agents query a database by the Model Context Protocol, over standard input and output."""
 
 import asyncio
 import json
@@ -64,7 +64,7 @@ def shipped(tmp_path: Path) -> Path:
     return Path(shutil.copy(ROOT / "runs.db", tmp_path))
 
 
-def test_an_agent_learns_what_the_database_holds_and_writes_nothing(
+def test_an_agent_reads_the_database_and_writes_nothing(
     shipped: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the command, in this process."""
@@ -86,7 +86,7 @@ def test_an_agent_learns_what_the_database_holds_and_writes_nothing(
         assert [row["id"] for row in rest["rows"]] == frame["id"].tolist()[3:]
 
         run = "all_initializations/2"
-        # Neither is stored in the shipped database, and neither is kept.
+        # Neither is stored in the shipped database, before or after.
         (cause,) = (await ask("causes", run=run))["rows"]
         assert cause["share"]["count"] == cause["share"]["n"] == cause["strings"]
         assert cause["share"]["interval"][0] < 1 == cause["share"]["interval"][1]
@@ -119,7 +119,7 @@ ALIKE: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-def test_an_agent_is_told_shares_of_the_models_that_are_judged(shipped: Path) -> None:
+def test_an_agent_gets_shares_of_judged_models(shipped: Path) -> None:
     store = api.open_store(shipped)
     report = "all_initializations"
     more = {
@@ -136,7 +136,7 @@ def test_an_agent_is_told_shares_of_the_models_that_are_judged(shipped: Path) ->
     within(store, talk)
 
 
-def test_an_argument_of_another_type_is_what_it_can_only_mean_and_answers_are_bounded(
+def test_arguments_of_agents_are_converted_and_answers_are_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def talk(ask: Ask) -> None:
@@ -152,8 +152,8 @@ def test_an_argument_of_another_type_is_what_it_can_only_mean_and_answers_are_bo
     within(api.open_reader(str(ROOT / "runs.db")), talk)
 
 
-def test_an_agent_launches_as_many_models_as_it_may_and_no_more(tmp_path: Path) -> None:
-    """By a server of a process of its own."""
+def test_an_agent_launches_no_more_models_than_allowed(tmp_path: Path) -> None:
+    """Uses a server in a new process."""
     arguments = ["-P", "-m", "sweeps", "mcp", "--db", str(tmp_path / "own.db"), "--allow-launch=3"]
     command = StdioServerParameters(
         command=sys.executable, args=arguments, env={"PYTHONPATH": str(ROOT)}
@@ -186,8 +186,8 @@ def test_an_agent_launches_as_many_models_as_it_may_and_no_more(tmp_path: Path) 
     wait(talk)
 
 
-def test_what_a_sweep_may_grow_to_counts_for_every_agent(tmp_path: Path) -> None:
-    """However many servers there are, and whatever they are asked at once."""
+def test_the_allowance_of_agents_counts_the_greatest_size_of_a_sweep(tmp_path: Path) -> None:
+    """The allowance is shared by servers and by concurrent requests."""
     store = api.open_store(tmp_path / "own.db")
     grows = SMALL.replace("[fixed]", 'until = "learned ± 10 %"\nmost_seeds = 12\n[fixed]')
 
@@ -234,7 +234,7 @@ def test_growth_leaves_a_sweep_to_the_agents(tmp_path: Path) -> None:
         launch_for_agent(store, {**table, "name": "thief", "model_seeds": [7, 8]}, 5)
 
 
-def test_an_agent_leaves_sweeps_of_others_and_all_models_where_they_are(tmp_path: Path) -> None:
+def test_an_agent_cannot_change_sweeps_of_others(tmp_path: Path) -> None:
     store = api.open_store(tmp_path / "own.db")
     table = tomllib.loads(SMALL)
     api.submit(store, table)

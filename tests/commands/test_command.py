@@ -1,6 +1,5 @@
 """The command as a user runs it."""
 
-import json
 import os
 import pickle
 import signal
@@ -12,12 +11,16 @@ from pathlib import Path
 import pytest
 
 from seqcls import __version__
+from seqcls.weights import num_parameters
 from sweeps import api
+from sweeps.api.by_settings import axes_of
+from sweeps.api.outcomes import configurations_of, settings_read
 from sweeps.grid.grouping import PlannedRun
+from sweeps.store.reads.selection import Selection
 from sweeps.work.jobs import make_job
-from tests.commands import SEQCLS, run_main
+from tests.commands import SEQCLS, printed_json, run_main
 from tests.conftest import ROOT, short_config
-from tests.databases import change
+from tests.databases import change, rows
 
 DB = ["--db", str(ROOT / "runs.db")]
 
@@ -59,13 +62,13 @@ def test_a_worker_of_the_fused_engine_loads_no_pytorch_and_no_linear_algebra() -
     assert completed.stdout == b"True True\n[True, False, False]\n"
 
 
-def test_a_sweep_of_ones_own_is_trained_once(short_spec: Path, tmp_path: Path) -> None:
+def test_a_users_sweep_is_trained_once(short_spec: Path, tmp_path: Path) -> None:
     db = ("--db", str(tmp_path / "own.db"))
     first = run_main("sweep", str(short_spec), *db, "--workers", "0")
     assert "short: trained 6 runs in" in first.stdout
     assert "6/6 runs" in first.stderr
     again = run_main("sweep", str(short_spec), *db)
-    runs = json.loads(run_main("runs", *db, "--json").stdout)
+    runs = printed_json("runs", *db)
     counts = Counter(r["outcome"] for r in runs)
     learned, generalize = 6 - counts["not learned"], counts["generalizes"]
     came_to = f"{learned} of 6 runs learned; of these {generalize} generalize"
@@ -78,7 +81,7 @@ def test_a_sweep_of_ones_own_is_trained_once(short_spec: Path, tmp_path: Path) -
     short_spec.write_text(short_spec.read_text().replace("0..2", "0..3"))
     more = run_main("sweep", str(short_spec), *db, "--workers", "0")
     assert "short: trained 2 runs in" in more.stdout
-    runs = json.loads(run_main("runs", *db, "--json").stdout)
+    runs = printed_json("runs", *db)
     assert [(r["hidden_size"], r["model_seed"]) for r in runs if r["state"] == "done"] == [
         *((2, 0), (2, 1), (2, 2), (4, 0), (4, 1), (4, 2)),
         *((2, 3), (4, 3)),
@@ -94,7 +97,7 @@ def test_runs_that_rounding_decides_are_listed(short_spec: Path, tmp_path: Path)
     assert "short-float64: trained 2 runs" in again.stdout
     # A run that rounding does decide, made up by changing what is stored of it.
     change(Path(db[1]), "UPDATE run SET tn = tn + 1 WHERE id = 1")
-    first, second = json.loads(run_main("sensitive", *db, "--json").stdout)
+    first, second = printed_json("sensitive", *db)
     cells = ("tn", "fp", "fn", "tp")
     assert first["sensitive"]
     assert second["sensitive"] == any(
@@ -109,7 +112,7 @@ def test_engines_are_chosen_with_a_reason_that_is_stored(short_spec: Path, tmp_p
     assert "dropout_rate=0.1 is not compiled" in run_main("engines", str(short_spec)).stdout
     db = ("--db", str(tmp_path / "own.db"))
     run_main("sweep", str(short_spec), *db, "--workers", "0").check_returncode()
-    runs = json.loads(run_main("runs", *db, "--json").stdout)
+    runs = printed_json("runs", *db)
     stored = {(run["dropout_rate"], run["engine"], run["engine_reason"]) for run in runs}
     assert stored == {
         (0.0, "fused", "letter counts suffice, on the CPU"),
@@ -117,7 +120,7 @@ def test_engines_are_chosen_with_a_reason_that_is_stored(short_spec: Path, tmp_p
     }
 
 
-def test_output_that_nobody_reads_on_is_no_error(tmp_path: Path) -> None:
+def test_a_closed_output_pipe_is_no_error(tmp_path: Path) -> None:
     # The reader is gone before the first letter.
     gone = tmp_path / "gone"
     seqcls = f"{sys.executable} -m sweeps runs --json"
@@ -132,7 +135,7 @@ def test_output_that_nobody_reads_on_is_no_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("encoding", "command", "status"), [("ascii", "runs", 0), ("cp1252:strict", "status nix", 2)]
 )
-def test_a_letter_that_a_terminal_cannot_write_hides_nothing(
+def test_letters_that_a_terminal_cannot_encode_are_escaped(
     encoding: str, command: str, status: int, tmp_path: Path
 ) -> None:
     db = tmp_path / "own.db"
@@ -160,3 +163,29 @@ def test_conditions_are_repeated_and_may_leave_no_run() -> None:
     none = run_main("runs", *two, "--where", "state=failed", *DB)
     assert (none.returncode, none.stderr) == (0, "")
     assert "0 runs in" in none.stdout
+
+
+def test_runs_list_the_counting_level_and_the_number_of_parameters() -> None:
+    store = api.open_store(DB[1])
+    frame = api.runs(store)
+    assert set(frame["counting"]) == {"level 0"}
+    stored = rows(Path(DB[1]), "SELECT run_id, weights FROM checkpoint LIMIT 40")
+    sizes = frame.set_index("id")["num_parameters"].to_dict()
+    assert all(sizes[run_id] == num_parameters(weights) for run_id, weights in stored)
+    assert printed_json("runs", "--where", "counting=outside", *DB) == []
+    found = printed_json("runs", "--where", "num_parameters=288", *DB)
+    assert {row["num_parameters"] for row in found} == {288}
+
+
+def test_derived_settings_are_columns_and_the_last_axis() -> None:
+    store = api.open_store(DB[1])
+    table = configurations_of(store, Selection())
+    sizes = dict(rows(Path(DB[1]), "SELECT name, num_parameters FROM config"))
+    assert table["num_parameters"].tolist() == [sizes[name] for name in table["name"]]
+    assert set(table["counting"]) == {"level 0"}
+    ids = table["config_id"].tolist()
+    # All are of one level, so that it distinguishes none.
+    assert list(settings_read(store, ids))[-1] == "num_parameters"
+    assert axes_of(store, ids)[-1] == "num_parameters"
+    best = table.set_index("name")["selection"]
+    assert best.str.contains("%").any()

@@ -1,4 +1,4 @@
-"""Strings of one's own: files of them, and datasets in a database."""
+"""Users' strings: files of them, and datasets in a database."""
 
 import bz2
 import gzip
@@ -281,7 +281,7 @@ MALFORMED: list[tuple[str, Content, str]] = [
     ),
     ("alone_src.txt", "ab\n", "no 'alone_tgt.txt', which has the other half"),
 ]
-"""Files, and what is said of them."""
+"""Name, content and the reason for which it is refused."""
 
 FIRST = '{"tokens": "ab", "label": 1}\n'
 LATER: list[tuple[str, Content, str]] = [
@@ -330,7 +330,7 @@ AMBIGUOUS: list[tuple[dict[str, Content], str]] = [
     (_language("a") | _language("b"), "a folder of 2 languages: name one by "),
     (_language("a", TestLA="aa\tTRUE\t1\n"), "a_TestLA.txt, line 1: label is 'TRUE\\t1'"),
 ]
-"""Folders that can mean two things, and what is said of them."""
+"""Ambiguous folders, and the reason for which each is refused."""
 
 REFUSED = [
     *((x, {x: y}, z) for x, y, z in MALFORMED + LATER),
@@ -350,7 +350,7 @@ def test_a_malformed_file_or_folder_is_refused_in_one_line(
     assert len(str(refused.value)) < 700
 
 
-# What is said of a file that is read.
+# Summaries of files.
 
 NOISY = "ab,1\nab,0\nba,0\nab,1\nba,1\nbb,0\n"
 NEARLY = "".join(f"{number:b},1\n" for number in range(3_999))
@@ -392,11 +392,11 @@ SUMMARIES: dict[str, tuple[Content, Sequence[str]]] = {
         )
     },
 }
-"""Contents of files, and what `seqcls data` says of them."""
+"""Contents of files, and parts of the summary by `seqcls data`."""
 
 
 @pytest.mark.parametrize("name", SUMMARIES)
-def test_data_says_how_a_file_is_read_and_what_contradicts(name: str, tmp_path: Path) -> None:
+def test_the_data_command_describes_how_a_file_is_read(name: str, tmp_path: Path) -> None:
     content, words = SUMMARIES[name]
     ending = "parquet" if isinstance(content, pa.Table) else "csv"
     name = f"a.{'json' if content[:1] == '[' else ending}"
@@ -419,7 +419,7 @@ TOKENS: dict[str, tuple[str, Sequence[str]]] = {
 
 
 @pytest.mark.parametrize("name", TOKENS)
-def test_the_tokens_of_a_file_are_those_that_are_meant(tmp_path: Path, name: str) -> None:
+def test_the_tokens_of_a_file_are_split_as_intended(tmp_path: Path, name: str) -> None:
     content, tokens = TOKENS[name]
     dataset = read_dataset(written(tmp_path, name, content))
     assert {*tokens} <= {*dataset.alphabet}
@@ -427,7 +427,7 @@ def test_the_tokens_of_a_file_are_those_that_are_meant(tmp_path: Path, name: str
     assert unpack(dataset.to_bytes()).digest == dataset.digest
 
 
-def test_what_most_rows_of_a_string_say_is_right_and_others_are_trained_on_alone(
+def test_contradicting_rows_are_trained_on_and_tested_by_their_majority(
     store: Store, tmp_path: Path
 ) -> None:
     train, test = (NOISY.replace("\n", f",{split}\n") for split in ("train", "test"))
@@ -463,10 +463,10 @@ def _even(folder: Path, rows: int = 300) -> Path:
 SMALL = {"hidden_size": 4, "max_num_epochs": 2, "min_num_epochs": 0, "train_batch_size": 32}
 
 
-def test_models_of_files_need_the_files_no_longer_and_are_called_by_their_names(
+def test_models_of_files_work_without_the_files_and_keep_their_names(
     monkeypatch: pytest.MonkeyPatch, store: Store, tmp_path: Path
 ) -> None:
-    """Rows with labels, languages whose names say their class, and an automaton."""
+    """Rows with labels, languages whose names contain their class, and an automaton."""
     lines = "0 0 b b\n0 1 a a\n1 1 b b\n1 0 a a\n0\n"
     automaton, even = written(tmp_path, "even.att", lines), _even(tmp_path)
     named = ("04.04.SL.2.1.0", "04.04.SL.2.1.1", "04.03.TSL.2.1.0", "04.03.TSL.2.1.1")
@@ -526,7 +526,7 @@ def test_models_of_files_need_the_files_no_longer_and_are_called_by_their_names(
     assert digest not in stored_datasets(other)
 
 
-def test_data_says_what_is_in_a_file(tmp_path: Path) -> None:
+def test_the_data_command_summarizes_a_file(tmp_path: Path) -> None:
     lines = "tokens,label,split,note\nab,1,train,x\nab,1,test,x\nb,0,test,x\n"
     path = written(tmp_path, "a.csv", lines)
     found = summary(path)

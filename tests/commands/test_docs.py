@@ -1,9 +1,13 @@
-"""Every block of code on every page of the documentation does what the page says."""
+"""Every block of code on every page of the documentation works as documented."""
 
+import json
+import os
 import re
 import shutil
 import socket
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -39,7 +43,7 @@ times is estimated of other sweeps.
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The shipped database, in which is stored what several pages ask, as after a first time."""
+    """The shipped database with stored causes, which several pages show."""
     path = str(shutil.copy(ROOT / "runs.db", tmp_path_factory.mktemp("base")))
     for sweep in ("all_initializations", "lower_magnitude_initializations"):
         assert run_main("causes", sweep, "--db", path).returncode == 0
@@ -60,7 +64,7 @@ def reader(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 @pytest.mark.timeout(900)
-def test_what_the_page_on_clusters_shows_works(reader: Reader, postgres_url: str) -> None:
+def test_the_examples_of_the_page_on_clusters_work(reader: Reader, postgres_url: str) -> None:
     port = free_port()
     reader.instead = {
         **SHORTER,
@@ -81,19 +85,19 @@ def free_port() -> int:
 # Where machine code is missing, it is compiled here.
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", HERE, ids=lambda page: page.stem)
-def test_what_a_page_shows_works(page: Path, reader: Reader) -> None:
+def test_the_examples_of_a_page_work(page: Path, reader: Reader) -> None:
     with found_in(reader.folder):
         reader.follow(page.read_text())
 
 
-def test_every_command_is_on_some_page() -> None:
+def test_every_command_is_documented() -> None:
     shown = {" ".join(line.split()[1:3]) for page in ALL for line in commands_of(page.read_text())}
     for command in shown_commands():
         hint = f"show `seqcls {command}` in a `bash` block of README.md or of a page in docs/"
         assert any(command in line.split() for line in shown), hint
 
 
-def test_the_tables_are_described_as_they_are() -> None:
+def test_the_documented_tables_are_the_stored_ones() -> None:
     page = (DOCS / "database.md").read_text()
     for table in Base.metadata.sorted_tables:
         row = re.search(rf"^\| `{table.name}` \|.*\| (.*) \|$", page, re.MULTILINE)
@@ -102,7 +106,7 @@ def test_the_tables_are_described_as_they_are() -> None:
         assert described == [column.name for column in table.columns]
 
 
-def test_the_queries_answer_what_they_are_said_to() -> None:
+def test_the_documented_queries_give_the_documented_answers() -> None:
     page = (DOCS / "database.md").read_text()
     by_length, false_positives, *_ = [x.text for x in blocks_of(page) if x.language == "sql"]
     with closing(sqlite3.connect(f"file:{ROOT / 'runs.db'}?mode=ro", uri=True)) as connection:
@@ -115,7 +119,7 @@ def test_the_queries_answer_what_they_are_said_to() -> None:
     assert all(0 in Tokenizer(LETTERS[:3]).counts(string)[:2] for string in strings)
 
 
-def test_the_section_that_is_shown_can_be_added(
+def test_the_documented_section_can_be_added(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocks = {x.title: x.text for x in blocks_of((DOCS / "extending.md").read_text())}
@@ -130,13 +134,13 @@ def test_the_section_that_is_shown_can_be_added(
     assert "The longest solved length is 200." in page_text(page).replace("\\", "")
     printed = report(open_store(str(ROOT / "runs.db")), "all_initializations")
     assert "The longest solved length is 200." in printed
-    # One that breaks leaves the page, and says so.
+    # One that breaks leaves the page, and is reported.
     monkeypatch.setattr("solved.runs", lambda *_: 1 / 0)
     page = open_app(monkeypatch, ROOT / "runs.db", sweep="increased_dimensionality")
     assert "solved: ZeroDivisionError" in page_text(page).replace("\\", "")
 
 
-def test_what_the_readme_names_is_there() -> None:
+def test_targets_and_links_of_the_readme_exist() -> None:
     text = README.read_text()
     makefile = (ROOT / "Makefile").read_text()
     targets = re.findall(r"(?:^|`)make (\w+)", text, re.MULTILINE)
@@ -148,3 +152,24 @@ def test_what_the_readme_names_is_there() -> None:
     index = (DOCS / "index.md").read_text()
     # The first page of the site leads to all others.
     assert {page.name for page in PAGES} - set(re.findall(r"\((\w+\.md)", index)) == {"index.md"}
+
+
+EXECUTE = "from nbclient.cli import main; main()"
+
+
+@pytest.mark.timeout(600)
+def test_the_notebook_runs_and_draws_models(tmp_path: Path) -> None:
+    # Its kernel works in the notebook's folder.
+    notebook = shutil.copy(ROOT / "examples" / "first_question.ipynb", tmp_path)
+    out = tmp_path / "out.ipynb"
+    command = [sys.executable, "-c", EXECUTE, str(notebook), "--output", str(out)]
+    environment = {x: y for x, y in os.environ.items() if x != "SEQCLS_DB"}
+    completed = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert completed.returncode == 0, completed.stderr
+    cells = [x for x in json.loads(out.read_text())["cells"] if x["cell_type"] == "code"]
+    shown = [json.dumps(cell["outputs"]) for cell in cells]
+    assert "generalize" in shown[0]
+    assert "Accuracy by length" in shown[3]
+    assert not any('"output_type": "error"' in output for output in shown)

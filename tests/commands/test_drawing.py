@@ -61,7 +61,7 @@ def test_csv_and_lines_of_json_spell_strings_out(tmp_path: Path) -> None:
     assert all(len(row["target"]) == row["length"] for row in lines)
 
 
-def test_names_of_tokens_stand_apart(tmp_path: Path) -> None:
+def test_names_of_tokens_are_separated_by_spaces(tmp_path: Path) -> None:
     spec = spec_file(tmp_path, NAMED)
     rows = drawn(spec, "-n", "100", "--label", "positive")
     assert any("push push" in row["string"] for row in rows), "no count stands for a repetition"
@@ -92,7 +92,7 @@ def test_strings_of_a_file_are_shown_by_label(tmp_path: Path) -> None:
         assert set(first["label"]) == {label}
         rows = drawn(spec, "--label", str(kind))
         assert {row["label"] for row in rows} == {str(label)}
-        # A file doesn't say how negative strings were drawn.
+        # A file doesn't record how negative strings were drawn.
         assert {row["kind"] for row in rows} <= {"", "positive"}
     (of_rows,) = api.shortcuts(spec)
     assert "without knowing" not in (of_rows.advice or "")
@@ -100,7 +100,7 @@ def test_strings_of_a_file_are_shown_by_label(tmp_path: Path) -> None:
     assert of_rows.remedy == {}
 
 
-def test_configurations_that_draw_alike_need_not_be_told_apart(tmp_path: Path) -> None:
+def test_configurations_that_draw_alike_need_no_choice(tmp_path: Path) -> None:
     spec = spec_file(tmp_path, {"task": "dyck"}, {"hidden_size": [2, 4], "bracket_types": [1, 2]})
     arguments = ("draw", spec, "--where", "bracket_types=2", "--part", "validation", "-n", "1000")
     completed = run_main(*arguments, "--format", "csv")
@@ -111,7 +111,7 @@ def test_configurations_that_draw_alike_need_not_be_told_apart(tmp_path: Path) -
     assert max(int(row["length"]) for row in rows) <= 16
 
 
-def test_ten_strings_of_each_kind_are_looked_at() -> None:
+def test_ten_strings_of_each_kind_are_shown() -> None:
     problem = resolve(configuration({**SHORT_STRINGS, "task": "dyck", "negatives": "near"}))
     looked = first_strings(problem, "test")
     assert [*looked.numbers] == ["positive", "uniform", "edited", "near"]
@@ -124,7 +124,7 @@ def test_ten_strings_of_each_kind_are_looked_at() -> None:
         assert first["string"].tolist() == rows["string"].tolist()
 
 
-def test_an_empty_string_is_seen_in_a_table(tmp_path: Path) -> None:
+def test_an_empty_string_is_visible_in_a_table(tmp_path: Path) -> None:
     rows = "tokens,label,split\n,1,train\na,0,train\na,0,validation\nb,1,test\n"
     path = written(tmp_path, "strings.csv", rows)
     shown = run_main("draw", spec_file(tmp_path, {"task": "file", "path": str(path)})).stdout
@@ -138,7 +138,7 @@ def test_an_empty_string_is_seen_in_a_table(tmp_path: Path) -> None:
         {"task": "dyck", "disjoint": True, "test_seed": 77},
     ],
 )
-def test_what_takes_long_to_draw_is_looked_at_in_part(fields: dict[str, Any]) -> None:
+def test_strings_that_are_slow_to_draw_are_shown_in_part(fields: dict[str, Any]) -> None:
     problem = resolve(configuration(fields))
     looked = first_strings(problem, "test")
     assert looked.drawn_apart
@@ -165,7 +165,7 @@ def test_advice_names_the_fields_that_would_help() -> None:
 
 
 @pytest.mark.parametrize("lengths", ["redrawn", "uniform"])
-def test_the_shares_of_negatives_are_those_that_were_drawn(tmp_path: Path, lengths: str) -> None:
+def test_the_reported_shares_of_negatives_are_the_drawn_ones(tmp_path: Path, lengths: str) -> None:
     """`(ab|ba)*` has no string of an odd length, so no near negative of one can be made."""
     fields = {"task": "regular", "alphabet": "ab", "pattern": "(ab|ba)*", "negatives": "near"}
     spec = spec_file(tmp_path, {**fields, "negative_lengths": lengths, "train_size": 2_000})
@@ -185,10 +185,10 @@ DECIDED = [
     ({"task": "regular", "alphabet": "ab", "pattern": "((a|b)(a|b))*"}, "the length"),
     ({"task": "copy"}, "the input itself"),
 ]
-"""A reader of each kind; what decides a language is tried in `test_shortcuts`."""
+"""A task for each reader; deciding a language is tested in `test_shortcuts`."""
 
 
-def test_what_a_reader_decides_is_not_passed_by_a_shortcut(tmp_path: Path) -> None:
+def test_a_task_that_a_reader_decides_has_no_shortcut(tmp_path: Path) -> None:
     for fields, by in DECIDED:
         spec = spec_file(tmp_path, {**SHORT_STRINGS, "train_size": 2_000, **fields})
         (reached,) = api.shortcuts(spec)
@@ -200,7 +200,9 @@ def test_what_a_reader_decides_is_not_passed_by_a_shortcut(tmp_path: Path) -> No
             assert "without knowing" not in printed
 
 
-def test_that_a_language_has_no_near_negatives_is_said_before_and_after(tmp_path: Path) -> None:
+def test_a_language_without_near_negatives_is_reported_before_and_after_training(
+    tmp_path: Path,
+) -> None:
     reason = "no near negative was found among 2,000 positive strings"
     fields = {"task": "regular", "alphabet": "ab", "pattern": "(ab)*", "hidden_size": 2}
     for negatives, is_reported in (("near", True), ("mixed", False)):

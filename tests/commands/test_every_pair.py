@@ -22,7 +22,7 @@ def bonferroni_holm(p_values: list[float]) -> list[float]:
     return corrected
 
 
-def test_every_pair_says_what_the_pair_alone_says_and_is_corrected_for_all() -> None:
+def test_every_pair_equals_the_single_comparison_with_corrected_p_values() -> None:
     found = json.loads(printed("compare", "--all", *SWEEPS, "--json", *DB))
     named = printed("compare", *SWEEPS[1::2], "--all", "--json", *DB)
     assert json.loads(named) == found
@@ -51,10 +51,10 @@ def test_three_named_configurations_are_three_pairs() -> None:
     assert f"{len(table)} comparisons" in text
 
 
-def test_help_shows_both_forms() -> None:
+def test_the_help_of_compare_shows_both_forms() -> None:
     shown = run_main("compare", "--help").stdout
     assert "--all" in shown
-    # Neither that a flag is one, nor a range of numbers, tells a reader anything.
+    # That a flag is boolean and the range of a number are of no use to a reader.
     assert "<bool>" not in shown
     assert "<float>" in shown
     assert "x<=" not in run_main("runs", "--help").stdout

@@ -3,14 +3,10 @@
 import shutil
 from pathlib import Path
 
-import altair as alt
-import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from dashboard.cli import app
-from dashboard.figures.figure import Figure
-from dashboard.model.files import write_figures
 from seqcls.errors import SeqclsError
 from sweeps import api
 from tests.commands import run_main
@@ -38,31 +34,24 @@ def test_every_figure_is_written_as_png_and_svg(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_model_that_letter_counts_do_not_decide_is_drawn_token_by_token(
+def test_figures_of_a_model_that_sees_order_are_drawn_token_by_token(
     kinds: Path, tmp_path: Path
 ) -> None:
     db, written = str(shutil.copy(kinds / "kinds.db", tmp_path)), {}
     store = api.open_store(db)
     run_of = {x: str(api.runs(store, x)["id"].iloc[0]) for x in ("of_order", "file_of_brackets")}
-    for kind, strings in (("of_order", ("0101", "01")), ("file_of_brackets", ("(]((", "(]"))):
+    # Of brackets alone no name of a file can be made.
+    for kind, strings in (("of_order", ["0101", "01"]), ("file_of_brackets", ["(]((", "(]"])):
         out = tmp_path / kind
         completed = run_main("figures", run_of[kind], *strings, "--db", db, "--out", str(out))
         assert completed.returncode == 0, completed
         written[kind] = {path.stem for path in out.glob("*.svg")}
         assert {path.stem for path in out.glob("*.png")} == written[kind]
+        assert len(api.figures(store, run_of[kind], strings)) == len(written[kind])
     names = written["of_order"]
     assert {"logit_of_every_prefix_0101", "logit_of_every_prefix_01"} <= names
     assert {"units_layer_0_forget_gate_0101", "path_of_the_state_layer_0_01"} <= names
     assert any(x.startswith("what_each_part_adds") for x in written["file_of_brackets"])
     run = run_of["of_order"]
-    assert len(api.figures(store, run, ["0101", "01"])) == len(names)
     with pytest.raises(SeqclsError, match="100 tokens: this model's figures have a column"):
         api.figures(store, run, ["0{100}"])
-
-
-def test_strings_that_differ_in_brackets_alone_are_files_of_their_own(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"x": [1, 2]})
-    chart = alt.Chart(frame).mark_point().encode(x="x:Q")
-    panels = [Figure.from_chart(None, "Units", string, "", chart) for string in ("(())", "()()")]
-    names = [path.name for path in write_figures(panels, tmp_path)]
-    assert names == ["units.png", "units.svg", "units_2.png", "units_2.svg"]

@@ -79,7 +79,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return store
 
 
-def test_fields_of_ours_keep_their_types_and_are_no_settings_of_others(both: Store) -> None:
+def test_fields_of_trained_runs_keep_their_types_beside_imported_ones(both: Store) -> None:
     alone, beside = (api.runs(both, sweep) for sweep in ("ours", None))
     for name in ("train_alpha", "dropout_rate", "learning_rate"):
         assert str(beside[name].dtype) == "Float64", name
@@ -122,7 +122,7 @@ NEED_NONE = ("status", "causes ours", "errors 3", "report theirs --out report.ht
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_what_needs_weights_says_why_it_is_absent_and_all_else_works(
+def test_questions_about_weights_are_refused_for_imported_runs(
     both: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -138,7 +138,7 @@ def test_what_needs_weights_says_why_it_is_absent_and_all_else_works(
     assert ">None<" not in re.sub(r"\s", "", theirs)
 
 
-def test_pages_on_imported_results_offer_no_training_and_say_what_is_reached(
+def test_pages_of_imported_results_offer_no_training(
     both: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pages = {
@@ -169,7 +169,7 @@ def test_answers_are_exported_as_evaluation_tools_read_them(both: Store, tmp_pat
     assert all(line["prediction"] == 1 - line["target"] for line in wrong)
 
 
-def test_runs_are_refused_or_replaced_and_merged(both: Store, tmp_path: Path) -> None:
+def test_imported_runs_are_refused_replaced_and_merged(both: Store, tmp_path: Path) -> None:
     path = _data(tmp_path)
     store = open_writer(str(tmp_path / "runs.db"))
     log = api.log_results(store, sweep="theirs", dataset=path)
@@ -194,7 +194,7 @@ def test_runs_are_refused_or_replaced_and_merged(both: Store, tmp_path: Path) ->
     assert rows(Path(str(store.path)), "SELECT count(*) FROM dataset") == [(0,)]
 
 
-def test_outputs_of_transductions_are_held_against_their_targets(tmp_path: Path) -> None:
+def test_imported_outputs_are_compared_with_their_targets(tmp_path: Path) -> None:
     pairs = {"h i": "HH AY", "h o": "HH OW", "o": "OW"}
     rows_of = [{"tokens": x, "target": y} for x, y in pairs.items()]
     data = written(tmp_path, "pairs.jsonl", rows_of)
@@ -226,7 +226,7 @@ ODD: dict[str, tuple[list[Any], str]] = {
     "split": (["holdout", 3, "tests", []], "expected train, validation or test"),
     "config": (["{", "[1]", "3", '{"": 1}', '{"a\\u0000": 1}'], "config"),
 }  # fmt: skip
-"""By column, what none of its cells may be, and what is said of it."""
+"""By column, invalid cells and a part of the message."""
 HEADER = "model,seed,id,prediction\n"
 CELLS = "".join(f"m,0,s{n},1\n" for n in TESTED)
 BAD: list[tuple[str, str]] = [
@@ -248,11 +248,11 @@ LATER: list[tuple[dict[str, Any], str]] = [
     ({"Model": "m"}, "line 21: two columns are 'model': 'model' and 'Model'"),
     ({"config.v": "1.10"}, "seed 0, config {}: no prediction for 1 of 21"),
 ]
-"""What the last line has besides, and what is said of it."""
+"""Additional fields of the last line, and a part of the message."""
 
 
 def test_malformed_files_are_refused_in_one_line_and_nothing_is_written(tmp_path: Path) -> None:
-    """What is no table at all is refused as in `test_datasets`, by what reads both."""
+    """Files that are no tables are refused by the reader that `test_datasets` tests."""
     data, store = _data(tmp_path), api.open_store(tmp_path / "runs.db")
     files: list[tuple[str, Content, str]] = [(".csv", *bad) for bad in BAD]
     for name, (values, reason) in ODD.items():
@@ -336,7 +336,7 @@ REFUSED_ROWS: list[tuple[Any, str]] = [
     ({**FRAME, "score": [-0.1 if x else -2.3 for x in RIGHT]}, "as logarithms of probabilities"),
     ({**FRAME, "score": [-2.0 if x else 2.0 for x in RIGHT]}, "above all of those predicted 1"),
 ]
-"""Predictions of a language, and what is said against them."""
+"""Invalid predictions for a language, and a part of the message."""
 
 NO_TOKENS: tuple[Any, ...] = (-1, 1.7, True, None, 0.5, ["a"], float("nan"), np.float64(-1))
 NO_SEEDS: tuple[Any, ...] = (42.5, "42.5", True, None, -1, float("nan"), 2**63)
@@ -372,10 +372,10 @@ MISSPELLED_LETTERS: dict[str, Callable[[str], Any]] = {**MISSPELLED, "capitals":
 MISSPELLED_DIGITS: dict[str, Callable[[str], Any]] = {
     **MISSPELLED, "a number": int, "a number as text": lambda text: str(int(text)),
 }  # fmt: skip
-"""What is wrong only as it is written, of outputs that are right."""
+"""Right outputs in spellings that are refused."""
 
 
-def test_what_is_no_run_is_refused_in_a_line(log: ResultLog, pairs: ResultLog) -> None:
+def test_invalid_predictions_are_refused_in_one_line(log: ResultLog, pairs: ResultLog) -> None:
     folder, place = Path(str(log.opened.path)).parent, len(TOKENS[0]) + 1
     first, *others = [list(x) for x in TOKENS]
     cases = [(log, {"predictions": given}, reason) for given, reason in REFUSED_ROWS]
@@ -405,7 +405,7 @@ def test_what_is_no_run_is_refused_in_a_line(log: ResultLog, pairs: ResultLog) -
         assert "\n" not in str(none.value)
     for own in (log, pairs, *spelled):
         assert api.runs(own.opened).empty
-    # Probabilities of a model that always says 1 are what logits may be, and so is nothing.
+    # Probabilities of a model that always predicts 1 could be logits; the empty output is valid.
     log.run(model="m", seed=0, predictions=FRAME.assign(prediction=1, score=0.7))
     assert api.errors(log.opened, [1])["logit"].eq(0.7).all()
     outputs = ["", *(x[::-1] for x in TOKENS[1:])]
@@ -449,7 +449,7 @@ SETTINGS: list[tuple[Any, Any]] = [
 ]  # fmt: skip
 
 
-def test_what_other_libraries_have_is_taken_as_what_it_is(log: ResultLog) -> None:
+def test_predictions_of_other_libraries_are_accepted(log: ResultLog) -> None:
     for name, given in GIVEN.items():
         log.run(model=name, seed=0, predictions=given())
     found = api.runs(log.opened).set_index("config.model")["accuracy"].to_dict()
@@ -518,7 +518,7 @@ def test_scores_may_be_infinite_and_cells_without_one_are_empty(
     assert api.verify(store).damages == []
 
 
-def test_whole_numbers_that_a_frame_made_floats_are_whole_outputs(tmp_path: Path) -> None:
+def test_outputs_that_a_frame_turned_into_floats_are_whole_numbers(tmp_path: Path) -> None:
     sums = {f"{a}+{b}": a + b for a in range(5) for b in range(9)}
     data = written(tmp_path, "sums.csv", table("input,target", sums.items()))
     frame = pd.DataFrame({"model": "m", "seed": 0, "tokens": list(sums)})
@@ -534,7 +534,7 @@ def test_whole_numbers_that_a_frame_made_floats_are_whole_outputs(tmp_path: Path
         file, store = written(tmp_path, name, own), tmp_path / f"{name}.db"
         api.import_predictions(store, file, sweep="theirs", dataset=data)
         assert api.runs(api.open_store(store))["accuracy"].tolist() == [right], name
-    # Digits that a float has lost are asked for as text.
+    # Numbers with more digits than a float has are required as text.
     data.write_text("input,target\na,12345678901234567\nb,12\n")
     log = api.log_results(tmp_path / "digits.db", sweep="theirs", dataset=data)
     for outputs in ([12345678901234567.0, 12.0], ["1.2345678901234568e+16", "12.0"]):
@@ -542,7 +542,7 @@ def test_whole_numbers_that_a_frame_made_floats_are_whole_outputs(tmp_path: Path
             log.run(model="m", seed=0, predictions={"tokens": ["a", "b"], "prediction": outputs})
 
 
-def test_a_letter_is_one_in_whatever_form_it_is_written(tmp_path: Path) -> None:
+def test_a_letter_is_the_same_in_every_unicode_form(tmp_path: Path) -> None:
     texts = [unicodedata.normalize("NFC", x) for x in ("caf\u00e9", "fac", "\u00e9\u00e9")]
     lines = table("input,target", ((x, x[::-1]) for x in texts))
     form: Any
@@ -580,7 +580,7 @@ SPELLINGS: dict[str, Callable[[str], Any]] = {
 
 
 @pytest.mark.parametrize("words", ["push pop", "a b", "( ]"])
-def test_no_spelling_of_a_right_output_is_wrong(words: str, tmp_path: Path) -> None:
+def test_every_spelling_of_a_right_output_is_right(words: str, tmp_path: Path) -> None:
     first, second = words.split()
     targets = [[first] * 3 + [second], [first, second] * 5, [second] * 9, [second, first]]
     pairs = zip(itertools.product("xy", repeat=2), targets, strict=True)
@@ -598,7 +598,7 @@ def test_no_spelling_of_a_right_output_is_wrong(words: str, tmp_path: Path) -> N
     assert found == {way: [1.0, 1.0] for way in SPELLINGS}
 
 
-def test_outputs_of_other_tokens_are_wrong_and_shown_as_they_are(pairs: ResultLog) -> None:
+def test_outputs_of_unknown_tokens_are_wrong_and_shown_unchanged(pairs: ResultLog) -> None:
     odd: list[Any] = ["abc", "c{300}", "x y", ["a", "x y", "b"]]
     outputs = [*odd, *(x[::-1] for x in TOKENS[4:])]
     pairs.run(model="m", seed=0, predictions={"tokens": TOKENS, "prediction": outputs})
@@ -611,7 +611,7 @@ def test_outputs_of_other_tokens_are_wrong_and_shown_as_they_are(pairs: ResultLo
     assert "abc" in set(shown.table["model_output"])
 
 
-def test_training_that_diverged_is_logged_up_to_there(
+def test_diverged_training_is_logged_up_to_the_divergence(
     log: ResultLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nan = float("nan")
@@ -629,7 +629,7 @@ def test_training_that_diverged_is_logged_up_to_there(
     assert api.runs(log.opened).set_index("model_seed").loc[4, "best_epoch"] == 2
 
 
-def test_numbers_of_one_value_are_one_configuration(log: ResultLog, tmp_path: Path) -> None:
+def test_settings_of_equal_value_are_one_configuration(log: ResultLog, tmp_path: Path) -> None:
     for seed, d in enumerate((64, 64.0, np.float64(64))):
         log.run(model="m", seed=seed, config={"d": d, "o": {"lr": 1}}, predictions=FRAME)
     log.run(model="m", seed=3, config={"d": 64, "o.lr": 1.0}, predictions=FRAME)
@@ -649,10 +649,10 @@ WRITTEN: dict[str, list[Any]] = {
     "2024-01-01": ["2024-01-01"], "null": ["null"], "true": ["true"], "True False": [True, False],
     "8 16.0 128": [8, 16, 128], "0.5 1e-05": [0.5, 1e-05], "-3": [-3],
 }  # fmt: skip
-"""Words of a column, one a model, and what they are."""
+"""Words of a column, one a model, and the imported values."""
 
 
-def test_a_setting_is_called_what_a_file_calls_it_and_a_number_where_its_column_is_of_numbers(
+def test_imported_settings_keep_their_names_and_numeric_columns_become_numbers(
     log: ResultLog, tmp_path: Path
 ) -> None:
     def imported(name: str, *frames: pd.DataFrame) -> pd.DataFrame:
@@ -674,7 +674,7 @@ def test_a_setting_is_called_what_a_file_calls_it_and_a_number_where_its_column_
         assert found[list(named)].to_numpy().tolist() == [[64, 8]]
 
 
-def test_predictions_of_validation_strings_are_not_of_the_test(tmp_path: Path) -> None:
+def test_predictions_of_validation_strings_are_not_tested(tmp_path: Path) -> None:
     store = tmp_path / "runs.db"
     labeled = ["0,0,train", "1,1,test", "01,1,test", "11,0,validation", "010,1,test"]
     data = written(tmp_path, "data.csv", "\n".join(["tokens,label,split", *labeled]))

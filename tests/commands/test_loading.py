@@ -80,7 +80,7 @@ def save(model: nn.Module, file: Path) -> Path:
 
 
 def refused(db: Path, file: Path, reason: str, **how: Any) -> None:
-    """Nothing is loaded, which is said in one line."""
+    """Checks that loading is refused in one line and writes nothing."""
     there = db.exists()
     with pytest.raises((ConfigError, SpecError), match=re.escape(reason)) as error:
         api.load_weights(db, file, **{"task": TASK, **how})
@@ -102,7 +102,7 @@ def loaded_logits(db: Path, file: Path, strings: Sequence[str] = STRINGS, **how:
     [(3, torch.float32), (6, torch.float64), (6, torch.float32), (9, torch.float64)],
 )
 @pytest.mark.parametrize("cell", [nn.RNN, nn.GRU, nn.LSTM])
-def test_a_recurrent_network_of_pytorch_answers_as_it_does_there(
+def test_a_recurrent_network_answers_as_in_pytorch(
     cell: Callable[..., nn.Module], embedding: int, precision: torch.dtype, tmp_path: Path
 ) -> None:
     model = OwnRecurrent(cell, embedding, answers=2 if embedding == 6 else 1).to(precision)
@@ -113,7 +113,7 @@ def test_a_recurrent_network_of_pytorch_answers_as_it_does_there(
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_an_encoder_of_pytorch_answers_as_it_does_there(norm_first: bool, tmp_path: Path) -> None:
+def test_an_encoder_answers_as_in_pytorch(norm_first: bool, tmp_path: Path) -> None:
     model = OwnEncoder(norm_first=norm_first, activation="gelu").double().eval()
     file = save(model, tmp_path / "own.safetensors")
     how: dict[str, Any] = {"tokens": written(tmp_path, "tokens.json", FOUR)}
@@ -130,7 +130,7 @@ BUFFERS = {
 
 
 @pytest.mark.parametrize("name", BUFFERS)
-def test_a_causal_mask_that_was_saved_is_heeded(name: str, tmp_path: Path) -> None:
+def test_a_saved_causal_mask_is_applied(name: str, tmp_path: Path) -> None:
     model = OwnEncoder(activation="gelu").eval()
     save(model, tmp_path / "model.safetensors")
     written(tmp_path, "model.safetensors", {**model.state_dict(), name: BUFFERS[name]})
@@ -159,7 +159,7 @@ def test_a_head_without_bias_after_one_hot_tokens_is_no_embedding(tmp_path: Path
 
 
 @pytest.mark.parametrize("table", ["pos", "pe"])
-def test_all_places_of_a_table_are_loaded_and_given(table: str, tmp_path: Path) -> None:
+def test_all_positions_of_a_table_are_loaded_and_given(table: str, tmp_path: Path) -> None:
     model = OwnEncoder().double().eval()
     if table == "pe":
         waves = model.pos.data.clone()
@@ -187,7 +187,7 @@ def test_all_places_of_a_table_are_loaded_and_given(table: str, tmp_path: Path) 
     )
 
 
-def test_how_weights_were_read_is_said(tmp_path: Path) -> None:
+def test_loading_reports_how_weights_were_read(tmp_path: Path) -> None:
     file = save(OwnEncoder(), tmp_path / "own.safetensors")
     without = {x: y for x, y in load_file(file).items() if x != "pos"}
     save_file(without, tmp_path / "without.safetensors")
@@ -267,7 +267,7 @@ def test_a_vocabulary_beside_the_weights_is_read(tmp_path: Path) -> None:
     assert run.reading["vocabulary_files"] == list(both)
 
 
-def test_special_tokens_and_positions_are_what_the_folder_says(tmp_path: Path) -> None:
+def test_special_tokens_and_positions_are_read_from_the_folder(tmp_path: Path) -> None:
     model = OwnEncoder().double().eval()
     files = {
         "config.json": {
@@ -287,7 +287,7 @@ def test_special_tokens_and_positions_are_what_the_folder_says(tmp_path: Path) -
     assert np.allclose(found, logits_of(model, STRINGS), rtol=1e-10, atol=1e-10)
 
 
-def test_another_kind_of_model_is_not_taken_for_a_gpt2(tmp_path: Path) -> None:
+def test_a_model_of_another_type_is_not_read_as_a_gpt2(tmp_path: Path) -> None:
     kind = "gpt_neo"
     tensors = gpt2_tensors(2, 20, **{"score.weight": (2, 8)})
     written(tmp_path, "config.json", {"n_head": 2, "model_type": kind})
@@ -336,7 +336,7 @@ def states_there(tensors: dict[str, Tensor], ids: list[int], scale: float = SCAL
 
 
 @pytest.mark.parametrize("divided", [True, False])
-def test_a_gpt2_classifier_answers_as_it_does_there(tmp_path: Path, divided: bool) -> None:
+def test_a_gpt2_classifier_answers_as_in_its_equations(tmp_path: Path, divided: bool) -> None:
     tensors = gpt2_tensors(2, 20, **{"score.weight": (2, 8)})
     written(tmp_path, "model.safetensors", tensors)
     settings = {"n_head": 2, "activation_function": "gelu_new", "scale_attn_weights": divided}
@@ -361,12 +361,12 @@ NO_GPT2: list[tuple[dict[str, Any], int, str]] = [
     ({"model_type": "gpt2"}, 2, "'lm_head.weight' differs from 'wte.weight'"),
     ({"tie_word_embeddings": "yes"}, 0, "tie_word_embeddings='yes': expected true or"),
 ]
-"""Settings beside a GPT-2, how often its head is its embedding, and what is said."""
+"""Settings beside a GPT-2, the multiple of the embedding that is its head, and the message."""
 YES_NO: dict[str, Any] = {"settings": {"yes": "1", "no": "0"}}
 
 
 def gpt2_files(config: dict[str, Any], times: int) -> dict[str, Content]:
-    """A GPT-2 with a head that is its embedding so many times."""
+    """A GPT-2 whose head is a multiple of its embedding."""
     tensors = gpt2_tensors(6, 20)
     if times:
         tensors["lm_head.weight"] = tensors["wte.weight"] * times
@@ -382,7 +382,7 @@ def gpt2_files(config: dict[str, Any], times: int) -> dict[str, Content]:
         ({}, 2),
     ],
 )
-def test_settings_that_a_gpt2_has_are_read(config: Any, times: int, tmp_path: Path) -> None:
+def test_settings_of_a_gpt2_are_read(config: Any, times: int, tmp_path: Path) -> None:
     folder = folder_of(tmp_path, gpt2_files(config, times))
     assert api.load_weights(tmp_path / "runs.db", folder, task=TASK, **YES_NO) == 1
 
@@ -398,7 +398,7 @@ def test_a_network_that_was_wrapped_for_training_is_read(wrapper: str, tmp_path:
     assert np.array_equal(*found)
 
 
-def test_a_gpt2_gives_outputs_the_probabilities_that_it_gives_there(tmp_path: Path) -> None:
+def test_a_gpt2_gives_outputs_the_probabilities_of_its_equations(tmp_path: Path) -> None:
     tokens = ["a", "b", "<bos>", "<sep>", "<eos>", "<pad>"]
     tensors = gpt2_tensors(len(tokens), 40)
     written(tmp_path, "model.safetensors", tensors)
@@ -412,7 +412,7 @@ def test_a_gpt2_gives_outputs_the_probabilities_that_it_gives_there(tmp_path: Pa
     assert found[0] == pytest.approx(float(output), rel=1e-8)
 
 
-def test_a_network_that_answers_at_every_place_answers_as_it_does_there(tmp_path: Path) -> None:
+def test_a_network_with_an_answer_at_every_position_answers_as_in_pytorch(tmp_path: Path) -> None:
     model = OwnRecurrent(nn.LSTM, 3).double()
     model.embedding = nn.Embedding(3, 3).double()
     file = save(model, tmp_path / "own.safetensors")
@@ -433,7 +433,7 @@ def loaded_lstm(folder: Path, **how: Any) -> tuple[api.Store, int]:
     return api.open_store(str(folder / "runs.db")), run
 
 
-def test_a_loaded_run_is_looked_into_like_any_and_marked(
+def test_a_loaded_run_is_inspected_like_any_and_marked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = {**TASK, "train_max_length": 6}
@@ -457,7 +457,7 @@ def test_a_loaded_run_is_looked_into_like_any_and_marked(
         configuration(api.config(store, run).model_dump())
 
 
-def test_a_notebook_draws_names_that_others_gave_as_text(tmp_path: Path) -> None:
+def test_a_notebook_escapes_names_from_others(tmp_path: Path) -> None:
     store, run = loaded_lstm(tmp_path, model="<script>alert(1)</script>")
     drawn = seqcls.load_run(store.path, run)._repr_html_()
     assert "&lt;script&gt;" in drawn
@@ -469,7 +469,7 @@ def test_a_notebook_draws_names_that_others_gave_as_text(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("how", "reason"), [({}, "replace"), ({"sweep": ""}, "name")])
-def test_what_cannot_be_stored_is_refused(how: Any, reason: str, tmp_path: Path) -> None:
+def test_a_loaded_run_without_a_free_name_is_refused(how: Any, reason: str, tmp_path: Path) -> None:
     _, run = loaded_lstm(tmp_path)
     with pytest.raises((ConfigError, SpecError), match=reason):
         loaded_lstm(tmp_path, **how)
@@ -522,7 +522,7 @@ WRONGLY: list[tuple[dict[str, Any], str]] = [
     ({"seed": -1}, "seed"),
     ({"model": "a\nb"}, "printable"),
 ]
-"""What is said of an LSTM."""
+"""Arguments that are invalid for an LSTM, and a part of the message."""
 ENCODER_REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"task": {**TASK, "test_max_length": 30}, "settings": HEADS}, "has 20 places"),
     ({"settings": {**HEADS, "positions": "sinusoidal"}}, "other numbers than positions="),
@@ -552,7 +552,7 @@ NO_MODEL: list[tuple[str, Content, str]] = [
     ("model.npz", bytes_of(lambda x, to: np.savez(to, **x), {"a": np.ones(3)}), "dict(numpy.load"),
     ("own.zip", bytes_of(zipped, LSTM), "an archive with 'own.safetensors' in it"),
 ]
-"""What is no whole model, and what is said of what would be one."""
+"""Files that are no complete model, and a part of the message."""
 
 FOUR_TOKENS: dict[str, Content] = {"vocabulary.json": FOUR}
 REFUSED: list[tuple[dict[str, Content], dict[str, Any], str]] = [
@@ -574,11 +574,11 @@ REFUSED: list[tuple[dict[str, Content], dict[str, Any], str]] = [
     *(({name: content}, {}, x) for name, content, x in NO_MODEL),
     ({MODEL: RNN, "config.json": {"hidden_act": "relu"}}, {}, "nonlinearity='relu': expected tanh"),
 ]  # fmt: skip
-"""Files of a folder, what is said of them, and what is said against them."""
+"""Files of a folder, further arguments, and a part of the message."""
 
 
 @pytest.mark.parametrize(("files", "how", "reason"), REFUSED, ids=[row[2] for row in REFUSED])
-def test_what_is_no_model_that_can_be_loaded_is_refused_in_one_line(
+def test_unreadable_weights_are_refused_in_one_line(
     files: dict[str, Content], how: dict[str, Any], reason: str, tmp_path: Path
 ) -> None:
     for name, content in files.items():
@@ -589,7 +589,7 @@ def test_what_is_no_model_that_can_be_loaded_is_refused_in_one_line(
     refused(tmp_path / "runs.db", path if alone else tmp_path / "own", reason, **how)
 
 
-def test_what_stands_beside_the_only_file_of_weights_is_read(tmp_path: Path) -> None:
+def test_files_beside_the_only_file_of_weights_are_read(tmp_path: Path) -> None:
     folder = tmp_path / "own"
     folder.mkdir()
     file = save(OwnRecurrent(nn.LSTM, 3, tokens=3), folder / "own.safetensors")
@@ -637,7 +637,7 @@ def hostile_files(sound: bytes) -> Iterator[bytes]:
     yield (200_000).to_bytes(8, "little") + b"[" * 200_000
 
 
-def test_hostile_files_are_refused_in_a_line_each(tmp_path: Path) -> None:
+def test_hostile_files_of_weights_are_refused_in_one_line(tmp_path: Path) -> None:
     sound = save(OwnRecurrent(nn.LSTM, 3), tmp_path / "own.safetensors").read_bytes()
     file = tmp_path / "hostile.safetensors"
     messages = []

@@ -1,7 +1,7 @@
 """Every command on every kind of model, generated from the program.
 
 Commands and their options come from Typer, formats from the exporter: what is added there is tried
-here, without a line of this file. A cell may do what it is asked, and then every number that SQL
+here, without a line of this file. A cell may succeed, and then every number that SQL
 knows is that of SQL; or refuse in one line, for a reason that follows from the kind. All cells are
 tried in `make chaos`, a part of them where all tests run.
 """
@@ -43,20 +43,20 @@ ALWAYS = {
     "automaton strings", "import task", "import dataset", "import sweep",
     "more budget", "report names", "report out", "compare names",
 }  # fmt: skip
-"""Options that are always given: they keep a command short, or say what it is about."""
+"""Options that are always given: they keep a command short, or name its subject."""
 
 INSTEAD = {
     "more until": "budget", "more seeds": "budget",
     "report site": "out", "report as_json": "out", "report failing": "out",
 }  # fmt: skip
-"""Options that stand instead of one that is always given."""
+"""Options that replace one that is always given."""
 
 NOT_ALONE = {
     "watch", "force", "replace", "columns", "engine", "device", "dask", "precision",
     "import adapter", "import tokens", "import seed", "import settings",
     "compare sweeps", "compare every_pair",
 }  # fmt: skip
-"""Options that have no cell: they say how and not what, have a command wait for more, are about
+"""Options that have no cell: they are about how and not what, have a command wait, are about
 weights from elsewhere (`test_loading`), or of many configurations (`test_every_pair`).
 """
 
@@ -65,23 +65,23 @@ TOGETHER = ("conditions", "outcome", "learned_at")
 """Choices that are given together, unless all cells are tried."""
 
 LONG_ALONE = {"sensitive references"}
-"""What trains again, and so takes long."""
+"""Commands that train again, and so take long."""
 
 EXPLAINING = {
     (name, (choice,))
     for name in ("causes", "remedies")
     for choice in ("failing", "below", "model_seeds")
 }
-"""Choices of what explains again, which takes long; those that are given together are tried."""
+"""Choices of commands that explain again, which takes long; combined choices are tested."""
 
 PART = 1 if LONG else len(KINDS)
-"""One cell of so many is tried: every option of a command, with another kind of model each."""
+"""Stride of tested cells: every option of a command, each with another kind of model."""
 
 RUN_COMMANDS = {"status", "sweep", "work", "more"}
-"""Commands that say by their exit status that runs failed."""
+"""Commands whose exit status reports failed runs."""
 
 NUMBER_COMMANDS = {"runs", "errors", "export", "report", "status", "failing", "sweeps"}
-"""Where there must be numbers that SQL knows, once a kind has results."""
+"""Commands that must show numbers known to SQL for a kind with results."""
 
 
 class Cell(Models):
@@ -108,7 +108,7 @@ class Cell(Models):
             with log_results(str(self.folder / "other.db"), sweep="other", **source) as log:
                 found = log.strings.to_dict("records")
         except ConfigError:
-            # Of kinds whose results cannot be imported: the command has to say so.
+            # Results of such kinds cannot be imported, which the command has to refuse.
             strings = map(spelled_out, self.facts.test_strings(self.run_id))
             found = [{"tokens": list(text), "label": 0} for text in strings]
         return [{str(name): value for name, value in row.items()} for row in found]
@@ -126,7 +126,7 @@ class Cell(Models):
         return str(path)
 
     def predictions(self) -> str:
-        """What a model from elsewhere says of the kind's test strings: all but two are right."""
+        """Predictions of a foreign model for the kind's test strings: all but two are right."""
         path = self.folder / "predictions.jsonl"
         with path.open("w") as file:
             for number, row in enumerate(self.strings):
@@ -138,7 +138,7 @@ class Cell(Models):
         return str(path)
 
     def value(self, command: str, name: str) -> str | None:
-        """What is given for a parameter of a command; None where it has nothing to be given."""
+        """The value of a parameter of a command; None where it takes none."""
         own: dict[str, Callable[[], str | None]] = {
             "theory task": lambda: str(self.kind.task["task"]),
             "import task": lambda: (
@@ -219,7 +219,7 @@ def is_always(command: str, parameter: Any) -> bool:
 
 
 def variants(command: str) -> Iterator[tuple[str, ...]]:
-    """Nothing besides what must be given; each other parameter alone; every format."""
+    """Only required parameters; each other parameter alone; every format."""
     if LONG or f"{command} " not in LONG_ALONE:
         yield ()
     known = {str(parameter.name) for parameter in COMMANDS[command].params}
@@ -311,7 +311,7 @@ def check_answers(compared: Compared, answers: list[dict[str, Any]]) -> None:
 
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(("surface", "kind"), CELLS, ids=str)
-def test_commands(
+def test_every_command_works_or_refuses_on_every_kind_of_model(
     matrix: Matrix, surface: tuple[str, tuple[str, ...]], kind: Kind, tmp_path: Path
 ) -> None:
     command, variant = surface

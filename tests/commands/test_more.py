@@ -61,7 +61,7 @@ def further(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_what_an_epoch_did_not_teach_twenty_do(further: Path) -> None:
+def test_runs_that_did_not_learn_are_trained_with_a_larger_budget(further: Path) -> None:
     store = open_reader(str(further))
     after = api.runs(store, sweep="tiny-20x")
     assert after["outcome"].tolist() == ["generalizes"] * 6
@@ -74,7 +74,7 @@ def test_what_an_epoch_did_not_teach_twenty_do(further: Path) -> None:
     assert spec["checkpoints"] == "every_epoch", "as in the sweep before"
 
 
-def test_again_nothing_is_left_to_train(further: Path) -> None:
+def test_repeating_more_trains_nothing(further: Path) -> None:
     before = further.read_bytes()
     db = ("--db", str(further), "--workers", "0")
     assert "tiny-20x: all runs are in" in printed("more", "tiny", "--budget", "20x", *db)
@@ -86,7 +86,7 @@ def test_again_nothing_is_left_to_train(further: Path) -> None:
     assert further.read_bytes() == before
 
 
-def test_so_many_more_seeds_are_trained_of_each(trained: Path, tmp_path: Path) -> None:
+def test_more_seeds_are_trained_of_each_configuration(trained: Path, tmp_path: Path) -> None:
     path = shutil.copy(trained, tmp_path / "seeds.db")
     db = ("--db", str(path), "--workers", "0")
     printed("more", "tiny", "--seeds", "2", *db, "--queue")
@@ -158,7 +158,7 @@ def test_a_seed_that_learned_counts_as_learned_with_a_larger_budget(store: Store
     assert count_outcomes(store, Selection()).models == 5
 
 
-def test_a_seed_that_was_trained_again_counts_with_what_it_came_to_there(store: Store) -> None:
+def test_a_seed_trained_again_counts_with_its_latest_outcome(store: Store) -> None:
     submit(store, "again", 24)
     finish(store, "again", {0, 3})
     assert by_budget(store) == [(12, 3, 5), (24, 2, 5)]
@@ -193,7 +193,7 @@ def test_each_configuration_is_trained_with_its_own_seeds(store: Store) -> None:
     assert len(queries.runs(store, Selection(("two-30",)))) == 3
 
 
-def test_configurations_that_become_the_same_with_a_larger_budget_are_one(store: Store) -> None:
+def test_configurations_that_become_equal_with_a_larger_budget_are_merged(store: Store) -> None:
     entries = [{"max_num_epochs": 10, "patience": 3}, {"max_num_epochs": 20, "patience": 3}]
     fixed = {**SHORT, "min_num_epochs": 0, "hidden_size": 4}
     del fixed["max_num_epochs"]
@@ -207,19 +207,19 @@ def test_configurations_that_become_the_same_with_a_larger_budget_are_one(store:
     assert sorted(set(queries.runs(store, Selection(("axis-1.1x",)))["max_num_epochs"])) == [11, 22]
 
 
-def test_pages_count_a_seed_once_and_sum_up_by_budget(
+def test_pages_count_a_seed_once_and_group_by_budget(
     further: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = open_app(monkeypatch, further, by="max_num_epochs")
     assert "6 of 6 models learned; of these 6 generalize." in page_text(app).replace("\\", "")
     table = app.dataframe[0].value.set_index("value")
     assert table["learned_of"].to_dict() == {"20": "6 of 6", "1": "0 of 6"}
-    # With one of both in scope, that is what is told.
+    # With one of both in scope, that one is reported.
     text = page_text(open_app(monkeypatch, further, sweep="tiny"))
     assert "0 of 6 models learned" in text
 
 
-def test_what_has_not_learned_is_compared_by_no_accuracy_on_longer_strings(further: Path) -> None:
+def test_models_that_have_not_learned_are_not_compared_on_longer_strings(further: Path) -> None:
     names = ("tiny:architecture=rnn", "tiny-20x:architecture=rnn")
     store = open_reader(str(further))
     found = api.compare(store, *names)
@@ -227,7 +227,7 @@ def test_what_has_not_learned_is_compared_by_no_accuracy_on_longer_strings(furth
     assert found.questions["learned"].counts == ((0, 3), (3, 3))
     why = "not compared, since 0 of 3 and 3 of 3 seeds learned, and it takes 2 of each"
     assert found.absent == found.record()["absent"] == {"beyond": why}
-    # Of one that has not learned no length beyond those of training is told.
+    # For one that has not learned no length beyond those of training is reported.
     assert found.lengths["length"].max() == 6
     text = printed("compare", *names, "--db", str(further))
     assert f"accuracy on longer strings, of seeds that learned: {why}\n" in text
@@ -237,9 +237,7 @@ def test_what_has_not_learned_is_compared_by_no_accuracy_on_longer_strings(furth
     assert lenient.lengths["length"].max() == 12
 
 
-def test_a_sweep_gets_as_many_seeds_as_it_takes_from_whatever_worker(
-    further: Path, tmp_path: Path
-) -> None:
+def test_a_worker_adds_seeds_until_the_interval_is_narrow(further: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(further, tmp_path / "grown.db"))
     db = ("--db", str(path))
     command = ("seeds", "tiny-20x", "--until", "share +- 25 %", "--most", "30", *db)
@@ -275,7 +273,7 @@ def test_a_sweep_gets_as_many_seeds_as_it_takes_from_whatever_worker(
 
 
 @pytest.mark.parametrize("axis", [{"max_num_epochs": [1, 20]}, {"hidden_size": [1, 8]}])
-def test_two_configurations_are_told_apart_by_pairs_where_the_same_seed_starts_both_alike(
+def test_configurations_are_compared_in_pairs_where_seeds_start_alike(
     made_file: Path, tmp_path: Path, axis: dict[str, list[int]]
 ) -> None:
     path = str(shutil.copy(made_file, tmp_path / "apart.db"))

@@ -1,4 +1,4 @@
-"""Names of commands: those that help shows, those that they had once, and what `import` sees."""
+"""Names of commands, present and former; types that `import` detects; names of databases."""
 
 import itertools
 import json
@@ -6,8 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url
 
+from seqcls.errors import StoreError
 from sweeps.cli.app import OLD_WORDS, in_new_words
+from sweeps.store.opening import open_reader
 from tests.commands import refused, run_main
 from tests.databases import save_parity
 
@@ -36,7 +39,7 @@ def panels_of(*arguments: str) -> dict[str, str]:
     return {title: names for title, names in found.items() if names}
 
 
-def test_help_shows_commands_by_workflow_and_so_does_seqcls_alone() -> None:
+def test_help_and_seqcls_alone_show_commands_by_workflow() -> None:
     assert panels_of("--help") == panels_of() == PANELS
     assert "Example: seqcls sweep report" in run_main().stdout
     assert list(panels_of("model", "--help").values()) == [MODEL]
@@ -44,7 +47,7 @@ def test_help_shows_commands_by_workflow_and_so_does_seqcls_alone() -> None:
     assert database.startswith("pack merge verify cache")
 
 
-def test_old_words_do_what_they_did_and_are_not_shown() -> None:
+def test_old_names_of_commands_still_work_and_are_hidden() -> None:
     shown = {*" ".join([*PANELS.values()]).split()}
     for old, new in OLD_WORDS.items():
         command, *option = old.split()
@@ -79,7 +82,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("folder")
-def test_import_sees_what_a_file_is_and_models_keep_their_names() -> None:
+def test_import_detects_the_type_of_a_file_and_models_keep_their_names() -> None:
     assert json.loads(run_main("import", "words.csv", "--json").stdout)["rows"] == 126
     tested = ("--dataset", "words.csv")
     assert "1 run imported" in run_main("import", "said.csv", "--sweep", "lab", *tested).stdout
@@ -103,3 +106,52 @@ def test_imported_strings_are_named_by_their_digest_and_outlive_other_sweeps() -
     assert run_main("sweep", "other.toml", "--queue").returncode == 0
     assert run_main("delete", "other", "--yes").returncode == 0
     assert "1 run queued" in run_main("sweep", "kept.toml", "--queue").stdout
+
+
+SECRET = "s3cret"
+
+SLIPS = [
+    "postgresql//me:{}@host/db",
+    "postgresql/me:{}@host/db",
+    "postgresql:me:{}@host/db",
+    "postgresql:/me:{}@host/db",
+    "postgresq://me:{}@host/db",
+    "Postgresql//me:{}@host/db",
+    "psql//me:{}@host/db",
+    "me:{}@host/db",
+    "me:{}@host://db",
+    "postgresql://me:p@{}@host/db",
+    "postgresql//host/db?user=me&password={}",
+    "mysql://me:{}@host/db",
+]
+
+
+SERVERS = [
+    "postgresql://me:{}@127.0.0.1:1/db",
+    "postgresql://127.0.0.1:1/db?user=me&password={}",
+    "postgresql://127.0.0.1:1/db?user=me&pasword={}",
+    "postgresql://127.0.0.1:1/db?sslpassword={}&sslmode=disable",
+]
+
+
+@pytest.mark.parametrize("url", [*SLIPS, *SERVERS])
+def test_a_url_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(StoreError) as refused:
+        open_reader(url.format(SECRET))
+    assert SECRET not in str(refused.value)
+    assert ("expected" if url in SLIPS else "127.0.0.1") in str(refused.value)
+
+
+def test_a_complete_sweep_is_reported_without_the_password(
+    postgres_url: str, short_spec: Path
+) -> None:
+    # The user and the password as options, where they are as secret as before the @.
+    url = make_url(postgres_url)
+    options = {**url.query, "user": url.username or "postgres", "password": SECRET}
+    named = url.set(username=None, password=None, query=options)
+    secret = named.render_as_string(hide_password=False)
+    for expected in ("trained 6 runs", "all runs are in postgresql://"):
+        completed = run_main("sweep", str(short_spec), "--workers", "0", SEQCLS_DB=secret)
+        assert completed.returncode == 0, completed
+        assert expected in completed.stdout
+        assert SECRET not in completed.stdout + completed.stderr

@@ -1,5 +1,5 @@
 """Architectures of another package, or of one file and one line more: what training would lose is
-refused, and all else is asked.
+refused, and all else answers.
 """
 
 import runpy
@@ -158,14 +158,14 @@ def trained(package: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
         ("empty", "has no parameter"),
     ],
 )
-def test_what_training_would_lose_is_refused_before(name: str, why: str) -> None:
+def test_architectures_that_training_would_break_are_refused(name: str, why: str) -> None:
     with pytest.raises(PluginError, match=rf"^many-means==1\.0 .*'{name}'.* {why}"):
         check(configuration({"architecture": name}))
 
 
 @pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize("name", SOUND)
-def test_a_stored_model_answers_everywhere_alike(
+def test_a_stored_plug_in_model_answers_alike_in_every_command(
     name: str,
     trained: str,
     tmp_path: Path,
@@ -186,7 +186,7 @@ def test_a_stored_model_answers_everywhere_alike(
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_without_the_package_stored_results_are_whole(
+def test_stored_results_are_complete_without_the_package(
     trained: str, package: Path, tmp_path: Path
 ) -> None:
     out, files = tmp_path / "report.html", tmp_path / "files"
@@ -204,7 +204,7 @@ def test_without_the_package_stored_results_are_whole(
         work(queued(package, tmp_path, "mean"))
 
 
-def test_what_lacks_a_package_keeps_no_other_sweep_from_training(
+def test_runs_of_a_missing_package_do_not_block_other_sweeps(
     package: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = queued(package, tmp_path, "mean", "halved")
@@ -249,7 +249,7 @@ def minimal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     forget_parts()
 
 
-def test_it_is_trained_asked_looked_into_and_writes_with_what_it_keeps(
+def test_an_architecture_of_one_file_is_trained_queried_and_inspected(
     minimal: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SEQCLS_DB", str(tmp_path / "new.db"))

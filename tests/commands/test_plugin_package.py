@@ -23,10 +23,10 @@ def installed() -> Iterator[None]:
         yield
 
 
-def test_without_the_package_nothing_is_damaged_and_every_page_is_shown(
+def test_every_page_is_shown_without_the_package(
     trained_by_processes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Before this process has asked it with the package: what it found then it need not ask again.
+    # Before this process has queried it with the package: answers would be cached.
     command = ("predict", "1", "aab", "--db", str(trained_by_processes))
     assert "install little-extras==1.2" in refused(*command)
     assert verify(open_reader(str(trained_by_processes))).damages == []
@@ -60,7 +60,7 @@ def test_parts_from_outside_are_trained_by_processes_stored_and_listed(
 
 
 @pytest.mark.usefixtures("installed")
-def test_where_an_explanation_does_not_hold_only_what_does_is_advised(
+def test_a_refused_explanation_advises_only_applicable_commands(
     trained_by_processes: Path,
 ) -> None:
     store = open_reader(str(trained_by_processes))
@@ -96,7 +96,7 @@ class Loud(EndsWithB):
 """
 
 
-def test_what_a_plug_in_prints_is_no_output_of_a_command(
+def test_output_of_a_plug_in_is_not_output_of_a_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "noisy.py").write_text(NOISY)

@@ -36,7 +36,7 @@ def test_figures_are_charts_that_a_notebook_shows(store: Store) -> None:
         assert '"baac"' in drawn
 
 
-def test_a_notebook_asks_by_one_import(store: Store, tmp_path: Path) -> None:
+def test_a_notebook_needs_one_import(store: Store, tmp_path: Path) -> None:
     db = seqcls.open(store.path)
     assert "9 sweeps of 45 runs" in repr(db)
     pd.testing.assert_frame_equal(db.runs("walkthrough"), api.runs(store, "walkthrough"))
@@ -53,7 +53,9 @@ def _title(spec: dict[str, Any]) -> str:
     return str(title["text"] if isinstance(title, dict) else title)
 
 
-def test_questions_about_many_runs_are_asked_like_runs(store: Store, tmp_path: Path) -> None:
+def test_questions_about_many_runs_take_the_selections_of_runs(
+    store: Store, tmp_path: Path
+) -> None:
     chosen: dict[str, Any] = {"outcome": "fails beyond", "num_attention_heads": 2}
     selected = api.runs(store, "all_initializations", **chosen)
     assert len(selected)
@@ -67,7 +69,7 @@ def test_questions_about_many_runs_are_asked_like_runs(store: Store, tmp_path: P
     assert len(api.runs(store, outcome=None))
 
 
-def test_a_string_is_text_or_a_list_of_tokens_wherever_one_is_asked_about(store: Store) -> None:
+def test_a_string_is_text_or_a_list_of_tokens_in_every_question(store: Store) -> None:
     model = api.model(store, RUN)
     answers = [model.answer(x) for x in ("baac", "ba{2}c", list("baac"), (1, 0, 0, 2))]
     assert len(set(answers)) == 1
@@ -78,7 +80,7 @@ def test_a_string_is_text_or_a_list_of_tokens_wherever_one_is_asked_about(store:
     assert api.explain(store, RUN, wrong).mechanism == api.explain(store, RUN, "abc{200}").mechanism
 
 
-def test_sweeps_and_runs_are_named_as_one_likes(store: Store) -> None:
+def test_sweeps_and_runs_are_accepted_by_name_id_or_list(store: Store) -> None:
     sweep = RUN.split("/")[0]
     run_id = int(api.runs(store, sweep, 2)["id"].iloc[0])
     sweep_id: Any = np.int64(api.status(store, sweep)[0].id)
@@ -96,7 +98,9 @@ def test_sweeps_and_runs_are_named_as_one_likes(store: Store) -> None:
     assert same.verdict() == "No difference: all that is compared is the same."
 
 
-def test_runs_that_leave_a_sweep_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_runs_that_leave_a_sweep_are_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     store = api.open_store(tmp_path / "own.db")
     spec = {"name": "two", "model_seeds": [0, 1, 2], "fixed": {**SHORT, "hidden_size": 4}}
     api.submit(store, spec)
@@ -109,7 +113,7 @@ def test_runs_that_leave_a_sweep_are_told(tmp_path: Path, caplog: pytest.LogCapt
     assert api.runs(store)["id"].tolist() == [2]
 
 
-def test_without_the_dashboard_one_line_says_so(
+def test_figures_without_the_dashboard_are_refused_in_one_line(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
@@ -117,7 +121,7 @@ def test_without_the_dashboard_one_line_says_so(
         api.figures(store, RUN, ["aac"])
 
 
-def test_what_one_asks_for_most_stands_first_and_times_are_timestamps(
+def test_frames_begin_with_the_main_columns_and_times_are_timestamps(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = api.open_store(tmp_path / "own.db")

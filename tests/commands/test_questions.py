@@ -1,7 +1,7 @@
-"""One question has one answer, whether a command, Python or an agent asks it.
+"""One question has one answer by command, from Python and by an agent.
 
 Of every kind of model there is; refusals are refusals on each way. What the answers must be where
-it is known, of the shipped models, stands below.
+it is known, for the shipped models, is tested below.
 """
 
 import json
@@ -26,7 +26,7 @@ from sweeps.store.opening import open_writer
 from tests.commands import printed, printed_json, run_main
 from tests.commands.agents import answers
 from tests.conftest import LONG, ROOT
-from tests.databases import load_parity, rows
+from tests.databases import change, load_parity, rows
 from tests.oracles.compared import Matrix, spelled_out
 from tests.world import KINDS, UNKNOWN, Kind, spelled
 
@@ -38,7 +38,7 @@ RIGHT = "increased_dimensionality/0"
 
 @dataclass(frozen=True)
 class Subject:
-    """A model that is asked about, and a string for it."""
+    """A model that questions are about, and a string for it."""
 
     store: Store
     sweep: str
@@ -111,7 +111,7 @@ UNLIKE = {
     "letters", "of_order", "file_of_brackets", "pairs_of_names", "transduction", "pictures",
     "parts_from_outside", "imported", "failed",
 }  # fmt: skip
-"""Kinds that answer in ways of their own; all are asked in `make chaos`."""
+"""Kinds whose answers differ in form; all are tested in `make chaos`."""
 TRIED_KINDS = [kind for kind in KINDS if LONG or kind.name in UNLIKE]
 
 BELONGS: dict[str, Callable[[str], bool]] = {
@@ -138,7 +138,7 @@ def plain(found: Any) -> Any:
 
 
 def common(one: Any, other: Any) -> tuple[Any, Any]:
-    """Reduces objects to what both have: a command adds the run, an agent is told less."""
+    """Reduces objects to their common keys: a command adds the run, an agent gets fewer."""
     if isinstance(one, dict) and isinstance(other, dict):
         names = one.keys() & other.keys()
         assert names or not (one or other)
@@ -165,14 +165,14 @@ def filled(arguments: Any, values: Mapping[str, str]) -> Any:
 
 
 def tools_tell(store: Store, calls: list[tuple[str, dict[str, Any]]]) -> list[Any]:
-    """What an agent is told, or None where it is refused."""
+    """The replies that an agent gets, None where it is refused."""
     replies = answers(store, calls)
     return [None if x.is_error else json.loads(x.content[0].text) for x in replies]
 
 
 @pytest.fixture(scope="module")
 def every(kinds: Path, tmp_path_factory: pytest.TempPathFactory) -> Matrix:
-    """A copy of the database of every kind, in which findings are stored, and what SQL says."""
+    """A copy of the database of every kind, in which findings are stored, with its SQL facts."""
     folder = tmp_path_factory.mktemp("questions")
     shutil.copy(kinds / "kinds.db", folder)
     return Matrix(folder)
@@ -192,7 +192,7 @@ def test_a_command_python_and_an_agent_give_one_answer(every: Matrix, kind: Kind
         if name in SLOW and TRIED_KINDS.index(kind) % 3:
             continue
         if name == "predict" and kind.overflows:
-            # Python gives NaN, as arrays do; a command has to say why there is no answer.
+            # Python gives NaN, as arrays do; a command has to give the reason.
             continue
         typed = [part.format(**values) for part in question.line.split()]
         completed = run_main(name, *typed, "--db", db, "--json")
@@ -241,7 +241,7 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def command_output(store: Store, *arguments: str) -> str:
-    """What a command prints of that database."""
+    """The standard output of a command on that database."""
     return printed(*arguments, "--db", str(store.path))
 
 
@@ -249,7 +249,7 @@ def data(store: Store, *arguments: str) -> Any:
     return printed_json(*arguments, "--db", str(store.path))
 
 
-def test_a_cause_is_told_in_sentences_and_as_data(shipped: Store) -> None:
+def test_a_cause_is_given_in_sentences_and_as_data(shipped: Store) -> None:
     lines = command_output(shipped, "explain", SEED_2, "ab{100}c{55}").splitlines()
     assert lines[0].startswith("ab{100}c{55} is positive, but the model predicts negative")
     assert lines[1].startswith("Dilution: in head 0, the 100 b's drown the a")
@@ -259,7 +259,7 @@ def test_a_cause_is_told_in_sentences_and_as_data(shipped: Store) -> None:
     assert first != last
 
 
-def test_where_families_flip_is_told(shipped: Store) -> None:
+def test_families_report_where_the_answer_flips(shipped: Store) -> None:
     lines = command_output(shipped, "family", SEED_2, "ab{n}").splitlines()
     assert lines[0].startswith("Tried: ")
     assert lines[0].endswith("between neighbors that agree a change is not excluded.")
@@ -276,7 +276,7 @@ def test_where_families_flip_is_told(shipped: Store) -> None:
     assert groups.wrong[0].values == curve.wrong[0].values == (66,)
 
 
-def test_proofs_are_told_of_every_set_of_letters(shipped: Store) -> None:
+def test_proofs_cover_every_set_of_letters(shipped: Store) -> None:
     lines = command_output(shipped, "verdict", SEED_2, "--beyond").splitlines()
     assert lines[0].startswith("Proved for strings of every length")
     assert len(lines) == 8
@@ -289,7 +289,7 @@ def test_proofs_are_told_of_every_set_of_letters(shipped: Store) -> None:
     assert [proof["claim"] for proof in found] == [proof.claim for proof in proved]
 
 
-def test_what_is_proved_of_a_recurrent_network_is_checked_again(tmp_path: Path) -> None:
+def test_a_proof_of_a_recurrent_network_is_checked_again(tmp_path: Path) -> None:
     load_parity(tmp_path / "hand.db")
     proof = tmp_path / "proof.json"
     environment = {"SEQCLS_DB": str(tmp_path / "hand.db")}
@@ -316,23 +316,22 @@ def test_a_right_model_has_the_automaton_of_its_language(shipped: Store) -> None
     assert not found.dfa().accepts_input("cca")
 
 
-def test_the_exhaustive_check_of_a_shipped_run_is_shown_and_of_another_is_kept(
+def test_an_exhaustive_check_is_shown_and_stored(
     shipped: Store,
 ) -> None:
     shown = command_output(shipped, "verdict", SEED_2)
     assert "of 1,373,700 multisets up to length 200" in shown
     assert "(190 false positives" in shown
     assert "the shortest is ab{66}" in shown
-    with shipped.write(quiet=True) as connection:
-        connection.exec_driver_sql("DELETE FROM finding WHERE run_id = 3")
-    # What is asked of a database that is only read may still be stored.
+    change(shipped, "DELETE FROM finding WHERE run_id = 3")
+    # Answers about a database opened for reading may still be stored.
     verdict = api.verdict(shipped, 3)
     assert rows(shipped, "SELECT inputs FROM verdict WHERE run_id = 3") == [(verdict.inputs,)]
     one, other = common(data(shipped, "verdict", "3")[0], plain(verdict))
     assert one == other
 
 
-def test_parts_are_left_out_one_by_one_and_alike_from_python(shipped: Store) -> None:
+def test_ablation_by_command_equals_ablation_from_python(shipped: Store) -> None:
     command = ("ablate", SEED_2, "--part", "head", "--how", "mean", "--sample", "50", "--prune")
     judged = api.ablate(shipped, SEED_2, ["head"], "mean", sample=50, prune=True)
     steps = data(shipped, *command)["steps"]

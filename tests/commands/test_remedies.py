@@ -1,4 +1,4 @@
-"""From a failing run to the sweep that tries a remedy, and to what came of it."""
+"""From a failing run to the sweep that tries a remedy, and to its result."""
 
 import shutil
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_a_remedy_is_trained_with_the_same_seeds_and_compared(tmp_path: Path) ->
     printed("sweep", str(file), *db, "--workers", "0")
     every = printed_json("remedies", RUN, *db)["suggestions"]
     (found,) = (x for x in every if x["trained"] is not None)
-    # One seed of either has not learned: that says nothing of what heads do on longer strings.
+    # One seed of either has not learned, and so is no evidence about longer strings.
     assert [judged for _, judged in found["trained"]["failing"]] == [7, 7]
     assert found["left_out"] == [1, 1]
     text = printed("remedies", RUN, *db)

@@ -1,4 +1,4 @@
-"""Tables of the command on a narrow terminal, help, and what is said of a slip of the pen."""
+"""Tables of the command on a narrow terminal, and examples in its help."""
 
 import re
 import shlex
@@ -21,7 +21,7 @@ COLORS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def on_a_terminal(*arguments: str, columns: int = 80) -> str:
-    """What the command prints on a terminal of so many columns."""
+    """The output of the command on a terminal of so many columns."""
     terminal = {"FORCE_COLOR": "1", "COLUMNS": str(columns), "TERM": "xterm"}
     return COLORS.sub("", run_main(*arguments, *DB, **terminal).stdout)
 
@@ -35,7 +35,7 @@ def on_a_terminal(*arguments: str, columns: int = 80) -> str:
     ],
     ids=["runs", "status", "errors"],
 )
-def test_tables_fit_eighty_columns_and_show_what_answers(
+def test_tables_fit_eighty_columns_and_show_the_main_columns(
     arguments: list[str], shown: list[str]
 ) -> None:
     lines = on_a_terminal(*arguments).splitlines()
@@ -45,7 +45,7 @@ def test_tables_fit_eighty_columns_and_show_what_answers(
     assert not [line for line in lines if re.match(r"^\s+\S{1,12}$", line)], "no name is broken"
 
 
-def test_all_columns_or_those_named_are_shown() -> None:
+def test_all_columns_or_named_ones_are_shown() -> None:
     wide = on_a_terminal("runs", "--seed", "2", "--wide")
     assert "best_epoch" in wide
     assert "all_initializations, generalization_errors" in wide
@@ -53,7 +53,7 @@ def test_all_columns_or_those_named_are_shown() -> None:
     assert next(line.split() for line in heading if "accuracy" in line) == ["accuracy", "id"]
 
 
-def test_errors_are_sorted_and_cut() -> None:
+def test_errors_are_sorted_and_limited() -> None:
     text = CliRunner().invoke(app, ["errors", "5", "--limit", "3", *DB]).stdout
     assert "697 in the test set; the first 3 by length" in " ".join(text.split())
     lengths = re.findall(r"false (?:positive|negative)\s+(\d+)", text)
@@ -66,7 +66,7 @@ def test_errors_are_sorted_and_cut() -> None:
     assert logits == sorted(logits)
 
 
-def test_rows_of_a_long_table_stand_as_rich_lays_them_out_and_take_seconds(
+def test_a_long_table_is_laid_out_as_by_rich_within_seconds(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     few = pd.DataFrame(
@@ -91,7 +91,7 @@ def test_rows_of_a_long_table_stand_as_rich_lays_them_out_and_take_seconds(
     assert capsys.readouterr().out.count("\n") > 50_000
 
 
-def test_every_command_has_an_example_that_it_takes() -> None:
+def test_every_command_has_a_valid_example() -> None:
     for name, command in shown_commands().items():
         assert command.epilog is not None, name
         example = command.epilog.removeprefix("Example: ")

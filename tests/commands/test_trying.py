@@ -1,4 +1,4 @@
-"""A first question in a line: the file that it writes, what it prints, and what it refuses."""
+"""A first question by `seqcls try`: its file, its output, and its refusals."""
 
 import re
 import shlex
@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_question_in_a_line_is_answered_and_leaves_the_file_to_go_on_with(folder: Path) -> None:
+def test_a_first_question_is_answered_and_leaves_its_specification(folder: Path) -> None:
     command = ["try", "(ab|ba)*", "--positions", "none,rotary", "--seeds", "2", *SMALL]
     completed = run_main(*command, "--db", "first.db", "--workers", "0")
     assert completed.returncode == 0, completed.stderr
@@ -46,13 +46,13 @@ def test_a_question_in_a_line_is_answered_and_leaves_the_file_to_go_on_with(fold
     assert list(table["seeds"]) == [2, 2]
     for row in table.itertuples():
         assert f"{row.name}" in shown
-    # What is answered is told again, and trained only once.
+    # The answer is printed again, and nothing is trained twice.
     again = run_main(*command, "--db", "first.db", "--workers", "0")
     assert "ab-ba: all runs are in first.db" in again.stdout
     assert run_main("sweep", "ab-ba.toml", "--db", "first.db").returncode == 0
 
 
-def test_a_file_is_read_as_strings_and_in_quotes_as_an_expression(folder: Path) -> None:
+def test_a_file_name_is_read_as_strings_and_in_quotes_as_an_expression(folder: Path) -> None:
     (folder / "my words.csv").write_text("tokens,label\nab,yes\nba,no\n")
     summary = run_main("data", "my words.csv").stdout
     assert "no is read as 0, yes is read as 1" in summary
@@ -63,7 +63,7 @@ def test_a_file_is_read_as_strings_and_in_quotes_as_an_expression(folder: Path) 
     assert specify("'a.csv'")["fixed"]["task"] == "regular"
 
 
-def test_another_question_takes_no_file_of_the_first(folder: Path) -> None:
+def test_a_question_does_not_overwrite_the_file_of_another(folder: Path) -> None:
     (folder / "parity.toml").write_text("name = 'parity'\n")
     line = refused("try", "parity", "--seeds", "2", *SMALL, "--db", "first.db")
     reason = "--name parity: parity.toml asks something else; give the question another name"
@@ -72,13 +72,13 @@ def test_another_question_takes_no_file_of_the_first(folder: Path) -> None:
     assert not (folder / "first.db").exists()
 
 
-def test_a_name_with_slashes_leads_nowhere_else(folder: Path) -> None:
+def test_a_name_with_slashes_writes_into_the_working_directory(folder: Path) -> None:
     command = ["try", "parity", "--name", "../../parity", "--seeds", "1", *SMALL]
     assert run_main(*command, "--db", "first.db", "--workers", "0").returncode == 0
     assert (folder / "parity.toml").exists()
 
 
-def test_what_begins_an_open_problem_is_a_question() -> None:
+def test_the_commands_of_open_problems_are_valid() -> None:
     page = (DOCS / "open_problems.md").read_text()
     commands = re.findall(r"`seqcls (try .+?)`", page, re.DOTALL)
     assert len(commands) >= 5
@@ -97,7 +97,7 @@ def test_what_begins_an_open_problem_is_a_question() -> None:
         assert [*spec_as_written(table).configs()], line
 
 
-def test_python_asks_the_same() -> None:
+def test_a_first_question_is_answered_from_python() -> None:
     db = seqcls.open("first.db")
     table = db.try_task("a > b", positions=["none", "rotary"], seeds=2, **QUICK)
     assert list(table["seeds"]) == [2, 2]

@@ -1,4 +1,4 @@
-"""No command that writes a file writes over another without being told so."""
+"""No command overwrites a file without `--force`."""
 
 import shutil
 from pathlib import Path
@@ -40,7 +40,7 @@ def one_figure() -> Figure:
     return Figure.from_chart(1, "Units", "", "", alt.Chart(frame).mark_point().encode(x="x:Q"))
 
 
-def test_every_command_that_takes_a_place_for_files_is_tried_here() -> None:
+def test_every_command_that_writes_files_is_tested_here() -> None:
     """A place is a parameter of the type `Path`: its command has `--force` and a row above."""
     found = {}
     for name, command in shown_commands().items():
@@ -53,7 +53,7 @@ def test_every_command_that_takes_a_place_for_files_is_tried_here() -> None:
 
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("command", WRITING)
-def test_a_command_replaces_files_by_force_and_no_database(
+def test_a_command_replaces_files_only_by_force_and_never_a_database(
     folder: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # All figures of a model take seconds to make.
@@ -64,7 +64,7 @@ def test_a_command_replaces_files_by_force_and_no_database(
     printed(*arguments)
     assert "already exists; move it or name another, or" in refused(*arguments)
     printed(*arguments, "--force")
-    # What else is not replaced stands in `test_files`.
+    # Others that are not replaced are tested in `test_files`.
     path, *others = sorted(folder.iterdir())
     before = {own: own.read_bytes() for own in others}
     shutil.copy(ROOT / "runs.db", path)

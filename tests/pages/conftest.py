@@ -1,4 +1,4 @@
-"""What tests of pages share: the database of all kinds, and what SQL says of it."""
+"""Fixtures of tests of pages: the database of all kinds, and its SQL facts."""
 
 import shutil
 from pathlib import Path
@@ -15,13 +15,13 @@ __all__ = ["inside", "kinds"]
 
 @pytest.fixture(scope="module")
 def db(kinds: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy for a file of tests: pages may note what they find, and change no result."""
+    """A copy for a file of tests: pages may store findings, and change no result."""
     return Path(shutil.copy(kinds / "kinds.db", tmp_path_factory.mktemp("kinds")))
 
 
 @pytest.fixture(scope="module")
 def facts(db: Path) -> Facts:
-    """What SQL says of all kinds."""
+    """The SQL facts of all kinds."""
     found = Facts(db)
     stored_counts_agree(found)
     return found

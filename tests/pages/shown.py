@@ -1,4 +1,4 @@
-"""What a page shows, by label and value: the only place that knows how the screen is built."""
+"""The content of a page by label and value: the only place that knows how the screen is built."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ CONTENT = ("vega_lite_chart", "arrow_data_frame", "dataframe", "metric", "image"
 
 @dataclass(frozen=True)
 class Shown:
-    """What a user sees of a page."""
+    """The content of a page as a user sees it."""
 
     title: str
     tabs: list[str]
@@ -23,12 +23,12 @@ class Shown:
     charts: list[list[pd.DataFrame]]
     """The data sets of each chart."""
     text: str
-    """All that stands as text."""
+    """All text."""
     codes: list[str]
     """Texts to be copied, as strings are."""
     errors: list[str]
     notes: list[str]
-    """Warnings and what stands in place of content."""
+    """Warnings and placeholders."""
     markup: list[str]
     """Texts of which a browser makes more than text."""
     links: list[str]
@@ -58,7 +58,7 @@ def shown(app: AppTest) -> Shown:
         charts=charts_of(app),
         text=unmarked("\n".join([page_text(app), *map(_value, (*app.header, *app.subheader))])),
         codes=codes,
-        # What is wrong stands below the error that says so.
+        # The cause is shown below the error.
         errors=[unmarked("\n".join([str(own.value), *codes])) for own in app.error],
         notes=[unmarked(str(own.value)) for own in (*app.warning, *app.info)],
         markup=[*markdown_of(app), *(str(x.value) for x in app.markdown if x.allow_html)],
@@ -81,3 +81,17 @@ def look(app: AppTest, **state: Any) -> Shown:
         if name in app.query_params:
             app.query_params[name] = str(value)
     return shown(rerun(app))
+
+
+READS = {
+    *("Add to the list", "Clear filters", "Compare", "Look at it", "Pause", "Play"),
+    "What settings mean",
+    # The rows of settings of a new sweep.
+    "begun",
+}
+"""Buttons that change nothing but what the visit itself shows."""
+
+
+def reads(label: str) -> bool:
+    """Return True if a visitor may press a button of this label."""
+    return label in READS or label.startswith(("Explain ", "Take {"))

@@ -47,7 +47,7 @@ def make_states(folder: Path) -> None:
 
 
 def begin(db: Path) -> None:
-    """Has a worker begin with what is queued in a database, now."""
+    """Makes a worker claim the queued runs of a database."""
     store = open_writer(str(db))
     group, *_ = make_groups(workers.queued_runs(store, [1]))
     writer.claim(store, writer.register_worker(store), group)

@@ -1,4 +1,4 @@
-"""Text and marks can be told from their ground, on light and on dark pages."""
+"""Text and marks have enough contrast, on light and on dark pages."""
 
 from itertools import combinations
 from typing import Any
@@ -13,10 +13,10 @@ TEXT, MARKS = 4.5, 3.0
 grounds = pytest.mark.parametrize("named", [style.LIGHT, style.DARK], ids=["light", "dark"])
 
 JUDGED = [x for x in marks.OUTCOMES if x != Outcome.NOT_KNOWN]
-"""What is not known tells nothing, and is as light as a line."""
+"""Unknown outcomes carry no information, and are as light as a line."""
 
 NO_MARKS = {"ground", "empty", "line", "band", "not known", "accent soft"}
-"""Colors of what lies behind marks, or of areas that have an edge or a label."""
+"""Colors behind marks, or of areas with an edge or a label."""
 
 
 def luminance(color: str) -> float:
@@ -51,7 +51,7 @@ def as_lab(color: str, seen_by: str) -> "np.ndarray[Any, Any]":
 
 @grounds
 @pytest.mark.parametrize("seen_by", SEEN_BY)
-def test_no_two_outcomes_or_answers_have_colors_that_can_be_confused(
+def test_colors_of_outcomes_and_answers_can_be_distinguished(
     named: dict[str, str], seen_by: str
 ) -> None:
     assert {*marks.OUTCOMES} == {x.value for x in Outcome}
@@ -64,10 +64,10 @@ def test_no_two_outcomes_or_answers_have_colors_that_can_be_confused(
 
 
 @grounds
-def test_every_mark_and_the_ink_of_charts_are_seen(named: dict[str, str]) -> None:
+def test_marks_and_text_of_charts_have_enough_contrast(named: dict[str, str]) -> None:
     for name in named.keys() - NO_MARKS:
         assert contrast(named[name], named["ground"]) >= MARKS, name
     for name in ("ink", "muted"):
         assert contrast(named[name], named["ground"]) >= TEXT, name
-    # Names of tokens stand on cells that are as strong as likely.
+    # Names of tokens are drawn on cells whose color is their probability.
     assert contrast(named["ink"], named["empty"]) >= TEXT

@@ -33,7 +33,7 @@ from sweeps.store.reads.selection import Selection
 from tests.app import open_app, plain, rerun
 from tests.commands import run_main
 from tests.conftest import ROOT
-from tests.databases import rows
+from tests.databases import change, rows
 from tests.oracles.chosen import Chosen
 from tests.oracles.compared import spelled_out
 from tests.oracles.facts import Facts, Row, outcome
@@ -44,7 +44,7 @@ SHIPPED = ROOT / "runs.db"
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with copies of what pages are opened on."""
+    """A folder with copies of the databases."""
     folder = tmp_path_factory.mktemp("trained")
     for name in ("languages.db", "explained.db", "mended.db", "short.db"):
         copy_of("trained", name, folder)
@@ -56,7 +56,7 @@ def table_with(app: AppTest, column: str) -> pd.DataFrame:
     return next((x.value for x in app.dataframe if column in x.value), pd.DataFrame())
 
 
-# What stands there is what SQL says.
+# Numbers, compared with SQL.
 
 FILTERS = {
     "all": Chosen(),
@@ -68,7 +68,7 @@ FILTERS = {
 
 
 def true_cause(facts: Facts, run: Row, chosen: Chosen) -> str | None:
-    """What most of a run's stored causes come to, by the accuracy from which it has learned."""
+    """The main one of a run's stored causes at the accuracy from which it has learned."""
     sql = "SELECT mechanism, sum(share) AS share FROM cause WHERE run_id = ? GROUP BY mechanism"
     shares = {row["mechanism"]: row["share"] for row in facts.ask(sql, run["run_id"])}
     if shares and outcome(run, chosen.learned_at, chosen.below) == "not learned":
@@ -81,7 +81,7 @@ def true_cause(facts: Facts, run: Row, chosen: Chosen) -> str | None:
 
 @pytest.mark.parametrize("name", FILTERS)
 @pytest.mark.parametrize("file", ["mended.db", "languages.db", "short.db"])
-def test_numbers_are_those_of_sql(
+def test_the_numbers_of_failures_equal_those_of_sql(
     monkeypatch: pytest.MonkeyPatch, trained: Path, file: str, name: str
 ) -> None:
     facts, chosen = Facts(trained / file), FILTERS[name]
@@ -136,7 +136,7 @@ def test_numbers_are_those_of_sql(
         assert row["breaks"] == f"{broken[string]} of {tested}"
 
 
-def test_every_section_is_said_in_a_terminal_too(trained: Path) -> None:
+def test_the_report_in_a_terminal_has_the_sections_of_failures(trained: Path) -> None:
     db = trained / "mended.db"
     names = [name for (name,) in rows(db, "SELECT name FROM sweep")]
     printed = run_main("report", *names, "--db", str(db)).stdout
@@ -145,7 +145,7 @@ def test_every_section_is_said_in_a_terminal_too(trained: Path) -> None:
     assert "Of 5 seeds that fail by dilution, attention_scale=log_length mends 5." in report_text
 
 
-def test_causes_of_another_vocabulary_count_for_nothing_and_are_found_anew(
+def test_causes_of_an_unknown_name_are_ignored_and_found_again(
     looked_at: Store,
 ) -> None:
     found = failing.failing_models(looked_at, Selection())
@@ -155,7 +155,7 @@ def test_causes_of_another_vocabulary_count_for_nothing_and_are_found_anew(
     assert first == "Cause not known yet for 6 failing models."
 
 
-def test_what_errs_with_an_unknown_outcome_stands_below_with_its_errors(
+def test_models_of_unknown_outcome_are_listed_with_their_errors(
     monkeypatch: pytest.MonkeyPatch, db: Path
 ) -> None:
     app = open_app(monkeypatch, db, "failures", sweep="imported")
@@ -166,7 +166,7 @@ def test_what_errs_with_an_unknown_outcome_stands_below_with_its_errors(
     assert "No cause can be found for 4 models: it was trained elsewhere" in plain(app)
 
 
-def test_of_outputs_the_first_wrong_token_is_told(
+def test_wrong_outputs_are_listed_with_their_first_wrong_token(
     monkeypatch: pytest.MonkeyPatch, db: Path, facts: Facts
 ) -> None:
     app = open_app(monkeypatch, db, "failures", sweep="transduction")
@@ -183,13 +183,13 @@ def test_of_outputs_the_first_wrong_token_is_told(
         assert row["wrong_token"].startswith(f"{place + 1}: ")
 
 
-def test_a_plug_ins_models_are_on_the_page(monkeypatch: pytest.MonkeyPatch, db: Path) -> None:
+def test_models_of_a_plug_in_are_listed(monkeypatch: pytest.MonkeyPatch, db: Path) -> None:
     app = open_app(monkeypatch, db, "failures", sweep="parts_from_outside")
     assert len(table_with(app, "first_wrong_length"))
     assert len(table_with(app, "breaks"))
 
 
-def test_models_are_paged_and_the_link_says_which_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_are_paged_and_the_link_names_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sections, "PAGE", 3)
     facts, errors = Facts(SHIPPED), []
     for number in range(1, 4):
@@ -200,7 +200,7 @@ def test_models_are_paged_and_the_link_says_which_page(monkeypatch: pytest.Monke
     assert errors == sorted(own, reverse=True)[:9]
 
 
-def test_an_old_address_leads_to_the_model_that_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_address_opens_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, "failing", run="5")
     assert app.query_params["run"] in ("5", ["5"])
     assert "Which models fail?" not in [x.value for x in app.header]
@@ -209,13 +209,12 @@ def test_an_old_address_leads_to_the_model_that_it_names(monkeypatch: pytest.Mon
 # Causes are found in the background.
 
 
-def test_causes_are_found_in_the_background_asked_for_models_first(
+def test_causes_are_found_in_the_background_for_requested_models_first(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     db = copy_of("trained", "explained.db", tmp_path)
     store = open_writer(str(db))
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql("DELETE FROM finding WHERE kind = 'cause'")
+    change(store, "DELETE FROM finding WHERE kind = 'cause'")
     app = open_app(monkeypatch, db, "failures")
     assert "Cause not known yet for 16 failing models." in plain(app)
     assert "being looked for" not in plain(app), "no server runs here, and so nobody does"
@@ -248,7 +247,7 @@ SEEDS = 7
 """Seeds of the report's eight that fail."""
 
 
-def test_a_remedy_is_tried_on_the_models_page(
+def test_a_remedy_is_launched_from_the_page_of_a_model(
     monkeypatch: pytest.MonkeyPatch, trained: Path
 ) -> None:
     store = open_reader(str(trained / "explained.db"))
@@ -278,7 +277,7 @@ def test_a_remedy_is_tried_on_the_models_page(
     }
 
 
-def test_page_and_command_tell_what_a_remedy_mended(
+def test_page_and_command_report_the_seeds_that_a_remedy_mended(
     monkeypatch: pytest.MonkeyPatch, trained: Path
 ) -> None:
     db = trained / "mended.db"
@@ -309,7 +308,7 @@ def test_page_and_command_tell_what_a_remedy_mended(
     assert f"{left_out} with it left out: not learned" in text
 
 
-def test_a_model_trained_for_too_short_fails_by_that_and_longer_training_mends_it(
+def test_short_training_is_a_cause_that_longer_training_mends(
     tmp_path: Path,
 ) -> None:
     store = open_writer(str(copy_of("trained", "short.db", tmp_path)))
@@ -333,30 +332,28 @@ def test_a_model_trained_for_too_short_fails_by_that_and_longer_training_mends_i
     output = run_main("remedies", "1", "--db", store.location).stdout
     assert f"trained: {2 - len(learned)} of 2 seeds have not learned, against 2 of 2" in output
     # It is judged by trained lengths alone, whatever becomes of longer strings.
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql("UPDATE run SET wrong_within = 0 WHERE id > 2")
+    change(store, "UPDATE run SET wrong_within = 0 WHERE id > 2")
     (mended,) = remedies_tried(store, Selection())
     assert mended.best is not None
     assert (queries.runs(store)["wrong_beyond"] > 0).any()
     assert [*mended.best.results.values()] == [True, True]
     columns = ("tested_within", "wrong_within", "within_from", "tested_beyond", "wrong_beyond")
     unknown = ", ".join(f"{name} = NULL" for name in columns)
-    for which, mends, left_out, begins in (
-        ("id = 3", (1, 1), (1, 0), "trained: 0 of 1 seed have not learned, against 2 of 2"),
-        ("id > 2", None, None, "trained, and no seeds to compare: 2 with it left out"),
+    for which, left_out, begins in (
+        ("id = 3", (1, 0), "trained: 0 of 1 seed have not learned, against 2 of 2"),
+        ("id > 2", None, "trained, and no seeds to compare: 2 with it left out"),
     ):
-        with store.write(quiet=True) as connection:
-            connection.exec_driver_sql(f"UPDATE run SET {unknown} WHERE {which}")
-        if mends is not None:
+        change(store, f"UPDATE run SET {unknown} WHERE {which}")
+        if left_out is not None:
             (one,) = remedies_tried(store, Selection())
             assert one.best is not None
-            assert (len(one.best.results), one.best.left_out) == (mends[1], left_out)
+            assert (len(one.best.results), one.best.left_out) == (1, left_out)
         (sentence, *_) = map(trial_sentence, trials(store, 1, ["not learned"]))
         assert sentence.startswith(begins)
         assert sentence.endswith("left out: not judged on trained lengths")
 
 
-# What is said of a remedy follows from what is trained: nothing, a part, all, or in vain.
+# Reports on a remedy while nothing, a part, or all of it is trained, or in vain.
 
 BLIND = {"task": "parity", "positions": "sinusoidal", "readout": "last"}
 
@@ -368,16 +365,16 @@ def submit(store: Store, config: RunConfig, seeds: str, name: str) -> None:
 
 def set_done(store: Store, where: str) -> None:
     """Runs as they are once they are trained: their only error is longer than in training."""
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql(
-            "UPDATE run SET state = 'done', tn = 5, fp = 1, fn = 0, tp = 4, tested = 10, "
-            "wrong = 1, tested_within = 5, wrong_within = 0, within_from = 'test', "
-            f"tested_beyond = 5, wrong_beyond = 1 WHERE {where}"
-        )
+    change(
+        store,
+        "UPDATE run SET state = 'done', tn = 5, fp = 1, fn = 0, tp = 4, tested = 10, "
+        "wrong = 1, tested_within = 5, wrong_within = 0, within_from = 'test', "
+        f"tested_beyond = 5, wrong_beyond = 1 WHERE {where}",
+    )
 
 
 def explain(store: Store, run_ids: Sequence[int], mechanism: str = "simple rule") -> None:
-    """As if the causes of these runs' errors had been found."""
+    """Stores a cause of these runs' errors, as if it had been found."""
     for run_id in run_ids:
         writer.record_findings(
             store, run_id, "cause", [Cause(mechanism, None, "a rule", 1.0, 1, 0.99)]
@@ -402,26 +399,24 @@ def rows_of(store: Store, selection: Selection = Selection()) -> list[dict[str, 
     )
 
 
-def test_the_table_knows_every_trial_that_a_models_page_knows(looked_at: Store) -> None:
+def test_the_table_of_remedies_has_every_trial_of_the_page_of_a_model(looked_at: Store) -> None:
     lstm = "architecture=lstm, positions=none"
     (row,) = rows_of(looked_at)
     assert (row["cause"], row["remedy"]) == ("a simple rule of their own", lstm)
     assert row["came_of_it"] == "not tried yet"
     explain(looked_at, [3, 4, 5, 6])
-    # It says another number of heads, which an LSTM does not read.
+    # Its number of heads differs, which an LSTM does not read.
     fields = {"task": "parity", "architecture": "lstm", "readout": "last", "num_attention_heads": 5}
     submit(looked_at, configuration(fields), "0..4", "LSTMs")
     (row,) = rows_of(looked_at)
     assert row["came_of_it"] == "5 in training"
     set_done(looked_at, "id > 6")
-    with looked_at.write(quiet=True) as connection:
-        connection.exec_driver_sql("UPDATE run SET fp = 0, tn = 6, wrong = 0 WHERE id > 6")
-        connection.exec_driver_sql("UPDATE run SET wrong_beyond = 0 WHERE id > 6")
+    change(looked_at, "UPDATE run SET fp = 0, tn = 6, wrong = 0, wrong_beyond = 0 WHERE id > 6")
     (row,) = rows_of(looked_at)
     assert row["mended"] == "5 of 5"
     (trial,) = remedy_trials.trials(looked_at, 1, ["simple rule"])
     assert trial_sentence(trial).startswith("trained: 0 of 5 seeds fail, against 6")
-    # Of another configuration of the same failure it is said that this was elsewhere.
+    # For another configuration of the same failure it is reported as elsewhere.
     submit(looked_at, configuration({**BLIND, "hidden_size": 4}), "0..1", "wider")
     set_done(looked_at, "id > 11")
     other = remedy_trials.trials(looked_at, 12, ["simple rule"])
@@ -446,8 +441,7 @@ def test_remedies_obey_filters_and_thresholds(looked_at: Store) -> None:
     assert not rows_of(looked_at, Selection(below=0.9))
     assert len(rows_of(looked_at, Selection(below=0.91))) == 2
     # By another accuracy on trained lengths, they have not learned.
-    with looked_at.write(quiet=True) as connection:
-        connection.exec_driver_sql("UPDATE run SET tested_within = 1000, wrong_within = 5")
+    change(looked_at, "UPDATE run SET tested_within = 1000, wrong_within = 5")
     (row,) = rows_of(looked_at, replace(parity, learned_at=0.999))
     assert (row["cause"], row["mended"]) == ("not having learned", "0 of 2")
     (row,) = rows_of(looked_at, replace(parity, learned_at=0.995))

@@ -1,4 +1,4 @@
-"""Figures show the states of a model, and stand still from epoch to epoch."""
+"""Figures show the states of a model, with the same axes at every epoch."""
 
 from functools import lru_cache
 from typing import Any
@@ -74,7 +74,7 @@ def test_figures_show_the_states_of_the_model() -> None:
     assert outcomes.items() >= {**wrong, "aac": "true negative"}.items()
 
 
-def test_the_axes_stand_still_from_epoch_to_epoch() -> None:
+def test_axes_are_the_same_at_every_epoch() -> None:
     def limits(figure: Figure) -> list[Any]:
         shared = [layer["encoding"].get("x", {}) for layer in figure.spec["layer"]]
         return [x["scale"]["domain"] for x in shared if "scale" in x]
@@ -97,7 +97,7 @@ def test_the_steps_of_the_stream_sum_to_the_logit() -> None:
     assert own["adds"].iloc[:-1].tolist() == pytest.approx(attributed)
 
 
-def test_the_initial_weights_are_epoch_0() -> None:
+def test_epoch_0_has_the_initial_weights() -> None:
     run_epochs = epochs(GOOD)
     (initial,) = draw_initial([(run_epochs.model.problem, 5)])
     weights = run_epochs.models[0].weights

@@ -1,4 +1,4 @@
-"""What pages, reports and commands say under the same filters: what SQL says of the same runs."""
+"""Pages, reports and commands under the same filters agree with SQL on the same runs."""
 
 import json
 import re
@@ -9,9 +9,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from seqcls.config import default_fields
-from seqcls.errors import SeqclsError
-from sweeps import api
-from sweeps.store.opening import open_reader
 from tests.app import open_app, plain, rerun
 from tests.commands import run_main
 from tests.conftest import ROOT
@@ -35,7 +32,7 @@ def picked(chosen: Chosen) -> list[Row]:
 
 
 def counts(app: AppTest) -> dict[int, list[int]]:
-    """What the table of configurations counts, by their ids."""
+    """The counts in the table of configurations, by config_id."""
     table = app.dataframe[0].value
     return {
         row["config_id"]: [row[x] for x in CONFIGURATION_COLUMNS]
@@ -44,7 +41,7 @@ def counts(app: AppTest) -> dict[int, list[int]]:
 
 
 def true_counts(chosen: Chosen) -> dict[int, list[int]]:
-    """What SQL counts of all seeds of the configurations of which a seed is picked."""
+    """The counts by SQL over all seeds of each configuration with a picked seed."""
     groups = by_configuration(chosen.scope(FACTS))
     true = {x: configuration(runs, chosen.below, chosen.learned_at) for x, runs in groups.items()}
     own = {run["config_id"] for run in picked(chosen)}
@@ -62,7 +59,7 @@ def true_counts(chosen: Chosen) -> dict[int, list[int]]:
         for name in names
     ],
 )
-def test_every_page_obeys_its_link(
+def test_every_page_applies_the_filters_of_its_link(
     monkeypatch: pytest.MonkeyPatch, page: str, chosen: Chosen
 ) -> None:
     app = open_app(monkeypatch, DB, page, **chosen.query)
@@ -76,7 +73,7 @@ def test_every_page_obeys_its_link(
         assert app.multiselect(key=key).value == list(values)
 
 
-def test_commands_give_what_sql_says() -> None:
+def test_filtered_commands_list_the_runs_of_sql() -> None:
     for name, chosen in FILTERS.items():
         sweeps = [f"--sweep={x}" for x in chosen.sweeps]
         reply = run_main("runs", "--json", *sweeps, *chosen.options, SEQCLS_DB=str(DB))
@@ -90,7 +87,7 @@ def test_commands_give_what_sql_says() -> None:
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_files_give_what_sql_says(tmp_path: Path) -> None:
+def test_filtered_files_contain_the_runs_of_sql(tmp_path: Path) -> None:
     chosen = Chosen(("all_initializations",), seeds=(0, 5), failing=True)
     out = ("all_initializations", "-o", str(tmp_path / "r.html"))
     done_ = run_main("report", *out, *chosen.options, SEQCLS_DB=str(DB))
@@ -112,13 +109,11 @@ UNKNOWN_FILTERS_OF_PAGE = {
     "results": {"rows": "999", "measure": "Beauty", "across": "nothing"},
     "failures": {},
 }
-"""What no database has, and what no page offers."""
+"""Values that no database has and no page offers."""
 
 
 @pytest.mark.parametrize("page", UNKNOWN_FILTERS_OF_PAGE)
-def test_what_a_link_asks_for_and_nothing_offers_is_said_by_name(
-    monkeypatch: pytest.MonkeyPatch, page: str
-) -> None:
+def test_unknown_parameters_of_a_link_are_named(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
     named = {**UNKNOWN_FILTERS_OF_PAGE[page], **UNKNOWN_FILTERS}
     shown = {"show": "Map"} if page == "results" else {}
     app = open_app(monkeypatch, DB, page, **shown, **named)
@@ -128,14 +123,14 @@ def test_what_a_link_asks_for_and_nothing_offers_is_said_by_name(
     assert "of 43" in plain(app), "it restricts nothing"
 
 
-def test_a_task_stands_in_the_link_as_the_sidebar_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_names_a_task_as_the_sidebar_does(monkeypatch: pytest.MonkeyPatch) -> None:
     (shown,) = open_app(monkeypatch, DB).selectbox(key="task").options
     app = open_app(monkeypatch, DB, task=shown)
     assert not app.main.warning, "the browser writes what was chosen so"
     assert "of 43" in plain(app)
 
 
-def test_of_a_link_that_is_half_known_the_known_half_is_obeyed(
+def test_known_parameters_of_a_link_apply_beside_unknown_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     decay = str(default_fields()["weight_decay"])
@@ -158,12 +153,3 @@ def test_filters_are_chosen_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None
     ):
         app.multiselect(key=key).set_value(value)
         assert counts(rerun(app)) == true_counts(chosen)
-
-
-def test_what_is_no_setting_is_refused_in_a_line() -> None:
-    done_ = run_main("populations", "--where=heads=2", SEQCLS_DB=str(DB))
-    assert done_.returncode == 2
-    (line,) = done_.stderr.splitlines()
-    assert "--where heads=2" in line
-    with pytest.raises(SeqclsError, match="from 0 to 1"):
-        api.causes(open_reader(str(DB)), "all_initializations", below=95)

@@ -1,4 +1,4 @@
-"""The tab *Inside*: what it draws of any model is what Python says."""
+"""The tab *Inside*: its pictures of any model agree with Python."""
 
 from math import exp
 from pathlib import Path
@@ -11,8 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import token_marks
 from dashboard.model import circuits, string_states, writing
-from dashboard.model.beside import beside
-from dashboard.section import Panel, Section
+from dashboard.section import Panel
 from seqcls.interpretability.states_by_strings import attention_kinds, attention_patterns
 from seqcls.questions import RunModel
 from sweeps import api
@@ -57,7 +56,7 @@ def sets_with(page: Shown, *columns: str) -> list[pd.DataFrame]:
     return [x for chart in page.charts for x in chart if set(columns) <= set(x)]
 
 
-def test_logit_parts_and_attention_along_a_string_are_the_models(
+def test_drawn_logits_parts_and_attention_equal_those_of_the_model(
     monkeypatch: pytest.MonkeyPatch, inside: Path
 ) -> None:
     page = page_of(monkeypatch, inside, BLOCKS, "States", string="0110")
@@ -78,7 +77,7 @@ def test_logit_parts_and_attention_along_a_string_are_the_models(
     assert np.array(maps).ravel() == pytest.approx(found.attention.weights.ravel(), abs=1e-6)
 
 
-def test_equal_letters_have_one_bar_where_order_is_not_seen(
+def test_equal_letters_share_one_bar_where_order_is_not_seen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     page = page_of(monkeypatch, SHIPPED, "5", "States", string="ab{100}c{55}")
@@ -89,7 +88,7 @@ def test_equal_letters_have_one_bar_where_order_is_not_seen(
 
 
 @pytest.mark.parametrize("state", ["state", "forget_gate", "cell"])
-def test_units_and_gates_are_those_after_every_token(
+def test_drawn_units_and_gates_equal_those_after_every_token(
     monkeypatch: pytest.MonkeyPatch, inside: Path, state: str
 ) -> None:
     page = page_of(monkeypatch, inside, LSTM, "States", string="0110", state=state)
@@ -101,7 +100,7 @@ def test_units_and_gates_are_those_after_every_token(
     assert f"The {state.replace('_', ' ')} of layer 0 has {values.shape[1]} units" in page.text
 
 
-def test_strings_that_cannot_be_looked_at_are_refused_in_a_line(
+def test_strings_that_cannot_be_inspected_are_refused_in_one_line(
     monkeypatch: pytest.MonkeyPatch, inside: Path
 ) -> None:
     page = page_of(monkeypatch, inside, BLOCKS, "States", string="0210")
@@ -120,7 +119,7 @@ def test_a_link_to_a_part_that_a_model_lacks_shows_the_first(
     assert shown(app).rows("prefix", "value") is not None
 
 
-def test_states_are_carried_over_from_the_string_that_is_typed(
+def test_states_are_patched_from_the_typed_string(
     monkeypatch: pytest.MonkeyPatch, inside: Path
 ) -> None:
     app = opened(monkeypatch, inside, BLOCKS, "Patching", string="0110")
@@ -136,7 +135,7 @@ def test_states_are_carried_over_from_the_string_that_is_typed(
 
 
 @pytest.mark.parametrize("run", [WRITING, STREAMS])
-def test_states_of_what_writes_are_carried_over(
+def test_states_of_writing_models_are_patched(
     monkeypatch: pytest.MonkeyPatch, inside: Path, run: str
 ) -> None:
     page = page_of(monkeypatch, inside, run, "Patching", string=STRING, source="abda")
@@ -148,7 +147,7 @@ def test_states_of_what_writes_are_carried_over(
 
 
 @pytest.mark.parametrize(("run", "part"), [(BLOCKS, "block 1, head 0"), (LSTM, "layer 0, unit 3")])
-def test_what_each_part_costs_is_what_python_says(
+def test_drawn_ablations_equal_those_from_python(
     monkeypatch: pytest.MonkeyPatch, inside: Path, run: str, part: str
 ) -> None:
     def as_rows(outcomes: Any) -> list[tuple[str, int]]:
@@ -172,7 +171,9 @@ def test_what_each_part_costs_is_what_python_says(
     assert shown_rows == as_rows(model.ablate(how="mean", prune=True).outcomes)
 
 
-def test_circuits_and_orders_are_those_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drawn_circuits_and_orders_equal_those_of_the_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     page = page_of(monkeypatch, SHIPPED, "5", "Circuits", string="abc")
     model = model_of(SHIPPED, "5")
     heads = model.circuits()
@@ -192,9 +193,7 @@ def test_the_order_of_letters_matters_to_a_model_with_positions(inside: Path) ->
     assert circuits.circuits(model_of(inside, LSTM)) == ()
 
 
-def test_two_models_stand_beside_each_other_on_one_scale(
-    monkeypatch: pytest.MonkeyPatch, inside: Path
-) -> None:
+def test_two_models_are_drawn_on_one_scale(monkeypatch: pytest.MonkeyPatch, inside: Path) -> None:
     page = page_of(monkeypatch, inside, BLOCKS, "States", string="0110", beside=LSTM)
     assert len(sets_with(page, "prefix", "value")) == 2
     ends = [x["value"].tolist() for x in sets_with(page, "value") if [*x] == ["value"]]
@@ -206,23 +205,8 @@ def test_two_models_stand_beside_each_other_on_one_scale(
     assert "epoch 0" in page.text
 
 
-def test_sections_of_two_models_are_told_apart_by_their_names() -> None:
-    made = [
-        Section("Which?", (f"It is {x}.",), None, (Panel({"datasets": {"span": [{"value": x}]}}),))
-        for x in (1, 2)
-    ]
-    both = beside([("a", made[0]), ("b", made[1])])
-    assert both is not None
-    assert both.says == ("a: It is 1.", "b: It is 2.")
-    assert [x.title for x in both.panels] == ["a", "b"]
-    assert [len(x.spec["datasets"]["span"]) for x in both.panels] == [2, 2]
-    assert beside([("a", None), ("b", made[1])]) is not None
-    assert beside([("a", None), ("b", None)]) is None
-    assert beside([("a", made[0])]) == made[0]
-
-
 @pytest.mark.parametrize("run", [WRITING, WRITING_LSTM, STREAMS, ADDITIVE, NO_ATTENTION])
-def test_what_is_written_is_watched_token_by_token(
+def test_written_tokens_are_listed_with_their_probabilities(
     monkeypatch: pytest.MonkeyPatch, inside: Path, run: str
 ) -> None:
     page = page_of(monkeypatch, inside, run, "Writing", string=STRING)
@@ -239,7 +223,7 @@ def test_what_is_written_is_watched_token_by_token(
     assert has_heads == (run not in (WRITING_LSTM, NO_ATTENTION))
 
 
-def test_attention_while_an_output_is_written_is_the_models(inside: Path) -> None:
+def test_drawn_attention_of_a_written_output_equals_that_of_the_model(inside: Path) -> None:
     for run in (WRITING, STREAMS, ADDITIVE):
         model = model_of(inside, run)
         letters = model.letters(STRING)
@@ -276,9 +260,7 @@ def test_the_first_wrong_token_is_marked() -> None:
 
 
 @pytest.mark.parametrize("run", [PREFIXES, NEXT_SYMBOLS, STATES])
-def test_what_answers_at_every_place_is_marked_where_it_is_wrong_first(
-    inside: Path, run: str
-) -> None:
+def test_answers_at_every_position_are_marked_where_first_wrong(inside: Path, run: str) -> None:
     model = model_of(inside, run)
     store = open_reader(str(inside))
     wrong = api.errors(store, [run])["string"].iloc[0]
@@ -312,7 +294,7 @@ def test_a_string_is_answered_while_it_is_typed(
     assert rerun(app).selectbox(key="string").value == "111"
 
 
-def test_names_of_tokens_are_places_and_texts(
+def test_strings_of_named_tokens_can_be_inspected(
     monkeypatch: pytest.MonkeyPatch, db: Path, facts: Facts
 ) -> None:
     run = str(Models(BY_NAME["named_tokens"], facts).run_id)

@@ -23,10 +23,10 @@ from sweeps.api.protocols import protocol
 from sweeps.store.opening import open_reader
 from tests.app import open_app, rerun
 from tests.conftest import LONG
+from tests.oracles.compared import Compared
 from tests.oracles.facts import Facts
-from tests.oracles.reasons import Models, natures
-from tests.pages.checks import check_page
-from tests.pages.shown import shown
+from tests.oracles.reasons import Models, check_refusal, natures
+from tests.pages.shown import Shown, shown
 from tests.world import KINDS, UNKNOWN, Kind, spelled
 
 OF_FILES = [kind for kind in KINDS if kind.letters is not None and not kind.imported]
@@ -41,7 +41,7 @@ def choose(app: AppTest, tab: str, part: str = "") -> AppTest:
 
 
 def parts_of(app: AppTest, tab: str) -> list[str]:
-    """What a tab that is open is divided into, of which one is shown."""
+    """The parts of an open tab, of which one is shown."""
     boxes = [box for box in app.segmented_control if tab == "Inside" and box.key == "part"]
     return [str(part) for box in boxes for part in box.options] or [""]
 
@@ -53,14 +53,14 @@ def spoken(app: AppTest, string: str) -> str:
 
 
 def reader(kind: Kind) -> tuple[object, ...]:
-    """What decides how a model is looked into: its network, and whether it answers or writes."""
+    """The properties that decide how a model is inspected: its network, and whether it writes."""
     writes = kind.task["task"] in ("pairs", "reverse", "addition", "copy")
     network = (kind.model.get(name) for name in ("architecture", "positions", "hidden_size"))
     return (writes, kind.imported, kind.fails, kind.overflows, *network)
 
 
 ALIKE = [[kind for kind in KINDS if reader(kind) == own] for own in {*map(reader, KINDS)}]
-"""Kinds by their readers; whatever the page asks is asked of every kind by commands."""
+"""Kinds by their readers; commands test the same questions on every kind."""
 
 
 @pytest.mark.parametrize(
@@ -92,11 +92,11 @@ def test_every_section_of_a_model_has_content(
 
 
 def check_section(app: AppTest, models: Models, tab: str, part: str, num_notes: int) -> None:
-    """Refuses a section without content, but where it waits or says why, beyond so many notes."""
+    """Refuses a section without content, unless it waits or has more than `num_notes` notes."""
     page = shown(choose(app, tab, part))
     check_page(models, page)
     of_numbers = models.kind.overflows and tab not in ("Errors", "Why")
-    # Proofs take longer, and are asked for.
+    # Proofs take longer, and are made on request.
     has_proof_toggle = "Prove it" in [own.label for own in app.toggle]
     is_refused = len(page.notes) > num_notes
     # Of a string that is right there may be nothing to draw.
@@ -107,8 +107,20 @@ def check_section(app: AppTest, models: Models, tab: str, part: str, num_notes: 
         check_controls(app, models)
 
 
+def check_page(models: Models, page: Shown) -> int:
+    """Checks a page about models of one kind; returns how many numbers were compared with SQL."""
+    for message in (*page.errors, *page.notes):
+        check_refusal(models, message)
+    compared = Compared(models.facts, models.kind.name)
+    for table in page.tables:
+        compared.rows(table.to_dict("records"), "a table")
+    for frame in (frame for chart in page.charts for frame in chart):
+        compared.rows(frame.to_dict("records"), "a chart")
+    return compared.number
+
+
 def answer_of(db: Path, models: Models, string: str) -> dict[str, Any]:
-    """What Python and the commands answer, as it is shown."""
+    """The answer of Python and the commands, as it is displayed."""
     store = open_reader(str(db))
     config = configs(store)[models.runs[0]["config_id"]]
     frame = display_strings(predict(store, str(models.run_id), [string]), config)
@@ -116,7 +128,7 @@ def answer_of(db: Path, models: Models, string: str) -> dict[str, Any]:
 
 
 def check_answer(app: AppTest, db: Path, models: Models) -> None:
-    """What is typed is answered as Python and the commands answer it."""
+    """Checks that a typed string is answered as by Python and the commands."""
     # So many letters are counted, not spelled out.
     string = "0{2000000}1" if models.kind.name == "counted" else models.string
     answer = answer_of(db, models, string)
@@ -183,7 +195,7 @@ def test_every_page_shows_every_kind(
 @pytest.mark.parametrize(
     "kind", [kind for kind in OF_FILES if LONG or "of" not in kind.name], ids=str
 )
-def test_of_strings_that_are_not_in_the_file_nobody_knows_what_is_right(
+def test_strings_outside_the_file_have_no_known_label_or_target(
     monkeypatch: pytest.MonkeyPatch, db: Path, facts: Facts, kind: Kind
 ) -> None:
     assert kind.letters is not None
@@ -200,7 +212,7 @@ def test_of_strings_that_are_not_in_the_file_nobody_knows_what_is_right(
         assert "is not in the file" not in page.text
 
 
-def test_whoever_asks_about_nothing_gets_nothing(db: Path, facts: Facts) -> None:
+def test_questions_about_no_strings_or_runs_return_nothing(db: Path, facts: Facts) -> None:
     store = open_reader(str(db))
     for kind in KINDS:
         run = str(Models(kind, facts).run_id)
@@ -208,7 +220,7 @@ def test_whoever_asks_about_nothing_gets_nothing(db: Path, facts: Facts) -> None
             continue
         assert predict(store, run, []).empty, kind
         assert api.figures(store, run, []) == [], kind
-        # Code from outside is asked for the targets of no string, which it cannot give here.
+        # Code from outside cannot compute the targets of no string.
         if not kind.imported and kind.task["task"] != "ones_modulo":
             assert len(api.model(store, run).ask_all([]).strings) == 0, kind
     for query in (api.errors, api.lengths, api.by_drawn):
@@ -216,14 +228,16 @@ def test_whoever_asks_about_nothing_gets_nothing(db: Path, facts: Facts) -> None
     assert len(api.runs(store, state="failed")) == 4
 
 
-def test_configurations_of_every_kind_have_names_of_their_own(db: Path) -> None:
+def test_configurations_of_every_kind_have_distinct_names(db: Path) -> None:
     store = open_reader(str(db))
     named = names_of(store, list(configs(store)))
     assert len({*named.values()}) == len(named) >= len(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_the_protocol_of_every_kind_says_what_is_stored(db: Path, facts: Facts, kind: Kind) -> None:
+def test_the_protocol_of_every_kind_states_the_stored_numbers(
+    db: Path, facts: Facts, kind: Kind
+) -> None:
     store, models = open_reader(str(db)), Models(kind, facts)
     if kind.fails:
         return

@@ -33,7 +33,7 @@ def rows(section: Section, column: str, panel: int = 0) -> pd.DataFrame:
     return next(x for x in map(pd.DataFrame, every) if column in x)
 
 
-def test_a_family_begins_with_what_is_left_of_an_error(model: RunModel) -> None:
+def test_the_proposed_family_comes_from_the_minimal_error(model: RunModel) -> None:
     assert family_sections.usual_family(model, "ab{100}c{55}") == "ab{n}"
     assert family_sections.usual_family(model, "aab") == "aab{n}", "it is right"
     assert family_sections.family_through(model, "aabb<ab>{5}a{2}") == "aabb<ab>{n}a{2}"
@@ -48,7 +48,7 @@ def test_a_family_keeps_the_form_of_inputs() -> None:
         assert family_sections.family_through(RunModel(problem, weights), string) == family
 
 
-def test_a_family_has_its_flip_and_its_errors(model: RunModel) -> None:
+def test_a_family_shows_its_flip_and_its_errors(model: RunModel) -> None:
     found = family_sections.family(model, "ab{n}")
     assert found.says[0] == "Wrong answers: 169, the first with n = 66."
     assert "is not excluded" in found.says[1]
@@ -75,7 +75,7 @@ def test_a_map_has_a_cell_for_each_pair_of_counts(model: RunModel) -> None:
     assert found.table["row_of"].iloc[0] == "m = 1"
 
 
-def test_every_error_is_in_one_cell_and_in_one_bar(model: RunModel) -> None:
+def test_every_error_is_counted_in_one_cell_and_one_bar(model: RunModel) -> None:
     found = limits_sections.every_multiset(model)
     every = multisets_of(model.problem, model.problem.longest_tested)
     texts = [model.tokenizer.text_of_counts(x) for x in every[:2000].tolist()]
@@ -92,7 +92,7 @@ def test_every_error_is_in_one_cell_and_in_one_bar(model: RunModel) -> None:
     assert found.table["string"].iloc[0] == "ab{66}"
 
 
-def test_what_is_proved_of_longer_strings_is_a_row_for_each_set_of_letters(
+def test_proofs_of_longer_strings_have_a_row_for_each_set_of_letters(
     model: RunModel,
 ) -> None:
     found = limits_sections.beyond(model)
@@ -103,7 +103,7 @@ def test_what_is_proved_of_longer_strings_is_a_row_for_each_set_of_letters(
     np.testing.assert_allclose(shares, 1)
 
 
-def test_outputs_of_a_family_are_colored_by_what_is_wrong_of_them(inside: Path) -> None:
+def test_outputs_of_a_family_are_colored_by_their_errors(inside: Path) -> None:
     model = api.model(api.open_reader(str(inside)), WRITING)
     found = family_sections.family(model, "a{n}b")
     table = found.table
@@ -131,7 +131,7 @@ def test_the_tab_shows_limits_from_its_link(monkeypatch: pytest.MonkeyPatch) -> 
     assert any("expected one or two" in x for x in page.errors)
 
 
-def test_outputs_and_proofs_are_shown_where_they_are_asked_for(
+def test_limits_of_outputs_and_proofs_are_shown_on_request(
     monkeypatch: pytest.MonkeyPatch, inside: Path
 ) -> None:
     link = {"run": WRITING, "view": "Limits", "family": "a{n}b", "every_input": "true"}

@@ -1,24 +1,29 @@
-"""The page Model: what is said of a model, the bar, the tabs, and links; and the guide."""
+"""The page Model: the outcome, the bar, the tabs, and links; and the guide."""
 
 import shutil
 import sqlite3
 from contextlib import closing
+from math import comb
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.model import automaton_sections, chosen, errors_sections, training
-from dashboard.words.tasks import task_names
+from dashboard.words.outcomes import describe_model
+from seqcls.kinds import KINDS
 from seqcls.results import Confusion
+from seqcls.strings.tokenizer import Tokenizer
 from sweeps import api
 from sweeps.api.models import model as model_of
 from sweeps.grid.spec import parse_spec
+from sweeps.results import Outcome
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
-from tests.app import open_app, rerun
+from tests.app import open_app, page_text, rerun
 from tests.conftest import ROOT
-from tests.databases import file_of, reseal
+from tests.databases import change, file_of, reseal, rows
 from tests.inside import LSTM, WRITING
 from tests.oracles.facts import Facts
 from tests.pages.shown import Shown, shown
@@ -42,7 +47,7 @@ def typed(app: AppTest, key: str, text: str) -> Shown:
     return shown(rerun(app))
 
 
-# What is said of a model, and the bar.
+# The outcome, and the bar.
 
 
 @pytest.mark.parametrize(
@@ -53,7 +58,7 @@ def typed(app: AppTest, key: str, text: str) -> Shown:
         ("8", "Learned and generalizes: it is right on all 508 test strings of trained", "Errors"),
     ],
 )
-def test_a_model_begins_with_what_it_came_to(
+def test_the_page_of_a_model_begins_with_its_outcome(
     monkeypatch: pytest.MonkeyPatch, run: str, outcome: str, first: str
 ) -> None:
     app = model(monkeypatch, run)
@@ -74,7 +79,7 @@ def test_a_model_is_judged_by_the_thresholds_of_the_link(monkeypatch: pytest.Mon
     assert "; a model generalizes from 20% on." in text
 
 
-def test_the_bar_says_what_the_model_makes_of_any_string_at_any_epoch(
+def test_the_bar_answers_any_string_at_any_epoch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = model(monkeypatch, SEED_2, view="Training")
@@ -97,7 +102,7 @@ def test_the_bar_says_what_the_model_makes_of_any_string_at_any_epoch(
     assert again.text == page.text
 
 
-def test_what_a_model_writes_stands_beside_what_is_right(
+def test_a_written_output_is_shown_beside_its_target(
     monkeypatch: pytest.MonkeyPatch, inside: Path
 ) -> None:
     page = shown(open_app(monkeypatch, inside, "model", run=WRITING, view="Training"))
@@ -108,7 +113,7 @@ def test_what_a_model_writes_stands_beside_what_is_right(
 # Links, and how models are found.
 
 
-def test_a_link_to_a_section_of_earlier_versions_leads_to_its_tab(
+def test_a_link_to_a_former_section_opens_its_tab(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for former, (tab, part) in {
@@ -122,7 +127,7 @@ def test_a_link_to_a_section_of_earlier_versions_leads_to_its_tab(
             assert app.session_state["part"] == part
 
 
-def test_any_model_is_chosen_or_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_is_chosen_by_typing_its_name_or_number(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, "model", view="Training")
     run = int("".join(app.query_params["run"]))
     facts = Facts(SHIPPED)
@@ -148,7 +153,7 @@ def test_any_model_is_chosen_or_typed(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"beside": "5@77", "view": "Training"}, "No weights of epoch 77 of run 5 are stored"),
     ],
 )
-def test_a_link_of_nonsense_is_named_in_a_line(
+def test_invalid_parameters_of_a_link_are_named_in_one_line(
     monkeypatch: pytest.MonkeyPatch, query: dict[str, str], says: str
 ) -> None:
     page = shown(open_app(monkeypatch, SHIPPED, "model", **{"run": SEED_2, **query}))
@@ -156,11 +161,12 @@ def test_a_link_of_nonsense_is_named_in_a_line(
     assert ("has no model to show" in page.text) == ("run" in query)
 
 
-def test_a_run_without_a_model_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_run_without_a_model_shows_the_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     store = open_writer(str(tmp_path / "failed.db"))
     writer.submit(store, parse_spec({"name": "s", "model_seeds": [0]}))
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'diverged *here*'")
+    change(store, "UPDATE run SET state = 'failed', error = 'diverged *here*'")
     page = shown(open_app(monkeypatch, file_of(store), "model", run="1"))
     assert "run 1 is failed and has no model to look into: diverged *here*" in page.errors[0]
     light = Path(shutil.copy(SHIPPED, tmp_path / "light.db"))
@@ -198,14 +204,14 @@ def test_errors_begin_with_the_confusion_by_length() -> None:
     assert errors_sections.strings(store, 8) is None
 
 
-def test_a_click_on_a_wrong_string_asks_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tab_errors_lists_wrong_strings_and_shortcuts(monkeypatch: pytest.MonkeyPatch) -> None:
     page = shown(model(monkeypatch, SEED_2, view="Errors"))
     assert "Which test strings are wrong?" in page.text
     assert "What does a shortcut reach?" in page.text
     assert "decided by letter counts" in page.text
 
 
-def test_the_automaton_of_a_model_is_told_and_looked_for_inside(inside: Path) -> None:
+def test_the_automaton_of_a_model_is_described_and_probed(inside: Path) -> None:
     opened = model_of(open_reader(str(inside)), LSTM)
     learned = opened.automaton(states=20)
     found = automaton_sections.learning(opened, learned)
@@ -218,7 +224,7 @@ def test_the_automaton_of_a_model_is_told_and_looked_for_inside(inside: Path) ->
     assert probes.table["of_trained"].between(0, 1).all()
 
 
-def test_losses_and_what_rounding_does_are_told(tmp_path: Path) -> None:
+def test_losses_and_the_effect_of_rounding_are_shown(tmp_path: Path) -> None:
     db = str(shutil.copy(SHIPPED, tmp_path / "runs.db"))
     found = training.losses(open_reader(db), 5)
     assert "Trained for 20 epochs of at most 30; epoch 2" in found.says[0]
@@ -229,7 +235,7 @@ def test_losses_and_what_rounding_does_are_told(tmp_path: Path) -> None:
     assert "it gets 0 to 1,333 test strings wrong" in sentence
 
 
-def test_what_a_link_asks_for_in_vain_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_parts_and_epochs_of_a_link_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     page = shown(model(monkeypatch, SEED_2, view="Inside", part="Basement", epoch="-1"))
     notes = "".join(page.notes).replace("\\", "")
     assert "The link asks for part Basement, which is not offered here." in notes
@@ -238,26 +244,12 @@ def test_what_a_link_asks_for_in_vain_is_said(monkeypatch: pytest.MonkeyPatch) -
     assert "The link asks for view Outside, which is not offered here" in note
 
 
-def test_tasks_are_called_as_people_write_them() -> None:
-    few, many = "copy, distinct=false, num_tokens=4", "copy, distinct=false, num_tokens=5"
-    assert task_names(["even_pairs", few, many]) == {
-        "even_pairs": "even pairs",
-        few: "copy, num tokens 4",
-        many: "copy, num tokens 5",
-    }
-    alike = ["contains_all, num_letters=3, required_letters=ab, alphabet=abc"]
-    alike.append("contains_all, num_letters=3, required_letters=ab, alphabet=xyz")
-    assert task_names([*alike, "parity"]) == {
-        alike[0]: "contains all, num letters 3, required letters ab, alphabet abc",
-        alike[1]: "contains all, num letters 3, required letters ab, alphabet xyz",
-        "parity": "parity",
-    }
-
-
 # The guide.
 
 
-def test_the_guide_tells_all_steps_of_the_shipped_models(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_guide_shows_every_step_with_the_shipped_models(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     page = shown(open_app(monkeypatch, SHIPPED, "guide"))
     steps = [f"{line[3]}." for line in page.text.splitlines() if line.startswith("## ")]
     assert steps == [f"{number}." for number in range(1, len(steps) + 1)]
@@ -277,7 +269,7 @@ def test_the_guide_tells_all_steps_of_the_shipped_models(monkeypatch: pytest.Mon
     assert not page.notes
 
 
-def test_the_guide_says_which_models_the_database_lacks(
+def test_the_guide_names_the_models_that_the_database_lacks(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     db = Path(shutil.copy(SHIPPED, tmp_path))
@@ -293,3 +285,65 @@ def test_the_guide_says_which_models_the_database_lacks(
     assert sum("the weights of run 8 are not stored" in note for note in page.notes) == 3
     assert any("no run 'lower_magnitude_initializations/2'" in note for note in page.notes)
     assert not page.errors
+
+
+def row(outcome: str, within: int = 0, beyond: int = 0, **more: object) -> dict[str, object]:
+    """A model with its numbers of errors on 500 strings of trained lengths and 200 longer ones."""
+    counts = {"tested_within": 500, "wrong_within": within, "within_from": "test"}
+    counts |= {"tested_beyond": 200, "wrong_beyond": beyond, "first_wrong_length": None}
+    return {"outcome": outcome, **counts, **more}
+
+
+LEARNED, FAILS, NOT = "Learned and generalizes: ", "Learned, but fails beyond: ", "Not learned: "
+DESCRIBED_MODELS: list[tuple[dict[str, object], dict[str, Any], str, str]] = [
+    (row(Outcome.GENERALIZES), {}, LEARNED, "all 500; all 200"),
+    (row(Outcome.GENERALIZES, 1, 10, first_wrong_length=4), {"below": 0.9}, LEARNED,
+     "190 of 200; 95%; 90%; length 4"),
+    (row(Outcome.FAILS_BEYOND, 2, 62, first_wrong_length=18), {}, FAILS,
+     "498 of 500 test strings; 1 to 20 (99.6%); 138 of 200; (69%); length 18 (trained to 20)"),
+    (row(Outcome.NOT_LEARNED, 60, 100), {}, NOT,
+     "440 of 500; (88%); 99%; 100 of 200; nothing about length"),
+    (row(Outcome.NOT_LEARNED, 60, tested_beyond=0, within_from="validation"),
+     {"words": KINDS["transduction"]().words, "learned_at": 0.975}, NOT,
+     "440 of 500 validation inputs of trained lengths 1 to 20; 97.5%"),
+    (row(Outcome.NOT_KNOWN, tested_within=None), {"knows_trained_lengths": False},
+     "Whether it learned is not known", "trained elsewhere"),
+    (row(Outcome.NOT_KNOWN, tested_within=0), {}, "Whether it learned is not known", "validation"),
+    (row(Outcome.NOT_KNOWN, 2, tested_beyond=0, first_wrong_length=18), {},
+     "Learned; whether it generalizes is not known",
+     "498 of 500; no test string is longer; length 18"),
+]  # fmt: skip
+
+
+def test_the_sentence_on_a_model_states_its_outcome_and_first_wrong_length() -> None:
+    """The outcome with its numbers: at trained lengths, beyond, and the first wrong length."""
+    for found, named, start, parts in DESCRIBED_MODELS:
+        sentence = describe_model(found, range(1, 21), **named)
+        assert sentence.startswith(start), sentence
+        assert all(part in sentence for part in parts.split("; ")), sentence
+
+
+@pytest.mark.parametrize(("first", "second"), [(3, 20), (3, 4), (5, 5)])
+def test_two_models_are_compared_string_by_string(
+    monkeypatch: pytest.MonkeyPatch, first: int, second: int
+) -> None:
+    facts = Facts(SHIPPED)
+    a, b = (set(facts.errors[run_id]) for run_id in (first, second))
+    page = open_app(
+        monkeypatch, SHIPPED, "model", run=str(first), beside=str(second), view="Errors"
+    )
+    ((tested,),) = rows(SHIPPED, "SELECT count(*) FROM test_string WHERE test_set_id = 1")
+    text = page_text(page).replace("\\", "")
+    both = f"{len(a & b):,} {'is' if len(a & b) == 1 else 'are'} wrong in both models"
+    assert f"Of {tested:,} test strings, {both}, {len(a - b):,} only in model {first}" in text
+    assert f"{len(b - a):,} only in model {second}" in text
+    n, least = len(a ^ b), min(len(a - b), len(b - a))
+    p = min(1.0, 2 * sum(comb(n, x) for x in range(least + 1)) / 2**n) if n else 1.0
+    assert f"p = {p:.3g}" in text if p else "p < 1e-300" in text
+    display = Tokenizer("abc").display
+    tables = [x.value for x in page.dataframe if "wrong_in" in x.value]
+    shown = {(row["string"], row["wrong_in"]) for x in tables for row in x.to_dict("records")}
+    true = {(display(x), f"model {first}") for x in a - b}
+    true |= {(display(x), f"model {second}") for x in b - a}
+    assert shown <= true
+    assert len(shown) == min(len(true), 1_000)

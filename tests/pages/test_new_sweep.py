@@ -1,4 +1,4 @@
-"""New sweep: lists typed, how they were read, the specification, what is looked at, the launch."""
+"""New sweep: lists typed, how they were read, the specification, previews, the launch."""
 
 import json
 import time
@@ -25,13 +25,13 @@ from tests.databases import file_of, rows
 
 @pytest.fixture
 def db(tmp_path: Path) -> Path:
-    """Where no database is yet."""
+    """A path without a database."""
     return tmp_path / "none.db"
 
 
 @pytest.fixture
 def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is launched is stored, and nobody begins to train it."""
+    """Launched sweeps are stored, and no worker starts."""
     monkeypatch.setattr(background_worker, "start_worker", lambda *_, **__: None)
 
 
@@ -43,7 +43,7 @@ def _untimed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def typed(app: AppTest, tasks: str = "", networks: str = "") -> str:
-    """What the page says once these lists are typed."""
+    """The text of the page once these lists are typed."""
     for key, text in ((form.TASKS, tasks), (form.NETWORKS, networks)):
         if text:
             app.text_area(key=key).set_value(text)
@@ -71,7 +71,9 @@ def configs(spec: dict[str, Any]) -> list[RunConfig]:
 
 
 @pytest.mark.usefixtures("untrained")
-def test_two_lists_and_nothing_else_make_a_sweep(monkeypatch: pytest.MonkeyPatch, db: Path) -> None:
+def test_a_list_of_tasks_and_one_of_networks_make_a_sweep(
+    monkeypatch: pytest.MonkeyPatch, db: Path
+) -> None:
     app = open_app(monkeypatch, db, "launch")
     text = typed(app, "(ab|ba)*, even pairs, a > b", "transformer rotary, lstm")
     for line in (
@@ -98,7 +100,7 @@ def test_two_lists_and_nothing_else_make_a_sweep(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.usefixtures("untrained")
-def test_a_mistake_is_named_in_a_line_and_nothing_can_be_launched(
+def test_a_mistake_is_named_in_one_line_and_disables_the_launch(
     monkeypatch: pytest.MonkeyPatch, db: Path
 ) -> None:
     app = open_app(monkeypatch, db, "launch")
@@ -205,7 +207,7 @@ def test_a_new_sweep_starts_from_another_whose_text_can_be_edited(
     assert "Invalid value" in plain(rerun(app))
 
 
-def test_a_shipped_specification_says_what_is_there_before_it_is_launched(
+def test_the_form_of_a_shipped_specification_counts_trained_models(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = open_app(monkeypatch, ROOT / "runs.db", "launch", start="report")
@@ -214,7 +216,9 @@ def test_a_shipped_specification_says_what_is_there_before_it_is_launched(
     assert app.code[0].value.count("model_seeds") == 9
 
 
-def test_what_a_launch_would_replace_is_said(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
+def test_a_launch_that_replaces_a_sweep_is_announced(
+    monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
     writer.submit(store, parse_spec({"name": "mine", "model_seeds": [0, 1], "fixed": SHORT}))
     app = open_app(monkeypatch, file_of(store), "launch")
     app.text_input(key=form.NAME).set_value("mine")
@@ -227,7 +231,7 @@ def test_what_a_launch_would_replace_is_said(monkeypatch: pytest.MonkeyPatch, st
 # What is looked at before it is trained.
 
 
-def test_strings_theory_and_overlap_are_looked_at_before_training(
+def test_strings_theory_and_overlap_are_shown_before_training(
     monkeypatch: pytest.MonkeyPatch, db: Path
 ) -> None:
     app = open_app(monkeypatch, db, "launch", look="Strings")
@@ -244,7 +248,7 @@ def test_strings_theory_and_overlap_are_looked_at_before_training(
     assert "of trained lengths" in plain(rerun(app))
 
 
-def test_what_shortcuts_reach_is_said_with_what_to_do_about_it(
+def test_shortcut_accuracies_are_shown_with_a_remedy_before_training(
     monkeypatch: pytest.MonkeyPatch, db: Path
 ) -> None:
     app = open_app(monkeypatch, db, "launch", look="Shortcuts")
@@ -288,7 +292,7 @@ def test_a_sweep_is_launched_once_and_trained(monkeypatch: pytest.MonkeyPatch, d
 
 
 @pytest.mark.usefixtures("untrained")
-def test_every_page_launches_from_its_sidebar_and_hands_over_what_was_typed(
+def test_every_page_launches_from_its_sidebar(
     monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
     writer.submit(store, parse_spec({"name": "s", "model_seeds": [0], "fixed": SHORT}))
@@ -311,7 +315,7 @@ def test_every_page_launches_from_its_sidebar_and_hands_over_what_was_typed(
     assert {x.architecture for x in configs(spec)} == {"transformer", "lstm"}
 
 
-def test_a_page_that_only_reads_offers_no_launch_and_takes_no_file(
+def test_a_read_only_page_offers_no_launch_and_accepts_no_file(
     monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
     writer.submit(store, parse_spec({"name": "s", "model_seeds": [0], "fixed": SHORT}))
@@ -328,7 +332,7 @@ def test_a_page_that_only_reads_offers_no_launch_and_takes_no_file(
     assert bar.proto.text.startswith("**s** · 0 of 1 model"), "what runs is seen"
 
 
-def test_a_visitors_form_of_very_many_models_is_refused_before_they_are_made(
+def test_a_visitors_form_of_too_many_models_is_refused_before_parsing(
     monkeypatch: pytest.MonkeyPatch, db: Path
 ) -> None:
     monkeypatch.setenv("SEQCLS_READ_ONLY", "1")

@@ -1,4 +1,4 @@
-"""A page is of one moment of its database, and what one session has computed is given to all."""
+"""A page shows one moment of its database, and sessions share their computed answers."""
 
 import os
 import shutil
@@ -19,9 +19,11 @@ from sweeps.api.reading import one_moment
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import queries
+from sweeps.store.reads import queries, sweep_queries
 from sweeps.store.reads.selection import Selection
-from tests.app import open_app, page_text, rerun
+from sweeps.store.verification import verify
+from tests.app import PAGES, open_app, page_text, rerun
+from tests.chaos.moments import Moments
 from tests.conftest import ROOT
 from tests.databases import rows, spec
 from tests.pages.shown import Shown, shown
@@ -38,7 +40,7 @@ def empty_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     return open_writer(str(path))
 
 
-def test_what_is_read_is_of_one_moment(any_db: str) -> None:
+def test_reads_within_a_block_see_one_moment(any_db: str) -> None:
     store = open_writer(any_db)
     writer.submit(store, spec(name="first"))
     reader = open_reader(any_db)
@@ -54,7 +56,7 @@ def test_what_is_read_is_of_one_moment(any_db: str) -> None:
     assert len(queries.runs(reader)) == 4
 
 
-def test_a_page_that_is_drawn_while_results_change_agrees_with_itself(
+def test_a_page_drawn_while_results_change_is_consistent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, changed = shipped(tmp_path), list[int]()
@@ -77,7 +79,7 @@ def test_a_page_that_is_drawn_while_results_change_agrees_with_itself(
     assert came_to.eq("generalizes").sum() == generalize, "the pictures are of that moment, too"
 
 
-def test_a_page_that_is_drawn_while_a_sweep_is_deleted_is_of_the_moment_before(
+def test_a_page_drawn_while_a_sweep_is_deleted_shows_the_moment_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, deleted = shipped(tmp_path), list[int]()
@@ -92,6 +94,23 @@ def test_a_page_that_is_drawn_while_a_sweep_is_deleted_is_of_the_moment_before(
     assert "41 of 43 models learned" in before.text
     after = shown(open_app(monkeypatch, store.location))
     assert f"of {43 - deleted[0]} models learned" in after.text
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_breaks_while_a_sweep_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    """One is deleted at the third statement of the page, and another of its next visit."""
+    store = shipped(tmp_path)
+    left = list(sweep_queries.sweep_names(store))
+    moments = Moments(lambda _: writer.delete(store, left.pop()))
+    for _ in range(2):
+        with moments.at(3):
+            app = open_app(monkeypatch, store.location, page)
+        # A wrong answer to a string is shown as an error, too.
+        assert [x.value for x in app.error if "but the model predicts" not in x.value] == []
+    assert len(left) == 7
+    assert verify(open_reader(store.location)).damages == []
 
 
 def shipped(folder: Path) -> Store:
@@ -117,7 +136,7 @@ def drawn_while(monkeypatch: pytest.MonkeyPatch, store: Store, change: Callable[
         monkeypatch.setattr(data, "read_settings", original)
 
 
-def test_a_change_makes_an_answer_old_but_not_within_a_page(empty_store: Store) -> None:
+def test_a_change_invalidates_cached_answers_but_not_within_a_page(empty_store: Store) -> None:
     def sweeps_seen(store: Store) -> int:
         with store.read() as connection:
             return int(connection.exec_driver_sql("SELECT count(*) FROM sweep").scalar() or 0)
@@ -136,7 +155,7 @@ def test_a_change_makes_an_answer_old_but_not_within_a_page(empty_store: Store) 
     assert remembered() == 2
 
 
-def test_a_change_is_seen_by_every_session_at_once(
+def test_a_change_is_seen_by_every_session(
     monkeypatch: pytest.MonkeyPatch, empty_store: Store
 ) -> None:
     assert empty_store.path is not None
@@ -148,7 +167,7 @@ def test_a_change_is_seen_by_every_session_at_once(
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-def test_two_databases_of_the_same_revision_are_not_taken_for_one_another(
+def test_databases_of_the_same_revision_are_not_confused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, replaced: bool
 ) -> None:
     paths = [Path(shutil.copy(SHIPPED, tmp_path / f"{number}.db")) for number in (0, 1)]
@@ -172,7 +191,7 @@ def test_two_databases_of_the_same_revision_are_not_taken_for_one_another(
 
 
 @pytest.mark.usefixtures("empty_store")
-def test_an_error_is_not_remembered() -> None:
+def test_an_error_is_not_cached() -> None:
     problems, calls = [StoreError("busy")], list[int]()
 
     def answer(_: Store) -> str:
@@ -188,7 +207,7 @@ def test_an_error_is_not_remembered() -> None:
     assert len(calls) == 2
 
 
-def test_what_is_asked_by_many_at_once_is_computed_once() -> None:
+def test_concurrent_equal_questions_are_computed_once() -> None:
     models, made, start = OpenedModels(), [], threading.Barrier(8)
 
     def make() -> list[int]:
@@ -204,7 +223,7 @@ def test_what_is_asked_by_many_at_once_is_computed_once() -> None:
     assert (len(made), found) == (1, [[1, 2]] * 8)
 
 
-def test_opened_models_take_no_more_memory_than_they_may() -> None:
+def test_opened_models_stay_within_their_memory_limit() -> None:
     models, made = OpenedModels(most_bytes=10_000), []
 
     def ask(key: int) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from dashboard.model import errors_sections
 from sweeps.api import errors, export, lengths, report
 from sweeps.store.opening import open_reader
 from tests.app import open_app
+from tests.blocks import DOCS, blocks_of
 from tests.inside import ALL_POSITIONS, SOME_POSITIONS, WRITING
 from tests.oracles.facts import Facts
 from tests.pages.shown import shown
@@ -23,7 +25,7 @@ COPYING = "copying"
 
 @pytest.fixture(scope="module")
 def facts(inside: Path) -> Facts:
-    """What SQL says of these models."""
+    """The SQL facts of these models."""
     return Facts(inside)
 
 
@@ -36,7 +38,7 @@ def doubled(string: str) -> str:
     return re.sub(r"(\w)\{2\}", r"\1\1", string)
 
 
-def test_wrong_outputs_stand_beside_their_targets(inside: Path, facts: Facts) -> None:
+def test_wrong_outputs_are_listed_beside_their_targets(inside: Path, facts: Facts) -> None:
     store = open_reader(str(inside))
     found = errors_sections.strings(store, int(WRITING))
     assert found is not None
@@ -62,6 +64,30 @@ def test_wrong_outputs_stand_beside_their_targets(inside: Path, facts: Facts) ->
         for kind in {kind for *_, kind, _ in known}:
             ((times,),) = stored(facts, by_kind, int(WRITING), kind, low, high)
             assert row[kind] == (times or 0)
+    drawn = Counter[int]()
+    for cells in counted.panels[1].spec["datasets"].values():
+        for cell in cells:
+            drawn[cell["place"]] += cell["occurrences"]
+    sql = "SELECT first_wrong, sum(occurrences) FROM wrong_output WHERE run_id = ? GROUP BY 1"
+    assert drawn == dict(stored(facts, sql, int(WRITING)))
+
+
+def test_documented_sql_gives_the_shares_and_kinds_of_wrong_outputs(facts: Facts) -> None:
+    page = (DOCS / "database.md").read_text()
+    documented = [x.text for x in blocks_of(page) if x.title == "Transductions"]
+    by_length, by_kind = (list(stored(facts, sql.rstrip("; \n"))) for sql in documented)
+    counts = [x for own in facts.lengths.values() for x in own.values() if x["target_tokens"]]
+    for length, *shares in by_length:
+        own = [x for x in counts if x["length"] == length]
+        pairs = (("wrong", "tested"), ("right_length_given", "tested"), ("edits", "target_tokens"))
+        wrong, right, edits = (
+            sum(x[part] for x in own) / sum(x[whole] for x in own) for part, whole in pairs
+        )
+        assert shares == pytest.approx([1 - wrong, right, edits])
+    wrong_of = [x for own in facts.errors.values() for x in own.values() if "error_kind" in x]
+    assert {kind: number for kind, number, _ in by_kind} == Counter(
+        x["error_kind"] for x in wrong_of
+    )
 
 
 def test_exact_match_is_drawn_by_length(
@@ -75,7 +101,7 @@ def test_exact_match_is_drawn_by_length(
     assert own.to_dict() == pytest.approx(true)
 
 
-def test_a_string_that_was_never_tested_is_neither_right_nor_wrong(
+def test_an_untested_string_is_neither_right_nor_wrong(
     inside: Path, facts: Facts, tmp_path: Path
 ) -> None:
     store = open_reader(str(inside))

@@ -1,4 +1,4 @@
-"""The page Model on models that read pictures: where they look, and what else is told of them."""
+"""The page Model on models that read pictures: where they look, states and parts."""
 
 import base64
 import io
@@ -40,7 +40,7 @@ def pixels(panel: Panel) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", [READS, RECURRENT])
-def test_each_character_that_is_written_has_a_picture_of_where_the_model_looks(
+def test_each_written_character_has_a_picture_of_the_attention(
     db: Path, runs: dict[str, str], name: str
 ) -> None:
     model = api.model(open_reader(str(db)), runs[name])
@@ -79,7 +79,7 @@ def test_the_picture_of_an_input_has_a_frame_around_a_character(
     assert changed[:, 1].max() <= width / 2
 
 
-def test_the_decoders_states_and_parts_are_told(
+def test_states_and_parts_of_the_decoder_are_shown(
     monkeypatch: pytest.MonkeyPatch, db: Path, runs: dict[str, str]
 ) -> None:
     for name, part in ((READS, "decoder block 1, cross-attention head 0"), (RECURRENT, "unit 0")):

@@ -21,9 +21,9 @@ from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer, pack
 from sweeps.store.reads import queries
 from sweeps.work import background_worker
-from tests.commands import refused
 from tests.conftest import ROOT
-from tests.pages.read_only import reads
+from tests.databases import file_of
+from tests.pages.shown import reads
 
 SPEC = parse_spec({"name": "new", "model_seeds": [0]})
 
@@ -48,51 +48,41 @@ def unchanged(db: Path, before: bytes) -> bool:
     return db.read_bytes() == before and [x.name for x in db.parent.iterdir()] == ["runs.db"]
 
 
-def test_nothing_opens_the_database_for_writing(db: Path, before: bytes, tmp_path: Path) -> None:
-    store = open_reader()
-    attempts: tuple[Callable[[], object], ...] = (
-        open_writer,
-        lambda: open_writer(str(tmp_path / "new.db")),
-        lambda: open_writer(store),
-        pack,
-        lambda: api.delete(store, "all_initializations"),
-        lambda: api.stop(store, ["all_initializations"]),
-        lambda: api.resume(store, ["all_initializations"]),
-        lambda: api.retry(store, ["all_initializations"]),
-        lambda: api.submit(store, [SPEC]),
-        lambda: api.merge(store, store),
-        lambda: api.log_results(str(db), sweep="theirs", task="xor"),
-    )
-    for attempt in attempts:
-        with pytest.raises(StoreError):
-            attempt()
-    assert not (tmp_path / "new.db").exists()
-    assert unchanged(db, before)
+WRITES: tuple[Callable[[Store], object], ...] = (
+    lambda _: open_writer(),
+    lambda store: open_writer(str(file_of(store).with_name("new.db"))),
+    open_writer,
+    lambda _: pack(),
+    lambda store: api.log_results(file_of(store), sweep="theirs", task="xor"),
+    lambda store: api.stop(store, ["all_initializations"]),
+    lambda store: api.resume(store, ["all_initializations"]),
+    lambda store: api.retry(store, ["all_initializations"]),
+    lambda store: api.delete(store, "all_initializations"),
+    lambda store: api.submit(store, [SPEC]),
+    lambda store: api.merge(store, store),
+    lambda store: writer.stop(store, [1]),
+    lambda store: writer.resume(store, [1]),
+    lambda store: writer.retry(store, [1]),
+    lambda store: writer.submit(store, SPEC),
+    lambda store: writer.delete(store, 1),
+    lambda store: writer.record_findings(store, 1, "cause", []),
+    writer.register_worker,
+    lambda store: writer.write_note(store, 1, "title", "note", ["tag"]),
+    lambda store: writer.archive(store, 1, True),
+    # No process is started either.
+    lambda store: background_worker.start_worker(store, {1: "heads"}),
+    lambda store: start_cause_search(store, [1]),
+)
 
 
-def test_every_write_refuses_the_connection_of_a_reader(db: Path, before: bytes) -> None:
-    store = open_reader()
-    writes: tuple[Callable[[], object], ...] = (
-        lambda: writer.submit(store, SPEC),
-        lambda: writer.stop(store, [1]),
-        lambda: writer.delete(store, 1),
-        lambda: writer.record_findings(store, 1, "cause", []),
-        lambda: writer.register_worker(store),
-        lambda: writer.write_note(store, 1, "title", "note", ["tag"]),
-        lambda: writer.archive(store, 1, True),
-        lambda: writer.resume(store, [1]),
-        lambda: writer.retry(store, [1]),
-        # No process is started either.
-        lambda: background_worker.start_worker(store, {1: "heads"}),
-        lambda: start_cause_search(store, [1]),
-    )
-    for write in writes:
+def test_every_write_of_a_read_only_process_is_refused(db: Path, before: bytes) -> None:
+    for write in WRITES:
         with pytest.raises((StoreError, SQLAlchemyError, ReadOnlyError)):
-            write()
+            write(open_reader())
     assert unchanged(db, before)
 
 
-def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) -> None:
+def test_actions_of_read_only_pages_are_refused_and_change_nothing(db: Path, before: bytes) -> None:
     writing: tuple[Callable[[], object], ...] = (
         lambda: actions.launch([SPEC], "token"),
         lambda: actions.launch_more(lambda _: SPEC),
@@ -107,7 +97,7 @@ def test_the_pages_actions_say_so_and_change_nothing(db: Path, before: bytes) ->
 
 
 def labels_of(label: ast.expr) -> list[str]:
-    """What a button may say, as its source has it."""
+    """The possible labels of a button in its source."""
     either = [label.body, label.orelse] if isinstance(label, ast.IfExp) else [label]
     return [ast.unparse(one).lstrip("f").strip("'") for one in either]
 
@@ -118,8 +108,8 @@ CONTROLS = {
 }
 
 
-def test_every_button_of_every_page_either_reads_or_asks_whether_it_may_write() -> None:
-    """A new one must say which it is."""
+def test_every_button_either_only_reads_or_checks_for_permission() -> None:
+    """A new one must be of either sort."""
     num_guarded, unknown = 0, []
     for path in (ROOT / "dashboard").rglob("*.py"):
         for call in ast.walk(ast.parse(path.read_text())):
@@ -128,7 +118,7 @@ def test_every_button_of_every_page_either_reads_or_asks_whether_it_may_write() 
             if call.func.attr not in CONTROLS:
                 continue
             spread = [ast.unparse(x.value) for x in call.keywords if x.arg is None]
-            # A button of `actions` is drawn by one that asks.
+            # A button of `actions` is drawn by a function that checks.
             asks = ast.unparse(call.func) == "actions.button"
             if asks or any(text.startswith("control(") for text in spread):
                 num_guarded += 1
@@ -156,7 +146,7 @@ def test_a_file_in_write_ahead_mode_is_read_without_files_beside_it(
     assert made == ["runs.db"]
 
 
-def test_what_a_sweep_writes_meanwhile_is_seen(
+def test_a_read_only_process_sees_results_written_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
@@ -173,7 +163,9 @@ def test_what_a_sweep_writes_meanwhile_is_seen(
         assert queries.revision(open_reader(str(file))) != first
 
 
-def test_postgresql_refuses_writes_too(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_process_cannot_write_to_postgresql(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     open_writer(postgres_url)
     monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
     store: Store = open_reader(postgres_url)
@@ -183,16 +175,7 @@ def test_postgresql_refuses_writes_too(postgres_url: str, monkeypatch: pytest.Mo
         open_writer(postgres_url)
 
 
-def test_only_what_cannot_write_listens_beyond_this_machine() -> None:
-    for host in ("0.0.0.0", "::"):
-        message = refused(
-            "dashboard", "--host", host, "--port", "8599", "--db", str(ROOT / "runs.db")
-        )
-        assert f"--host {host}: others could launch" in message
-        assert "--read-only" in message
-
-
-def test_a_server_started_by_streamlit_itself_refuses_likewise() -> None:
+def test_a_writing_dashboard_started_by_streamlit_listens_only_here() -> None:
     app = str(ROOT / "dashboard" / "app.py")
     command = [sys.executable, "-m", "streamlit", "run", app, "--server.address=0.0.0.0"]
     ended = subprocess.run(

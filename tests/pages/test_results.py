@@ -1,8 +1,6 @@
-"""What Results says of shipped models and of several languages, on its page and as sections."""
+"""Results of the shipped models and of several languages, on the page and as sections."""
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -16,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.results import sections
 from dashboard.section import figure, svg
 from dashboard.words.columns import as_text
+from sweeps import api
 from sweeps.api import baselines, by_settings
 from sweeps.api.comparisons import compare
 from sweeps.results import Outcome
@@ -29,7 +28,7 @@ from tests.app import open_app, page_text, plain, rerun
 from tests.conftest import ROOT
 from tests.databases import new_database
 from tests.oracles.chosen import Chosen
-from tests.oracles.facts import GENERALIZING, Facts, Row, is_judged, outcome
+from tests.oracles.facts import GENERALIZING, Facts, Row, fails, is_judged, outcome
 from tests.stock import copy_of
 from tests.world import KINDS
 
@@ -70,7 +69,7 @@ def languages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy_of("trained", "languages.db", tmp_path_factory.mktemp("languages"))
 
 
-# Numbers, against what SQL alone says.
+# Numbers, compared with SQL.
 
 
 def chosen_selections(facts: Facts) -> Iterator[tuple[Chosen, Selection]]:
@@ -88,7 +87,7 @@ def chosen_selections(facts: Facts) -> Iterator[tuple[Chosen, Selection]]:
 
 
 def true_row(runs: list[Row], chosen: Chosen) -> dict[str, Any]:
-    """What the seeds of a configuration come to."""
+    """The expected row of a configuration, from its runs."""
     came_to = [outcome(run, chosen.learned_at, chosen.below) for run in runs]
     pairs = list(zip(runs, came_to, strict=True))
     learned = [run for run, x in pairs if is_judged(run) and x != "not learned"]
@@ -105,10 +104,12 @@ def true_row(runs: list[Row], chosen: Chosen) -> dict[str, Any]:
         "fails_from": min(first, default=None),
         "fails_to": max(first, default=None),
         "false_positives": sum(run["fp"] for run in runs),
+        "false_negatives": sum(run["fn"] for run in runs),
+        "failing": sum(fails(run, chosen.below) for run in runs),
     }
 
 
-def test_every_number_of_the_table_is_that_of_sql(shipped: str) -> None:
+def test_every_number_of_the_table_equals_that_of_sql(shipped: str) -> None:
     facts, store = Facts(shipped), open_reader(shipped)
     for chosen, selection in chosen_selections(facts):
         scope = [run for run in chosen.scope(facts) if run["state"] == "done"]
@@ -143,7 +144,19 @@ def test_every_number_of_the_table_is_that_of_sql(shipped: str) -> None:
         )
 
 
-def test_differences_from_the_baseline_are_those_of_the_exact_tests(shipped: str) -> None:
+def test_configurations_from_python_are_those_of_the_table(shipped: str) -> None:
+    store = open_reader(shipped)
+    for learned_at, below in THRESHOLDS:
+        judged: dict[str, Any] = {"learned_at": learned_at, "below": below}
+        table = sections.configurations(store, Selection(**judged)).table
+        assert table is not None
+        found = api.configurations(store, **judged)
+        names = [x for x in found if x in table]
+        assert len(names) > 12
+        pd.testing.assert_frame_equal(found[names], table[names], check_dtype=False)
+
+
+def test_differences_from_the_baseline_equal_those_of_exact_tests(shipped: str) -> None:
     facts, store = Facts(shipped), open_reader(shipped)
     for learned_at, below in THRESHOLDS:
         selection = Selection(learned_at=learned_at, below=below)
@@ -180,7 +193,7 @@ def test_differences_from_the_baseline_are_those_of_the_exact_tests(shipped: str
     assert (row["value"], row["p_value"]) == (answer.interval.value, answer.p_value)
 
 
-def test_lines_and_cells_are_those_of_sql(shipped: str) -> None:
+def test_lines_and_cells_equal_those_of_sql(shipped: str) -> None:
     facts, store = Facts(shipped), open_reader(shipped)
     section = sections.by_length(store, Selection(), [1, 2, 4])
     assert [panel.opens for panel in section.panels] == [1, 3, 16], "the worst seed of each"
@@ -218,7 +231,9 @@ def test_lines_and_cells_are_those_of_sql(shipped: str) -> None:
 # The page.
 
 
-def test_the_answer_stands_first_and_the_link_has_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_begin_with_the_answer_and_the_link_restores_the_view(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     app = open_app(monkeypatch, SHIPPED)
     assert "**41 of 43 models learned; of these 27 generalize.**" in plain(app)
     assert "14 fail beyond, wrong first at lengths from 37 to 122" in plain(app)
@@ -270,7 +285,7 @@ def test_two_selected_rows_are_compared_as_the_command_does(
     assert len(app.get("vega_lite_chart")) == 2 + 2
 
 
-def test_links_of_pages_before_lead_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_former_links_open_the_same_view(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, config=["2", "5"], lengths="10", measure="Accuracy")
     assert app.query_params["rows"] == ["2", "5"]
     assert "config" not in app.query_params
@@ -285,7 +300,7 @@ def test_links_of_pages_before_lead_to_the_same(monkeypatch: pytest.MonkeyPatch)
     assert all(x in warned for x in ("rows 999", "measure Beauty", "facet nowhere"))
 
 
-def test_a_map_and_what_matters_are_pictures_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_map_and_the_settings_are_pictures_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, SHIPPED, show="Map", across="hidden_size", of="worst")
     assert "Some cells hold models that differ in other settings." in plain(app)
     assert "worst accuracy on longer strings of those that learned" in plain(app)
@@ -296,7 +311,7 @@ def test_a_map_and_what_matters_are_pictures_of_the_page(monkeypatch: pytest.Mon
     assert "A map needs two settings" in page_text(app)
 
 
-def test_rows_are_summed_up_by_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_grouped_by_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     facts = Facts(SHIPPED)
     table = shown(open_app(monkeypatch, SHIPPED, by="hidden_size"))
     for row in table.to_dict("records"):
@@ -318,23 +333,19 @@ def test_rows_are_summed_up_by_a_setting(monkeypatch: pytest.MonkeyPatch) -> Non
 # Several tasks.
 
 
-def test_every_task_has_its_own_answer_and_a_baseline_of_the_same_network(
-    monkeypatch: pytest.MonkeyPatch, languages: Path
-) -> None:
+def test_every_task_has_a_separate_answer(monkeypatch: pytest.MonkeyPatch, languages: Path) -> None:
     app = open_app(monkeypatch, languages)
     assert len([x for x in app.dataframe if "learned_of" in x.value]) == 1, "one task"
     known = queries.configs(open_reader(str(languages)))
     app = open_app(monkeypatch, languages, task="Every task, one below the other")
     tables = [x.value for x in app.dataframe if "learned_of" in x.value]
     assert len(tables) == len({(x.task, x.pattern) for x in known.values()}) == 3
-    # What theory says of each stands beside it; of one answer for all in a sentence.
+    # Theory has a column where its answers differ, and a sentence where all are one.
     theory = [set(table["theory"]) for table in tables]
     assert {"can", "cannot"} in theory
 
 
-def test_one_choice_of_a_baseline_is_one_for_every_task(
-    monkeypatch: pytest.MonkeyPatch, db: Path
-) -> None:
+def test_a_chosen_baseline_applies_to_every_task(monkeypatch: pytest.MonkeyPatch, db: Path) -> None:
     names = [kind.name for kind in KINDS if not (kind.model or kind.imported or kind.fails)]
     app = open_app(monkeypatch, db, sweep=names[:2])
     other = next(x for x in app.selectbox(key="baseline").options if "0.03" in x)
@@ -347,7 +358,7 @@ def test_one_choice_of_a_baseline_is_one_for_every_task(
         assert marked.tolist() == [0.03]
 
 
-def test_no_model_stands_in_a_cell_of_a_setting_that_it_does_not_read(languages: Path) -> None:
+def test_a_map_leaves_out_models_that_do_not_read_its_setting(languages: Path) -> None:
     store = open_reader(str(languages))
     parity = [x for x, own in queries.configs(store).items() if own.task == "parity"]
     found = sections.heat_map(store, Selection(), parity, "positions", "num_attention_heads")
@@ -357,12 +368,12 @@ def test_no_model_stands_in_a_cell_of_a_setting_that_it_does_not_read(languages:
         {"none": 12, "rotary": 12},
         12,
     )
-    # Nothing is said of a setting that tells only languages apart.
+    # A setting that distinguishes only languages has no effect.
     effects, _ = by_settings.which_matters(store, Selection(), parity, "learned")
     assert "hidden_size" not in set(effects["field"])
 
 
-def test_classes_of_random_languages_are_summed_up_over_languages(
+def test_random_languages_are_grouped_by_class(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     db = copy_of("trained", "random.db", tmp_path)
@@ -374,7 +385,7 @@ def test_classes_of_random_languages_are_summed_up_over_languages(
     assert table["languages"].sum() == len(app.selectbox(key="task").options) - 1
 
 
-def test_the_page_and_the_command_give_one_interval_for_one_difference(languages: Path) -> None:
+def test_the_page_and_the_command_give_equal_intervals(languages: Path) -> None:
     store = open_reader(str(languages))
     configs = queries.configs(store)
     pair = [i for i, own in configs.items() if own.task == "first" and own.test_size == 200]
@@ -387,7 +398,7 @@ def test_the_page_and_the_command_give_one_interval_for_one_difference(languages
     assert found == pytest.approx(sorted(map(abs, (answer.interval.low, answer.interval.high))))
 
 
-def test_where_no_seed_learned_the_table_says_so() -> None:
+def test_the_table_without_a_seed_that_learned_omits_generalization() -> None:
     unlearned = [run for run in Facts(SHIPPED).runs.values() if outcome(run) == "not learned"]
     assert len({run["config_id"] for run in unlearned}) == 2
     chosen = Selection(run_ids=tuple(run["run_id"] for run in unlearned))
@@ -410,7 +421,7 @@ def test_too_few_seeds_give_a_difference_without_an_interval() -> None:
 # Sections elsewhere than on the page.
 
 
-def test_a_section_is_a_text_a_figure_and_a_record() -> None:
+def test_a_section_is_rendered_as_text_figure_and_record() -> None:
     store: Store = open_reader(str(SHIPPED))
     table = sections.configurations(store, Selection(), BASE)
     assert table.table is not None
@@ -429,12 +440,3 @@ def test_a_section_is_a_text_a_figure_and_a_record() -> None:
         *sections.pair(store, Selection(), WIDE, BASE),
     ):
         assert all("<svg" in svg(panel.spec) for panel in section.panels)
-
-
-def test_nothing_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    db = copy_of("trained", "languages.db", tmp_path)
-    with closing(sqlite3.connect(db)) as connection:
-        before = connection.execute("SELECT runs FROM revision").fetchone()
-    open_app(monkeypatch, db, rows=["1", "2"], show="Settings")
-    with closing(sqlite3.connect(db)) as connection:
-        assert connection.execute("SELECT runs FROM revision").fetchone() == before

@@ -1,4 +1,4 @@
-"""What visitors reach of a published dashboard: real servers, asked by browsers and by others."""
+"""A published dashboard as visitors reach it: real servers, requests of browsers and of others."""
 
 import os
 import re
@@ -27,7 +27,6 @@ from benchmarks.visitors import visitor
 from sweeps.serve import NAMES_VARIABLE, answers_to
 from sweeps.store.opening import open_writer
 from tests.app import PAGES, markdown_of, open_app, page_text
-from tests.commands import refused
 from tests.conftest import ROOT
 
 BROKE = b"Something on this page broke"
@@ -68,8 +67,8 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def mounted(db: Path) -> list[str]:
-    """What a command is preceded by for which alone the folder is read-only; empty where nothing
-    can be mounted. Root may write whatever modes say.
+    """A prefix of a command for which alone the folder is read-only; empty where nothing
+    can be mounted. Root ignores file modes.
     """
     before = [*NAMESPACE, "sh", "-c", AS_MEDIUM, "sh", str(db.parent)]
     touch = [*before, "touch", str(db.with_name("new"))]
@@ -100,7 +99,7 @@ def answer(
         return found.status, found.read()
 
 
-def test_every_page_is_below_the_path_and_carries_no_folder_of_the_server(public: Server) -> None:
+def test_every_page_is_served_below_the_base_path_without_server_folders(public: Server) -> None:
     for page in PAGES:
         status, html = answer(public, f"/lab/models/{page}")
         assert status == 200
@@ -109,7 +108,7 @@ def test_every_page_is_below_the_path_and_carries_no_folder_of_the_server(public
             assert own.open(page) > 1_000
             assert BROKE not in own.received
             assert FOLDER.encode() not in own.received
-            # Streamlit itself tells every browser which script it runs.
+            # Streamlit itself sends every browser the path of its script.
             sent = own.received.replace(str(ROOT / "dashboard" / "app.py").encode(), b"")
             assert str(ROOT).encode() not in sent
     named = re.findall(r'(?:src|href)="\./(static/[^"]+)"', html.decode())
@@ -118,7 +117,7 @@ def test_every_page_is_below_the_path_and_carries_no_folder_of_the_server(public
         assert answer(public, f"/lab/models/{path}")[0] == 200
 
 
-def test_a_link_may_carry_anything(public: Server) -> None:
+def test_hostile_parameters_of_a_link_break_no_page(public: Server) -> None:
     # On some page every parameter has every text.
     assert len(PAGES) >= len(HOSTILE)
     for number, page in enumerate(PAGES):
@@ -129,7 +128,7 @@ def test_a_link_may_carry_anything(public: Server) -> None:
                 assert inside not in own.received, page
 
 
-def test_no_file_is_taken_from_a_visitor(public: Server) -> None:
+def test_uploads_from_visitors_are_refused(public: Server) -> None:
     for method in ("PUT", "POST", "DELETE"):
         path = "/lab/models/_stcore/upload_file/session/file"
         status, content = answer(public, path, method, b"x" * 1_000)
@@ -148,13 +147,13 @@ FILES = (
 )
 
 
-def test_no_file_of_the_server_is_given_away(public: Server) -> None:
+def test_no_file_of_the_server_is_served(public: Server) -> None:
     for path in FILES:
         _, content = answer(public, path)
         assert [inside for inside in SECRETS if inside in content] == [], path
 
 
-def test_another_sites_page_is_not_answered(public: Server) -> None:
+def test_requests_from_another_site_are_refused(public: Server) -> None:
     assert answer(public, "/lab/models/", Origin="https://elsewhere.example")[0] == 403
 
 
@@ -162,7 +161,7 @@ ENTRANCES = ("", "model", "live", "_stcore/health", "_stcore/host-config", "_stc
 
 
 @pytest.mark.parametrize("host", ["rebound.example", "127.0.0.1.nip.example", "localhost.example"])
-def test_a_name_that_was_made_to_lead_here_is_answered_nowhere(public: Server, host: str) -> None:
+def test_requests_to_a_rebound_name_are_refused(public: Server, host: str) -> None:
     """A page of that name would have the origin that its requests ask for."""
     port = urlsplit(public.url).port
     static = re.findall(r'src="\./(static/[^"]+)"', answer(public, "/lab/models/")[1].decode())[0]
@@ -182,7 +181,7 @@ def test_a_name_that_was_made_to_lead_here_is_answered_nowhere(public: Server, h
         pass
 
 
-def test_names_of_this_machine_and_of_a_proxy_are_answered(
+def test_requests_to_names_of_this_machine_and_of_a_proxy_are_answered(
     public: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for host in ("localhost", "LOCALHOST.", "127.0.0.1", "[::1]", "127.0.0.1:9", "localhost:9000"):
@@ -200,20 +199,6 @@ def test_names_of_this_machine_and_of_a_proxy_are_answered(
         assert answers_to(host, "127.0.0.1"), host
     for host in ("example.org", "a.models.example.org", "models.example.org.evil.example", ""):
         assert not answers_to(host, "127.0.0.1"), host
-
-
-REFUSED = {
-    "--name": ("https://example.org", "example.org:443", "a b", "*", "a/b", ""),
-    "--base-path": ("a b", "../x", "a//b", "/%2e", "<x>", "."),
-}
-"""What no browser could ask for, and no proxy serve."""
-
-
-@pytest.mark.parametrize("option", REFUSED)
-def test_names_and_paths_that_lead_nowhere_are_refused(option: str) -> None:
-    for value in REFUSED[option]:
-        message = refused("dashboard", option, value, "--db", str(ROOT / "runs.db"))
-        assert f"{option} {value}: expected " in message
 
 
 BREAKS = """
@@ -260,7 +245,7 @@ def test_a_page_that_breaks_shows_no_traceback(cloud: Server) -> None:
         assert answer(cloud, path, Host="rebound.example")[0] == 403
 
 
-def test_it_runs_from_the_repository_where_it_is_not_installed(cloud: Server) -> None:
+def test_the_dashboard_runs_from_the_repository_without_installation(cloud: Server) -> None:
     find = "import importlib.util as x; raise SystemExit(not x.find_spec('seqcls'))"
     if subprocess.run([*NOT_INSTALLED, find], cwd=ROOT, env=CLOUD).returncode == 0:
         pytest.skip("seqcls is installed among the packages")
@@ -270,7 +255,7 @@ def test_it_runs_from_the_repository_where_it_is_not_installed(cloud: Server) ->
         assert b"launch_button" not in own.received
 
 
-def test_the_community_cloud_is_given_what_the_project_asks_for_at_tested_versions() -> None:
+def test_requirements_of_the_community_cloud_are_pinned_to_tested_versions() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     pinned = _versions((ROOT / "constraints.txt").read_text())
     required = {_name(line) for line in project["dependencies"]}
@@ -295,7 +280,9 @@ def test_the_container_starts_a_read_only_dashboard() -> None:
     assert "USER visitor" in lines
 
 
-def test_it_stands_on_a_read_only_medium(public: Server, db: Path, mounted: list[str]) -> None:
+def test_a_dashboard_runs_on_a_read_only_medium(
+    public: Server, db: Path, mounted: list[str]
+) -> None:
     if not mounted:
         pytest.skip("NOT TESTED: nothing can be mounted here")
     with visitor(public) as own:
@@ -305,7 +292,7 @@ def test_it_stands_on_a_read_only_medium(public: Server, db: Path, mounted: list
     assert [x.name for x in db.parent.iterdir()] == ["runs.db"]
 
 
-def test_what_is_wrong_with_the_database_is_said_without_folders_and_passwords(
+def test_database_errors_show_visitors_no_folders_and_no_passwords(
     public: Server, db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for is_there in (True, False):
@@ -323,7 +310,7 @@ def test_what_is_wrong_with_the_database_is_said_without_folders_and_passwords(
         assert [text for text in texts if PASSWORD in text] == []
 
 
-def test_every_promise_to_those_who_publish_names_a_test_that_is_there() -> None:
+def test_every_promise_of_the_security_page_names_an_existing_test() -> None:
     _, _, section = (ROOT / "SECURITY.md").read_text().partition("## A read-only dashboard")
     rows = [line for line in section.partition("## ")[0].splitlines() if line.startswith("| ")]
     code = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
@@ -365,7 +352,7 @@ asyncio.run(begin())
 """The dashboard, and one path more that is never answered."""
 
 
-def test_a_dashboard_that_is_asked_to_end_does() -> None:
+def test_a_signaled_dashboard_ends_with_an_open_request() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", SERVER],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""Sweeps: what is trained, what came of it, and all that can be done to a sweep."""
+"""Sweeps: their progress, their results, and all actions on a sweep."""
 
 import sys
 import time
@@ -28,7 +28,7 @@ from sweeps.store.verification import verify
 from sweeps.work import background_worker
 from tests.app import open_app, plain, rerun
 from tests.conftest import ROOT, SHORT
-from tests.databases import file_of, put_failure, rows
+from tests.databases import change, file_of, put_failure, rows
 from tests.oracles.facts import Facts, outcome
 from tests.stock import copy_of
 
@@ -62,14 +62,14 @@ def press(app: AppTest, key: str) -> AppTest:
 
 
 def lines(app: AppTest) -> list[str]:
-    """What stands at the bars of what is trained."""
+    """The texts of the progress bars."""
     return [x.proto.text.replace("\\", "") for x in app.get("progress")]
 
 
 # What came of all of them.
 
 
-def test_every_sweep_says_how_many_learned_and_how_many_of_these_generalize(
+def test_every_sweep_shows_how_many_models_learned_and_generalize(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = open_app(monkeypatch, ROOT / "runs.db", "sweeps")
@@ -88,7 +88,7 @@ def test_every_sweep_says_how_many_learned_and_how_many_of_these_generalize(
     assert not app.header, "nothing is selected"
 
 
-def test_a_link_selects_a_sweep_by_its_name_and_leads_on_to_its_results(
+def test_a_link_selects_a_sweep_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     number = rows(ROOT / "runs.db", f"SELECT id FROM sweep WHERE name = '{FIRST}'")[0][0]
@@ -106,7 +106,7 @@ def test_a_link_selects_a_sweep_by_its_name_and_leads_on_to_its_results(
 # What is written about a sweep.
 
 
-def test_what_is_written_about_a_sweep_is_kept_and_goes_with_it(any_db: str) -> None:
+def test_notes_on_a_sweep_are_stored_and_deleted_with_it(any_db: str) -> None:
     store = open_writer(any_db)
     first = writer.submit(store, parse_spec({"name": "heads", "model_seeds": [0]}))
     assert watching.notes(store) == {}
@@ -138,7 +138,7 @@ def test_merging_carries_titles_notes_and_tags_about_the_same_models(tmp_path: P
     )
     writer.write_note(store, heads, "More heads", "for the talk", ["paper", "heads"])
     writer.archive(store, widths, archived=True)
-    # There one name stands for other models.
+    # There one name is that of other models.
     own = writer.submit(target, parse_spec({"name": "first", "model_seeds": "0..9"}))
     writer.submit(target, parse_spec({"name": "heads", "model_seeds": [7], "fixed": SHORT}))
     writer.write_note(target, own, "Ours", "", ["kept"])
@@ -174,7 +174,7 @@ def test_a_title_and_tags_are_typed_on_the_page_and_shown(
     assert (table["title"][FIRST], table["tags"][FIRST]) == ("Two *heads*", "pilot")
 
 
-def test_an_archived_sweep_is_hidden_and_not_lost(
+def test_an_archived_sweep_is_hidden_and_can_be_restored(
     shipped: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db, own = file_of(shipped), sweep_of(shipped, FIRST)
@@ -200,7 +200,7 @@ def test_an_archived_sweep_is_hidden_and_not_lost(
 # What a sweep is made of.
 
 
-def test_a_sweep_is_shown_as_a_file_that_makes_the_same_sweep_and_in_words(
+def test_the_shown_specification_parses_to_the_same_sweep(
     monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
     spec = parse_spec({"name": 'a "name"', "model_seeds": [3, 1], "axes": {"hidden_size": [2, 4]}})
@@ -214,12 +214,11 @@ def test_a_sweep_is_shown_as_a_file_that_makes_the_same_sweep_and_in_words(
     assert any(sentence.startswith("Trained on ") for sentence in section.says)
 
 
-def test_why_training_failed_is_on_the_page_and_tried_again_from_there(
+def test_failed_training_is_explained_and_retried_from_the_page(
     monkeypatch: pytest.MonkeyPatch, store: Store, started: list[object]
 ) -> None:
     writer.submit(store, parse_spec({"name": "s", "model_seeds": [0]}))
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql("UPDATE run SET state = 'failed', error = 'diverged *here*'")
+    change(store, "UPDATE run SET state = 'failed', error = 'diverged *here*'")
     put_failure(store, [1], "diverged *here*")
     app = open_app(monkeypatch, file_of(store), "sweeps", shown="s")
     table = next(x.value for x in app.dataframe if "why_failed" in x.value)
@@ -230,21 +229,21 @@ def test_why_training_failed_is_on_the_page_and_tried_again_from_there(
     assert rows(store, "SELECT state FROM run") == [("queued",)]
 
 
-def test_losses_of_models_in_training_grow_though_no_revision_tells_of_it(
+def test_losses_in_training_are_drawn_without_a_new_revision(
     monkeypatch: pytest.MonkeyPatch, kinds: Path, tmp_path: Path
 ) -> None:
     """One model was trained; another waits, trains, and loses its worker."""
     del kinds
     store = open_writer(str(copy_of("kinds", "kinds.db", tmp_path)))
     sweep_id = sweep_of(store, "counted")
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql(
-            "UPDATE run SET state = 'queued' WHERE id = (SELECT max(run_id) FROM sweep_run "
-            f"WHERE sweep_id = {sweep_id})"
-        )
+    change(
+        store,
+        "UPDATE run SET state = 'queued' WHERE id = (SELECT max(run_id) FROM sweep_run "
+        f"WHERE sweep_id = {sweep_id})",
+    )
 
     def drawn() -> dict[str, int]:
-        """How many points of each state the panels have."""
+        """The number of points of each state in the panels."""
         found = Counter[str]()
         for panel in sections.losses(store, sweep_id, 8).panels:
             for points in panel.spec["datasets"].values():
@@ -264,8 +263,7 @@ def test_losses_of_models_in_training_grow_though_no_revision_tells_of_it(
     for epoch in (1, 2):
         writer.record_losses(store, [(claim, [EpochLosses(0, epoch, 4.0, 2.0)])])
         assert drawn() == {"finished": 3, "in training": epoch}
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql("UPDATE worker SET heartbeat_at = '2001-01-01T00:00:00+00:00'")
+    change(store, "UPDATE worker SET heartbeat_at = '2001-01-01T00:00:00+00:00'")
     assert drawn() == {"finished": 3, "worker died": 2}
     writer.release(store, worker_id)
     assert drawn() == {"finished": 3}
@@ -282,7 +280,7 @@ def test_losses_of_models_in_training_grow_though_no_revision_tells_of_it(
 # Steering it.
 
 
-def test_a_sweep_that_nobody_trains_is_said_to_wait_and_is_stopped_and_resumed(
+def test_a_sweep_without_a_worker_is_shown_stopped_and_resumed(
     monkeypatch: pytest.MonkeyPatch, store: Store, started: list[object]
 ) -> None:
     writer.submit(store, parse_spec(OWN))
@@ -295,8 +293,7 @@ def test_a_sweep_that_nobody_trains_is_said_to_wait_and_is_stopped_and_resumed(
     assert lines(app)[0] == "**mine** · 0 of 3 models · no worker"
     press(app, "resume 1")
     assert len(started) == 1
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql("UPDATE run SET state = 'running' WHERE id = 1")
+    change(store, "UPDATE run SET state = 'running' WHERE id = 1")
     app = open_app(monkeypatch, db, "sweeps")
     assert "0 of 3 models · 1 in training" in lines(app)[0]
     assert lines(app)[0].endswith(" left"), "its cost tells before the first epoch has ended"
@@ -304,14 +301,14 @@ def test_a_sweep_that_nobody_trains_is_said_to_wait_and_is_stopped_and_resumed(
     assert rows(store, "SELECT state FROM sweep_state WHERE sweep_id = 1") == [("stopped",)]
     assert lines(app)[0] == "**mine** · 0 of 3 models · 1 in training · stopped"
     assert "No model is finished yet; stopped" in app.dataframe[0].value["result"].tolist()
-    # What cannot be done is said, once.
+    # A failed action is reported, once.
     monkeypatch.setenv("SEQCLS_DB", str(db.parent / "no folder" / "x.db"))
     press(app, "resume 1")
     assert "That didn't work." in [error.value for error in app.error]
     assert actions.PROBLEM not in app.session_state
 
 
-def test_a_worker_that_compiles_is_said_to(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
+def test_a_compiling_worker_is_shown(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
     first_line = "compiling for this machine (lanes), once: about a minute"
     program = f"import time; print({first_line!r}, flush=True); time.sleep(600)"
     monkeypatch.setattr(background_worker, "python", lambda *_: [sys.executable, "-c", program])
@@ -333,7 +330,7 @@ def wait(holds: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_a_sweep_gets_more_seeds_as_many_as_it_takes_and_more_epochs(
+def test_a_sweep_gets_more_seeds_and_epochs_from_the_page(
     monkeypatch: pytest.MonkeyPatch, shipped: Store, started: list[object]
 ) -> None:
     db = file_of(shipped)
@@ -366,9 +363,7 @@ def test_a_sweep_gets_more_seeds_as_many_as_it_takes_and_more_epochs(
     assert len(started) == 3
 
 
-def test_a_page_that_only_reads_steers_nothing(
-    monkeypatch: pytest.MonkeyPatch, store: Store
-) -> None:
+def test_a_read_only_page_controls_nothing(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
     writer.submit(store, parse_spec(OWN))
     monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
     app = open_app(monkeypatch, file_of(store), "sweeps", shown="mine")

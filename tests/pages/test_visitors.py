@@ -2,13 +2,14 @@
 
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Barrier, Event
 
+import psycopg
 import pytest
 
 from dashboard import data
@@ -16,16 +17,17 @@ from dashboard.model.opened import Opened
 from dashboard.server import visitors
 from dashboard.server.opened_models import OpenedModels
 from seqcls import cancellation
-from seqcls.errors import ConfigError, VisitorError
+from seqcls.errors import ConfigError, StoreError, VisitorError
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.questions import RunModel
 from sweeps.grid.spec import parse_spec
-from sweeps.store.database import limit_reads
+from sweeps.store import database, writer
+from sweeps.store.database import Store, limit_reads
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads.selection import Selection
 from tests.app import open_app, page_text, rerun
 from tests.conftest import ROOT
-from tests.databases import reseal
+from tests.databases import reseal, spec
 
 PATIENCE = 60.0
 
@@ -70,7 +72,7 @@ def test_twenty_visitors_are_answered_one_at_a_time() -> None:
     assert most == [1] * 20
 
 
-def test_a_question_that_takes_longer_than_it_may_is_ended_and_the_rest_is_there(
+def test_a_question_over_the_time_limit_is_ended_and_the_page_is_shown(
     public: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dashboard.server.visitors.MODELS", OpenedModels())
@@ -83,7 +85,7 @@ def test_a_question_that_takes_longer_than_it_may_is_ended_and_the_rest_is_there
 
 
 @pytest.mark.usefixtures("public")
-def test_who_waits_longer_than_a_moment_is_told_that_the_server_is_busy(
+def test_a_visitor_who_waits_too_long_is_refused_as_busy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(visitors, "WAIT_SECONDS", 0.05)
@@ -104,7 +106,7 @@ def test_who_waits_longer_than_a_moment_is_told_that_the_server_is_busy(
     assert visitors.later(lambda: "a report")() == "a report"
 
 
-def test_whose_dashboard_it_is_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_questions_of_a_writing_dashboard_run_concurrently(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SEQCLS_READ_ONLY", raising=False)
     monkeypatch.setenv("SEQCLS_VISITOR_SECONDS", "0.000001")
     with ThreadPoolExecutor(2) as pool:
@@ -119,7 +121,7 @@ def _first_weight(model: TrainedModel) -> float:
 
 
 @pytest.mark.parametrize("copied_over", [False, True])
-def test_answers_are_those_of_the_database_that_is_shown(
+def test_answers_follow_a_replaced_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copied_over: bool
 ) -> None:
     """Runs 1 and 2 of one database change places in another, in the same place."""
@@ -149,7 +151,7 @@ class _Visit:
 
 
 class _Runtime:
-    """A server whose visitors leave when a test says so."""
+    """A server whose visitors leave when a test removes them."""
 
     def __init__(self) -> None:
         self.left = set[str]()
@@ -158,7 +160,7 @@ class _Runtime:
         return session not in self.left
 
 
-def test_what_is_computed_for_a_visitor_ends_when_they_leave(
+def test_a_computation_ends_when_its_visitor_leaves(
     public: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert public.exists()
@@ -195,13 +197,11 @@ LONG: dict[str, Callable[[], Callable[[], object]]] = {
     "running strings": lambda: partial(Opened(3).model.ask_all, [(0,), (0, 1)]),
     "ablation": lambda: Opened(3).model.ablate,
 }
-"""What makes each, of what is at hand already."""
+"""Long computations, each by a function that prepares it."""
 
 
 @pytest.mark.parametrize("what", LONG)
-def test_whatever_takes_long_looks_whether_its_visitor_is_still_there(
-    public: Path, what: str
-) -> None:
+def test_every_long_computation_checks_for_its_visitor(public: Path, what: str) -> None:
     assert public.exists()
     compute = LONG[what]()
     with cancellation.cancelled_when(lambda: True), pytest.raises(cancellation.Cancelled):
@@ -220,3 +220,70 @@ def test_a_question_to_the_database_is_interrupted_when_its_visitor_leaves(publi
         store.read() as connection,
     ):
         connection.exec_driver_sql(steps)
+
+
+ADVICE = "choose one sweep, or fewer model seeds or settings, in the filters of the sidebar"
+
+
+@pytest.fixture(autouse=True)
+def limits_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "read_seconds", None)
+
+
+def submitted(db: str) -> Store:
+    store = open_writer(db)
+    writer.submit(store, spec())
+    return store
+
+
+def test_a_slow_question_to_a_file_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.db"
+    submitted(str(path))
+    # The clock is looked at once in a hundred thousand steps, more than these few rows take.
+    monkeypatch.setattr(database, "STEPS", 1)
+    monkeypatch.setattr(data, "PAGE_SECONDS", 0.0)
+    shown = page_text(open_app(monkeypatch, path))
+    assert "a page's question took too long, and was ended" in shown
+    assert ADVICE in shown
+
+
+def test_a_long_question_to_a_file_is_interrupted(tmp_path: Path) -> None:
+    reader = submitted(str(tmp_path / "x.db"))
+    limit_reads(0.2)
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT sum(x) FROM n"
+    with pytest.raises(StoreError, match=ADVICE), reader.read() as connection:
+        connection.exec_driver_sql(endless)
+
+
+def test_a_slow_question_to_a_server_is_ended(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submitted(postgres_url)
+    # The page opens; then its table of runs is held by somebody, for as long as they please.
+    monkeypatch.setattr(data, "PAGE_SECONDS", 0.2)
+    with held(postgres_url, "run"):
+        shown = page_text(open_app(monkeypatch, postgres_url))
+    assert "a page's question took too long, and was ended" in shown
+    assert ADVICE in shown
+
+
+def test_writers_have_no_time_limit(tmp_path: Path) -> None:
+    limit_reads(0.0)
+    store = submitted(str(tmp_path / "x.db"))
+    with store.write(quiet=True) as connection:
+        counted = connection.exec_driver_sql(
+            "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 200000) "
+            "SELECT count(*) FROM n"
+        )
+        assert counted.scalar() == 200_000
+
+
+@contextmanager
+def held(url: str, table: str) -> Iterator[None]:
+    """A block in which nobody else can read a table of a server."""
+    with psycopg.connect(url.replace("+psycopg", "")) as connection:
+        connection.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+        yield
+        connection.rollback()

@@ -1,4 +1,4 @@
-"""Every page of the navigation on a database in every state: it shows what is there, or says why
+"""Every page of the navigation on a database in every state: it shows what is there, or the reason
 not; its numbers are those of SQL, and nothing that others wrote is interpreted.
 """
 
@@ -14,12 +14,11 @@ import pytest
 
 from benchmarks.large import make_database
 from dashboard.actions import REASON
-from tests.app import FILTERED, PAGES, open_app
+from tests.app import FILTERED, PAGES, open_app, page_text
 from tests.conftest import ROOT
-from tests.databases import new_database
+from tests.databases import change, new_database
 from tests.oracles.facts import Facts, outcome
-from tests.pages.read_only import reads
-from tests.pages.shown import Shown, shown
+from tests.pages.shown import Shown, reads, shown
 from tests.pages.stock import HOSTILE, LARGE_SEEDS, SMALL_GRID, begin
 from tests.stock import stock
 
@@ -35,7 +34,7 @@ EXPLAINED = {
     "older": "seqcls db convert",
     "oldest": "'0003'",
 }
-"""Files that cannot be shown, and what is said of each."""
+"""Files that cannot be shown, and a part of the message of each."""
 
 WAITING = {
     "missing": "There are no models to show yet",
@@ -43,17 +42,17 @@ WAITING = {
     "new": "No sweep yet. New sweep, in the sidebar, trains the first.",
     "queued": "No model is trained yet. The page Sweeps says how far training is.",
 }
-"""What stands on a page in place of results that are not there yet."""
+"""Texts in place of results that do not exist yet."""
 
 GUIDE_ELSEWHERE = "none of the report's models"
 NO_WEIGHTS = ("the weights of run", "no weights of epoch")
-"""What is said of results without weights, as those of large databases here."""
+"""Messages on results without weights, as those of large databases here."""
 
 
 def opened(
     monkeypatch: pytest.MonkeyPatch, db: Path | str, page: str, **query: str | list[str]
 ) -> Shown:
-    """What a page shows; it interprets nothing that somebody else wrote."""
+    """The content of a page, checked not to interpret text of others."""
     found = shown(open_app(monkeypatch, db, page, **query))
     for text in (re.sub("`[^`]*`", "", text) for text in found.markup):
         for sign in ("**bold**", "[link](", "<script>", ":red[x]", "<b>", "*new*"):
@@ -64,7 +63,7 @@ def opened(
 @pytest.mark.parametrize(
     ("state", "page"), [("empty", "results"), *product(("missing", "new"), ALL)]
 )
-def test_without_models_it_says_what_to_do(
+def test_a_page_without_models_advises_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: str, page: str
 ) -> None:
     db = tmp_path / "none.db"
@@ -86,7 +85,7 @@ def test_without_models_it_says_what_to_do(
     ("state", "page"),
     [*product(("missing", "new"), ("results", "failures", "model", "sweeps"))],
 )
-def test_visitors_are_not_told_to_train(
+def test_visitors_get_no_advice_to_train(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: str, page: str
 ) -> None:
     monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
@@ -111,7 +110,7 @@ def test_a_file_that_cannot_be_shown_is_explained(
 
 
 @pytest.mark.parametrize("page", ALL)
-def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
+def test_a_sweep_without_a_finished_run_is_shown_as_unfinished(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, page: str
 ) -> None:
     for state in ("queued", "running") if page == "sweeps" else ("queued",):
@@ -129,7 +128,7 @@ def test_a_sweep_without_a_finished_run_is_said_to_be_unfinished(
 
 
 def check_content(page: str, found: Shown, *, has_weights: bool) -> None:
-    """Refuses what stands on a page of a database with results, but content and its reasons."""
+    """Refuses a page of a database with results that lacks content, or has other messages."""
     if page == "launch":
         assert "Launch" in (*found.pressable, *found.refused)
     elif page == "guide" and not has_weights:
@@ -204,7 +203,7 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("page", ALL)
-def test_the_shipped_database_is_shown_to_visitors_who_can_write_nothing(
+def test_visitors_see_the_shipped_database_and_can_write_nothing(
     monkeypatch: pytest.MonkeyPatch, public: Path, page: str
 ) -> None:
     links = {
@@ -228,7 +227,7 @@ def test_the_shipped_database_is_shown_to_visitors_who_can_write_nothing(
 
 
 @pytest.mark.parametrize("page", FILTERED)
-def test_filters_that_leave_nothing_say_so(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
+def test_filters_without_a_match_are_reported(monkeypatch: pytest.MonkeyPatch, page: str) -> None:
     found = opened(monkeypatch, SHIPPED, page, seed="5", sweep="generalization_errors")
     assert found.notes == ["No trained model matches the filters."]
 
@@ -240,3 +239,19 @@ def test_a_page_holds_no_lock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     with closing(sqlite3.connect(db, timeout=0, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
         connection.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("page", ["results", "failures", "sweeps"])
+def test_a_page_of_a_damaged_run_has_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, page: str
+) -> None:
+    db = Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
+    change(
+        db, "PRAGMA ignore_check_constraints = ON", "UPDATE run SET lengths = '[[1' WHERE id = 3"
+    )
+    app = open_app(monkeypatch, db, page)
+    assert "Traceback" not in page_text(app)
+    if app.error:
+        assert "restore a copy" in page_text(app)
+    else:
+        assert app.dataframe, "all others are shown"

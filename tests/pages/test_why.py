@@ -19,7 +19,7 @@ from tests.pages.shown import shown
 SHIPPED = ROOT / "runs.db"
 
 
-def test_the_cause_the_string_and_what_is_left_of_it_stand_first(
+def test_the_tab_why_begins_with_the_cause_and_the_minimal_string(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     page = shown(open_app(monkeypatch, SHIPPED, "model", run="5"))

@@ -1,4 +1,4 @@
-"""What pages of results are opened on: models that are trained for these tests, in the stock."""
+"""Databases for pages of results: models that are trained for these tests, in the stock."""
 
 import shutil
 from pathlib import Path

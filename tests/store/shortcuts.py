@@ -1,4 +1,4 @@
-"""Databases of tests about which shortcut readers were asked, or not yet: a part of the stock."""
+"""Databases with and without fitted shortcut readers: a part of the stock."""
 
 import shutil
 from pathlib import Path
@@ -27,7 +27,7 @@ PATTERNS = ("(ab)*", "(ab|ba)*", "(ab)*a")
 
 def make(folder: Path) -> None:
     """Makes `forms.db`, two runs with and without near negatives; `read.db`, where all readers were
-    asked about their tests; `decided.db`, models of tasks that a reader decides.
+    fitted to their tests; `decided.db`, models of tasks that a reader decides.
     """
     forms = open_writer(str(folder / "forms.db"))
     api.submit(forms, SPEC)

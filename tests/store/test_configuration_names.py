@@ -1,4 +1,4 @@
-"""A configuration has one name, given when it is submitted, whatever is stored afterwards."""
+"""A configuration has one name, given when it is submitted, and never changed."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -32,7 +32,7 @@ def named(store: Store) -> list[str]:
     return [name for (name,) in rows(store, "SELECT name FROM config ORDER BY id")]
 
 
-def test_no_later_sweep_changes_a_name_and_no_two_have_one(store: Store) -> None:
+def test_configuration_names_are_unique_and_never_change(store: Store) -> None:
     assert named(store) == ["no positions", "ALiBi"]
     wide = {**CELLS, "name": "wide", "fixed": {"hidden_size": 16}}
     writer.submit(store, spec(**wide))
@@ -46,7 +46,7 @@ def test_no_later_sweep_changes_a_name_and_no_two_have_one(store: Store) -> None
     assert len({*named(store)}) == len(named(store)) == 7
 
 
-def test_submissions_at_once_take_names_in_turn(store: Store) -> None:
+def test_concurrent_submissions_get_distinct_configuration_names(store: Store) -> None:
     def submit(size: int) -> int:
         return writer.submit(
             store, spec(**{**CELLS, "name": "x" * size}, fixed={"num_blocks": size})
@@ -59,14 +59,14 @@ def test_submissions_at_once_take_names_in_turn(store: Store) -> None:
     assert {*named(store)} == {f"{x}{y}" for x in prefixes for y in ("no positions", "ALiBi")}
 
 
-def test_sweeps_that_are_submitted_together_are_told_apart(any_db: str) -> None:
+def test_sweeps_submitted_together_get_distinct_configuration_names(any_db: str) -> None:
     store = open_writer(any_db)
     several = [spec(name=f"of {x}", fixed={"hidden_size": x}) for x in (4, 8)]
     api.submit(store, several)
     assert named(store) == ["width 4", "width 8"]
 
 
-def test_what_is_made_from_another_is_called_by_what_is_changed(store: Store) -> None:
+def test_a_derived_configuration_is_named_by_its_changes(store: Store) -> None:
     alibi = configuration({"positions": "alibi"})
     fixed = {"positions": "alibi", "learning_rate": 0.009}
     parents = {configuration(fixed).key: alibi.key}
@@ -89,24 +89,7 @@ def test_a_larger_budget_is_in_the_name(any_db: str) -> None:
     assert named(store)[2:] == [f"{x}, with max_num_epochs=480" for x in ("no positions", "ALiBi")]
 
 
-def test_a_merge_keeps_names_and_puts_a_sweep_before_what_is_taken(
-    store: Store, tmp_path: Path
-) -> None:
-    other = open_writer(str(tmp_path / "other.db"))
-    writer.submit(other, spec(**{**CELLS, "name": "wide", "fixed": {"hidden_size": 16}}))
-    # The same as one that is here, by another name.
-    writer.submit(other, spec(name="one", fixed={"positions": "alibi"}))
-    (theirs,) = named(other)[2:]
-    assert theirs not in ("ALiBi", "wide: no positions")
-    writer.merge(store, other)
-    assert named(store) == ["no positions", "ALiBi", "wide: no positions", "wide: ALiBi"]
-    writer.merge(store, other)
-    assert named(store) == ["no positions", "ALiBi", "wide: no positions", "wide: ALiBi"]
-
-
-def test_a_merge_says_how_large_models_are_that_were_waiting_here(
-    any_db: str, tmp_path: Path
-) -> None:
+def test_a_merge_fills_in_missing_numbers_of_parameters(any_db: str, tmp_path: Path) -> None:
     store, other = open_writer(any_db), open_writer(str(tmp_path / "other.db"))
     for opened in (store, other):
         writer.submit(opened, spec(**CELLS))

@@ -57,7 +57,7 @@ def sorted_rows(path: Path, table: str, columns: str) -> list[tuple[Any, ...]]:
     return sorted(rows(path, f"SELECT {columns} FROM {table}"), key=repr)
 
 
-def test_every_row_is_what_it_was(tmp_path: Path) -> None:
+def test_a_conversion_preserves_every_row(tmp_path: Path) -> None:
     new, before = tmp_path / "new.db", OLD.read_bytes()
     for opened in (open_reader, open_writer):
         with pytest.raises(StoreVersionError, match="schema '0005'; `seqcls db convert OLD NEW`"):
@@ -83,7 +83,9 @@ def test_every_row_is_what_it_was(tmp_path: Path) -> None:
         convert(new, tmp_path / "again.db")
 
 
-def test_a_server_takes_the_same(tmp_path: Path, postgres_url: str) -> None:
+def test_a_conversion_into_a_server_equals_one_into_a_file(
+    tmp_path: Path, postgres_url: str
+) -> None:
     of_file, _ = convert(OLD, tmp_path / "new.db")
     of_server, runs = convert(OLD, postgres_url)
     assert runs == 11
@@ -91,7 +93,7 @@ def test_a_server_takes_the_same(tmp_path: Path, postgres_url: str) -> None:
     assert verify(filled(of_server, name="more", model_seeds=[70, 71, 72])).damages == []
 
 
-def test_causes_of_an_older_version_count_for_nothing_and_are_left_out(tmp_path: Path) -> None:
+def test_a_conversion_omits_causes_of_an_older_version(tmp_path: Path) -> None:
     path, new = Path(shutil.copy(OLD, tmp_path / "old.db")), tmp_path / "new.db"
     before = sorted_rows(path, "cause", "*")
     row = "0, 'dilution of a', NULL, 'a', 1.0, 3, NULL"
@@ -100,7 +102,7 @@ def test_causes_of_an_older_version_count_for_nothing_and_are_left_out(tmp_path:
     assert sorted_rows(new, "cause", "*") == before
 
 
-def test_what_was_damaged_is_damaged_afterwards(tmp_path: Path) -> None:
+def test_a_conversion_leaves_damaged_runs_damaged(tmp_path: Path) -> None:
     path = Path(shutil.copy(OLD, tmp_path / "old.db"))
     change(
         path,
@@ -128,7 +130,7 @@ def as_before_names(store: Store) -> Path:
     return file_of(store)
 
 
-def test_configurations_get_the_names_that_pages_had_and_remedies_their_parents(
+def test_a_conversion_names_configurations_as_pages_did_and_remedies_by_their_parents(
     tmp_path: Path,
 ) -> None:
     before = open_writer(str(tmp_path / "before.db"))

@@ -17,7 +17,7 @@ AXES: dict[str, list[Any]] = {"hidden_size": [2, 4], "num_attention_heads": [1, 
 
 
 def check(store: Store, facts: Facts, selection: Selection, ids: tuple[int, ...]) -> None:
-    """Holds all points and medians against what SQL says."""
+    """Compares all points and medians with SQL."""
     found = curves(store, selection, ids)
     own = [
         run for run in facts.scope(seeds=selection.model_seeds) if run["config_id"] in ids
@@ -43,7 +43,7 @@ def check(store: Store, facts: Facts, selection: Selection, ids: tuple[int, ...]
 
 
 @pytest.mark.parametrize("errors", [200, 30])
-def test_points_and_medians_are_those_of_every_length(tmp_path: Path, errors: int) -> None:
+def test_points_and_medians_equal_those_from_every_length(tmp_path: Path, errors: int) -> None:
     db = tmp_path / "s.db"
     store, facts = make_database(str(db), AXES, seeds=8, errors=errors), Facts(db)
     check(store, facts, Selection(), (1, 3, 4))
@@ -53,7 +53,7 @@ def test_points_and_medians_are_those_of_every_length(tmp_path: Path, errors: in
     assert nothing.medians.empty
 
 
-def test_of_many_seeds_the_worst_and_the_best_have_lines(tmp_path: Path) -> None:
+def test_the_worst_and_the_best_of_many_seeds_have_lines(tmp_path: Path) -> None:
     store = make_database(str(tmp_path / "many.db"), {"hidden_size": [2]}, seeds=130, errors=30)
     found = curves(open_reader(store.location), Selection(), (1,))
     assert len(found.runs) == MOST_LINES
@@ -62,7 +62,7 @@ def test_of_many_seeds_the_worst_and_the_best_have_lines(tmp_path: Path) -> None
     assert found.medians["n"].min() > MOST_LINES, "the median is of all that learned"
 
 
-def test_a_server_tells_the_same(tmp_path: Path, postgres_url: str) -> None:
+def test_curves_of_a_server_equal_those_of_a_file(tmp_path: Path, postgres_url: str) -> None:
     stores = (
         make_database(str(tmp_path / "s.db"), AXES, seeds=8, errors=30),
         make_database(postgres_url, AXES, seeds=8, errors=30),

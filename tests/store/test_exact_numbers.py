@@ -58,7 +58,7 @@ RESULTS = ("run_id", "model_seed", "errors", "false_positives", "false_negatives
 
 
 def _stored(store: Store) -> list[dict[str, Any]]:
-    """What the tables have of each imported run."""
+    """The settings and results of each imported run in the tables."""
     query = (
         "SELECT c.json, r.id, r.model_seed, r.wrong, r.fp, r.fn FROM run r "
         "JOIN config c ON c.id = r.config_id WHERE r.state = 'done' ORDER BY r.id"
@@ -110,7 +110,7 @@ def _differences(read: Any, store: Store) -> list[Any]:
 
 
 def _as(value: Any, true: Any) -> str:
-    """A value that was read, as the type that the tables have: text of a file as what it says."""
+    """The repr of a read value in the type of the stored one: text of a file is converted."""
     if true is None:
         return repr(None if pd.isna(value) or value == "" else value)
     if isinstance(value, str) and isinstance(true, bool):
@@ -118,7 +118,7 @@ def _as(value: Any, true: Any) -> str:
     return repr(type(true)(value)) if isinstance(value, str) else repr(value)
 
 
-def test_every_value_is_that_of_the_tables(edge: Store, tmp_path: Path) -> None:
+def test_every_reader_returns_the_stored_values_exactly(edge: Store, tmp_path: Path) -> None:
     store = open_reader(edge.location)
     for reader, read in READERS.items():
         assert not _differences(read(store), edge), reader
@@ -131,7 +131,7 @@ def test_every_value_is_that_of_the_tables(edge: Store, tmp_path: Path) -> None:
     assert [run["model_seed"] for run in json.loads(completed.stdout)] == [LAST_SEED]
 
 
-def test_pages_are_about_the_greatest_seed(edge: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_show_the_greatest_seed_exactly(edge: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(monkeypatch, edge.location, "failures", sweep="theirs")
     seeds = next(x.value["seed"] for x in app.dataframe if "first_wrong_length" in x.value)
     assert {LAST_SEED - 1} <= {*seeds.tolist()}
@@ -155,7 +155,7 @@ CELL_COLUMNS = {
 }  # fmt: skip
 
 
-def test_accuracies_on_border_pairs_are_those_of_the_strings_everywhere(
+def test_border_accuracies_equal_those_of_the_strings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Four runs, some trained on border pairs, are all tested on the same strings."""
@@ -176,7 +176,7 @@ def test_accuracies_on_border_pairs_are_those_of_the_strings_everywhere(
     api.export(store, tmp_path / "files")
     exported = pd.read_csv(tmp_path / "files" / "runs.csv").set_index("id")
     names = ("pairs:negatives=mixed", "pairs:negatives=border")
-    # Neither has learned, so that nothing is said of longer strings but where all pass as learned.
+    # Neither has learned, so that longer strings are compared only where all pass as learned.
     assert set(api.compare(store, *names).border) == {"random_within", "border_within"}
     compared = api.compare(store, *names, learned_at=0.0).record()["border"]
     for name in BORDER_SHARES:
@@ -194,7 +194,7 @@ def test_accuracies_on_border_pairs_are_those_of_the_strings_everywhere(
         assert table[name].to_dict() == pytest.approx(true), name
 
 
-def test_the_border_strings_of_a_file_are_told_apart_from_its_random_ones(tmp_path: Path) -> None:
+def test_border_strings_of_a_file_are_distinguished_from_random_ones(tmp_path: Path) -> None:
     parts = {
         "Train": ["abab TRUE", "abba FALSE", "aab FALSE", "baba FALSE"] * 8,
         "Dev": ["abbb FALSE", "abab TRUE"],
@@ -227,7 +227,7 @@ def test_the_border_strings_of_a_file_are_told_apart_from_its_random_ones(tmp_pa
         assert shares[name] == pytest.approx(len(right) / len(strings)), name
 
 
-def test_where_trained_lengths_are_not_known_no_length_is_called_longer(tmp_path: Path) -> None:
+def test_no_length_is_longer_where_trained_lengths_are_unknown(tmp_path: Path) -> None:
     task = {"task": "parity", "test_strings": "random_and_border", "test_max_length": 12}
     path = tmp_path / "theirs.db"
     with api.log_results(path, sweep="theirs", task={**task, "test_size": 100}) as log:

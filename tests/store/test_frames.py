@@ -1,9 +1,7 @@
 """Frames that pages and commands are made of: the same sums made row by row, on every database."""
 
-import json
 import math
-from collections import Counter, defaultdict
-from statistics import median
+from collections import Counter
 from typing import Any
 
 import pandas as pd
@@ -20,9 +18,8 @@ from sweeps.results import Outcome
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
-from sweeps.store.reads import frames, overview, queries, sweep_queries
+from sweeps.store.reads import frames, sweep_queries
 from sweeps.store.reads.selection import Selection
-from tests.commands import refused, run_main
 from tests.conftest import ROOT
 from tests.databases import put_failure, rows, spec
 
@@ -54,43 +51,7 @@ def cells(store: Store) -> dict[int, tuple[int, int, int, int, int, int]]:
     return {row[0]: row[1:] for row in found}
 
 
-def accuracies(store: Store, seeds: range = range(5)) -> list[float]:
-    own = [row for row in cells(store).values() if row[1] in seeds]
-    return [(tn + tp) / (tn + fp + fn + tp) for _, _, tn, fp, fn, tp in own]
-
-
-def test_configurations_and_sweeps_are_counted_and_summed(small: Store) -> None:
-    found = pages.configurations(small, Selection()).set_index("config_id")
-    expected: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for config_id, _, _, fp, fn, _ in cells(small).values():
-        expected[config_id].append((fp, fn))
-    assert list(found.index) == sorted(expected)
-    for config_id, errors in expected.items():
-        row = found.loc[config_id]
-        assert (row["seeds"], row["unfinished"], row["failed"]) == (5, 0, 0)
-        assert row["failing"] == sum(fp + fn > 0 for fp, fn in errors)
-        assert row["false_positives"] == sum(fp for fp, _ in errors)
-        assert row["false_negatives"] == sum(fn for _, fn in errors)
-    below = median(accuracies(small))
-    found = pages.configurations(small, Selection(below=below))
-    assert found["failing"].sum() == sum(accuracy < below for accuracy in accuracies(small))
-    assert pages.configurations(small, Selection(below=0.0))["failing"].sum() == 0
-    names = dict(rows(small, "SELECT id, name FROM sweep"))
-    outcomes = {names[x]: y for x, y in sweep_queries.sweep_outcomes(small).items()}
-    for name, seeds in (("large", range(5)), ("part", range(2))):
-        own = outcomes[name]
-        assert own.judged >= own.learned >= own.judged_beyond
-        assert own.models == len(accuracies(small, seeds))
-    settings = overview.settings(small)
-    assert list(settings.columns) == ["train_sampler", "hidden_size"], "those that differ"
-    configs = queries.configs(small)
-    for number, row in settings.iterrows():
-        config = configs[int(str(number))]
-        assert (config.train_sampler, config.hidden_size) == tuple(row)
-    assert queries.configs(small, [2]) == {2: configs[2]}
-
-
-def test_scope_restricts_runs_and_outcome_picks_among_them(small: Store) -> None:
+def test_a_scope_restricts_runs_and_an_outcome_picks_among_them(small: Store) -> None:
     scoped = Selection(model_seeds=(1, 3), config_ids=(2, 3))
     assert len(pages.models(small, scoped)) == 4
     picked = Selection(model_seeds=(1, 3), config_ids=(2, 3), failing=True)
@@ -105,16 +66,8 @@ def test_scope_restricts_runs_and_outcome_picks_among_them(small: Store) -> None
     assert pages.models(small, Selection(sweeps=("another",))).empty
 
 
-def test_a_selection_of_no_configuration_has_no_run(small: Store) -> None:
-    assert queries.seeds_of(small, [1, 2], Selection()).shape[0] == 10
-    assert queries.seeds_of(small, [1, 2], Selection(config_ids=(2, 3)))["config_id"].unique() == [
-        2
-    ]
-    assert queries.seeds_of(small, [1, 2], Selection(config_ids=())).empty
-
-
 def broken(store: Store, run_ids: list[int]) -> Counter[str]:
-    """How many of these runs get each string wrong."""
+    """The number of these runs that get each string wrong."""
     query = "SELECT run_id, string FROM misclassified"
     return Counter(string for run_id, string in rows(store, query) if run_id in run_ids)
 
@@ -187,7 +140,7 @@ JUDGED = {
     (0.0, 0.0): [*[RIGHT] * 8, *[UNKNOWN] * 3],
     (0.98, 0.999): [RIGHT, RIGHT, RIGHT, LEARNED, RIGHT, FAILS, FAILS, FAILS, *LAST],
 }
-"""What they have come to where so much is learned, and less fails; a threshold itself is enough."""
+"""Their outcomes at (learned_at, below); a run exactly at a threshold passes."""
 
 
 @pytest.fixture
@@ -207,7 +160,7 @@ def ranged(any_db: str) -> Store:
     return store
 
 
-def test_a_threshold_itself_is_enough(ranged: Store) -> None:
+def test_a_run_exactly_at_a_threshold_passes_it(ranged: Store) -> None:
     for (learned_at, below), expected in JUDGED.items():
         view = Selection(learned_at=learned_at, below=below)
         judged: dict[str, Any] = {"learned_at": learned_at, "below": below}
@@ -230,8 +183,8 @@ BORDERS = ((990, 1000, 99.0), (199, 200, 99.5), (999, 1000, 99.9), (7, 100, 7), 
 """Strings that are right, of how many, and the percentage that these are."""
 
 
-def test_a_run_on_the_border_is_on_the_same_side_of_it_everywhere(ranged: Store) -> None:
-    """One that is right on exactly as many strings as a threshold asks for does not fail."""
+def test_a_run_at_a_threshold_is_judged_alike_in_every_frame(ranged: Store) -> None:
+    """A run that is right on exactly the share of a threshold does not fail."""
     for right, tested, percentage in BORDERS:
         # As the sidebar has it, and a link; as a command has it.
         threshold = filters.as_share(percentage)
@@ -254,59 +207,6 @@ def test_a_run_on_the_border_is_on_the_same_side_of_it_everywhere(ranged: Store)
         assert found["id"].tolist() == [1], right
 
 
-def test_the_shipped_models_have_these_outcomes_and_are_listed_by_them() -> None:
-    def listed(*options: str) -> list[dict[str, Any]]:
-        given = run_main("runs", "--json", *options, SEQCLS_DB=str(SHIPPED)).stdout
-        found: list[dict[str, Any]] = json.loads(given)
-        return found
-
-    assert Counter(x["outcome"] for x in listed()) == {RIGHT: 27, FAILS: 14, LEARNED: 2}
-    both = listed("--outcome", FAILS, "--outcome", LEARNED)
-    assert [row["id"] for row in both] == [row["id"] for row in listed("--failing")]
-    failed = [row for row in both if row["outcome"] == LEARNED]
-    assert [(x["wrong_within"], x["tested_within"]) for x in failed] == [(75, 508)] * 2
-    assert {row["within_from"] for row in both} == {"test"}
-    easier = listed("--outcome", RIGHT, "--below", "0.9")
-    assert 27 < len(easier) == sum(row["accuracy_beyond"] >= 0.9 for row in easier)
-    assert listed("--outcome", LEARNED, "--learned-at", "0.85") == []
-    table = run_main("runs", "--outcome", LEARNED, "--wide", SEQCLS_DB=str(SHIPPED)).stdout
-    assert "2 runs in" in table
-    assert "85.24%" in table
-    for option, value, expected in (
-        ("--outcome", "generalises", "did you mean 'generalizes'?"),
-        ("--learned-at", "99", "from 0 to 1"),
-        ("--below", "-0.1", "from 0 to 1"),
-    ):
-        message = refused("runs", option, value, "--db", str(SHIPPED))
-        assert f"{option} {value}" in message
-        assert expected in message
-
-
-def test_configurations_say_who_learned_who_generalizes_and_how_sure_that_is() -> None:
-    store = api.open_store(SHIPPED)
-    found = api.configurations(store)
-    runs = api.runs(store)
-    learned = runs[runs["outcome"] != LEARNED]
-    right = learned[learned["outcome"] == RIGHT].groupby("config_id").size()
-    assert found["seeds"].tolist() == [(runs["config_id"] == x).sum() for x in found["config_id"]]
-    assert found["learned"].tolist() == [
-        (learned["config_id"] == x).sum() for x in found["config_id"]
-    ]
-    assert found["generalize"].tolist() == [right.get(x, 0) for x in found["config_id"]]
-    shares = found["generalize"] / found["judged_beyond"]
-    assert shares.is_monotonic_decreasing
-    assert (found["generalize_low"] <= shares).all()
-    assert (shares <= found["generalize_high"]).all()
-    beyond = learned.groupby("config_id")["accuracy_beyond"].median()
-    assert found["accuracy_beyond"].tolist() == pytest.approx(beyond[found["config_id"]].tolist())
-    few = found["judged_beyond"] < 6
-    assert found.loc[few, "beyond_low"].isna().all()
-    (own,) = api.configurations(store, "all_initializations")["config_id"]
-    strict = api.configurations(store, "all_initializations", learned_at=1.0, below=0.9)
-    assert strict["config_id"].tolist() == [own]
-    assert strict["learned"].item() <= found.set_index("config_id").loc[own, "learned"]
-
-
 RESULTS = "tn, fp, fn, tp, tested, wrong, tested_within, wrong_within, within_from, lengths, digest"
 CHANGES = {
     "runs that are claimed": "UPDATE run SET state = 'running', attempt = 1 WHERE id > 20",
@@ -317,7 +217,7 @@ CHANGES = {
     "one that ends, one that is claimed": "UPDATE run SET state = "
     "CASE state WHEN 'queued' THEN 'running' ELSE 'done' END WHERE id IN (23, 24)",
 }
-"""What training does to runs, each within one transaction."""
+"""Changes of runs by training, each within one transaction."""
 
 
 @pytest.fixture
@@ -331,7 +231,7 @@ def training(any_db: str) -> Store:
 
 
 def is_as_read_whole(store: Store) -> bool:
-    """Whether runs are those of a process that reads them for the first time."""
+    """Return True if runs equal those of a process that reads them for the first time."""
     for selection in (Selection(), Selection(("more",)), Selection(model_seeds=(0, 5))):
         found = frames.runs(store, selection)
         cached = frames._cache.pop(store._engine(writes=False))
@@ -340,7 +240,7 @@ def is_as_read_whole(store: Store) -> bool:
     return True
 
 
-def test_of_runs_in_training_those_are_read_that_have_ended(
+def test_only_runs_that_have_ended_are_read_again(
     training: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # However long this test takes.
@@ -372,7 +272,7 @@ OTHER_CHANGES = (
 )
 
 
-def test_runs_that_others_change_are_read_anew(training: Store) -> None:
+def test_runs_changed_by_others_are_read_again(training: Store) -> None:
     for statement in OTHER_CHANGES:
         with training.write("members") as connection:
             connection.exec_driver_sql(statement)

@@ -1,5 +1,5 @@
-"""Databases whose writer was killed, that may not be written, or that go away: read on, or said
-why not.
+"""Databases whose writer was killed, that may not be written, or that disappear: still read, or
+refused with the reason.
 """
 
 import logging
@@ -32,7 +32,7 @@ from tests.temporary import open_to_all
 
 
 def in_fork(function: Callable[[], object]) -> int:
-    """The status with which a process of its own ends that does this."""
+    """The exit status of a forked process that calls a function."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -87,7 +87,7 @@ def half_written(two_runs: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", [("status",), ("stop", "lab")])
-def test_what_a_killed_writer_left_is_rolled_back_by_whoever_comes_next(
+def test_an_interrupted_write_is_rolled_back_by_the_next_command(
     half_written: Path, command: tuple[str, ...]
 ) -> None:
     completed = run_main(*command, "--db", str(half_written))
@@ -98,7 +98,7 @@ def test_what_a_killed_writer_left_is_rolled_back_by_whoever_comes_next(
 
 
 def as_nobody(function: Callable[[], object]) -> None:
-    """Does something in a process of somebody who owns nothing, and expects it to end well."""
+    """Calls a function in a process of a user who owns nothing, and checks that it succeeds."""
     if os.getuid() != 0:
         pytest.skip("only root can become somebody else")
 
@@ -117,7 +117,7 @@ def for_all(two_runs: Path) -> Path:
     return two_runs
 
 
-def test_who_may_not_write_reads_on_or_is_told_why_not(for_all: Path) -> None:
+def test_a_user_without_write_permission_reads_or_gets_the_reason(for_all: Path) -> None:
     name = str(for_all)
     in_fork(lambda: kill_while_writing(for_all))
 
@@ -147,7 +147,7 @@ def test_who_may_not_write_reads_on_or_is_told_why_not(for_all: Path) -> None:
     for_all.parent.chmod(0o755)
 
 
-def test_an_import_that_is_killed_stores_nothing(
+def test_a_killed_import_stores_nothing(
     imported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new = tmp_path / "new.db"
@@ -176,7 +176,7 @@ def test_an_import_that_is_killed_stores_nothing(
     assert rows(new, "SELECT model_seed FROM run ORDER BY 1") == [(0,), (1,)]
 
 
-def test_a_container_is_known_apart_from_its_machine() -> None:
+def test_a_container_and_its_machine_have_different_host_names() -> None:
     script = "from sweeps.store.reads.workers import this_host; print(this_host())"
     container = subprocess.run(
         ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", script],
@@ -191,7 +191,9 @@ def test_a_container_is_known_apart_from_its_machine() -> None:
     assert workers.this_host() == workers.this_host()
 
 
-def test_a_signal_while_a_connection_closes_is_no_news(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_signal_while_a_connection_closes_is_not_logged(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     known = {name: [*logging.getLogger(name).handlers] for name in ("sweeps", "sqlalchemy")}
     _show_log()
     log = logging.getLogger("sqlalchemy.pool.impl.NullPool")
@@ -218,21 +220,27 @@ def replace_by_another(path: Path) -> None:
     (path.parent / "another.db").replace(path)
 
 
+def move_folder(path: Path) -> None:
+    path.parent.rename(path.parent.with_name("elsewhere"))
+
+
 GONE: dict[Callable[[Path], None], str] = {
     empty: "was emptied or replaced while it was open",
     replace_by_empty: "was emptied or replaced while it was open",
     replace_by_another: "was replaced by another file while it was open",
     Path.unlink: "check that it and its folder are there",
+    move_folder: "check that it and its folder are there",
 }
 
 
 @pytest.mark.parametrize("make_gone", GONE)
-def test_a_file_that_goes_away_in_mid_sweep_is_said_at_once_and_left_as_it_is(
+def test_a_file_replaced_or_deleted_during_a_sweep_is_reported_and_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_gone: Callable[[Path], None]
 ) -> None:
     # Where the file is waited for, the test takes as long as this.
     monkeypatch.setattr(database, "BUSY_SECONDS", 600.0)
-    path = tmp_path / "x.db"
+    path = tmp_path / "here" / "x.db"
+    path.parent.mkdir()
     store = open_writer(str(path))
     sweep_id = writer.submit(store, spec(fixed=SHORT))
     record = writer.record
@@ -249,4 +257,4 @@ def test_a_file_that_goes_away_in_mid_sweep_is_said_at_once_and_left_as_it_is(
         assert path.stat().st_size == 0
         with pytest.raises(StoreUnavailableError, match=GONE[make_gone]):
             queries.runs(store)
-    assert path.exists() is (make_gone is not Path.unlink)
+    assert path.exists() is (make_gone not in (Path.unlink, move_folder))

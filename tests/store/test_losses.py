@@ -1,6 +1,6 @@
 """Losses of runs in training: stored while they train, and nothing is left of them but results."""
 
-import os
+import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -20,19 +20,13 @@ from sweeps.work.machine import WorkOptions
 from sweeps.work.progress import progress
 from sweeps.work.worker import work
 from tests.conftest import SHORT
-from tests.databases import rows, spec
+from tests.databases import change, rows, spec
 from tests.results import claimed, outcomes
 
 LOSSES = [EpochLosses(member, epoch, 4.0, 2.0 + epoch) for member in (0, 2) for epoch in (1, 2, 3)]
 STORED = [(member + 1, epoch, 4.0, 2.0 + epoch) for member in (0, 2) for epoch in (1, 2, 3)]
 EPOCHS = "SELECT run_id, epoch.epoch, train_loss, validation_loss FROM epoch ORDER BY 1, 2"
 IN_TRAINING = EPOCHS.replace("ORDER", "JOIN run ON run.id = run_id WHERE state = 'running' ORDER")
-
-
-@pytest.fixture
-def store(any_db: str) -> Store:
-    """The contract of the store holds for every kind of database."""
-    return open_writer(any_db)
 
 
 @pytest.fixture
@@ -46,7 +40,7 @@ def claim(store: Store) -> writer.Claim:
     return made
 
 
-def test_losses_in_training_are_progress_raise_no_revision_and_wait_for_nobody(
+def test_losses_in_training_advance_progress_without_a_new_revision(
     store: Store, claim: writer.Claim
 ) -> None:
     before = queries.revision(store)
@@ -67,7 +61,7 @@ def test_losses_in_training_are_progress_raise_no_revision_and_wait_for_nobody(
     assert now.seconds_left == pytest.approx((1 - now.share) * now.total / now.runs_per_second)
 
 
-def test_results_take_the_place_of_losses_in_training(
+def test_results_replace_losses_in_training(
     store: Store, claim: writer.Claim, tmp_path: Path
 ) -> None:
     # They are not merged; where another database has the results, these end the training here.
@@ -89,12 +83,9 @@ def diverged(store: Store, claim: writer.Claim) -> None:
 
 
 def died(store: Store, claim: writer.Claim) -> None:
-    child = os.fork()
-    if child == 0:
-        os._exit(0)
-    os.waitpid(child, 0)
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql(f"UPDATE worker SET pid = {child}")
+    ended = subprocess.Popen("true")
+    ended.wait()
+    change(store, f"UPDATE worker SET pid = {ended.pid}")
     assert writer.release_dead(store) == len(claim.runs)
 
 
@@ -109,7 +100,7 @@ ENDS: dict[str, Callable[[Store, writer.Claim], object]] = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_nothing_is_left_of_a_run_that_is_no_longer_trained(
+def test_losses_of_a_run_that_is_no_longer_trained_are_deleted(
     store: Store, claim: writer.Claim, end: str
 ) -> None:
     ENDS[end](store, claim)
@@ -120,10 +111,11 @@ def test_nothing_is_left_of_a_run_that_is_no_longer_trained(
     assert verify(store).damages == []
 
 
-def test_losses_of_an_attempt_are_not_those_of_another(store: Store, claim: writer.Claim) -> None:
+def test_late_losses_of_an_earlier_attempt_are_not_stored(
+    store: Store, claim: writer.Claim
+) -> None:
     # As a version would give it back that knows nothing of them.
-    with store.write(quiet=True) as connection:
-        connection.exec_driver_sql("UPDATE run SET state = 'queued', worker_id = NULL")
+    change(store, "UPDATE run SET state = 'queued', worker_id = NULL")
     _, again = claimed(store, 1)
     writer.record_losses(store, [(claim, LOSSES)])
     assert rows(store, EPOCHS) == []
@@ -131,7 +123,7 @@ def test_losses_of_an_attempt_are_not_those_of_another(store: Store, claim: writ
     assert rows(store, EPOCHS) == STORED[3:]
 
 
-def test_what_is_seen_meanwhile_is_what_is_stored_at_the_end(
+def test_losses_read_during_training_equal_the_final_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(working, "LOSSES_SECONDS", 0.0)

@@ -20,11 +20,6 @@ from tests.results import claimed, filled
 
 
 @pytest.fixture
-def store(any_db: str) -> Store:
-    return open_writer(any_db)
-
-
-@pytest.fixture
 def other(made_file: Path, tmp_path: Path) -> Store:
     return open_writer(str(shutil.copy(made_file, tmp_path / "other.db")))
 
@@ -33,7 +28,7 @@ def named(store: Store) -> list[str]:
     return [str(damage) for damage in verify(store).damages]
 
 
-def test_merging_into_an_empty_database_copies_all(store: Store) -> None:
+def test_merging_into_an_empty_database_copies_everything(store: Store) -> None:
     shipped = open_reader(str(ROOT / "runs.db"))
     merged = writer.merge(store, shipped)
     assert (merged.results, merged.same, merged.conflicts, merged.damaged) == (43, 0, [], [])
@@ -44,9 +39,7 @@ def test_merging_into_an_empty_database_copies_all(store: Store) -> None:
     assert contents(store) == contents(shipped)
 
 
-def test_merging_keeps_both_sweeps_trains_shared_runs_once_and_ends_what_waits(
-    store: Store, other: Store
-) -> None:
+def test_merging_keeps_both_sweeps_and_fills_in_waiting_runs(store: Store, other: Store) -> None:
     filled(store)
     # Model seed 2 is the third run here and the first there.
     filled(other, first=2, name="t", model_seeds=[2, 3, 4])
@@ -58,7 +51,7 @@ def test_merging_keeps_both_sweeps_trains_shared_runs_once_and_ends_what_waits(
     assert stored_sweeps(store)["state"].tolist() == ["done", "done", "done"]
 
 
-def test_different_results_for_the_same_run_are_said_and_ours_are_kept(
+def test_merging_reports_conflicting_results_and_keeps_the_stored_ones(
     store: Store, other: Store
 ) -> None:
     before = contents(filled(store))
@@ -69,7 +62,7 @@ def test_different_results_for_the_same_run_are_said_and_ours_are_kept(
     assert contents(store) == before
 
 
-def test_failed_and_waiting_runs_are_merged_as_such(store: Store, other: Store) -> None:
+def test_merging_keeps_failed_and_waiting_runs_in_their_states(store: Store, other: Store) -> None:
     sweep_id = writer.submit(other, spec(model_seeds=[0]))
     for _ in range(3):
         writer.record_lost(other, claimed(other, sweep_id)[1], "killed")
@@ -84,9 +77,7 @@ def test_failed_and_waiting_runs_are_merged_as_such(store: Store, other: Store) 
     assert named(store) == []
 
 
-def test_a_sweep_of_the_same_name_and_other_runs_gets_another_name(
-    store: Store, other: Store
-) -> None:
+def test_merging_renames_a_sweep_whose_name_is_taken(store: Store, other: Store) -> None:
     filled(store)
     filled(other, model_seeds=[7, 8, 9])
     for _ in range(2):
@@ -96,7 +87,7 @@ def test_a_sweep_of_the_same_name_and_other_runs_gets_another_name(
     assert named(store) == []
 
 
-def test_of_two_databases_the_damaged_one_is_named(store: Store, other: Store) -> None:
+def test_merging_names_the_damaged_database(store: Store, other: Store) -> None:
     filled(other)
     change(other, "UPDATE sweep SET title = CAST(x'ff' AS TEXT)")
     with pytest.raises(StoreDamagedError, match=r"other\.db'.*restore a copy"):
@@ -113,10 +104,10 @@ DAMAGED = (
     "UPDATE run SET within_from = 'validation' WHERE id = 7",
     "UPDATE run SET digest = 'x' WHERE id = 8",
 )
-"""What is changed of a run."""
+"""Changes that damage one run each."""
 
 
-def test_damaged_runs_are_named_and_no_merge_takes_them(store: Store, other: Store) -> None:
+def test_damaged_runs_are_named_and_not_merged(store: Store, other: Store) -> None:
     filled(store, model_seeds="0..9", fixed={"hidden_size": 4})
     assert named(store) == []
     change(store, *DAMAGED)
@@ -159,7 +150,7 @@ def test_an_export_for_spreadsheets_has_no_formulas(tmp_path: Path, other: Store
             export(other, tmp_path / "out", kind, spreadsheet=how)
 
 
-def test_no_cell_and_no_title_of_a_table_for_spreadsheets_begins_like_a_formula() -> None:
+def test_no_cell_and_no_title_for_spreadsheets_begins_like_a_formula() -> None:
     signs = ["=1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", "\uff1d1", "\uff0b1", "\uff0d1"]
     plain = ["a=1", "'=1", "", " =1", "1"]
     frame = pd.DataFrame({"=x": [*signs, *plain], "n": [-1.5] * 15})
@@ -170,7 +161,7 @@ def test_no_cell_and_no_title_of_a_table_for_spreadsheets_begins_like_a_formula(
     assert shown["mixed"][:4] == ["'-1", None, "'-1", "True"]
 
 
-def test_an_export_of_nothing_has_its_columns(tmp_path: Path, other: Store) -> None:
+def test_an_export_without_runs_has_its_columns(tmp_path: Path, other: Store) -> None:
     assert set(export(other, tmp_path / "out", "csv").values()) == {0}
     columns = list(pd.read_csv(tmp_path / "out" / "lengths.csv"))
     assert columns[:8] == ["run_id", "length", "tn", "fp", "fn", "tp", "tested", "wrong"]

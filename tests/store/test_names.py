@@ -1,4 +1,4 @@
-"""Names of sweeps and settings, whatever signs they have: what is accepted is found by all."""
+"""Names of sweeps and settings with any signs: every accepted name is found everywhere."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -39,7 +39,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.text(SIGNS, min_size=1, max_size=12))
-def test_a_sweep_of_any_name_is_found_by_every_way_to_name_it(store: Store, name: str) -> None:
+def test_a_sweep_of_any_name_is_found_by_every_reference(store: Store, name: str) -> None:
     try:
         made = spec(name=name, fixed={"hidden_size": 16})
     except SpecError:
@@ -59,7 +59,7 @@ def test_a_sweep_of_any_name_is_found_by_every_way_to_name_it(store: Store, name
         writer.delete(store, sweep_id)
 
 
-def test_a_name_that_means_a_sweep_and_a_run_is_told_with_both_ways_to_write_it(
+def test_a_name_of_both_a_sweep_and_a_run_is_refused_with_both_spellings(
     tmp_path: Path,
 ) -> None:
     store = open_writer(str(tmp_path / "both.db"))
@@ -83,7 +83,7 @@ def test_a_name_that_means_a_sweep_and_a_run_is_told_with_both_ways_to_write_it(
     assert config_named(store, "2:hidden_size=32") == 4
 
 
-def test_a_field_has_one_value_in_all_that_is_asked_of_it(store: Store) -> None:
+def test_two_values_of_one_field_are_refused(store: Store) -> None:
     for first, second in (("hidden_size=2", "hidden_size=16"), ("task=parity", 'task="regular"')):
         with pytest.raises(
             ConfigError, match=f"conditions='{second}': .* has another value before"
@@ -104,7 +104,7 @@ KNOWN: selecting.Configs = {
 """Settings of models trained elsewhere, which are stored as text."""
 
 
-def test_a_value_may_have_commas_and_what_looks_like_another_field() -> None:
+def test_a_value_may_contain_commas_and_text_like_another_field() -> None:
     for text, found in {
         "config.a=[1,2]": {1},
         "config.a=[1,3],config.b,c=y,config.a=[1,2]": {2},
@@ -117,7 +117,7 @@ def test_a_value_may_have_commas_and_what_looks_like_another_field() -> None:
         assert set(selecting._with_values(KNOWN, text, ["config.b,c", "config.a"])) == found
 
 
-def test_a_written_value_is_the_one_whose_json_it_is_before_others() -> None:
+def test_a_written_value_matches_equal_json_before_other_values() -> None:
     cases: list[tuple[str, list[Any], Any]] = [
         ("64", [64, "64", 64.5], 64), ("64", ["64"], "64"), ("1e-3", [0.001, 1], 0.001),
         ("true", [True, 1, "true"], True), ("1", [True, 1], 1), ("1.10", [1.1, "1.10"], "1.10"),
@@ -135,7 +135,7 @@ def test_every_printed_column_of_runs_selects_them(store: Store) -> None:
     assert stored_runs(store, conditions=["sweeps=nowhere"]).empty
 
 
-def test_names_in_messages_can_be_pasted_and_lists_of_them_be_read() -> None:
+def test_names_in_messages_are_quoted_for_the_shell_and_long_lists_are_cut() -> None:
     arguments = {"heads": "heads", "a b": "'a b'", "-x": "-- -x", "it's": "'it'\"'\"'s'"}
     assert {name: as_argument(name) for name in arguments} == arguments
     assert nearest("x", []) == "none is known"
@@ -147,7 +147,7 @@ def test_names_in_messages_can_be_pasted_and_lists_of_them_be_read() -> None:
 
 @contextmanager
 def counted_rows() -> Iterator[list[int]]:
-    """How many rows each SELECT of the block finds."""
+    """The number of rows that each SELECT of the block finds."""
     counts: list[int] = []
 
     def count(connection: Connection, _: Any, sql: str, values: Any, *__: Any) -> None:
@@ -161,7 +161,7 @@ def counted_rows() -> Iterator[list[int]]:
     event.remove(Engine, "before_cursor_execute", count)
 
 
-def test_a_question_about_one_sweep_or_run_reads_no_other(tmp_path: Path) -> None:
+def test_a_query_about_one_sweep_or_run_reads_no_other(tmp_path: Path) -> None:
     store = open_writer(str(tmp_path / "large.db"))
     widths = list(range(2, 42, 2))
     many = spec(name="many", axes={"hidden_size": widths}, model_seeds=list(range(10)))

@@ -11,7 +11,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 import seqcls
-from seqcls.errors import StoreError, StoreMissingError, StoreVersionError
+from seqcls.errors import StoreError, StoreMissingError
 from sweeps import api
 from sweeps.api.models import trained_model
 from sweeps.store import writer
@@ -21,10 +21,17 @@ from sweeps.store.reads import queries
 from sweeps.store.tables import Base
 from tests.commands import run_main
 from tests.conftest import ROOT
-from tests.databases import change, file_of, rows, spec
+from tests.databases import change, rows, spec
+from tests.stock import copy_of
 
 
-def test_the_migrations_make_the_tables_of_the_version_that_is_asked_for(store: Store) -> None:
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A file."""
+    return open_writer(str(copy_of("made", "made.db", tmp_path)))
+
+
+def test_the_migrations_create_the_declared_tables(store: Store) -> None:
     with store.read() as connection:
         assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
     assert ScriptDirectory(str(MIGRATIONS)).get_current_head() == SCHEMA_VERSION
@@ -62,7 +69,7 @@ READS: dict[str, Callable[[Store], object]] = {
 }
 
 
-def test_who_only_asks_leaves_the_file_as_it_is(tmp_path: Path) -> None:
+def test_reading_leaves_the_file_unchanged(tmp_path: Path) -> None:
     copy = Path(shutil.copy(ROOT / "runs.db", tmp_path))
     before = copy.read_bytes()
     for name, ask in READS.items():
@@ -71,7 +78,7 @@ def test_who_only_asks_leaves_the_file_as_it_is(tmp_path: Path) -> None:
         assert list(tmp_path.iterdir()) == [copy], name
 
 
-def test_the_first_change_puts_a_file_into_wal_and_packing_makes_one_that_may_be_copied(
+def test_the_first_write_enables_wal_and_packing_leaves_a_single_file(
     tmp_path: Path,
 ) -> None:
     path = Path(shutil.copy(ROOT / "runs.db", tmp_path))
@@ -86,28 +93,25 @@ def test_the_first_change_puts_a_file_into_wal_and_packing_makes_one_that_may_be
     assert len(queries.runs(open_reader(str(path)))) == 43
 
 
-def test_a_newer_database_is_refused_and_left_alone(store: Store) -> None:
-    change(store, "UPDATE alembic_version SET version_num = '9999'")
-    for opened in (open_reader, open_writer):
-        with pytest.raises(StoreVersionError, match=r"newer version .*'9999'.*upgrade seqcls"):
-            opened(str(store.path))
-    assert rows(file_of(store), "SELECT version_num FROM alembic_version") == [("9999",)]
-
-
-def test_what_is_no_database_of_ours_is_refused_and_left_alone(tmp_path: Path) -> None:
-    text, other = tmp_path / "notes.txt", tmp_path / "other.db"
-    text.write_text("not a database, but more than a hundred bytes of somebody's notes\n" * 9)
+def test_foreign_files_and_newer_databases_are_refused_and_unchanged(tmp_path: Path) -> None:
+    newer, other, text = (tmp_path / name for name in ("made.db", "other.db", "notes.txt"))
+    copy_of("made", "made.db", tmp_path)
+    change(newer, "UPDATE alembic_version SET version_num = '9999'")
     change(other, "CREATE TABLE mine (x)")
-    before = [path.read_bytes() for path in (text, other)]
-    for opened in (open_reader, open_writer):
-        with pytest.raises(StoreError, match=r"notes\.txt' is not a SQLite database"):
-            opened(str(text))
-        with pytest.raises(StoreError, match="a database of another program"):
-            opened(str(other))
-    assert [path.read_bytes() for path in (text, other)] == before
+    text.write_text("not a database, but more than a hundred bytes of somebody's notes\n" * 9)
+    for path, message in {
+        newer: r"newer version .*'9999'.*upgrade seqcls",
+        other: "a database of another program",
+        text: r"notes\.txt' is not a SQLite database",
+    }.items():
+        before = path.read_bytes()
+        for opened in (open_reader, open_writer):
+            with pytest.raises(StoreError, match=message):
+                opened(str(path))
+        assert path.read_bytes() == before
 
 
-def test_a_database_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+def test_a_missing_database_is_reported_with_the_command_that_creates_one(tmp_path: Path) -> None:
     with pytest.raises(
         StoreMissingError, match=r"does not exist; name one .*`seqcls sweep report --db "
     ):
@@ -139,7 +143,7 @@ def test_the_database_is_named_by_option_variable_or_default(
         locate("mysql://localhost/runs")
 
 
-def test_a_path_with_odd_characters_is_only_a_path_and_one_that_is_no_text_is_refused(
+def test_a_path_may_have_odd_characters_and_must_be_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     odd = tmp_path / "a b?mode=memory#%41.db"

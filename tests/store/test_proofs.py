@@ -56,7 +56,7 @@ def proved(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def both(tmp_path: Path) -> Path:
-    """That model, and one without a test error that a repetition refutes; both judged by tests."""
+    """A database of that model, and of one without a test error that a repetition refutes."""
     return copy_of("proofs", "both.db", tmp_path)
 
 
@@ -82,7 +82,7 @@ PROVED = {"result": "proved", "regions": 17, "certificate": b"bytes"}
 REFUTED = {"result": "refuted", "string": "10", "said": 1}
 
 
-def test_a_proof_is_read_as_it_was_stored_and_replaced_by_the_next(store: Store) -> None:
+def test_a_stored_proof_is_read_back_and_replaced_by_the_next(store: Store) -> None:
     for changes in ({}, PROVED, REFUTED):
         writer.record_findings(store, 1, "proof", [record_of(store, **changes)])
         assert stored_record(store) == record_of(store, **changes)
@@ -97,9 +97,7 @@ def test_a_proof_is_read_as_it_was_stored_and_replaced_by_the_next(store: Store)
         writer.record_findings(store, 9, "proof", [learned])
 
 
-def test_a_proof_that_was_changed_is_damage_and_is_not_merged_and_no_test_contradicts_one(
-    store: Store, tmp_path: Path
-) -> None:
+def test_an_altered_proof_is_damage_and_is_not_merged(store: Store, tmp_path: Path) -> None:
     def found() -> list[str]:
         return [damage.how for damage in verify(store).damages]
 
@@ -122,9 +120,7 @@ def test_a_proof_that_was_changed_is_damage_and_is_not_merged_and_no_test_contra
     assert rows(store, "SELECT count(*) FROM proof") == [(0,)]
 
 
-def test_merging_takes_over_proofs_and_prefers_those_that_decided(
-    made_file: Path, tmp_path: Path
-) -> None:
+def test_merging_copies_proofs_and_prefers_decided_ones(made_file: Path, tmp_path: Path) -> None:
     for number, (ours, theirs, merged) in enumerate(
         (
             (None, PROVED, PROVED),
@@ -151,7 +147,7 @@ def test_merging_takes_over_proofs_and_prefers_those_that_decided(
 
 def load_large(path: Path, **large: list[Any]) -> None:
     """Adds, as run `large/0`, an RNN that is right on every string by exact arithmetic: whether a
-    string is of zeros alone. Its first three units say nothing of that, and have large numbers.
+    string is of zeros alone. Its first three units carry no information, and have large weights.
     """
     weights: dict[str, list[Any]] = {
         "embedding.weight": [[0, -1, 0], [0, 1, 1]],
@@ -186,7 +182,7 @@ NOT_A_NUMBER: dict[str, list[Any]] = {
 }
 
 
-def test_a_model_that_overflows_is_refuted_by_what_it_does_not_answer(tmp_path: Path) -> None:
+def test_a_model_that_overflows_is_refuted_by_a_string_without_an_answer(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
     load_large(path, **NOT_A_NUMBER)
     found = api.prove(open_reader(str(path)), "large/0")
@@ -216,11 +212,11 @@ LARGE: dict[str, tuple[dict[str, list[Any]], str]] = {
         "Proved: the model answers as",
     ),
 }
-"""Large numbers that may overflow somewhere, or nowhere, and what is said then."""
+"""Large weights by where they may overflow, and a part of the output where they do not."""
 
 
 def test_a_model_that_may_overflow_is_not_proved(tmp_path: Path) -> None:
-    """Where no answer is NaN, nothing refutes it."""
+    """Nothing refutes a model without a NaN among its answers."""
     for where, (large, words) in LARGE.items():
         path = tmp_path / f"{where}.db"
         load_large(path, **large)
@@ -234,7 +230,7 @@ def test_a_model_that_may_overflow_is_not_proved(tmp_path: Path) -> None:
         ) is not may
 
 
-def test_seconds_that_are_no_budget_are_refused_before(store: Store) -> None:
+def test_invalid_budgets_of_seconds_are_refused(store: Store) -> None:
     for command, seconds in product(("prove", "automaton"), ("inf", "nan", "0")):
         message = refused(command, "hand/0", "--seconds", seconds, "--db", str(store.path))
         assert f"seconds={float(seconds)}: expected " in message
@@ -248,10 +244,10 @@ def undecided(store: Store, regions: int, *attempts: Attempt) -> Proof:
     return Proof("not decided", automaton, True, budget, attempts=attempts)
 
 
-def test_what_is_not_decided_is_stored_without_numbers_that_json_lacks(
+def test_an_undecided_proof_is_stored_without_infinities(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A box that grows without end, and what a former version stored."""
+    """A region that grows without end."""
     endless = Attempt(0.5, 24, 3, "they grow without end", "any token in state 0", None)
     monkeypatch.setattr(prover, "prove", lambda *_: undecided(store, 3000, endless))
     assert api.prove(store, 1).attempts == (endless,)
@@ -268,7 +264,7 @@ def test_what_is_not_decided_is_stored_without_numbers_that_json_lacks(
     assert "try `seqcls model prove 1" in refused("verdict", "hand/0", "--beyond", *db)
 
 
-def test_a_certificate_of_a_former_format_is_proved_anew(
+def test_a_certificate_of_a_former_format_is_proved_again(
     proved: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = stored_record(proved)
@@ -294,7 +290,7 @@ def never(*_: object, **__: object) -> None:
     raise AssertionError("it is proved anew")
 
 
-def test_what_is_proved_is_kept_with_its_certificate(
+def test_a_proof_is_stored_with_its_certificate(
     proved: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prover, "prove", never)
@@ -315,7 +311,7 @@ def test_what_is_proved_is_kept_with_its_certificate(
         api.prove(proved, 1, learned=True)
 
 
-def test_what_was_not_decided_is_tried_again_with_a_larger_budget(
+def test_an_undecided_proof_is_tried_again_with_a_larger_budget(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vain = undecided(store, 1)
@@ -337,7 +333,7 @@ def test_what_was_not_decided_is_tried_again_with_a_larger_budget(
     assert result(store) == "proved", "what was decided stays so"
 
 
-def test_a_proof_of_other_weights_counts_for_nothing(
+def test_a_proof_of_other_weights_is_ignored(
     proved: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weights = from_bytes(checkpoints.weights(proved, 1))
@@ -354,7 +350,7 @@ def test_a_proof_of_other_weights_counts_for_nothing(
     assert now.weights == digest(weights)
 
 
-def test_a_proof_by_a_learned_automaton_is_kept_beside(store: Store) -> None:
+def test_a_proof_by_a_learned_automaton_is_stored_separately(store: Store) -> None:
     learned = api.prove(store, 1, learned=True)
     assert stored_record(store) is None
     opened = trained_model(store, 1)
@@ -364,10 +360,10 @@ def test_a_proof_by_a_learned_automaton_is_kept_beside(store: Store) -> None:
     assert (again.automaton.table == learned.automaton.table).all()
 
 
-def test_all_strings_shows_what_is_stored_and_keeps_what_is_proved(
+def test_the_view_all_strings_shows_and_stores_proofs(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the page: it asks before it proves, then keeps it, and proves nothing that is kept."""
+    """The page proves on request, stores the proof, and proves nothing stored again."""
     assert "every_length" not in api.runs(store)
     page = open_app(monkeypatch, file_of(store), "model", run="1", view="All strings")
     assert "Proved" not in plain(page)
@@ -381,7 +377,7 @@ def test_all_strings_shows_what_is_stored_and_keeps_what_is_proved(
     assert "every_string" not in [x.key for x in page.toggle]
 
 
-def test_what_is_proved_is_right_at_every_length_and_what_is_refuted_is_said_to_be(
+def test_proved_and_refuted_models_are_shown_as_such(
     both: Path,
 ) -> None:
     store = open_reader(str(both))
@@ -409,7 +405,7 @@ def test_what_is_proved_is_right_at_every_length_and_what_is_refuted_is_said_to_
     ]
 
 
-def test_the_page_of_a_refuted_model_says_how_it_forgets(
+def test_the_page_of_a_refuted_model_explains_how_it_forgets(
     both: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = plain(open_app(monkeypatch, both, "model", run="2", view="All strings"))
@@ -421,7 +417,7 @@ def test_the_page_of_a_refuted_model_says_how_it_forgets(
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_repetition_that_refutes_a_model_is_told_with_the_causes(
+def test_causes_and_reports_name_a_repetition_that_refutes_a_model(
     both: Path, tmp_path: Path
 ) -> None:
     (found,) = json.loads(command_output(both, "causes", "soft", "--json"))["forgetting"]
@@ -434,7 +430,7 @@ def test_a_repetition_that_refutes_a_model_is_told_with_the_causes(
         assert part in report
 
 
-def test_a_state_moves_away_until_the_answer_turns(both: Path) -> None:
+def test_a_forgotten_state_drifts_until_the_answer_flips(both: Path) -> None:
     model = trained_model(open_reader(str(both)), 2)
     automaton = language_automaton(model.task)
     assert automaton is not None

@@ -1,4 +1,4 @@
-"""How PostgreSQL does what is asked of it, where that decides how long a large database takes."""
+"""Query plans of PostgreSQL that decide how long a large database takes."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -13,7 +13,7 @@ from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries
 from sweeps.store.verification import verify
 from tests.conftest import SHORT
-from tests.databases import spec
+from tests.databases import change, spec
 from tests.results import claimed, outcomes
 
 
@@ -43,7 +43,7 @@ def cramped(postgres_url: str) -> Store:
     return store
 
 
-def test_no_statement_goes_through_all_runs_for_every_run(cramped: Store) -> None:
+def test_no_statement_scans_all_runs_for_every_run(cramped: Store) -> None:
     sweep_id = writer.submit(cramped, spec(name="few", axes={"hidden_size": [3, 4]}))
     with planned() as plans:
         assert sweep_queries.runs_of_one_sweep_only(cramped, sweep_id) == 6
@@ -55,11 +55,9 @@ def test_no_statement_goes_through_all_runs_for_every_run(cramped: Store) -> Non
     assert [plan for plan in plans if "= (SubPlan" in plan] == []
 
 
-def test_a_commit_reads_no_run_but_its_own(cramped: Store) -> None:
+def test_a_commit_reads_only_its_own_runs(cramped: Store) -> None:
     """However many are done, and however many wait in other sweeps."""
-    with cramped.write(quiet=True) as connection:
-        connection.exec_driver_sql("UPDATE run SET state = 'done' WHERE id <= 5000")
-        connection.exec_driver_sql("ANALYZE")
+    change(cramped, "UPDATE run SET state = 'done' WHERE id <= 5000", "ANALYZE")
     sweep_id = writer.submit(cramped, spec(name="last", fixed=SHORT))
     with planned() as plans:
         _, claim = claimed(cramped, sweep_id)

@@ -19,7 +19,7 @@ LOGITS: dict[str, np.ndarray] = {
 }
 
 
-def test_each_runs_errors_are_read_once(tmp_path: Path) -> None:
+def test_the_errors_of_each_run_are_read_once(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     filled(open_writer(str(path)))
     for view in ("misclassified", "wrong_output"):
@@ -30,7 +30,7 @@ def test_each_runs_errors_are_read_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", LOGITS)
-def test_what_is_written_is_read_back_and_read_by_plain_sql(any_db: str, kind: str) -> None:
+def test_written_logits_are_read_back_exactly_and_by_plain_sql(any_db: str, kind: str) -> None:
     logits = LOGITS[kind]
     texts = texts_of_floats(logits)
     assert max(map(len, texts)) <= (16 if kind == "single" else 24)

@@ -1,4 +1,4 @@
-"""What the tables themselves promise: strict values, ids that are never reused."""
+"""Promises of the tables themselves: strict values, ids that are never reused."""
 
 import pytest
 
@@ -11,12 +11,6 @@ from sweeps.store.reads import queries
 from sweeps.store.verification import verify
 from tests.databases import change, rows, spec
 from tests.results import filled
-
-
-@pytest.fixture
-def store(any_db: str) -> Store:
-    return open_writer(any_db)
-
 
 MEANINGLESS = [
     "UPDATE run SET state = 'dune'",
@@ -42,7 +36,7 @@ MEANINGLESS = [
 ]
 
 
-def test_a_value_that_means_nothing_is_refused_by_the_database(store: Store) -> None:
+def test_the_database_refuses_meaningless_values(store: Store) -> None:
     filled(store)
     for statement in MEANINGLESS:
         try:
@@ -53,7 +47,7 @@ def test_a_value_that_means_nothing_is_refused_by_the_database(store: Store) -> 
     assert verify(store).damages == []
 
 
-def test_ids_are_never_given_twice(store: Store) -> None:
+def test_ids_are_never_reused(store: Store) -> None:
     first = writer.submit(store, spec())
     before = rows(store, "SELECT max(id) FROM run UNION ALL SELECT max(id) FROM config")
     writer.delete(store, first)
@@ -77,7 +71,7 @@ def test_settings_and_seeds_of_a_deleted_sweep_are_not_shown_for_the_next(
     assert data.model_seeds() == [30, 31]
 
 
-def test_a_column_that_is_added_later_damages_nothing(store: Store) -> None:
+def test_an_added_column_damages_nothing(store: Store) -> None:
     filled(store)
     for table in ("run", "test_string", "checkpoint"):
         change(store, f"ALTER TABLE {table} ADD COLUMN later INTEGER DEFAULT 7")

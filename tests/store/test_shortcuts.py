@@ -1,4 +1,4 @@
-"""What shortcut readers make of test sets, and how their strings were drawn: fitted after training,
+"""Shortcut readers of test sets, and how their strings were drawn: fitted after training,
 stored, merged, verified and shown.
 """
 
@@ -32,7 +32,7 @@ from tests.store.shortcuts import DECIDED, SPEC
 
 @pytest.fixture
 def read() -> Store:
-    """Two runs, tested with and without near negatives, and what all readers reach; as it is."""
+    """Two runs, tested with and without near negatives, and fitted readers; not to be changed."""
     return open_reader(str(stock("shortcuts") / "read.db"))
 
 
@@ -44,7 +44,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def forms(tmp_path: Path) -> Path:
-    """The same before any reader was asked, to be changed."""
+    """The same before any reader was fitted, to be changed."""
     return copy_of("shortcuts", "forms.db", tmp_path)
 
 
@@ -54,7 +54,7 @@ WAYS = "SELECT test_set_id, number, drawn FROM test_string ORDER BY test_set_id,
 # What is stored.
 
 
-def test_shares_of_readers_are_those_of_the_strings_that_they_are_right_on(read: Store) -> None:
+def test_reader_shares_equal_those_of_the_strings_that_they_label_correctly(read: Store) -> None:
     assert not unread_tests(read)
     shares = reading.shortcut_shares(reading.shortcut_scores(read, [1, 2]))
     shares = shares.set_index(["config_id", "reader"])
@@ -82,7 +82,7 @@ def test_shares_of_readers_are_those_of_the_strings_that_they_are_right_on(read:
     assert set(reading.best_shortcut(same)["reader"]) == {"length"}
 
 
-def test_accuracy_is_known_of_each_way_of_drawing(read: Store) -> None:
+def test_accuracy_is_reported_for_each_way_of_drawing(read: Store) -> None:
     found = reading.accuracy_by_drawn(read, [1, 2])
     counts_of = {(row.run_id, row.drawn): (row.tested, row.wrong) for row in found.itertuples()}
     expected = rows(
@@ -104,7 +104,7 @@ def test_accuracy_is_known_of_each_way_of_drawing(read: Store) -> None:
     assert counted == wrong.to_dict()
 
 
-def test_merging_takes_readers_over_and_how_strings_were_drawn(
+def test_merging_copies_readers_and_how_strings_were_drawn(
     forms: Path, read: Store, any_db: str
 ) -> None:
     query = "SELECT test_set.key, training, reader, lengths, correct, reason FROM shortcut"
@@ -125,7 +125,7 @@ def test_merging_takes_readers_over_and_how_strings_were_drawn(
     assert verify(old).damages == verify(new).damages == []
 
 
-def test_readers_go_with_their_test_set(store: Store) -> None:
+def test_readers_are_deleted_with_their_test_set(store: Store) -> None:
     api.submit(store, {**SPEC, "name": "kept", "axes": {"negatives": ["near"]}})
     api.delete(store, "forms")
     assert set(reading.shortcut_scores(store, [1, 2])["config_id"]) == {2}
@@ -140,9 +140,7 @@ def interrupt(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
-def test_workers_fit_readers_once_they_have_trained(
-    forms: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_fit_readers_after_training(forms: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SEQCLS_SHORTCUTS")
     other = {**SPEC, "name": "other", "model_seeds": [1], "axes": {"negatives": ["near"]}}
     api.submit(api.open_store(forms), other)
@@ -162,7 +160,7 @@ def test_workers_fit_readers_once_they_have_trained(
     assert not unread_tests(open_reader(str(forms)))
 
 
-def test_readers_of_stored_tests_are_fitted_by_name_and_not_where_that_is_turned_off(
+def test_the_readers_command_fits_stored_tests_where_workers_do_not(
     forms: Path,
 ) -> None:
     db = ("--db", str(forms))
@@ -180,7 +178,7 @@ def test_readers_of_stored_tests_are_fitted_by_name_and_not_where_that_is_turned
     assert rows(store, WAYS) == before, "how strings were drawn is filled in"
 
 
-def test_a_worker_that_is_told_to_end_leaves_what_it_does_while_it_waits(
+def test_a_signal_interrupts_what_an_idle_worker_does(
     forms: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "WATCH_SECONDS", 0)
@@ -194,7 +192,7 @@ def test_a_worker_that_is_told_to_end_leaves_what_it_does_while_it_waits(
     assert worked.signal == signal.SIGINT
 
 
-def test_readers_are_fitted_while_a_worker_waits_and_not_where_runs_are_queued_or_drawn_otherwise(
+def test_idle_workers_fit_readers_unless_runs_are_queued_or_strings_differ(
     forms: Path,
 ) -> None:
     store = open_writer(str(forms))
@@ -209,10 +207,10 @@ def test_readers_are_fitted_while_a_worker_waits_and_not_where_runs_are_queued_o
     assert fitted.skipped == {1: "its strings are not those that are drawn now"}
 
 
-# What is said of them.
+# How they are shown.
 
 
-def test_commands_and_exports_say_what_readers_reach(
+def test_commands_and_exports_report_reader_accuracies(
     read: Store, store: Store, tmp_path: Path
 ) -> None:
     scores = reading.shortcut_scores(read, [1, 2])
@@ -238,7 +236,7 @@ def test_commands_and_exports_say_what_readers_reach(
         assert errors["drawn"].tolist() == api.errors(store, [1, 2])["drawn"].tolist()
 
 
-def test_of_tests_that_no_reader_was_asked_about_nothing_is_said(
+def test_tests_without_fitted_readers_show_no_shortcuts(
     monkeypatch: pytest.MonkeyPatch, forms: Path
 ) -> None:
     unread = run_main("runs", "--json", "--db", str(forms)).stdout
@@ -259,7 +257,7 @@ def open_inside(monkeypatch: pytest.MonkeyPatch, path: Path, run: int) -> Any:
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_pages_and_reports_say_what_can_be_reached_without_the_language(
+def test_pages_and_reports_show_the_best_shortcut(
     monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
     path = file_of(store)
@@ -293,7 +291,7 @@ def test_pages_and_reports_say_what_can_be_reached_without_the_language(
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_what_a_reader_decides_is_no_shortcut_anywhere(
+def test_a_reader_that_decides_the_task_is_never_called_a_shortcut(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     path = copy_of("shortcuts", "decided.db", tmp_path)

@@ -4,30 +4,24 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import update
 
 from sweeps.store import writer
 from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import queries, sweep_queries, workers
 from sweeps.store.reads.workers import is_alive
-from sweeps.store.tables import Run, now
+from sweeps.store.tables import now
 from sweeps.work.estimate import estimate
 from sweeps.work.progress import progress
 from tests.databases import change, rows, spec, stored_sweeps
 from tests.results import claimed, filled, groups, outcome, outcomes
 
 
-@pytest.fixture
-def store(any_db: str) -> Store:
-    return open_writer(any_db)
-
-
 def states(store: Store) -> list[str]:
     return [state for (state,) in rows(store, "SELECT state FROM run ORDER BY id")]
 
 
-def test_launching_twice_or_at_the_same_moment_makes_one_sweep(store: Store, any_db: str) -> None:
+def test_launching_twice_or_concurrently_creates_one_sweep(store: Store, any_db: str) -> None:
     first = writer.submit(store, spec(), launch_token="click")
     assert writer.submit(store, spec(name="other"), launch_token="click") == first
     with ThreadPoolExecutor(8) as threads:
@@ -37,7 +31,7 @@ def test_launching_twice_or_at_the_same_moment_makes_one_sweep(store: Store, any
     assert len(queries.runs(store)) == sweep_queries.missing_runs(store, [spec()]) == 3
 
 
-def test_of_a_stopped_sweep_nothing_is_begun_until_it_is_resumed(store: Store) -> None:
+def test_a_stopped_sweep_starts_no_run_until_it_is_resumed(store: Store) -> None:
     sweep_id = writer.submit(store, spec())
     going_on = writer.submit(store, spec(name="t", model_seeds=[2, 3]))
     (group,) = groups(store, sweep_id)
@@ -61,7 +55,7 @@ def test_of_a_stopped_sweep_nothing_is_begun_until_it_is_resumed(store: Store) -
     assert stored_sweeps(store)["state"].tolist() == ["done", "queued"]
 
 
-def test_retrying_queues_failed_runs_only_and_gives_them_three_attempts_again(
+def test_retrying_queues_only_failed_runs_for_three_more_attempts(
     store: Store,
 ) -> None:
     sweep_id = writer.submit(store, spec(model_seeds=[0]))
@@ -83,7 +77,7 @@ def test_retrying_queues_failed_runs_only_and_gives_them_three_attempts_again(
     assert rows(store, "SELECT count(*) FROM failure") == [(6,)]
 
 
-def test_deleting_a_sweep_keeps_the_runs_that_another_has(store: Store) -> None:
+def test_deleting_a_sweep_keeps_runs_of_other_sweeps(store: Store) -> None:
     first = sweep_queries.find_sweep(filled(store), "s")
     writer.submit(store, spec(name="t", model_seeds=[2, 3]))
     assert sweep_queries.runs_of_one_sweep_only(store, first) == 2
@@ -96,7 +90,7 @@ def test_deleting_a_sweep_keeps_the_runs_that_another_has(store: Store) -> None:
         assert rows(store, f"SELECT count(*) FROM {table}") == [(0,)]
 
 
-def test_a_worker_elsewhere_is_dead_when_its_heart_has_not_beaten_for_a_while(
+def test_a_worker_on_another_machine_is_dead_without_a_recent_heartbeat(
     store: Store,
 ) -> None:
     worker_id, _ = claimed(store, writer.submit(store, spec()))
@@ -111,7 +105,7 @@ def test_a_worker_elsewhere_is_dead_when_its_heart_has_not_beaten_for_a_while(
     assert states(store) == ["queued"] * 3
 
 
-def test_a_zombie_is_dead_and_so_is_who_had_the_number_of_another_process() -> None:
+def test_zombies_and_processes_with_a_reused_id_are_dead() -> None:
     assert is_alive(os.getpid(), now())
     assert not is_alive(os.getpid(), "2001-01-01T00:00:00.000+00:00")
     child = os.fork()
@@ -123,7 +117,7 @@ def test_a_zombie_is_dead_and_so_is_who_had_the_number_of_another_process() -> N
     os.waitpid(child, 0)
 
 
-def test_progress_counts_and_gives_a_rate_while_runs_are_trained(store: Store) -> None:
+def test_progress_counts_runs_and_estimates_the_rate(store: Store) -> None:
     sweep_id = writer.submit(store, spec(model_seeds="0..5"))
     (before,) = progress(store)
     assert (before.queued, before.total, before.runs_per_second) == (6, 6, None)
@@ -139,20 +133,15 @@ def test_progress_counts_and_gives_a_rate_while_runs_are_trained(store: Store) -
     assert now_.seconds_left == pytest.approx(4 / now_.runs_per_second)
 
 
-def _take_no_time_beside_training(store: Store) -> None:
-    """As if storing them had taken no time, however busy this machine is."""
-    with store.write(quiet=True) as connection:
-        connection.execute(update(Run).values(finished_at=Run.started_at))
-
-
-def test_an_estimate_tells_what_is_there_and_judges_by_what_was_measured(store: Store) -> None:
+def test_an_estimate_counts_stored_runs_and_uses_measured_times(store: Store) -> None:
     small = spec()
     nothing = estimate(store, [small], 1)
     assert (nothing.runs, nothing.there, nothing.seconds) == (3, 0, None)
     filled(store)
     there = estimate(store, [small], 1)
     assert (there.runs, there.there, there.seconds) == (3, 3, 0.0)
-    _take_no_time_beside_training(store)
+    # As if storing them had taken no time, on a busy machine too.
+    change(store, "UPDATE run SET finished_at = started_at")
     more = estimate(store, [spec(model_seeds="0..12")], 1)
     assert (more.runs, more.there) == (13, 3)
     # A quarter of a second each, as the three took.
@@ -167,7 +156,7 @@ def test_an_estimate_tells_what_is_there_and_judges_by_what_was_measured(store: 
     assert longer.seconds == pytest.approx(13 * 60 * 0.125, rel=0.1)
 
 
-def test_an_id_that_means_another_run_by_now_is_not_claimed(store: Store) -> None:
+def test_an_outdated_run_id_is_not_claimed(store: Store) -> None:
     sweep_id = writer.submit(store, spec())
     (group,) = groups(store, sweep_id)
     worker_id = writer.register_worker(store)
@@ -182,7 +171,7 @@ def test_an_id_that_means_another_run_by_now_is_not_claimed(store: Store) -> Non
     assert rows(store, "SELECT count(*) FROM epoch") == [(0,)]
 
 
-def test_a_run_is_not_claimed_as_planned_when_a_later_sweep_wants_more_of_it(store: Store) -> None:
+def test_a_run_of_an_outdated_plan_is_not_claimed(store: Store) -> None:
     writer.submit(store, spec())
     (group,) = groups(store)
     writer.submit(store, spec(name="t", checkpoints="every_epoch", model_seeds=[2]))
@@ -193,7 +182,7 @@ def test_a_run_is_not_claimed_as_planned_when_a_later_sweep_wants_more_of_it(sto
     assert [(run.model_seed, run.every_epoch) for run in rest] == [(2, True)]
 
 
-def test_submitting_and_deleting_beside_workers_ends_in_no_deadlock(any_db: str) -> None:
+def test_submitting_and_deleting_beside_workers_causes_no_deadlock(any_db: str) -> None:
     """Threads that claim and store, while others submit the same sweep and delete another."""
     store = open_writer(any_db)
     shared, doomed = spec(model_seeds="0..15"), spec(name="t", fixed={"hidden_size": 4})

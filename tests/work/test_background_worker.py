@@ -43,7 +43,7 @@ def start(store: Store) -> bool:
     return background_worker.start_worker(store, {1: "--short"})
 
 
-def test_asked_many_times_at_once_one_worker_is_started_and_after_it_was_killed_another(
+def test_concurrent_starts_start_one_worker_and_a_killed_one_is_replaced(
     queued: Store,
 ) -> None:
     assert read_log(queued, 1) is None
@@ -66,13 +66,13 @@ def test_asked_many_times_at_once_one_worker_is_started_and_after_it_was_killed_
     assert read_log(queued, 1) is None
 
 
-def test_logs_of_a_servers_database_stand_in_the_users_folder(queued: Store) -> None:
+def test_logs_of_a_server_database_are_in_the_users_folder(queued: Store) -> None:
     server = Store("postgresql://u:***@host/db", make_url("postgresql://u:p@host/db"))
     assert background_worker.log_folder(server) != background_worker.log_folder(queued)
     assert "***" not in str(background_worker.log_folder(server))
 
 
-# What stands beside a database is not believed: logs of workers.
+# Logs beside a database are not trusted.
 
 
 def log_of(store: Store, sweep_ids: str = "1") -> Path:
@@ -82,8 +82,8 @@ def log_of(store: Store, sweep_ids: str = "1") -> Path:
     return folder / f"20260101T000000.000000-{sweep_ids}.log"
 
 
-def test_a_log_of_the_folder_is_read(store: Store, tmp_path: Path) -> None:
-    """And none that is no file of its own."""
+def test_logs_are_read_by_sweep_and_never_through_links(store: Store, tmp_path: Path) -> None:
+    """Links, pipes and folders are not read."""
     log_of(store).write_text("trained")
     assert read_log(store, 1) == "trained"
     log_of(store, "12-21").write_text("others")
@@ -106,7 +106,7 @@ def test_a_log_of_the_folder_is_read(store: Store, tmp_path: Path) -> None:
         path.rmdir() if path.is_dir() else path.unlink()
 
 
-def test_a_folder_of_logs_that_is_a_link_is_not_followed(store: Store, tmp_path: Path) -> None:
+def test_a_log_folder_that_is_a_link_is_not_followed(store: Store, tmp_path: Path) -> None:
     log_of(store).write_text("secret")
     folder = background_worker.log_folder(store)
     elsewhere = folder.rename(tmp_path / "elsewhere")
@@ -118,7 +118,7 @@ def test_a_folder_of_logs_that_is_a_link_is_not_followed(store: Store, tmp_path:
     assert [path.read_text() for path in elsewhere.iterdir()] == ["secret"]
 
 
-def test_a_worker_is_known_by_its_row_to_whoever_did_not_start_it(queued: Store) -> None:
+def test_a_worker_is_found_by_its_row_in_the_database(queued: Store) -> None:
     assert not background_worker.has_worker(queued, 1)
     with closing(sqlite3.connect(file_of(queued), isolation_level=None)) as held:
         held.execute("BEGIN IMMEDIATE")

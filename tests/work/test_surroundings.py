@@ -1,4 +1,4 @@
-"""What lies in the working directory and the environment changes nothing of who may do what."""
+"""Files of the working directory and foreign variables change no permission."""
 
 import os
 import re
@@ -23,7 +23,7 @@ from tests.commands import run_main
 SEQCLS = Path(sys.executable).with_name("seqcls")
 
 NAMES = ("array", "queue", "random", "sweeps", "seqcls", "dashboard", "streamlit", "numba", "numpy")
-"""Modules that this program loads, of Python, of others and its own."""
+"""Modules that this program loads: of Python, of other packages, and of this one."""
 
 OPEN_TO_ALL = """
 [server]
@@ -46,7 +46,7 @@ FOREIGN = {
 
 @pytest.fixture
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory whose Python files say that they were run."""
+    """A working directory whose Python files record that they were run."""
     folder = tmp_path / "hostile"
     (folder / ".streamlit").mkdir(parents=True)
     (folder / ".streamlit" / "config.toml").write_text(OPEN_TO_ALL)
@@ -66,13 +66,13 @@ def request(port: int, method: str, path: str, **headers: str) -> tuple[int, dic
 
 
 def websocket(port: int, **headers: str) -> int:
-    """What the server says to a page that wants to talk to it; 101 is a yes."""
+    """The status of the server's reply to a web socket request; 101 accepts it."""
     upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
     key = {"Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
     return request(port, "GET", "/_stcore/stream", **upgrade, **key, **headers)[0]
 
 
-def test_what_a_dashboard_and_its_worker_find_runs_nothing_and_opens_neither(
+def test_a_dashboard_and_its_worker_ignore_files_and_settings_of_the_working_directory(
     hostile: Path, short_spec: Path
 ) -> None:
     environment = {**os.environ, **FOREIGN}
@@ -98,7 +98,7 @@ def test_what_a_dashboard_and_its_worker_find_runs_nothing_and_opens_neither(
                 status, headers = request(port, "GET", path, Origin=origin)
                 assert status == 403 or path.endswith("health"), origin
                 assert "access-control-allow-origin" not in headers
-        # A second one says so, at once, and leaves the first alone.
+        # A second one is refused, and the first runs on.
         second = run_main("dashboard", "--port", str(port))
         assert (second.returncode, second.stdout) == (3, "")
         assert second.stderr.startswith(f"seqcls: port {port} is taken")

@@ -1,4 +1,4 @@
-"""The commands on sweeps as a user runs them, and what their exit status says."""
+"""The commands on sweeps as a user runs them, with their exit status."""
 
 import json
 import signal
@@ -57,7 +57,7 @@ def db(tmp_path: Path) -> tuple[str, str]:
     return ("--db", str(tmp_path / "own.db"))
 
 
-def test_a_sweep_is_stopped_resumed_retried_where_it_failed_and_deleted(
+def test_a_sweep_is_stopped_resumed_retried_and_deleted(
     short_spec: Path, db: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_job: Job, _report: Progress) -> list[RunResult]:
@@ -96,7 +96,7 @@ def test_a_sweep_is_stopped_resumed_retried_where_it_failed_and_deleted(
 
 
 def states(db: tuple[str, str]) -> dict[str, int]:
-    """How many runs have each state, as soon as there are any."""
+    """The number of runs in each state; empty before there is a table."""
     path = Path(db[1])
     if not (path.exists() and rows(path, "SELECT name FROM sqlite_master WHERE name = 'run'")):
         return {}
@@ -105,14 +105,14 @@ def states(db: tuple[str, str]) -> dict[str, int]:
 
 @contextmanager
 def started(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
-    """The command in a process of its own, which the block leads to its end."""
+    """The command in a new process, which the block ends."""
     command = [*SEQCLS, *arguments]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **pipes, text=True, cwd=ROOT) as process:
         yield process
 
 
-def test_a_worker_that_watches_trains_what_is_submitted_later_and_what_is_stopped_goes_on(
+def test_a_watching_worker_trains_later_submissions_and_requeues_runs_at_a_signal(
     tmp_path: Path, db: tuple[str, str]
 ) -> None:
     """Two groups: a short one, and one that no machine trains in a minute."""
@@ -139,7 +139,7 @@ def test_a_worker_that_watches_trains_what_is_submitted_later_and_what_is_stoppe
     assert "1 run left" in message or "1 of 2 runs" in message, message
 
 
-def test_the_first_ctrl_c_leaves_what_is_in_training_and_the_second_ends_at_once(
+def test_the_first_ctrl_c_requeues_running_runs_and_the_second_exits(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep_id = writer.submit(store, parse_spec(tomllib.loads(ONE)))

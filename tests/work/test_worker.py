@@ -1,4 +1,4 @@
-"""What workers do: in this process, in others, on a cluster; and when a group goes wrong."""
+"""Workers in this process, in others, on a cluster; and with failing groups."""
 
 import os
 import signal
@@ -8,6 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from sweeps.work import jobs
 from sweeps.work.executors import dask_cluster
 from sweeps.work.jobs import Job, run_job
 from sweeps.work.machine import WorkOptions
+from sweeps.work.progress import busy_seconds
 from sweeps.work.worker import work
 from tests.chaos.sending import training_processes
 from tests.conftest import SHORT
@@ -41,7 +43,7 @@ GRID = {"name": "s", "model_seeds": [0, 1], "fixed": SHORT, "axes": {"hidden_siz
 
 
 class Cluster:
-    """As much of a client of Dask as is asked of it; groups are trained in a thread."""
+    """The part of a client of Dask that is used; groups are trained in a thread."""
 
     status = "running"
 
@@ -56,7 +58,7 @@ class Cluster:
 
 
 @pytest.mark.parametrize("dask", [None, "tcp://here:1"])
-def test_a_run_that_raises_is_tried_three_times_and_takes_no_other_with_it(
+def test_a_run_that_raises_is_tried_three_times_and_fails_alone(
     store: Store, monkeypatch: pytest.MonkeyPatch, dask: str | None
 ) -> None:
     tried: list[int] = []
@@ -82,7 +84,7 @@ def test_a_run_that_raises_is_tried_three_times_and_takes_no_other_with_it(
     ]
 
 
-def test_a_process_that_is_killed_costs_an_attempt_and_no_run(store: Store) -> None:
+def test_a_killed_process_costs_an_attempt_and_no_run(store: Store) -> None:
     sweep_id = writer.submit(store, parse_spec(ENDLESS))
     killed: list[int] = []
 
@@ -101,7 +103,7 @@ def test_a_process_that_is_killed_costs_an_attempt_and_no_run(store: Store) -> N
     assert rows(store, "SELECT state, attempt, failures FROM run") == [("queued", 2, 1)]
 
 
-def test_machine_code_is_made_beside_the_training_of_others(
+def test_machine_code_is_compiled_while_other_runs_train(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fixed = {**SHORT, "num_blocks": 2, "positions": "alibi"}
@@ -127,7 +129,7 @@ def test_machine_code_is_made_beside_the_training_of_others(
     assert [engines[run] for run in done_before] == ["strings"]
 
 
-def test_a_progress_report_that_fails_is_no_fault_of_the_runs(store: Store) -> None:
+def test_a_failing_progress_report_counts_no_failure_of_the_runs(store: Store) -> None:
     sweep_id = writer.submit(store, parse_spec(ENDLESS | {"fixed": SHORT}))
 
     def gone(done: float, _total: int) -> None:
@@ -141,7 +143,7 @@ def test_a_progress_report_that_fails_is_no_fault_of_the_runs(store: Store) -> N
     assert rows(store, "SELECT count(*) FROM failure") == [(0,)]
 
 
-def test_ctrl_c_while_the_database_is_locked_ends_in_the_reason(
+def test_ctrl_c_on_a_locked_database_raises_the_lock_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweeps.store.database, "BUSY_SECONDS", 0.05)
@@ -161,7 +163,7 @@ def test_ctrl_c_while_the_database_is_locked_ends_in_the_reason(
     assert sweep_queries.runs_by_state(store, [sweep_id]) == {"queued": 6}
 
 
-def test_a_machine_that_draws_other_test_strings_stops_and_charges_no_run(
+def test_a_machine_that_draws_other_test_strings_stops_without_failing_runs(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work(store, [writer.submit(store, parse_spec(GRID | {"model_seeds": [0]}))], WorkOptions(0))
@@ -200,7 +202,7 @@ def test_runs_are_listed_while_others_are_submitted(store: Store) -> None:
     assert len(queries.runs(store)) == 8
 
 
-def test_a_sweep_stopped_from_elsewhere_ends_its_worker_and_goes_on_later(any_db: str) -> None:
+def test_a_sweep_stopped_by_another_process_ends_its_worker(any_db: str) -> None:
     store = open_writer(any_db)
     sweep_id = writer.submit(store, parse_spec(ENDLESS))
     progress: list[float] = []
@@ -217,7 +219,9 @@ def test_a_sweep_stopped_from_elsewhere_ends_its_worker_and_goes_on_later(any_db
     assert rows(store, "SELECT count(*) FROM worker WHERE ended_at IS NULL") == [(0,)]
 
 
-def test_workers_train_the_same_wherever_they_are(postgres_url: str, tmp_path: Path) -> None:
+def test_workers_give_equal_results_in_this_and_in_other_processes(
+    postgres_url: str, tmp_path: Path
+) -> None:
     found = []
     for db, workers in ((str(tmp_path / "here.db"), 0), (postgres_url, 2)):
         store, progress = open_writer(db), list[tuple[float, int]]()
@@ -232,7 +236,7 @@ def test_workers_train_the_same_wherever_they_are(postgres_url: str, tmp_path: P
     assert len(set(found[0])) == 6
 
 
-def test_the_second_try_of_a_group_that_was_left_is_no_trouble(store: Store) -> None:
+def test_a_group_stopped_and_resumed_twice_counts_no_failure(store: Store) -> None:
     quick = parse_spec({"name": "quick", "model_seeds": [1], "fixed": SHORT})
     sweep_id = writer.submit(store, parse_spec(ENDLESS))
     actions: list[str] = []
@@ -251,3 +255,17 @@ def test_the_second_try_of_a_group_that_was_left_is_no_trouble(store: Store) -> 
     worked = work(store, None, WorkOptions(0), stop_then_resume)
     assert worked.abandoned == 2
     assert worked.recorded == 1
+
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def ago(seconds: float) -> str:
+    return (NOW - timedelta(seconds=seconds)).isoformat()
+
+
+def test_busy_seconds_exclude_pauses_and_count_overlaps_once() -> None:
+    together = [(ago(200), ago(180)), (ago(195), ago(170))]
+    after_a_pause = [(ago(10), None)]
+    assert busy_seconds([*together, *after_a_pause], NOW) == 30 + 10
+    assert busy_seconds([], NOW) == 0
