@@ -29,6 +29,7 @@ from seqcls.strings.datasets import Content
 from sweeps.access import DB_VARIABLE, DEFAULT_DB, refuse_writes
 from sweeps.files import whole_files
 from sweeps.store.database import BUSY_SECONDS, Store, explain_error, open_file, take_turns
+from sweeps.store.tables import Base
 
 SCHEMA_VERSION = "0008"
 """The newest of the migrations; a test holds it against them."""
@@ -199,7 +200,7 @@ def schema_version(store: Store) -> str | None:
 
     Raises:
         StoreVersionError: this version of the program does not know it, or no longer.
-        StoreError: it is no database of this program.
+        StoreError: it is no database of this program, or lacks a table.
     """
     with store.read() as db:
         tables = inspect(db).get_table_names()
@@ -209,6 +210,9 @@ def schema_version(store: Store) -> str | None:
             raise StoreError(f"{store.name!r} is a database of another program; name another")
         version = str(db.exec_driver_sql("SELECT version_num FROM alembic_version").scalar())
     if version == SCHEMA_VERSION:
+        # A view in the place of a table might have rows without end.
+        if lacking := sorted(set(Base.metadata.tables) - set(tables)):
+            raise StoreError(f"{store.name!r} has no table {lacking[0]!r}; restore a copy of it")
         return version
     # Versions have four digits, which sort as numbers do.
     if re.fullmatch(r"[0-9]{4}", version) and version < SCHEMA_VERSION:
