@@ -1,4 +1,4 @@
-"""Ablation: a model without each part alone, and pruned, the cheapest part first.
+"""Ablation: what a model can do without, each part alone, and pruned from the cheapest on.
 
 A part that is ablated by *zero* adds nothing; by *mean*, it has its mean over all tokens of all
 strings that the model is judged by, whatever the string. Models that write are teacher forced.
@@ -36,9 +36,12 @@ Ablation = Mapping[Part, AblationMethod]
 SAMPLE = 400
 """Distinct test strings that are run by default."""
 
+NUMBERS_KNOWN = 2**26
+"""Numbers in the states that are remembered at most: half a gigabyte."""
 
 PARTS_PRUNED = 24
-"""Parts that pruning begins with at most where strings are run: each step tries all the rest."""
+"""Parts that pruning begins with at most where strings are run: every step tries all that are left.
+"""
 
 
 class Ablated(NamedTuple):
@@ -185,15 +188,20 @@ class Judge:
 
         def change(name: str, _position: int | None, state: Tensor) -> Tensor:
             gone = changed.get(name, ())
-            # A part is changed in place, and the state may be a view of others.
+            # The recorded state may be a known one, which the next ablation needs unchanged.
             state = state.clone() if gone else state
             for part in gone:
                 value = 0.0 if ablation[part] == "zero" else part.within(self._means[name])
                 part.within(state)[...] = value
             return state
 
-        runs = ((batch, inside.run(self.model, batch, change)) for batch in self._batches)
-        return torch.cat([self._select(*read) for read in runs]).numpy()
+        parts = []
+        for batch, states in zip(self._batches, self._known, strict=True):
+            # Up to the first that changes, states are those of the whole model.
+            last = next((place for place, x in enumerate(states) if x in changed), len(states))
+            known = dict(list(states.items())[: last + 1])
+            parts.append(self._select(batch, inside.run(self.model, batch, change, known)))
+        return torch.cat(parts).numpy()
 
     def _select(self, batch: inside.Batch, outputs: Tensor) -> Tensor:
         """Selects the outputs that are scored: of outputs each token, or every place."""
@@ -233,6 +241,17 @@ class Judge:
         counts = self.tested.strings.counts
         starts = range(0, len(counts), inside.COUNTS_AT_ONCE)
         return [inside.from_counts(model, counts[x : x + inside.COUNTS_AT_ONCE]) for x in starts]
+
+    @cached_property
+    def _known(self) -> list[dict[str, Tensor]]:
+        """The whole model's states of parts, in the order of the computation, batch by batch."""
+        names = tuple({name for states in self._states.values() for name in states})
+        size = plain_model(self.model).config.hidden_size * len(names)
+        numbers = sum(batch.ids.numel() for batch in self._batches) * size
+        # Of strings token by token they are too many to be remembered.
+        if not self.exact or numbers > NUMBERS_KNOWN:
+            return [{} for _ in self._batches]
+        return [inside.states(self.model, batch, names) for batch in self._batches]
 
     @cached_property
     def _means(self) -> Mapping[str, Tensor]:

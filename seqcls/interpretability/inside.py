@@ -7,7 +7,8 @@ that others give it is what n equal keys are to a softmax. So a million letters 
 exactly, in however many blocks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -60,13 +61,15 @@ def read(
     """Strings token by token, padded; of a model that writes each with an output, teacher forced.
 
     Args:
-        outputs: those read after each string; the model's own outputs if none are given.
+        outputs: what is read after each string; what the model writes if none are given.
     """
     return Batch(ids_of(model, strings, outputs))
 
 
 def read_string(model: TrainedModel, letters: Sequence[int]) -> Batch:
-    """One string by its letter counts where they suffice; else read token by token."""
+    """One string by its letter counts where they suffice, which reads each letter once; else read
+    token by token.
+    """
     if obstacle(model.problem, "states") is not None:
         return read(model, [letters])
     counts = np.bincount(np.array(letters, dtype=int), minlength=model.num_letters)
@@ -110,18 +113,25 @@ def from_counts(
 
 
 @torch.no_grad()
-def run(model: TrainedModel, batch: Batch, change: Change | None = None) -> Tensor:
+def run(
+    model: TrainedModel,
+    batch: Batch,
+    change: Change | None = None,
+    known: Mapping[str, Tensor] = MappingProxyType({}),
+) -> Tensor:
     """The head's outputs, in double precision, with states changed as they are computed.
 
     Args:
         change: what becomes of a state, by its name, of all positions or of the one that is read
             next. By letter counts `scores` are those of one token of each letter, `weights` those
             of all tokens of a letter together.
+        known: states of this batch before they are changed; what heads take from values
+            (`mixed_value`) is not computed again where it is among them.
 
     Returns:
         Of shape (string), (string, output) or, at every token, (string, position, output).
     """
-    return _run(plain_model(model), batch, Changing(change) if change else Recorder())
+    return _run(plain_model(model), batch, Changing(change or _same, known=known))
 
 
 def states(model: TrainedModel, batch: Batch, names: Sequence[str] = ()) -> dict[str, Tensor]:
@@ -131,9 +141,26 @@ def states(model: TrainedModel, batch: Batch, names: Sequence[str] = ()) -> dict
     position, head_size), of scores and weights (string, head, position, position).
     """
     found = dict[str, Tensor]()
+
+    def keep(name: str, position: int | None, state: Tensor) -> Tensor:
+        # One position at a time is a step of a state that is recorded whole in the end.
+        if position is None and (not names or name in names):
+            found[name] = state
+        return state
+
+    class Keeping(Changing):
+        # A recorder that only changes states computes none of these, and would leave them out.
+        def aside(self, name: str, make: Callable[[], Tensor]) -> None:
+            if not names or self._prefix + name in names:
+                self(name, make())
+
     with torch.no_grad():
-        _run(plain_model(model), batch, Recorder(recorded=found))
-    return {name: state for name, state in found.items() if not names or name in names}
+        _run(plain_model(model), batch, Keeping(keep))
+    return found
+
+
+def _same(_name: str, _position: int | None, state: Tensor) -> Tensor:
+    return state
 
 
 def _run(plain: Classifier, batch: Batch, record: Recorder) -> Tensor:

@@ -1,7 +1,8 @@
 """The readable model of a run in double precision, and strings as it reads them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
@@ -19,7 +20,7 @@ from seqcls.models.positions import longest_readable, read_ids
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER, PAD
 
-# Outputs of models that write: those written for an input, and the letters read of an output.
+# Outputs of models that write: what they write for an input, and what they read of an output.
 
 
 class Output(NamedTuple):
@@ -72,7 +73,7 @@ def log_probabilities(
     start: int,
     written: Output,
 ) -> Float[Tensor, " string"]:
-    """The log-probability of one output, teacher forced, from the head's outputs.
+    """The log-probability of one output, teacher forced, by what the head gives.
 
     Args:
         outputs: at every place of strings that are read with this output.
@@ -100,12 +101,18 @@ AROUND_OUTPUTS = ("SEP", "END")
 class Changing(Recorder):
     """A recorder that gives the model other states than those that it computed."""
 
-    def __init__(self, change: Change, prefix: str = "") -> None:
+    def __init__(
+        self, change: Change, prefix: str = "", known: Mapping[str, Tensor] = MappingProxyType({})
+    ) -> None:
         super().__init__(prefix)
         self._change = change
+        self._known = known
 
     def __call__(self, name: str, state: Tensor) -> Tensor:
         return self._change(self._prefix + name, None, state)
+
+    def recall(self, name: str) -> Tensor | None:
+        return self._known.get(self._prefix + name)
 
     def step(self, name: str, position: int, state: Tensor) -> Tensor:
         """Records like `Recorder.step`, with what becomes of the state."""
@@ -114,7 +121,7 @@ class Changing(Recorder):
 
     def within(self, name: str) -> "Changing":
         """A recorder of a part, whose names begin with the part's."""
-        return type(self)(self._change, f"{self._prefix}{name}.")
+        return type(self)(self._change, f"{self._prefix}{name}.", self._known)
 
 
 @lru_cache(maxsize=8)
@@ -134,7 +141,7 @@ def ids_of(
     """The token ids that the model reads of strings, padded, of shape (string, position).
 
     Args:
-        outputs: of a model that writes, those read after each string; by default the model's own.
+        outputs: of a model that writes, what it reads after each; what it writes if none are given.
     """
     batch = TokenStrings.of_lists(model.num_letters, strings)
     # What is read after a string is a question for models that answer token by token alone.
@@ -165,7 +172,7 @@ def check_length(model: TrainedModel, letters: Sequence[int], output: Output | N
     """Refuses a string whose states are too many to be looked at.
 
     Args:
-        output: the one read after it, of a model that writes; the model's own by default.
+        output: what is read after it; of a model that writes what it writes, if none is given.
 
     Raises:
         InvalidStringError: it is no input of the task, or longer than `MAX_TOKENS` or than the

@@ -76,6 +76,9 @@ class Attention(nn.Module):
         others: Float[Tensor, "string other hidden"] | None = None,
     ) -> Hidden:
         """Attends from states to `others`, by default to the same states."""
+        # Patching already knows what heads mix, so it needs no scores.
+        if (mixed := record.recall("mixed_value")) is not None:
+            return self.write(mixed, record)
         attendable, scale, positions, places, bias, log_times = attending
         others = states if others is None else others
         query = record("query", positions.rotate(self.split(self.query(states)), places))
