@@ -241,7 +241,8 @@ def test_a_worker_adds_seeds_until_the_interval_is_narrow(further: Path, tmp_pat
     path = Path(shutil.copy(further, tmp_path / "grown.db"))
     db = ("--db", str(path))
     command = ("seeds", "tiny-20x", "--until", "share +- 25 %", "--most", "30", *db)
-    assert "will add seeds until 'share +- 25 %', up to 30 per configuration" in printed(*command, "--submit")
+    words = "will add seeds until 'share +- 25 %', up to 30 per configuration"
+    assert words in printed(*command, "--submit")
     store = open_writer(str(path))
 
     def seeds() -> list[int]:
