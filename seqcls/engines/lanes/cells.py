@@ -22,7 +22,7 @@ Rows of states are `row` apart, those of gates `gates_row`.
 import numpy as np
 
 from seqcls.engines.lanes.elementary import exp, sigmoid, softplus, tanh
-from seqcls.engines.lanes.vector import ONE, ZERO, fma, kernel, larger, load, spread, store
+from seqcls.engines.lanes.vector import ONE, ZERO, fma, fnma, kernel, larger, load, spread, store
 
 LOWEST = np.float32(-1e30)
 """The stabilizer before the first token, in place of minus infinity."""
@@ -44,7 +44,7 @@ def rnn_gradient(rows, width, a, g0, dg0, gates_row, dh0, row):
     for r in range(rows):
         for i in range(width):
             state = load(a, g0 + r * gates_row + i)
-            slope = ONE - state * state
+            slope = fnma(state, state, spread(ONE))
             store(a, dg0 + r * gates_row + i, load(a, dh0 + r * row + i) * slope)
 
 
@@ -74,7 +74,7 @@ def gru_gradient(rows, width, a, g0, u0, dg0, du0, gates_row, before0, dh0, row)
             reset, update = load(a, g0 + at), load(a, g0 + at + width)
             candidate, from_state = load(a, g0 + at + 2 * width), load(a, u0 + at + 2 * width)
             d = load(a, dh0 + r * row + i)
-            d_candidate = d * (ONE - update) * (ONE - candidate * candidate)
+            d_candidate = d * (ONE - update) * fnma(candidate, candidate, spread(ONE))
             d_reset = d_candidate * from_state * reset * (ONE - reset)
             before = load(a, before0 + r * row + i)
             d_update = d * (before - candidate) * update * (ONE - update)
@@ -115,10 +115,10 @@ def lstm_gradient(rows, width, a, g0, dg0, gates_row, before0, tanh0, dh0, dc0, 
             take, keep = load(a, g0 + g), load(a, g0 + g + width)
             candidate, give = load(a, g0 + g + 2 * width), load(a, g0 + g + 3 * width)
             shown, d = load(a, tanh0 + at), load(a, dh0 + at)
-            d_cell = fma(d * give, ONE - shown * shown, load(a, dc0 + at))
+            d_cell = fma(d * give, fnma(shown, shown, spread(ONE)), load(a, dc0 + at))
             store(a, dg0 + g, d_cell * candidate * take * (ONE - take))
             store(a, dg0 + g + width, d_cell * load(a, before0 + at) * keep * (ONE - keep))
-            store(a, dg0 + g + 2 * width, d_cell * take * (ONE - candidate * candidate))
+            store(a, dg0 + g + 2 * width, d_cell * take * fnma(candidate, candidate, spread(ONE)))
             store(a, dg0 + g + 3 * width, d * shown * give * (ONE - give))
             store(a, dc0 + at, d_cell * keep)
 
@@ -174,13 +174,13 @@ def slstm_gradient(
                 share = ONE / load(a, c0 + n + at)
                 d, shown = load(a, dh0 + at), load(a, c0 + at) * share
                 dc = fma(d * give, share, load(a, dc0 + at))
-                dn = load(a, dn0 + at) - d * give * shown * share
+                dn = fnma(d * give * shown, share, load(a, dn0 + at))
                 dkeep = spread(ZERO)
                 if not is_first:
                     dkeep = fma(dc, load(a, before0 + at), dn * load(a, before0 + n + at))
                 store(a, dg, fma(dc, candidate, dn) * take)
                 store(a, dg + width, dkeep * keep * load(a, c0 + slopes + at))
-                store(a, dg + 2 * width, dc * take * (ONE - candidate * candidate))
+                store(a, dg + 2 * width, dc * take * fnma(candidate, candidate, spread(ONE)))
                 store(a, dg + 3 * width, d * shown * give * (ONE - give))
                 store(a, dc0 + at, dc * keep)
                 store(a, dn0 + at, dn * keep)

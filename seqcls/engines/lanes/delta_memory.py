@@ -44,6 +44,7 @@ from seqcls.engines.lanes.vector import (
     ONE,
     ZERO,
     fma,
+    fnma,
     if_less,
     kernel,
     load,
@@ -132,7 +133,7 @@ def shape_heads_gradient(tokens, a, memory, dheads):
             # Vectors below the shortest length are divided by a constant.
             along = if_less(share, spread(ONE / SHORTEST), along, spread(ZERO))
             for i in range(moved, moved + memory.sizes.head_size):
-                store(a, d0 + i, (load(a, d0 + i) - load(a, y0 + i) * along) * share)
+                store(a, d0 + i, fnma(load(a, y0 + i), along, load(a, d0 + i)) * share)
         for i in range(3 * memory.sizes.joined):
             store(a, d0 + i, load(a, d0 + i) * silu_slope(load(a, x0 + i)))
 
@@ -263,7 +264,7 @@ def remember_gradient(tokens, a, to, w, gradient):
         for token in range(tokens):
             index = to.strengths.first + token * to.strengths.apart + head
             strength = load(a, memory.strengths.first + token * memory.strengths.apart + head)
-            store(a, index, load(a, index) * strength * (ONE - strength * most))
+            store(a, index, load(a, index) * strength * fnma(strength, spread(most), spread(ONE)))
             if memory.fades:
                 index = to.log_decay.first + token * to.log_decay.apart + head
                 moved = token * memory.log_decay.apart + head

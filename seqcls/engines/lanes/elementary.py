@@ -15,6 +15,7 @@ from seqcls.engines.lanes.vector import (
     ZERO,
     absolute,
     fma,
+    fnma,
     if_less,
     inlined,
     kernel,
@@ -123,7 +124,7 @@ def softplus(x):
     """Computes log(1 + exp(x)), by log(1 + e) = 2 atanh(e / (2 + e))."""
     e = exp(ZERO - absolute(x))
     z = e / (e + TWO)
-    return larger(x, spread(ZERO)) + z * polynomial(HALF_LOGARITHM, z * z) * TWO
+    return fma(z * polynomial(HALF_LOGARITHM, z * z), spread(TWO), larger(x, spread(ZERO)))
 
 
 @kernel
@@ -134,7 +135,7 @@ def gelu(rows, columns, a, x, slopes):
             index = x.first + r * x.apart + c
             value = load(a, index)
             density = exp(value * value * (-HALF))
-            t = TWO / (TWO + absolute(value) * PER_ROOT_2)
+            t = TWO / fma(absolute(value), spread(PER_ROOT_2), spread(TWO))
             tail = density * t * polynomial(ERFC, t) * HALF
             below = if_less(value, spread(ZERO), tail, ONE - tail)
             store(a, index, value * below)
@@ -155,7 +156,7 @@ def gelu_tanh(rows, columns, a, x, slopes):
             store(a, index, value * half)
             # D u, and D tanh = 1 - tanh^2.
             inner = fma(square, spread(THREE * INNER * CUBIC), spread(INNER))
-            slope = fma(value * inner, (ONE - share * share) * HALF, half)
+            slope = fma(value * inner, fnma(share, share, spread(ONE)) * HALF, half)
             store(a, slopes.first + r * slopes.apart + c, slope)
 
 
@@ -220,7 +221,7 @@ def norm(rows, layer, a, x, y, states, w):
         for i in range(layer.size):
             centered = load(a, x0 + i) - mean
             squares = fma(centered, centered, squares)
-        scale = ONE / root(squares * share + np.float32(layer.eps))
+        scale = ONE / root(fma(squares, spread(share), spread(np.float32(layer.eps))))
         store(a, states.scales + r, scale)
         for i in range(layer.size):
             unit = (load(a, x0 + i) - mean) * scale
@@ -262,7 +263,7 @@ def norm_gradient(rows, layer, a, dy, dx, states, sums, w, gradient, add):
         parallel, mean, scale = parallel * share, mean * share, load(a, states.scales + r)
         for i in range(size):
             du = load(a, dy0 + i) * spread_at(w, layer.weight + i)
-            value = scale * (du - load(a, unit0 + i) * parallel - mean)
+            value = scale * (fnma(load(a, unit0 + i), parallel, du) - mean)
             if add:
                 value = value + load(a, dx0 + i)
             store(a, dx0 + i, value)

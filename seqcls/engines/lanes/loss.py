@@ -15,6 +15,7 @@ from seqcls.engines.lanes.vector import (
     ONE,
     ZERO,
     absolute,
+    fnma,
     if_less,
     inlined,
     kernel,
@@ -243,7 +244,7 @@ def set_losses(row, number, network, a, row_targets, share, training):
         predicted = if_less(spread(ZERO), value, spread(ONE), spread(ZERO))
         store(a, number + token, (likely - bit) * load(scratch, 2))
         store(scratch, 0, small)
-        store(scratch, 1, larger(value, spread(ZERO)) - value * bit)
+        store(scratch, 1, fnma(value, bit, larger(value, spread(ZERO))))
         store(scratch, 3, load(scratch, 3) + absolute(predicted - bit))
         for lane in range(LANES):
             if row_targets.targets[row, lane] >= 0:

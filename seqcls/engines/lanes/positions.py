@@ -16,6 +16,7 @@ from seqcls.engines.lanes.vector import (
     LANES,
     ZERO,
     fma,
+    fnma,
     kernel,
     load,
     spread,
@@ -131,7 +132,7 @@ def rotate(tokens, heads, head_width, pairs, a, x0, row, turns0, sign):
             for head in range(heads):
                 index = x0 + token * row + head * head_width + 2 * pair
                 even, odd = load(a, index), load(a, index + 1)
-                store(a, index, even * cosine - odd * sine)
+                store(a, index, fnma(odd, sine, even * cosine))
                 store(a, index + 1, fma(even, sine, odd * cosine))
 
 

@@ -30,6 +30,7 @@ from seqcls.engines.lanes.vector import (
     ONE,
     ZERO,
     fma,
+    fnma,
     kernel,
     load,
     spread,
@@ -144,7 +145,7 @@ def select_gradient(tokens, a, to, w, gradient):
                     factor, de = e * TWO - ONE, de * TWO
                 along = de * e * rate
                 dstep = dstep - along
-                store(a, to.rates + index, load(a, to.rates + index) - along * step)
+                store(a, to.rates + index, fnma(along, step, load(a, to.rates + index)))
                 store(a, to.memory + index, factor * dh)
             slope = load(a, mamba.slopes.first + token * mamba.slopes.apart + c)
             dstep = fma(dwritten, u, dstep) * slope

@@ -176,6 +176,10 @@ def _sum(builder: Any, value: Any) -> Any:
     return call(builder, "llvm.vector.reduce.fadd", NUMBER, arguments, fastmath=("reassoc",))
 
 
+def _subtract_product(builder: Any, one: Any, other: Any, more: Any) -> Any:
+    return multiply_add(builder, builder.fneg(one), other, more)
+
+
 def _raise_two(builder: Any, exponent: Any) -> Any:
     raised = builder.add(builder.fptosi(exponent, WHOLE), ir.Constant(WHOLE, [127] * LANES))
     return builder.bitcast(builder.shl(raised, ir.Constant(WHOLE, [23] * LANES)), VECTOR)
@@ -196,6 +200,7 @@ def _of_one(name: str, meaning: str) -> Any:
 
 spread = _function("Returns a number in every lane.", vector, [number], in_all_lanes)
 fma = _function("Computes `one * other + more`.", vector, [vector] * 3, multiply_add)
+fnma = _function("Computes `more - one * other`.", vector, [vector] * 3, _subtract_product)
 total = _function("Computes the sum over the lanes.", number, [vector], _sum)
 larger = _function(
     "Returns the larger of both in each lane; the second if one is NaN.",
