@@ -126,7 +126,7 @@ def _sources(table: Table) -> dict[str, str]:
         sources.pop("target", None)
     if "tokens" not in sources or ("label" in sources) == ("target" in sources):
         raise DatasetError(
-            f"{table.places[0]}: columns {', '.join(names)[:100]!r}, expected one named 'tokens' "
+            f"columns {', '.join(names)[:100]!r}, expected one named 'tokens' "
             f"({', '.join(SPELLED['tokens'])}), and either 'label' or 'target' "
             f"({', '.join(SPELLED['target'])}); optionally split and id"
         )

@@ -257,7 +257,7 @@ MALFORMED: list[tuple[str, Content, str]] = [
     (
         "wrapped.json",
         '{"data": [{"tokens": "ab", "label": 1}]}',
-        "line 1: columns 'data', expected one named",
+        "columns 'data', expected one named",
     ),
     ("nested.csv", f'{HEAD}"[[0, 1], [1]]",1\n', "not text without spaces: [0, 1]"),
     ("set.csv", f"{HEAD}\"{{'a', 'b'}}\",1\n", "is a set, whose items have no order"),
