@@ -57,9 +57,11 @@ class Atlas:
         return results_file(self.name)
 
     def models(self, store: Store, sweeps: Sequence[str]) -> pd.DataFrame:
-        """The rows of its CSV file, of those of its sweeps that a database holds."""
-        found = pd.concat([trained_models(store, name, self.ranges) for name in sweeps])
-        found = found.drop_duplicates()
+        """The rows of its CSV file: its own, replaced by those of the sweeps of a database."""
+        known = [pd.read_csv(self.results)] if self.results.exists() else []
+        trained = [trained_models(store, name, self.ranges) for name in sweeps]
+        key = [*CELL, "learning_rate", "model_seed"]
+        found = pd.concat([*known, *trained]).drop_duplicates(key, keep="last")
         # Their numbers in the database are in the order in which they came there.
         cells = pd.MultiIndex.from_frame(found[CELL])
         order = asked_cells(self.name).get_indexer(cells).argsort(kind="stable")
