@@ -10,13 +10,7 @@ from sqlalchemy import select
 from seqcls.config import RunConfig
 from seqcls.errors import StoreError, UnknownRunError
 from sweeps.store.database import Store
-from sweeps.store.reads.queries import (
-    check_done,
-    epochs,
-    refuse_misfit,
-    run_config,
-    why_no_weights,
-)
+from sweeps.store.reads.queries import check_done, epochs, refuse_misfit, run_config, why_no_weights
 from sweeps.store.reads.stored import read_runs
 from sweeps.store.tables import Checkpoint
 

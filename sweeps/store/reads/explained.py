@@ -8,14 +8,7 @@ from sqlalchemy import ColumnClause, Text, literal_column, select
 
 from seqcls.interpretability.mechanisms import BESIDE_NOT_LEARNED, CAUSES, NOT_LEARNED
 from seqcls.results import Confusion
-from sweeps.results import (
-    FINDINGS,
-    LEARNED_AT,
-    RANGE_COLUMNS,
-    Outcome,
-    ProofRecord,
-    ProofResult,
-)
+from sweeps.results import FINDINGS, LEARNED_AT, RANGE_COLUMNS, Outcome, ProofRecord, ProofResult
 from sweeps.store.database import Store
 from sweeps.store.findings import sound_findings
 from sweeps.store.reads import frames

@@ -20,13 +20,7 @@ from sweeps.results import BORDER_SHARES
 from sweeps.store.database import Store
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import Selection, in_scope
-from sweeps.store.reads.stored import (
-    length_rows,
-    problem_of,
-    read_runs,
-    tested_lengths,
-    texts_of,
-)
+from sweeps.store.reads.stored import length_rows, problem_of, read_runs, tested_lengths, texts_of
 from sweeps.store.statements import chunks, fetch, one_of
 from sweeps.store.tables import Config, Run, RunState, TestSetRow, TestString
 from sweeps.store.test_sets import are_tested, stored_test_set

@@ -17,11 +17,7 @@ from sweeps.results import NULLABLE, RECORDS, exact_type
 from sweeps.store.database import Store
 from sweeps.store.findings import sound_findings
 from sweeps.store.reads import frames
-from sweeps.store.reads.selection import (
-    Selection,
-    WrittenValue,
-    is_value,
-)
+from sweeps.store.reads.selection import Selection, WrittenValue, is_value
 from sweeps.store.reads.stored import IMPORTED_JSON, StoredRun, config_of, length_frame, read_runs
 from sweeps.store.reads.sweep_queries import find_sweep
 from sweeps.store.statements import one_of
