@@ -189,6 +189,7 @@ def refuse_misfit(store: Store, stored: StoredRun) -> None:
 class RunStatus:
     """The state of a run, and the reason of a failure."""
 
+    model_seed: int
     state: str
     best_epoch: int | None
     error: str | None
@@ -199,8 +200,8 @@ class RunStatus:
 
 def run_status(store: Store, run_id: int) -> RunStatus:
     """The status of a run that exists."""
-    query = select(Run.state, Run.best_epoch, Run.error, Run.engine_reason)
-    return RunStatus(*store.one(query.where(Run.id == run_id)))
+    columns = (Run.model_seed, Run.state, Run.best_epoch, Run.error, Run.engine_reason)
+    return RunStatus(*store.one(select(*columns).where(Run.id == run_id)))
 
 
 def check_done(store: Store, run_id: int, lacks: str) -> RunStatus:
