@@ -1,6 +1,6 @@
 """The reads of the database that pages, charts and reports use, some of them defined here."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
@@ -17,6 +17,7 @@ from sweeps.store.reads.checkpoints import stored_epochs as stored_epochs
 from sweeps.store.reads.explained import causes as causes
 from sweeps.store.reads.explained import not_learned as not_learned
 from sweeps.store.reads.explained import sensitivity as sensitivity
+from sweeps.store.reads.frames import sweeps_of as sweeps_of
 from sweeps.store.reads.misclassified import accuracy_by_drawn as accuracy_by_drawn
 from sweeps.store.reads.misclassified import border_accuracies as border_accuracies
 from sweeps.store.reads.misclassified import string_errors as string_errors
@@ -108,11 +109,6 @@ def for_pages(found: pd.DataFrame) -> pd.DataFrame:
 def members_revision(store: Store) -> int:
     """Returns a number that is raised whenever a sweep or the set of its runs changes."""
     return int(store.value(select(Revision.members)))
-
-
-def sweeps_of(store: Store, run_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """Returns the names of the sweeps of each of these runs, in the order of their creation."""
-    return frames.sweeps_of(store, pd.Series(run_ids))
 
 
 @contextmanager

@@ -15,9 +15,7 @@ from seqcls.interpretability.wording import percent
 from seqcls.text import nearest
 from seqcls.theory.predictions import theory_of
 from sweeps.api import failures
-from sweeps.api.comparisons import compare as compare
 from sweeps.api.failures import attribute, causes_judged, causes_of_run
-from sweeps.api.failures import in_both_precisions as in_both_precisions
 from sweeps.api.selecting import is_setting, refuse_no_value, selection_of
 from sweeps.api.trials import RemedyTrial, mechanisms_of, trials
 from sweeps.results import LEARNED_AT, differing_fields

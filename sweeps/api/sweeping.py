@@ -69,11 +69,7 @@ def read_specs(spec: Spec, precision: str | None = None) -> list[SweepSpec]:
                 f"{spec!r:.60} is not a specification: expected a TOML file, a folder of them, the "
                 "name of a shipped one, or a table with the same keys"
             )
-    return (
-        specs
-        if precision is None
-        else [at_precision(sweep_spec, precision) for sweep_spec in specs]
-    )
+    return [at_precision(x, precision) for x in specs] if precision is not None else specs
 
 
 def submit(store: Store, spec: Spec) -> list[str]:

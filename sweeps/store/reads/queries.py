@@ -1,6 +1,6 @@
 """Reads of runs, their configurations and their models, as data frames or plain values."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -66,7 +66,7 @@ def runs(store: Store, selection: Selection | None = None) -> "pd.DataFrame":
         # For all runs all configurations are read, without a list of ids in the query.
         config_ids = None if chosen == Selection() else found["config_id"].unique().tolist()
         known = configs(store, config_ids)
-        names = frames.sweeps_of(store, found["run_id"])
+        names = frames.sweeps_of(store, found["run_id"].tolist())
     runs = found.rename(columns={"run_id": "id"}).reset_index(drop=True)
     runs["errors"] = runs["wrong"]
     runs["sweeps"] = [names.get(run_id, ()) for run_id in runs["id"]]
@@ -344,11 +344,6 @@ def with_value(
         for config_id, stored in configs.items()
         if any(is_value(stored.get(name), candidate) for candidate in candidates)
     }
-
-
-def seeds_of(store: Store, config_ids: Collection[int], selection: Selection) -> "pd.DataFrame":
-    """The runs of these configurations in the scope of a selection, as in `frames.runs`."""
-    return frames.runs(store, frames.of_configurations(selection, config_ids))
 
 
 def config_ids_of_sweep(store: Store, sweep_id: int) -> list[int]:
