@@ -170,7 +170,7 @@ def _results(
     for some in chunks(ids):
         with store.read():
             counts = length_frame(store, some)
-            errors = errors_table(store, some, strings).select(ERRORS.names)
+            errors = errors_table(store, some, strings)
         yield {
             "lengths": pa.Table.from_pandas(counts, LENGTHS, preserve_index=False),
             "errors": errors,

@@ -205,7 +205,7 @@ def errors(store: Store, run_ids: Runs) -> pd.DataFrame:
     log_probability (of the target, in nats) and error_kind. And drawn, where it is known: how the
     string was drawn, one of `seqcls.results.DRAWN`.
     """
-    return misclassified.errors_of(store, _run_ids(store, run_ids))
+    return misclassified.errors_of_runs(store, _run_ids(store, run_ids))
 
 
 def by_drawn(store: Store, run_ids: Runs) -> pd.DataFrame:
