@@ -98,14 +98,9 @@ def _sum_up(runs: pd.DataFrame, most: float = math.inf) -> pd.DataFrame:
     else:
         medians = learned.groupby("config_id")["accuracy_beyond"].agg(["median"])
         medians = medians.assign(low=np.nan, high=np.nan)
-    for name, column in (
-        ("accuracy_beyond", "median"),
-        ("beyond_low", "low"),
-        ("beyond_high", "high"),
-    ):
-        table[name] = table["config_id"].map(medians[column]).astype(float)
-    within = runs.groupby("config_id")["accuracy_within"].median()
-    table["accuracy_within"] = table["config_id"].map(within).astype(float)
+    medians = medians.set_axis(["accuracy_beyond", "beyond_low", "beyond_high"], axis=1)
+    within = runs.groupby("config_id")[["accuracy_within"]].median()
+    table = table.join(medians.astype(float), on="config_id").join(within, on="config_id")
     # Of all judged seeds, not of those that learned: few that all generalize are not the best.
     share = table["generalize"] / table["judged"].where(table["judged"] > 0)
     # An unknown share ranks below a share of zero.

@@ -21,11 +21,10 @@ from sweeps.api.trials import RemedyTrial, mechanisms_of, trials
 from sweeps.results import LEARNED_AT, differing_fields
 from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.reads import explained, misclassified, queries, sweep_queries
+from sweeps.store.reads import explained, frames, misclassified, queries, sweep_queries
 from sweeps.store.reads.misclassified import accuracy_by_drawn, with_border
 from sweeps.store.reads.selection import Selection, WrittenValue, as_list, is_value
 from sweeps.store.shortcuts import with_shortcuts
-from sweeps.store.tables import RunState
 
 FIRST = ["id", "sweeps", "model_seed", "state", "outcome", "accuracy", "errors", "solved_length"]
 
@@ -314,15 +313,13 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
     ids = list(
         dict.fromkeys(run_id for reference in named for run_id in _finished_runs(store, reference))
     )
-    known = explained.perturbations(store, ids).groupby("run_id").size()
-    found = queries.runs(store, Selection(run_ids=tuple(ids))).set_index("id")
-    # The precision of models trained elsewhere is unknown.
-    is_double = found["precision"].eq(failures.DOUBLE).fillna(False)
+    known = explained.sensitivity(store, ids).set_index("run_id")["times"]
     waiting = [
         run_id
         for run_id in ids
         # The number of results where no training diverges.
-        if known.get(run_id, 0) != times + (not is_double[run_id])
+        if known.get(run_id, 0)
+        != times + (queries.run_config(store, run_id).precision != failures.DOUBLE)
     ]
     if waiting:
         failures.perturb(open_writer(store), waiting, times)
@@ -342,8 +339,7 @@ def _finished_runs(store: Store, reference: int | str) -> Iterator[int]:
                 f"{reference!r} means the sweep of that name or run {runs[0]}; write "
                 f"{reference + ':'!r} for the sweep, or name the run as SWEEP/SEED or by its id"
             )
-        members = queries.runs(store, Selection((sweep,)))
-        yield from (int(x) for x in members.loc[members["state"] == RunState.DONE, "id"])
+        yield from frames.finished_runs(store, Selection((sweep,)))["run_id"].tolist()
         return
     if "/" not in reference and not reference.isdecimal():
         sweep_queries.find_sweep(store, reference)

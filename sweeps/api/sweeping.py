@@ -27,7 +27,6 @@ from sweeps.store.reads.sweep_queries import missing_runs as missing_runs
 from sweeps.store.reads.sweep_queries import runs_by_state as runs_by_state
 from sweeps.store.reads.sweep_queries import runs_of_one_sweep_only as runs_of_one_sweep_only
 from sweeps.store.reads.sweep_queries import sweep_ids as sweep_ids
-from sweeps.store.statements import frame
 from sweeps.store.tables import Run, RunState
 from sweeps.terminal import progress_bar as bar_of
 from sweeps.work import background_worker, machine
@@ -233,8 +232,8 @@ def describe_outcomes(
     """
     if isinstance(trained, WorkSummary):
         own = (Run.worker_id == trained.worker_id) & (Run.state == RunState.DONE)
-        ids, which = frame(store, select(Run.id).where(own))["id"], ""
-        selection = Selection(run_ids=tuple(ids.tolist()))
+        selection = Selection(run_ids=tuple(store.column(select(Run.id).where(own))))
+        which = ""
     else:
         names, which = sweep_queries.sweep_names(store), " runs"
         selection = selection_of(

@@ -87,11 +87,6 @@ def most_explained(store: Store, selection: Selection, most: int) -> list[int]:
     return [int(config_id) for config_id in counted.index[:most]]
 
 
-def perturbations(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
-    """The stored confusions with other rounding: run_id, number, tn, fp, fn, tp (strings)."""
-    return _read_rows(store, FindingKind.PERTURBATION, run_ids)
-
-
 def sensitivity(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
     """The sensitivity of those of these runs, or of all, that were retrained with other rounding.
 
@@ -104,7 +99,7 @@ def sensitivity(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataF
 
     cells = (getattr(Run, cell) for cell in CELLS)
     stored = select(Run.id.label("run_id"), Run.wrong.label("as_trained"), *cells)
-    again = perturbations(store, run_ids)
+    again = _read_rows(store, FindingKind.PERTURBATION, run_ids)
     runs = frame(store, stored.where(one_of(Run.id, set(again["run_id"]))))
     both = again.merge(runs, on="run_id", suffixes=("", "_as_trained"))
     differs = sum((both[cell] != both[f"{cell}_as_trained"]).astype(int) for cell in CELLS)
