@@ -140,9 +140,8 @@ def configurations_of(store: Store, selection: Selection) -> pd.DataFrame:
     table = _with_names(store, _sum_up(runs, MOST_RESAMPLED))
     ids = table["config_id"].tolist()
     first = (runs["solved_length"] + 1).where(runs["outcome"] == Outcome.FAILS_BEYOND)
-    spans = first.groupby(runs["config_id"]).agg(["min", "max"])
-    for name, end in (("fails_from", "min"), ("fails_to", "max")):
-        table[name] = table["config_id"].map(spans[end]).astype("Int64")
+    spans = first.groupby(runs["config_id"]).agg(fails_from="min", fails_to="max")
+    table = table.join(spans.astype("Int64"), on="config_id")
     texts = config_texts(store, ids)
     theory = {key: theory_of(json.loads(text)) for key, text in texts.items()}
     table["theory"] = [theory[x].first.verdict for x in ids]
