@@ -10,7 +10,6 @@ from seqcls.config import default_fields
 from seqcls.imported import PREFIX
 from seqcls.results import Cause, Confusion, Evaluation, ProofOutcome, Verdict
 from seqcls.text import canonical_json
-from sweeps.records import OUTPUT_COUNTS as OUTPUT_COUNTS
 from sweeps.records import errors_text, lengths_text, rows_text
 
 if TYPE_CHECKING:

@@ -18,12 +18,11 @@ from seqcls.config import RunConfig
 from seqcls.errors import UnknownRunError
 from seqcls.interpretability.domains import obstacle
 from seqcls.interpretability.trained_model import TrainedModel
-from seqcls.problem import Problem, resolve
+from seqcls.problem import Problem
 from seqcls.questions import RunModel
 from seqcls.strings.alphabets import CLS_NAME
-from seqcls.weights import weights_of
 from sweeps.api import Store, reading
-from sweeps.api.models import untrained_model
+from sweeps.api.models import trained_model, untrained_model
 
 States = Mapping[str, np.ndarray]
 """States of strings by their names: string first, then head, then token type."""
@@ -133,15 +132,16 @@ def through_epochs(
         UnknownRunError: there is no such run, or no weights of that epoch are stored.
         StoreError: weights are damaged.
     """
-    stored = reading.stored_model(store, run)
-    problem, models = resolve(stored.config), dict[int, RunModel]()
-    # Nothing is known of a model that was trained elsewhere from before.
-    if not stored.config.is_loaded:
-        models[0] = untrained_model(store, run)
-    for epoch, weights in stored.weights.items():
-        with reading.of_run(run):
-            models[epoch] = RunModel(problem, weights_of(problem, weights), run=run)
-    shown = stored.kept_epoch if shown is None else shown
+    # A damaged run is refused.
+    run, models = reading.find_run(store, run), dict[int, RunModel]()
+    with store.read():
+        reading.check_done(store, run, "has no model to look into")
+        epochs, losses = reading.stored_epochs(store, run), reading.epochs(store, run)
+        # Nothing is known of a model that was trained elsewhere from before.
+        if not reading.run_config(store, run).is_loaded:
+            models[0] = untrained_model(store, run)
+        models |= {epoch: trained_model(store, run, epoch) for epoch in sorted(epochs)}
+    shown = epochs[-1] if shown is None else shown
     if shown not in models:
         known = ", ".join(map(str, models))
         raise UnknownRunError(
@@ -149,7 +149,7 @@ def through_epochs(
         )
     # A string that is typed twice is drawn once.
     strings = tuple(dict.fromkeys(strings))
-    return Epochs(models, stored.kept_epoch, shown, strings, stored.losses)
+    return Epochs(models, epochs[-1], shown, strings, losses)
 
 
 def states_by_counts(

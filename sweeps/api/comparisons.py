@@ -277,7 +277,7 @@ def compare_configs(
         both = set.intersection(
             *(misclassified.tested_strings(store, config_id) for config_id in ids)
         )
-        errors = [misclassified.errors_of(store, runs["run_id"].tolist()) for runs in sides]
+        errors = [misclassified.errors_of_runs(store, runs["run_id"].tolist()) for runs in sides]
         strings = string_differences(*(wrong[wrong["string"].isin(both)] for wrong in errors))
     measured = outcomes_of(frame, selection.below)
     questions = ask(measured[ids[0]], measured[ids[1]], paired=paired)
@@ -391,7 +391,7 @@ def compare_models(store: Store, first: int, second: int) -> TwoModels:
     for run_id in (first, second):
         queries.check_done(store, run_id, "was not tested")
     ids = queries.config_id_of(store, first), queries.config_id_of(store, second)
-    errors = [misclassified.errors_of(store, [run_id]) for run_id in (first, second)]
+    errors = [misclassified.errors_of_runs(store, [run_id]) for run_id in (first, second)]
     tested = [misclassified.tested_strings(store, config_id) for config_id in ids]
     paired = len(queries.test_set_digests(store, ids)) == 1
     if paired:

@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -20,13 +19,7 @@ from sweeps.records import LENGTH_COUNTS
 from sweeps.results import exact_type
 from sweeps.store.database import Store
 from sweeps.store.reads import queries
-from sweeps.store.reads.misclassified import (
-    ERRORS,
-    TestStrings,
-    answers_of,
-    errors_table,
-    with_border,
-)
+from sweeps.store.reads.misclassified import TestStrings, answers_of, errors_table, with_border
 from sweeps.store.reads.selection import Selection, as_list
 from sweeps.store.reads.stored import length_frame
 from sweeps.store.shortcuts import shortcut_scores, with_shortcuts
@@ -108,16 +101,17 @@ def export(
     frame = frame.assign(sweeps=frame["sweeps"].map(", ".join))
     # The stored results of finished runs do not change during the export.
     ids = frame.loc[frame["state"] == RunState.DONE, "id"].tolist()
+    parts: dict[str, Iterable[pa.Table]] = {
+        "runs": [arrow_table(frame)],
+        "lengths": _lengths(store, ids),
+        "errors": _errors(store, ids, on_progress),
+        "shortcuts": [pa.Table.from_pandas(scores, SHORTCUTS, preserve_index=False)],
+    }
     with whole_files(folder, force=force) as new:
-        whole = {
-            "runs": arrow_table(frame),
-            "shortcuts": pa.Table.from_pandas(scores, SHORTCUTS, preserve_index=False),
+        return {
+            path: _write(new / path.name, kind, parts[name], spreadsheet)
+            for name, path in paths.items()
         }
-        parts: Iterator[dict[str, pa.Table]] = chain([whole], _results(store, ids, on_progress))
-        if spreadsheet:
-            parts = ({x: without_formulas(y) for x, y in part.items()} for part in parts)
-        rows = _write_all(new, kind, parts)
-    return {path: rows[name] for name, path in paths.items()}
 
 
 def arrow_table(frame: pd.DataFrame) -> pa.Table:
@@ -160,21 +154,19 @@ def _answers(
     return {path: number}
 
 
-def _results(
-    store: Store, ids: Sequence[int], on_progress: OnProgress | None
-) -> Iterator[dict[str, pa.Table]]:
-    """Yields the results of runs in parts: `lengths` and `errors`."""
-    strings = TestStrings(store)
-    written = 0
-    # In parts, since the errors of all runs may not fit into memory.
-    for some in chunks(ids):
-        with store.read():
-            counts = length_frame(store, some)
-            errors = errors_table(store, some, strings).select(ERRORS.names)
-        yield {
-            "lengths": pa.Table.from_pandas(counts, LENGTHS, preserve_index=False),
-            "errors": errors,
-        }
+# In parts, since the results of all runs may not fit into memory; the first one is empty.
+
+
+def _lengths(store: Store, ids: Sequence[int]) -> Iterator[pa.Table]:
+    for some in [[], *chunks(ids)]:
+        counts = pa.Table.from_pandas(length_frame(store, some), LENGTHS, preserve_index=False)
+        yield counts.replace_schema_metadata()
+
+
+def _errors(store: Store, ids: Sequence[int], on_progress: OnProgress | None) -> Iterator[pa.Table]:
+    strings, written = TestStrings(store), 0
+    for some in [[], *chunks(ids)]:
+        yield errors_table(store, some, strings)
         written += len(some)
         if on_progress is not None:
             on_progress(written, len(ids))
@@ -190,19 +182,12 @@ def without_formulas(table: pa.Table) -> pa.Table:
     return table.rename_columns([re.sub(pattern, r"'\1", name) for name in table.column_names])
 
 
-def _write_all(folder: Path, kind: str, parts: Iterator[dict[str, pa.Table]]) -> dict[str, int]:
-    first = next(parts)
-    schemas = {"lengths": LENGTHS, "errors": ERRORS}
-    schemas |= {name: table.schema for name, table in first.items()}
-    rows = dict.fromkeys(schemas, 0)
-    # All files stay open, since each part has rows for several of them.
-    with ExitStack() as opened:
-        writers = {
-            name: opened.enter_context(WRITERS[kind](folder / f"{name}.{kind}", schema))
-            for name, schema in schemas.items()
-        }
-        for part in chain([first], parts):
-            for name, table in part.items():
-                writers[name].write_table(table)
-                rows[name] += table.num_rows
+def _write(path: Path, kind: str, parts: Iterable[pa.Table], spreadsheet: bool) -> int:
+    """Writes a table, given in parts, into a file; returns its number of rows."""
+    tables, rows = map(without_formulas, parts) if spreadsheet else iter(parts), 0
+    first = next(tables)
+    with WRITERS[kind](path, first.schema) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table)
+            rows += table.num_rows
     return rows

@@ -25,7 +25,7 @@ from sweeps.files import refuse_taken, whole_files
 from sweeps.grid.written_spec import toml_of
 from sweeps.store.database import Store
 from sweeps.store.opening import open_reader
-from sweeps.store.reads import checkpoints, queries
+from sweeps.store.reads import queries
 
 LONGEST_INPUT = 1_000
 """Maximum input length, in tokens, for which the file has the limit of the output's length."""
@@ -72,7 +72,7 @@ def give(
         ConfigError: a file is there, or the model reads features that only its task can compute.
     """
     run_id = queries.find_run(store, run)
-    seed = checkpoints.stored_model(store, run_id).model_seed
+    seed = queries.check_done(store, run_id, "has no model to look into").model_seed
     files = files_of(trained_model(store, run_id, epoch), f"run_{run_id}", seed, form)
     paths = [Path(folder) / name for name in files]
     refuse_taken(paths, force=force)

@@ -57,9 +57,11 @@ def untrained_model(store: Store, run_id: int) -> RunModel:
     """Returns a run's model before its training."""
     from seqcls.engines.member import draw_initial
 
-    stored = checkpoints.stored_model(store, run_id)
-    problem = resolve(stored.config)
-    (weights,) = draw_initial([(problem, stored.model_seed)])
+    seed = queries.check_done(store, run_id, "has no model to look into").model_seed
+    # Of a model whose trained weights are not here, the first are not known either.
+    checkpoints.stored_epochs(store, run_id)
+    problem = resolve(queries.run_config(store, run_id))
+    (weights,) = draw_initial([(problem, seed)])
     return RunModel(problem, weights, run=run_id)
 
 

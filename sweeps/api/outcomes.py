@@ -98,14 +98,9 @@ def _sum_up(runs: pd.DataFrame, most: float = math.inf) -> pd.DataFrame:
     else:
         medians = learned.groupby("config_id")["accuracy_beyond"].agg(["median"])
         medians = medians.assign(low=np.nan, high=np.nan)
-    for name, column in (
-        ("accuracy_beyond", "median"),
-        ("beyond_low", "low"),
-        ("beyond_high", "high"),
-    ):
-        table[name] = table["config_id"].map(medians[column]).astype(float)
-    within = runs.groupby("config_id")["accuracy_within"].median()
-    table["accuracy_within"] = table["config_id"].map(within).astype(float)
+    medians = medians.set_axis(["accuracy_beyond", "beyond_low", "beyond_high"], axis=1)
+    within = runs.groupby("config_id")[["accuracy_within"]].median()
+    table = table.join(medians.astype(float), on="config_id").join(within, on="config_id")
     # Of all judged seeds, not of those that learned: few that all generalize are not the best.
     share = table["generalize"] / table["judged"].where(table["judged"] > 0)
     # An unknown share ranks below a share of zero.
@@ -145,9 +140,8 @@ def configurations_of(store: Store, selection: Selection) -> pd.DataFrame:
     table = _with_names(store, _sum_up(runs, MOST_RESAMPLED))
     ids = table["config_id"].tolist()
     first = (runs["solved_length"] + 1).where(runs["outcome"] == Outcome.FAILS_BEYOND)
-    spans = first.groupby(runs["config_id"]).agg(["min", "max"])
-    for name, end in (("fails_from", "min"), ("fails_to", "max")):
-        table[name] = table["config_id"].map(spans[end]).astype("Int64")
+    spans = first.groupby(runs["config_id"]).agg(fails_from="min", fails_to="max")
+    table = table.join(spans.astype("Int64"), on="config_id")
     texts = config_texts(store, ids)
     theory = {key: theory_of(json.loads(text)) for key, text in texts.items()}
     table["theory"] = [theory[x].first.verdict for x in ids]

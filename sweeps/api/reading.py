@@ -1,24 +1,23 @@
 """The reads of the database that pages, charts and reports use, some of them defined here."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import pandas as pd
 from sqlalchemy import select
 
-from seqcls.errors import UnknownRunError
 from sweeps.api.watching import Note as Note
 from sweeps.api.watching import notes as notes
 from sweeps.results import RANGE_COLUMNS, Outcome
 from sweeps.store.database import Store
 from sweeps.store.database import limit_reads as limit_reads
 from sweeps.store.reads import frames
-from sweeps.store.reads.checkpoints import of_run as of_run
-from sweeps.store.reads.checkpoints import stored_model as stored_model
+from sweeps.store.reads.checkpoints import stored_epochs as stored_epochs
 from sweeps.store.reads.explained import causes as causes
 from sweeps.store.reads.explained import not_learned as not_learned
 from sweeps.store.reads.explained import sensitivity as sensitivity
+from sweeps.store.reads.frames import sweeps_of as sweeps_of
 from sweeps.store.reads.misclassified import accuracy_by_drawn as accuracy_by_drawn
 from sweeps.store.reads.misclassified import border_accuracies as border_accuracies
 from sweeps.store.reads.misclassified import string_errors as string_errors
@@ -44,7 +43,7 @@ from sweeps.store.shortcuts import best_shortcut as best_shortcut
 from sweeps.store.shortcuts import best_shortcuts as best_shortcuts
 from sweeps.store.shortcuts import shortcut_scores as shortcut_scores
 from sweeps.store.shortcuts import shortcut_shares as shortcut_shares
-from sweeps.store.tables import Checkpoint, Revision, Run
+from sweeps.store.tables import Revision, Run
 from sweeps.store.tables import SweepState as SweepState
 
 
@@ -107,31 +106,9 @@ def for_pages(found: pd.DataFrame) -> pd.DataFrame:
     return shown[[*columns, "first_wrong_length", *proofs]].reset_index(drop=True)
 
 
-def stored_epochs(store: Store, run_id: int) -> tuple[int, ...]:
-    """Returns the epochs of a run whose weights are stored, the best one last.
-
-    Raises:
-        UnknownRunError: none are.
-    """
-    stored = select(Checkpoint.epoch, Run.best_epoch).join(Run, Run.id == Checkpoint.run_id)
-    query = stored.where(Checkpoint.run_id == run_id).order_by(Checkpoint.epoch)
-    rows = store.rows(query)
-    best = rows[0].best_epoch if rows else None
-    if best is None and (reason := why_no_weights(run_config(store, run_id))) is not None:
-        raise UnknownRunError(f"run {run_id}: {reason}")
-    if best is None:
-        raise UnknownRunError(f"the weights of run {run_id} are not stored")
-    return (*(row.epoch for row in rows if row.epoch != best), best)
-
-
 def members_revision(store: Store) -> int:
     """Returns a number that is raised whenever a sweep or the set of its runs changes."""
     return int(store.value(select(Revision.members)))
-
-
-def sweeps_of(store: Store, run_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """Returns the names of the sweeps of each of these runs, in the order of their creation."""
-    return frames.sweeps_of(store, pd.Series(run_ids))
 
 
 @contextmanager

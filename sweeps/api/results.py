@@ -15,19 +15,16 @@ from seqcls.interpretability.wording import percent
 from seqcls.text import nearest
 from seqcls.theory.predictions import theory_of
 from sweeps.api import failures
-from sweeps.api.comparisons import compare as compare
 from sweeps.api.failures import attribute, causes_judged, causes_of_run
-from sweeps.api.failures import in_both_precisions as in_both_precisions
 from sweeps.api.selecting import is_setting, refuse_no_value, selection_of
 from sweeps.api.trials import RemedyTrial, mechanisms_of, trials
 from sweeps.results import LEARNED_AT, differing_fields
 from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
-from sweeps.store.reads import explained, misclassified, queries, sweep_queries
+from sweeps.store.reads import explained, frames, misclassified, queries, sweep_queries
 from sweeps.store.reads.misclassified import accuracy_by_drawn, with_border
 from sweeps.store.reads.selection import Selection, WrittenValue, as_list, is_value
 from sweeps.store.shortcuts import with_shortcuts
-from sweeps.store.tables import RunState
 
 FIRST = ["id", "sweeps", "model_seed", "state", "outcome", "accuracy", "errors", "solved_length"]
 
@@ -207,7 +204,7 @@ def errors(store: Store, run_ids: Runs) -> pd.DataFrame:
     log_probability (of the target, in nats) and error_kind. And drawn, where it is known: how the
     string was drawn, one of `seqcls.results.DRAWN`.
     """
-    return misclassified.errors_of(store, _run_ids(store, run_ids))
+    return misclassified.errors_of_runs(store, _run_ids(store, run_ids))
 
 
 def by_drawn(store: Store, run_ids: Runs) -> pd.DataFrame:
@@ -316,15 +313,13 @@ def sensitive(store: Store, runs: Runs = (), times: int = failures.TIMES) -> pd.
     ids = list(
         dict.fromkeys(run_id for reference in named for run_id in _finished_runs(store, reference))
     )
-    known = explained.perturbations(store, ids).groupby("run_id").size()
-    found = queries.runs(store, Selection(run_ids=tuple(ids))).set_index("id")
-    # The precision of models trained elsewhere is unknown.
-    is_double = found["precision"].eq(failures.DOUBLE).fillna(False)
+    known = explained.sensitivity(store, ids).set_index("run_id")["times"]
     waiting = [
         run_id
         for run_id in ids
         # The number of results where no training diverges.
-        if known.get(run_id, 0) != times + (not is_double[run_id])
+        if known.get(run_id, 0)
+        != times + (queries.run_config(store, run_id).precision != failures.DOUBLE)
     ]
     if waiting:
         failures.perturb(open_writer(store), waiting, times)
@@ -344,8 +339,7 @@ def _finished_runs(store: Store, reference: int | str) -> Iterator[int]:
                 f"{reference!r} means the sweep of that name or run {runs[0]}; write "
                 f"{reference + ':'!r} for the sweep, or name the run as SWEEP/SEED or by its id"
             )
-        members = queries.runs(store, Selection((sweep,)))
-        yield from (int(x) for x in members.loc[members["state"] == RunState.DONE, "id"])
+        yield from frames.finished_runs(store, Selection((sweep,)))["run_id"].tolist()
         return
     if "/" not in reference and not reference.isdecimal():
         sweep_queries.find_sweep(store, reference)

@@ -75,7 +75,7 @@ def _config_of_sweep(store: Store, reference: str, sweep: str, conditions: str) 
     known = {x: fields_known(config) for x, config in queries.configs(store, ids).items()}
     # Foreign models have settings of any name, known only from the stored ones.
     names = {name for fields in known.values() for name in fields}
-    alike = _with_values(known, conditions, sorted(names, key=len, reverse=True))
+    alike = _with_values(known, conditions, names)
     if not alike:
         # A comma is part of a value unless another FIELD= follows.
         for part in re.split(r",(?=[^,=]+=)", conditions.rstrip(",")):
@@ -104,32 +104,19 @@ Configs = Mapping[int, Mapping[str, Any]]
 """The fields of configurations by id."""
 
 
-def _with_values(configs: Configs, text: str, names: Sequence[str]) -> Configs:
-    """Returns those of these configurations with the values of `hidden_size=16,positions=none`.
-
-    A comma ends a value only where another field follows; a value may contain one.
+def _with_values(configs: Configs, text: str, names: Collection[str]) -> Configs:
+    """Returns those of these configurations with the values of `hidden_size=16,positions=none`;
+    none where a part is refused.
 
     Args:
-        names: of all fields, the longest first.
+        names: of all fields. A comma ends a value only where another one follows.
     """
-    if not text or not configs:
+    ends = rf",(?=$|(?:{'|'.join(map(re.escape, names))})=)"
+    with suppress(ConfigError):
+        for part in filter(None, re.split(ends, text)):
+            configs = queries.with_value(configs, *condition(part, part, names))
         return configs
-    found: dict[int, Mapping[str, Any]] = {}
-    for name in names:
-        if not text.startswith(f"{name}="):
-            continue
-        rest = text[len(name) + 1 :]
-        ends = [place for place, sign in enumerate(rest) if sign == ","]
-        for end in (len(rest), *ends):
-            following = rest[end + 1 :]
-            if following and not any(following.startswith(f"{x}=") for x in names):
-                continue
-            try:
-                value = value_of(name, rest[:end], f"{name}=")
-            except ConfigError:
-                continue
-            found |= _with_values(queries.with_value(configs, name, value), following, names)
-    return found
+    return {}
 
 
 def selection_of(

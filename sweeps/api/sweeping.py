@@ -27,7 +27,6 @@ from sweeps.store.reads.sweep_queries import missing_runs as missing_runs
 from sweeps.store.reads.sweep_queries import runs_by_state as runs_by_state
 from sweeps.store.reads.sweep_queries import runs_of_one_sweep_only as runs_of_one_sweep_only
 from sweeps.store.reads.sweep_queries import sweep_ids as sweep_ids
-from sweeps.store.statements import frame
 from sweeps.store.tables import Run, RunState
 from sweeps.terminal import progress_bar as bar_of
 from sweeps.work import background_worker, machine
@@ -69,11 +68,7 @@ def read_specs(spec: Spec, precision: str | None = None) -> list[SweepSpec]:
                 f"{spec!r:.60} is not a specification: expected a TOML file, a folder of them, the "
                 "name of a shipped one, or a table with the same keys"
             )
-    return (
-        specs
-        if precision is None
-        else [at_precision(sweep_spec, precision) for sweep_spec in specs]
-    )
+    return [at_precision(x, precision) for x in specs] if precision is not None else specs
 
 
 def submit(store: Store, spec: Spec) -> list[str]:
@@ -237,8 +232,8 @@ def describe_outcomes(
     """
     if isinstance(trained, WorkSummary):
         own = (Run.worker_id == trained.worker_id) & (Run.state == RunState.DONE)
-        ids, which = frame(store, select(Run.id).where(own))["id"], ""
-        selection = Selection(run_ids=tuple(ids.tolist()))
+        selection = Selection(run_ids=tuple(store.column(select(Run.id).where(own))))
+        which = ""
     else:
         names, which = sweep_queries.sweep_names(store), " runs"
         selection = selection_of(

@@ -29,7 +29,7 @@ from sweeps.grid.spec import SweepSpec, parse_spec
 from sweeps.results import GENERALIZING, Outcome, describe_longer
 from sweeps.statistics.chance import Difference, compare_shares
 from sweeps.store.database import Store
-from sweeps.store.reads import explained, queries
+from sweeps.store.reads import explained, frames, queries
 from sweeps.store.reads.overview import budget_models, judge_on, longer_lengths
 from sweeps.store.reads.selection import Selection
 from sweeps.store.tables import RunState
@@ -181,7 +181,7 @@ class Asker:
         self._store = store
         # A trial is another configuration, often of another sweep.
         self._anywhere = replace(selection, sweeps=(), config_ids=None, run_ids=None)
-        runs = queries.seeds_of(store, config_ids, selection)
+        runs = frames.runs(store, frames.of_configurations(selection, config_ids))
         # Bounded, since the causes of every one of these are read.
         failing = runs[runs["failing"] == 1].groupby("config_id").head(MOST_SEEDS)
         causes = explained.causes(store, failing["run_id"].tolist(), selection.learned_at)
@@ -211,7 +211,8 @@ class Asker:
         suggested = suggestions(resolve(config), mechanisms, None if pd.isna(epochs) else epochs)
         others = [change_fields(config, suggestion.fields) for suggestion in suggested]
         ids = [self._alike.get(_meaning(other), []) for other in others]
-        every = queries.seeds_of(self._store, {x for some in ids for x in some}, self._anywhere)
+        tried = frames.of_configurations(self._anywhere, {x for some in ids for x in some})
+        every = frames.runs(self._store, tried)
         return tuple(
             self._try(suggestion, other, every[every["config_id"].isin(some)], before)
             for suggestion, other, some in zip(suggested, others, ids, strict=True)

@@ -1,5 +1,6 @@
 """Commands that train, watch, stop, resume, grow and delete sweeps."""
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
@@ -71,6 +72,7 @@ def status(
     look: TableOptions,
     sweeps: Texts = None,
     watch: bool = False,
+    toml: bool = False,
     learned_at: float = LEARNED_AT,
     below: float = 1.0,
     as_json: bool = False,
@@ -79,13 +81,23 @@ def status(
 
     Args:
         watch: refresh until all are done.
+        toml: print the specification of one sweep instead, to be changed and trained again.
     """
     from rich.console import Console
     from rich.live import Live
 
-    if watch and as_json:
-        raise ConfigError("--watch cannot be combined with --json: leave one of them out")
+    from sweeps.api.watching import specifications
+    from sweeps.grid.written_spec import toml_of
+
+    if watch and (as_json or toml):
+        other = "--json" if as_json else "--toml"
+        raise ConfigError(f"--watch cannot be combined with {other}: leave one of them out")
     progress = api.status(store, sweeps or [])
+    if toml:
+        if not sweeps or len(progress) != 1:
+            raise ConfigError("--toml: expected the name of one sweep")
+        spec = specifications(store)[progress[0].name]
+        return Answer(json.loads(spec), [toml_of(spec).rstrip()])
 
     def title() -> str:
         return f"{count(len(progress), 'sweep')} in {store.name}"

@@ -1,6 +1,6 @@
 """Shortcut readers: fitting them to test sets that lack them, and their stored answers."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
@@ -26,7 +26,6 @@ from sweeps.store.reads.overview import language_names
 from sweeps.store.reads.stored import problem_of, read_config
 from sweeps.store.statements import insert_new, one_of
 from sweeps.store.tables import Config, Run, RunState, ShortcutRow, SweepRun, TestSetRow
-from sweeps.store.test_sets import fill_drawn, stored_test_set
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def unread_tests(store: Store, sweep_ids: Collection[int] | None = None) -> list
 def fit_shortcuts(store: Store, unread: Unread) -> str | None:
     """Fits the readers of one test set and training, and stores their answers to its strings.
 
-    Stored answers are not replaced; missing ways in which strings were drawn are added.
+    Stored answers are not replaced.
 
     Returns:
         The reason why nothing is stored; None if the answers are.
@@ -109,28 +108,31 @@ def fit_shortcuts(store: Store, unread: Unread) -> str | None:
     # After fitting, which takes seconds, for which a transaction would block other writers.
     with store.write() as connection:
         insert_new(connection, ShortcutRow, rows)
-        fill_drawn(connection, unread.test_set_id, test.drawn or ())
     return None
 
 
+def read_shortcuts(connection: Connection) -> Iterator[tuple[dict[str, Any], Any, bool]]:
+    """Yields answers of readers: the row, its test set by key and digest, True if the row fits."""
+    query = select(inspect(ShortcutRow).local_table, TestSetRow.key, TestSetRow.digest)
+    for *values, key, strings in connection.execute(query.join(TestSetRow)):
+        row = dict(zip(ShortcutRow.__table__.columns.keys(), values, strict=True))
+        yield row, (key, strings), shortcut_digest(strings, row) == row["digest"]
+
+
 def copy_shortcuts(source: Connection, target: Connection) -> None:
-    """Copies answers of readers, and ways of drawing, for test sets that both databases have.
+    """Copies answers of readers to test sets that both databases have.
 
     Existing rows are not replaced, and damaged ones are not copied.
     """
     same = select(TestSetRow.key, TestSetRow.digest, TestSetRow.id)
     # By digest, too: two versions may have drawn different strings under one key.
     here = {(row.key, row.digest): row.id for row in target.execute(same)}
-    for key, digest, their_id in source.execute(same).all():
-        if digest is None or (our_id := here.get((key, digest))) is None:
-            continue
-        strings = stored_test_set(source, their_id)
-        if strings.digest == digest:
-            fill_drawn(target, our_id, strings.drawn or ())
-        theirs = select(inspect(ShortcutRow).local_table).where(ShortcutRow.test_set_id == their_id)
-        rows = [dict(row) for row in source.execute(theirs).mappings()]
-        whole = [row for row in rows if shortcut_digest(digest, row) == row["digest"]]
-        insert_new(target, ShortcutRow, [{**row, "test_set_id": our_id} for row in whole])
+    rows = [
+        {**row, "test_set_id": here[test]}
+        for row, test, fits in read_shortcuts(source)
+        if fits and test in here
+    ]
+    insert_new(target, ShortcutRow, rows)
 
 
 def _count_by_length(test: TestSet, right: Bool[np.ndarray, " string"]) -> list[list[int]]:

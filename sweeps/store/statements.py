@@ -6,28 +6,11 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    bindparam,
-    exists,
-    insert,
-    select,
-)
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, exists, insert, select
 from sqlalchemy.orm import aliased
 
 from sweeps.store.database import Store
-from sweeps.store.tables import (
-    Base,
-    Config,
-    Run,
-    RunState,
-    Sweep,
-    SweepRun,
-    TestSetRow,
-    now,
-)
+from sweeps.store.tables import Base, Config, Run, RunState, Sweep, SweepRun, TestSetRow, now
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -116,7 +116,7 @@ class Revision(Base):
 class Sweep(Base):
     """A named grid, with the notes that people write about it.
 
-    Its state follows from those of its runs: `sweeps.store.reads.sweep_queries.states`.
+    Its state follows from those of its runs: `sweeps.store.reads.sweep_queries.counts`.
     """
 
     __tablename__ = "sweep"

@@ -1,11 +1,10 @@
 """Strings that are stored once: datasets, and the strings of test sets."""
 
-from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
 from jaxtyping import Bool
-from sqlalchemy import Connection, bindparam, inspect, select, update
+from sqlalchemy import Connection, inspect, select, update
 
 from seqcls.config import RunConfig
 from seqcls.errors import DatasetError, StoreDamagedError
@@ -170,17 +169,6 @@ def put_test_strings(connection: Connection, key: str, drawn: TestSet) -> None:
     # Numbers, by which errors name strings, sort them as text.
     numbered = [(test_set_id, number, *row) for number, row in enumerate(rows)]
     insert_rows(connection, tables.TestString, numbered)
-
-
-def fill_drawn(connection: Connection, test_set_id: int, drawn: Sequence[str | None]) -> None:
-    """Stores the ways in which test strings were drawn if missing, as before migration 0005."""
-    table = tables.TestString
-    known = select(table.number).where(table.test_set_id == test_set_id, table.drawn.is_not(None))
-    rows = [{"of": number, "way": way} for number, way in enumerate(drawn) if way is not None]
-    if not rows or connection.execute(known.limit(1)).first() is not None:
-        return
-    this = (table.test_set_id == test_set_id, table.number == bindparam("of"))
-    connection.execute(update(table).where(*this).values(drawn=bindparam("way")), rows)
 
 
 def _digest(connection: Connection, config: RunConfig) -> str | None:

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from sqlalchemy import Connection, inspect, select
+from sqlalchemy import Connection, select
 
 from seqcls.errors import StoreBusyError, StoreDamagedError, StoreError
 from sweeps.processes import OnProgress
-from sweeps.results import shortcut_digest
 from sweeps.store import opening
 from sweeps.store.database import Store
 from sweeps.store.findings import read_findings
 from sweeps.store.reads.stored import IMPORTED_JSON, read_config, read_runs
+from sweeps.store.shortcuts import read_shortcuts
 from sweeps.store.statements import chunks
-from sweeps.store.tables import Config, DatasetRow, Run, RunState, ShortcutRow, TestSetRow
+from sweeps.store.tables import Config, DatasetRow, Run, RunState, TestSetRow
 from sweeps.store.test_sets import load_dataset, stored_test_set
 
 
@@ -121,9 +121,8 @@ def _check_test_sets(db: Connection) -> Iterator[tuple[str, str]]:
 
 
 def _check_shortcuts(db: Connection) -> Iterator[tuple[str, str]]:
-    query = select(inspect(ShortcutRow).local_table, TestSetRow.digest.label("strings"))
-    for row in db.execute(query.join(TestSetRow)).mappings():
-        if shortcut_digest(row["strings"], dict(row)) != row["digest"]:
+    for row, _, fits in read_shortcuts(db):
+        if not fits:
             what = f"test set {row['test_set_id']}, reader {row['reader']!r}"
             yield what, "what it reads rightly does not fit its digest"
 

@@ -11,11 +11,7 @@ from sweeps.store.writes.claiming import (
     release,
     release_dead,
 )
-from sweeps.store.writes.recording import (
-    record,
-    record_losses,
-    record_lost,
-)
+from sweeps.store.writes.recording import record, record_losses, record_lost
 from sweeps.store.writes.sweep_actions import (
     archive,
     delete,

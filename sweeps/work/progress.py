@@ -1,56 +1,16 @@
 """Progress of sweeps: share done, rate, and remaining time."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from sweeps.store.database import Store
 from sweeps.store.reads import sweep_queries
+from sweeps.store.reads.sweep_queries import SweepProgress as SweepProgress
+from sweeps.store.reads.sweep_queries import counts as counts
 
 WINDOW_SECONDS = 300.0
 """The time window of the rate: of runs that ended within it, and of those in training."""
-
-
-@dataclass(frozen=True)
-class SweepProgress:
-    """A sweep's state and the number of its runs in each state."""
-
-    id: int
-    name: str
-    state: str
-    queued: int
-    running: int
-    done: int
-    failed: int
-    runs_per_second: float | None = None
-    """The present rate, with fractions of runs; None if none is in training or no epoch has ended
-    yet."""
-    orphaned: int = 0
-    """Number of runs in training whose worker seems dead from here; the next worker trains them."""
-    epochs: tuple[tuple[int, int], ...] = ()
-    """The epochs so far and the maximum of each run in training."""
-
-    @property
-    def share(self) -> float:
-        """The share that is done, in [0, 1], including epochs of runs in training."""
-        return min(1.0, (self.done + self.failed + self.begun) / max(1, self.total))
-
-    @property
-    def begun(self) -> float:
-        """The summed shares of epochs done by runs in training."""
-        return sum(epoch / most for epoch, most in self.epochs)
-
-    @property
-    def total(self) -> int:
-        """Number of runs of the sweep."""
-        return self.queued + self.running + self.done + self.failed
-
-    @property
-    def seconds_left(self) -> float | None:
-        """The remaining time at this rate; None without a rate."""
-        if not self.runs_per_second:
-            return None
-        return (self.queued + self.running - self.begun) / self.runs_per_second
 
 
 def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> list[SweepProgress]:
@@ -78,24 +38,13 @@ def progress(store: Store, counted: Sequence[SweepProgress] | None = None) -> li
     return sweeps
 
 
-def counts(store: Store, sweep_ids: Sequence[int] | None = None) -> list[SweepProgress]:
-    """The runs in each state of these sweeps, or of all, which change with the revision alone."""
-    return [
-        SweepProgress(
-            sweep_id, name, state, runs["queued"], runs["running"], runs["done"], runs["failed"]
-        )
-        for sweep_id, name, state, runs in sweep_queries.states(store, sweep_ids)
-    ]
-
-
-def busy_seconds(trained: Iterable[tuple[str, str | None]], ended: datetime | None = None) -> float:
+def busy_seconds(trained: Iterable[tuple[str, str | None]]) -> float:
     """The length of the union of time spans in which runs were trained, in seconds.
 
     Args:
         trained: the beginning and end (None: still in training) of each run, in ISO 8601.
-        ended: the end of spans that are still open; now by default.
     """
-    last = ended or datetime.now(UTC)
+    last = datetime.now(UTC)
     busy, until = 0.0, datetime.min.replace(tzinfo=UTC)
     # Sorted by their beginnings: each adds only the part beyond those before it.
     for began, end in sorted(trained, key=lambda span: span[0]):

@@ -158,9 +158,9 @@ def test_findings_are_merged_and_deleted_with_their_run(shipped: Store, tmp_path
     writer.merge(fresh, shipped)
     merged = explained.causes(fresh)
     assert merged["mechanism"].tolist() == [own.mechanism for own in FOUND]
-    assert len(explained.perturbations(fresh)) == 2
+    assert explained.sensitivity(fresh)["times"].tolist() == [2]
     sweep = sweep_queries.find_sweep(shipped, "lower_magnitude_initializations")
     writer.delete(shipped, sweep)
     assert explained.causes(shipped).empty
-    assert explained.perturbations(shipped).empty
+    assert explained.sensitivity(shipped).empty
     assert verify(shipped).damages == []

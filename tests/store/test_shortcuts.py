@@ -48,9 +48,6 @@ def forms(tmp_path: Path) -> Path:
     return copy_of("shortcuts", "forms.db", tmp_path)
 
 
-WAYS = "SELECT test_set_id, number, drawn FROM test_string ORDER BY test_set_id, number"
-
-
 # What is stored.
 
 
@@ -104,9 +101,7 @@ def test_accuracy_is_reported_for_each_way_of_drawing(read: Store) -> None:
     assert counted == wrong.to_dict()
 
 
-def test_merging_copies_readers_and_how_strings_were_drawn(
-    forms: Path, read: Store, any_db: str
-) -> None:
+def test_merging_copies_readers(forms: Path, read: Store, any_db: str) -> None:
     query = "SELECT test_set.key, training, reader, lengths, correct, reason FROM shortcut"
 
     def stored(store: Store) -> list[str]:
@@ -114,8 +109,6 @@ def test_merging_copies_readers_and_how_strings_were_drawn(
         return sorted(map(repr, rows(store, joined)))
 
     new, old = open_writer(any_db), open_writer(str(forms))
-    change(old, "UPDATE test_string SET drawn = NULL")
-    assert reading.accuracy_by_drawn(old, [1, 2]).empty
     for _ in range(2):
         for target in (new, old):
             api.merge(target, read)
@@ -170,12 +163,9 @@ def test_the_readers_command_fits_stored_tests_where_workers_do_not(
     scores = reading.shortcut_scores(store, [1, 2])
     assert scores.empty
     assert reading.shortcut_shares(reading.best_shortcut(scores)).empty
-    before = rows(store, WAYS)
-    change(store, "UPDATE test_string SET drawn = NULL")
     assert run_main("db", "readers", "forms", *db).stdout.endswith("fitted to 2 tests\n")
     assert run_main("db", "readers", *db).stdout.endswith("fitted to 0 tests\n")
     assert "did you mean 'forms'?" in refused("db", "readers", "frms", *db)
-    assert rows(store, WAYS) == before, "how strings were drawn is filled in"
 
 
 def test_a_signal_interrupts_what_an_idle_worker_does(

@@ -70,6 +70,8 @@ def test_a_sweep_is_stopped_resumed_retried_and_deleted(
     assert (status, "short: 6 runs queued" in printed) == (0, True)
     (shown,) = json.loads(seqcls("status", "--json", *db)[1])
     assert (shown["state"], shown["queued"], shown["done"]) == ("queued", 6, 0)
+    stored = parse_spec(tomllib.loads(seqcls("status", "short", "--toml", *db)[1]))
+    assert stored.submitted == parse_spec(tomllib.loads(short_spec.read_text())).submitted
     status, printed = seqcls("stop", "short", *db)
     assert (status, "short is stopped: 0 of 6 runs done" in printed) == (0, True)
     status, printed = seqcls("work", "short", *db, "--workers", "0")

@@ -8,14 +8,7 @@ from sqlalchemy import ColumnClause, Text, literal_column, select
 
 from seqcls.interpretability.mechanisms import BESIDE_NOT_LEARNED, CAUSES, NOT_LEARNED
 from seqcls.results import Confusion
-from sweeps.results import (
-    FINDINGS,
-    LEARNED_AT,
-    RANGE_COLUMNS,
-    Outcome,
-    ProofRecord,
-    ProofResult,
-)
+from sweeps.results import FINDINGS, LEARNED_AT, RANGE_COLUMNS, Outcome, ProofRecord, ProofResult
 from sweeps.store.database import Store
 from sweeps.store.findings import sound_findings
 from sweeps.store.reads import frames
@@ -94,11 +87,6 @@ def most_explained(store: Store, selection: Selection, most: int) -> list[int]:
     return [int(config_id) for config_id in counted.index[:most]]
 
 
-def perturbations(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
-    """The stored confusions with other rounding: run_id, number, tn, fp, fn, tp (strings)."""
-    return _read_rows(store, FindingKind.PERTURBATION, run_ids)
-
-
 def sensitivity(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataFrame":
     """The sensitivity of those of these runs, or of all, that were retrained with other rounding.
 
@@ -107,25 +95,23 @@ def sensitivity(store: Store, run_ids: Sequence[int] | None = None) -> "pd.DataF
         of wrong over all trainings, including the run's own), sensitive (True if any confusion
         matrix differs from the run's own).
     """
-    import pandas as pd
-
     cells = (getattr(Run, cell) for cell in CELLS)
     stored = select(Run.id.label("run_id"), Run.wrong.label("as_trained"), *cells)
-    again = perturbations(store, run_ids)
+    again = _read_rows(store, FindingKind.PERTURBATION, run_ids)
     runs = frame(store, stored.where(one_of(Run.id, set(again["run_id"]))))
     both = again.merge(runs, on="run_id", suffixes=("", "_as_trained"))
-    differs = sum((both[cell] != both[f"{cell}_as_trained"]).astype(int) for cell in CELLS)
-    both = both.assign(differs=differs > 0, wrong=both["fp"] + both["fn"])
-    groups = both.groupby("run_id")
-    summary = pd.DataFrame(
-        {
-            "times": groups.size(),
-            "wrong": groups["as_trained"].first(),
-            "least": groups[["wrong", "as_trained"]].min().min(axis=1),
-            "most": groups[["wrong", "as_trained"]].max().max(axis=1),
-            "sensitive": groups["differs"].any(),
-        }
+    own, others = (both[[f"{x}{end}" for x in CELLS]].to_numpy() for end in ("_as_trained", ""))
+    both = both.assign(found=both["fp"] + both["fn"], differs=(own != others).any(axis=1))
+    summary = both.groupby("run_id").agg(
+        times=("found", "size"),
+        wrong=("as_trained", "first"),
+        least=("found", "min"),
+        most=("found", "max"),
+        sensitive=("differs", "any"),
     )
+    # The run's own training counts, too.
+    summary["least"] = summary[["least", "wrong"]].min(axis=1)
+    summary["most"] = summary[["most", "wrong"]].max(axis=1)
     return summary.reset_index()
 
 

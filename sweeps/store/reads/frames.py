@@ -323,11 +323,11 @@ def of_configurations(selection: Selection, config_ids: Collection[int]) -> Sele
     return replace(selection, config_ids=tuple(sorted(both)))
 
 
-def sweeps_of(store: Store, run_ids: "pd.Series[int]") -> dict[int, tuple[str, ...]]:
+def sweeps_of(store: Store, run_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
     """The names of the sweeps of each of these runs, oldest first, by run id."""
     query = select(SweepRun.run_id, Sweep.name).join(Sweep, Sweep.id == SweepRun.sweep_id)
     if len(run_ids) <= MOST_BY_ID:
-        query = query.where(one_of(SweepRun.run_id, run_ids.tolist()))
+        query = query.where(one_of(SweepRun.run_id, run_ids))
     names: dict[int, tuple[str, ...]] = {}
     for run_id, name in store.rows(query.order_by(Sweep.id)):
         names[run_id] = (*names.get(run_id, ()), name)

@@ -20,15 +20,9 @@ from sweeps.results import BORDER_SHARES
 from sweeps.store.database import Store
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import Selection, in_scope
-from sweeps.store.reads.stored import (
-    length_rows,
-    problem_of,
-    read_runs,
-    tested_lengths,
-    texts_of,
-)
+from sweeps.store.reads.stored import length_rows, problem_of, tested_lengths, texts_of
 from sweeps.store.statements import chunks, fetch, one_of
-from sweeps.store.tables import Config, Run, RunState, TestSetRow, TestString
+from sweeps.store.tables import Config, Run, RunState, TestString
 from sweeps.store.test_sets import are_tested, stored_test_set
 
 OUTPUT_COLUMNS = ("output", "first_wrong", "log_probability", "error_kind")
@@ -51,10 +45,9 @@ ERRORS = pa.schema(
         ("drawn", pa.string()),
     ]
 )
-_NUMBERED = ERRORS.insert(1, pa.field("number", pa.int64()))
 
-_OF_STRING = ("number", "string", "length", "label", "occurrences", "target", "drawn")
-_STRINGS = pa.schema([_NUMBERED.field(name) for name in _OF_STRING])
+_OF_STRING = ("string", "length", "label", "occurrences", "target", "drawn")
+_STRINGS = pa.schema([("number", pa.int64()), *(ERRORS.field(name) for name in _OF_STRING)])
 """The stored columns of the strings of a test set."""
 
 Bools = Bool[np.ndarray, " string"]
@@ -99,7 +92,7 @@ def errors_of_runs(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
     """Misclassified strings of these runs, sorted by run and number, which sorts strings as text.
 
     Returns:
-        run_id, number, string, length, label, logit, occurrences; and target, where any of the
+        run_id, string, length, label, logit, occurrences; and target, where any of the
         runs is of a task that is no language, whose strings have no label; and `OUTPUT_COLUMNS`,
         where any is of a transduction: the output, the first token where it differs from the
         target, the log-probability of the target (nats) and the kind of the error; and drawn, one
@@ -115,15 +108,14 @@ def errors_of_runs(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
 
 
 def errors_table(store: Store, run_ids: Sequence[int], strings: TestStrings) -> pa.Table:
-    """Misclassified strings of these runs, sorted by run and number, in the columns of `ERRORS`
-    and number.
+    """Misclassified strings of these runs, sorted by run and number, in the columns of `ERRORS`.
 
     Raises:
         StoreDamagedError: a test set lacks strings.
     """
     query = select(Run.id, Config.test_set_id).join(Config, Config.id == Run.config_id)
     sets = dict(store.rows(query.where(one_of(Run.id, run_ids))))
-    parts, names = [_NUMBERED.empty_table()], _NUMBERED.names
+    parts, names = [ERRORS.empty_table()], ERRORS.names
     # Successive runs mostly share a test set, and are looked up together, in chunks whose errors
     # may be lists.
     groups = (
@@ -140,10 +132,8 @@ def errors_table(store: Store, run_ids: Sequence[int], strings: TestStrings) -> 
             columns |= {"log_probability": columns["logit"]} if "output" in columns else {}
             named = strings.by_number(test_set_id or 0, columns["number"])
             own = {x: named[x] if x in named.column_names else columns.get(x) for x in names}
-            none = {
-                x: pa.nulls(len(rows), _NUMBERED.field(x).type) for x in names if own[x] is None
-            }
-            parts.append(pa.table(own | none, schema=_NUMBERED))
+            none = {x: pa.nulls(len(rows), ERRORS.field(x).type) for x in names if own[x] is None}
+            parts.append(pa.table(own | none, schema=ERRORS))
     return pa.concat_tables(parts)
 
 
@@ -283,9 +273,9 @@ def string_errors(store: Store, run_id: int) -> pd.DataFrame:
         the language), logit, occurrences (in the test set); drawn, where it is known; for tasks
         that are no languages target, and for transductions `OUTPUT_COLUMNS`.
     """
+    # Those of one length stay in the order of their numbers.
     errors = errors_of_runs(store, [run_id])
-    # Numbers sort strings as text, independently of the database.
-    errors = errors.sort_values(["length", "number"], ignore_index=True)
+    errors = errors.sort_values("length", kind="stable", ignore_index=True)
     written = "error_kind" in errors
     errors["kind"] = errors["error_kind"] if written else kinds_of_errors(errors["label"])
     unanswered = errors["logit"].isna()
@@ -301,11 +291,6 @@ def kinds_of_errors(labels: "pd.Series[int]") -> list[str]:
     """The kinds of errors by the labels of their strings; strings without a label have one kind."""
     words = {0: "false positive", 1: "false negative"}
     return [words.get(label, "wrong") for label in labels.tolist()]
-
-
-def errors_of(store: Store, run_ids: Sequence[int]) -> pd.DataFrame:
-    """Misclassified strings of these runs, as `errors_of_runs` without their numbers."""
-    return errors_of_runs(store, run_ids).drop(columns="number")
 
 
 def tested_strings(store: Store, config_id: int) -> set[str]:
@@ -326,14 +311,14 @@ def answers_of(store: Store, run_id: int) -> Iterator[dict[str, Any]]:
     `doc_id` is the string's number in its test set. Strings that are longer than the model can read
     were not tested, and are left out. A prediction is None where the model computed NaN.
     """
-    of_config = TestSetRow.id == Config.test_set_id
-    query = select(TestSetRow.id).join(Config, of_config).join(Run, Run.config_id == Config.id)
+    query = select(Config.test_set_id, Run.errors, Run.lengths)
+    query = query.join(Config, Config.id == Run.config_id).where(Run.id == run_id)
     with store.read() as connection:
-        test = stored_test_set(connection, store.one(query.where(Run.id == run_id))[0])
-        (run,) = read_runs(connection, [run_id])
-    wrong = {number: error for number, *error in read_rows(run.run["errors"])}
+        test_set_id, errors, lengths = store.one(query)
+        test = stored_test_set(connection, test_set_id)
+    wrong = {number: error for number, *error in read_rows(errors)}
     config = queries.run_config(store, run_id)
-    tested = {*_tested_rows(config, test, run.run["lengths"]).tolist(), *wrong}
+    tested = {*_tested_rows(config, test, lengths).tolist(), *wrong}
     for number in sorted(tested):
         target: Any = test.targets[number] if test.targets is not None else None
         if test.bits is not None:

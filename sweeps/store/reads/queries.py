@@ -1,6 +1,6 @@
 """Reads of runs, their configurations and their models, as data frames or plain values."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,11 +17,7 @@ from sweeps.results import NULLABLE, RECORDS, exact_type
 from sweeps.store.database import Store
 from sweeps.store.findings import sound_findings
 from sweeps.store.reads import frames
-from sweeps.store.reads.selection import (
-    Selection,
-    WrittenValue,
-    is_value,
-)
+from sweeps.store.reads.selection import Selection, WrittenValue, is_value
 from sweeps.store.reads.stored import IMPORTED_JSON, StoredRun, config_of, length_frame, read_runs
 from sweeps.store.reads.sweep_queries import find_sweep
 from sweeps.store.statements import one_of
@@ -70,7 +66,7 @@ def runs(store: Store, selection: Selection | None = None) -> "pd.DataFrame":
         # For all runs all configurations are read, without a list of ids in the query.
         config_ids = None if chosen == Selection() else found["config_id"].unique().tolist()
         known = configs(store, config_ids)
-        names = frames.sweeps_of(store, found["run_id"])
+        names = frames.sweeps_of(store, found["run_id"].tolist())
     runs = found.rename(columns={"run_id": "id"}).reset_index(drop=True)
     runs["errors"] = runs["wrong"]
     runs["sweeps"] = [names.get(run_id, ()) for run_id in runs["id"]]
@@ -193,6 +189,7 @@ def refuse_misfit(store: Store, stored: StoredRun) -> None:
 class RunStatus:
     """The state of a run, and the reason of a failure."""
 
+    model_seed: int
     state: str
     best_epoch: int | None
     error: str | None
@@ -203,8 +200,8 @@ class RunStatus:
 
 def run_status(store: Store, run_id: int) -> RunStatus:
     """The status of a run that exists."""
-    query = select(Run.state, Run.best_epoch, Run.error, Run.engine_reason)
-    return RunStatus(*store.one(query.where(Run.id == run_id)))
+    columns = (Run.model_seed, Run.state, Run.best_epoch, Run.error, Run.engine_reason)
+    return RunStatus(*store.one(select(*columns).where(Run.id == run_id)))
 
 
 def check_done(store: Store, run_id: int, lacks: str) -> RunStatus:
@@ -347,11 +344,6 @@ def with_value(
         for config_id, stored in configs.items()
         if any(is_value(stored.get(name), candidate) for candidate in candidates)
     }
-
-
-def seeds_of(store: Store, config_ids: Collection[int], selection: Selection) -> "pd.DataFrame":
-    """The runs of these configurations in the scope of a selection, as in `frames.runs`."""
-    return frames.runs(store, frames.of_configurations(selection, config_ids))
 
 
 def config_ids_of_sweep(store: Store, sweep_id: int) -> list[int]:

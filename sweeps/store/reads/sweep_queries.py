@@ -3,7 +3,7 @@
 import json
 import numbers
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -117,8 +117,8 @@ def missing_runs(store: Store, specs: Iterable[SweepSpec]) -> int | None:
         same = (Sweep.name == spec.name) & (Sweep.spec == spec.submitted)
         if (sweep_id := store.value(select(Sweep.id).where(same))) is None:
             return None
-        ((*_, runs),) = states(store, [sweep_id])
-        left += sum(runs.values()) - runs[RunState.DONE]
+        (sweep,) = counts(store, [sweep_id])
+        left += sweep.total - sweep.done
     return left
 
 
@@ -133,8 +133,8 @@ def sweeps_to_grow(store: Store, sweep_ids: Sequence[int] | None = None) -> dict
     if sweep_ids is not None:
         query = query.where(Sweep.id.in_(sweep_ids))
     specs = dict(store.rows(query))
-    ended = [x for x, _, state, _ in states(store, list(specs)) if state == SweepState.DONE]
-    return {sweep_id: specs[sweep_id] for sweep_id in ended}
+    every = counts(store, list(specs))
+    return {sweep.id: specs[sweep.id] for sweep in every if sweep.state == SweepState.DONE}
 
 
 def seed_counts(store: Store, sweep_id: int) -> dict[str, dict[int, OutcomeCounts]]:
@@ -216,8 +216,8 @@ def sweep_record(store: Store, sweep_id: int) -> SweepRecord:
         .group_by(Sweep.id)
     )
     with store.read():
-        ((_, _, state, _),) = states(store, [sweep_id])
-        return SweepRecord(state=state, **store.one(query)._mapping)
+        (sweep,) = counts(store, [sweep_id])
+        return SweepRecord(state=sweep.state, **store.one(query)._mapping)
 
 
 JUDGED = ("judged", "learned", "judged_beyond", "generalize")
@@ -259,10 +259,52 @@ Spans = list[tuple[str, str | None]]
 """The times when runs began and ended (None: still in training), in ISO 8601."""
 
 
-def states(
-    store: Store, sweep_ids: Sequence[int] | None = None
-) -> list[tuple[int, str, str, dict[str, int]]]:
-    """Id, name, state and number of runs by state of these sweeps, or of all; oldest first."""
+@dataclass(frozen=True)
+class SweepProgress:
+    """A sweep's state and the number of its runs in each state."""
+
+    id: int
+    name: str
+    state: str
+    queued: int
+    running: int
+    done: int
+    failed: int
+    runs_per_second: float | None = None
+    """The present rate, with fractions of runs; None if none is in training or no epoch has ended
+    yet."""
+    orphaned: int = 0
+    """Number of runs in training whose worker seems dead from here; the next worker trains them."""
+    epochs: tuple[tuple[int, int], ...] = ()
+    """The epochs so far and the maximum of each run in training."""
+
+    @property
+    def share(self) -> float:
+        """The share that is done, in [0, 1], including epochs of runs in training."""
+        return min(1.0, (self.done + self.failed + self.begun) / max(1, self.total))
+
+    @property
+    def begun(self) -> float:
+        """The summed shares of epochs done by runs in training."""
+        return sum(epoch / most for epoch, most in self.epochs)
+
+    @property
+    def total(self) -> int:
+        """Number of runs of the sweep."""
+        return self.queued + self.running + self.done + self.failed
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The remaining time at this rate; None without a rate."""
+        if not self.runs_per_second:
+            return None
+        return (self.queued + self.running - self.begun) / self.runs_per_second
+
+
+def counts(store: Store, sweep_ids: Sequence[int] | None = None) -> list[SweepProgress]:
+    """The runs in each state of these sweeps, or of all, which change with the revision alone;
+    oldest first.
+    """
     query = (
         select(
             SweepRun.sweep_id,
@@ -278,26 +320,24 @@ def states(
     # One snapshot, or a sweep that is submitted between the two reads would seem to have no runs.
     with store.read():
         named = store.rows(sweeps)
-        counted = {row.sweep_id: row._asdict() for row in store.rows(query)}
-    found: list[tuple[int, str, str, dict[str, int]]] = []
+        counted = {sweep_id: runs for sweep_id, *runs in store.rows(query)}
+    found = []
     for sweep_id, name, stopped_at, grows in named:
-        runs: dict[str, int] = {
-            state: int(counted.get(sweep_id, {}).get(state, 0)) for state in RunState
-        }
-        state = _state_of(runs, stopped_at is not None, grows)
-        found.append((sweep_id, name, state.value, runs))
+        # In the order of `RunState`.
+        runs = counted.get(sweep_id, [0] * len(RunState))
+        state = _state_of(any(runs[:2]), runs[1] > 0, stopped_at is not None, grows)
+        found.append(SweepProgress(sweep_id, name, state.value, *runs))
     return found
 
 
-def _state_of(runs: Mapping[str, int], is_stopped: bool, grows: bool) -> SweepState:
-    """The state of a sweep with so many runs in each state; `grows` if it has `until`."""
-    has_ended = not (runs[RunState.RUNNING] or runs[RunState.QUEUED])
+def _state_of(has_left: bool, is_running: bool, is_stopped: bool, grows: bool) -> SweepState:
+    """The state of a sweep; `has_left` if runs are left to train, `grows` if it has `until`."""
     # A stopped sweep that would get more seeds is not done, even if all its runs are.
-    if has_ended and not (is_stopped and grows):
+    if not has_left and not (is_stopped and grows):
         return SweepState.DONE
     if is_stopped:
         return SweepState.STOPPED
-    return SweepState.RUNNING if runs[RunState.RUNNING] else SweepState.QUEUED
+    return SweepState.RUNNING if is_running else SweepState.QUEUED
 
 
 def recent(store: Store, seconds: float) -> dict[int, tuple[int, Spans]]:

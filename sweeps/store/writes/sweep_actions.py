@@ -20,13 +20,7 @@ from sweeps.grid.written_spec import MAX_RUNS, Seeds
 from sweeps.store.database import Store, take_turns
 from sweeps.store.opening import open_writer
 from sweeps.store.reads.sweep_queries import Sweeps, sweep_ids
-from sweeps.store.statements import (
-    in_another_sweep,
-    insert_sweep,
-    one_of,
-    put_configs,
-    queue_runs,
-)
+from sweeps.store.statements import in_another_sweep, insert_sweep, one_of, put_configs, queue_runs
 from sweeps.store.tables import (
     Checkpoint,
     Config,
