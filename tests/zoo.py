@@ -183,14 +183,20 @@ def scattered_model(seed: int = 0, **fields: Any) -> TrainedModel:
     return TrainedModel(own, {name: random.normal(size=value.shape) for name, value in shapes})
 
 
+ONE_BLOCK: dict[str, st.SearchStrategy[Any]] = {
+    "hidden_size": st.integers(1, 5),
+    "num_attention_heads": st.integers(0, 3),
+    "feed_forward_size": st.integers(0, 4),
+    "layer_norm": st.sampled_from(["rms", "nn"]),
+    "layer_norm_eps": st.sampled_from([0.0, 1e-2]),
+    "no_attend_cls": st.booleans(),
+}
+FIELDS = st.fixed_dictionaries(ONE_BLOCK)
+"""Networks of one block in which the order of tokens has no part, of the report's three letters."""
 COUNTED = st.fixed_dictionaries(
     {
-        "hidden_size": st.integers(1, 5),
-        "num_attention_heads": st.integers(0, 3),
-        "feed_forward_size": st.integers(0, 4),
-        "layer_norm": st.sampled_from(["rms", "nn"]),
+        **ONE_BLOCK,
         "layer_norm_eps": st.sampled_from([1e-5, 1e-2]),
-        "no_attend_cls": st.booleans(),
         "num_blocks": st.integers(1, 3),
         "readout": st.sampled_from(["first", "last", "mean"]),
         "attention_scale": st.sampled_from(["sqrt", "log_length"]),
@@ -199,7 +205,7 @@ COUNTED = st.fixed_dictionaries(
         "final_norm": st.booleans(),
     }
 )
-"""Networks in which the order of tokens has no part, of the report's three letters."""
+"""The same of several blocks."""
 
 
 # Networks that read pictures.

@@ -29,7 +29,7 @@ from seqcls.interpretability.states_by_strings import (
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.parts import PART_KINDS, Part, Site
 from seqcls.problem import resolve
-from tests.unit.explained import patched_logits
+from tests.oracles.counting import true_logits
 from tests.zoo import COUNTED, JUDGES, WRITERS, model, scattered_model, untrained
 
 EVERY = [*((name, False) for name in JUDGES), *((name, True) for name in WRITERS)]
@@ -345,7 +345,7 @@ def test_mean_ablation_uses_the_mean_over_all_test_tokens(
         return states
 
     counts = judge.tested.strings.counts
-    truth = patched_logits(own, counts, {f"blocks.0.{state}": freeze})
+    truth = true_logits(own, counts, {f"blocks.0.{state}": freeze})
     np.testing.assert_allclose(judge.outputs({part: "mean"}), truth, atol=1e-10)
     assert np.abs(truth - judge.before).max() > 1e-3
 
@@ -361,7 +361,7 @@ def test_ablated_dimension_is_zero_throughout() -> None:
         cut: Ablation = {Part(0, "dimension", 0): "zero", Part(0, "dimension", 3): "zero"}
         stream = ("embedding", "blocks.0.attention.output", "blocks.0.feed_forward.output")
         counts = judge.tested.strings.counts
-        truth = patched_logits(judge.model, counts, dict.fromkeys(stream, hide))
+        truth = true_logits(judge.model, counts, dict.fromkeys(stream, hide))
         np.testing.assert_allclose(judge.outputs(cut), truth, atol=1e-10)
 
 

@@ -20,7 +20,7 @@ from seqcls.interpretability.verdicts import (
 from seqcls.problem import resolve
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import LETTERS, Tokenizer
-from tests.unit.explained import true_logits
+from tests.oracles.counting import true_logits
 from tests.zoo import LSTM, TWO_BLOCKS, scattered_model, untrained
 
 
