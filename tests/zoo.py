@@ -175,12 +175,10 @@ def untrained(seed: int | None = None, **more: Any) -> TrainedModel:
 
 def scattered_model(seed: int = 0, **fields: Any) -> TrainedModel:
     """A model of the report's task with larger weights than usual, so that its states differ."""
-    own, random = (
-        resolve(configuration({"precision": "float64", **fields})),
-        np.random.default_rng(seed),
-    )
-    shapes = initial_parameters(own.network, 0).items()
-    return TrainedModel(own, {name: random.normal(size=value.shape) for name, value in shapes})
+    own = resolve(configuration({"precision": "float64", **fields}))
+    random, shapes = np.random.default_rng(seed), initial_parameters(own.network, 0).items()
+    drawn = {name: random.normal(size=value.shape) for name, value in shapes}
+    return TrainedModel(own, {name: x.astype(own.config.precision) for name, x in drawn.items()})
 
 
 ONE_BLOCK: dict[str, st.SearchStrategy[Any]] = {
