@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.circuits import circuits
-from seqcls.interpretability.deletions import Removal, without_part
+from seqcls.interpretability.deletions import Removal
 from seqcls.interpretability.explanations import Explanation, explain
 from seqcls.interpretability.interventions import Mechanism
 from seqcls.interpretability.trained_model import TrainedModel
@@ -150,22 +150,6 @@ def test_mechanism_is_named_by_what_flips_the_answer() -> None:
         if found.mechanism is not None:
             assert_mechanism(network, found)
         assert (name or "no single cause") in [*found.describe(network)][1].lower()
-
-
-def test_letters_without_a_part_can_all_be_removed() -> None:
-    random = np.random.default_rng(0)
-    several = 0
-    for seed in range(20):
-        network = scattered_model(seed, num_letters=5, layer_norm_eps=0.0)
-        counts = (3, 0, 40, 7, 2000)
-        letters = list(without_part(network, counts))
-        several += len(letters) > 1
-        fewer = np.tile(counts, (400, 1))
-        fewer[:, letters] = random.integers(0, fewer[:, letters] + 1)
-        fewer[0, letters] = 0
-        predicted = true_logits(network, np.array([counts]))[0] > 0
-        assert ((true_logits(network, fewer) > 0) == predicted).all()
-    assert several > 2
 
 
 def test_head_lists_letters_by_score() -> None:
