@@ -82,7 +82,6 @@ def test_certificates_hold_for_random_strings_of_any_length(
         if proof.claim in ("right in the end", "wrong in the end"):
             right = (limits > 0) == proof.label
             assert right.all() if proof.claim == "right in the end" else not right.any()
-            assert {proof.right_in_the_end, proof.wrong_in_the_end} == {0, 1}
         if proof.margin is not None:
             assert np.abs(found).min() >= proof.margin
         if proof.safe_share is not None:
@@ -115,6 +114,19 @@ def test_every_set_of_letters_is_certified() -> None:
     many = certify(scattered_model(num_letters=5, hidden_size=1, no_attend_cls=True))
     assert many.left_out == ("more than 4 letters",)
     assert max(len(proof.letters) for proof in many.supports) == 4
+
+
+def test_limit_of_long_strings_may_differ_from_short_ones() -> None:
+    changing = 0
+    for seed in range(60):
+        network = scattered_model(seed, hidden_size=2)
+        proof, _ = proof_of(network, (1,), 2)
+        short, long = logits(network, np.array([[0, 1, 0], [0, 10**15, 0]]))
+        if proof.claim == "wrong in the end":
+            changing += short <= 0
+            assert long > 0
+            assert proof.wrong_in_the_end == 1
+    assert changing > 0
 
 
 def test_intervals_of_two_letters_cover_all_shares() -> None:
