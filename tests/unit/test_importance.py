@@ -39,13 +39,6 @@ def test_importance_ranks_settings_by_how_far_they_move_a_share() -> None:
     assert found.iloc[1]["low"] < 0, "of a setting that moves nothing the interval holds zero"
 
 
-def test_importance_interval_narrows_with_more_seeds() -> None:
-    few = importance(models(8, 8, 0, 0, seeds=8), SETTINGS, "learned").iloc[0]
-    many = importance(models(80, 80, 0, 0, seeds=80), SETTINGS, "learned").iloc[0]
-    assert few["moves"] == many["moves"] == 1.0
-    assert few["low"] < many["low"] < 1.0
-
-
 def test_importance_weighs_configurations_equally() -> None:
     more = pd.DataFrame({"config_id": 1, "model_seed": range(10, 1000), "learned": 1})
     frame = pd.concat([models(5, 5, 0, 0), more])
