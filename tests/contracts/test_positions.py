@@ -280,7 +280,7 @@ def test_coupled_tests_use_the_middle_of_the_position_table(task: str) -> None:
     assert set((moved[1] - alone[1])[alone[1] > 0].tolist()) == {offset}
 
 
-def test_coupled_tests_without_marks_are_not_shifted() -> None:
+def test_coupled_positions_without_marks_are_not_shifted() -> None:
     problem = problem_of("copy")
     ids = ids_of(problem, "abab")
     assert (
@@ -288,9 +288,7 @@ def test_coupled_tests_without_marks_are_not_shifted() -> None:
     ).all()
     # As it always was, so that stored runs mean what they meant.
     assert problem.network.coupling == '{"distinct":false,"num_tokens":2,"task":"copy"}'
-
-
-def test_separator_is_shifted_only_with_marks() -> None:
+    # Nor is their separator in training.
     for positions, knows in (("coupled", False), ("coupled_marks", True)):
         problem = problem_of("addition", positions, digit_order="least_first")
         ids = ids_of(problem, *["11+1="] * 100)
