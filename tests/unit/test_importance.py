@@ -19,12 +19,12 @@ SETTINGS = pd.DataFrame(
 )
 
 
-def models(*failing: int, seeds: int = 10) -> pd.DataFrame:
-    """So many models of each configuration that have not learned, in order."""
+def models(*failing: int) -> pd.DataFrame:
+    """Ten models of each configuration, of which so many have not learned, in order."""
     rows = [
         {"config_id": config_id, "model_seed": seed, "learned": int(seed >= wrong)}
         for config_id, wrong in enumerate(failing, start=1)
-        for seed in range(seeds)
+        for seed in range(10)
     ]
     return pd.DataFrame(rows)
 
