@@ -334,7 +334,7 @@ def test_language_without_near_negatives_is_drawn_as_mixed() -> None:
         assert NEAR not in own.drawn
 
 
-LONGER: dict[str, Any] = {"train_max_length": 24}
+LONGER: dict[str, Any] = {"train_max_length": 24, "train_size": 2_000}
 NO_ODD: list[dict[str, Any]] = [
     {"task": "dyck", "bracket_types": 2},
     {"task": "marked_copy"},

@@ -110,6 +110,8 @@ class PyTorchs(nn.Module):
 
 StateAndCell = tuple[Tensor, Tensor]
 """State and cell of a layer for one string."""
+Change = Callable[[str, int, int, StateAndCell], StateAndCell]
+"""Replaces them, after the token at a position, in a layer of a side."""
 
 
 HIDDEN, LAYERS = 6, 2
@@ -124,13 +126,9 @@ def transcribed(
     weights: Mapping[str, Tensor],
     ids: list[int],
     attends: bool,
-    change: Callable[[str, int, int, StateAndCell], StateAndCell] = unchanged,
+    change: Change = unchanged,
 ) -> Tensor:
-    """The outputs of one string from `SEP` on, by `torch.nn.LSTMCell` and the paper's equations.
-
-    Args:
-        change: replaces the state and cell of a side's layer after the token at a position.
-    """
+    """The outputs of one string from `SEP` on, by `torch.nn.LSTMCell` and the paper's equations."""
 
     def cell(name: str) -> nn.LSTMCell:
         inputs = weights[f"{name}.input_weight"].shape[1]

@@ -1,6 +1,5 @@
 """Ablation, states and patching of encoder-decoders."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from seqcls.interpretability.states_by_strings import recurrent_units
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.parts import Part, Site
 from tests import zoo
-from tests.oracles.two_streams import StateAndCell, transcribed, unchanged
+from tests.oracles.two_streams import Change, StateAndCell, transcribed, unchanged
 
 LAYERS: dict[str, Any] = {"hidden_size": 6, "num_tokens": 5, "biases": True}
 """Settings of the network whose equations are transcribed."""
@@ -31,9 +30,6 @@ BASE, SOURCE = (0, 2, 1), (0, 1, 1)
 def model_of(name: str, **fields: Any) -> TrainedModel:
     problem = zoo.problem(name, writes=True, **fields)
     return TrainedModel(problem, zoo.scattered_weights(problem.network, width=0.5))
-
-
-Change = Callable[[str, int, int, StateAndCell], StateAndCell]
 
 
 def transcription(
