@@ -209,6 +209,9 @@ def test_invalid_question_is_refused_with_the_reason() -> None:
         assert all(word in str(refused.value) for word in words)
     with pytest.raises(ConfigError, match="output token by token"):
         prefix_logits(model("lstm", writes=True), (0, 1))
+    judge = Judge(untrained(feed_forward_size=30), 10)
+    with pytest.raises(ConfigError, match="at most 24"):
+        list(judge.prune(judge.parts(PART_KINDS)))
 
 
 # Rankings and pruning, by strings and by letter counts.
@@ -248,12 +251,6 @@ def test_parts_are_ranked_by_cost_and_pruned_from_the_cheapest(by: str) -> None:
     for before, after in pairwise(steps):
         assert {*before.parts} < {*after.parts}
         assert after.errors == judge.ablate(dict.fromkeys(after.parts, "zero")).errors
-
-
-def test_pruning_too_many_parts_is_refused() -> None:
-    judge = Judge(untrained(feed_forward_size=30), 10)
-    with pytest.raises(ConfigError, match="at most 24"):
-        list(judge.prune(judge.parts(PART_KINDS)))
 
 
 def test_mean_ablation_of_a_constant_part_changes_nothing() -> None:
