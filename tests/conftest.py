@@ -61,11 +61,6 @@ def _environment_stays() -> Iterator[None]:
     assert _settings() == before
 
 
-def examples(number: int) -> int:
-    """So many examples of a property in `make chaos`, else a third of them."""
-    return number if LONG else number // 3
-
-
 ROOT = Path(__file__).parent.parent
 ASSETS = Path(__file__).parent / "assets"
 

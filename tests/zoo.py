@@ -164,10 +164,9 @@ TWO_BLOCKS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def untrained(seed: int | None = None, **more: Any) -> TrainedModel:
-    """A model that answers some strings one way and some the other, where no seed is named."""
-    if seed is None:
-        seed = 1 if "architecture" in more else 3
+def untrained(**more: Any) -> TrainedModel:
+    """A model that answers some strings one way and some the other."""
+    seed = 1 if "architecture" in more else 3
     small = {"task": "even_pairs", "hidden_size": 4, "attention_head_size": 2}
     own = resolve(configuration({**small, "precision": "float64", **more}))
     return TrainedModel(own, draw_initial([(own, seed)])[0])
@@ -175,22 +174,26 @@ def untrained(seed: int | None = None, **more: Any) -> TrainedModel:
 
 def scattered_model(seed: int = 0, **fields: Any) -> TrainedModel:
     """A model of the report's task with larger weights than usual, so that its states differ."""
-    own, random = (
-        resolve(configuration({"precision": "float64", **fields})),
-        np.random.default_rng(seed),
-    )
-    shapes = initial_parameters(own.network, 0).items()
-    return TrainedModel(own, {name: random.normal(size=value.shape) for name, value in shapes})
+    own = resolve(configuration({"precision": "float64", **fields}))
+    random, shapes = np.random.default_rng(seed), initial_parameters(own.network, 0).items()
+    drawn = {name: random.normal(size=value.shape) for name, value in shapes}
+    return TrainedModel(own, {name: x.astype(own.config.precision) for name, x in drawn.items()})
 
 
+ONE_BLOCK: dict[str, st.SearchStrategy[Any]] = {
+    "hidden_size": st.integers(1, 5),
+    "num_attention_heads": st.integers(0, 3),
+    "feed_forward_size": st.integers(0, 4),
+    "layer_norm": st.sampled_from(["rms", "nn"]),
+    "layer_norm_eps": st.sampled_from([0.0, 1e-2]),
+    "no_attend_cls": st.booleans(),
+}
+FIELDS = st.fixed_dictionaries(ONE_BLOCK)
+"""Networks of one block in which the order of tokens has no part, of the report's three letters."""
 COUNTED = st.fixed_dictionaries(
     {
-        "hidden_size": st.integers(1, 5),
-        "num_attention_heads": st.integers(0, 3),
-        "feed_forward_size": st.integers(0, 4),
-        "layer_norm": st.sampled_from(["rms", "nn"]),
+        **ONE_BLOCK,
         "layer_norm_eps": st.sampled_from([1e-5, 1e-2]),
-        "no_attend_cls": st.booleans(),
         "num_blocks": st.integers(1, 3),
         "readout": st.sampled_from(["first", "last", "mean"]),
         "attention_scale": st.sampled_from(["sqrt", "log_length"]),
@@ -199,7 +202,7 @@ COUNTED = st.fixed_dictionaries(
         "final_norm": st.booleans(),
     }
 )
-"""Networks in which the order of tokens has no part, of the report's three letters."""
+"""The same of several blocks."""
 
 
 # Networks that read pictures.

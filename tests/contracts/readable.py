@@ -22,9 +22,7 @@ def with_precision(problem: Problem, precision: str) -> Problem:
 def compare_gradients(engine: str, problem: Problem, weights: Weights) -> None:
     """Asserts that an engine's loss and gradient are those of autograd in double precision."""
     double = with_precision(problem, "float64")
-    model = zoo.readable_model(
-        double.network, {name: value.astype(np.float64) for name, value in weights.items()}
-    )
+    model = zoo.readable_model(double.network, weights)
     places = TrainingPlaces(double.network, double.config.train_seed)
     loss, units = sum_of_losses(double, model, stream(double.train).epoch(0), places)
     (loss / units).backward()
@@ -50,8 +48,7 @@ def compare_answers(engine: str, problem: Problem, members: list[Weights]) -> No
     ids = torch.from_numpy(read_ids(strings, double.readout)).int()
     near = 1e-9 if problem.config.precision == "float64" else 6e-5
     for row, weights in enumerate(members):
-        own = {parameter: value.astype(np.float64) for parameter, value in weights.items()}
-        expected = zoo.readable_model(double, own)(ids).detach().numpy()
+        expected = zoo.readable_model(double, weights)(ids).detach().numpy()
         if problem.at_places:
             expected[np.arange(ids.shape[1]) > strings.lengths[:, None]] = np.nan
         atol = near * max(1, np.nanmax(np.abs(expected)))

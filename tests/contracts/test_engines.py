@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -16,8 +15,7 @@ from seqcls.engines.base import Member
 from seqcls.engines.choice import choose_engine, engine_named
 from seqcls.engines.compiled import machine_code
 from seqcls.engines.member import draw_initial, learning_rates
-from seqcls.engines.pytorch.training import choose_device
-from seqcls.errors import DeviceError, EngineError, GroupError
+from seqcls.errors import EngineError, GroupError
 from seqcls.kinds.base import Examples
 from seqcls.models.initialization import initial_parameters
 from seqcls.problem import Problem, configuration, resolve
@@ -319,6 +317,11 @@ ENDING: dict[str, Any] = {
     "max_num_epochs": 8, "min_num_epochs": 1, "patience": 1, "learning_rate": 0.05,
 }  # fmt: skip
 """Fields with which members stop early, after different epochs."""
+UNTIL_RIGHT: dict[str, Any] = {
+    "stop_when_right": True, "check_every": 3, "patience": 99, "train_size": 160,
+    "train_batch_size": 16, "max_num_epochs": 12,
+}  # fmt: skip
+"""Fields with which they stop within epochs."""
 BESIDE: list[tuple[str, str, dict[str, Any], int]] = [
     ("fused", "report", {"hidden_size": 2}, 16),
     ("lanes", "randomized", {}, 4),
@@ -329,6 +332,8 @@ BESIDE: list[tuple[str, str, dict[str, Any], int]] = [
     ("strings", "shifted", {"num_blocks": 2, "dropout_rate": 0.05}, 4),
     ("strings", "slstm", {}, 4),
     ("strings", "deltaproduct", {}, 4),
+    ("counts", "report", {"task": "contains_all", "num_blocks": 2, **UNTIL_RIGHT}, 5),
+    ("strings", "rnn", {"task": "first", "dropout_rate": 0.02, **UNTIL_RIGHT}, 4),
 ]
 
 
@@ -396,16 +401,6 @@ def test_members_of_one_group_may_start_differently() -> None:
             train_group(members)
 
 
-def test_missing_device_is_refused() -> None:
-    assert choose_device("cpu") == torch.device("cpu")
-    with pytest.raises(DeviceError, match="device 'tpu': expected auto, cpu or cuda"):
-        choose_device("tpu")
-    if not torch.cuda.is_available():
-        assert choose_device("auto") == torch.device("cpu")
-        with pytest.raises(DeviceError, match="this machine has no GPU"):
-            choose_device("cuda")
-
-
 # The learning rate.
 
 
@@ -443,12 +438,6 @@ SHIFTED: dict[str, Any] = {
     "position_draw": "shifted",
     "validation_max_length": 10,
 }
-NEXT: dict[str, Any] = {
-    "task": "regular",
-    "alphabet": "ab",
-    "pattern": "(ab)*",
-    "answers": "next_symbols",
-}
 TURNED: dict[str, Any] = {"attention_head_size": 2}
 CHOSEN: list[tuple[dict[str, Any], str, str]] = [
     ({}, "fused", "letter counts suffice, on the CPU"),
@@ -483,15 +472,15 @@ CHOSEN: list[tuple[dict[str, Any], str, str]] = [
     ({**WRITES, "architecture": "recurrent_attention"}, "strings", "recurrent_attention"),
     ({**WRITES, "architecture": "lstm", "num_tokens": 150}, "strings", "152 tokens"),
     ({**WRITES, "architecture": "lstm", "hidden_size": 300}, "strings", "hidden_size=300"),
-    ({**NEXT, "architecture": "rnn"}, "lanes", ""),
-    ({**NEXT, "positions": "sinusoidal", "position_range": 300}, "strings", "position_range=300"),
+    ({**zoo.ANSWERED, "architecture": "rnn"}, "lanes", ""),
+    ({**zoo.ANSWERED, "positions": "alibi", "position_range": 300}, "strings", "position_range="),
 ]
 CANNOT: list[tuple[str, dict[str, Any], str]] = [
     ("fused", {"dropout_rate": 0.5}, "dropout_rate=0.5"),
     ("fused", {"architecture": "lstm", **LAST}, "architecture='lstm'"),
     ("fused", {"readout": "mean"}, "readout='mean'"),
     ("fused", SHIFTED, "positions='learned'"),
-    ("lanes", {**NEXT, "positions": "sinusoidal", "position_range": 300}, "position_range=300"),
+    ("lanes", {**zoo.ANSWERED, "positions": "alibi", "position_range": 300}, "position_range=300"),
     ("counts", {"architecture": "mamba", **LAST}, "equal letter counts"),
     ("counts", WRITES, "task='copy'"),
 ]

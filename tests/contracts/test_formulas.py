@@ -19,7 +19,7 @@ from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import CLS, PAD
 from tests import zoo
 from tests.oracles.attention import reference_logit
-from tests.oracles.two_streams import GENERAL, PyTorchs, example_ids, random_values, transcribed
+from tests.oracles.two_streams import GENERAL, PyTorchs, example_ids, transcribed
 from tests.zoo import readable_model
 
 Values = nn.Module | dict[str, Tensor]
@@ -110,6 +110,12 @@ def test_causal_log_length_counts_the_tokens_read_so_far() -> None:
 # Named states.
 
 
+def drawn(network: NetworkConfig, **more: Any) -> Any:
+    """A model whose every value is far from those of a norm or a bias at the start."""
+    config = network.model_copy(update=more)
+    return readable_model(config, zoo.scattered_weights(config, width=0.5))
+
+
 def test_dropout_uses_its_own_generator_in_training_only() -> None:
     config = NetworkConfig(hidden_size=16, dropout_rate=0.5)
     model = readable_model(config, initial_parameters(config, 0))
@@ -131,7 +137,7 @@ def test_final_norm_is_a_state_before_the_readout() -> None:
     config = NetworkConfig(
         num_blocks=3, final_norm=True, attention_mask="causal", readout="last", precision="float64"
     )
-    states = readable_model(config, random_values(config)).activations(torch.tensor([[2, 3, 4]]))
+    states = drawn(config).activations(torch.tensor([[2, 3, 4]]))
     assert list(states)[-4:] == ["blocks.2.after_feed_forward", "final_norm", "readout", "logit"]
     assert torch.equal(states["readout"], states["final_norm"][:, -1])
     plain = readable_model(NetworkConfig(), initial_parameters(NetworkConfig(), 0))
@@ -148,12 +154,6 @@ TWO_STREAMS = NetworkConfig(
 RECURRENT = NetworkConfig(
     **GENERAL, architecture="recurrent_attention", hidden_size=6, num_blocks=2, biases=True
 )
-
-
-def drawn(network: NetworkConfig, **more: Any) -> Any:
-    """A model whose every value is far from those of a norm or a bias at the start."""
-    config = network.model_copy(update=more)
-    return readable_model(config, random_values(config))
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
@@ -178,7 +178,7 @@ def test_encoder_decoder_equals_the_pytorch_transformer(
 
 
 def test_scaled_embeddings_are_multiplied_by_the_root_of_the_width() -> None:
-    values = random_values(TWO_STREAMS)
+    values = zoo.scattered_weights(TWO_STREAMS)
     longer = {**values, "embedding.weight": values["embedding.weight"] * math.sqrt(8)}
     scaled = readable_model(TWO_STREAMS.model_copy(update={"embedding_scale": "sqrt"}), values)
     torch.testing.assert_close(

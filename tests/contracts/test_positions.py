@@ -89,15 +89,6 @@ def test_fire_bias_equals_its_formula(mask: Any) -> None:
                     assert float(own[head, i, j]) == pytest.approx(right, rel=1e-12, abs=1e-14)
 
 
-def test_learned_table_is_as_long_as_the_longest_training_string() -> None:
-    config = configuration({"positions": "learned", "validation_max_length": 10})
-    parameters = initial_parameters(resolve(config).network, 0)
-    # Ten letters and CLS.
-    assert parameters["positions.table.weight"].shape == (11, 2)
-    wide = configuration({"positions": "learned", "position_range": 300})
-    assert initial_parameters(resolve(wide).network, 0)["positions.table.weight"].shape == (300, 2)
-
-
 def test_training_draws_new_positions_for_every_batch() -> None:
     config = NetworkConfig(positions="alibi", position_range=50)
     one, same, other = (TrainingPlaces(config, seed) for seed in (1, 1, 2))
@@ -130,6 +121,8 @@ def test_strings_beyond_the_learned_table_are_not_tested() -> None:
     lengths = {"positions": "learned", "validation_max_length": 10, "test_max_length": 40}
     problem = resolve(configuration({**SHORT, **fields, **lengths}))
     (weights,) = draw_initial([(problem, 0)])
+    # Ten letters and CLS.
+    assert weights["positions.table.weight"].shape == (11, 2)
     for value in weights.values():
         value[:] = 0
     # This one rejects every string.
@@ -287,7 +280,7 @@ def test_coupled_tests_use_the_middle_of_the_position_table(task: str) -> None:
     assert set((moved[1] - alone[1])[alone[1] > 0].tolist()) == {offset}
 
 
-def test_coupled_tests_without_marks_are_not_shifted() -> None:
+def test_coupled_positions_without_marks_are_not_shifted() -> None:
     problem = problem_of("copy")
     ids = ids_of(problem, "abab")
     assert (
@@ -295,9 +288,7 @@ def test_coupled_tests_without_marks_are_not_shifted() -> None:
     ).all()
     # As it always was, so that stored runs mean what they meant.
     assert problem.network.coupling == '{"distinct":false,"num_tokens":2,"task":"copy"}'
-
-
-def test_separator_is_shifted_only_with_marks() -> None:
+    # Nor is their separator in training.
     for positions, knows in (("coupled", False), ("coupled_marks", True)):
         problem = problem_of("addition", positions, digit_order="least_first")
         ids = ids_of(problem, *["11+1="] * 100)

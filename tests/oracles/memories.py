@@ -68,9 +68,9 @@ def linear_attention_of(weights: dict[str, Tensor], states: Tensor) -> Tensor:
         row = []
         for head in range(HEADS):
             own = slice(head * HEAD, (head + 1) * HEAD)
-            scores = [float(query[position, own] @ key[s, own]) for s in range(position + 1)]
+            scores = [query[position, own] @ key[s, own] for s in range(position + 1)]
             mixed = sum((x * value[s, own] for s, x in enumerate(scores)), torch.zeros(HEAD))
-            row.append(mixed / sum(scores))
+            row.append(mixed / sum(scores, torch.zeros(())))
         rows.append(torch.cat(row))
     return torch.stack(rows) @ weights["output.weight"].T
 

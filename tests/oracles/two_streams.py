@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from seqcls.config import NetworkConfig
 from seqcls.models.encoder_decoder import EncoderDecoder
-from seqcls.models.initialization import initial_parameters
 from seqcls.strings.tokenizer import CLS, PAD
 
 LETTERS = 5
@@ -33,15 +32,6 @@ def example_ids() -> Tensor:
     ]
     width = max(map(len, rows))
     return torch.tensor([row + [PAD] * (width - len(row)) for row in rows])
-
-
-def random_values(config: NetworkConfig) -> dict[str, Tensor]:
-    """Values that are far from those of a norm or a bias at the start."""
-    generator = torch.Generator().manual_seed(0)
-    return {
-        name: 0.5 * torch.randn(value.shape, generator=generator, dtype=torch.float64)
-        for name, value in initial_parameters(config, 0).items()
-    }
 
 
 class PyTorchs(nn.Module):
@@ -120,6 +110,8 @@ class PyTorchs(nn.Module):
 
 StateAndCell = tuple[Tensor, Tensor]
 """State and cell of a layer for one string."""
+Change = Callable[[str, int, int, StateAndCell], StateAndCell]
+"""Replaces them, after the token at a position, in a layer of a side."""
 
 
 HIDDEN, LAYERS = 6, 2
@@ -134,13 +126,9 @@ def transcribed(
     weights: Mapping[str, Tensor],
     ids: list[int],
     attends: bool,
-    change: Callable[[str, int, int, StateAndCell], StateAndCell] = unchanged,
+    change: Change = unchanged,
 ) -> Tensor:
-    """The outputs of one string from `SEP` on, by `torch.nn.LSTMCell` and the paper's equations.
-
-    Args:
-        change: replaces the state and cell of a side's layer after the token at a position.
-    """
+    """The outputs of one string from `SEP` on, by `torch.nn.LSTMCell` and the paper's equations."""
 
     def cell(name: str) -> nn.LSTMCell:
         inputs = weights[f"{name}.input_weight"].shape[1]

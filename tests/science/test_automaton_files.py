@@ -231,7 +231,6 @@ REFUSED: list[tuple[str | bytes, str]] = [
     ("0 1 a a 0.5\n1\n", "line 1: '0 1 a a 0.5', expected a transition"),
     ("0 1 a a\n1 NaN\n", "line 2: '1 NaN', expected"),
     ("0 1 a b\n1\n", "line 1: symbol 'a' has the output 'b'"),
-    ("0 -1 a a\n", "line 1: '0 -1 a a', expected"),
     ("0 q a a\n", "line 1: '0 q a a', expected"),
     ("0 " + "9" * 5000 + " a a\n", "line 1: '0 99999"),
     ("0 1 a a 0 0\n", "line 1: '0 1 a a 0 0', expected"),
@@ -246,7 +245,6 @@ REFUSED: list[tuple[str | bytes, str]] = [
         for x in ("@_IDENTITY_SYMBOL_@", "@P.X.Y@", "eps", "Epsilon", "\u03bb", "<sigma>")
     ),
     ("0 1 a a\n\0\n", "line 2 is not UTF-8 text"),
-    (AB.encode("utf-16"), "line 1 is not UTF-8 text"),
     ("0 0 ä ä\n0\n".encode("latin-1"), "line 1 is not UTF-8 text"),
     (b"\x1f\x8b\x08\0", "unpack what is packed"),
     ("".join(f"0 0 s{x} s{x}\n" for x in range(256)) + "0\n", "256 symbols"),

@@ -17,8 +17,7 @@ from seqcls.interpretability.certification import (
 )
 from seqcls.interpretability.inside import logits
 from seqcls.interpretability.trained_model import TrainedModel
-from tests.unit.explained import FIELDS
-from tests.zoo import scattered_model
+from tests.zoo import FIELDS, scattered_model
 
 
 def proof_of(

@@ -13,7 +13,7 @@ from sympy import Matrix
 
 from seqcls.counting import Counting, _potentials, decide_counting
 from seqcls.errors import ConfigError
-from seqcls.tasks.automaton import language_automaton, minimize
+from seqcls.tasks.automaton import Automaton, language_automaton, minimize
 from seqcls.tasks.regular import Regular
 from seqcls.theory.classes import class_of, counting_program
 from sweeps.api.task_theory import theory
@@ -216,13 +216,8 @@ def test_large_components_have_a_counting_level() -> None:
     sink = np.full(states, states)
     table = np.vstack([np.column_stack([around, sink]), [states, states]])
 
-    class Ring:
-        start = 0
-
-        def __init__(self, table: np.ndarray) -> None:
-            self.table, self.accepting = table, np.arange(len(table)) == 0
-
-    assert decide_counting(Ring(table), "ab").level is None
+    accepting = np.arange(len(table)) == 0
+    assert decide_counting(Automaton(table, accepting), "ab").level is None
     table[-2] = [states, 0]
     table[:-1, 0][states - 1] = states
-    assert decide_counting(Ring(table), "ab").level == 1
+    assert decide_counting(Automaton(table, accepting), "ab").level == 1

@@ -15,8 +15,8 @@ from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.positions import longest_readable
 from seqcls.strings.free_counts import parse_family
 from seqcls.strings.tokenizer import Tokenizer
-from tests.unit.explained import FIELDS, true_logits
-from tests.zoo import LSTM, TWO_BLOCKS, scattered_model, untrained
+from tests.oracles.counting import true_logits
+from tests.zoo import FIELDS, LSTM, TWO_BLOCKS, scattered_model, untrained
 
 ABC = Tokenizer("abc")
 

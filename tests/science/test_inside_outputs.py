@@ -193,7 +193,6 @@ def test_attention_beyond_positions_or_without_heads_is_refused() -> None:
     refusals: tuple[tuple[Callable[[], object], tuple[str, ...]], ...] = (
         (lambda: look(learned, (0,) * places), (f"{places - 1} places",)),
         (lambda: look(learned, (0,) * 7, target(learned, (0,) * 7)), ("output",)),
-        (lambda: look(writer("rotary"), (0,) * 600), ("more than the 512",)),
         (lambda: output_tokens(zoo.model("lstm"), (0, 1)), ("write no outputs",)),
     )
     for ask, words in refusals:

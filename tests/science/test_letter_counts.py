@@ -15,7 +15,7 @@ from seqcls.interpretability.domains import Needs, obstacle
 from seqcls.interpretability.readable_model import plain_model
 from seqcls.problem import resolve
 from seqcls.questions import RunModel
-from tests.unit.explained import true_logits
+from tests.oracles.counting import true_logits
 from tests.zoo import COUNTED, PICTURES, model, scattered_model, untrained
 
 

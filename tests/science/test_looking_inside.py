@@ -45,8 +45,6 @@ def data(db: Path, *arguments: str) -> Any:
 REFUSED: dict[tuple[str, ...], str] = {
     ("patch", WRITING, STRING, "--source", "abd"): "expected as many",
     ("ablate", LSTM, "--part", "head"): "has no such part",
-    ("states", BLOCKS, "012"): "unknown letter '2'",
-    ("family", LSTM, "01"): "expected one or two",
     ("family", WRITING, "x{n}"): "unknown letter",
     ("rules", WRITING): "task='copy' is not a language",
     ("sensitive", WRITING): "--precision float64",

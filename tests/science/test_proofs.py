@@ -33,17 +33,16 @@ from seqcls.errors import ConfigError
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.initialization import make_model
 from seqcls.models.recurrent import Recurrent
-from seqcls.problem import Problem, configuration, resolve
 from seqcls.proofs import checker
 from seqcls.proofs.cells import BLOCK, Cells, boxes, rows_of
 from seqcls.proofs.certificate import FORMAT, check_file, to_text
 from seqcls.proofs.prover import Proof, ProofBudget, prove
 from seqcls.proofs.search import Steps
-from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.strings.tokenizer import FIRST_LETTER
 from seqcls.tasks.regular import minimal_automaton
 from tests.science.proved import SMALL_TEST, adder, by_hand
+from tests.zoo import scattered_model
 
 
 @cache
@@ -57,10 +56,11 @@ def certificate_of(proof: Proof) -> dict[str, Any]:
     return deepcopy(proof.certificate)
 
 
-def small(architecture: str = "rnn", **fields: Any) -> Problem:
-    """Parity for a network of six units."""
-    own = {"hidden_size": 6, "biases": True, "readout": "last", "architecture": architecture}
-    return resolve(configuration({"task": "parity", **own, **SMALL_TEST, **fields}))
+def small(architecture: str = "rnn", **fields: Any) -> TrainedModel:
+    """A network of six units with any weights, by default for parity."""
+    own: dict[str, Any] = {"task": "parity", "hidden_size": 6, "biases": True, "readout": "last"}
+    own |= {"architecture": architecture, "precision": "float32", **SMALL_TEST}
+    return scattered_model(1, **{**own, **fields})
 
 
 def test_model_right_by_construction_is_proved() -> None:
@@ -117,32 +117,19 @@ def test_unprovable_model_is_refused_with_the_reason() -> None:
         ({"architecture": "lstm", "readout": "mean"}, "readout='mean'"),
         ({"architecture": "rnn", "task": "majority"}, "no automaton of this language is known"),
     ):
-        problem = small(**fields)
         with pytest.raises(ConfigError, match=reason):
-            prove(TrainedModel(problem, untrained(problem)))
-
-
-def untrained(problem: Problem, scale: float = 1.0) -> Weights:
-    torch.manual_seed(0)
-    model = make_model(problem.network)
-    rng = np.random.default_rng(1)
-    return {
-        name: (scale * rng.normal(size=tuple(x.shape))).astype(np.float32)
-        for name, x in model.named_parameters()
-    }
+            prove(small(**fields))
 
 
 def test_one_letter_language_is_refuted() -> None:
-    problem = small(task="regular", alphabet="a", pattern="(aa)*")
-    assert prove(TrainedModel(problem, untrained(problem))).outcome == "refuted"
+    assert prove(small(task="regular", alphabet="a", pattern="(aa)*")).outcome == "refuted"
 
 
 @pytest.mark.parametrize("architecture", ["rnn", "gru", "lstm"])
 @pytest.mark.parametrize("num_blocks", [1, 2])
 def test_affine_form_contains_float32_states(architecture: str, num_blocks: int) -> None:
-    problem = small(architecture, num_blocks=num_blocks)
-    model = TrainedModel(problem, untrained(problem))
-    network = make_model(problem.network)
+    model = small(architecture, num_blocks=num_blocks)
+    network = make_model(model.problem.network)
     assert isinstance(network, Recurrent)
     network.load_state_dict({name: torch.from_numpy(x) for name, x in model.weights.items()})
     cells = Cells.from_model(model)
@@ -176,8 +163,7 @@ def test_affine_form_contains_float32_states(architecture: str, num_blocks: int)
 @pytest.mark.parametrize("architecture", ["rnn", "gru", "lstm"])
 def test_affine_forms_are_independent(architecture: str) -> None:
     """More forms than are stepped at once, and each of them alone."""
-    problem = small(architecture)
-    cells = Cells.from_model(TrainedModel(problem, untrained(problem)))
+    cells = Cells.from_model(small(architecture))
     middle = np.random.default_rng(4).uniform(-1, 1, (BLOCK + 2, cells.network.units))
     forms = boxes(middle - 0.1, middle + 0.1)
     together = cells.after_letter(forms, 1)

@@ -81,6 +81,17 @@ def test_suggestions_fit_the_model() -> None:
     assert own.fields == {"architecture": "lstm", "readout": "last"}
 
 
+def test_signed_eigenvalues_are_suggested_for_positive_ones() -> None:
+    for network, there in (
+        *(({"architecture": x}, True) for x in ("deltanet", "gated_deltanet", "deltaproduct")),
+        ({"architecture": "mamba"}, True),
+        ({"architecture": "mamba", "eigenvalue_range": "signed"}, False),
+        ({"architecture": "slstm"}, False),
+    ):
+        config = configuration({"task": "parity", "readout": "last", **network})
+        assert ("eigenvalue_range=signed" in suggested(config, LONGER)) == there, network
+
+
 def test_suggestions_ignore_length_where_short_strings_may_fail() -> None:
     length = {"train_max_length", "position_range", "attention_scale"}
     for config, mechanism in product(CONFIGS, BLIND):

@@ -18,7 +18,7 @@ from sweeps.statistics.sequences import (
     share_sequence,
 )
 
-STUDIES = 3_000
+STUDIES = 1_500
 MAX_SEEDS = 400
 ALPHA = 0.05
 

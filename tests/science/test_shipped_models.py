@@ -16,8 +16,8 @@ from sweeps.store.database import Store
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import checkpoints, misclassified, queries
 from tests.conftest import LONG, ROOT
+from tests.oracles.counting import true_logits
 from tests.science.test_explanations import assert_every_claim_holds
-from tests.unit.explained import true_logits
 
 FAILING = (1, 2, 3, 4, 5, 6, 7, 9, 10, 16, 37, 38, 39, 40, 42, 43)
 """The runs that make errors."""

@@ -308,7 +308,7 @@ def test_deciding_feature_separates_the_labels() -> None:
     for fields in LANGUAGES.values():
         problem = problem_of(**fields)
         size = len(problem.task.alphabet)
-        most = 8_000 if size <= 3 else 1_500
+        most = 4_000 if size <= 3 else 1_000
         longest = max(x for x in range(3, 11) if x == 3 or size**x < most)
         held, by = held_by(problem, longest), decided_by(problem)
         assert by is None or by in held, fields

@@ -23,7 +23,6 @@ from seqcls.interpretability.interventions import (
     find_dilution,
     leaves_right,
     read_string,
-    undilute,
 )
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.trained_model import TrainedModel
@@ -233,16 +232,3 @@ def test_intervention_must_leave_right_answers_right(model: TrainedModel) -> Non
     assert turned.ask_all(zeros).right.all()
     assert not leaves_right(turned, read, ((1, 0),))
     assert not leaves_right(turned, [], ((1, 0),)), "without any string it is not known"
-
-
-def test_undiluted_odds_equal_those_among_fewer_tokens() -> None:
-    scores = torch.zeros(3, 9, dtype=torch.float64)
-    scores[0, 4] = 3.0
-    scores[1, :6] = 3.0
-    seen = torch.ones(3, 9, dtype=torch.bool)
-    found = undilute(scores, seen, 4, torch.ones(9)).softmax(dim=1)
-    beside_four = torch.tensor([3.0, 0, 0, 0, 0], dtype=torch.float64).softmax(dim=0)
-    assert found[0, 4] == pytest.approx(float(beside_four[0]))
-    for row in (1, 2):
-        before = scores[row].softmax(dim=0)
-        assert found[row].tolist() == pytest.approx(before.tolist()), "half of all attend, or all"

@@ -1,6 +1,5 @@
 """Ablation, states and patching of encoder-decoders."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,32 +19,17 @@ from seqcls.interpretability.readable_model import (
 from seqcls.interpretability.states_by_strings import recurrent_units
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.parts import Part, Site
-from seqcls.problem import configuration, resolve
-from tests.oracles.two_streams import StateAndCell, random_values, transcribed, unchanged
+from tests import zoo
+from tests.oracles.two_streams import Change, StateAndCell, transcribed, unchanged
 
-COPY: dict[str, Any] = {
-    "task": "copy", "architecture": "encoder_decoder", "hidden_size": 8, "num_blocks": 2,
-    "num_attention_heads": 2, "attention_head_size": 4, "feed_forward_size": 6,
-    "train_max_length": 4, "validation_max_length": 4, "test_max_length": 6, "test_size": 40,
-}  # fmt: skip
-LAYERS: dict[str, Any] = {
-    "architecture": "recurrent_attention", "hidden_size": 6, "num_blocks": 2, "num_tokens": 5,
-    "biases": True,
-}  # fmt: skip
+LAYERS: dict[str, Any] = {"hidden_size": 6, "num_tokens": 5, "biases": True}
+"""Settings of the network whose equations are transcribed."""
 BASE, SOURCE = (0, 2, 1), (0, 1, 1)
 
 
-def copying(**fields: Any) -> TrainedModel:
-    blocks = fields.get("architecture", COPY["architecture"]) == COPY["architecture"]
-    settings = {name: COPY[name] for name in COPY if blocks or "head" not in name}
-    if not blocks:
-        del settings["feed_forward_size"]
-    problem = resolve(configuration({**settings, **fields}))
-    values = random_values(problem.network)
-    return TrainedModel(problem, {name: value.numpy() for name, value in values.items()})
-
-
-Change = Callable[[str, int, int, StateAndCell], StateAndCell]
+def model_of(name: str, **fields: Any) -> TrainedModel:
+    problem = zoo.problem(name, writes=True, **fields)
+    return TrainedModel(problem, zoo.scattered_weights(problem.network, width=0.5))
 
 
 def transcription(
@@ -61,7 +45,7 @@ def transcription(
 @pytest.mark.parametrize("attention", ["additive", "none"])
 @pytest.mark.parametrize("side", ["encoder", "decoder"])
 def test_ablating_a_unit_equals_the_transcribed_equations(side: str, attention: str) -> None:
-    model = copying(**LAYERS, attention=attention)
+    model = model_of("recurrent_attention", **LAYERS, attention=attention)
     judge = Judge(model, 12)
     part = Part(side == "decoder", "unit", 3, of_layer=True, side=side)
 
@@ -83,7 +67,7 @@ def test_ablating_a_unit_equals_the_transcribed_equations(side: str, attention: 
 
 @pytest.mark.parametrize("attention", ["additive", "none"])
 def test_patching_equals_the_transcribed_equations(attention: str) -> None:
-    model = copying(**LAYERS, attention=attention)
+    model = model_of("recurrent_attention", **LAYERS, attention=attention)
     outputs = target(model, BASE), write_output(model, BASE)
     assert outputs[0] != outputs[1]
     of_source: dict[tuple[str, int, int], StateAndCell] = {}
@@ -130,7 +114,7 @@ def test_patching_equals_the_transcribed_equations(attention: str) -> None:
 
 @pytest.mark.parametrize("placement", ["pre", "post"])
 def test_decoder_states_are_read_after_each_output_token(placement: str) -> None:
-    model = copying(norm_placement=placement)
+    model = model_of("encoder_decoder", norm_placement=placement, biases=False)
     letters = model.letters("ab")
     found = recurrent_units(model, letters)
     assert found is not None

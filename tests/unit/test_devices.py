@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from seqcls.engines.pytorch import training
+from seqcls.engines.pytorch.training import choose_device
 from seqcls.errors import DeviceError
 from sweeps.api.failures import _engine_that_can
 from sweeps.work.jobs import name_with_device
@@ -16,8 +16,11 @@ def test_engine_name_records_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert name_with_device("strings", "cuda") == "strings on cuda"
     assert name_with_device("strings", "cpu") == "strings"
     assert name_with_device("lanes", "auto") == "lanes"
-    assert training.choose_device("auto") == torch.device("cuda")
+    assert [choose_device(x).type for x in ("auto", "cpu", "cuda")] == ["cuda", "cpu", "cuda"]
+    with pytest.raises(DeviceError, match="device 'tpu': expected auto, cpu or cuda"):
+        choose_device("tpu")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert choose_device("auto") == torch.device("cpu")
     assert name_with_device("strings", "auto") == "strings"
     with pytest.raises(DeviceError, match="this machine has no GPU"):
         name_with_device("strings", "cuda")

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from seqcls.decode import beam
+from seqcls.engines.member import draw_initial
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import (
     LEAST_WITHIN,
@@ -24,7 +25,6 @@ from seqcls.interpretability.minimal import shortest_failing
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.verdicts import string_verdict, verdicts
 from seqcls.kinds.base import Ability
-from seqcls.models.initialization import initial_parameters
 from seqcls.models.positions import read_ids
 from seqcls.prediction import outputs
 from seqcls.problem import Problem, configuration, resolve
@@ -47,7 +47,7 @@ from tests.zoo import readable_model
 def test_evaluation_prediction_and_single_answers_agree(fields: dict[str, Any]) -> None:
     lengths = {f"{part}_max_length": 6 for part in ("train", "validation", "test")}
     problem = resolve(configuration({**lengths, "test_size": 300, **fields}))
-    weights = {k: v.numpy() for k, v in initial_parameters(problem.network, 0).items()}
+    (weights,) = draw_initial([(problem, 0)])
     test, model = distinct_test_strings(problem.test), TrainedModel(problem, weights)
     answers = model.ask(test.strings)
     assert np.array_equal(answers.right, ~answers.wrong)
@@ -74,14 +74,14 @@ def test_kind_names_the_ability_it_lacks(task: str, lacked: Ability) -> None:
 
 
 def test_evaluation_equals_counting_string_by_string() -> None:
-    config = short_config(test_max_length=60)
-    weights = {k: v.numpy() for k, v in initial_parameters(resolve(config).network, 0).items()}
-    result = evaluate(resolve(config), [weights])[0]
+    problem = resolve(short_config(test_max_length=60))
+    (weights,) = draw_initial([(problem, 0)])
+    (result,) = evaluate(problem, [weights])
 
-    drawn = stream(resolve(config).test).epoch(0)
-    model = readable_model(resolve(config).network, initial_parameters(resolve(config).network, 0))
+    drawn = stream(problem.test).epoch(0)
+    model = readable_model(problem.network, weights)
     logits = model(torch.from_numpy(read_ids(drawn.strings, "first")).int()).tolist()
-    tokenizer = resolve(config).tokenizer
+    tokenizer = problem.tokenizer
     cells: Counter[tuple[str, int]] = Counter()
     wrong: Counter[str] = Counter()
     for ids, positive, logit in zip(drawn.strings.ids, drawn.labels, logits, strict=True):
@@ -105,7 +105,7 @@ def test_evaluation_equals_counting_string_by_string() -> None:
     assert result.tested_by_length.tolist() == [sum(own) for own in of_each]
     assert result.wrong_by_length.tolist() == [own.fp + own.fn for own in of_each]
     assert (result.tested, result.wrong) == (len(logits), wrong.total())
-    test_set = drawn_test_set(resolve(config))
+    test_set = drawn_test_set(problem)
     numbers = result.errors.numbers.tolist()
     reported = [(test_set.texts[number], test_set.occurrences[number]) for number in numbers]
     assert reported == sorted(wrong.items())
@@ -129,10 +129,6 @@ def ranged(first: int, last: int, **fields: Any) -> Problem:
     return resolve(configuration({**lstm, **sizes, **of_parts, **fields}))
 
 
-def untrained_weights(problem: Problem, seed: int = 0) -> Any:
-    return {k: v.numpy() for k, v in initial_parameters(problem.network, seed).items()}
-
-
 @pytest.mark.parametrize(
     "fields",
     [{}, {"task": "reverse"}, {"task": "dyck", "readout": "last"}],
@@ -140,7 +136,7 @@ def untrained_weights(problem: Problem, seed: int = 0) -> Any:
 )
 def test_evaluation_counts_trained_and_longer_lengths_apart(fields: dict[str, Any]) -> None:
     problem = ranged(1, 20, **fields)
-    (result,) = evaluate(problem, [untrained_weights(problem)])
+    (result,) = evaluate(problem, draw_initial([(problem, 0)]))
     drawn = stream(problem.test).epoch(0).strings.lengths
     found = result.ranges
     assert found is not None
@@ -157,7 +153,7 @@ def test_evaluation_counts_trained_and_longer_lengths_apart(fields: dict[str, An
 
 def test_validation_judges_learning_where_tests_are_longer() -> None:
     problem = ranged(41, 60)
-    weights = [untrained_weights(problem, seed) for seed in range(3)]
+    weights = draw_initial([(problem, seed) for seed in range(3)])
     for result, own in zip(evaluate(problem, weights), weights, strict=True):
         (alone,) = evaluate(problem, [own])
         assert (alone.ranges, alone.confusion) == (result.ranges, result.confusion)
@@ -186,7 +182,7 @@ def test_learning_is_judged_by_100_test_strings_of_trained_lengths() -> None:
 
 def test_evaluation_without_longer_strings_counts_none_beyond() -> None:
     problem = ranged(3, 10)
-    (result,) = evaluate(problem, [untrained_weights(problem)])
+    (result,) = evaluate(problem, draw_initial([(problem, 0)]))
     assert result.ranges == RangeCounts(640, result.wrong, "test", 0, 0)
 
 
@@ -229,7 +225,7 @@ def no_numbers(fields: dict[str, Any]) -> TrainedModel:
         "classifier.weight": 1,
     }
     weights = dict[str, np.ndarray]()
-    for name, value in initial_parameters(problem.network, 0).items():
+    for name, value in draw_initial([(problem, 0)])[0].items():
         matching = [number for end, number in filled.items() if name.endswith(end)]
         weights[name] = np.zeros(value.shape, np.float32)
         weights[name] += matching[0] if matching else 0

@@ -7,13 +7,12 @@ import numpy as np
 from dashboard.model.string_figures import figures_of_strings
 from dashboard.model.string_states import heads
 from seqcls.fields import fields_unread
-from seqcls.interpretability.mechanisms import LONGER
-from seqcls.interpretability.remedies import suggestions
 from seqcls.interpretability.states_by_strings import (
     attention_patterns,
     layer_word,
     recurrent_units,
 )
+from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models import MODELS
 from seqcls.pairing import differing_starts
 from seqcls.problem import check, configuration, obstacle_of, resolve
@@ -39,47 +38,27 @@ def test_letters_give_the_number_of_blocks() -> None:
     assert obstacle_of({**fields, "layers": "mr", "num_attention_heads": 0}) is None
 
 
-def test_states_of_unlike_blocks_are_absent() -> None:
-    def hybrid(layers: str) -> Any:
-        return untrained(**SIZES, task="parity", architecture="hybrid", layers=layers)
-
-    assert recurrent_units(hybrid("gad"), [0, 1]) is None
-    assert recurrent_units(hybrid("aa"), [0, 1]) is None
-    assert attention_patterns(hybrid("gd"), [0, 1], "attention") is None
-    units = recurrent_units(hybrid("gg"), [0, 1])
-    patterns = attention_patterns(hybrid("aa"), [0, 1], "attention")
-    assert units is not None
-    assert patterns is not None
-    assert units.states.shape[0] == len(patterns.weights) == 2
+def hybrid(layers: str) -> TrainedModel:
+    return untrained(**SIZES, task="parity", architecture="hybrid", layers=layers)
 
 
 def test_hybrid_blocks_show_attention_or_memory() -> None:
-    model = untrained(**SIZES, task="parity", architecture="hybrid", layers="gaga")
+    # Memories that are not alike have no units in common.
+    assert recurrent_units(hybrid("gad"), [0, 1]) is None
+    assert recurrent_units(hybrid("aa"), [0, 1]) is None
+    assert attention_patterns(hybrid("gd"), [0, 1], "attention") is None
+    model = hybrid("gaga")
     letters = [0, 1, 1]
     patterns = attention_patterns(model, letters, "attention")
     units = recurrent_units(model, letters)
     assert patterns is not None
     assert units is not None
     assert np.allclose(patterns.weights.sum(axis=3), 1)
-    assert [name.split(",")[0].lower() for name, _ in heads(patterns)] == ["block 1"] * 2 + [
-        "block 3"
-    ] * 2
+    blocks = [name.split(",")[0].lower() for name, _ in heads(patterns)]
+    assert blocks == ["block 1"] * 2 + ["block 3"] * 2
     assert units.layers == {"0": 0, "2": 1}
     assert layer_word(model) == "block"
     run_model = RunModel(model.problem, model.weights)
     drawn = [figure.part for figure in figures_of_strings(run_model, ["011"])]
     assert "block 3, head 1, 011" in drawn
     assert "block 2: eigenvalue, 011" in drawn
-
-
-def test_signed_eigenvalues_are_suggested_for_positive_ones() -> None:
-    def suggested(**fields: Any) -> list[str]:
-        config = configuration({"task": "parity", "readout": "last", **fields})
-        return [x.text for x in suggestions(resolve(config), [LONGER])]
-
-    text = "eigenvalue_range=signed (now positive)"
-    for architecture in ("deltanet", "gated_deltanet", "deltaproduct"):
-        assert text in suggested(architecture=architecture)
-    assert text in suggested(architecture="mamba")
-    assert text not in suggested(architecture="mamba", eigenvalue_range="signed")
-    assert text not in suggested(architecture="slstm")

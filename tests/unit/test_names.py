@@ -3,7 +3,6 @@
 import itertools
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from hypothesis import assume, given
@@ -25,6 +24,7 @@ from sweeps.naming import (
     settings_read,
 )
 from sweeps.terminal import format_duration
+from tests.conftest import ROOT
 
 NAMES = st.sampled_from(["d", "model", "a.b", "a", "config", "b", "config.model", "'"])
 LEAVES = st.one_of(
@@ -88,9 +88,6 @@ def test_duration_uses_its_largest_sensible_unit() -> None:
 def test_times_are_shown_in_utc() -> None:
     assert clock("2026-11-21T10:00:00.123+02:00") == "2026-11-21 08:00:00 UTC"
     assert clock(None) == "not yet"
-
-
-SHIPPED = Path(__file__).parents[2] / "runs.db"
 
 
 BASE = {"task": "parity", "readout": "last", "attention_head_size": 2}
@@ -170,7 +167,7 @@ def test_any_configurations_have_distinct_names(
 
 
 def test_shipped_models_have_short_names_and_a_protocol() -> None:
-    store = api.open_reader(str(SHIPPED))
+    store = api.open_reader(str(ROOT / "runs.db"))
     shipped = api.names_of(store, list(api.configs(store)))
     assert len({*shipped.values()}) == len(shipped) == 7
     assert max(map(len, shipped.values())) <= 46

@@ -82,7 +82,7 @@ def test_reading_commands_use_the_users_copy(
     assert not Path("runs.db").exists()
 
 
-def test_no_copy_is_opened_where_another_database_is_named(
+def test_no_copy_is_made_where_another_database_is_named_or_there(
     installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert access.to_begin_with("mine.db") is None
@@ -91,12 +91,7 @@ def test_no_copy_is_opened_where_another_database_is_named(
     monkeypatch.delenv("SEQCLS_DB")
     Path("runs.db").touch()
     assert access.to_begin_with(None) is None
-    assert not installed.exists()
-
-
-def test_no_copy_is_made_in_a_clone_or_without_a_folder(
-    installed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    Path("runs.db").unlink()
     installed.parent.write_text("a file, where the folder should be")
     assert access.to_begin_with(None) is None
     installed.parent.unlink()

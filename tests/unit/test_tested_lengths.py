@@ -5,11 +5,9 @@ from typing import Any
 import numpy as np
 
 from seqcls.config import RunConfig
-from seqcls.engines.member import draw_initial
 from seqcls.evaluation import distinct_test_strings, evaluation_of
 from seqcls.interpretability.certification import certify
 from seqcls.interpretability.domains import multisets_of
-from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.verdicts import (
     checked_length,
     errors_up_to,
@@ -21,9 +19,10 @@ from seqcls.kinds.base import Questions
 from seqcls.kinds.membership import MembershipKind
 from seqcls.problem import configuration, resolve
 from seqcls.results import Evaluation
+from tests.zoo import untrained
 
 FIXED: dict[str, Any] = {"test_sampler": "fixed_length", "sequence_length": 5}
-FROM_THREE = {"task": "parity", "test_min_length": 3, "test_max_length": 6, "test_size": 500}
+FROM_THREE: dict[str, Any] = {"task": "parity", "test_min_length": 3, "test_max_length": 6}
 
 
 def evaluated(config: RunConfig, *wrong: int) -> Evaluation:
@@ -46,25 +45,22 @@ def test_solved_length_is_at_most_the_longest_tested() -> None:
 
 
 def test_verdict_includes_the_empty_string_only_where_tests_may() -> None:
-    with_it = configuration({**FROM_THREE, "test_min_length": 0})
-    assert multisets_of(resolve(with_it))[0].tolist() == [0, 0]
-    assert (multisets_of(resolve(configuration(FROM_THREE))).sum(axis=1) > 0).all()
-    assert (multisets_of(resolve(configuration(FIXED))).sum(axis=1) > 0).all()
-    for config, shortest in ((with_it, 0), (configuration(FROM_THREE), 1)):
-        model = TrainedModel(resolve(config), draw_initial([(resolve(config), 0)])[0])
+    assert multisets_of(resolve(configuration(FIXED))).sum(axis=1).min() == 1
+    for fields, shortest in (({**FROM_THREE, "test_min_length": 0}, 0), (FROM_THREE, 1)):
+        model = untrained(**fields)
+        multisets = multisets_of(model.problem)
+        assert multisets.sum(axis=1).min() == shortest
         assert model.problem.tries_empty == (shortest == 0)
         assert string_verdict(model, limit=6).inputs == 2 + 4 + (shortest == 0)
-        (verdict,) = verdicts(resolve(config), [model.weights])
-        assert verdict.inputs == len(multisets_of(resolve(config)))
+        (verdict,) = verdicts(model.problem, [model.weights])
+        assert verdict.inputs == len(multisets)
 
 
 def test_exhaustive_checks_end_at_the_longest_tested_length() -> None:
-    config = configuration({**FIXED, "task": "contains_all", "test_max_length": 10_000})
-    assert unaffordable(resolve(config)) is None
-    weights = draw_initial([(resolve(config), 0)])[0]
-    (found,) = verdicts(resolve(config), [weights])
+    model = untrained(**FIXED, task="contains_all", test_max_length=10_000)
+    assert unaffordable(model.problem) is None
+    (found,) = verdicts(model.problem, [model.weights])
     assert (found.max_length, found.inputs) == (4, 34)
-    model = TrainedModel(resolve(config), weights)
     assert checked_length(model) == 4
     assert errors_up_to(model).max_length == 4
     assert certify(model).least_length == 5

@@ -20,7 +20,6 @@ from seqcls.decode import (
     written_beams,
 )
 from seqcls.engines.pytorch.members import trimmed_ids
-from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import TrainedGroup, evaluate
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.kinds import Examples
@@ -36,7 +35,6 @@ from seqcls.kinds.transduction import (
 from seqcls.models.base import Classifier
 from seqcls.models.batches import Batch, compute
 from seqcls.models.positions.places import positions_of
-from seqcls.prediction import outputs as written_outputs
 from seqcls.problem import Problem
 from seqcls.questions import RunModel
 from seqcls.sampling.streams import stream
@@ -87,7 +85,7 @@ def compare_written(some: list[Written], others: list[Written]) -> None:
 @torch.no_grad()
 def test_cached_decoding_equals_reading_anew(name: str) -> None:
     problem = problem_of(name)
-    model, inputs = model_of(problem), drawn_examples(problem, 40).strings
+    model, inputs = model_of(problem), drawn_examples(problem, 20).strings
     ids, end = beginnings(problem, inputs), end_id(problem.network)
     limits = torch.from_numpy(output_limits(problem, inputs))
     (cached, cached_beams), (plain, plain_beams) = (
@@ -114,7 +112,7 @@ def likeliest_tokens(model: Classifier, read: Tensor, limit: int, end: int) -> t
 
 
 @pytest.mark.parametrize("network", ["rotary", "lstm"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @torch.no_grad()
 def test_exhaustive_beam_finds_the_likeliest_output(network: str, seed: int) -> None:
     problem = problem_of(network)
@@ -227,16 +225,6 @@ def test_tested_lengths_end_with_the_position_table() -> None:
     endless = problem_of("rotary")
     inputs = drawn_examples(endless, 40).strings
     assert output_limits(endless, inputs).max() > inputs.lengths.max() + 1
-
-
-def test_invalid_beam_or_input_is_refused() -> None:
-    problem = problem_of("lstm")
-    weights = zoo.random_weights(problem)
-    for width in (0, 10**6):
-        with pytest.raises(ConfigError, match=f"beam {width}: expected 1 to 1,000 outputs"):
-            written_outputs(problem, weights, ["ab"], width)
-    with pytest.raises(InvalidStringError, match="unknown letter"):
-        RunModel(problem, weights).predict(["az"])
 
 
 def test_beams_are_sorted_by_probability() -> None:
