@@ -107,15 +107,12 @@ def paired_newcombe(table: PairTable) -> ConfidenceInterval:
 
 def mcnemar(table: PairTable) -> float:
     """The exact two-sided p-value of no difference, from the pairs that disagree."""
-    unlike = int(table.only_first + table.only_second)
-    if unlike == 0:
-        return 1.0
     # `scipy.stats` would take a second to load, for which no page should wait.
     from scipy.special import bdtr
 
     # Under the null hypothesis, pairs that disagree are tosses of a fair coin.
-    fewer = min(int(table.only_first), int(table.only_second))
-    return min(1.0, 2 * float(bdtr(fewer, unlike, 0.5)))
+    first, second = int(table.only_first), int(table.only_second)
+    return min(1.0, 2 * float(bdtr(min(first, second), first + second, 0.5)))
 
 
 def fisher(first: tuple[int, int], second: tuple[int, int]) -> float:
