@@ -61,7 +61,7 @@ def by_length(a: pd.DataFrame, b: pd.DataFrame, *, paired: bool) -> pd.DataFrame
         error, freedom = pairs.sem(), pairs.count() - 1
     else:
         parts = [side.sem() ** 2 for side in (first, second)]
-        error = np.sqrt(parts[0] + parts[1])
+        error = (parts[0] + parts[1]) ** 0.5
         # Welch (1947); undefined where neither varies.
         below = parts[0] ** 2 / (first.count() - 1) + parts[1] ** 2 / (second.count() - 1)
         freedom = (error**4 / below).where(below > 0, 1.0)
