@@ -90,7 +90,7 @@ def _read(name: str, negatives: str, problem: Problem) -> list[dict[str, Any]]:
     rows = []
     for own in read_test(problem):
         row: dict[str, Any] = {"task": name, "negatives": negatives, "reader": own.reader}
-        row |= {"decided_by": decided_by(problem) or ""}
+        row |= {"decided_by": decided_by(problem.task) or ""}
         for part, chosen in (("within", within), ("beyond", ~within)):
             row[part] = row[f"near_{part}"] = None
             if own.right is None or not chosen.any():

@@ -152,8 +152,9 @@ MAX_BYTES = 500_000_000
 class Memory:
     """Values by key; the least recently used ones make room for others."""
 
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self, max_bytes: int, least: int = 1) -> None:
+        """Makes room for up to `max_bytes`, and for the `least` newest values however large."""
+        self._max_bytes, self._least = max_bytes, least
         self._bytes = 0
         self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._lock = Lock()
@@ -166,15 +167,17 @@ class Memory:
             self._entries.move_to_end(key)
             return self._entries[key][0]
 
-    def keep(self, key: Hashable, value: Any) -> None:
-        """Stores a value; one above the limit is stored alone."""
-        size = bytes_of(value)
+    def keep(self, key: Hashable, value: Any) -> dict[Any, Any]:
+        """Stores a value; returns those that made room for it, by key."""
+        size, gone = bytes_of(value), {}
         with self._lock:
             self._bytes += size - self._entries.pop(key, (None, 0))[1]
             self._entries[key] = (value, size)
-            # The newest value stays, however large, since it is about to be used.
-            while self._bytes > self._max_bytes and len(self._entries) > 1:
-                self._bytes -= self._entries.popitem(last=False)[1][1]
+            # The newest values stay, however large, since they are about to be used.
+            while self._bytes > self._max_bytes and len(self._entries) > self._least:
+                oldest, (gone[oldest], freed) = self._entries.popitem(last=False)
+                self._bytes -= freed
+        return gone
 
 
 MEMORY = Memory(MAX_BYTES)

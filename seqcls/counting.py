@@ -16,8 +16,8 @@ is R-trivial (Brzozowski & Fich 1980).
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -38,155 +38,65 @@ SAFE = 2**30
 
 Values = tuple[int, ...]
 Reading = tuple[int, Values]
-"""The number of a part, and the values of its counters."""
+"""The number of a part, and the values of its counters, the lowest level first."""
 
-
-@dataclass(frozen=True)
-class Counters:
-    """The counters of one level."""
-
-    weights: Mapping[tuple[Values, int], Values]
-    """The weight that each counter adds, by the values of all lower levels before the letter, and
-    the letter."""
-    values: Mapping[int, Values]
-    """The value of each counter in each state of the part."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A strongly connected part of the minimal automaton, with its counters."""
-
-    states: tuple[int, ...]
-    levels: tuple[Counters, ...]
-    """Empty for a part of one state."""
-    exits: Mapping[tuple[Values, int], int]
-    """The state entered by a letter that leaves the part, by the values of all levels before it."""
-
-    def values(self, state: int) -> Values:
-        """The values of all levels in a state, the lowest level first."""
-        return sum((level.values[state] for level in self.levels), ())
-
-    def add(self, values: Values, letter: int) -> Values:
-        """The values of all levels after a letter that stays in the part."""
-        added: Values = ()
-        for level in self.levels:
-            added += level.weights[values[: len(added)], letter]
-        return tuple(map(sum, zip(values, added, strict=True)))
-
-
-@dataclass(frozen=True)
-class CountingProgram:
-    """Computes the state of a language's minimal automaton by counters, without its transitions.
-
-    Within a part the counters determine the state; a letter that leaves it starts the counters of
-    the next part at their values for the state that is entered.
-    """
-
-    alphabet: Sequence[str]
-    start: int
-    accepting: tuple[bool, ...]
-    parts: tuple[Part, ...]
-
-    @cached_property
-    def _part_of(self) -> Mapping[int, int]:
-        return {state: number for number, part in enumerate(self.parts) for state in part.states}
-
-    def enter(self, state: int) -> Reading:
-        """The part of a state, and the values of its counters there."""
-        number = self._part_of[state]
-        return number, self.parts[number].values(state)
-
-    def read(self, reading: Reading, letter: int) -> Reading:
-        """The part and the values after one more letter."""
-        number, values = reading
-        entered = self.parts[number].exits.get((values, letter))
-        if entered is not None:
-            return self.enter(entered)
-        return number, self.parts[number].add(values, letter)
-
-    def state(self, letters: Iterable[int]) -> int:
-        """The state after a string of numbered letters."""
-        number, values = reduce(self.read, letters, self.enter(self.start))
-        part = self.parts[number]
-        return next(state for state in part.states if part.values(state) == values)
-
-    def accepts(self, letters: Iterable[int]) -> bool:
-        """True if a string of numbered letters is in the language."""
-        return self.accepting[self.state(letters)]
-
-    def describe(self, spell: Mapping[int, str]) -> Iterator[str]:
-        """The counters of each part in words, such as: keep x = #a - #b; x is 0 at the empty
-        string, 1 at a.
-
-        Args:
-            spell: a shortest string to each state.
-        """
-        counting = [part for part in self.parts if part.levels]
-        for part in counting[:MAX_DESCRIBED]:
-            names = _counter_names(len(part.values(part.states[0])))
-            counters: list[str] = []
-            for level in part.levels:
-                below, width = len(counters), len(level.values[part.states[0]])
-                counters += [
-                    f"{names[below + column]} = {_weigh(level, column, names, self.alphabet)}"
-                    for column in range(width)
-                ]
-            shown = [
-                f"{', '.join(map(str, part.values(state)))} after {spell[state]}"
-                for state in part.states[:MAX_DESCRIBED]
-            ]
-            if more := len(part.states) - len(shown):
-                shown.append(f"and so on, {more:,} more")
-            written = " and ".join(counters)
-            yield f"keep {written}; the state is {', '.join(names)}: {', '.join(shown)}"
-        if len(counting) > MAX_DESCRIBED:
-            yield f"and likewise in {len(counting) - MAX_DESCRIBED} more parts"
-
-    def record(self) -> dict[str, Any]:
-        """The program for JSON: each part with its states, counters and exits."""
-        token = self.alphabet.__getitem__
-
-        def rows(changes: Mapping[tuple[Values, int], Any], name: str) -> list[dict[str, Any]]:
-            return [{"at": at, "token": token(x), name: y} for (at, x), y in changes.items()]
-
-        return {
-            "start": self.start,
-            "accepting": [state for state, accepts in enumerate(self.accepting) if accepts],
-            "parts": [
-                {
-                    "states": part.states,
-                    "levels": [
-                        {
-                            "weights": rows(level.weights, "add"),
-                            "values": [[state, level.values[state]] for state in part.states],
-                        }
-                        for level in part.levels
-                    ],
-                    "exits": rows(part.exits, "state"),
-                }
-                for part in self.parts
-            ],
-        }
+Changes = Mapping[tuple[Values, int], Any]
+"""Changes by the values of counters before a letter, and the letter."""
 
 
 @dataclass(frozen=True)
 class Counting:
-    """The decision on counting in a language."""
+    """The decision on counting in a language, and a program of counters where there is one.
 
-    level: int | None
-    """Levels of counters; None where no counting distinguishes all states."""
-    program: CountingProgram | None = field(repr=False)
-    """The program; None without a level."""
-    states: tuple[int, int] | None
-    """Without a level, the first two states that no counting distinguishes."""
+    The program computes the state of the minimal automaton without its transitions. Within a
+    strongly connected part the counters determine the state; a letter that leaves the part starts
+    the counters of the next one at their values for the state that is entered.
+    """
+
+    alphabet: Sequence[str] = field(repr=False)
+    start: int
+    accepting: tuple[bool, ...] = field(repr=False)
     words: Mapping[int, tuple[int, ...]] = field(repr=False)
     """A shortest string to each state."""
-    alphabet: Sequence[str] = field(repr=False)
+    readings: Mapping[int, Reading] = field(repr=False)
+    """The part of each state, and the values of its counters there."""
+    levels: tuple[Sequence[Changes], ...] = field(repr=False)
+    """The levels of counters of each part, none for a part of one state: the weight that each
+    counter adds, by the values of all lower levels and the letter."""
+    exits: tuple[Changes, ...] = field(repr=False)
+    """The state entered by a letter that leaves each part, by the values of all levels."""
+    states: tuple[int, int] | None
+    """The first two states that no counting distinguishes; None where it distinguishes all."""
+
+    @property
+    def level(self) -> int | None:
+        """Levels of counters; None where no counting distinguishes all states."""
+        return max(map(len, self.levels)) if self.states is None else None
 
     @property
     def name(self) -> str:
         """The level in two words, such as `level 1`, or `outside`."""
         return "outside" if self.level is None else f"level {self.level}"
+
+    def read(self, reading: Reading, letter: int) -> Reading:
+        """The part and the values after one more letter."""
+        number, values = reading
+        entered = self.exits[number].get((values, letter))
+        if entered is not None:
+            return self.readings[entered]
+        added: Values = ()
+        for weights in self.levels[number]:
+            added += weights[values[: len(added)], letter]
+        return number, tuple(map(sum, zip(values, added, strict=True)))
+
+    def state(self, letters: Iterable[int]) -> int:
+        """The state after a string of numbered letters."""
+        last = reduce(self.read, letters, self.readings[self.start])
+        return next(state for state, reading in self.readings.items() if reading == last)
+
+    def accepts(self, letters: Iterable[int]) -> bool:
+        """True if a string of numbered letters is in the language."""
+        return self.accepting[self.state(letters)]
 
     def spell(self, state: int) -> str:
         """A shortest string to a state."""
@@ -199,20 +109,75 @@ class Counting:
             yield f"outside counting: no counting tells the states after {one} and {other} apart"
         elif self.level == 0:
             yield "counting, level 0: R-trivial, no state is met again after it has been left"
-        elif self.program is not None:
+        else:
             yield f"counting, level {self.level}: the state is a function of counts"
-            spelled = {state: self.spell(state) for state in self.words}
-            yield from (f"  {line}" for line in self.program.describe(spelled))
+            yield from (f"  {line}" for line in self._describe_parts())
+
+    def _describe_parts(self) -> Iterator[str]:
+        """The counters of each part in words, such as: keep x = #a - #b; x is 0 at the empty
+        string, 1 at a.
+        """
+        counting = [part for part in zip(self.levels, self._values, strict=True) if part[0]]
+        for levels, values in counting[:MAX_DESCRIBED]:
+            names = _counter_names(sum(map(_width, levels)))
+            columns = [(weights, x) for weights in levels for x in range(_width(weights))]
+            counters = [
+                f"{name} = {_weigh(*column, names, self.alphabet)}"
+                for name, column in zip(names, columns, strict=True)
+            ]
+            shown = [
+                f"{', '.join(map(str, own))} after {self.spell(state)}"
+                for state, own in list(values.items())[:MAX_DESCRIBED]
+            ]
+            if more := len(values) - len(shown):
+                shown.append(f"and so on, {more:,} more")
+            written = " and ".join(counters)
+            yield f"keep {written}; the state is {', '.join(names)}: {', '.join(shown)}"
+        if len(counting) > MAX_DESCRIBED:
+            yield f"and likewise in {len(counting) - MAX_DESCRIBED} more parts"
+
+    @property
+    def _values(self) -> list[dict[int, Values]]:
+        """The values of each part's counters, by state."""
+        values: list[dict[int, Values]] = [{} for _ in self.levels]
+        for state, (number, own) in self.readings.items():
+            values[number][state] = own
+        return values
 
     def record(self) -> dict[str, Any]:
-        """The decision for JSON."""
+        """The decision for JSON; the program with the states, counters and exits of each part."""
+        spell = Tokenizer(self.alphabet).spell
         witness = self.states and {
             "states": list(self.states),
-            "strings": [Tokenizer(self.alphabet).spell(self.words[x]) for x in self.states],
+            "strings": [spell(self.words[x]) for x in self.states],
         }
-        program = None if self.program is None else self.program.record()
-        words = list(self.describe())
-        return {"level": self.level, "program": program, "witness": witness, "words": words}
+        parts = zip(self.levels, self._values, self.exits, strict=True)
+        program = {
+            "start": self.start,
+            "accepting": [state for state, accepts in enumerate(self.accepting) if accepts],
+            "parts": [self._record_part(*part) for part in parts],
+        }
+        return {
+            "level": self.level,
+            "program": None if witness else program,
+            "witness": witness,
+            "words": list(self.describe()),
+        }
+
+    def _record_part(
+        self, levels: Sequence[Changes], values: Mapping[int, Values], exits: Changes
+    ) -> dict[str, Any]:
+        def rows(changes: Changes, name: str) -> list[dict[str, Any]]:
+            return [
+                {"at": at, "token": self.alphabet[x], name: y} for (at, x), y in changes.items()
+            ]
+
+        recorded, end = list[dict[str, Any]](), 0
+        for weights in levels:
+            own = slice(end, end := end + _width(weights))
+            values_here = [[state, x[own]] for state, x in values.items()]
+            recorded.append({"weights": rows(weights, "add"), "values": values_here})
+        return {"states": [*values], "levels": recorded, "exits": rows(exits, "state")}
 
 
 def decide_counting(automaton: Table, alphabet: Sequence[str]) -> Counting:
@@ -227,45 +192,40 @@ def decide_counting(automaton: Table, alphabet: Sequence[str]) -> Counting:
     table = automaton.table.astype(np.int64)
     words = shortest_words(table, automaton.start)
     count, strong = components(table)
-    parts = []
-    for number in range(count):
-        states = np.flatnonzero(strong == number)
-        levels = tuple(_count(states, table))
-        part = Part(tuple(states.tolist()), levels, {})
-        exits = {
-            (part.values(state), letter): int(table[state, letter])
-            for state in part.states
-            for letter in np.flatnonzero(strong[table[state]] != number).tolist()
-        }
-        parts.append(replace(part, exits=exits))
+    members = (np.flatnonzero(strong == number) for number in range(count))
     # States are numbered from the start, so that its part comes first.
-    parts.sort(key=lambda part: part.states[0])
-    pair = _find_alike(parts, words)
-    if pair is not None:
-        return Counting(None, None, pair, words, alphabet)
-    accepting = tuple(automaton.accepting.tolist())
-    program = CountingProgram(alphabet, automaton.start, accepting, tuple(parts))
-    level = max(len(part.levels) for part in parts)
-    return Counting(level, program, None, words, alphabet)
-
-
-def _find_alike(parts: Sequence[Part], words: Iterable[int]) -> tuple[int, int] | None:
-    """The two states nearest to the start with the same values of the counters of one part."""
-    part_of = {state: part for part in parts for state in part.states}
-    met: dict[tuple[int, Values], int] = {}
-    for state in words:
-        # Counters of different parts may have the same values.
-        key = id(part_of[state]), part_of[state].values(state)
-        if key in met:
-            return met[key], state
-        met[key] = state
-    return None
+    parts = sorted(((own, *_count(own, table)) for own in members), key=lambda part: part[0][0])
+    readings: dict[int, Reading] = {}
+    exits: list[dict[tuple[Values, int], int]] = []
+    for number, (own, _, values) in enumerate(parts):
+        readings |= {state: (number, x) for state, x in zip(own.tolist(), values, strict=True)}
+        exits.append(
+            {
+                (x, letter): int(table[state, letter])
+                for state, x in zip(own, values, strict=True)
+                for letter in np.flatnonzero(strong[table[state]] != strong[state]).tolist()
+            }
+        )
+    nearest: dict[Reading, int] = {}
+    alike = ((nearest.setdefault(readings[state], state), state) for state in words)
+    return Counting(
+        alphabet,
+        automaton.start,
+        tuple(automaton.accepting.tolist()),
+        words,
+        readings,
+        tuple(levels for _, levels, _ in parts),
+        tuple(exits),
+        next((pair for pair in alike if pair[0] != pair[1]), None),
+    )
 
 
 def _count(
     states: Int64[np.ndarray, " state"], table: Int64[np.ndarray, "state letter"]
-) -> list[Counters]:
-    """The levels of counters of a part, as long as each distinguishes more states."""
+) -> tuple[list[Changes], list[Values]]:
+    """The levels of counters of a part, as long as each distinguishes more states; and the values
+    of all levels in each state.
+    """
     if len(states) > MAX_PART:
         raise ConfigError(
             f"{len(states):,} states lead to each other, and counting is worked out for at most "
@@ -278,7 +238,7 @@ def _count(
         for letter, after in enumerate(table[state].tolist())
         if after in number
     ]
-    levels: list[Counters] = []
+    levels: list[Changes] = []
     below: list[Values] = [()] * len(states)
     while len(set(below)) < len(states):
         edges_by_label: dict[tuple[Values, int], list[tuple[int, int]]] = defaultdict(list)
@@ -289,11 +249,10 @@ def _count(
             break
         firsts = np.array([same[0] for same in edges_by_label.values()])
         added = map(tuple, (chosen[:, firsts[:, 1]] - chosen[:, firsts[:, 0]]).T.tolist())
-        values = list(map(tuple, chosen.T.tolist()))
-        weights = dict(zip(edges_by_label, added, strict=True))
-        levels.append(Counters(weights, dict(zip(number, values, strict=True))))
+        values = map(tuple, chosen.T.tolist())
+        levels.append(dict(zip(edges_by_label, added, strict=True)))
         below = [under + value for under, value in zip(below, values, strict=True)]
-    return levels
+    return levels, below
 
 
 def _potentials(
@@ -348,10 +307,15 @@ def _counter_names(number: int) -> Sequence[str]:
     return "xyz"[:number] if number <= 3 else [f"x{place}" for place in range(1, number + 1)]
 
 
-def _weigh(level: Counters, column: int, names: Sequence[str], alphabet: Sequence[str]) -> str:
+def _width(weights: Changes) -> int:
+    """The number of a level's counters."""
+    return len(next(iter(weights.values())))
+
+
+def _weigh(changes: Changes, column: int, names: Sequence[str], alphabet: Sequence[str]) -> str:
     """A counter as a sum of counts, such as: #a - 2 #(b at x = 1)."""
     weights_by_letter: dict[int, dict[Values, int]] = defaultdict(dict)
-    for (at, letter), weights in level.weights.items():
+    for (at, letter), weights in changes.items():
         weights_by_letter[letter][at] = weights[column]
     terms: list[tuple[int, str]] = []
     for letter, weights_by_values in sorted(weights_by_letter.items()):

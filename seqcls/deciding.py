@@ -7,13 +7,13 @@ from functools import lru_cache
 import numpy as np
 
 from seqcls.errors import ConfigError
-from seqcls.problem import Problem
 from seqcls.subregular.decisions import Subregular
 from seqcls.tasks.automaton import language_automaton
 from seqcls.tasks.base import LanguageTask, Task
 
 
-def decided_by(problem: Problem) -> str | None:
+@lru_cache(maxsize=1024)
+def decided_by(task: Task) -> str | None:
     """The input of a shortcut reader that decides the label, or the output, of every string.
 
     Such a reader's accuracy is no sign of a shortcut. It is decided from a language's minimal
@@ -24,11 +24,6 @@ def decided_by(problem: Problem) -> str | None:
         The first of `_DECIDES` that decides, such as `first and last letters`; None where none
         does, or it is not known.
     """
-    return _decided_by(problem.task)
-
-
-@lru_cache(maxsize=1024)
-def _decided_by(task: Task) -> str | None:
     if not isinstance(task, LanguageTask):
         stated: str | None = getattr(task, "decided_by", None)
         return stated

@@ -179,11 +179,20 @@ class Monoid:
         A maximal subgroup consists of the elements of one kernel and one image that permute that
         image.
         """
-        groups = [x for x in self._groups().values() if len(x) >= LEAST_UNSOLVABLE]
+        chosen = self.elements[~self.aperiodic]
+        images = _images(chosen)
+        permutes = images.sum(axis=1) == _images(_after(chosen, chosen)).sum(axis=1)
+        chosen, images = chosen[permutes], images[permutes]
+        groups: dict[bytes, list[int]] = {}
+        for row, (image, kernel) in enumerate(zip(images, _kernels(chosen), strict=True)):
+            groups.setdefault(image.tobytes() + kernel.tobytes(), []).append(row)
         known: set[bytes] = set()
-        for group in groups:
-            image = np.unique(group[0])
-            points = np.searchsorted(image, group[:, image]).astype(np.uint16)
+        for rows in groups.values():
+            # Idempotents are aperiodic, and so the identity is missing.
+            if len(rows) + 1 < LEAST_UNSOLVABLE:
+                continue
+            image = np.flatnonzero(images[rows[0]])
+            points = np.searchsorted(image, chosen[rows][:, image]).astype(np.uint16)
             permutations = np.unique(points, axis=0)
             # Many maximal subgroups are the same group of permutations: each is decided once.
             key = permutations.tobytes()
@@ -191,18 +200,6 @@ class Monoid:
                 return False
             known.add(key)
         return True
-
-    def _groups(self) -> dict[bytes, Maps]:
-        """The maximal subgroups with more than one element, as maps."""
-        chosen = self.elements[~self.aperiodic]
-        images = _images(chosen)
-        permutes = images.sum(axis=1) == _images(_after(chosen, chosen)).sum(axis=1)
-        # Idempotents are aperiodic, and so missing here.
-        chosen, images = chosen[permutes], images[permutes]
-        rows: dict[bytes, list[int]] = {}
-        for row, (image, kernel) in enumerate(zip(images, _kernels(chosen), strict=True)):
-            rows.setdefault(image.tobytes() + kernel.tobytes(), []).append(row)
-        return {key: _with_identity(chosen[element]) for key, element in rows.items()}
 
 
 def monoid_of(automaton: Table) -> Monoid:
@@ -304,22 +301,15 @@ def _kernels(elements: Maps) -> Maps:
     return np.take_along_axis(first, elements.astype(np.int64), axis=1)
 
 
-def _with_identity(group: Maps) -> Maps:
-    """A group's elements but the identity, with the identity in front."""
-    power = element = group[0]
-    for _ in range(period(element) - 1):
-        power = element[power]
-    return np.concatenate([power[None], group])
-
-
 def _is_solvable_group(permutations: UInt16[np.ndarray, "element point"]) -> bool:
+    """True if these are, with the identity, all elements of a solvable group."""
     # Takes half a second to load: only where there is such a group.
     from sympy.combinatorics import Permutation, PermutationGroup
 
     group = PermutationGroup([Permutation(permutations[0].tolist())])
     generators = []
     for row in permutations.tolist():
-        if group.order() == len(permutations):
+        if group.order() > len(permutations):
             break
         if not group.contains(permutation := Permutation(row)):
             generators.append(permutation)

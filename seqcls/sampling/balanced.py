@@ -24,6 +24,9 @@ from seqcls.tasks.drawing import draw_many
 Ways = UInt8[np.ndarray, " string"]
 """The way each string was drawn: its index in `DRAWN`."""
 
+Put = Callable[[Rows, TokenStrings, int], None]
+"""Fills rows with strings that were drawn in one way."""
+
 MAX_DRAWS = 100
 """Candidates for each negative string, on average, with `SPARE_DRAWS` more in all; strings not
 found by then are drawn by the language itself: of a uniform length among those that have a negative
@@ -242,14 +245,18 @@ class BalancedStrings(DrawnByLength):
         letters = np.full((len(labels), self.max_length), NO_LETTER, dtype=np.uint8)
         drawn = np.full(len(labels), _POSITIVE, dtype=np.uint8)
         positive, negative = np.flatnonzero(labels), np.flatnonzero(~labels)
-        _put_rows(letters, positive, self._draw_label(rng, len(positive), positive=True))
+
+        def put(rows: Rows, strings: TokenStrings, way: int) -> None:
+            width = min(self.max_length, strings.letters.shape[1])
+            letters[rows, :width] = strings.letters[:, :width]
+            drawn[rows] = way
+
+        put(positive, self._draw_label(rng, len(positive), positive=True), _POSITIVE)
         ways = self._ways_of_negatives(rng, len(negative))
+        is_redrawn = self.negative_lengths == "redrawn"
         for way in _TRIED:
-            rows = negative[ways == way]
-            if self.negative_lengths == "redrawn":
-                self._put_negative(rng, letters, drawn, rows, way)
-            else:
-                self._put_of_lengths(rng, letters, drawn, rows, way)
+            put_way = self._put_negative if is_redrawn else self._put_of_lengths
+            put_way(rng, put, negative[ways == way], way)
         return letters, drawn
 
     def _ways_of_negatives(self, rng: np.random.Generator, size: int) -> Ways:
@@ -266,9 +273,7 @@ class BalancedStrings(DrawnByLength):
         """Why there are no near negatives of these lengths; None where there are."""
         return near.obstacle(self.task, tuple(self._lengths[True].tolist()))
 
-    def _put_negative(
-        self, rng: np.random.Generator, letters: Letters, drawn: Ways, rows: Rows, preferred: int
-    ) -> None:
+    def _put_negative(self, rng: np.random.Generator, put: Put, rows: Rows, preferred: int) -> None:
         """Fill rows with the first candidates that are negative and of an allowed length."""
         for way in _TRIED[preferred]:
             left = MAX_DRAWS * len(rows) + SPARE_DRAWS
@@ -279,14 +284,12 @@ class BalancedStrings(DrawnByLength):
                 fits = candidates.lengths >= self.min_length
                 fits &= candidates.lengths <= self.max_length
                 chosen = np.flatnonzero(fits & ~self.task.labels(candidates))[: len(rows)]
-                _put_rows(letters, rows[: len(chosen)], candidates.take(chosen))
-                drawn[rows[: len(chosen)]] = way
+                put(rows[: len(chosen)], candidates.take(chosen), way)
                 rows = rows[len(chosen) :]
-        _put_rows(letters, rows, self._draw_label(rng, len(rows), positive=False))
-        drawn[rows] = _UNIFORM
+        put(rows, self._draw_label(rng, len(rows), positive=False), _UNIFORM)
 
     def _put_of_lengths(
-        self, rng: np.random.Generator, letters: Letters, drawn: Ways, rows: Rows, preferred: int
+        self, rng: np.random.Generator, put: Put, rows: Rows, preferred: int
     ) -> None:
         """Fill rows with negative strings, each of a length that is drawn once."""
         lengths = rng.choice(self._lengths[False], size=len(rows))
@@ -301,11 +304,9 @@ class BalancedStrings(DrawnByLength):
                 tried, candidates = _CANDIDATES_OF[way](self, rng, lengths)
                 fits = (candidates.lengths == lengths[tried]) & ~self.task.labels(candidates)
                 filled = tried[fits]
-                _put_rows(letters, rows[filled], candidates.take(np.flatnonzero(fits)))
-                drawn[rows[filled]] = way
+                put(rows[filled], candidates.take(np.flatnonzero(fits)), way)
                 rows, lengths = np.delete(rows, filled), np.delete(lengths, filled)
-        _put_rows(letters, rows, draw_many(self.task, rng, lengths, positive=False))
-        drawn[rows] = _UNIFORM
+        put(rows, draw_many(self.task, rng, lengths, positive=False), _UNIFORM)
 
     def _draw_label(self, rng: np.random.Generator, size: int, *, positive: bool) -> TokenStrings:
         lengths = rng.choice(self._lengths[positive], size=size)
@@ -395,9 +396,3 @@ def _lengths(task: LanguageTask, min_length: int, max_length: int) -> dict[bool,
 def _strings(task: Task, letters: Letters) -> TokenStrings:
     lengths = (letters != NO_LETTER).sum(axis=1)
     return TokenStrings(len(task.alphabet), lengths, letters)
-
-
-def _put_rows(letters: Letters, rows: Rows, strings: TokenStrings) -> None:
-    width = min(letters.shape[1], strings.letters.shape[1])
-    letters[rows] = NO_LETTER
-    letters[rows, :width] = strings.letters[:, :width]

@@ -78,6 +78,10 @@ class _DerivedSampler:
         return self.sampler.batch_size
 
     @property
+    def epoch_size(self) -> int:
+        return self.sampler.epoch_size
+
+    @property
     def repeats(self) -> bool:
         return self.sampler.repeats
 
@@ -128,10 +132,6 @@ class Staged(_DerivedSampler):
         starts = [stage.lengths.start for stage, _ in self.earlier]
         return range(min(*starts, self.sampler.lengths.start), self.sampler.lengths.stop)
 
-    @property
-    def epoch_size(self) -> int:
-        return self.sampler.epoch_size
-
     def epochs(self) -> Iterator[Examples]:
         batches = -(-self.epoch_size // self.batch_size)
         for first in count(0, batches):
@@ -168,10 +168,6 @@ class AnsweredAgain(_DerivedSampler):
     @property
     def lengths(self) -> range:
         return self.sampler.lengths
-
-    @property
-    def epoch_size(self) -> int:
-        return self.sampler.epoch_size
 
     def epochs(self) -> Iterator[Examples]:
         """The other sampler's epochs, without `drawn`, which describes labels."""

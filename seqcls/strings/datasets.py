@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
+from seqcls.cache import Memory
 from seqcls.errors import ConfigError, DatasetError, SeqclsError
 from seqcls.strings.alphabets import alphabet_obstacle, has_names
 from seqcls.strings.automata import ContentAddressed, StoredAutomaton
@@ -274,10 +275,10 @@ Content = Dataset | StoredAutomaton
 
 Source = Callable[[str], Content | None]
 
-_lock = threading.Lock()
-_known: OrderedDict[str, Content] = OrderedDict()
-_packed: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
+_unpacked = Memory(MOST_BYTES, MIN_UNPACKED)
+_packed = Memory(MOST_PACKED)
 """Names and compressed contents, by digest."""
+_lock = threading.Lock()
 _sources: OrderedDict[str, Source] = OrderedDict()
 
 
@@ -286,27 +287,10 @@ def remember(dataset: Content) -> str:
 
     A sweep may name any number of files: those least recently used are compressed.
     """
-    digest = dataset.digest
-    with _lock:
-        _known[digest] = dataset
-        # Remembered again, a dataset is the most recently used.
-        _known.move_to_end(digest)
-        size, old = sum(content.nbytes for content in _known.values()), []
-        while len(_known) > MIN_UNPACKED and size > MOST_BYTES:
-            old.append(_known.popitem(last=False))
-            size -= old[-1][1].nbytes
     # Compressing takes a while, during which others may look datasets up.
-    for left, gone in old:
-        _pack(left, gone)
-    return digest
-
-
-def _pack(digest: str, dataset: Content) -> None:
-    content = dataset.to_bytes()
-    with _lock:
-        _packed[digest] = dataset.name, content
-        while sum(len(content) for _, content in _packed.values()) > MOST_PACKED:
-            _packed.popitem(last=False)
+    for digest, old in _unpacked.keep(dataset.digest, dataset).items():
+        _packed.keep(digest, (old.name, old.to_bytes()))
+    return dataset.digest
 
 
 def add_source(name: str, source: Source) -> None:
@@ -320,7 +304,7 @@ def add_source(name: str, source: Source) -> None:
 
 def is_known(digest: str) -> bool:
     """True if a dataset is in memory."""
-    return digest in _known or digest in _packed
+    return any(memory.get(digest) is not None for memory in (_unpacked, _packed))
 
 
 def dataset_of(digest: str) -> Content:
@@ -329,7 +313,7 @@ def dataset_of(digest: str) -> Content:
     Raises:
         ConfigError: no source has it.
     """
-    known = _known.get(digest)
+    known: Content | None = _unpacked.get(digest)
     if known is not None:
         return known
     if (packed := _packed.get(digest)) is not None:

@@ -1,7 +1,6 @@
 """The notation of strings, `ab{100}c{55}` and `<ab>{3}`: read as pieces, and grouped again."""
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Int64
@@ -35,13 +34,8 @@ FIRST_RUN = 0xF0000
 """The first of the characters, used by no alphabet, that represent runs in a search."""
 
 
-@dataclass(frozen=True)
-class Group:
-    pieces: "list[Piece]"
-
-
-Piece = tuple[int | Group, int]
-"""A letter's number or a group, and how often it is repeated."""
+Piece = tuple["int | list[Piece]", int]
+"""A letter's number or the pieces of a group, and how often it is repeated."""
 
 
 def count_at(text: str, place: int) -> tuple[int, int]:
@@ -55,17 +49,11 @@ def count_at(text: str, place: int) -> tuple[int, int]:
     return _count(text, text[place + 1 : end]), end + 1
 
 
-def length_of(pieces: list[Piece]) -> int:
-    return sum(
-        count * (length_of(what.pieces) if isinstance(what, Group) else 1) for what, count in pieces
-    )
-
-
 def add_counts(counts: list[int], pieces: list[Piece], times: int) -> None:
     for what, count in pieces:
-        if isinstance(what, Group):
+        if isinstance(what, list):
             # Counts multiply through groups: `<ab>{1000000}` is never written out.
-            add_counts(counts, what.pieces, times * count)
+            add_counts(counts, what, times * count)
         else:
             counts[what] += times * count
 
@@ -73,8 +61,8 @@ def add_counts(counts: list[int], pieces: list[Piece], times: int) -> None:
 def write_out(pieces: list[Piece], text: str) -> list[tuple[int, int]]:
     written: list[tuple[int, int]] = []
     for what, count in pieces:
-        if isinstance(what, Group):
-            inner = write_out(what.pieces, text)
+        if isinstance(what, list):
+            inner = write_out(what, text)
             # Checked before the list is multiplied, which could fill memory.
             if len(written) + len(inner) * count > MAX_SPELLED_LENGTH:
                 raise InvalidStringError(

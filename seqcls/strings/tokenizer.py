@@ -31,14 +31,12 @@ from seqcls.strings.notation import (
     MAX_NESTING,
     MAX_SPELLED_LENGTH,
     SIGNS,
-    Group,
     Piece,
     add_counts,
     bad_brace,
     bad_group,
     count_at,
     group_runs,
-    length_of,
     may_repeat,
     shorten,
     write_out,
@@ -191,13 +189,17 @@ class Tokenizer:
         Raises:
             InvalidStringError: as `pieces`, and where one letter's count exceeds `MAX_COUNT`.
         """
-        counts = [0] * self.num_letters
-        add_counts(counts, self._parse(text), 1)
+        counts = self._count(self._parse(text))
         if max(counts) > MAX_COUNT:
             raise InvalidStringError(
                 f"{shorten(text)} repeats a letter more than {MAX_COUNT:,} times"
             )
         return tuple(counts)
+
+    def _count(self, pieces: list[Piece]) -> list[int]:
+        counts = [0] * self.num_letters
+        add_counts(counts, pieces, 1)
+        return counts
 
     def encode(self, text: str) -> list[int]:
         """`CLS` and the ids of the letters, spelled out.
@@ -206,7 +208,7 @@ class Tokenizer:
             InvalidStringError: as `pieces`, and where the string is too long to be spelled out.
         """
         parsed = self._parse(text)
-        length = length_of(parsed)
+        length = sum(self._count(parsed))
         if length > MAX_SPELLED_LENGTH:
             raise InvalidStringError(
                 f"{shorten(text)} has {length:,} {self.unit}s, more than the "
@@ -333,14 +335,13 @@ class Tokenizer:
                     )
                 open_groups.append((place, []))
                 continue
-            what: int | Group
+            what: int | list[Piece]
             if character == ">":
-                start, pieces = open_groups.pop()
+                start, what = open_groups.pop()
                 # Tokens written without braces would form a group by mistake.
                 is_one = self.has_notation and text[place : place + 1] != "{"
-                if not open_groups or not pieces or is_one:
+                if not open_groups or not what or is_one:
                     raise InvalidStringError(bad_group(text, place))
-                what = Group(pieces)
             else:
                 what = self.letter(text, IN_BRACES.sub(r"\1", token[0] if token else character))
             count, place = count_at(text, place)

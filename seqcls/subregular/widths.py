@@ -7,7 +7,8 @@ each factor of k letters leads from the k - 1 before its last letter to its last
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from typing import Generic, TypeVar
+from functools import cache
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Int64
@@ -199,32 +200,26 @@ def least_length(columns: Columns, start: int, accepting: Bool[np.ndarray, " sta
     has all letters of the one before, and the first an a (Simon 1975). So k is one more than the
     most stretches around a letter that matters.
     """
-    states = len(accepting)
-    before: list[list[tuple[int, int]]] = [[] for _ in range(states)]
-    for letter, state in zip(*np.nonzero(columns >= 0), strict=True):
-        # Sets of letters are bits, which are fast to join and compare.
-        before[columns[letter, state]].append((1 << int(letter), int(state)))
+    before: list[list[tuple[int, int]]] = [[] for _ in accepting]
+    for letter, column in enumerate(columns.tolist()):
+        for state, after in enumerate(column):
+            # Sets of letters are bits, which are fast to join and compare.
+            before[after].append((1 << letter, state))
     rows = columns.T.tolist()
 
-    def to_start(state: int) -> Iterator[tuple[int, int]]:
-        yield from before[state]
+    @cache
+    def apart(pair: tuple[int, int]) -> list[tuple[int, tuple[int, int]]]:
+        pairs = enumerate(zip(rows[pair[0]], rows[pair[1]], strict=True))
+        return [(1 << letter, after) for letter, after in pairs if after[0] != after[1]]
 
-    def apart(pair: tuple[int, int]) -> Iterator[tuple[int, tuple[int, int]]]:
-        for letter, after in enumerate(zip(rows[pair[0]], rows[pair[1]], strict=True)):
-            if after[0] != after[1]:
-                yield 1 << letter, after
-
-    def differ(pair: tuple[int, int]) -> bool:
-        return bool(accepting[pair[0]] != accepting[pair[1]])
-
-    ahead = _Stretches(to_start, lambda state: state == start)
-    behind = _Stretches(apart, differ)
+    ahead = _most_stretches(before.__getitem__, lambda state: state == start)
+    behind = _most_stretches(apart, lambda pair: bool(accepting[pair[0]] != accepting[pair[1]]))
     try:
         most = max(
             (
-                ahead.most(state, 1 << letter, 0) + behind.most((state, after), 1 << letter, 0)
-                for state in range(states)
-                for letter, after in enumerate(rows[state])
+                ahead(state, 1 << letter, 0) + behind((state, after), 1 << letter, 0)
+                for state, row in enumerate(rows)
+                for letter, after in enumerate(row)
                 if after != state
             ),
             default=0,
@@ -235,47 +230,33 @@ def least_length(columns: Columns, start: int, accepting: Bool[np.ndarray, " sta
     return 1 + int(most)
 
 
-class _Stretches(Generic[State]):
-    """The most stretches of a walk over letters, each with all letters of the one before."""
+def _most_stretches(
+    steps: Callable[[State], Iterable[tuple[int, State]]], ends: Callable[[State], bool]
+) -> Callable[[State, int, int], float]:
+    """A function of a state, the letters of the last stretch and those of this one so far, as bits:
+    the most stretches, each with all letters of the one before, that can follow up to an end; -inf
+    where no end is reached.
+    """
+    known: dict[tuple[State, int, int], float] = {}
 
-    def __init__(
-        self,
-        steps: Callable[[State], Iterable[tuple[int, State]]],
-        ends: Callable[[State], bool],
-    ) -> None:
-        self._steps = steps
-        self._ends = ends
-        self._after: dict[State, list[tuple[int, State]]] = {}
-        self._most: dict[tuple[State, int, int], float] = {}
-
-    def most(self, state: State, last: int, own: int) -> float:
-        """The most stretches that can follow up to an end; -inf where no end is reached.
-
-        Args:
-            last: the letters of the last stretch, as bits.
-            own: the letters of this one so far.
-        """
+    def find(state: State, last: int, own: int) -> float:
         key = (state, last, own)
-        if key in self._most:
-            return self._most[key]
-        if len(self._most) > MAX_STRETCHES:
+        if key in known:
+            return known[key]
+        if len(known) > MAX_STRETCHES:
             raise ConfigError(f"there are more than {MAX_STRETCHES:,} stretches")
-        if state not in self._after:
-            self._after[state] = list(self._steps(state))
-        most = 0 if self._ends(state) else -math.inf
-        for letter, after in self._after[state]:
+        most = 0 if ends(state) else -math.inf
+        for letter, after in steps(state):
             letters = own | letter
             # The most stretches result from ending each once it has all letters of the one before.
             if not last & ~letters:
-                more = 1 + self.most(after, letters, 0)
+                most = max(most, 1 + find(after, letters, 0))
             elif letters != own or after != state:
-                more = self.most(after, last, letters)
-            else:
-                continue
-            if more > most:
-                most = more
-        self._most[key] = most
+                most = max(most, find(after, last, letters))
+        known[key] = most
         return most
+
+    return find
 
 
 def longest_forbidden(

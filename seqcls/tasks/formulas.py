@@ -225,7 +225,8 @@ def vectors(length: int, classes: int) -> Vectors:
         columns = [column[rows] for column in columns]
         columns.append(values)
         left = left[rows] - values
-    return np.stack([*columns, left], axis=1).astype(np.int64)
+    # Column by column in memory, as formulas read them.
+    return np.array([*columns, left], dtype=np.int64).T
 
 
 def running_weights(counts: Vectors, sizes: tuple[int, ...]) -> Float64[np.ndarray, " vector"]:

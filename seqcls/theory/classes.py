@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from seqcls.counting import Counting, CountingProgram, decide_counting
+from seqcls.counting import Counting, decide_counting
 from seqcls.errors import ConfigError
 from seqcls.monoids import Table, is_acyclic, monoid_of
 from seqcls.subregular.classes import Membership, Witness
@@ -182,7 +182,7 @@ def class_of(task: Task) -> LanguageClass:
         return Undecided(str(error), counting)
 
 
-def counting_program(task: Task) -> CountingProgram:
+def counting_program(task: Task) -> Counting:
     """The program of counters that computes the state of a task's language after any string.
 
     Raises:
@@ -191,10 +191,10 @@ def counting_program(task: Task) -> CountingProgram:
     """
     known = class_of(task)
     counting = known.counting
-    if counting is None or counting.program is None:
+    if counting is None or counting.level is None:
         why = known.describe() if counting is None else "; ".join(counting.describe())
         raise ConfigError(f"no program of counters: {why}")
-    return counting.program
+    return counting
 
 
 def _decide_counting(automaton: Table, alphabet: Sequence[str]) -> Counting | None:

@@ -25,16 +25,12 @@ MOST_TRIED = 5_000
 MOST_COMPARED = 20_000
 """The most strings of a file that are searched for them."""
 
-NETWORK_FIELDS = tuple(
-    name
-    # No other field changes a prediction, so that many networks share one.
-    for name in (
-        "architecture", "positions", "position_draw", "attention_mask", "attention_scale",
-        "readout", "num_blocks", "layers", "eigenvalue_range",
-    )
-    if name in NetworkConfig.model_fields
-)  # fmt: skip
-"""The fields of a network that the table reads."""
+NETWORK_FIELDS = (
+    *("architecture", "positions", "position_draw", "attention_mask", "attention_scale"),
+    *("readout", "num_blocks", "layers", "eigenvalue_range"),
+)
+"""The fields of a network that the table reads: networks that differ in others share a prediction.
+"""
 
 _DEFAULTS = default_fields()
 

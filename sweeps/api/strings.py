@@ -121,7 +121,7 @@ def are_within(problem: Problem, lengths: np.ndarray) -> np.ndarray:
 
 def _advise(problem: Problem, found: Sequence[Reached]) -> tuple[str | None, dict[str, Any]]:
     """Returns a sentence about the best reader, and the fields that it recommends."""
-    is_language, decided = isinstance(problem.task, LanguageTask), decided_by(problem)
+    is_language, decided = isinstance(problem.task, LanguageTask), decided_by(problem.task)
     decision = f"this {'language' if is_language else 'task'} is decided by {decided}"
     # The accuracy beyond trained lengths counts, where there are longer strings.
     shares = [(x.within if x.beyond is None else x.beyond, x) for x in found]

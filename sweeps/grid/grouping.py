@@ -134,7 +134,10 @@ def make_groups(
         if alike not in largest:
             chosen = engine_named(choose_engine(run.problem, engine, device).name)
             largest[alike] = chosen.group_size(run.problem)
-        size = _size(run, largest[alike])
+        # A run that was lost with its group is retried in a smaller one, and finally alone: a run
+        # that kills its process does not fail others.
+        sizes = largest[alike], max(1, largest[alike] // 8), 1
+        size = sizes[min(run.failures, MAX_FAILURES - 1)]
         key = (alike, run.every_epoch, run.verdict, size)
         by_key.setdefault(key, []).append(run)
     groups = [
@@ -142,17 +145,8 @@ def make_groups(
         for (*_, size), runs_alike in by_key.items()
         for start in range(0, len(runs_alike), size)
     ]
-    return sorted(groups, key=_expected_cost, reverse=True)
-
-
-def _size(run: PlannedRun, largest: int) -> int:
-    """Returns the maximum size of a run's group.
-
-    A run that was lost with its group is retried in a smaller one, and finally alone: a run that
-    kills its process does not fail others.
-    """
-    return (largest, max(1, largest // 8), 1)[min(run.failures, MAX_FAILURES - 1)]
-
-
-def _expected_cost(group: RunGroup) -> float:
-    return cost_of_training(group[0].problem) * (STEP_MEMBERS + len(group))
+    return sorted(
+        groups,
+        key=lambda group: cost_of_training(group[0].problem) * (STEP_MEMBERS + len(group)),
+        reverse=True,
+    )

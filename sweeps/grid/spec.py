@@ -91,11 +91,7 @@ class SweepSpec(WrittenSpec):
         Args:
             numbers: the number of seeds of each of the members, in their order.
         """
-        entries = [
-            {**entry, **dict(zip(self.axes, values, strict=True))}
-            for entry in self.configurations
-            for values in itertools.product(*self.axes.values())
-        ]
+        entries = list(self._combinations())
         more = [
             _extend(self.seeds_of(entry), number)
             for entry, number in zip(entries, numbers, strict=True)
@@ -118,29 +114,31 @@ class SweepSpec(WrittenSpec):
         return check_each(self._members)
 
     @cached_property
-    def _members(self) -> tuple[tuple[RunConfig, Seeds], ...]:
-        return tuple(self._expand())
+    def _members(self) -> list[tuple[RunConfig, Seeds]]:
+        members: dict[str, tuple[RunConfig, Seeds]] = {}
+        for entry in check_each(self._combinations()):
+            fields = {**self.fixed, **entry}
+            fields.pop("model_seeds", None)
+            try:
+                config = configuration(on_base(self.base, fields))
+            # A missing package is no fault of the specification.
+            except PluginError:
+                raise
+            except ConfigError as error:
+                raise SpecError(f"sweep {self.name!r}: {error}") from None
+            if config.key in members:
+                raise SpecError(
+                    f"sweep {self.name!r}: the configuration {canonical_json(config.changed)} is "
+                    "in it twice; remove one"
+                )
+            members[config.key] = config, self.seeds_of(entry)
+        return list(members.values())
 
-    def _expand(self) -> Iterator[tuple[RunConfig, Seeds]]:
-        seen: set[str] = set()
+    def _combinations(self) -> Iterator[dict[str, Any]]:
+        """Yields each of the `configurations` with each combination of values of the axes."""
         for entry in self.configurations:
-            named = {name: value for name, value in entry.items() if name != "model_seeds"}
-            for values in check_each(itertools.product(*self.axes.values())):
-                fields = {**self.fixed, **named, **dict(zip(self.axes, values, strict=True))}
-                try:
-                    config = configuration(on_base(self.base, fields))
-                # A missing package is no fault of the specification.
-                except PluginError:
-                    raise
-                except ConfigError as error:
-                    raise SpecError(f"sweep {self.name!r}: {error}") from None
-                if config.key in seen:
-                    raise SpecError(
-                        f"sweep {self.name!r}: the configuration {canonical_json(config.changed)} "
-                        "is in it twice; remove one"
-                    )
-                seen.add(config.key)
-                yield config, self.seeds_of(entry)
+            for values in itertools.product(*self.axes.values()):
+                yield {**entry, **dict(zip(self.axes, values, strict=True))}
 
 
 def _extend(seeds: Seeds, number: int) -> str | list[int]:
@@ -283,7 +281,7 @@ def spec_as_written(data: Mapping[str, Any]) -> SweepSpec:
 def _check_until(spec: SweepSpec) -> None:
     """Refuses a rule that no number of seeds can fulfill."""
     if not spec.until:
-        if "most_seeds" in spec.submitted and "most_seeds" in json.loads(spec.submitted):
+        if "most_seeds" in spec.model_fields_set:
             raise SpecError(
                 f"sweep {spec.name!r}: most_seeds={spec.most_seeds}: it limits the seeds that "
                 "'until' asks for, and there is no 'until'; write until = 'share ± 10 %', or leave "

@@ -302,38 +302,35 @@ def _replace_path(fields: Mapping[str, Any], folder: Path | None) -> Mapping[str
     named = fields["path"]
     others = {name: value for name, value in fields.items() if name != "path"}
     listed = named if isinstance(named, list) else [named]
-    files = [file for pattern in listed for file in _files(pattern, folder)]
-    # A single name gives one value, a list or a pattern an axis of them.
-    if files == [named]:
-        return {**others, "dataset": _digest(named, folder)}
+    files = [file for pattern in listed for file in _files(pattern, folder or Path())]
     digests: dict[str, str] = {}
-    for file in files:
-        digest = _digest(file, folder)
+    for file, path in files:
+        try:
+            digest = remember(read_rows_or_automaton(path))
+        except DatasetError as error:
+            raise SpecError(f"path={error}") from None
+        if file == named:
+            # A single name gives one value, a list or a pattern an axis of them.
+            return {**others, "dataset": digest}
         if digest in digests:
             raise SpecError(f"path={file!r}: has the content of {digests[digest]!r}; keep one")
         digests[digest] = file
     return {**others, "dataset": list(digests)}
 
 
-def _files(named: Any, folder: Path | None) -> list[Any]:
-    """Returns the files that a pattern such as `languages/*.att` matches, in order; any other name
-    is one file.
+def _files(named: Any, folder: Path) -> list[tuple[str, Path]]:
+    """Returns the files that a pattern such as `languages/*.att` matches, in order, with their
+    paths; any other name is one file.
     """
-    folders = (folder or Path(), Path())
-    is_pattern = isinstance(named, str) and "\0" not in named and any(x in named for x in "*?[")
-    if not is_pattern or any((base / named).exists() for base in folders):
-        return [named]
-    for base in folders:
-        if found := sorted(glob.glob(named, root_dir=base, recursive=True)):
-            return found
-    raise SpecError(f"path={named!r:.60}: no file matches it")
-
-
-def _digest(named: Any, folder: Path | None) -> str:
     if not isinstance(named, str) or not named or "\0" in named:
         raise SpecError(f"path={named!r:.60}: expected the name of a file, such as 'data.csv'")
-    there = (folder or Path()) / named
-    try:
-        return remember(read_rows_or_automaton(there if there.exists() else Path(named)))
-    except DatasetError as error:
-        raise SpecError(f"path={error}") from None
+    is_pattern = any(x in named for x in "*?[")
+    for base in (folder, Path()):
+        if (base / named).exists():
+            return [(named, base / named)]
+    for base in (folder, Path()) if is_pattern else ():
+        if found := sorted(glob.glob(named, root_dir=base, recursive=True)):
+            return [(file, base / file) for file in found]
+    if is_pattern:
+        raise SpecError(f"path={named!r:.60}: no file matches it")
+    return [(named, Path(named))]

@@ -306,8 +306,6 @@ def agreeing(interval: ConfidenceInterval, p_value: float) -> ConfidenceInterval
 
 def _least_of_shares(paired: bool, sizes: Sizes) -> float:
     """The p-value if all seeds of the one have the outcome, and none of the other."""
-    if not all(sizes):
-        return 1.0
     n, m = sizes
     return mcnemar(PairTable(0, n, 0, 0)) if paired else fisher((n, n), (0, m))
 

@@ -29,13 +29,8 @@ def table_of(a: Outcomes, b: Outcomes) -> PairTable:
     Args:
         a, b: the outcomes of the same seeds, in the same order.
     """
-    first, second = values_of(a) > 0, values_of(b) > 0
-    return PairTable(
-        both=int((first & second).sum()),
-        only_first=int((first & ~second).sum()),
-        only_second=int((~first & second).sum()),
-        none=int((~first & ~second).sum()),
-    )
+    places = 2 * (values_of(a) <= 0) + (values_of(b) <= 0)
+    return PairTable(*np.bincount(places, minlength=4).tolist())
 
 
 SIDES = ("a", "b")
@@ -59,44 +54,29 @@ def by_length(a: pd.DataFrame, b: pd.DataFrame, *, paired: bool) -> pd.DataFrame
         interval of the mean difference by Student's t over pairs, else by Welch's, clipped to
         [-1, 1]; missing with fewer than `FEWEST_OF_A_MEAN` seeds).
     """
-    sides = [_accuracy_by_length(scores) for scores in (a, b)]
+    first, second = _accuracy_by_length(a).align(_accuracy_by_length(b), join="inner", axis=1)
     if paired:
-        pairs = sides[0].merge(sides[1], on=["model_seed", "length"], suffixes=("_a", "_b"))
-        pairs["difference"] = pairs["accuracy_a"] - pairs["accuracy_b"]
-        groups = pairs.groupby("length", sort=True)
-        means = groups[["accuracy_a", "accuracy_b", "difference"]].mean()
-        means.insert(0, "seeds", groups.size())
-        error = groups["difference"].std() / np.sqrt(means["seeds"])
-        freedom = means["seeds"] - 1
+        pairs = first - second
+        first, second = first.where(pairs.notna()), second.where(pairs.notna())
+        error, freedom = pairs.sem(), pairs.count() - 1
     else:
-        first, second = (
-            side.groupby("length", sort=True)["accuracy"].agg(["size", "mean", "var"])
-            for side in sides
-        )
-        both = first.merge(second, left_index=True, right_index=True, suffixes=("_a", "_b"))
-        means = pd.DataFrame(
-            {
-                "seeds": both[["size_a", "size_b"]].min(axis=1),
-                "accuracy_a": both["mean_a"],
-                "accuracy_b": both["mean_b"],
-                "difference": both["mean_a"] - both["mean_b"],
-            }
-        )
-        a_part, b_part = (both[f"var_{x}"] / both[f"size_{x}"] for x in SIDES)
-        error = np.sqrt(a_part + b_part)
+        parts = [side.sem() ** 2 for side in (first, second)]
+        error = (parts[0] + parts[1]) ** 0.5
         # Welch (1947); undefined where neither varies.
-        parts = a_part**2 / (both["size_a"] - 1) + b_part**2 / (both["size_b"] - 1)
-        freedom = (error**4 / parts).where(parts > 0, 1.0)
-    # Imported where it is used: it takes a second to load.
-    from scipy import stats
+        below = parts[0] ** 2 / (first.count() - 1) + parts[1] ** 2 / (second.count() - 1)
+        freedom = (error**4 / below).where(below > 0, 1.0)
+    # `scipy.special` loads faster than `scipy.stats`.
+    from scipy.special import stdtrit
 
+    seeds = np.minimum(first.count(), second.count())
     # Fewer than one degree of freedom occur only with too few seeds, whose interval goes next.
-    reach = stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(freedom, 1)) * error
-    reach = reach.where(means["seeds"] >= FEWEST_OF_A_MEAN)
-    return means.assign(
-        low=(means["difference"] - reach).clip(lower=-1.0),
-        high=(means["difference"] + reach).clip(upper=1.0),
-    ).reset_index()
+    reach = stdtrit(np.maximum(freedom, 1), (1 + CONFIDENCE) / 2) * error
+    reach = reach.where(seeds >= FEWEST_OF_A_MEAN)
+    means = pd.DataFrame({"seeds": seeds, "accuracy_a": first.mean(), "accuracy_b": second.mean()})
+    means["difference"] = means["accuracy_a"] - means["accuracy_b"]
+    means["low"] = (means["difference"] - reach).clip(lower=-1.0)
+    means["high"] = (means["difference"] + reach).clip(upper=1.0)
+    return means[seeds > 0].reset_index()
 
 
 def string_differences(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
@@ -125,6 +105,7 @@ def string_differences(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
 
 
 def _accuracy_by_length(scores: pd.DataFrame) -> pd.DataFrame:
+    """A row a seed, a column a length; missing where a seed has no strings of it."""
     counts = scores.groupby(["model_seed", "length"])[["tested", "wrong"]].sum()
-    right = (counts["tested"] - counts["wrong"]) / counts["tested"]
-    return right.rename("accuracy").reset_index()
+    accuracy: pd.DataFrame = ((counts["tested"] - counts["wrong"]) / counts["tested"]).unstack()
+    return accuracy

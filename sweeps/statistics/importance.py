@@ -4,7 +4,7 @@ All configurations have the same weight, whatever their number of seeds.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import astuple
 from functools import lru_cache
 
 import numpy as np
@@ -36,10 +36,11 @@ def share_difference(
         a, b: 0 or 1 for each seed.
         paired: True if each configuration has the same seeds as that of the other's same index.
     """
-    if paired:
-        pairs = [table_of(*pair) for pair in zip(a, b, strict=True)]
-        return paired_newcombe(_pooled_table(pairs))
-    return newcombe(_weigh(a), _weigh(b))
+    if not paired:
+        return newcombe(_weigh(a), _weigh(b))
+    tables = [table_of(*pair) for pair in zip(a, b, strict=True)]
+    cells = np.mean([np.array(astuple(x)) / x.pairs for x in tables], axis=0)
+    return paired_newcombe(PairTable(*(_seeds_worth([x.pairs for x in tables]) * cells).tolist()))
 
 
 def median_difference(
@@ -66,16 +67,6 @@ def median_difference(
     )
     low, high = np.quantile(first - second, [TAIL, 1 - TAIL])
     return ConfidenceInterval(value, float(low), float(high))
-
-
-def _pooled_table(tables: Sequence[PairTable]) -> PairTable:
-    n = _seeds_worth([x.pairs for x in tables])
-    return PairTable(
-        *(
-            n * float(np.mean([getattr(x, cell.name) / x.pairs for x in tables]))
-            for cell in fields(PairTable)
-        )
-    )
 
 
 def _weigh(outcomes: Sequence[Outcomes]) -> tuple[float, float]:
@@ -127,15 +118,15 @@ def with_largest_budget(models: pd.DataFrame, budgets: Iterable[Mapping[int, int
         models: one row a finished model: config_id, model_seed.
         budgets: for each model its configurations by budget, the smallest first.
     """
-    first: dict[int, int] = {}
-    place: dict[int, int] = {}
-    for there in _there(models, budgets):
-        first |= dict.fromkeys(there, there[0])
-        place |= {config_id: number for number, config_id in enumerate(there)}
-    ids = [int(x) for x in models["config_id"]]
-    joined = models.assign(config_id=[first.get(x, x) for x in ids])
+    places = {
+        config_id: (there[0], place)
+        for there in _there(models, budgets)
+        for place, config_id in enumerate(there)
+    }
+    found = [places.get(int(x), (int(x), 0)) for x in models["config_id"]]
+    joined = models.assign(config_id=[first for first, _ in found])
     # Sorted by budget, so that the last one, which stays, is the largest.
-    later = joined.iloc[np.argsort([place.get(x, 0) for x in ids], kind="stable")]
+    later = joined.iloc[np.argsort([place for _, place in found], kind="stable")]
     return later.drop_duplicates(["config_id", "model_seed"], keep="last").sort_index()
 
 

@@ -77,20 +77,15 @@ def clustered_wilson(counts: npt.ArrayLike, sizes: npt.ArrayLike) -> ConfidenceI
     shares = counts / sizes
     share, effective = float(shares.mean()), float(clusters)
     if clusters > 1 and 0 < share < 1:
-        spread = float(shares.var(ddof=1)) / clusters * (_student(clusters - 1) / _Z) ** 2
+        # `scipy.special` loads faster than `scipy.stats`, and a page waits for it.
+        from scipy.special import stdtrit
+
+        student = float(stdtrit(clusters - 1, (1 + CONFIDENCE) / 2))
+        spread = float(shares.var(ddof=1)) / clusters * (student / _Z) ** 2
         # If no cluster differs from another, members count as independent.
         effective = max(share * (1 - share) / spread, effective) if spread else math.inf
     size = min(effective, float(sizes.sum()))
     return wilson(share * size, size)
-
-
-@lru_cache(maxsize=1024)
-def _student(degrees: int) -> float:
-    """The quantile of Student's t that corresponds to `_Z`."""
-    # `scipy.special` loads faster than `scipy.stats`, and a page waits for it.
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))
 
 
 def newcombe(first: tuple[float, float], second: tuple[float, float]) -> ConfidenceInterval:
@@ -112,15 +107,12 @@ def paired_newcombe(table: PairTable) -> ConfidenceInterval:
 
 def mcnemar(table: PairTable) -> float:
     """The exact two-sided p-value of no difference, from the pairs that disagree."""
-    unlike = int(table.only_first + table.only_second)
-    if unlike == 0:
-        return 1.0
     # `scipy.stats` would take a second to load, for which no page should wait.
     from scipy.special import bdtr
 
     # Under the null hypothesis, pairs that disagree are tosses of a fair coin.
-    fewer = min(int(table.only_first), int(table.only_second))
-    return min(1.0, 2 * float(bdtr(fewer, unlike, 0.5)))
+    first, second = int(table.only_first), int(table.only_second)
+    return min(1.0, 2 * float(bdtr(min(first, second), first + second, 0.5)))
 
 
 def fisher(first: tuple[int, int], second: tuple[int, int]) -> float:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from sweeps.statistics.intervals import CONFIDENCE, ConfidenceInterval, PairTable
 
@@ -28,16 +29,12 @@ STEPS = 50
 
 
 def _log_likelihood(count: Floats, n: Floats, share: Floats) -> Floats:
-    from scipy import special
-
     found: Floats = special.xlogy(count, share) + special.xlog1py(n - count, -share)
     return found
 
 
 def _least_likely(count: Floats, n: Floats) -> Floats:
     """The logarithm of the mixture's likelihood."""
-    from scipy import special
-
     # A beta-binomial without its coefficient, under Jeffreys' prior Beta(1/2, 1/2).
     found: Floats = special.betaln(count + 0.5, n - count + 0.5) - special.betaln(0.5, 0.5)
     return found
@@ -103,8 +100,6 @@ def paired_difference_sequence(table: PairTable) -> ConfidenceInterval:
     Args:
         table: the counts of pairs.
     """
-    from scipy import special
-
     first, second = (np.asarray(x, float) for x in (table.only_first, table.only_second))
     alike = np.asarray(table.both + table.none, float)
     # Three outcomes under Jeffreys' prior, Dirichlet(1/2, 1/2, 1/2).

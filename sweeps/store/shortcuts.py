@@ -219,7 +219,9 @@ def deciding(store: Store, config_ids: Collection[int]) -> dict[int, str | None]
     first = {every[config_id]: config_id for config_id in config_ids}
     query = select(Config.id, Config.json).where(one_of(Config.id, first.values()))
     problems = {every[row[0]]: problem_of(row[1]) for row in store.rows(query)}
-    by = {x: None if problem is None else decided_by(problem) for x, problem in problems.items()}
+    by = {
+        x: None if problem is None else decided_by(problem.task) for x, problem in problems.items()
+    }
     return {config_id: by[every[config_id]] for config_id in config_ids}
 
 

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
+from seqcls.cache import Memory
 from seqcls.config import STRING_PARTS
 from seqcls.errors import DatasetError, InvalidStringError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.problem import configuration, resolve
-from seqcls.strings import datasets
 from seqcls.strings.datasets import SPLITS, dataset_of, remember, unpack
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from sweeps import api
@@ -492,7 +492,7 @@ def test_models_of_files_work_without_the_files_and_keep_their_names(
     for path in tmp_path.glob("*[!db]"):
         path.unlink()
     # Found in the database alone, as by a process that read no file.
-    datasets._known.clear()
+    monkeypatch.setattr("seqcls.strings.datasets._unpacked", Memory(1))
     work(store, workers=0)
     fit_shortcuts(store, "files")
     assert verify(store).damages == []

@@ -56,10 +56,9 @@ def test_counting_program_tracks_the_automaton_state() -> None:
         program, automaton = counting_program(task), language_automaton(task)
         assert automaton is not None
         # Pairs of what the program knows and the state: as they are finitely many, all strings.
-        pairs = [(program.enter(program.start), automaton.start)]
+        pairs = [(program.readings[program.start], automaton.start)]
         for reading, state in pairs:
-            part = program.parts[reading[0]]
-            assert [x for x in part.states if part.values(x) == reading[1]] == [state]
+            assert [x for x, y in program.readings.items() if y == reading] == [state]
             for letter in range(len(task.alphabet)):
                 pair = program.read(reading, letter), int(automaton.table[state, letter])
                 if pair not in pairs:

@@ -310,13 +310,13 @@ def test_deciding_feature_separates_the_labels() -> None:
         size = len(problem.task.alphabet)
         most = 4_000 if size <= 3 else 1_000
         longest = max(x for x in range(3, 11) if x == 3 or size**x < most)
-        held, by = held_by(problem, longest), decided_by(problem)
+        held, by = held_by(problem, longest), decided_by(problem.task)
         assert by is None or by in held, fields
         if size <= 3:
             assert by == next(iter(held), None), "those of few letters show it in short strings"
     for pattern in PATTERNS:
         problem = problem_of(**REGULAR, pattern=pattern)
-        assert decided_by(problem) == next(iter(held_by(problem, 9)), None), pattern
+        assert decided_by(problem.task) == next(iter(held_by(problem, 9)), None), pattern
 
 
 DECIDED: list[tuple[dict[str, Any], str | None]] = [
