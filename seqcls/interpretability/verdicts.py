@@ -132,18 +132,13 @@ MAX_MULTISETS = 2_000_000
 """Multisets that a model is checked on in a fraction of a second, in about 200 MB."""
 
 
-def unaffordable(problem: Problem, max_length: int | None = None) -> str | None:
-    """The reason why a problem's models are not checked exhaustively; None where they are.
-
-    Args:
-        max_length: the longest test string's if not given.
-    """
+def unaffordable(problem: Problem) -> str | None:
+    """The reason why a problem's models are not checked exhaustively; None where they are."""
     if reason := problem.lacks("labels") or problem.unknown_labels:
         return reason
     if reason := obstacle(problem, "labels"):
         return f"{reason}, so there are far too many strings to try them all"
-    letters = len(problem.task.alphabet)
-    longest = problem.test.lengths[-1] if max_length is None else max_length
+    letters, longest = len(problem.task.alphabet), problem.test.lengths[-1]
     multisets = num_multisets(letters, longest)
     if multisets <= MAX_MULTISETS:
         return None
@@ -297,24 +292,20 @@ class Errors(NamedTuple):
         return cells.reshape(-1, 2)
 
 
-def errors_up_to(model: TrainedModel, max_length: int | None = None) -> Errors:
-    """Every misclassified multiset of at most so many letters, in the precision of the run.
-
-    Args:
-        max_length: the longest test string's if not given.
+def errors_up_to(model: TrainedModel) -> Errors:
+    """Every misclassified multiset up to the longest test length, in the precision of the run.
 
     Raises:
         ConfigError: there are more than `MAX_MULTISETS`, or the order of tokens has a part.
     """
-    problem, letters = model.problem, model.num_letters
-    length = problem.test.lengths[-1] if max_length is None else max_length
-    if reason := unaffordable(problem, length):
-        raise ConfigError(f"max_length={length}: {reason}")
-    answers = model.ask(TokenStrings.of_counts(letters, multisets_of(problem, length)))
+    problem, longest = model.problem, model.problem.test.lengths[-1]
+    if reason := unaffordable(problem):
+        raise ConfigError(f"max_length={longest}: {reason}")
+    answers = model.ask(TokenStrings.of_counts(model.num_letters, multisets_of(problem)))
     wrong = np.flatnonzero(answers.wrong)
     lengths, texts = answers.strings.lengths, texts_of(model.tokenizer, answers.strings.take(wrong))
     # Multisets come in the order of their counts, texts are sorted for whoever reads them.
     order = sorted(range(len(wrong)), key=lambda x: (lengths[wrong[x]], texts[x]))
     wrong = wrong[order]
     columns = answers.strings.counts[wrong], answers.score[wrong], answers.targets[wrong]
-    return Errors(length, len(lengths), *columns, tuple(texts[x] for x in order))
+    return Errors(longest, len(lengths), *columns, tuple(texts[x] for x in order))

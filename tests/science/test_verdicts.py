@@ -1,6 +1,7 @@
 """Exhaustive checks, and all errors up to a length, against trying every string."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,15 +62,16 @@ def test_unaffordable_verdict_gives_the_reason() -> None:
     reason = unaffordable(resolve(RunConfig(num_letters=5)))
     assert "there are 2,872,408,790 multisets of 5 letters up to length 200" in str(reason)
     with pytest.raises(ConfigError, match="max_length=2000: there are 1,337,337,000 multisets"):
-        errors_up_to(scattered_model(5, hidden_size=4, num_attention_heads=3), 2000)
+        errors_up_to(scattered_model(5, test_max_length=2000))
     problem = resolve(RunConfig(test_max_length=3))
     with pytest.raises(DeviceError, match="device 'gpu': expected auto, cpu or cuda"):
         verdicts(problem, draw_initial([(problem, 0)]), engine="torch", device="gpu")
 
 
 def test_errors_up_to_a_length_equal_trying_every_multiset() -> None:
-    network = scattered_model(5, hidden_size=4, num_attention_heads=3)
-    found = errors_up_to(network, 12)
+    small: dict[str, Any] = {"hidden_size": 4, "num_attention_heads": 3, "test_max_length": 12}
+    network = scattered_model(5, **small)
+    found = errors_up_to(network)
     every = [(a, b, c) for a in range(13) for b in range(13 - a) for c in range(13 - a - b)][1:]
     wrong = {
         counts
