@@ -9,12 +9,7 @@ from jaxtyping import Float
 from seqcls.errors import ConfigError
 from seqcls.interpretability import inside
 from seqcls.interpretability.attribution import LogitStep
-from seqcls.interpretability.readable_model import (
-    Output,
-    check_length,
-    plain_model,
-    token_names,
-)
+from seqcls.interpretability.readable_model import check_length, plain_model, token_names
 from seqcls.interpretability.rows import record
 from seqcls.interpretability.states_of_outputs import OutputToken
 from seqcls.interpretability.trained_model import Answer, TrainedModel
@@ -138,11 +133,11 @@ class ModelStates(NamedTuple):
         """The answer, and a table of each of the states."""
         yield f"{model.name}: {self.answer.text}"
         if self.steps is not None:
-            rounded = [
+            steps = [
                 {**x._asdict(), "adds": np.round(x.adds, 4), "logit": np.round(x.logit, 4)}
                 for x in self.steps
             ]
-            yield Table("what each part adds to the logit", rounded)
+            yield Table("what each part adds to the logit", steps)
         if self.units is not None:
             yield self.units.table()
         if self.output is not None:
@@ -184,17 +179,10 @@ def attention_kinds(model: TrainedModel) -> tuple[Kind, ...]:
     return tuple(x for x in kinds if _decoder_weights(plain, x))
 
 
-def attention_patterns(
-    model: TrainedModel,
-    letters: Sequence[int],
-    kind: Kind,
-    output: Output | None = None,
-) -> Patterns | None:
+def attention_patterns(model: TrainedModel, letters: Sequence[int], kind: Kind) -> Patterns | None:
     """The attention weights of every block and head for one string; None of a model without.
 
-    Args:
-        output: of a model that writes, the one read after the string; its own output if none is
-            given.
+    A model that writes reads its own output after the string.
 
     Raises:
         InvalidStringError: the string is longer than `MAX_TOKENS`.
@@ -203,9 +191,9 @@ def attention_patterns(
         return None
     plain, config = plain_model(model), model.config
     blocks = plain.attention() if kind == "attention" else _decoder_weights(plain, kind)
-    states = _states(model, letters, output, blocks)
+    states = _states(model, letters, blocks)
     weights = np.stack([states[block] for block in blocks])
-    tokens = tuple(token_names(model, letters, output))
+    tokens = tuple(token_names(model, letters))
     # In a hybrid, blocks that attend keep their numbers among all blocks.
     numbers = blocks_of(config.layers, True) or tuple(range(len(blocks)))
     if kind == "attention":
@@ -229,7 +217,7 @@ def picture_attention(
     names = _decoder_weights(plain, "cross-attention") if plain.config.picture else ()
     if not names:
         raise ConfigError(f"architecture={model.config.architecture!r} attends to no picture")
-    states = _states(model, letters, None, names)
+    states = _states(model, letters, names)
     weights = np.stack([states[name] for name in names])
     return weights.reshape(*weights.shape[:-1], *memory_shape(plain.config))
 
@@ -273,9 +261,7 @@ def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
     return Prefixes(tokens, answered.score.astype(np.float64), labels)
 
 
-def recurrent_units(
-    model: TrainedModel, letters: Sequence[int], output: Output | None = None
-) -> Units | None:
+def recurrent_units(model: TrainedModel, letters: Sequence[int]) -> Units | None:
     """The state of every unit after every token, and every gate; as `attention_patterns`.
 
     Of an encoder-decoder the states of the decoder's blocks, from `SEP` on. None of a model that is
@@ -290,13 +276,12 @@ def recurrent_units(
         start, layers = len(letters) + 1, tuple({"state": name} for name in names)
     if not layers:
         return None
-    states = _states(model, letters, output, [x for layer in layers for x in layer.values()])
+    states = _states(model, letters, [x for layer in layers for x in layer.values()])
     gates = {x: np.stack([states[layer[x]] for layer in layers]) for x in layers[0]}
     numbers = blocks_of(config.layers, False) or range(len(layers))
     by_name = {str(number): layer for layer, number in enumerate(numbers)}
-    return Units(
-        tuple(token_names(model, letters, output)[start:]), gates.pop("state"), gates, by_name
-    )
+    tokens = tuple(token_names(model, letters)[start:])
+    return Units(tokens, gates.pop("state"), gates, by_name)
 
 
 def principal_path(states: Float[np.ndarray, "position hidden"]) -> Path:
@@ -322,9 +307,9 @@ def principal_path(states: Float[np.ndarray, "position hidden"]) -> Path:
 
 
 def _states(
-    model: TrainedModel, letters: Sequence[int], output: Output | None, names: Sequence[str]
+    model: TrainedModel, letters: Sequence[int], names: Sequence[str]
 ) -> Mapping[str, Float[np.ndarray, "*state"]]:
     """The states of these names, of one string."""
-    check_length(model, letters, output)
-    batch = inside.read(model, [letters], None if output is None else [output])
-    return {name: x[0].numpy() for name, x in inside.states(model, batch, names).items()}
+    check_length(model, letters)
+    states = inside.states(model, inside.read(model, [letters]), names)
+    return {name: x[0].numpy() for name, x in states.items()}
