@@ -207,7 +207,6 @@ class RunModel(TrainedModel):
             InvalidStringError: the string is not over this alphabet, or has too many tokens.
         """
         from seqcls.interpretability import states_by_strings
-        from seqcls.interpretability.attribution import logit_steps
         from seqcls.interpretability.states_of_outputs import output_tokens
 
         letters = self.letters(string)
@@ -218,7 +217,7 @@ class RunModel(TrainedModel):
             answer,
             None if writes else states_by_strings.prefix_logits(self, letters),
             output_tokens(self, letters) if writes else None,
-            logit_steps(self, letters),
+            states_by_strings.logit_steps(self, letters),
             states_by_strings.attention_patterns(self, letters, "attention"),
             units,
             None if units is None else states_by_strings.principal_path(units.states[-1]),

@@ -1,21 +1,23 @@
 """States of any model along one string, in double precision."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import torch
 from jaxtyping import Float
 
 from seqcls.errors import ConfigError
 from seqcls.interpretability import inside
-from seqcls.interpretability.attribution import LogitStep
 from seqcls.interpretability.readable_model import check_length, plain_model, token_names
 from seqcls.interpretability.rows import record
 from seqcls.interpretability.states_of_outputs import OutputToken
 from seqcls.interpretability.trained_model import Answer, TrainedModel
 from seqcls.interpretability.wording import Table
 from seqcls.kinds.places import PlacesKind
-from seqcls.models.base import Classifier
+from seqcls.models.base import Classifier, read_states
+from seqcls.models.forms import form
 from seqcls.models.hybrid import blocks_of
 from seqcls.models.pictures import memory_shape
 from seqcls.strings.token_strings import TokenStrings
@@ -23,6 +25,25 @@ from seqcls.strings.token_strings import TokenStrings
 Kind = Literal["attention", "cross-attention", "self-attention"]
 """The tokens that are attended to: all that is read; of a decoder that reads outputs apart
 from inputs the input, or the output so far."""
+
+
+class LogitStep(NamedTuple):
+    """One part of a model and what it adds to the logit."""
+
+    part: str
+    """`embedding`, `head`, `feed-forward`, `bias` or `norm`."""
+    block: int | None
+    """None where there is one."""
+    head: int | None
+    adds: float
+    logit: float
+    """The logit if the classifier read the stream after this part."""
+
+    @property
+    def text(self) -> str:
+        """The name of the step, such as `block 0: head 1`."""
+        part = self.part if self.head is None else f"head {self.head}"
+        return part if self.block is None else f"block {self.block}: {part}"
 
 
 class Patterns(NamedTuple):
@@ -227,6 +248,36 @@ def _decoder_weights(plain: Classifier, kind: Kind) -> list[str]:
     is_self_attention = kind == "self-attention"
     names = [x for x in plain.attention() if x.startswith("decoder.")]
     return [x for x in names if (".attention." in x) == is_self_attention]
+
+
+# A logit as the sum of what each part of a model adds to it.
+
+
+def logit_steps(model: TrainedModel, letters: Sequence[int]) -> tuple[LogitStep, ...] | None:
+    """The contribution of each part to the logit of a string, in the order of the computation.
+
+    The logit is linear in the residual stream where it is read, so the parts sum to it exactly, in
+    double precision; by letter counts where the order of tokens has no part in it. Norms before
+    attention and before the feed-forward are inside of what is added, as they act on this string.
+    With the norms after each sum (`norm_placement = "post"`), or one after the last block
+    (`final_norm`), what is added is scaled by every later norm, which is held at the scale that it
+    has for this string. None of a model without a residual stream, or with more than one logit.
+    """
+    plain, network = plain_model(model), model.problem.network
+    one_logit = network.num_outputs == 1 and network.head == "string"
+    if not one_logit or (stream := form(plain, "residual_stream")) is None:
+        return None
+    batch, head, adds = inside.read_string(model, letters), stream().head, []
+    with torch.no_grad():
+        for x in stream().parts(inside.states(model, batch)):
+            # A mean is linear, too: the mean of what a part adds is its share of the logit.
+            read = read_states(plain.config, x.states, batch.ids, batch.times)
+            adds.append((x.name, x.block, x.head, float((read @ head.weight.T).squeeze())))
+        if head.bias is not None:
+            # Last, so that the steps end at the logit itself.
+            adds.append(("bias", None, None, float(head.bias)))
+    logits = accumulate(added for *_, added in adds)
+    return tuple(LogitStep(*step, logit) for step, logit in zip(adds, logits, strict=True))
 
 
 def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:

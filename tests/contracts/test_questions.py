@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability import inside
 from seqcls.interpretability.ablation import Ablation, AblationMethod, Judge
-from seqcls.interpretability.attribution import logit_steps
 from seqcls.interpretability.patching import carry_over, patch, sites_of
 from seqcls.interpretability.readable_model import Output, ids_of, plain_model
 from seqcls.interpretability.states_by_strings import (
     attention_patterns,
+    logit_steps,
     prefix_logits,
     recurrent_units,
 )
