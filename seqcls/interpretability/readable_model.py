@@ -156,10 +156,15 @@ def token_names(
     model: TrainedModel, letters: Sequence[int], output: Output | None = None
 ) -> list[str]:
     """The names of the tokens that the model reads of a string; as `ids_of`."""
+    (row,) = ids_of(model, [letters], output and [output]).tolist()
+    return name_tokens(model, row)
+
+
+def name_tokens(model: TrainedModel, ids: Sequence[int]) -> list[str]:
+    """The names of tokens by their ids, but of `PAD`."""
     special = SPECIAL.get(model.problem.network.readout, "")
-    alphabet = [*model.tokenizer.alphabet, *AROUND_OUTPUTS]
-    (row,) = ids_of(model, [letters], None if output is None else [output]).tolist()
-    return [alphabet[x - FIRST_LETTER] if x >= FIRST_LETTER else special for x in row if x != PAD]
+    names = [*model.tokenizer.alphabet, *AROUND_OUTPUTS]
+    return [names[x - FIRST_LETTER] if x >= FIRST_LETTER else special for x in ids if x != PAD]
 
 
 # How long a string may be to be looked at token by token.

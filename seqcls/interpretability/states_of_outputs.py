@@ -9,9 +9,9 @@ from seqcls.decode import written_beams
 from seqcls.errors import ConfigError
 from seqcls.interpretability import inside
 from seqcls.interpretability.readable_model import (
-    AROUND_OUTPUTS,
     Output,
     check_length,
+    name_tokens,
     target,
     token_ids,
     write_output,
@@ -57,17 +57,10 @@ def output_tokens(
     others = writable(scores)
     # The runner-up is another token than the one that is written.
     others[rows, ids] = -torch.inf
-    seconds = others.argmax(dim=1).tolist()
-    names = [*model.tokenizer.alphabet, *AROUND_OUTPUTS]
-    return tuple(
-        OutputToken(
-            names[token - FIRST_LETTER],
-            float(scores[row, token].exp()),
-            names[second - FIRST_LETTER],
-            float(scores[row, second].exp()),
-        )
-        for row, (token, second) in enumerate(zip(ids, seconds, strict=True))
-    )
+    seconds = others.argmax(dim=1)
+    names = name_tokens(model, ids), name_tokens(model, seconds.tolist())
+    shares = scores[rows, ids].exp().tolist(), scores[rows, seconds].exp().tolist()
+    return tuple(map(OutputToken, names[0], shares[0], names[1], shares[1]))
 
 
 def require_writing(model: TrainedModel) -> None:
