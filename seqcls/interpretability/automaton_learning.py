@@ -11,12 +11,13 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool
 
 from seqcls.cancellation import check
 from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.automaton import LearnedAutomaton, LearningBudget, Round, obstacle
-from seqcls.interpretability.automaton_answers import Bits, EndedError, ModelAnswers
+from seqcls.interpretability.automaton_answers import Codes, EndedError, ModelAnswers
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.monoids import shortest_words
 from seqcls.strings.token_strings import TokenStrings
@@ -86,7 +87,8 @@ def _draw(automaton: Automaton, rng: np.random.Generator, lengths: np.ndarray) -
 # Where two automata, or a model and its language, first differ.
 
 
-Differ = Callable[[TokenStrings, Bits], Bits]
+Rows = Bool[np.ndarray, " string"]
+Differ = Callable[[TokenStrings, Codes], Rows]
 """True for strings to which the answer is wrong."""
 
 
@@ -114,7 +116,7 @@ def differences(answers: ModelAnswers, differ: Differ, shortest: int = 0) -> Ite
         yield from _shortest_of(strings, differ(strings, predicted))
 
 
-def _shortest_of(strings: TokenStrings, chosen: Bits) -> Iterator[Letters]:
+def _shortest_of(strings: TokenStrings, chosen: Rows) -> Iterator[Letters]:
     """The first of the shortest of some strings, if there are any."""
     rows = np.flatnonzero(chosen)
     if len(rows):
@@ -218,7 +220,7 @@ class _Oracle:
     def _difference(self, automaton: Automaton) -> Letters | None:
         check()
 
-        def differ(strings: TokenStrings, predicted: Bits) -> Bits:
+        def differ(strings: TokenStrings, predicted: Codes) -> Rows:
             return np.asarray(automaton.says[automaton.states(strings)] != predicted)
 
         # Earlier queries cost nothing, so they are looked at first; walks are queried last.

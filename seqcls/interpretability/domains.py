@@ -50,13 +50,6 @@ def strings_of_length(num_letters: int, length: int) -> TokenStrings:
     return TokenStrings.of_letters(num_letters, letters)
 
 
-def inputs_among(problem: Problem, strings: TokenStrings) -> TokenStrings:
-    """Those of some strings that have a target."""
-    if problem.kind.every_string and problem.known_strings is None:
-        return strings
-    return strings.take(np.flatnonzero(problem.questions(strings).has_target))
-
-
 def inputs_by_length(
     problem: Problem, longest: int, max_strings: int = MAX_STRINGS, max_inputs: int = MAX_STRINGS
 ) -> Iterator[tuple[int, TokenStrings]]:
@@ -84,7 +77,9 @@ def inputs_by_length(
         if isinstance(task, AtEveryPlace) and apart:
             strings = task.inputs_of_length(length, max_inputs - total)
         else:
-            strings = inputs_among(problem, strings_of_length(letters, length))
+            strings = strings_of_length(letters, length)
+            if not problem.kind.every_string:
+                strings = strings.take(np.flatnonzero(problem.questions(strings).has_target))
         total += len(strings)
         if total > max_inputs:
             return
@@ -233,7 +228,13 @@ def short_strings(model: TrainedModel) -> TriedStrings:
 
     Where letter counts decide both labels and answers, each multiset once.
     """
-    return _ask(model, _all_short(model))
+    problem, letters = model.problem, model.num_letters
+    # Training on the empty string alone would leave no string to try.
+    longest = max(problem.train.lengths[-1], 1)
+    if obstacle(problem, "labels") is None and num_multisets(letters, longest) < MAX_SHORT:
+        return _ask(model, TokenStrings.of_counts(letters, multisets_of(problem, longest)))
+    lengths = takewhile(lambda x: x[0] <= longest, inputs_by_length(problem, longest, MAX_SHORT))
+    return _ask(model, join_strings([x for _, x in lengths if len(x)]).take(slice(MAX_SHORT)))
 
 
 def shortest_short_error(model: TrainedModel, *tried: TriedStrings) -> Letters | None:
@@ -261,13 +262,3 @@ def _ask(model: TrainedModel, strings: TokenStrings) -> TriedStrings:
     known = np.flatnonzero(answers.known)
     times = np.ones(len(known), dtype=np.int64)
     return TriedStrings(strings.take(known), times, answers.targets[known], answers.wrong[known])
-
-
-def _all_short(model: TrainedModel) -> TokenStrings:
-    problem, letters = model.problem, model.num_letters
-    # Training on the empty string alone would leave no string to try.
-    longest = max(problem.train.lengths[-1], 1)
-    if obstacle(problem, "labels") is None and num_multisets(letters, longest) < MAX_SHORT:
-        return TokenStrings.of_counts(letters, multisets_of(problem, longest))
-    lengths = takewhile(lambda x: x[0] <= longest, inputs_by_length(problem, longest, MAX_SHORT))
-    return join_strings([x for _, x in lengths if len(x)]).take(slice(MAX_SHORT))
