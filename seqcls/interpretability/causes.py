@@ -12,8 +12,7 @@ the length, are those of `seqcls.interpretability.separations`. **Order not seen
 one tried, of a model that sees letter counts alone and fails so on a short string.
 
 For a model that has not learned the trained lengths no cause is given that depends on length: such
-errors, and the shortest in any case, are **not learned**. Of errors that are outputs it is another
-question what they have in common (`seqcls.interpretability.output_causes`).
+errors, and the shortest in any case, are **not learned**.
 """
 
 from collections import Counter
@@ -21,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from jaxtyping import Int64
 
 from seqcls.cache import remembered
 from seqcls.counts import counts_suffice
@@ -31,6 +31,7 @@ from seqcls.interpretability.domains import (
     obstacle,
     short_strings,
     shortest_short_error,
+    tested_strings,
 )
 from seqcls.interpretability.interventions import (
     Head,
@@ -47,6 +48,7 @@ from seqcls.interpretability.mechanisms import (
     CONSTANT,
     DILUTION,
     EXPLAINS,
+    FIRST_RIGHT,
     FORM,
     LONGER,
     NOT_FOUND,
@@ -59,10 +61,11 @@ from seqcls.interpretability.mechanisms import (
     AttributedError,
     spread_evenly,
 )
-from seqcls.interpretability.output_causes import output_causes
 from seqcls.interpretability.rules import agreement, rules
 from seqcls.interpretability.separations import Group, separations
 from seqcls.interpretability.trained_model import MAX_LENGTH, Letters, TrainedModel
+from seqcls.interpretability.wording import EMPTY
+from seqcls.kinds.transduction import OutputAnswers, target_lengths
 from seqcls.problem import Problem, resolve
 from seqcls.results import Cause
 from seqcls.shortcuts import READERS, agreement_of, read_test
@@ -101,7 +104,7 @@ def attributions(
     picked = [wrong[place] for place in spread_evenly(len(wrong), sample)]
     # What errors have in common is another question where they are outputs.
     if model.problem.writes or model.problem.at_places:
-        causes = output_causes(model, wrong, picked)
+        causes = _output_causes(model, wrong, picked)
     else:
         causes = _language_causes(model, wrong, picked)
     if not_learned is None:
@@ -347,3 +350,84 @@ def _form(model: TrainedModel, test: TriedStrings, texts: Sequence[str]) -> Iter
     if found:
         _, text, share, holds = max(found, key=lambda x: x[0])
         yield AttributedError("", FORM, None, text, share), holds
+
+
+# What wrong outputs have in common: how they differ from their targets, and where.
+
+MIN_WRONG = 5
+"""With fewer wrong outputs nothing is concluded of them together: too many models would fit."""
+
+
+def _output_causes(
+    model: TrainedModel, wrong: Sequence[str], picked: Sequence[str]
+) -> tuple[AttributedError, ...]:
+    """The causes of some wrong outputs.
+
+    Where all outputs that were looked at are the same string, that is the cause. Otherwise, where
+    the first n tokens are right in `EXPLAINS` of them, for the greatest such n, and every test
+    input whose target is longer is wrong, that is the cause of those it holds of. Any other error
+    is called by its kind (`seqcls.kinds.transduction.error_kind`), and by where output and target
+    part: within as many tokens as the targets of training had at most, or only after as many.
+
+    Args:
+        wrong: all test inputs whose outputs are wrong.
+        picked: those to attribute.
+    """
+    strings = list(dict.fromkeys(picked))
+    letters = [model.letters(string) for string in strings]
+    judged = model.ask(TokenStrings.of_lists(model.num_letters, letters))
+    at_places = model.problem.at_places
+    assert isinstance(judged, OutputAnswers)
+    outputs = {tuple(output) for output in judged.outputs}
+    if not at_places and len(outputs) == 1 and len(judged.outputs) >= MIN_WRONG:
+        (output,) = outputs
+        about = f"always {model.display(output) or EMPTY}"
+        return tuple(AttributedError(string, CONSTANT, None, about) for string in picked)
+    # One that is right now hangs on rounding.
+    causes = {string: AttributedError(string, ROUNDING) for string in strings}
+    rows, positions = list(judged.errors), judged.first_wrong
+    right_for = _first_right(model, wrong, positions)
+    longest = model.problem.longest_target(model.problem.train.lengths[-1])
+    for row, kind, position in zip(rows, judged.error_kinds, positions.tolist(), strict=True):
+        string = strings[row]
+        if right_for and position >= right_for:
+            clause = "has a wrong token" if kind == "wrong token" else kind
+            about = _describe_first(right_for, "place" if at_places else "token")
+            about += f"; {clause}" if at_places else f"; the output {clause}"
+            causes[string] = AttributedError(string, FIRST_RIGHT, None, about)
+            continue
+        side = "after" if position >= longest else "within"
+        about = f"{side} the {longest} tokens of the longest target in training"
+        if at_places:
+            pair = np.array([[judged.predicted[row, position]], [judged.targets[row, position]]])
+            answer, right = model.decode(pair)
+            about = f"{answer} for {right}, {side} the {longest} places of training"
+        causes[string] = AttributedError(string, kind, None, about)
+    return tuple(causes[string] for string in picked)
+
+
+def _first_right(
+    model: TrainedModel, wrong: Sequence[str], first_wrong: Int64[np.ndarray, " wrong"]
+) -> int:
+    """After how many right tokens outputs go wrong, if all with a longer target do; else 0.
+
+    Args:
+        wrong: all test inputs whose outputs are wrong.
+        first_wrong: the position of the first wrong token of those that are looked at.
+    """
+    # Of so few, any number of first tokens could be right by chance.
+    if len(first_wrong) < MIN_WRONG:
+        return 0
+    # The greatest position that enough of them reach.
+    first = int(np.sort(first_wrong)[int(len(first_wrong) * (1 - EXPLAINS) + 1e-9)])
+    test, failing = tested_strings(model.problem), set(wrong)
+    at_places = model.problem.at_places
+    # The empty prefix is answered, too.
+    lengths = test.strings.lengths + 1 if at_places else target_lengths(test.targets)
+    longer = [text for text, length in zip(test.texts, lengths, strict=True) if length > first]
+    return first if longer and failing.issuperset(longer) else 0
+
+
+def _describe_first(number: int, unit: str) -> str:
+    tokens = f"the first {unit} is" if number == 1 else f"the first {number} {unit}s are"
+    return f"{tokens} right, and every output with a longer target is wrong"
