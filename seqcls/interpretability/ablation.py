@@ -17,7 +17,7 @@ from torch import Tensor
 from seqcls.cancellation import check
 from seqcls.errors import ConfigError
 from seqcls.evaluation import DistinctStrings, distinct_test_strings
-from seqcls.interpretability import inside
+from seqcls.interpretability import readable_model
 from seqcls.interpretability.domains import obstacle, sampled_strings
 from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.rows import record
@@ -200,10 +200,10 @@ class Judge:
             # Up to the first that changes, states are those of the whole model.
             last = next((place for place, x in enumerate(states) if x in changed), len(states))
             known = dict(list(states.items())[: last + 1])
-            parts.append(self._select(batch, inside.run(self.model, batch, change, known)))
+            parts.append(self._select(batch, readable_model.run(self.model, batch, change, known)))
         return torch.cat(parts).numpy()
 
-    def _select(self, batch: inside.Batch, outputs: Tensor) -> Tensor:
+    def _select(self, batch: readable_model.Batch, outputs: Tensor) -> Tensor:
         """Selects the outputs that are scored: of outputs each token, or every place."""
         problem, judged = self.model.problem, batch.ids != PAD
         if self._writes:
@@ -233,14 +233,17 @@ class Judge:
         return {**states, **{Part(0, "dimension", number): stream for number in sizes}}
 
     @cached_property
-    def _batches(self) -> list[inside.Batch]:
+    def _batches(self) -> list[readable_model.Batch]:
         model = self.model
         if not self.exact:
             read = model.problem.kind.reading(model.task, self.tested)
-            return list(inside.spell(model, read))
+            return list(readable_model.spell(model, read))
         counts = self.tested.strings.counts
-        starts = range(0, len(counts), inside.COUNTS_AT_ONCE)
-        return [inside.from_counts(model, counts[x : x + inside.COUNTS_AT_ONCE]) for x in starts]
+        starts = range(0, len(counts), readable_model.COUNTS_AT_ONCE)
+        return [
+            readable_model.from_counts(model, counts[x : x + readable_model.COUNTS_AT_ONCE])
+            for x in starts
+        ]
 
     @cached_property
     def _known(self) -> list[dict[str, Tensor]]:
@@ -251,7 +254,7 @@ class Judge:
         # Of strings token by token they are too many to be remembered.
         if not self.exact or numbers > NUMBERS_KNOWN:
             return [{} for _ in self._batches]
-        return [inside.states(self.model, batch, names) for batch in self._batches]
+        return [readable_model.states(self.model, batch, names) for batch in self._batches]
 
     @cached_property
     def _means(self) -> Mapping[str, Tensor]:
@@ -262,7 +265,7 @@ class Judge:
         for batch in self._batches:
             occurrences = self.tested.occurrences[start : start + len(batch.ids)]
             start += len(batch.ids)
-            for name, state in inside.states(self.model, batch, names).items():
+            for name, state in readable_model.states(self.model, batch, names).items():
                 times = (
                     batch.times if batch.counts is not None else plain.tokens_of(batch.ids, name)
                 )

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 
 from seqcls.errors import ConfigError
-from seqcls.interpretability import inside
+from seqcls.interpretability import readable_model
 from seqcls.interpretability.readable_model import SPECIAL, name_tokens, plain_model
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.models.base import BodyAndHead
@@ -149,7 +149,9 @@ def letter_orders(model: TrainedModel, letters: Letters, orders: int, seed: int)
     if model.problem.lacks("labels"):
         logits = model.ask_all(rows).score.tolist()
     else:
-        logits = [float(inside.run(model, inside.read(model, [row]))) for row in rows]
+        logits = [
+            float(readable_model.run(model, readable_model.read(model, [row]))) for row in rows
+        ]
     # An order that is no input has no score.
     known = [x for x in logits if not math.isnan(x)]
     spread = max(known) - min(known) if known else math.nan

@@ -16,7 +16,7 @@ import numpy as np
 
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.domains import obstacle
-from seqcls.interpretability.inside import logits
+from seqcls.interpretability.readable_model import logits
 from seqcls.interpretability.rows import record
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.wording import Table, number, sign

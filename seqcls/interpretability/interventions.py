@@ -29,11 +29,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from seqcls.interpretability import inside
+from seqcls.interpretability import readable_model
 from seqcls.interpretability.circuits import head_circuits
-from seqcls.interpretability.inside import Batch, logits, run, states
 from seqcls.interpretability.mechanisms import DILUTION, ONE_LETTER
-from seqcls.interpretability.readable_model import plain_model
+from seqcls.interpretability.readable_model import Batch, logits, plain_model, run, states
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.forms import form
 from seqcls.strings.tokenizer import FIRST_LETTER
@@ -90,7 +89,7 @@ class GivenString(NamedTuple):
 def read_string(model: TrainedModel, letters: Sequence[int], label: bool) -> GivenString:
     """A string, by its letter counts where they suffice, which reads each letter once."""
     counts = np.bincount(letters, minlength=model.num_letters).tolist()
-    return GivenString(inside.read_string(model, letters), tuple(counts), label)
+    return GivenString(readable_model.read_string(model, letters), tuple(counts), label)
 
 
 # Dilution.

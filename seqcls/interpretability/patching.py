@@ -18,10 +18,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.interpretability import inside
-from seqcls.interpretability.inside import Batch
+from seqcls.interpretability import readable_model
 from seqcls.interpretability.readable_model import (
     PAIRS_AT_ONCE,
+    Batch,
     Output,
     check_length,
     log_probabilities,
@@ -180,13 +180,15 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
     # An output has as many answers as tokens, of which one is measured.
     measure = (_measure_output if model.problem.writes else _measure_answer)(model, base)
     bases, sources = (
-        [inside.read(model, [letters], output and [output]) for output in measure.outputs]
+        [readable_model.read(model, [letters], output and [output]) for output in measure.outputs]
         for letters in (base, source)
     )
     # The source is run once; its states are put into many runs of the base.
-    carried = [inside.states(model, batch) for batch in sources]
-    (base_logit,), (base_answer,) = measure.measure([inside.run(model, x) for x in bases])
-    (source_logit,), (source_answer,) = measure.measure([inside.run(model, x) for x in sources])
+    carried = [readable_model.states(model, batch) for batch in sources]
+    (base_logit,), (base_answer,) = measure.measure([readable_model.run(model, x) for x in bases])
+    (source_logit,), (source_answer,) = measure.measure(
+        [readable_model.run(model, x) for x in sources]
+    )
     base_tokens, source_tokens = (
         tuple(token_names(model, letters, measure.outputs[0])[: measure.places])
         for letters in (base, source)
@@ -207,7 +209,7 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
                 if len(places)
             ]
             # A site without places still needs outputs of the right shape.
-            outputs.append(torch.cat(parts) if parts else inside.run(model, batch)[:0])
+            outputs.append(torch.cat(parts) if parts else readable_model.run(model, batch)[:0])
         logits[row, stream], answers = measure.measure(outputs)
         flips[row, stream] = (answers == source_answer) & (source_answer != base_answer)
     return Patched(
@@ -254,7 +256,7 @@ def carry_over(
         own[...] = torch.where(here if own.dim() == 2 else here[..., None], other, own)
         return changed
 
-    return inside.run(model, batch, change)
+    return readable_model.run(model, batch, change)
 
 
 def can_be_patched(problem: Problem) -> bool:

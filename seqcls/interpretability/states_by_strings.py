@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 
 from seqcls.errors import ConfigError
-from seqcls.interpretability import inside
+from seqcls.interpretability import readable_model
 from seqcls.interpretability.readable_model import check_length, plain_model, token_names
 from seqcls.interpretability.rows import record
 from seqcls.interpretability.states_of_outputs import OutputToken
@@ -267,9 +267,9 @@ def logit_steps(model: TrainedModel, letters: Sequence[int]) -> tuple[LogitStep,
     one_logit = network.num_outputs == 1 and network.head == "string"
     if not one_logit or (stream := form(plain, "residual_stream")) is None:
         return None
-    batch, head, adds = inside.read_string(model, letters), stream().head, []
+    batch, head, adds = readable_model.read_string(model, letters), stream().head, []
     with torch.no_grad():
-        for x in stream().parts(inside.states(model, batch)):
+        for x in stream().parts(readable_model.states(model, batch)):
             # A mean is linear, too: the mean of what a part adds is its share of the logit.
             read = read_states(plain.config, x.states, batch.ids, batch.times)
             adds.append((x.name, x.block, x.head, float((read @ head.weight.T).squeeze())))
@@ -293,7 +293,7 @@ def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
     kind, tokens = model.problem.kind, ("", *(model.tokenizer.alphabet[x] for x in letters))
     if isinstance(kind, PlacesKind):
         # Every place has an answer of its own, so one run answers all prefixes.
-        outputs = inside.run(model, inside.read(model, [letters]))[0].numpy()
+        outputs = readable_model.run(model, readable_model.read(model, [letters]))[0].numpy()
         strings = TokenStrings.of_lists(model.num_letters, [letters])
         targets = kind.targets(model.task, strings)[0].astype(np.int64)
         right, answers = (
@@ -362,5 +362,5 @@ def _states(
 ) -> Mapping[str, Float[np.ndarray, "*state"]]:
     """The states of these names, of one string."""
     check_length(model, letters)
-    states = inside.states(model, inside.read(model, [letters]), names)
+    states = readable_model.states(model, readable_model.read(model, [letters]), names)
     return {name: x[0].numpy() for name, x in states.items()}

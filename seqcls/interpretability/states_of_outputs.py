@@ -7,7 +7,7 @@ import torch
 
 from seqcls.decode import written_beams
 from seqcls.errors import ConfigError
-from seqcls.interpretability import inside
+from seqcls.interpretability import readable_model
 from seqcls.interpretability.readable_model import (
     Output,
     check_length,
@@ -50,7 +50,7 @@ def output_tokens(
     check_length(model, letters, output)
     output = write_output(model, tuple(letters)) if output is None else output
     ids, start = token_ids(model, output), len(letters) + 1
-    outputs = inside.run(model, inside.read(model, [letters], [output]))[0]
+    outputs = readable_model.run(model, readable_model.read(model, [letters], [output]))[0]
     # The head at `SEP` predicts the first token of the output.
     scores = outputs[start : start + len(ids)].log_softmax(dim=1)
     rows = torch.arange(len(ids))

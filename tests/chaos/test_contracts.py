@@ -21,7 +21,11 @@ CHECKED = ",".join(
         *("interpretability.bounds", "interpretability.domains"),
         *("interpretability.certification", "interpretability.deletions", "tasks"),
         *("interpretability.explanations", "interpretability.interventions"),
-        *("interpretability.mechanisms", "interpretability.inside", "interpretability.circuits"),
+        *(
+            "interpretability.mechanisms",
+            "interpretability.readable_model",
+            "interpretability.circuits",
+        ),
         *("interpretability.families", "interpretability.verdicts"),
     )
 )

@@ -16,10 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.interpretability import inside
 from seqcls.interpretability.ablation import Ablation, AblationMethod, Judge
 from seqcls.interpretability.patching import carry_over, patch, sites_of
-from seqcls.interpretability.readable_model import Output, ids_of, plain_model
+from seqcls.interpretability.readable_model import Output, plain_model, read
 from seqcls.interpretability.states_by_strings import (
     attention_patterns,
     logit_steps,
@@ -47,7 +46,7 @@ OUTPUT = Output((1, 0))
 def head_outputs(own: TrainedModel, letters: tuple[int, ...]) -> np.ndarray:
     """Outputs of the head for a string, or for an input and a part of an output."""
     with torch.no_grad():
-        ids = ids_of(own, [letters], [OUTPUT] if own.problem.writes else None)
+        ids = read(own, [letters], [OUTPUT] if own.problem.writes else None).ids
         return np.asarray(plain_model(own)(ids))
 
 
@@ -60,9 +59,9 @@ def outputs_patched_everywhere(
 ) -> torch.Tensor:
     """Outputs of the head for the base string, with one state of the source at all positions."""
     assert site in sites_of(model)
-    batch, other = (inside.read(model, [x], output and [output]) for x in (base, source))
+    batch, other = (read(model, [x], output and [output]) for x in (base, source))
     everywhere = torch.ones(1, batch.ids.shape[1], dtype=torch.bool)
-    return carry_over(model, batch, site, inside.states(model, other), everywhere)
+    return carry_over(model, batch, site, states(model, other), everywhere)
 
 
 @models
@@ -336,7 +335,7 @@ def test_mean_ablation_uses_the_mean_over_all_test_tokens(
     judge = Judge(model_to_ablate())
     own, total, tokens = judge.model, np.zeros(()), 0
     for text, times in zip(judge.tested.texts, judge.tested.occurrences.tolist(), strict=True):
-        activations = plain_model(own).activations(ids_of(own, [own.letters(text)]))
+        activations = plain_model(own).activations(read(own, [own.letters(text)]).ids)
         (rows,) = activations[f"blocks.0.{state}"].detach().numpy()[of_part]
         total, tokens = total + times * rows.sum(axis=0), tokens + times * len(rows)
 
@@ -371,7 +370,7 @@ def test_states_by_letter_counts_equal_running_the_string(
 ) -> None:
     own = scattered_model(seed, **fields)
     counts = np.array([own.tokenizer.counts(text) for text in texts])
-    by_counts = inside.states(own, inside.from_counts(own, counts))
+    by_counts = states(own, from_counts(own, counts))
     special = {"first": 0, "last": own.num_letters}.get(own.config.readout)
 
     def close(ours: Any, theirs: Any, what: str = "") -> None:
@@ -383,7 +382,7 @@ def test_states_by_letter_counts_equal_running_the_string(
             continue
         columns = [letter + (special == 0) for letter in letters]
         columns = [0, *columns] if special == 0 else [*columns, *([special] if special else [])]
-        truth = plain_model(own).activations(ids_of(own, [letters]))
+        truth = plain_model(own).activations(read(own, [letters]).ids)
         assert [*truth] == [*by_counts]
         times = np.insert(counts[row], special, 1) if special is not None else counts[row]
         for name, value in truth.items():

@@ -18,8 +18,8 @@ from seqcls.interpretability.minimal import minimal_failing, nearest_right, shor
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.readable_model import (
     Output,
-    ids_of,
     plain_model,
+    read,
     target,
     token_ids,
     token_names,
@@ -65,9 +65,9 @@ def test_states_cover_input_separator_and_output(name: str) -> None:
     assert token_names(model, INPUT) == ["CLS", "a", "c", "b", "SEP", *given]
     expected = ["CLS", "a", "c", "b", "SEP", "a", "c", "b"]
     assert token_names(model, INPUT, target(model, INPUT)) == expected
-    wide = ids_of(model, [INPUT, (1,)], [target(model, INPUT), target(model, (1,))])
+    wide = read(model, [INPUT, (1,)], [target(model, INPUT), target(model, (1,))]).ids
     assert (wide != 1).sum(dim=1).tolist() == [8, 4]
-    activations = plain_model(model).activations(ids_of(model, [INPUT]))
+    activations = plain_model(model).activations(read(model, [INPUT]).ids)
     if found := attention_patterns(model, INPUT, "attention"):
         ours, tokens = found.weights[0], found.tokens
         theirs = activations["blocks.0.attention.weights"][0]
@@ -101,9 +101,9 @@ def test_output_probabilities_are_products_of_steps(name: str) -> None:
     found = patch(model, INPUT, SOURCE)
     assert found.base_tokens == ("CLS", "a", "c", "b", "SEP")
     assert found.source_tokens == ("CLS", "a", "b", "b", "SEP")
-    for read, number in ((INPUT, found.base_logit), (SOURCE, found.source_logit)):
-        expected = forced(model, read, right) - (
-            forced(model, read, written) if written != right else 0
+    for given, number in ((INPUT, found.base_logit), (SOURCE, found.source_logit)):
+        expected = forced(model, given, right) - (
+            forced(model, given, written) if written != right else 0
         )
         assert number == pytest.approx(expected, rel=1e-9, abs=1e-9)
     assert ("minus" in found.number) == (written != right)
@@ -124,7 +124,7 @@ def test_attention_of_an_encoder_decoder_is_that_of_its_blocks(
 ) -> None:
     writing(Output((1, 0)), monkeypatch)
     model = writer("encoder_decoder")
-    activations = plain_model(model).activations(ids_of(model, [INPUT]))
+    activations = plain_model(model).activations(read(model, [INPUT]).ids)
     names = {SELF: "attention", "cross-attention": "cross_attention"}
     for kind in attention_kinds(model):
         found = attention_patterns(model, INPUT, kind)
