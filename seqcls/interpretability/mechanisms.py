@@ -162,16 +162,13 @@ OUTPUT_MECHANISMS = (FIRST_RIGHT, *_ERROR_KINDS)
 BESIDE_NOT_LEARNED = frozenset(name for name, entry in CAUSES.items() if entry.beside_not_learned)
 
 
-def sentence_of(mechanism: str, tokens: str, head: float | None = None) -> str:
+def sentence_of(mechanism: str, about: str) -> str:
     """A cause in a clause, with its details.
 
     Args:
         mechanism: one that is not in the vocabulary is called by its name.
-        tokens: the details that are stored beside it; may be empty.
-        head: None or NaN where no single head is meant.
+        about: the details that are stored beside it; may be empty.
     """
-    # Data frames have NaN for no head, which is not equal to itself.
-    about = f"head {head:.0f}: {tokens}" if head is not None and head == head else tokens
     entry = CAUSES.get(mechanism)
     sentence = f"{mechanism[:1].upper()}{mechanism[1:]}: {{about}}" if entry is None else entry[1]
     return (

@@ -128,19 +128,17 @@ def delta_debug(string: Letters, fail: Fail) -> Letters:
     return string
 
 
-def shortest_failing(model: TrainedModel, limit: int = MAX_STRINGS) -> Shortest:
+def shortest_failing(model: TrainedModel) -> Shortest:
     """The shortest strings that a model misclassifies, found by trying all, the shortest first.
 
-    Where targets are known of some strings alone, as of those of a file, these are tried.
-
-    Args:
-        limit: strings that are tried at most; lengths are tried as a whole or not at all.
+    At most `MAX_STRINGS`, those of a length all or not at all. Where targets are known of some
+    strings alone, as of those of a file, these are tried.
     """
     problem, tried = model.problem, 0
-    longest = affordable_length(model.num_letters, limit)
+    longest = affordable_length(model.num_letters, MAX_STRINGS)
     if problem.known_strings is not None:
         longest = int(problem.known_strings.lengths.max(initial=0))
-    for length, strings in inputs_by_length(problem, longest, limit, limit):
+    for length, strings in inputs_by_length(problem, longest):
         tried += len(strings)
         wrong = np.flatnonzero(model.ask(strings).wrong) if len(strings) else ()
         if len(wrong):
@@ -229,7 +227,6 @@ def nearest_right(
     letters: Sequence[int],
     *,
     same_length: bool = False,
-    max_tried: int = MAX_TRIED,
 ) -> Nearest:
     """The nearest string that is answered rightly, where its target is computed anew.
 
@@ -257,7 +254,7 @@ def nearest_right(
     for edits, candidates in enumerate(rings, start=1):
         inputs = (x for x in candidates if len(x) >= least and (any_input or model.is_input(x)))
         best, found = 0, start
-        while batch := list(islice(inputs, min(NEIGHBORS_AT_ONCE, max_tried - tried))):
+        while batch := list(islice(inputs, min(NEIGHBORS_AT_ONCE, MAX_TRIED - tried))):
             check()
             tried += len(batch)
             answers = model.ask_all(batch)
@@ -273,7 +270,7 @@ def nearest_right(
                 break
         if best:
             return Nearest(model.answer(found), found, edits, tried, True)
-        if tried >= max_tried:
+        if tried >= MAX_TRIED:
             return Nearest(None, (), edits, tried, False)
     return Nearest(None, (), MAX_EDITS, tried, True)
 

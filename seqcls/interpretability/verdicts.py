@@ -183,18 +183,6 @@ def verdicts(
 # An exhaustive check string by string, for models whose answers letter counts do not determine.
 
 
-def checked_length(model: TrainedModel, limit: int = MAX_STRINGS) -> int:
-    """The greatest length up to which all strings are tried.
-
-    No longer than the longest test string, nor than the model has places for.
-    """
-    end = longest_readable(model.problem.network)
-    longest = model.problem.test.lengths[-1]
-    return affordable_length(
-        model.num_letters, limit, longest if end is None else min(longest, end)
-    )
-
-
 def verdict_of(model: TrainedModel) -> Verdict:
     """Checks a model on all strings up to a length.
 
@@ -210,17 +198,20 @@ def verdict_of(model: TrainedModel) -> Verdict:
     return verdict
 
 
-def string_verdict(model: TrainedModel, limit: int = MAX_STRINGS) -> Verdict:
-    """Checks a model on every string up to the length at which no more than `limit` are.
+def string_verdict(model: TrainedModel) -> Verdict:
+    """Checks a model on every string up to the length at which no more than `MAX_STRINGS` are.
 
-    The empty string is one of them where a test may hold it.
+    No longer than the longest test string, nor than the model has places for. The empty string is
+    one of them where a test may hold it.
 
     Raises:
         ConfigError: the task is no language.
     """
     model.problem.require_language()
-    longest = checked_length(model, limit)
-    every = inputs_by_length(model.problem, longest, limit)
+    end, longest = longest_readable(model.problem.network), model.problem.test.lengths[-1]
+    longest = longest if end is None else min(longest, end)
+    longest = affordable_length(model.num_letters, MAX_STRINGS, longest)
+    every = inputs_by_length(model.problem, longest)
     parts = (model.ask(strings) for _, strings in every if len(strings))
     return _verdict(model.problem, longest, "string", parts)
 
@@ -234,22 +225,15 @@ MAX_SHOWN = 20
 """Shortest inputs with a wrong output that are named; the others are counted."""
 
 
-def output_verdict(
-    model: TrainedModel, max_strings: int = MAX_STRINGS, max_inputs: int = MAX_INPUTS
-) -> OutputVerdict:
+def output_verdict(model: TrainedModel) -> OutputVerdict:
     """Checks a model on every input up to the greatest length at which all can be tried.
 
-    That is at most the longest test length, or what the model has places for.
-
-    Args:
-        max_strings: strings that are held against the task at most, inputs or not.
-        max_inputs: inputs that are tried at most; those of a length all or not at all.
+    That is at most the longest test length, or what the model has places for; with no more than
+    `MAX_INPUTS` inputs, among `MAX_STRINGS` strings.
     """
     problem, reached, texts = model.problem, 0, list[str]()
     by_length = list[LengthErrors]()
-    for length, strings in inputs_by_length(
-        problem, problem.longest_tested, max_strings, max_inputs
-    ):
+    for length, strings in inputs_by_length(problem, problem.longest_tested, max_inputs=MAX_INPUTS):
         reached = length
         if len(strings):
             answers = model.ask(strings)

@@ -319,7 +319,7 @@ def test_documented_causes_are_those_of_the_program() -> None:
         name: entry.shown_by for name, entry in CAUSES.items()
     }
     assert len({entry.sentence for entry in CAUSES.values()}) == len(CAUSES)
-    assert sentence_of("dilution", "b by a", 1.0) == (
+    assert sentence_of("dilution", "head 1: b by a") == (
         "Its attention is diluted (head 1: b by a): others outnumber the tokens that it attends to"
     )
     assert sentence_of("rounding", "") == "In double precision the answer is right"

@@ -172,7 +172,7 @@ def test_minimal_strings_are_inputs_of_the_task() -> None:
     smaller = model.letters(found.found.string)
     ones = [(*smaller[:place], *smaller[place + 1 :]) for place in range(len(smaller))]
     assert not any(model.answer(one).is_wrong for one in ones if one)
-    assert shortest_failing(model, 200).tried > 0
+    assert shortest_failing(model).tried > 0
     near = nearest_right(model, (0,), same_length=True)
     assert near.answer is not None
     assert near.answer.label == near.answer.predicted != model.answer((0,)).predicted

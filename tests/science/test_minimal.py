@@ -88,8 +88,9 @@ def test_minimal_string_is_not_empty_where_tests_have_no_empty_string() -> None:
 
 
 @models
-def test_shortest_failing_strings_are_complete(name: str) -> None:
-    found = shortest_failing(model_of(name), 100)
+def test_shortest_failing_strings_are_complete(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seqcls.interpretability.minimal.MAX_STRINGS", 100)
+    found = shortest_failing(model_of(name))
     least = min(len(own) for own, wrong in wrong_by_string(name).items() if wrong)
     assert (found.length, found.max_length) == (least, 5)
     expected = [model_of(name).text(own) for own in failing(name, least)]
@@ -142,8 +143,9 @@ def test_nearest_right_string_is_right_and_none_is_nearer(name: str) -> None:
     assert kinds
 
 
-def test_incomplete_search_is_reported() -> None:
-    found = nearest_right(model_of("lstm"), failing("lstm", 5)[0], max_tried=0)
+def test_incomplete_search_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seqcls.interpretability.minimal.MAX_TRIED", 0)
+    found = nearest_right(model_of("lstm"), failing("lstm", 5)[0])
     assert (found.answer, found.complete, found.tried) == (None, False, 0)
 
 

@@ -12,7 +12,6 @@ from seqcls.errors import ConfigError, DeviceError
 from seqcls.evaluation import TrainedGroup
 from seqcls.interpretability.domains import all_multisets, num_multisets
 from seqcls.interpretability.verdicts import (
-    checked_length,
     errors_up_to,
     string_verdict,
     unaffordable,
@@ -88,9 +87,10 @@ def test_errors_up_to_a_length_equal_trying_every_multiset() -> None:
     assert table[:, 1].sum() == sum(a > 0 and b > 0 for a, b, _ in wrong)
 
 
-def test_verdict_by_strings_equals_answering_each() -> None:
+def test_verdict_by_strings_equals_answering_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seqcls.interpretability.verdicts.MAX_STRINGS", 70)
     model = untrained(**LSTM)
-    found = string_verdict(model, limit=70)
+    found = string_verdict(model)
     assert (found.unit, found.max_length) == ("string", 5)
     every = [own for n in range(6) for own in itertools.product(range(2), repeat=n)]
     assert found.inputs == len(every)
@@ -106,8 +106,11 @@ def test_verdict_by_strings_equals_answering_each() -> None:
     assert found.shortest_error == shortest
 
 
-def test_checked_length_is_bounded_by_test_and_positions() -> None:
-    assert checked_length(untrained(test_max_length=7, **LSTM)) == 7
-    assert checked_length(untrained(**LSTM)) == 16
+def test_length_that_is_checked_is_bounded_by_test_and_positions() -> None:
     learned = {**TWO_BLOCKS, "positions": "learned", "train_max_length": 9}
-    assert checked_length(untrained(validation_max_length=9, **learned)) == 9
+    for model, length in (
+        (untrained(test_max_length=7, **LSTM), 7),
+        (untrained(**LSTM), 16),
+        (untrained(validation_max_length=9, **learned), 9),
+    ):
+        assert string_verdict(model).max_length == length

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 
 from seqcls.config import RunConfig
 from seqcls.engines.member import draw_initial
@@ -11,7 +12,6 @@ from seqcls.interpretability.certification import certify
 from seqcls.interpretability.domains import multisets_of
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.verdicts import (
-    checked_length,
     errors_up_to,
     string_verdict,
     unaffordable,
@@ -45,7 +45,10 @@ def test_solved_length_is_at_most_the_longest_tested() -> None:
     assert sum(found.confusion) == 3**7
 
 
-def test_verdict_includes_the_empty_string_only_where_tests_may() -> None:
+def test_verdict_includes_the_empty_string_only_where_tests_may(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("seqcls.interpretability.verdicts.MAX_STRINGS", 6)
     with_it = configuration({**FROM_THREE, "test_min_length": 0})
     assert multisets_of(resolve(with_it))[0].tolist() == [0, 0]
     assert (multisets_of(resolve(configuration(FROM_THREE))).sum(axis=1) > 0).all()
@@ -53,7 +56,7 @@ def test_verdict_includes_the_empty_string_only_where_tests_may() -> None:
     for config, shortest in ((with_it, 0), (configuration(FROM_THREE), 1)):
         model = TrainedModel(resolve(config), draw_initial([(resolve(config), 0)])[0])
         assert model.problem.tries_empty == (shortest == 0)
-        assert string_verdict(model, limit=6).inputs == 2 + 4 + (shortest == 0)
+        assert string_verdict(model).inputs == 2 + 4 + (shortest == 0)
         (verdict,) = verdicts(resolve(config), [model.weights])
         assert verdict.inputs == len(multisets_of(resolve(config)))
 
@@ -65,6 +68,6 @@ def test_exhaustive_checks_end_at_the_longest_tested_length() -> None:
     (found,) = verdicts(resolve(config), [weights])
     assert (found.max_length, found.inputs) == (4, 34)
     model = TrainedModel(resolve(config), weights)
-    assert checked_length(model) == 4
+    assert string_verdict(model).max_length == 4
     assert errors_up_to(model).max_length == 4
     assert certify(model).least_length == 5
