@@ -137,12 +137,12 @@ class RunModel(TrainedModel):
         self.problem.require_language(f"{self.name}: {what} are of languages")
         if reason is None:
             return
-        from seqcls.interpretability.patching import can_be_patched
+        from seqcls.interpretability.readable_model import plain_model
         from seqcls.proofs.cells import why_not_proved
 
         proves = what == "proofs" and why_not_proved(self.problem) is None
         others = ["`states`"]
-        others += ["`patch`"] * can_be_patched(self.problem)
+        others += ["`patch`"] * bool(plain_model(self).sites())
         others += ["`family`"] * (self.problem.unknown_labels is None)
         run = "RUN" if self.run is None else self.run
         first = f"`seqcls model prove {run}`, " * proves

@@ -151,22 +151,17 @@ def learn(
     task = model.task
     language = task.machine if isinstance(task, AtEveryPlace) else language_automaton(task)
     oracle = _Oracle(answers, budget, language, on_round)
-    ended = None
-    try:
-        _kearns_vazirani(oracle, answers)
-    except EndedError as reason:
-        ended = str(reason)
-    return _result(oracle, ended)
-
-
-def _kearns_vazirani(oracle: "_Oracle", answers: ModelAnswers) -> None:
     # Imported where it is used: help is fast.
     from aalpy import run_KV
 
-    letters = list(range(answers.model.num_letters))
-    kind = "moore" if answers.model.problem.at_places else "dfa"
+    letters, kind = list(range(model.num_letters)), "moore" if model.problem.at_places else "dfa"
     # `ModelAnswers` remembers answers itself, and a model answers a string the same each time.
-    run_KV(letters, _System(answers), oracle, kind, cache_and_non_det_check=False, print_level=0)
+    options = {"cache_and_non_det_check": False, "print_level": 0}
+    try:
+        run_KV(letters, _System(answers), oracle, kind, **options)
+    except EndedError as reason:
+        return _result(oracle, str(reason))
+    return _result(oracle, None)
 
 
 @dataclass(frozen=True)

@@ -135,11 +135,14 @@ def _language_causes(
     short = short_strings(model)
     shortest = shortest_short_error(model, short, test)
     row_of = {text: row for row, text in enumerate(texts)}
-    causes: dict[str, AttributedError] = {}
     # What is right in double precision needs no other cause, so rounding is tried first.
-    for find in (_find_rounding, _order_not_seen):
-        causes |= find(model, [x for x in picked if x not in causes])
+    causes = _find_rounding(model, picked)
     left = [x for x in dict.fromkeys(picked) if x not in causes]
+    if sees_counts_alone(model.problem):
+        # No function of letter counts can avoid all of these.
+        unseen = [x for x in left if same_letters_other_label(model.problem, model.letters(x))]
+        causes |= {x: AttributedError(x, ORDER) for x in unseen}
+        left = [x for x in left if x not in causes]
     labels = {x: bool(test.labels[row_of[x]]) for x in left}
     if shortest is None:
         # A model that fails on short strings, too, does not fail for their length.
@@ -150,7 +153,7 @@ def _language_causes(
         *_form(model, test, texts),
         *separations(model.task, test, short, by_length=shortest is None),
     ]
-    unseen = _first_not_seen(model.problem, short)
+    first_unseen = _first_not_seen(model.problem, short)
     for string in (x for x in labels if x not in causes):
         row = row_of[string]
         # Groups are in the order of `CAUSES`, of which the first that holds is given.
@@ -158,8 +161,9 @@ def _language_causes(
         kind = "false positives" if test.predicted[row] else "false negatives"
         if first is not None:
             causes[string] = first._replace(string=string)
-        elif unseen is not None:
-            causes[string] = AttributedError(string, ORDER, None, f"as in {model.display(unseen)}")
+        elif first_unseen is not None:
+            about = f"as in {model.display(first_unseen)}"
+            causes[string] = AttributedError(string, ORDER, None, about)
         elif shortest is None:
             causes[string] = AttributedError(string, LONGER, None, kind)
         else:
@@ -187,14 +191,6 @@ def _find_rounding(model: TrainedModel, strings: Sequence[str]) -> dict[str, Att
 def sees_counts_alone(problem: Problem) -> bool:
     """True if the order of tokens decides in the language, but not in the model's answer."""
     return problem.task.order_sensitive and counts_suffice(problem.network, training=False) is None
-
-
-def _order_not_seen(model: TrainedModel, strings: Sequence[str]) -> dict[str, AttributedError]:
-    """The errors that no function of letter counts can avoid all of, where that is all it sees."""
-    if not sees_counts_alone(model.problem):
-        return {}
-    found = [x for x in strings if same_letters_other_label(model.problem, model.letters(x))]
-    return {string: AttributedError(string, ORDER) for string in found}
 
 
 def _first_not_seen(problem: Problem, tried: TriedStrings) -> Letters | None:

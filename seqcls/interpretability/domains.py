@@ -28,16 +28,12 @@ MAX_STRINGS = 200_000
 """Strings that are tried at most where all are: seconds of a small model's time."""
 
 
-def num_strings(num_letters: int, max_length: int) -> int:
-    """The number of strings of 1 to `max_length` letters."""
-    return sum(num_letters**length for length in range(1, max_length + 1))
-
-
 def affordable_length(num_letters: int, limit: int = MAX_STRINGS, longest: int = 64) -> int:
     """The greatest length, up to `longest`, such that no more than `limit` strings are as short."""
-    length = 0
-    while length < longest and num_strings(num_letters, length + 1) <= limit:
+    length, strings = 0, num_letters
+    while length < longest and strings <= limit:
         length += 1
+        strings += num_letters ** (length + 1)
     return length
 
 

@@ -36,9 +36,7 @@ from seqcls.interpretability.trained_model import Answer, TrainedModel
 from seqcls.interpretability.wording import Table, percent
 from seqcls.kinds.transduction import writable
 from seqcls.models.base import Classifier
-from seqcls.models.initialization import make_model
 from seqcls.models.parts import Site
-from seqcls.problem import Problem
 
 NUMBERS_AT_ONCE = 2**24
 """In the widest state of one token, where attention is additive: keeps it within 128 MiB."""
@@ -257,11 +255,6 @@ def carry_over(
         return changed
 
     return readable_model.run(model, batch, change)
-
-
-def can_be_patched(problem: Problem) -> bool:
-    """True if its models name states that can be carried over."""
-    return bool(make_model(problem.network).sites())
 
 
 def sites_of(model: TrainedModel) -> Mapping[Site, tuple[str, ...]]:

@@ -46,7 +46,8 @@ def output_tokens(
         ConfigError: the model writes no outputs.
         InvalidStringError: the string is no input of the task, or too long.
     """
-    require_writing(model)
+    if reason := model.problem.lacks("outputs"):
+        raise ConfigError(reason)
     check_length(model, letters, output)
     output = write_output(model, tuple(letters)) if output is None else output
     ids, start = token_ids(model, output), len(letters) + 1
@@ -61,16 +62,6 @@ def output_tokens(
     names = name_tokens(model, ids), name_tokens(model, seconds.tolist())
     shares = scores[rows, ids].exp().tolist(), scores[rows, seconds].exp().tolist()
     return tuple(map(OutputToken, names[0], shares[0], names[1], shares[1]))
-
-
-def require_writing(model: TrainedModel) -> None:
-    """Refuses a model that answers a string at once.
-
-    Raises:
-        ConfigError: it is one.
-    """
-    if reason := model.problem.lacks("outputs"):
-        raise ConfigError(reason)
 
 
 # The likeliest outputs of an input as a tree, whose branches part where outputs differ.
@@ -122,7 +113,8 @@ def output_tree(model: TrainedModel, letters: Letters, width: int) -> OutputTree
         ConfigError: the model writes no outputs.
         InvalidStringError: the string is no input of the task, or too long.
     """
-    require_writing(model)
+    if reason := model.problem.lacks("outputs"):
+        raise ConfigError(reason)
     check_length(model, letters)
     right = target(model, letters) if model.is_input(letters) else None
     strings = TokenStrings.of_lists(model.num_letters, [letters])
