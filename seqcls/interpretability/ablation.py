@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from seqcls.cancellation import check
@@ -62,15 +62,6 @@ class Ablated(NamedTuple):
     """The number of strings of each length, and of those that are answered rightly."""
 
 
-class Scores(NamedTuple):
-    """A changed model's answers to the test strings that are evaluated."""
-
-    margins: Float[np.ndarray, " string"]
-    """The one number of each string that a change moves: the logit, or the margin."""
-    wrong: Bool[np.ndarray, " string"]
-    loss: float
-
-
 @dataclass(frozen=True, eq=False)
 class Judge:
     """A model, and the test strings on which it is evaluated without some of its parts."""
@@ -110,19 +101,28 @@ class Judge:
     def ablate(self, ablation: Ablation) -> Ablated:
         """Evaluates the model without these parts."""
         check()
-        scores, tested = self.score(ablation), self.tested
+        kind, tested, times = self.model.problem.kind, self.tested, self.tested.occurrences
+        outputs = self.outputs(ablation)
+        margins, wrong = (
+            kind.margins(outputs, tested.targets),
+            kind.are_wrong(outputs, tested.targets),
+        )
+        # An output's margin is the log-probability of all its tokens.
+        losses = -margins
+        if not self.model.problem.writes:
+            config = plain_model(self.model).config
+            encoded = torch.from_numpy(kind.encoded(self.model.task, tested, config))
+            losses = kind.losses(torch.from_numpy(outputs), encoded, "default").numpy()
         lengths, rows = np.unique(tested.strings.lengths, return_inverse=True)
         strings, right = (
-            np.bincount(rows, times, len(lengths)).astype(np.int64)
-            for times in (tested.occurrences, tested.occurrences * ~scores.wrong)
+            np.bincount(rows, x, len(lengths)).astype(np.int64) for x in (times, times * ~wrong)
         )
-        change = np.abs(scores.margins - self.before)
         return Ablated(
             parts=tuple(ablation),
             errors=int((strings - right).sum()),
             accuracy=float(right.sum() / strings.sum()),
-            loss=scores.loss,
-            logit_change=float(np.average(change, weights=tested.occurrences)),
+            loss=float(np.average(losses, weights=times)),
+            logit_change=float(np.average(np.abs(margins - self.before), weights=times)),
             lengths=lengths,
             strings=strings,
             right=right,
@@ -160,24 +160,10 @@ class Judge:
             best = min(tried, key=lambda left: (left.errors, left.loss))
             yield best
 
-    def score(self, ablation: Ablation) -> Scores:
-        """The answers without these parts."""
-        kind, tested = self.model.problem.kind, self.tested
-        outputs = self.outputs(ablation)
-        margins = kind.margins(outputs, tested.targets)
-        # An output's margin is the log-probability of all its tokens.
-        losses = -margins
-        if not self._writes:
-            config = plain_model(self.model).config
-            encoded = torch.from_numpy(kind.encoded(self.model.task, tested, config))
-            losses = kind.losses(torch.from_numpy(outputs), encoded, "default").numpy()
-        loss = float(np.average(losses, weights=tested.occurrences))
-        return Scores(margins, kind.are_wrong(outputs, tested.targets), loss)
-
     @cached_property
     def before(self) -> Float[np.ndarray, " string"]:
         """The logits, or margins, of the whole model."""
-        return self.score({}).margins
+        return self.model.problem.kind.margins(self.outputs({}), self.tested.targets)
 
     def outputs(self, ablation: Ablation) -> Float[np.ndarray, "string *output"]:
         """The head's outputs for the strings, or for each token that is scored, without parts."""
@@ -206,15 +192,11 @@ class Judge:
     def _select(self, batch: readable_model.Batch, outputs: Tensor) -> Tensor:
         """Selects the outputs that are scored: of outputs each token, or every place."""
         problem, judged = self.model.problem, batch.ids != PAD
-        if self._writes:
+        if problem.writes:
             separators = batch.ids == separator_id(problem.network)
             # From `SEP` on each position predicts a token of the output; those before predict none.
             judged = judged & (separators.cumsum(dim=1) > 0)
-        return outputs[judged] if self._writes or problem.at_places else outputs
-
-    @property
-    def _writes(self) -> bool:
-        return self.model.problem.lacks("outputs") is None
+        return outputs[judged] if problem.writes or problem.at_places else outputs
 
     @cached_property
     def _states(self) -> Mapping[Part, tuple[str, ...]]:
@@ -234,16 +216,10 @@ class Judge:
 
     @cached_property
     def _batches(self) -> list[readable_model.Batch]:
-        model = self.model
-        if not self.exact:
-            read = model.problem.kind.reading(model.task, self.tested)
-            return list(readable_model.spell(model, read))
-        counts = self.tested.strings.counts
-        starts = range(0, len(counts), readable_model.COUNTS_AT_ONCE)
-        return [
-            readable_model.from_counts(model, counts[x : x + readable_model.COUNTS_AT_ONCE])
-            for x in starts
-        ]
+        if self.exact:
+            return readable_model.count_batches(self.model, self.tested.strings.counts)
+        read = self.model.problem.kind.reading(self.model.task, self.tested)
+        return list(readable_model.spell(self.model, read))
 
     @cached_property
     def _known(self) -> list[dict[str, Tensor]]:

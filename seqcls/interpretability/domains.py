@@ -66,11 +66,10 @@ def inputs_by_length(
         return
     letters, task, total = len(problem.task.alphabet), problem.task, 0
     # Such a task lists its inputs itself, which are few among all strings.
-    apart = isinstance(task, AtEveryPlace) and not problem.kind.every_string
-    if not apart:
-        longest = affordable_length(letters, max_strings, longest)
+    lists = isinstance(task, AtEveryPlace) and not problem.kind.every_string
+    longest = longest if lists else affordable_length(letters, max_strings, longest)
     for length in range(0 if problem.tries_empty else 1, longest + 1):
-        if isinstance(task, AtEveryPlace) and apart:
+        if isinstance(task, AtEveryPlace) and lists:
             strings = task.inputs_of_length(length, max_inputs - total)
         else:
             strings = strings_of_length(letters, length)

@@ -233,6 +233,14 @@ def from_counts(
     return Batch(ids.long().expand(len(counts), -1), times)
 
 
+def count_batches(
+    model: TrainedModel, counts: Float[np.ndarray, "string letter"], special: float = 1.0
+) -> list[Batch]:
+    """Any number of strings as `from_counts` reads them, some at a time."""
+    starts = range(0, len(counts), COUNTS_AT_ONCE)
+    return [from_counts(model, counts[x : x + COUNTS_AT_ONCE], special) for x in starts]
+
+
 @torch.no_grad()
 def run(
     model: TrainedModel,
@@ -295,8 +303,7 @@ def logits(
     model: TrainedModel, counts: Float[np.ndarray, "string letter"], special: float = 1.0
 ) -> Float[np.ndarray, " string"]:
     """The logits of any number of strings by their letter counts, as `from_counts` reads them."""
-    starts = check_each(range(0, len(counts), COUNTS_AT_ONCE))
-    parts = [from_counts(model, counts[x : x + COUNTS_AT_ONCE], special) for x in starts]
+    parts = check_each(count_batches(model, counts, special))
     return np.concatenate([np.zeros(0), *(run(model, part).numpy() for part in parts)])
 
 

@@ -107,23 +107,17 @@ def verdict_text(verdict: Verdict, problem: Problem) -> str:
 
 def _verdict(problem: Problem, max_length: int, unit: Unit, parts: Iterable[Answers]) -> Verdict:
     """Sums up the answers to all strings up to a length, given in parts, the shortest first."""
-    inputs, errors = 0, Counter[str]()
-    shortest: tuple[int, str] | None = None
+    inputs, errors, shortest = 0, Counter[str](), None
     for answers in parts:
         inputs += len(answers.strings)
         errors.update(answers.error_counts)
-        rows = np.flatnonzero(answers.wrong)
-        if len(rows):
+        if shortest is None and len(rows := np.flatnonzero(answers.wrong)):
             lengths = answers.strings.lengths[rows]
-            least = int(lengths.min())
             # Texts of longer ones, of which there may be many, are not made.
-            if shortest is None or least <= shortest[0]:
-                texts = texts_of(problem.tokenizer, answers.strings.take(rows[lengths == least]))
-                # By length, then as text: the same string whatever the order of the parts.
-                found = (least, min(texts))
-                shortest = found if shortest is None else min(shortest, found)
+            rows = rows[lengths == lengths.min()]
+            shortest = min(texts_of(problem.tokenizer, answers.strings.take(rows)))
     kinds = errors["false positive"], errors["false negative"]
-    return Verdict(max_length, unit, inputs, *kinds, None if shortest is None else shortest[1])
+    return Verdict(max_length, unit, inputs, *kinds, shortest)
 
 
 # An exhaustive check by letter counts: every string up to a length, as a multiset of letters.
