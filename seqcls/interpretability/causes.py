@@ -3,8 +3,8 @@
 Statements about all strings are tried on the test strings and on all that are no longer than the
 training's, as far as `seqcls.interpretability.domains` tries them. Dilution and two heads on one
 letter are shown by interventions; the other causes describe what errors have in common, not what
-makes them. `CAUSES` has them in the order in which they are tried, with what each needs to be
-found; the first that holds is given.
+makes them. `CAUSES` has them in the order in which they are tried, and `docs/why.md` what each
+needs to be found; the first that holds is given.
 
 For **answers by form**, the agreement of reader and model beyond what both being right explains is
 at least half of what it could be, by the lower end of its 95% interval. Bounds, of features or of
@@ -71,7 +71,7 @@ from seqcls.results import Cause
 from seqcls.shortcuts import READERS, agreement_of, read_test
 from seqcls.strings.token_strings import TokenStrings, join_strings
 
-# The shares that the vocabulary states in words: `mechanisms.CAUSES`.
+# The shares that `docs/why.md` states in words.
 RULE_AGREEMENT = 0.99
 FORM_AGREEMENT, LEAST_KAPPA = 0.95, 0.5
 

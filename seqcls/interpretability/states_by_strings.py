@@ -58,10 +58,6 @@ class Patterns(NamedTuple):
     blocks: tuple[int, ...]
     """The number of each block; others may not attend."""
 
-    def number_of(self, block: int) -> int:
-        """The number that a block is called by."""
-        return self.blocks[block]
-
 
 class Prefixes(NamedTuple):
     """A string's prefixes, the empty one first, each evaluated as a string or at its place."""
