@@ -188,9 +188,7 @@ class RunModel(TrainedModel):
         Raises:
             InvalidStringError: the string is not over this alphabet, or is answered rightly.
         """
-        letters = self.letters(string)
-        reduced = minimal_failing(self, letters)
-        return Reduced(reduced, nearest_right(self, letters))
+        return minimal_failing(self, self.letters(string))
 
     def shortest(self) -> Shortest:
         """Finds the shortest misclassified strings."""

@@ -111,7 +111,7 @@ def _circuits(model: TrainedModel, part: Part, name: str, attention: Attention) 
         block=part.block,
         head=part.number,
         name=part.text,
-        token_types=tuple(name_tokens(model, types)),
+        token_types=name_tokens(model, types),
         scores=(query @ key.T / math.sqrt(attention.heads[1])).numpy(),
         key_query_rank=_rank(attention.query.weight[rows].T @ attention.key.weight[rows]),
         value=value.numpy(),

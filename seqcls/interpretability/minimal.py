@@ -26,15 +26,6 @@ MAX_SHOWN = 20
 """Shortest failing strings that are named; the others are counted."""
 
 
-class Minimal(NamedTuple):
-    """A failing string and what delta debugging leaves of it."""
-
-    given: Answer
-    found: Answer
-    tried: int
-    """The number of strings on which the model was evaluated."""
-
-
 class Shortest(NamedTuple):
     """The shortest strings that a model misclassifies."""
 
@@ -69,40 +60,6 @@ class Shortest(NamedTuple):
 def whose_known(problem: Problem) -> str:
     """The restriction of "all" to strings whose target is known; empty where all are."""
     return "" if problem.known_strings is None else f" whose {problem.kind.words.right} is known"
-
-
-def minimal_failing(model: TrainedModel, letters: Sequence[int]) -> Minimal:
-    """Reduces a failing string until no single token can be deleted and it still fails.
-
-    Delta debugging (Zeller & Hildebrandt 2002) over tokens. The target is computed
-    anew for every string that is tried, so the result may be of the other label; where it is not
-    known, as of strings that are not in a file, the string is not tried.
-
-    Raises:
-        InvalidStringError: the string is answered rightly, or is too long for the model.
-    """
-    given = model.answer(letters)
-    if not given.is_wrong:
-        is_right = f"{model.display(letters)[:60]!r} is {model.problem.kind.words.hit}"
-        raise InvalidStringError(
-            f"{model.why_no_input(letters) or is_right}; expected a string that the model gets "
-            "wrong, such as `seqcls errors` lists"
-        )
-    tried = 0
-    least = 0 if model.problem.tries_empty else 1
-
-    def fail(strings: Sequence[Letters]) -> list[bool]:
-        nonlocal tried
-        # A string of which nothing is known counts as one that does not fail.
-        inputs = [string for string in strings if model.is_input(string)]
-        tried += len(inputs)
-        wrong = dict(
-            zip(inputs, model.ask_all(inputs).wrong.tolist() if inputs else (), strict=True)
-        )
-        return [wrong.get(string, False) and len(string) >= least for string in strings]
-
-    part = delta_debug(tuple(letters), fail)
-    return Minimal(given, model.answer(part), tried)
 
 
 def delta_debug(string: Letters, fail: Fail) -> Letters:
@@ -329,21 +286,60 @@ def _twice(string: Letters, num_letters: int, same_length: bool) -> Iterator[Let
 class Reduced(NamedTuple):
     """A misclassified string, made as short as it can be, and the nearest right one."""
 
-    minimal: Minimal
+    given: Answer
+    minimal: Answer
+    """What delta debugging leaves of it."""
+    tried: int
+    """The number of strings on which the model was evaluated for that."""
     nearest: Nearest
 
     def record(self) -> dict[str, Any]:
         """The strings as programs read them."""
-        found = {**self.minimal.found.record(), "tried": self.minimal.tried}
+        found = {**self.minimal.record(), "tried": self.tried}
         near = self.nearest.record()
-        return {"given": self.minimal.given.record(), "minimal": found, "nearest_right": near}
+        return {"given": self.given.record(), "minimal": found, "nearest_right": near}
 
     def describe(self, model: TrainedModel) -> list[str]:
         """The string, its shortest failing part and the nearest right string."""
-        given, words = self.minimal.given, model.problem.kind.words
+        words = model.problem.kind.words
         return [
-            given.text,
-            f"minimal failing {words.string}: {self.minimal.found.text} (no single deletion"
-            f"{whose_known(model.problem)} fails; {self.minimal.tried:,} {words.plural('')} tried)",
-            self.nearest.describe(model, given),
+            self.given.text,
+            f"minimal failing {words.string}: {self.minimal.text} (no single deletion"
+            f"{whose_known(model.problem)} fails; {self.tried:,} {words.plural('')} tried)",
+            self.nearest.describe(model, self.given),
         ]
+
+
+def minimal_failing(model: TrainedModel, letters: Sequence[int]) -> Reduced:
+    """Reduces a failing string until no single token can be deleted and it still fails, and finds
+    the nearest right one.
+
+    Delta debugging (Zeller & Hildebrandt 2002) over tokens. The target is computed
+    anew for every string that is tried, so the result may be of the other label; where it is not
+    known, as of strings that are not in a file, the string is not tried.
+
+    Raises:
+        InvalidStringError: the string is answered rightly, or is too long for the model.
+    """
+    given = model.answer(letters)
+    if not given.is_wrong:
+        is_right = f"{model.display(letters)[:60]!r} is {model.problem.kind.words.hit}"
+        raise InvalidStringError(
+            f"{model.why_no_input(letters) or is_right}; expected a string that the model gets "
+            "wrong, such as `seqcls errors` lists"
+        )
+    tried = 0
+    least = 0 if model.problem.tries_empty else 1
+
+    def fail(strings: Sequence[Letters]) -> list[bool]:
+        nonlocal tried
+        # A string of which nothing is known counts as one that does not fail.
+        inputs = [string for string in strings if model.is_input(string)]
+        tried += len(inputs)
+        wrong = dict(
+            zip(inputs, model.ask_all(inputs).wrong.tolist() if inputs else (), strict=True)
+        )
+        return [wrong.get(string, False) and len(string) >= least for string in strings]
+
+    part = delta_debug(tuple(letters), fail)
+    return Reduced(given, model.answer(part), tried, nearest_right(model, letters))

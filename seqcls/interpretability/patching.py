@@ -25,10 +25,10 @@ from seqcls.interpretability.readable_model import (
     Output,
     check_length,
     log_probabilities,
+    name_tokens,
     plain_model,
     target,
     token_ids,
-    token_names,
     write_output,
 )
 from seqcls.interpretability.rows import record
@@ -188,8 +188,7 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
         [readable_model.run(model, x) for x in sources]
     )
     base_tokens, source_tokens = (
-        tuple(token_names(model, letters, measure.outputs[0])[: measure.places])
-        for letters in (base, source)
+        name_tokens(model, read[0].ids[0].tolist())[: measure.places] for read in (bases, sources)
     )
     shape = len(sites), len(base_tokens)
     logits, is_place, flips = np.full(shape, np.nan), *np.zeros((2, *shape), dtype=bool)

@@ -107,9 +107,6 @@ PAIRS_AT_ONCE = 2**19
 SPECIAL = {"first": "CLS", "last": "END"}
 """The name of the token that is no letter, by the readout."""
 
-AROUND_OUTPUTS = ("SEP", "END")
-"""The names of the tokens after the alphabet's, of models that write."""
-
 
 class Changing(Recorder):
     """A recorder that gives the model other states than those that it computed."""
@@ -310,19 +307,12 @@ def logits(
 # Names of tokens, and how long a string may be to be looked at token by token.
 
 
-def token_names(
-    model: TrainedModel, letters: Sequence[int], output: Output | None = None
-) -> list[str]:
-    """The names of the tokens that the model reads of a string, or of it with an output."""
-    (row,) = read(model, [letters], output and [output]).ids.tolist()
-    return name_tokens(model, row)
-
-
-def name_tokens(model: TrainedModel, ids: Sequence[int]) -> list[str]:
+def name_tokens(model: TrainedModel, ids: Sequence[int]) -> tuple[str, ...]:
     """The names of tokens by their ids, but of `PAD`."""
     special = SPECIAL.get(model.problem.network.readout, "")
-    names = [*model.tokenizer.alphabet, *AROUND_OUTPUTS]
-    return [names[x - FIRST_LETTER] if x >= FIRST_LETTER else special for x in ids if x != PAD]
+    names = [*model.tokenizer.alphabet, "SEP", "END"]
+    read = (names[x - FIRST_LETTER] if x >= FIRST_LETTER else special for x in ids if x != PAD)
+    return tuple(read)
 
 
 MAX_TOKENS = 512

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from seqcls.errors import ConfigError
 from seqcls.interpretability import readable_model
-from seqcls.interpretability.readable_model import check_length, plain_model, token_names
+from seqcls.interpretability.readable_model import check_length, name_tokens, plain_model
 from seqcls.interpretability.rows import record
 from seqcls.interpretability.states_of_outputs import OutputToken
 from seqcls.interpretability.trained_model import Answer, TrainedModel
@@ -208,9 +208,8 @@ def attention_patterns(model: TrainedModel, letters: Sequence[int], kind: Kind) 
         return None
     plain, config = plain_model(model), model.config
     blocks = plain.attention() if kind == "attention" else _decoder_weights(plain, kind)
-    states = _states(model, letters, blocks)
+    tokens, states = _states(model, letters, blocks)
     weights = np.stack([states[block] for block in blocks])
-    tokens = tuple(token_names(model, letters))
     # In a hybrid, blocks that attend keep their numbers among all blocks.
     numbers = blocks_of(config.layers, True) or tuple(range(len(blocks)))
     if kind == "attention":
@@ -234,7 +233,7 @@ def picture_attention(
     names = _decoder_weights(plain, "cross-attention") if plain.config.picture else ()
     if not names:
         raise ConfigError(f"architecture={model.config.architecture!r} attends to no picture")
-    states = _states(model, letters, names)
+    _, states = _states(model, letters, names)
     weights = np.stack([states[name] for name in names])
     return weights.reshape(*weights.shape[:-1], *memory_shape(plain.config))
 
@@ -323,12 +322,11 @@ def recurrent_units(model: TrainedModel, letters: Sequence[int]) -> Units | None
         start, layers = len(letters) + 1, tuple({"state": name} for name in names)
     if not layers:
         return None
-    states = _states(model, letters, [x for layer in layers for x in layer.values()])
+    tokens, states = _states(model, letters, [x for layer in layers for x in layer.values()])
     gates = {x: np.stack([states[layer[x]] for layer in layers]) for x in layers[0]}
     numbers = blocks_of(config.layers, False) or range(len(layers))
     by_name = {str(number): layer for layer, number in enumerate(numbers)}
-    tokens = tuple(token_names(model, letters)[start:])
-    return Units(tokens, gates.pop("state"), gates, by_name)
+    return Units(tokens[start:], gates.pop("state"), gates, by_name)
 
 
 def principal_path(states: Float[np.ndarray, "position hidden"]) -> Path:
@@ -355,8 +353,10 @@ def principal_path(states: Float[np.ndarray, "position hidden"]) -> Path:
 
 def _states(
     model: TrainedModel, letters: Sequence[int], names: Sequence[str]
-) -> Mapping[str, Float[np.ndarray, "*state"]]:
-    """The states of these names, of one string."""
+) -> tuple[tuple[str, ...], Mapping[str, Float[np.ndarray, "*state"]]]:
+    """The tokens that are read of one string, and the states of these names."""
     check_length(model, letters)
-    states = readable_model.states(model, readable_model.read(model, [letters]), names)
-    return {name: x[0].numpy() for name, x in states.items()}
+    batch = readable_model.read(model, [letters])
+    states = readable_model.states(model, batch, names)
+    tokens = name_tokens(model, batch.ids[0].tolist())
+    return tokens, {name: x[0].numpy() for name, x in states.items()}

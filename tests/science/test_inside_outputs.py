@@ -18,11 +18,11 @@ from seqcls.interpretability.minimal import minimal_failing, nearest_right, shor
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.readable_model import (
     Output,
+    name_tokens,
     plain_model,
     read,
     target,
     token_ids,
-    token_names,
     write_output,
 )
 from seqcls.interpretability.states_by_strings import (
@@ -62,9 +62,10 @@ def test_states_cover_input_separator_and_output(name: str) -> None:
     model = writer(name)
     written = write_output(model, INPUT)
     given = [model.tokenizer.alphabet[letter] for letter in written.read]
-    assert token_names(model, INPUT) == ["CLS", "a", "c", "b", "SEP", *given]
-    expected = ["CLS", "a", "c", "b", "SEP", "a", "c", "b"]
-    assert token_names(model, INPUT, target(model, INPUT)) == expected
+    tokens = name_tokens(model, read(model, [INPUT]).ids[0].tolist())
+    assert tokens == ("CLS", "a", "c", "b", "SEP", *given)
+    forced_ids = read(model, [INPUT], [target(model, INPUT)]).ids[0].tolist()
+    assert name_tokens(model, forced_ids) == ("CLS", "a", "c", "b", "SEP", "a", "c", "b")
     wide = read(model, [INPUT, (1,)], [target(model, INPUT), target(model, (1,))]).ids
     assert (wide != 1).sum(dim=1).tolist() == [8, 4]
     activations = plain_model(model).activations(read(model, [INPUT]).ids)
@@ -167,9 +168,9 @@ def test_minimal_strings_are_inputs_of_the_task() -> None:
     answers = model.ask(test.strings)
     row = int(np.flatnonzero(answers.wrong)[-1])
     found = minimal_failing(model, model.letters(test.texts[row]))
-    assert found.found.is_wrong
+    assert found.minimal.is_wrong
     assert found.given.predicted != found.given.label
-    smaller = model.letters(found.found.string)
+    smaller = model.letters(found.minimal.string)
     ones = [(*smaller[:place], *smaller[place + 1 :]) for place in range(len(smaller))]
     assert not any(model.answer(one).is_wrong for one in ones if one)
     assert shortest_failing(model).tried > 0

@@ -69,8 +69,8 @@ def test_minimal_failing_string_fails_and_no_single_deletion_does(name: str) -> 
     for row in wrong[:2]:
         found = minimal_failing(model, row)
         assert found.given.is_wrong
-        assert found.found.is_wrong
-        left = model.letters(found.found.string)
+        assert found.minimal.is_wrong
+        left = model.letters(found.minimal.string)
         smaller = [(*left[:place], *left[place + 1 :]) for place in range(len(left))]
         assert not model.ask_all(smaller).wrong.any()
     right = next(own for own, is_wrong in wrong_by_string(name).items() if not is_wrong)
@@ -83,7 +83,7 @@ def test_minimal_string_is_not_empty_where_tests_have_no_empty_string() -> None:
     assert not model.problem.tries_empty
     strings = itertools.product(range(3), repeat=3)
     row = next(own for own in strings if model.answer(own).is_wrong)
-    assert minimal_failing(model, row).found.length >= 1
+    assert minimal_failing(model, row).minimal.length >= 1
 
 
 @models
@@ -179,7 +179,7 @@ def test_minimal_and_nearest_strings_of_a_file_are_in_the_file(
         else:
             assert away[found.letters] == found.edits == min(away.values())
             assert found.answer.label is not None
-        left = file_model.letters(minimal_failing(file_model, string).found.string)
+        left = file_model.letters(minimal_failing(file_model, string).minimal.string)
         shorter = {(*left[:place], *left[place + 1 :]) for place in range(len(left))}
         assert rows[left]
         assert not any(rows.get(own) for own in shorter)
