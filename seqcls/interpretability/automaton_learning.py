@@ -246,8 +246,7 @@ class _Oracle:
 def _automaton(hypothesis: Any, model: TrainedModel) -> Automaton:
     """AALpy's as ours, minimal."""
     # `minimize` starts at state 0.
-    states = [hypothesis.initial_state]
-    states += [state for state in hypothesis.states if state is not hypothesis.initial_state]
+    states = sorted(hypothesis.states, key=lambda state: state is not hypothesis.initial_state)
     numbers = {id(state): number for number, state in enumerate(states)}
     table = [
         [numbers[id(state.transitions[letter])] for letter in range(model.num_letters)]
@@ -304,14 +303,13 @@ def _error(oracle: _Oracle, ended: str | None) -> Letters | None:
 
 def _longer(answers: ModelAnswers) -> tuple[int, int]:
     """Distinct queries beyond the short strings, and the length of the longest."""
-    distinct = set[bytes]()
-    longest = 0
-    for strings, _ in chain(answers.batches[answers.tried_length + 1 :], [answers.singles]):
-        longest = max(longest, int(strings.lengths.max(initial=0)))
-        # Batches are padded to widths of their own, so only the letters are compared.
-        rows = zip(strings.letters, strings.lengths.tolist(), strict=True)
-        distinct.update(row[:length].tobytes() for row, length in rows)
-    return len(distinct), longest
+    # Batches are padded to widths of their own, so only the letters are compared, a byte each.
+    distinct = {
+        row[:length].tobytes()
+        for strings, _ in chain(answers.batches[answers.tried_length + 1 :], [answers.singles])
+        for row, length in zip(strings.letters, strings.lengths.tolist(), strict=True)
+    }
+    return len(distinct), max(map(len, distinct), default=0)
 
 
 def _on_test(automaton: Automaton, answers: ModelAnswers) -> tuple[float, int]:

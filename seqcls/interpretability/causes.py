@@ -8,7 +8,7 @@ needs to be found; the first that holds is given.
 
 For **answers by form**, the agreement of reader and model beyond what both being right explains is
 at least half of what it could be, by the lower end of its 95% interval. Bounds, of features or of
-the length, are those of `seqcls.interpretability.separations`. **Order not seen** is also the last
+the length, are those of `seqcls.interpretability.rules`. **Order not seen** is also the last
 one tried, of a model that sees letter counts alone and fails so on a short string.
 
 For a model that has not learned the trained lengths no cause is given that depends on length: such
@@ -61,8 +61,7 @@ from seqcls.interpretability.mechanisms import (
     AttributedError,
     spread_evenly,
 )
-from seqcls.interpretability.rules import agreement, rules
-from seqcls.interpretability.separations import Group, separations
+from seqcls.interpretability.rules import Group, agreement, rules, separations
 from seqcls.interpretability.trained_model import MAX_LENGTH, Letters, TrainedModel
 from seqcls.interpretability.wording import EMPTY
 from seqcls.kinds.transduction import OutputAnswers, target_lengths

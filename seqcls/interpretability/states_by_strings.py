@@ -172,23 +172,19 @@ class ModelStates(NamedTuple):
             yield self.prefixes.table()
 
 
-def has_decoder(model: TrainedModel) -> bool:
-    """True if a decoder reads outputs apart from inputs; the states are then those along them."""
-    return bool(plain_model(model).decoder_states())
-
-
 def layer_word(model: TrainedModel) -> str:
     """The word for the layers of `recurrent_units`: layer or block, maybe of a decoder."""
-    if not has_decoder(model):
+    plain = plain_model(model)
+    if not plain.decoder_states():
         return "block" if model.config.layers else "layer"
-    in_layers = any(part.of_layer for part in plain_model(model).parts())
+    in_layers = any(part.of_layer for part in plain.parts())
     return "decoder layer" if in_layers else "decoder block"
 
 
 def attention_kinds(model: TrainedModel) -> tuple[Kind, ...]:
     """The kinds of attention to tokens that a model has."""
     plain = plain_model(model)
-    if not has_decoder(model):
+    if not plain.decoder_states():
         return ("attention",) if plain.attention() else ()
     kinds: tuple[Kind, ...] = ("cross-attention", "self-attention")
     # A picture has no tokens that could name what is attended to.
