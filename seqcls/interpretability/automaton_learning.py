@@ -18,6 +18,7 @@ from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.automaton import LearnedAutomaton, LearningBudget, Round, obstacle
 from seqcls.interpretability.automaton_answers import Codes, EndedError, ModelAnswers
+from seqcls.interpretability.domains import shortest_of
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.monoids import shortest_words
 from seqcls.strings.token_strings import TokenStrings
@@ -113,15 +114,8 @@ def differences(answers: ModelAnswers, differ: Differ, shortest: int = 0) -> Ite
     from `shortest`, then of each of the longer ones that were queried.
     """
     for strings, predicted in chain(answers.batches[shortest:], [answers.singles]):
-        yield from _shortest_of(strings, differ(strings, predicted))
-
-
-def _shortest_of(strings: TokenStrings, chosen: Rows) -> Iterator[Letters]:
-    """The first of the shortest of some strings, if there are any."""
-    rows = np.flatnonzero(chosen)
-    if len(rows):
-        row = rows[int(strings.lengths[rows].argmin())]
-        yield tuple(strings.letters[row, : strings.lengths[row]].tolist())
+        if (found := shortest_of(strings, differ(strings, predicted))) is not None:
+            yield found
 
 
 OnRound = Callable[[Round], None]
@@ -226,8 +220,7 @@ class _Oracle:
             if difference is not None and not self._is_otherwise(automaton, difference):
                 difference = None
         if difference is None and len(longer := walks(automaton, self.answers)):
-            differing = differ(longer, self.answers.ask(longer))
-            difference = next(_shortest_of(longer, differing), None)
+            difference = shortest_of(longer, differ(longer, self.answers.ask(longer)))
         return None if difference is None else self._shorten(automaton, difference)
 
     def _is_otherwise(self, automaton: Automaton, letters: Letters) -> bool:

@@ -30,6 +30,7 @@ from seqcls.interpretability.domains import (
     ask_tested,
     obstacle,
     short_strings,
+    shortest_of,
     shortest_short_error,
     tested_strings,
 )
@@ -193,20 +194,17 @@ def sees_counts_alone(problem: Problem) -> bool:
 
 
 def _first_not_seen(problem: Problem, tried: TriedStrings) -> Letters | None:
-    """The first misclassified of some strings of which another has its letters and its other label.
+    """The shortest misclassified string of which another has its letters and its other label.
 
-    None where the model does not see counts alone.
+    None where there is none, or the model does not see counts alone.
     """
     if not sees_counts_alone(problem):
         return None
     _, rows = np.unique(tried.strings.counts, axis=0, return_inverse=True)
     positive = np.bincount(rows, tried.labels)[rows]
     # Strings with the same counts have both labels: some are positive, not all.
-    unseen = np.flatnonzero(tried.wrong & (positive > 0) & (positive < np.bincount(rows)[rows]))
-    if not len(unseen):
-        return None
-    letters = tried.strings.letters[unseen[0], : tried.strings.lengths[unseen[0]]]
-    return tuple(letters.tolist())
+    unseen = tried.wrong & (positive > 0) & (positive < np.bincount(rows)[rows])
+    return shortest_of(tried.strings, unseen)
 
 
 def same_letters_other_label(problem: Problem, letters: Sequence[int]) -> Letters | None:

@@ -17,7 +17,7 @@ from seqcls.interpretability.mechanisms import spread_evenly
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.problem import Problem
 from seqcls.sampling.streams import stream
-from seqcls.strings.token_strings import NO_LETTER, TokenStrings, join_strings
+from seqcls.strings.token_strings import TokenStrings, join_strings
 from seqcls.tasks import CountTask
 from seqcls.tasks.places import AtEveryPlace
 
@@ -241,15 +241,20 @@ def shortest_short_error(model: TrainedModel, *tried: TriedStrings) -> Letters |
     sampler = model.problem.longest_train
     # Of long trained lengths only what training draws can be tried, not all strings.
     trained = stream(sampler).epoch(0).strings.take(slice(MAX_TRAINED))
-    strings: list[Letters] = []
-    for sample in (*tried, _ask(model, trained)):
-        wrong = np.flatnonzero(sample.wrong & (sample.strings.lengths <= sampler.lengths[-1]))
-        if len(wrong):
-            # The first of equals: that of all short strings is the first in alphabetical order.
-            row = wrong[int(sample.strings.lengths[wrong].argmin())]
-            (letters,) = sample.strings.take(np.array([row])).letters.tolist()
-            strings.append(tuple(x for x in letters if x != NO_LETTER))
-    return min(strings, key=len, default=None)
+    found = (
+        shortest_of(x.strings, x.wrong & (x.strings.lengths <= sampler.lengths[-1]))
+        for x in (*tried, _ask(model, trained))
+    )
+    return min((x for x in found if x is not None), key=len, default=None)
+
+
+def shortest_of(strings: TokenStrings, chosen: Bool[np.ndarray, " string"]) -> Letters | None:
+    """The shortest of the chosen strings, of equals the first; None where none is chosen."""
+    rows = np.flatnonzero(chosen)
+    if not len(rows):
+        return None
+    one = strings.take(rows[[int(strings.lengths[rows].argmin())]])
+    return tuple(one.letters[0, : one.lengths[0]].tolist())
 
 
 def _ask(model: TrainedModel, strings: TokenStrings) -> TriedStrings:
