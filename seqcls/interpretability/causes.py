@@ -24,7 +24,7 @@ from jaxtyping import Int64
 
 from seqcls.cache import remembered
 from seqcls.counts import counts_suffice
-from seqcls.evaluation import distinct_test_strings
+from seqcls.evaluation import distinct_test_strings, readable
 from seqcls.interpretability.domains import (
     TriedStrings,
     ask_tested,
@@ -150,7 +150,7 @@ def _language_causes(
     causes |= _on_one_letter(model, {x: y for x, y in labels.items() if x not in causes})
     groups = [
         *_rule(model, test, short),
-        *_form(model, test, texts),
+        *_form(model, test),
         *separations(model.task, test, short, by_length=shortest is None),
     ]
     first_unseen = _first_not_seen(model.problem, short)
@@ -258,10 +258,10 @@ def _find_dilution(
     controls = [
         read_string(model, model.letters(texts[row]), bool(test.labels[row])) for row in rows
     ]
-    readable = {text for text, length in zip(texts, lengths, strict=True) if length <= MAX_LENGTH}
+    short = {text for text, length in zip(texts, lengths, strict=True) if length <= MAX_LENGTH}
     spares: dict[tuple[Head, ...], bool] = {}
     causes = {}
-    for text in (x for x in labels if x in readable):
+    for text in (x for x in labels if x in short):
         string = read_string(model, model.letters(text), labels[text])
         if (found := find_dilution(model, string)) is None:
             continue
@@ -319,16 +319,15 @@ def _rule(model: TrainedModel, test: TriedStrings, short: TriedStrings) -> Itera
         yield best
 
 
-def _form(model: TrainedModel, test: TriedStrings, texts: Sequence[str]) -> Iterator[Group]:
+def _form(model: TrainedModel, test: TriedStrings) -> Iterator[Group]:
     """The errors of the reader that agrees best with the model, if any agrees nearly always."""
     problem = model.problem
     within = np.isin(test.strings.lengths, problem.train.lengths)
     # Without errors there, readers' errors have nothing to agree with.
     if not (test.wrong & within).any():
         return
-    every = distinct_test_strings(problem.test).test_set.texts
-    number_of = {text: number for number, text in enumerate(every)}
-    numbers = np.array([number_of[text] for text in texts], dtype=np.int64)
+    every = distinct_test_strings(problem.test)
+    numbers = every.numbers[readable(problem, every)]
     found = []
     for shortcut in read_test(problem):
         if shortcut.right is None:

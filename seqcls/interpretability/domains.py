@@ -83,12 +83,12 @@ def inputs_by_length(
 
 # Models for which analyses by letter counts are exact: checked by these, commands and pages.
 
-Needs = Literal["states", "labels", "required letters", "one block"]
+Needs = Literal["states", "labels", "one block"]
 """The assumptions of an analysis; each includes all before it.
 
-`states`: the order of tokens has no part in the model's states. `labels`: nor in the labels.
-`required letters`: a string is positive if each of some letters occurs. `one block`: the model is
-the report's, of whose one block bounds are proved.
+`states`: the order of tokens has no part in the model's states. `labels`: nor in the labels. `one
+block`: a string is positive if each of some letters occurs, and the model is the report's, of whose
+one block bounds are proved.
 """
 
 _REPORT_BLOCK: tuple[tuple[str, object, str], ...] = (

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.interpretability.ablation import Ablation, AblationMethod, Judge
 from seqcls.interpretability.patching import carry_over, patch, sites_of
-from seqcls.interpretability.readable_model import Output, plain_model, read
+from seqcls.interpretability.readable_model import Output, from_counts, plain_model, read, states
 from seqcls.interpretability.states_by_strings import (
     attention_patterns,
     logit_steps,

@@ -155,10 +155,10 @@ OTHERS: tuple[tuple[dict[str, Any], Needs], ...] = (
     ({"readout": "mean"}, "one block"), ({"attention_scale": "log_length"}, "one block"),
     ({"norm_placement": "post"}, "one block"), ({"activation": "relu"}, "one block"),
     ({"activation": "gelu_tanh"}, "one block"), ({"biases": True}, "one block"),
-    ({"final_norm": True}, "one block"), ({"task": "majority"}, "required letters"),
-    ({"task": "parity"}, "required letters"), ({"task": "even_pairs"}, "labels"),
+    ({"final_norm": True}, "one block"), ({"task": "majority"}, "one block"),
+    ({"task": "parity"}, "one block"), ({"task": "even_pairs"}, "labels"),
 )  # fmt: skip
-NEEDS: tuple[Needs, ...] = ("states", "labels", "required letters", "one block")
+NEEDS: tuple[Needs, ...] = ("states", "labels", "one block")
 
 
 def test_analysis_names_the_setting_that_rules_it_out() -> None:
@@ -168,7 +168,7 @@ def test_analysis_names_the_setting_that_rules_it_out() -> None:
         problem = resolve(RunConfig.from_mapping(fields))
         reasons = [obstacle(problem, needs) for needs in NEEDS]
         first = NEEDS.index(least)
-        assert [reason is None for reason in reasons] == [x < first for x in range(4)], fields
+        assert [reason is None for reason in reasons] == [x < first for x in range(3)], fields
         (name, value), *_ = fields.items()
         assert f"{name}={value!r}" in str(reasons[-1])
         if least == "states":
