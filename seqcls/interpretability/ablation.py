@@ -109,7 +109,7 @@ class Judge:
         )
         # An output's margin is the log-probability of all its tokens.
         losses = -margins
-        if not self.model.problem.writes:
+        if not self._writes:
             config = plain_model(self.model).config
             encoded = torch.from_numpy(kind.encoded(self.model.task, tested, config))
             losses = kind.losses(torch.from_numpy(outputs), encoded, "default").numpy()
@@ -192,11 +192,15 @@ class Judge:
     def _select(self, batch: readable_model.Batch, outputs: Tensor) -> Tensor:
         """Selects the outputs that are scored: of outputs each token, or every place."""
         problem, judged = self.model.problem, batch.ids != PAD
-        if problem.writes:
+        if self._writes:
             separators = batch.ids == separator_id(problem.network)
             # From `SEP` on each position predicts a token of the output; those before predict none.
             judged = judged & (separators.cumsum(dim=1) > 0)
-        return outputs[judged] if problem.writes or problem.at_places else outputs
+        return outputs[judged] if self._writes or problem.at_places else outputs
+
+    @property
+    def _writes(self) -> bool:
+        return self.model.problem.lacks("outputs") is None
 
     @cached_property
     def _states(self) -> Mapping[Part, tuple[str, ...]]:

@@ -288,7 +288,7 @@ class Reduced(NamedTuple):
 
     given: Answer
     minimal: Answer
-    """What delta debugging leaves of it."""
+    """The part that delta debugging leaves."""
     tried: int
     """The number of strings on which the model was evaluated for that."""
     nearest: Nearest
