@@ -259,15 +259,10 @@ class Errors(NamedTuple):
     label: Bool[np.ndarray, " error"]
     texts: tuple[str, ...]
 
-    @property
-    def lengths(self) -> Int64[np.ndarray, " error"]:
-        """Letters of each."""
-        return np.asarray(self.counts.sum(axis=1))
-
     def by_length(self) -> Int64[np.ndarray, "length token_type"]:
         """False positives and false negatives of every length from 0 on."""
-        cells = np.bincount(2 * self.lengths + self.label, minlength=2 * (self.max_length + 1))
-        return cells.reshape(-1, 2)
+        cells = 2 * self.counts.sum(axis=1) + self.label
+        return np.bincount(cells, minlength=2 * (self.max_length + 1)).reshape(-1, 2)
 
 
 def errors_up_to(model: TrainedModel) -> Errors:
