@@ -137,12 +137,12 @@ class RunModel(TrainedModel):
         self.problem.require_language(f"{self.name}: {what} are of languages")
         if reason is None:
             return
-        from seqcls.interpretability.patching import can_be_patched
+        from seqcls.interpretability.readable_model import plain_model
         from seqcls.proofs.cells import why_not_proved
 
         proves = what == "proofs" and why_not_proved(self.problem) is None
         others = ["`states`"]
-        others += ["`patch`"] * can_be_patched(self.problem)
+        others += ["`patch`"] * bool(plain_model(self).sites())
         others += ["`family`"] * (self.problem.unknown_labels is None)
         run = "RUN" if self.run is None else self.run
         first = f"`seqcls model prove {run}`, " * proves
@@ -188,9 +188,7 @@ class RunModel(TrainedModel):
         Raises:
             InvalidStringError: the string is not over this alphabet, or is answered rightly.
         """
-        letters = self.letters(string)
-        reduced = minimal_failing(self, letters)
-        return Reduced(reduced, nearest_right(self, letters))
+        return minimal_failing(self, self.letters(string))
 
     def shortest(self) -> Shortest:
         """Finds the shortest misclassified strings."""
@@ -207,7 +205,6 @@ class RunModel(TrainedModel):
             InvalidStringError: the string is not over this alphabet, or has too many tokens.
         """
         from seqcls.interpretability import states_by_strings
-        from seqcls.interpretability.attribution import logit_steps
         from seqcls.interpretability.states_of_outputs import output_tokens
 
         letters = self.letters(string)
@@ -218,7 +215,7 @@ class RunModel(TrainedModel):
             answer,
             None if writes else states_by_strings.prefix_logits(self, letters),
             output_tokens(self, letters) if writes else None,
-            logit_steps(self, letters),
+            states_by_strings.logit_steps(self, letters),
             states_by_strings.attention_patterns(self, letters, "attention"),
             units,
             None if units is None else states_by_strings.principal_path(units.states[-1]),

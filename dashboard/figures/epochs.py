@@ -160,7 +160,7 @@ def states_by_counts(
     Scores of attention are those of one token of each type, weights those of all its tokens.
     """
     # Imported where it is used: PyTorch takes a second or two to load.
-    from seqcls.interpretability.inside import from_counts, states
+    from seqcls.interpretability.readable_model import from_counts, states
 
     found = states(model, from_counts(model, counts))
     return {name.removeprefix(BLOCK): state.numpy() for name, state in found.items()}

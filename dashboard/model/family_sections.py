@@ -56,7 +56,7 @@ def usual_family(model: RunModel, text: str) -> str:
         InvalidStringError: it is not of this alphabet, or too long to be worked on by letters.
     """
     if model.answer(text).is_wrong:
-        text = model.minimal(text).minimal.found.string
+        text = model.minimal(text).minimal.string
     return family_through(model, model.tokenizer.display(text) or model.tokenizer.alphabet[0])
 
 

@@ -58,7 +58,7 @@ def _panels(model: RunModel, letters: Letters) -> Iterator[tuple[str, str, str, 
     else:
         attention = writing.attention(model, letters)
         note = "What each token that is written attends to: each row sums to 1."
-    block = 0 if states.attention is None else states.attention.number_of(0)
+    block = 0 if states.attention is None else states.attention.blocks[0]
     for panel in _panels_in(attention):
         # Of a model of one block the page leaves its number out.
         title = panel.title.lower()

@@ -141,7 +141,7 @@ def heads(patterns: Any) -> Iterator[tuple[str, np.ndarray]]:
     blocks, heads = patterns.weights.shape[:2]
     for block in range(blocks):
         for head in range(heads):
-            number = patterns.number_of(block)
+            number = patterns.blocks[block]
             yield (
                 f"Block {number}, head {head}" if blocks > 1 else f"Head {head}",
                 patterns.weights[block, head],

@@ -91,7 +91,7 @@ def string(model: RunModel, text: str) -> Section:
     rows.append(_row("this string", answer))
     if answer.is_wrong:
         minimal = model.minimal(text)
-        shortest, nearest = minimal.minimal.found, minimal.nearest
+        shortest, nearest = minimal.minimal, minimal.nearest
         near_to = say("near_to_this")
         if shortest.string != answer.string:
             short = _is_short(model, shortest.length, answer.length)

@@ -11,13 +11,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from seqcls.cancellation import check
 from seqcls.errors import ConfigError
 from seqcls.evaluation import DistinctStrings, distinct_test_strings
-from seqcls.interpretability import inside
+from seqcls.interpretability import readable_model
 from seqcls.interpretability.domains import obstacle, sampled_strings
 from seqcls.interpretability.readable_model import plain_model
 from seqcls.interpretability.rows import record
@@ -62,15 +62,6 @@ class Ablated(NamedTuple):
     """The number of strings of each length, and of those that are answered rightly."""
 
 
-class Scores(NamedTuple):
-    """A changed model's answers to the test strings that are evaluated."""
-
-    margins: Float[np.ndarray, " string"]
-    """The one number of each string that a change moves: the logit, or the margin."""
-    wrong: Bool[np.ndarray, " string"]
-    loss: float
-
-
 @dataclass(frozen=True, eq=False)
 class Judge:
     """A model, and the test strings on which it is evaluated without some of its parts."""
@@ -110,19 +101,28 @@ class Judge:
     def ablate(self, ablation: Ablation) -> Ablated:
         """Evaluates the model without these parts."""
         check()
-        scores, tested = self.score(ablation), self.tested
+        kind, tested, times = self.model.problem.kind, self.tested, self.tested.occurrences
+        outputs = self.outputs(ablation)
+        margins, wrong = (
+            kind.margins(outputs, tested.targets),
+            kind.are_wrong(outputs, tested.targets),
+        )
+        # An output's margin is the log-probability of all its tokens.
+        losses = -margins
+        if not self._writes:
+            config = plain_model(self.model).config
+            encoded = torch.from_numpy(kind.encoded(self.model.task, tested, config))
+            losses = kind.losses(torch.from_numpy(outputs), encoded, "default").numpy()
         lengths, rows = np.unique(tested.strings.lengths, return_inverse=True)
         strings, right = (
-            np.bincount(rows, times, len(lengths)).astype(np.int64)
-            for times in (tested.occurrences, tested.occurrences * ~scores.wrong)
+            np.bincount(rows, x, len(lengths)).astype(np.int64) for x in (times, times * ~wrong)
         )
-        change = np.abs(scores.margins - self.before)
         return Ablated(
             parts=tuple(ablation),
             errors=int((strings - right).sum()),
             accuracy=float(right.sum() / strings.sum()),
-            loss=scores.loss,
-            logit_change=float(np.average(change, weights=tested.occurrences)),
+            loss=float(np.average(losses, weights=times)),
+            logit_change=float(np.average(np.abs(margins - self.before), weights=times)),
             lengths=lengths,
             strings=strings,
             right=right,
@@ -160,24 +160,10 @@ class Judge:
             best = min(tried, key=lambda left: (left.errors, left.loss))
             yield best
 
-    def score(self, ablation: Ablation) -> Scores:
-        """The answers without these parts."""
-        kind, tested = self.model.problem.kind, self.tested
-        outputs = self.outputs(ablation)
-        margins = kind.margins(outputs, tested.targets)
-        # An output's margin is the log-probability of all its tokens.
-        losses = -margins
-        if not self._writes:
-            config = plain_model(self.model).config
-            encoded = torch.from_numpy(kind.encoded(self.model.task, tested, config))
-            losses = kind.losses(torch.from_numpy(outputs), encoded, "default").numpy()
-        loss = float(np.average(losses, weights=tested.occurrences))
-        return Scores(margins, kind.are_wrong(outputs, tested.targets), loss)
-
     @cached_property
     def before(self) -> Float[np.ndarray, " string"]:
         """The logits, or margins, of the whole model."""
-        return self.score({}).margins
+        return self.model.problem.kind.margins(self.outputs({}), self.tested.targets)
 
     def outputs(self, ablation: Ablation) -> Float[np.ndarray, "string *output"]:
         """The head's outputs for the strings, or for each token that is scored, without parts."""
@@ -200,10 +186,10 @@ class Judge:
             # Up to the first that changes, states are those of the whole model.
             last = next((place for place, x in enumerate(states) if x in changed), len(states))
             known = dict(list(states.items())[: last + 1])
-            parts.append(self._select(batch, inside.run(self.model, batch, change, known)))
+            parts.append(self._select(batch, readable_model.run(self.model, batch, change, known)))
         return torch.cat(parts).numpy()
 
-    def _select(self, batch: inside.Batch, outputs: Tensor) -> Tensor:
+    def _select(self, batch: readable_model.Batch, outputs: Tensor) -> Tensor:
         """Selects the outputs that are scored: of outputs each token, or every place."""
         problem, judged = self.model.problem, batch.ids != PAD
         if self._writes:
@@ -233,14 +219,11 @@ class Judge:
         return {**states, **{Part(0, "dimension", number): stream for number in sizes}}
 
     @cached_property
-    def _batches(self) -> list[inside.Batch]:
-        model = self.model
-        if not self.exact:
-            read = model.problem.kind.reading(model.task, self.tested)
-            return list(inside.spell(model, read))
-        counts = self.tested.strings.counts
-        starts = range(0, len(counts), inside.COUNTS_AT_ONCE)
-        return [inside.from_counts(model, counts[x : x + inside.COUNTS_AT_ONCE]) for x in starts]
+    def _batches(self) -> list[readable_model.Batch]:
+        if self.exact:
+            return readable_model.count_batches(self.model, self.tested.strings.counts)
+        read = self.model.problem.kind.reading(self.model.task, self.tested)
+        return list(readable_model.spell(self.model, read))
 
     @cached_property
     def _known(self) -> list[dict[str, Tensor]]:
@@ -251,7 +234,7 @@ class Judge:
         # Of strings token by token they are too many to be remembered.
         if not self.exact or numbers > NUMBERS_KNOWN:
             return [{} for _ in self._batches]
-        return [inside.states(self.model, batch, names) for batch in self._batches]
+        return [readable_model.states(self.model, batch, names) for batch in self._batches]
 
     @cached_property
     def _means(self) -> Mapping[str, Tensor]:
@@ -262,7 +245,7 @@ class Judge:
         for batch in self._batches:
             occurrences = self.tested.occurrences[start : start + len(batch.ids)]
             start += len(batch.ids)
-            for name, state in inside.states(self.model, batch, names).items():
+            for name, state in readable_model.states(self.model, batch, names).items():
                 times = (
                     batch.times if batch.counts is not None else plain.tokens_of(batch.ids, name)
                 )

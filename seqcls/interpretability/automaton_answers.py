@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Int64
@@ -18,8 +17,8 @@ from seqcls.models.positions import longest_readable
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.places import AtEveryPlace
 
-Bits = Bool[np.ndarray, " string"] | Int64[np.ndarray, " string"]
-"""Labels of strings; or the answers at their ends, where every place has one."""
+Codes = Int64[np.ndarray, " string"]
+"""Answers to strings: 0 or 1; or those at their ends, where every place has one."""
 
 
 class EndedError(Exception):
@@ -45,7 +44,7 @@ class ModelAnswers:
         self._single: dict[Letters, int] = {}
         self.transitions: dict[Letters, None] = {}
         """A string for each transition of the last hypothesis, to its end."""
-        self.batches: list[tuple[TokenStrings, Bits]] = []
+        self.batches: list[tuple[TokenStrings, Codes]] = []
         """Strings that were queried together, and their answers: for each length from 0 all strings
         in the order of the alphabet, as far as all are tried; then the test set's, and others."""
         self._ask_all_short()
@@ -90,7 +89,7 @@ class ModelAnswers:
             self._ask_alike(letters)
         return self._single[letters]
 
-    def ask(self, strings: TokenStrings) -> Bits:
+    def ask(self, strings: TokenStrings) -> Codes:
         """The answers to strings at once; none of them is empty or too long."""
         self.check_time()
         answers = self._ask(strings)
@@ -98,24 +97,16 @@ class ModelAnswers:
         return answers
 
     @property
-    def singles(self) -> tuple[TokenStrings, Bits]:
+    def singles(self) -> tuple[TokenStrings, Codes]:
         """The longer strings that were queried one by one."""
         strings = TokenStrings.of_lists(self.model.num_letters, list(self._single))
-        return strings, np.array(list(self._single.values()), dtype=self._dtype)
+        return strings, np.array(list(self._single.values()), dtype=np.int64)
 
-    def prefixes(self, letters: Letters) -> Bits:
+    def prefixes(self, letters: Letters) -> Codes:
         """The answers to all prefixes of a string, the empty one first."""
-        ends = range(self.tried_length + 1, len(letters) + 1)
-        unanswered = [letters[:end] for end in ends if letters[:end] not in self._single]
-        if unanswered:
-            answers = self._ask(TokenStrings.of_lists(self.model.num_letters, unanswered))
-            self._single.update(zip(unanswered, answers.tolist(), strict=True))
-        codes = [self.ask_one(letters[:end]) for end in range(len(letters) + 1)]
-        return np.array(codes, dtype=self._dtype)
-
-    @property
-    def _dtype(self) -> Any:
-        return bool if self._task is None else np.int64
+        every = [letters[:end] for end in range(len(letters) + 1)]
+        self._ask_new(every)
+        return np.array(list(map(self.ask_one, every)), dtype=np.int64)
 
     def names(self, answers: Sequence[int]) -> Mapping[int, str]:
         """The names of answers, but those of a language."""
@@ -138,22 +129,22 @@ class ModelAnswers:
         # Several outputs have no single logit, and 0 is never shown for one.
         return Answer(text, len(letters), names[right], 0.0, names[predicted], tokenizer)
 
-    def wrong(self, strings: TokenStrings, answers: Bits) -> Bits:
+    def wrong(self, strings: TokenStrings, answers: Codes) -> Bool[np.ndarray, " string"]:
         """True for answers that are not the language's; where no label is known, none is wrong."""
         if self._task is not None:
             return np.asarray(answers != self._task.at_ends(strings))
         return np.asarray(answers != self.model.problem.targets_or(strings, answers), dtype=bool)
 
-    def _ask(self, strings: TokenStrings) -> Bits:
+    def _ask(self, strings: TokenStrings) -> Codes:
         if not len(strings):
-            return np.zeros(0, dtype=self._dtype)
+            return np.zeros(0, dtype=np.int64)
         answers = self.model.ask(strings)
         if len(rows := np.flatnonzero(answers.unanswered)):
             first = answers.strings.take(rows[:1])
             string = self.model.text(first.letters[0, : first.lengths[0]].tolist())
             raise EndedError(f"{string[:60]!r} has no answer: its logit is NaN")
         if self._task is None:
-            return np.asarray(answers.predicted, dtype=bool)
+            return np.asarray(answers.predicted, dtype=np.int64)
         # Position 0 answers the empty prefix, so the whole string is answered at its length.
         ends = answers.predicted[np.arange(len(strings)), answers.strings.lengths]
         # Nothing is queried after a string with which none of the language begins.
@@ -162,21 +153,21 @@ class ModelAnswers:
     def _ask_alike(self, letters: Letters) -> None:
         """Asks a string, and those that end alike after the other transitions, which come next."""
         end = next((n for n in range(len(letters), 0, -1) if letters[:n] in self.transitions), 0)
-        alike = {(*access, *letters[end:]): None for access in self.transitions} if end else {}
-        strings = [letters]
-        for string in alike:
-            known = string in self._single or string == letters
-            if not known and self.tried_length < len(string) <= self.longest:
-                strings.append(string)
-        answers = self._ask(TokenStrings.of_lists(self.model.num_letters, strings))
-        self._single.update(zip(strings, answers.tolist(), strict=True))
+        alike = ((*access, *letters[end:]) for access in self.transitions) if end else ()
+        self._ask_new([letters, *(x for x in alike if len(x) <= self.longest)])
+
+    def _ask_new(self, strings: Sequence[Letters]) -> None:
+        """Asks those of some strings that are not answered yet, all at once."""
+        known, short = self._single, self.tried_length
+        if new := [x for x in dict.fromkeys(strings) if len(x) > short and x not in known]:
+            answers = self._ask(TokenStrings.of_lists(self.model.num_letters, new))
+            known.update(zip(new, answers.tolist(), strict=True))
 
     def _ask_all_short(self) -> None:
         empty = TokenStrings.of_lists(self.model.num_letters, [()])
-        rejected = np.zeros(1, dtype=bool)
         # Where the empty string's label is unknown, it is rejected.
-        given = self.model.problem.targets_or
+        rejected, given = np.zeros(1, dtype=np.int64), self.model.problem.targets_or
         first = given(empty, rejected) if self.empty_given else self._ask(empty)
-        self.batches.append((empty, np.asarray(first, dtype=self._dtype)))
+        self.batches.append((empty, np.asarray(first, dtype=np.int64)))
         for length in range(1, self.tried_length + 1):
             self.ask(strings_of_length(self.model.num_letters, length))

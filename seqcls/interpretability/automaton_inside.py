@@ -8,6 +8,7 @@ does not show that the model uses it.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from jaxtyping import Bool, Float, Int64
 
 from seqcls.cancellation import check_each
 from seqcls.errors import ConfigError
-from seqcls.interpretability.readable_model import ids_of, plain_model
+from seqcls.interpretability.readable_model import plain_model, read, states
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.interpretability.wording import percent
 from seqcls.models.positions import longest_readable
@@ -119,13 +120,12 @@ def _positions(
     names = layer_names(model)
     parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for start in check_each(range(0, len(strings), AT_ONCE)):
-        ids = ids_of(model, strings[start : start + AT_ONCE])
-        with torch.no_grad():
-            activations = plain_model(model).activations(ids)
+        batch = read(model, strings[start : start + AT_ONCE])
+        found = states(model, batch, [*chain(*names.values())])
         # Only letters move the automaton on: `CLS` and padding do not.
-        read = ids >= FIRST_LETTER
+        letters = batch.ids >= FIRST_LETTER
         for name, recorded in names.items():
-            beside = torch.cat([activations[state][read] for state in recorded], dim=-1)
+            beside = torch.cat([found[state][letters] for state in recorded], dim=-1)
             parts[name].append(beside.numpy())
     lengths = [len(string) for string in strings]
     trained = model.problem.train.lengths[-1]

@@ -11,12 +11,14 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool
 
 from seqcls.cancellation import check
 from seqcls.errors import ConfigError
 from seqcls.evaluation import distinct_test_strings
 from seqcls.interpretability.automaton import LearnedAutomaton, LearningBudget, Round, obstacle
-from seqcls.interpretability.automaton_answers import Bits, EndedError, ModelAnswers
+from seqcls.interpretability.automaton_answers import Codes, EndedError, ModelAnswers
+from seqcls.interpretability.domains import shortest_of
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.monoids import shortest_words
 from seqcls.strings.token_strings import TokenStrings
@@ -86,7 +88,8 @@ def _draw(automaton: Automaton, rng: np.random.Generator, lengths: np.ndarray) -
 # Where two automata, or a model and its language, first differ.
 
 
-Differ = Callable[[TokenStrings, Bits], Bits]
+Rows = Bool[np.ndarray, " string"]
+Differ = Callable[[TokenStrings, Codes], Rows]
 """True for strings to which the answer is wrong."""
 
 
@@ -111,15 +114,8 @@ def differences(answers: ModelAnswers, differ: Differ, shortest: int = 0) -> Ite
     from `shortest`, then of each of the longer ones that were queried.
     """
     for strings, predicted in chain(answers.batches[shortest:], [answers.singles]):
-        yield from _shortest_of(strings, differ(strings, predicted))
-
-
-def _shortest_of(strings: TokenStrings, chosen: Bits) -> Iterator[Letters]:
-    """The first of the shortest of some strings, if there are any."""
-    rows = np.flatnonzero(chosen)
-    if len(rows):
-        row = rows[int(strings.lengths[rows].argmin())]
-        yield tuple(strings.letters[row, : strings.lengths[row]].tolist())
+        if (found := shortest_of(strings, differ(strings, predicted))) is not None:
+            yield found
 
 
 OnRound = Callable[[Round], None]
@@ -149,22 +145,17 @@ def learn(
     task = model.task
     language = task.machine if isinstance(task, AtEveryPlace) else language_automaton(task)
     oracle = _Oracle(answers, budget, language, on_round)
-    ended = None
-    try:
-        _kearns_vazirani(oracle, answers)
-    except EndedError as reason:
-        ended = str(reason)
-    return _result(oracle, ended)
-
-
-def _kearns_vazirani(oracle: "_Oracle", answers: ModelAnswers) -> None:
     # Imported where it is used: help is fast.
     from aalpy import run_KV
 
-    letters = list(range(answers.model.num_letters))
-    kind = "moore" if answers.model.problem.at_places else "dfa"
+    letters, kind = list(range(model.num_letters)), "moore" if model.problem.at_places else "dfa"
     # `ModelAnswers` remembers answers itself, and a model answers a string the same each time.
-    run_KV(letters, _System(answers), oracle, kind, cache_and_non_det_check=False, print_level=0)
+    options = {"cache_and_non_det_check": False, "print_level": 0}
+    try:
+        run_KV(letters, _System(answers), oracle, kind, **options)
+    except EndedError as reason:
+        return _result(oracle, str(reason))
+    return _result(oracle, None)
 
 
 @dataclass(frozen=True)
@@ -218,7 +209,7 @@ class _Oracle:
     def _difference(self, automaton: Automaton) -> Letters | None:
         check()
 
-        def differ(strings: TokenStrings, predicted: Bits) -> Bits:
+        def differ(strings: TokenStrings, predicted: Codes) -> Rows:
             return np.asarray(automaton.says[automaton.states(strings)] != predicted)
 
         # Earlier queries cost nothing, so they are looked at first; walks are queried last.
@@ -229,8 +220,7 @@ class _Oracle:
             if difference is not None and not self._is_otherwise(automaton, difference):
                 difference = None
         if difference is None and len(longer := walks(automaton, self.answers)):
-            differing = differ(longer, self.answers.ask(longer))
-            difference = next(_shortest_of(longer, differing), None)
+            difference = shortest_of(longer, differ(longer, self.answers.ask(longer)))
         return None if difference is None else self._shorten(automaton, difference)
 
     def _is_otherwise(self, automaton: Automaton, letters: Letters) -> bool:
@@ -249,8 +239,7 @@ class _Oracle:
 def _automaton(hypothesis: Any, model: TrainedModel) -> Automaton:
     """AALpy's as ours, minimal."""
     # `minimize` starts at state 0.
-    states = [hypothesis.initial_state]
-    states += [state for state in hypothesis.states if state is not hypothesis.initial_state]
+    states = sorted(hypothesis.states, key=lambda state: state is not hypothesis.initial_state)
     numbers = {id(state): number for number, state in enumerate(states)}
     table = [
         [numbers[id(state.transitions[letter])] for letter in range(model.num_letters)]
@@ -307,14 +296,13 @@ def _error(oracle: _Oracle, ended: str | None) -> Letters | None:
 
 def _longer(answers: ModelAnswers) -> tuple[int, int]:
     """Distinct queries beyond the short strings, and the length of the longest."""
-    distinct = set[bytes]()
-    longest = 0
-    for strings, _ in chain(answers.batches[answers.tried_length + 1 :], [answers.singles]):
-        longest = max(longest, int(strings.lengths.max(initial=0)))
-        # Batches are padded to widths of their own, so only the letters are compared.
-        rows = zip(strings.letters, strings.lengths.tolist(), strict=True)
-        distinct.update(row[:length].tobytes() for row, length in rows)
-    return len(distinct), longest
+    # Batches are padded to widths of their own, so only the letters are compared, a byte each.
+    distinct = {
+        row[:length].tobytes()
+        for strings, _ in chain(answers.batches[answers.tried_length + 1 :], [answers.singles])
+        for row, length in zip(strings.letters, strings.lengths.tolist(), strict=True)
+    }
+    return len(distinct), max(map(len, distinct), default=0)
 
 
 def _on_test(automaton: Automaton, answers: ModelAnswers) -> tuple[float, int]:

@@ -3,17 +3,16 @@
 Statements about all strings are tried on the test strings and on all that are no longer than the
 training's, as far as `seqcls.interpretability.domains` tries them. Dilution and two heads on one
 letter are shown by interventions; the other causes describe what errors have in common, not what
-makes them. `CAUSES` has them in the order in which they are tried, with what each needs to be
-found; the first that holds is given.
+makes them. `CAUSES` has them in the order in which they are tried, and `docs/why.md` what each
+needs to be found; the first that holds is given.
 
 For **answers by form**, the agreement of reader and model beyond what both being right explains is
 at least half of what it could be, by the lower end of its 95% interval. Bounds, of features or of
-the length, are those of `seqcls.interpretability.separations`. **Order not seen** is also the last
+the length, are those of `seqcls.interpretability.rules`. **Order not seen** is also the last
 one tried, of a model that sees letter counts alone and fails so on a short string.
 
 For a model that has not learned the trained lengths no cause is given that depends on length: such
-errors, and the shortest in any case, are **not learned**. Of errors that are outputs it is another
-question what they have in common (`seqcls.interpretability.output_causes`).
+errors, and the shortest in any case, are **not learned**.
 """
 
 from collections import Counter
@@ -21,16 +20,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from jaxtyping import Int64
 
 from seqcls.cache import remembered
 from seqcls.counts import counts_suffice
-from seqcls.evaluation import distinct_test_strings
+from seqcls.evaluation import distinct_test_strings, readable
 from seqcls.interpretability.domains import (
     TriedStrings,
     ask_tested,
     obstacle,
     short_strings,
+    shortest_of,
     shortest_short_error,
+    tested_strings,
 )
 from seqcls.interpretability.interventions import (
     Head,
@@ -47,6 +49,7 @@ from seqcls.interpretability.mechanisms import (
     CONSTANT,
     DILUTION,
     EXPLAINS,
+    FIRST_RIGHT,
     FORM,
     LONGER,
     NOT_FOUND,
@@ -59,16 +62,16 @@ from seqcls.interpretability.mechanisms import (
     AttributedError,
     spread_evenly,
 )
-from seqcls.interpretability.output_causes import output_causes
-from seqcls.interpretability.rules import agreement, rules
-from seqcls.interpretability.separations import Group, separations
+from seqcls.interpretability.rules import Group, agreement, rules, separations
 from seqcls.interpretability.trained_model import MAX_LENGTH, Letters, TrainedModel
+from seqcls.interpretability.wording import EMPTY
+from seqcls.kinds.transduction import OutputAnswers, target_lengths
 from seqcls.problem import Problem, resolve
 from seqcls.results import Cause
 from seqcls.shortcuts import READERS, agreement_of, read_test
 from seqcls.strings.token_strings import TokenStrings, join_strings
 
-# The shares that the vocabulary states in words: `mechanisms.CAUSES`.
+# The shares that `docs/why.md` states in words.
 RULE_AGREEMENT = 0.99
 FORM_AGREEMENT, LEAST_KAPPA = 0.95, 0.5
 
@@ -101,7 +104,7 @@ def attributions(
     picked = [wrong[place] for place in spread_evenly(len(wrong), sample)]
     # What errors have in common is another question where they are outputs.
     if model.problem.writes or model.problem.at_places:
-        causes = output_causes(model, wrong, picked)
+        causes = _output_causes(model, wrong, picked)
     else:
         causes = _language_causes(model, wrong, picked)
     if not_learned is None:
@@ -132,11 +135,14 @@ def _language_causes(
     short = short_strings(model)
     shortest = shortest_short_error(model, short, test)
     row_of = {text: row for row, text in enumerate(texts)}
-    causes: dict[str, AttributedError] = {}
     # What is right in double precision needs no other cause, so rounding is tried first.
-    for find in (_find_rounding, _order_not_seen):
-        causes |= find(model, [x for x in picked if x not in causes])
+    causes = _find_rounding(model, picked)
     left = [x for x in dict.fromkeys(picked) if x not in causes]
+    if sees_counts_alone(model.problem):
+        # No function of letter counts can avoid all of these.
+        unseen = [x for x in left if same_letters_other_label(model.problem, model.letters(x))]
+        causes |= {x: AttributedError(x, ORDER) for x in unseen}
+        left = [x for x in left if x not in causes]
     labels = {x: bool(test.labels[row_of[x]]) for x in left}
     if shortest is None:
         # A model that fails on short strings, too, does not fail for their length.
@@ -144,10 +150,10 @@ def _language_causes(
     causes |= _on_one_letter(model, {x: y for x, y in labels.items() if x not in causes})
     groups = [
         *_rule(model, test, short),
-        *_form(model, test, texts),
+        *_form(model, test),
         *separations(model.task, test, short, by_length=shortest is None),
     ]
-    unseen = _first_not_seen(model.problem, short)
+    first_unseen = _first_not_seen(model.problem, short)
     for string in (x for x in labels if x not in causes):
         row = row_of[string]
         # Groups are in the order of `CAUSES`, of which the first that holds is given.
@@ -155,8 +161,9 @@ def _language_causes(
         kind = "false positives" if test.predicted[row] else "false negatives"
         if first is not None:
             causes[string] = first._replace(string=string)
-        elif unseen is not None:
-            causes[string] = AttributedError(string, ORDER, None, f"as in {model.display(unseen)}")
+        elif first_unseen is not None:
+            about = f"as in {model.display(first_unseen)}"
+            causes[string] = AttributedError(string, ORDER, None, about)
         elif shortest is None:
             causes[string] = AttributedError(string, LONGER, None, kind)
         else:
@@ -186,29 +193,18 @@ def sees_counts_alone(problem: Problem) -> bool:
     return problem.task.order_sensitive and counts_suffice(problem.network, training=False) is None
 
 
-def _order_not_seen(model: TrainedModel, strings: Sequence[str]) -> dict[str, AttributedError]:
-    """The errors that no function of letter counts can avoid all of, where that is all it sees."""
-    if not sees_counts_alone(model.problem):
-        return {}
-    found = [x for x in strings if same_letters_other_label(model.problem, model.letters(x))]
-    return {string: AttributedError(string, ORDER) for string in found}
-
-
 def _first_not_seen(problem: Problem, tried: TriedStrings) -> Letters | None:
-    """The first misclassified of some strings of which another has its letters and its other label.
+    """The shortest misclassified string of which another has its letters and its other label.
 
-    None where the model does not see counts alone.
+    None where there is none, or the model does not see counts alone.
     """
     if not sees_counts_alone(problem):
         return None
     _, rows = np.unique(tried.strings.counts, axis=0, return_inverse=True)
     positive = np.bincount(rows, tried.labels)[rows]
     # Strings with the same counts have both labels: some are positive, not all.
-    unseen = np.flatnonzero(tried.wrong & (positive > 0) & (positive < np.bincount(rows)[rows]))
-    if not len(unseen):
-        return None
-    letters = tried.strings.letters[unseen[0], : tried.strings.lengths[unseen[0]]]
-    return tuple(letters.tolist())
+    unseen = tried.wrong & (positive > 0) & (positive < np.bincount(rows)[rows])
+    return shortest_of(tried.strings, unseen)
 
 
 def same_letters_other_label(problem: Problem, letters: Sequence[int]) -> Letters | None:
@@ -262,10 +258,10 @@ def _find_dilution(
     controls = [
         read_string(model, model.letters(texts[row]), bool(test.labels[row])) for row in rows
     ]
-    readable = {text for text, length in zip(texts, lengths, strict=True) if length <= MAX_LENGTH}
+    short = {text for text, length in zip(texts, lengths, strict=True) if length <= MAX_LENGTH}
     spares: dict[tuple[Head, ...], bool] = {}
     causes = {}
-    for text in (x for x in labels if x in readable):
+    for text in (x for x in labels if x in short):
         string = read_string(model, model.letters(text), labels[text])
         if (found := find_dilution(model, string)) is None:
             continue
@@ -323,16 +319,15 @@ def _rule(model: TrainedModel, test: TriedStrings, short: TriedStrings) -> Itera
         yield best
 
 
-def _form(model: TrainedModel, test: TriedStrings, texts: Sequence[str]) -> Iterator[Group]:
+def _form(model: TrainedModel, test: TriedStrings) -> Iterator[Group]:
     """The errors of the reader that agrees best with the model, if any agrees nearly always."""
     problem = model.problem
     within = np.isin(test.strings.lengths, problem.train.lengths)
     # Without errors there, readers' errors have nothing to agree with.
     if not (test.wrong & within).any():
         return
-    every = distinct_test_strings(problem.test).test_set.texts
-    number_of = {text: number for number, text in enumerate(every)}
-    numbers = np.array([number_of[text] for text in texts], dtype=np.int64)
+    every = distinct_test_strings(problem.test)
+    numbers = every.numbers[readable(problem, every)]
     found = []
     for shortcut in read_test(problem):
         if shortcut.right is None:
@@ -347,3 +342,84 @@ def _form(model: TrainedModel, test: TriedStrings, texts: Sequence[str]) -> Iter
     if found:
         _, text, share, holds = max(found, key=lambda x: x[0])
         yield AttributedError("", FORM, None, text, share), holds
+
+
+# What wrong outputs have in common: how they differ from their targets, and where.
+
+MIN_WRONG = 5
+"""With fewer wrong outputs nothing is concluded of them together: too many models would fit."""
+
+
+def _output_causes(
+    model: TrainedModel, wrong: Sequence[str], picked: Sequence[str]
+) -> tuple[AttributedError, ...]:
+    """The causes of some wrong outputs.
+
+    Where all outputs that were looked at are the same string, that is the cause. Otherwise, where
+    the first n tokens are right in `EXPLAINS` of them, for the greatest such n, and every test
+    input whose target is longer is wrong, that is the cause of those it holds of. Any other error
+    is called by its kind (`seqcls.kinds.transduction.error_kind`), and by where output and target
+    part: within as many tokens as the targets of training had at most, or only after as many.
+
+    Args:
+        wrong: all test inputs whose outputs are wrong.
+        picked: those to attribute.
+    """
+    strings = list(dict.fromkeys(picked))
+    letters = [model.letters(string) for string in strings]
+    judged = model.ask(TokenStrings.of_lists(model.num_letters, letters))
+    at_places = model.problem.at_places
+    assert isinstance(judged, OutputAnswers)
+    outputs = {tuple(output) for output in judged.outputs}
+    if not at_places and len(outputs) == 1 and len(judged.outputs) >= MIN_WRONG:
+        (output,) = outputs
+        about = f"always {model.display(output) or EMPTY}"
+        return tuple(AttributedError(string, CONSTANT, None, about) for string in picked)
+    # One that is right now hangs on rounding.
+    causes = {string: AttributedError(string, ROUNDING) for string in strings}
+    rows, positions = list(judged.errors), judged.first_wrong
+    right_for = _first_right(model, wrong, positions)
+    longest = model.problem.longest_target(model.problem.train.lengths[-1])
+    for row, kind, position in zip(rows, judged.error_kinds, positions.tolist(), strict=True):
+        string = strings[row]
+        if right_for and position >= right_for:
+            clause = "has a wrong token" if kind == "wrong token" else kind
+            about = _describe_first(right_for, "place" if at_places else "token")
+            about += f"; {clause}" if at_places else f"; the output {clause}"
+            causes[string] = AttributedError(string, FIRST_RIGHT, None, about)
+            continue
+        side = "after" if position >= longest else "within"
+        about = f"{side} the {longest} tokens of the longest target in training"
+        if at_places:
+            pair = np.array([[judged.predicted[row, position]], [judged.targets[row, position]]])
+            answer, right = model.decode(pair)
+            about = f"{answer} for {right}, {side} the {longest} places of training"
+        causes[string] = AttributedError(string, kind, None, about)
+    return tuple(causes[string] for string in picked)
+
+
+def _first_right(
+    model: TrainedModel, wrong: Sequence[str], first_wrong: Int64[np.ndarray, " wrong"]
+) -> int:
+    """After how many right tokens outputs go wrong, if all with a longer target do; else 0.
+
+    Args:
+        wrong: all test inputs whose outputs are wrong.
+        first_wrong: the position of the first wrong token of those that are looked at.
+    """
+    # Of so few, any number of first tokens could be right by chance.
+    if len(first_wrong) < MIN_WRONG:
+        return 0
+    # The greatest position that enough of them reach.
+    first = int(np.sort(first_wrong)[int(len(first_wrong) * (1 - EXPLAINS) + 1e-9)])
+    test, failing = tested_strings(model.problem), set(wrong)
+    at_places = model.problem.at_places
+    # The empty prefix is answered, too.
+    lengths = test.strings.lengths + 1 if at_places else target_lengths(test.targets)
+    longer = [text for text, length in zip(test.texts, lengths, strict=True) if length > first]
+    return first if longer and failing.issuperset(longer) else 0
+
+
+def _describe_first(number: int, unit: str) -> str:
+    tokens = f"the first {unit} is" if number == 1 else f"the first {number} {unit}s are"
+    return f"{tokens} right, and every output with a longer target is wrong"

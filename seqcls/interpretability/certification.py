@@ -191,20 +191,16 @@ class Certification(NamedTuple):
             yield f"No claim is made about strings of {', '.join(self.left_out)}."
 
 
-def certify(model: TrainedModel, *, least_length: int | None = None) -> Certification:
+def certify(model: TrainedModel) -> Certification:
     """Proofs for every support, the smaller first.
 
-    Args:
-        least_length: of the strings that the proofs are about, where `CLS` is attended to; one more
-            than the longest test string if not given.
+    Where `CLS` is attended to they are about strings longer than the longest test string.
 
     Raises:
         ConfigError: of this model or task the proofs would not be true.
     """
     block = block_of(model)
-    length = least_length or model.problem.test.lengths[-1] + 1
-    if model.config.no_attend_cls:
-        length = 1
+    length = 1 if model.config.no_attend_cls else model.problem.test.lengths[-1] + 1
     letters = range(model.num_letters)
     small = [s for n in letters[:MAX_LETTERS] for s in combinations(letters, n + 1)]
     left_out = [model.tokenizer.spell(support) for support in small[MAX_SUPPORTS:]]

@@ -15,8 +15,8 @@ import torch
 from jaxtyping import Float
 
 from seqcls.errors import ConfigError
-from seqcls.interpretability import inside
-from seqcls.interpretability.readable_model import AROUND_OUTPUTS, SPECIAL, plain_model
+from seqcls.interpretability import readable_model
+from seqcls.interpretability.readable_model import SPECIAL, name_tokens, plain_model
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.models.base import BodyAndHead
 from seqcls.models.blocks import Attention, Residual
@@ -86,9 +86,8 @@ def head_circuits(model: TrainedModel) -> tuple[Circuits, ...]:
 def _circuits(model: TrainedModel, part: Part, name: str, attention: Attention) -> Circuits:
     plain = plain_model(model)
     assert isinstance(plain, BodyAndHead)
-    special = SPECIAL.get(plain.config.readout)
-    types = [CLS] * (special is not None) + [*range(FIRST_LETTER, plain.config.vocabulary_size)]
-    names = [*model.tokenizer.alphabet, *AROUND_OUTPUTS]
+    types = [CLS] * (plain.config.readout in SPECIAL)
+    types += range(FIRST_LETTER, plain.config.vocabulary_size)
     embedded = plain.embedding(torch.tensor(types))
     parent, _, within = name.rpartition(".")
     residual = plain.get_submodule(parent)
@@ -112,7 +111,7 @@ def _circuits(model: TrainedModel, part: Part, name: str, attention: Attention) 
         block=part.block,
         head=part.number,
         name=part.text,
-        token_types=tuple(names[x - FIRST_LETTER] if x != CLS else str(special) for x in types),
+        token_types=name_tokens(model, types),
         scores=(query @ key.T / math.sqrt(attention.heads[1])).numpy(),
         key_query_rank=_rank(attention.query.weight[rows].T @ attention.key.weight[rows]),
         value=value.numpy(),
@@ -150,7 +149,9 @@ def letter_orders(model: TrainedModel, letters: Letters, orders: int, seed: int)
     if model.problem.lacks("labels"):
         logits = model.ask_all(rows).score.tolist()
     else:
-        logits = [float(inside.run(model, inside.read(model, [row]))) for row in rows]
+        logits = [
+            float(readable_model.run(model, readable_model.read(model, [row]))) for row in rows
+        ]
     # An order that is no input has no score.
     known = [x for x in logits if not math.isnan(x)]
     spread = max(known) - min(known) if known else math.nan

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from seqcls.cancellation import check
-from seqcls.interpretability.inside import logits
+from seqcls.interpretability.readable_model import logits
 from seqcls.interpretability.trained_model import TrainedModel
 
 Counts = tuple[int, ...]

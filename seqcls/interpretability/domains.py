@@ -17,7 +17,7 @@ from seqcls.interpretability.mechanisms import spread_evenly
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.problem import Problem
 from seqcls.sampling.streams import stream
-from seqcls.strings.token_strings import NO_LETTER, TokenStrings, join_strings
+from seqcls.strings.token_strings import TokenStrings, join_strings
 from seqcls.tasks import CountTask
 from seqcls.tasks.places import AtEveryPlace
 
@@ -28,16 +28,12 @@ MAX_STRINGS = 200_000
 """Strings that are tried at most where all are: seconds of a small model's time."""
 
 
-def num_strings(num_letters: int, max_length: int) -> int:
-    """The number of strings of 1 to `max_length` letters."""
-    return sum(num_letters**length for length in range(1, max_length + 1))
-
-
 def affordable_length(num_letters: int, limit: int = MAX_STRINGS, longest: int = 64) -> int:
     """The greatest length, up to `longest`, such that no more than `limit` strings are as short."""
-    length = 0
-    while length < longest and num_strings(num_letters, length + 1) <= limit:
+    length, strings = 0, num_letters
+    while length < longest and strings <= limit:
         length += 1
+        strings += num_letters ** (length + 1)
     return length
 
 
@@ -48,13 +44,6 @@ def strings_of_length(num_letters: int, length: int) -> TokenStrings:
     letters: UInt8[np.ndarray, "string position"]
     letters = (np.arange(num_letters**length)[:, None] // powers % num_letters).astype(np.uint8)
     return TokenStrings.of_letters(num_letters, letters)
-
-
-def inputs_among(problem: Problem, strings: TokenStrings) -> TokenStrings:
-    """Those of some strings that have a target."""
-    if problem.kind.every_string and problem.known_strings is None:
-        return strings
-    return strings.take(np.flatnonzero(problem.questions(strings).has_target))
 
 
 def inputs_by_length(
@@ -77,14 +66,15 @@ def inputs_by_length(
         return
     letters, task, total = len(problem.task.alphabet), problem.task, 0
     # Such a task lists its inputs itself, which are few among all strings.
-    apart = isinstance(task, AtEveryPlace) and not problem.kind.every_string
-    if not apart:
-        longest = affordable_length(letters, max_strings, longest)
+    lists = isinstance(task, AtEveryPlace) and not problem.kind.every_string
+    longest = longest if lists else affordable_length(letters, max_strings, longest)
     for length in range(0 if problem.tries_empty else 1, longest + 1):
-        if isinstance(task, AtEveryPlace) and apart:
+        if isinstance(task, AtEveryPlace) and lists:
             strings = task.inputs_of_length(length, max_inputs - total)
         else:
-            strings = inputs_among(problem, strings_of_length(letters, length))
+            strings = strings_of_length(letters, length)
+            if not problem.kind.every_string:
+                strings = strings.take(np.flatnonzero(problem.questions(strings).has_target))
         total += len(strings)
         if total > max_inputs:
             return
@@ -93,12 +83,12 @@ def inputs_by_length(
 
 # Models for which analyses by letter counts are exact: checked by these, commands and pages.
 
-Needs = Literal["states", "labels", "required letters", "one block"]
+Needs = Literal["states", "labels", "one block"]
 """The assumptions of an analysis; each includes all before it.
 
-`states`: the order of tokens has no part in the model's states. `labels`: nor in the labels.
-`required letters`: a string is positive if each of some letters occurs. `one block`: the model is
-the report's, of whose one block bounds are proved.
+`states`: the order of tokens has no part in the model's states. `labels`: nor in the labels. `one
+block`: a string is positive if each of some letters occurs, and the model is the report's, of whose
+one block bounds are proved.
 """
 
 _REPORT_BLOCK: tuple[tuple[str, object, str], ...] = (
@@ -233,7 +223,13 @@ def short_strings(model: TrainedModel) -> TriedStrings:
 
     Where letter counts decide both labels and answers, each multiset once.
     """
-    return _ask(model, _all_short(model))
+    problem, letters = model.problem, model.num_letters
+    # Training on the empty string alone would leave no string to try.
+    longest = max(problem.train.lengths[-1], 1)
+    if obstacle(problem, "labels") is None and num_multisets(letters, longest) < MAX_SHORT:
+        return _ask(model, TokenStrings.of_counts(letters, multisets_of(problem, longest)))
+    lengths = takewhile(lambda x: x[0] <= longest, inputs_by_length(problem, longest, MAX_SHORT))
+    return _ask(model, join_strings([x for _, x in lengths if len(x)]).take(slice(MAX_SHORT)))
 
 
 def shortest_short_error(model: TrainedModel, *tried: TriedStrings) -> Letters | None:
@@ -245,15 +241,20 @@ def shortest_short_error(model: TrainedModel, *tried: TriedStrings) -> Letters |
     sampler = model.problem.longest_train
     # Of long trained lengths only what training draws can be tried, not all strings.
     trained = stream(sampler).epoch(0).strings.take(slice(MAX_TRAINED))
-    strings: list[Letters] = []
-    for sample in (*tried, _ask(model, trained)):
-        wrong = np.flatnonzero(sample.wrong & (sample.strings.lengths <= sampler.lengths[-1]))
-        if len(wrong):
-            # The first of equals: that of all short strings is the first in alphabetical order.
-            row = wrong[int(sample.strings.lengths[wrong].argmin())]
-            (letters,) = sample.strings.take(np.array([row])).letters.tolist()
-            strings.append(tuple(x for x in letters if x != NO_LETTER))
-    return min(strings, key=len, default=None)
+    found = (
+        shortest_of(x.strings, x.wrong & (x.strings.lengths <= sampler.lengths[-1]))
+        for x in (*tried, _ask(model, trained))
+    )
+    return min((x for x in found if x is not None), key=len, default=None)
+
+
+def shortest_of(strings: TokenStrings, chosen: Bool[np.ndarray, " string"]) -> Letters | None:
+    """The shortest of the chosen strings, of equals the first; None where none is chosen."""
+    rows = np.flatnonzero(chosen)
+    if not len(rows):
+        return None
+    one = strings.take(rows[[int(strings.lengths[rows].argmin())]])
+    return tuple(one.letters[0, : one.lengths[0]].tolist())
 
 
 def _ask(model: TrainedModel, strings: TokenStrings) -> TriedStrings:
@@ -261,13 +262,3 @@ def _ask(model: TrainedModel, strings: TokenStrings) -> TriedStrings:
     known = np.flatnonzero(answers.known)
     times = np.ones(len(known), dtype=np.int64)
     return TriedStrings(strings.take(known), times, answers.targets[known], answers.wrong[known])
-
-
-def _all_short(model: TrainedModel) -> TokenStrings:
-    problem, letters = model.problem, model.num_letters
-    # Training on the empty string alone would leave no string to try.
-    longest = max(problem.train.lengths[-1], 1)
-    if obstacle(problem, "labels") is None and num_multisets(letters, longest) < MAX_SHORT:
-        return TokenStrings.of_counts(letters, multisets_of(problem, longest))
-    lengths = takewhile(lambda x: x[0] <= longest, inputs_by_length(problem, longest, MAX_SHORT))
-    return join_strings([x for _, x in lengths if len(x)]).take(slice(MAX_SHORT))

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from seqcls.errors import InvalidStringError
-from seqcls.interpretability import inside
+from seqcls.interpretability import readable_model
 from seqcls.interpretability.circuits import Circuits, head_circuits
 from seqcls.interpretability.deletions import (
     MAX_ADDED,
@@ -120,8 +120,8 @@ def explain(model: TrainedModel, string: str) -> Explanation:
     refuse(model.problem)
     counts = model.tokenizer.counts(string)
     label = bool(model.problem.count_task.labels_of_counts(np.array([counts]))[0])
-    read = GivenString(inside.from_counts(model, np.array([counts])), counts, label)
-    states = {name: x.numpy() for name, x in inside.states(model, read.batch).items()}
+    read = GivenString(readable_model.from_counts(model, np.array([counts])), counts, label)
+    states = {name: x.numpy() for name, x in readable_model.states(model, read.batch).items()}
     logit = float(states["logit"][0])
     if math.isnan(logit):
         raise InvalidStringError(not_a_number(string))

@@ -16,10 +16,11 @@ import numpy as np
 
 from seqcls.errors import InvalidStringError
 from seqcls.interpretability.domains import obstacle
-from seqcls.interpretability.inside import logits
+from seqcls.interpretability.readable_model import logits
 from seqcls.interpretability.rows import record
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.wording import Table, number, sign
+from seqcls.kinds.membership import MembershipKind
 from seqcls.kinds.transduction import OutputAnswers
 from seqcls.strings.free_counts import Family, Values, parse_family
 from seqcls.strings.token_strings import TokenStrings
@@ -265,26 +266,22 @@ def answers_along(model: TrainedModel, text: str) -> FamilyAnswers:
 
 def _ask(model: TrainedModel, found: FamilyAnswers, values: Sequence[Values]) -> FamilyAnswers:
     """The answers so far, with those to the strings with these counts."""
-    family, problem = found.family, model.problem
+    family, questions = found.family, model.problem.questions
     wrong, lengths = dict[int, tuple[str, int]](), list[int]()
-    targets: Sequence[bool | str]
     if found.by_counts:
         counts = family.counts(np.array(values))
-        scores, labels = logits(model, counts), problem.count_task.labels_of_counts(counts)
-        # NaN is no answer, and so is wrong.
-        predicted = np.where(np.isnan(scores), ~labels, scores > 0)
-        targets, outputs = labels.tolist(), predicted.tolist()
-        is_input = was_asked = np.ones(len(values), dtype=bool)
+        strings = TokenStrings.of_counts(model.num_letters, counts)
+        answers = MembershipKind().judge(questions(strings), logits(model, counts))
     else:
         letters = [family.letters(*point) for point in values]
         strings = TokenStrings.of_lists(model.num_letters, letters)
-        is_input, answers = problem.questions(strings).has_target, model.ask(strings)
-        targets, outputs = model.decode(answers.targets), model.decode(answers.predicted)
-        scores, was_asked = answers.score, answers.judged
-        if isinstance(answers, OutputAnswers):
-            kinds = zip(answers.error_kinds, answers.first_wrong.tolist(), strict=True)
-            wrong = dict(zip(answers.errors, kinds, strict=True))
-            lengths = answers.target_lengths.tolist()
+        answers = model.ask(strings)
+    is_input, was_asked = questions(strings).has_target, answers.judged
+    targets, outputs = model.decode(answers.targets), model.decode(answers.predicted)
+    if isinstance(answers, OutputAnswers):
+        kinds = zip(answers.error_kinds, answers.first_wrong.tolist(), strict=True)
+        wrong = dict(zip(answers.errors, kinds, strict=True))
+        lengths = answers.target_lengths.tolist()
     members = list(found.members)
     for row in np.flatnonzero(was_asked & is_input).tolist():
         target, output, kind = targets[row], outputs[row], None
@@ -294,7 +291,7 @@ def _ask(model: TrainedModel, found: FamilyAnswers, values: Sequence[Values]) ->
             kind, right = wrong.get(row, (None, length))
         elif target != output:
             kind = "false negative" if target else "false positive"
-        text, score = family.member(values[row]), float(scores[row])
+        text, score = family.member(values[row]), float(answers.score[row])
         members.append(Member(values[row], text, target, output, score, kind, right, length))
     return found._replace(
         members=tuple(sorted(members)),

@@ -29,11 +29,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from seqcls.interpretability import inside
+from seqcls.interpretability import readable_model
 from seqcls.interpretability.circuits import head_circuits
-from seqcls.interpretability.inside import Batch, logits, run, states
 from seqcls.interpretability.mechanisms import DILUTION, ONE_LETTER
-from seqcls.interpretability.readable_model import plain_model
+from seqcls.interpretability.readable_model import Batch, logits, plain_model, run, states
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.forms import form
 from seqcls.strings.tokenizer import FIRST_LETTER
@@ -90,7 +89,7 @@ class GivenString(NamedTuple):
 def read_string(model: TrainedModel, letters: Sequence[int], label: bool) -> GivenString:
     """A string, by its letter counts where they suffice, which reads each letter once."""
     counts = np.bincount(letters, minlength=model.num_letters).tolist()
-    return GivenString(inside.read_string(model, letters), tuple(counts), label)
+    return GivenString(readable_model.read_string(model, letters), tuple(counts), label)
 
 
 # Dilution.
@@ -123,10 +122,9 @@ def find_dilution(model: TrainedModel, string: GivenString) -> Diluted | None:
     # All heads together are a case of their own only where there are several.
     tried = [(head,) for head in every] + [every] * (len(every) > 1)
     found = [Diluted(heads, run_undiluted(model, string, heads)) for heads in tried]
-    alone = [x for x in found[: len(every)] if (x.logit > 0) == string.label]
-    if alone:
-        return max(alone, key=lambda x: x.logit if string.label else -x.logit)
-    return next((x for x in found[len(every) :] if (x.logit > 0) == string.label), None)
+    turning = [x for x in found if (x.logit > 0) == string.label]
+    side = 1 if string.label else -1
+    return max(turning, key=lambda x: (len(x.heads) == 1, side * x.logit), default=None)
 
 
 def leaves_right(
@@ -142,18 +140,11 @@ def leaves_right(
 
 def run_undiluted(model: TrainedModel, string: GivenString, heads: Sequence[Head]) -> float:
     """The logit of a string with the attention of these heads not diluted."""
-    batch, attendable = string.batch, _attendable(model, string.batch)
-    times = batch.times[0]
+    attendable, times = _attendable(model, string.batch), string.batch.times[0]
     # Of the tokens that the model reads, one may be none of the string's own.
     others = max(longest_trained(model) + float(times.sum()) - string.length - 1, 1.0)
-
-    def change(name: str, _position: int | None, state: Tensor) -> Tensor:
-        changed = state.clone() if name.endswith(".attention.scores") else state
-        for head in (x for block, x in heads if name == _scores_of(block)):
-            changed[0, head] = undilute(state[0, head], attendable, others, times)
-        return changed
-
-    return float(run(model, batch, change)[0])
+    change = partial(undilute, attendable=attendable, others=others, times=times)
+    return _run_changed(model, string, "scores", heads, change)
 
 
 def undilute(
@@ -217,11 +208,6 @@ def _attendable(model: TrainedModel, batch: Batch) -> Bool[Tensor, "#query key"]
     return seen & (batch.times[0] > 0)
 
 
-def _scores_of(block: int) -> str:
-    """The name of a block's attention scores."""
-    return f"blocks.{block}.attention.scores"
-
-
 # One block that reads letter counts, of a task with required letters.
 
 
@@ -278,7 +264,7 @@ def find_one_letter(model: TrainedModel, string: GivenString) -> Iterator[Mechan
             two = [1 + letter, 1 + others[other]]
             exchanged[two] = two[::-1]
             change = partial(torch.index_select, dim=1, index=torch.from_numpy(exchanged))
-            logit = _run_changed(model, string, "scores", head, change)
+            logit = _run_changed(model, string, "scores", [(0, head)], change)
             yield Mechanism(ONE_LETTER, head, *names, words, here, logit)
     elif counts[letter]:
         for other in (x for x in others if not counts[x]):
@@ -303,23 +289,27 @@ def _find_values(model: TrainedModel, string: GivenString) -> Iterator[Mechanism
             put = np.arange(1 + len(alphabet))
             put[1 + letter] = 1 + other
             change = partial(torch.index_select, dim=0, index=torch.from_numpy(put))
-            if _run_changed(model, string, "value", head, change) > 0:
+            if _run_changed(model, string, "value", [(0, head)], change) > 0:
                 hide = partial(_hide, 1 + letter)
-                logit = _run_changed(model, string, "weights", head, hide)
+                logit = _run_changed(model, string, "weights", [(0, head)], hide)
                 words = f"head {head} did not see {alphabet[letter]}"
                 yield Mechanism(VALUES, head, alphabet[letter], alphabet[other], words, here, logit)
 
 
 def _run_changed(
-    model: TrainedModel, string: GivenString, state: str, head: int, change: Callable[..., Tensor]
+    model: TrainedModel,
+    string: GivenString,
+    state: str,
+    heads: Sequence[Head],
+    change: Callable[..., Tensor],
 ) -> float:
-    """The logit where one head's state of a name is changed."""
+    """The logit where the state of a name is changed in each of some heads."""
 
     def change_state(name: str, _position: int | None, value: Tensor) -> Tensor:
-        if name != f"blocks.0.attention.{state}":
-            return value
-        changed = value.clone()
-        changed[0, head] = change(value[0, head])
+        own = [head for block, head in heads if name == f"blocks.{block}.attention.{state}"]
+        changed = value.clone() if own else value
+        for head in own:
+            changed[0, head] = change(value[0, head])
         return changed
 
     return float(run(model, string.batch, change_state)[0])

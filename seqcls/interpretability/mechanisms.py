@@ -1,4 +1,4 @@
-"""The vocabulary of causes of failure, each with a sentence and its evidence.
+"""The vocabulary of causes of failure, each with a sentence; `docs/why.md` says what shows each.
 
 Causes are found by `seqcls.interpretability.causes`, and named so in the database, by commands, on
 pages and in reports.
@@ -43,15 +43,10 @@ class CauseEntry(NamedTuple):
     """The cause as a noun, after "models fail by"."""
     sentence: str
     """The meaning, with `{about}` for the details of a model's cause."""
-    shown_by: str
-    """The evidence that is needed to find it."""
     beside_not_learned: bool = False
     """True if it is also given for errors of a model that has not learned, as the rule it follows
     instead. It depends on no length, nor on a feature that grows with the length."""
 
-
-# Two entries share this condition, each with its own share.
-_ALIKE = "it says what the model says, on at least {} of the test strings, and makes its errors"
 
 _ERROR_KINDS: dict["ErrorKind", tuple[str, str]] = {
     "stopped early": ("stopping early", "Its outputs stop early"),
@@ -65,92 +60,51 @@ _ERROR_KINDS: dict["ErrorKind", tuple[str, str]] = {
 
 CAUSES: Mapping[str, CauseEntry] = {
     NOT_LEARNED: CauseEntry(
-        "not having learned",
-        "It has not learned the trained lengths: {about}",
-        "its accuracy on trained lengths is below 99%, or the share that is asked by",
+        "not having learned", "It has not learned the trained lengths: {about}"
     ),
     ROUNDING: CauseEntry(
-        "rounding",
-        "In double precision the answer is right",
-        "the same weights in double precision answer rightly",
-        beside_not_learned=True,
+        "rounding", "In double precision the answer is right", beside_not_learned=True
     ),
     ORDER: CauseEntry(
         "not seeing the order of letters",
         "It sees how often letters occur, not their order, which decides: {about}",
-        "a model of letter counts; a string with the same letters has the other label, or such a "
-        "string is misclassified that is as short as in training",
         beside_not_learned=True,
     ),
     DILUTION: CauseEntry(
         "dilution",
         "Its attention is diluted ({about}): others outnumber the tokens that it attends to",
-        "attention, and a string longer than in training of a model that errs on none as short as "
-        "in training: with the tokens attended to outnumbered no more than there, in one head or "
-        "in all, it answers rightly, as it does the strings that it answered so",
     ),
     ONE_LETTER: CauseEntry(
         "two heads on one letter",
         "All its heads look for one letter: {about}",
-        "one block, no positions, required letters: all heads score one letter highest, the string "
-        "with each of its letters once is misclassified too, and without that letter, or with its "
-        "score exchanged for another's, the answer turns",
         beside_not_learned=True,
     ),
     CONSTANT: CauseEntry(
         "a constant answer",
         "It gives every string the same answer: {about}",
-        "one answer to all test strings, and to 99% of those as short as in training",
         beside_not_learned=True,
     ),
     RULE: CauseEntry(
         "a simple rule of their own",
         "It follows a rule of its own: {about}",
-        f"one of the rules of `seqcls model rules`: {_ALIKE.format('99%')}",
         beside_not_learned=True,
     ),
     FORM: CauseEntry(
         "answering by form",
         "It answers by form, not by the language: {about}",
-        f"a shortcut reader: {_ALIKE.format('95%')} of trained lengths",
         beside_not_learned=True,
     ),
-    BEYOND: CauseEntry(
-        "a bound that they do not hold beyond",
-        "It errs beyond a bound: {about}",
-        "a bound of a feature of the task, with errors beyond it and right answers before it",
-    ),
-    LONGER: CauseEntry(
-        "length alone",
-        "It errs only on strings longer than in training: {about}",
-        "it errs on no string as short as in training; where a length tells errors from right "
-        "answers, that is named",
-    ),
+    BEYOND: CauseEntry("a bound that they do not hold beyond", "It errs beyond a bound: {about}"),
+    LONGER: CauseEntry("length alone", "It errs only on strings longer than in training: {about}"),
     NOT_FOUND: CauseEntry(
-        "no cause that was found",
-        "Nothing that was tried accounts for its errors: {about}",
-        "none of the above",
+        "no cause that was found", "Nothing that was tried accounts for its errors: {about}"
     ),
     FIRST_RIGHT: CauseEntry(
-        "getting only the first tokens right",
-        "Its outputs go wrong from some token on: {about}",
-        "five wrong outputs: the first n tokens are right in 90% of them, and every test input "
-        "with a longer target is wrong",
+        "getting only the first tokens right", "Its outputs go wrong from some token on: {about}"
     ),
+    **{x: CauseEntry(phrase, f"{says}: {{about}}") for x, (phrase, says) in _ERROR_KINDS.items()},
     **{
-        kind: CauseEntry(
-            phrase,
-            f"{sentence}: {{about}}",
-            "a wrong output; whether it parts from its target within the length of training",
-        )
-        for kind, (phrase, sentence) in _ERROR_KINDS.items()
-    },
-    **{
-        name: CauseEntry(
-            name.replace("forgets", "forgetting"),
-            f"It {name}: {{about}}",
-            "a recurrent network that a proof refutes by such a string",
-        )
+        name: CauseEntry(name.replace("forgets", "forgetting"), f"It {name}: {{about}}")
         for name in (FORGETS, FORGETS_WORD)
     },
 }
@@ -162,16 +116,13 @@ OUTPUT_MECHANISMS = (FIRST_RIGHT, *_ERROR_KINDS)
 BESIDE_NOT_LEARNED = frozenset(name for name, entry in CAUSES.items() if entry.beside_not_learned)
 
 
-def sentence_of(mechanism: str, tokens: str, head: float | None = None) -> str:
+def sentence_of(mechanism: str, about: str) -> str:
     """A cause in a clause, with its details.
 
     Args:
         mechanism: one that is not in the vocabulary is called by its name.
-        tokens: the details that are stored beside it; may be empty.
-        head: None or NaN where no single head is meant.
+        about: the details that are stored beside it; may be empty.
     """
-    # Data frames have NaN for no head, which is not equal to itself.
-    about = f"head {head:.0f}: {tokens}" if head is not None and head == head else tokens
     entry = CAUSES.get(mechanism)
     sentence = f"{mechanism[:1].upper()}{mechanism[1:]}: {{about}}" if entry is None else entry[1]
     return (

@@ -26,15 +26,6 @@ MAX_SHOWN = 20
 """Shortest failing strings that are named; the others are counted."""
 
 
-class Minimal(NamedTuple):
-    """A failing string and what delta debugging leaves of it."""
-
-    given: Answer
-    found: Answer
-    tried: int
-    """The number of strings on which the model was evaluated."""
-
-
 class Shortest(NamedTuple):
     """The shortest strings that a model misclassifies."""
 
@@ -71,40 +62,6 @@ def whose_known(problem: Problem) -> str:
     return "" if problem.known_strings is None else f" whose {problem.kind.words.right} is known"
 
 
-def minimal_failing(model: TrainedModel, letters: Sequence[int]) -> Minimal:
-    """Reduces a failing string until no single token can be deleted and it still fails.
-
-    Delta debugging (Zeller & Hildebrandt 2002) over tokens. The target is computed
-    anew for every string that is tried, so the result may be of the other label; where it is not
-    known, as of strings that are not in a file, the string is not tried.
-
-    Raises:
-        InvalidStringError: the string is answered rightly, or is too long for the model.
-    """
-    given = model.answer(letters)
-    if not given.is_wrong:
-        is_right = f"{model.display(letters)[:60]!r} is {model.problem.kind.words.hit}"
-        raise InvalidStringError(
-            f"{model.why_no_input(letters) or is_right}; expected a string that the model gets "
-            "wrong, such as `seqcls errors` lists"
-        )
-    tried = 0
-    least = 0 if model.problem.tries_empty else 1
-
-    def fail(strings: Sequence[Letters]) -> list[bool]:
-        nonlocal tried
-        # A string of which nothing is known counts as one that does not fail.
-        inputs = [string for string in strings if model.is_input(string)]
-        tried += len(inputs)
-        wrong = dict(
-            zip(inputs, model.ask_all(inputs).wrong.tolist() if inputs else (), strict=True)
-        )
-        return [wrong.get(string, False) and len(string) >= least for string in strings]
-
-    part = delta_debug(tuple(letters), fail)
-    return Minimal(given, model.answer(part), tried)
-
-
 def delta_debug(string: Letters, fail: Fail) -> Letters:
     """A part of a failing string that fails, while with any single token less it does not."""
     parts = 2
@@ -128,19 +85,17 @@ def delta_debug(string: Letters, fail: Fail) -> Letters:
     return string
 
 
-def shortest_failing(model: TrainedModel, limit: int = MAX_STRINGS) -> Shortest:
+def shortest_failing(model: TrainedModel) -> Shortest:
     """The shortest strings that a model misclassifies, found by trying all, the shortest first.
 
-    Where targets are known of some strings alone, as of those of a file, these are tried.
-
-    Args:
-        limit: strings that are tried at most; lengths are tried as a whole or not at all.
+    At most `MAX_STRINGS`, those of a length all or not at all. Where targets are known of some
+    strings alone, as of those of a file, these are tried.
     """
     problem, tried = model.problem, 0
-    longest = affordable_length(model.num_letters, limit)
+    longest = affordable_length(model.num_letters, MAX_STRINGS)
     if problem.known_strings is not None:
         longest = int(problem.known_strings.lengths.max(initial=0))
-    for length, strings in inputs_by_length(problem, longest, limit, limit):
+    for length, strings in inputs_by_length(problem, longest):
         tried += len(strings)
         wrong = np.flatnonzero(model.ask(strings).wrong) if len(strings) else ()
         if len(wrong):
@@ -229,7 +184,6 @@ def nearest_right(
     letters: Sequence[int],
     *,
     same_length: bool = False,
-    max_tried: int = MAX_TRIED,
 ) -> Nearest:
     """The nearest string that is answered rightly, where its target is computed anew.
 
@@ -257,7 +211,7 @@ def nearest_right(
     for edits, candidates in enumerate(rings, start=1):
         inputs = (x for x in candidates if len(x) >= least and (any_input or model.is_input(x)))
         best, found = 0, start
-        while batch := list(islice(inputs, min(NEIGHBORS_AT_ONCE, max_tried - tried))):
+        while batch := list(islice(inputs, min(NEIGHBORS_AT_ONCE, MAX_TRIED - tried))):
             check()
             tried += len(batch)
             answers = model.ask_all(batch)
@@ -273,7 +227,7 @@ def nearest_right(
                 break
         if best:
             return Nearest(model.answer(found), found, edits, tried, True)
-        if tried >= max_tried:
+        if tried >= MAX_TRIED:
             return Nearest(None, (), edits, tried, False)
     return Nearest(None, (), MAX_EDITS, tried, True)
 
@@ -332,21 +286,60 @@ def _twice(string: Letters, num_letters: int, same_length: bool) -> Iterator[Let
 class Reduced(NamedTuple):
     """A misclassified string, made as short as it can be, and the nearest right one."""
 
-    minimal: Minimal
+    given: Answer
+    minimal: Answer
+    """The part that delta debugging leaves."""
+    tried: int
+    """The number of strings on which the model was evaluated for that."""
     nearest: Nearest
 
     def record(self) -> dict[str, Any]:
         """The strings as programs read them."""
-        found = {**self.minimal.found.record(), "tried": self.minimal.tried}
+        found = {**self.minimal.record(), "tried": self.tried}
         near = self.nearest.record()
-        return {"given": self.minimal.given.record(), "minimal": found, "nearest_right": near}
+        return {"given": self.given.record(), "minimal": found, "nearest_right": near}
 
     def describe(self, model: TrainedModel) -> list[str]:
         """The string, its shortest failing part and the nearest right string."""
-        given, words = self.minimal.given, model.problem.kind.words
+        words = model.problem.kind.words
         return [
-            given.text,
-            f"minimal failing {words.string}: {self.minimal.found.text} (no single deletion"
-            f"{whose_known(model.problem)} fails; {self.minimal.tried:,} {words.plural('')} tried)",
-            self.nearest.describe(model, given),
+            self.given.text,
+            f"minimal failing {words.string}: {self.minimal.text} (no single deletion"
+            f"{whose_known(model.problem)} fails; {self.tried:,} {words.plural('')} tried)",
+            self.nearest.describe(model, self.given),
         ]
+
+
+def minimal_failing(model: TrainedModel, letters: Sequence[int]) -> Reduced:
+    """Reduces a failing string until no single token can be deleted and it still fails, and finds
+    the nearest right one.
+
+    Delta debugging (Zeller & Hildebrandt 2002) over tokens. The target is computed
+    anew for every string that is tried, so the result may be of the other label; where it is not
+    known, as of strings that are not in a file, the string is not tried.
+
+    Raises:
+        InvalidStringError: the string is answered rightly, or is too long for the model.
+    """
+    given = model.answer(letters)
+    if not given.is_wrong:
+        is_right = f"{model.display(letters)[:60]!r} is {model.problem.kind.words.hit}"
+        raise InvalidStringError(
+            f"{model.why_no_input(letters) or is_right}; expected a string that the model gets "
+            "wrong, such as `seqcls errors` lists"
+        )
+    tried = 0
+    least = 0 if model.problem.tries_empty else 1
+
+    def fail(strings: Sequence[Letters]) -> list[bool]:
+        nonlocal tried
+        # A string of which nothing is known counts as one that does not fail.
+        inputs = [string for string in strings if model.is_input(string)]
+        tried += len(inputs)
+        wrong = dict(
+            zip(inputs, model.ask_all(inputs).wrong.tolist() if inputs else (), strict=True)
+        )
+        return [wrong.get(string, False) and len(string) >= least for string in strings]
+
+    part = delta_debug(tuple(letters), fail)
+    return Reduced(given, model.answer(part), tried, nearest_right(model, letters))

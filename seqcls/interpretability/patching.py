@@ -18,17 +18,17 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.interpretability import inside
-from seqcls.interpretability.inside import Batch
+from seqcls.interpretability import readable_model
 from seqcls.interpretability.readable_model import (
     PAIRS_AT_ONCE,
+    Batch,
     Output,
     check_length,
     log_probabilities,
+    name_tokens,
     plain_model,
     target,
     token_ids,
-    token_names,
     write_output,
 )
 from seqcls.interpretability.rows import record
@@ -36,9 +36,7 @@ from seqcls.interpretability.trained_model import Answer, TrainedModel
 from seqcls.interpretability.wording import Table, percent
 from seqcls.kinds.transduction import writable
 from seqcls.models.base import Classifier
-from seqcls.models.initialization import make_model
 from seqcls.models.parts import Site
-from seqcls.problem import Problem
 
 NUMBERS_AT_ONCE = 2**24
 """In the widest state of one token, where attention is additive: keeps it within 128 MiB."""
@@ -180,16 +178,17 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
     # An output has as many answers as tokens, of which one is measured.
     measure = (_measure_output if model.problem.writes else _measure_answer)(model, base)
     bases, sources = (
-        [inside.read(model, [letters], output and [output]) for output in measure.outputs]
+        [readable_model.read(model, [letters], output and [output]) for output in measure.outputs]
         for letters in (base, source)
     )
     # The source is run once; its states are put into many runs of the base.
-    carried = [inside.states(model, batch) for batch in sources]
-    (base_logit,), (base_answer,) = measure.measure([inside.run(model, x) for x in bases])
-    (source_logit,), (source_answer,) = measure.measure([inside.run(model, x) for x in sources])
+    carried = [readable_model.states(model, batch) for batch in sources]
+    (base_logit,), (base_answer,) = measure.measure([readable_model.run(model, x) for x in bases])
+    (source_logit,), (source_answer,) = measure.measure(
+        [readable_model.run(model, x) for x in sources]
+    )
     base_tokens, source_tokens = (
-        tuple(token_names(model, letters, measure.outputs[0])[: measure.places])
-        for letters in (base, source)
+        name_tokens(model, read[0].ids[0].tolist())[: measure.places] for read in (bases, sources)
     )
     shape = len(sites), len(base_tokens)
     logits, is_place, flips = np.full(shape, np.nan), *np.zeros((2, *shape), dtype=bool)
@@ -207,7 +206,7 @@ def patch(model: TrainedModel, base: Sequence[int], source: Sequence[int]) -> Pa
                 if len(places)
             ]
             # A site without places still needs outputs of the right shape.
-            outputs.append(torch.cat(parts) if parts else inside.run(model, batch)[:0])
+            outputs.append(torch.cat(parts) if parts else readable_model.run(model, batch)[:0])
         logits[row, stream], answers = measure.measure(outputs)
         flips[row, stream] = (answers == source_answer) & (source_answer != base_answer)
     return Patched(
@@ -254,12 +253,7 @@ def carry_over(
         own[...] = torch.where(here if own.dim() == 2 else here[..., None], other, own)
         return changed
 
-    return inside.run(model, batch, change)
-
-
-def can_be_patched(problem: Problem) -> bool:
-    """True if its models name states that can be carried over."""
-    return bool(make_model(problem.network).sites())
+    return readable_model.run(model, batch, change)
 
 
 def sites_of(model: TrainedModel) -> Mapping[Site, tuple[str, ...]]:

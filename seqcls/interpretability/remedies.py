@@ -164,19 +164,9 @@ def _hides_order(problem: Problem) -> bool:
     return problem.config.attention_mask == "full" and problem.task.order_sensitive
 
 
-def _is_blind(problem: Problem) -> bool:
-    """True if the network cannot distinguish orders, on a task that depends on them."""
-    is_without = _is_transformer(problem) and not _has_positions(problem)
-    return is_without and _hides_order(problem)
-
-
 def _is_tested_longer(problem: Problem) -> bool:
     """True if the test has longer strings than the training."""
     return problem.test.lengths[-1] > problem.train.lengths[-1]
-
-
-def _copies_in_one_block(problem: Problem) -> bool:
-    return _is_shallow(problem) and isinstance(problem.task, Copy)
 
 
 def _is_shallow(problem: Problem) -> bool:
@@ -354,7 +344,12 @@ REMEDIES = (
         {"positions": "alibi"},
         "This model sees how often tokens occur, not where; the language asks where.",
         "the invariance of attention without positions under permutation",
-        _is_blind,
+        # A full mask hides the order where no positions show it.
+        lambda problem: (
+            problem.config.positions == "none"
+            and _is_transformer(problem)
+            and _hides_order(problem)
+        ),
     ),
     Remedy(
         [*_DEEP, LONGER],
@@ -420,7 +415,7 @@ REMEDIES = (
         "Two blocks can look up what followed a token in the input; one that copies distinct "
         "tokens was not found.",
         f"{_OLSSON}; {_HUANG}",
-        _copies_in_one_block,
+        lambda problem: _is_shallow(problem) and isinstance(problem.task, Copy),
     ),
     Remedy(
         OUTPUT_MECHANISMS,

@@ -1,4 +1,4 @@
-"""Simple rules that a model may follow: a fixed list, tried on all test strings.
+"""Simple rules that a model may follow, a fixed list, and bounds beyond which it errs.
 
 Each rule decides whether a string is positive, by something that is easily seen in it. That a
 rule agrees with a model on every string shows what the model does on them, not how it does it. The
@@ -21,12 +21,15 @@ import numpy as np
 from jaxtyping import Bool, Float, Int64, Real
 
 from seqcls.evaluation import distinct_test_strings
+from seqcls.interpretability.domains import TriedStrings
+from seqcls.interpretability.mechanisms import BEYOND, LONGER, AttributedError
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.wording import between, percent
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.tasks import Task
 from seqcls.text import count
 
-Says = Bool[np.ndarray, " string"]
+Rows = Bool[np.ndarray, " string"]
 
 SHOWN = 10
 """Rules that are described; programs read them all."""
@@ -38,7 +41,7 @@ class Bound(NamedTuple):
     value: float
     above: bool
 
-    def says(self, values: Real[np.ndarray, " string"]) -> Says:
+    def says(self, values: Real[np.ndarray, " string"]) -> Rows:
         """True for each number that lies beyond it."""
         return np.asarray((values > self.value) == self.above)
 
@@ -107,9 +110,9 @@ def fitting_rules(model: TrainedModel) -> Rules:
 def rules(
     alphabet: Sequence[str],
     strings: TokenStrings,
-    predicted: Says,
+    predicted: Rows,
     times: Int64[np.ndarray, " string"],
-) -> Iterator[tuple[str, Says]]:
+) -> Iterator[tuple[str, Rows]]:
     """Every rule in words, with its answers to strings; the simplest first.
 
     Args:
@@ -138,7 +141,7 @@ def _properties(
     alphabet: Sequence[str],
     strings: TokenStrings,
     quantities: Mapping[str, Int64[np.ndarray, " string"]],
-) -> Iterator[tuple[str, str, Says]]:
+) -> Iterator[tuple[str, str, Rows]]:
     """Properties in words, their negation in words, and the strings that have them."""
     counts, letters = strings.counts, strings.letters
     for x, number in zip(alphabet, counts.T, strict=True):
@@ -169,7 +172,7 @@ def _properties(
 
 def bounds(
     values: Float[np.ndarray, " string"],
-    predicted: Says,
+    predicted: Rows,
     times: Real[np.ndarray, " string"],
 ) -> Iterator[Bound]:
     """The bound that agrees best, with the positive strings above it, and the best one below."""
@@ -188,7 +191,7 @@ def bounds(
         yield Bound(float(between(*known[place : place + 2])), above=over)
 
 
-def agreement(text: str, says: Says, predicted: Says, times: Int64[np.ndarray, " string"]) -> Rule:
+def agreement(text: str, says: Rows, predicted: Rows, times: Int64[np.ndarray, " string"]) -> Rule:
     """The agreement of a rule's answers with a model's."""
     same = says == predicted
     sides = (
@@ -196,3 +199,120 @@ def agreement(text: str, says: Says, predicted: Says, times: Int64[np.ndarray, "
         for side in (predicted, ~predicted)
     )
     return Rule(text, float(times[same].sum() / max(times.sum(), 1)), *sides)
+
+
+# Bounds of the length, or of a feature of the task, that separate errors from right answers.
+
+FOUND_AT, HOLDS_AT = 0.9, 0.75
+
+MIN_GROUP_SIZE = 5
+"""With fewer errors, or right answers, no bound is sought, which would always be found."""
+
+LENGTH = "the length"
+
+KINDS = ("false positives", "false negatives")
+"""Errors that a bound may be of, beside all of them."""
+
+Features = Mapping[str, np.ndarray]
+
+
+Group = tuple[AttributedError, Rows]
+"""A cause of an error, and the test strings that it is the cause of."""
+
+
+class _Sides(NamedTuple):
+    """The errors and the right answers that a bound is to separate, and their features."""
+
+    errors: Rows
+    right: Sequence[Rows]
+    """Groups that weigh the same."""
+    features: Features
+
+    @property
+    def are_many(self) -> bool:
+        return all(int(rows.sum()) >= MIN_GROUP_SIZE for rows in (self.errors, *self.right))
+
+    @property
+    def weights(self) -> Float[np.ndarray, " string"]:
+        """Errors and right answers weigh the same."""
+        shares = [rows / rows.sum() / len(self.right) for rows in self.right]
+        return np.asarray(self.errors / self.errors.sum() + sum(shares))
+
+    def score(self, beyond: Rows) -> float:
+        """Balanced accuracy; without errors, the share of right answers on their side."""
+        spared = [float((~beyond)[rows].mean()) for rows in self.right if rows.any()]
+        parts = [float(np.mean(spared))] if spared else []
+        if self.errors.any():
+            parts.append(float(beyond[self.errors].mean()))
+        return float(np.mean(parts)) if parts else 1.0
+
+
+def separations(
+    task: Task, test: TriedStrings, short: TriedStrings, *, by_length: bool
+) -> Iterator[Group]:
+    """Yields a bound that separates all errors, or else at most one for each kind.
+
+    A bound is sought for all errors; else for false positives and for false negatives, against
+    right answers of the same label, or against those of both labels alike, which separates errors
+    from what gets the same answer. It is sought among the test strings and among all short ones.
+    Where it is found, its balanced accuracy is at least `FOUND_AT`. Among the other strings it is
+    at least `HOLDS_AT`; without errors there, `FOUND_AT` of the right answers lie on their side.
+
+    Args:
+        by_length: whether a bound of the length may be one. If it may not, and separates errors
+            better than any feature, there is none: the features would be proxies of the length.
+    """
+    features = [_features(task, tried) for tried in (test, short)]
+    for kind in ("", *KINDS):
+        # The first of equals: a feature comes before the length.
+        best = max(_find_bounds(kind, (test, short), features), key=lambda x: x[0], default=None)
+        if best is not None and (by_length or best[1] != LENGTH):
+            _, name, bound = best
+            beyond = _sides(kind, test, features[0])[0].errors & bound.says(features[0][name])
+            text = f"{kind}: " * bool(kind) + f"{name} is {bound}"
+            cause = LONGER if name == LENGTH else BEYOND
+            yield AttributedError("", cause, None, text), beyond
+            # One bound for all errors is more informative than one for each kind.
+            if not kind:
+                return
+
+
+def _find_bounds(
+    kind: str, tried: tuple[TriedStrings, TriedStrings], features: Sequence[Features]
+) -> Iterator[tuple[float, str, Bound]]:
+    """Bounds that hold for both, each with how well; of the length last."""
+    both = [_sides(kind, strings, values) for strings, values in zip(tried, features, strict=True)]
+    for test, short in zip(*both, strict=True):
+        # The strings that chose a bound cannot test it, so the others do.
+        for sought, other in ((test, short), (short, test)):
+            if not sought.are_many:
+                continue
+            least = HOLDS_AT if other.errors.any() else FOUND_AT
+            for name, values in sought.features.items():
+                for bound in bounds(values.astype(float), sought.errors, sought.weights):
+                    score = sought.score(bound.says(values))
+                    if score >= FOUND_AT and other.score(bound.says(other.features[name])) >= least:
+                        yield score, name, bound
+
+
+def _sides(kind: str, tried: TriedStrings, features: Features) -> list[_Sides]:
+    if not kind:
+        return [_Sides(tried.wrong, [~tried.wrong], features)]
+    answer = kind == KINDS[0]
+    # Answer of the errors: false positives are predicted positive, and their label is negative.
+    same_answer, same_label = (
+        ~tried.wrong & (tried.labels == label) for label in (answer, not answer)
+    )
+    errors = tried.wrong & (tried.labels != answer)
+    return [_Sides(errors, right, features) for right in ([same_label], [same_label, same_answer])]
+
+
+def _features(task: Task, tried: TriedStrings) -> dict[str, np.ndarray]:
+    features = task.features(tried.strings)
+    named = {
+        # Features called such as a's are numbers of tokens.
+        f"the number of {x}" if x.endswith("'s") else f"the {x}": v
+        for x, v in features.items()
+    }
+    # Last, so that a feature that separates as well is found before.
+    return {**named, LENGTH: tried.strings.lengths}

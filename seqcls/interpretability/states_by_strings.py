@@ -1,26 +1,23 @@
 """States of any model along one string, in double precision."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import torch
 from jaxtyping import Float
 
 from seqcls.errors import ConfigError
-from seqcls.interpretability import inside
-from seqcls.interpretability.attribution import LogitStep
-from seqcls.interpretability.readable_model import (
-    Output,
-    check_length,
-    plain_model,
-    token_names,
-)
+from seqcls.interpretability import readable_model
+from seqcls.interpretability.readable_model import check_length, name_tokens, plain_model
 from seqcls.interpretability.rows import record
 from seqcls.interpretability.states_of_outputs import OutputToken
 from seqcls.interpretability.trained_model import Answer, TrainedModel
 from seqcls.interpretability.wording import Table
 from seqcls.kinds.places import PlacesKind
-from seqcls.models.base import Classifier
+from seqcls.models.base import Classifier, read_states
+from seqcls.models.forms import form
 from seqcls.models.hybrid import blocks_of
 from seqcls.models.pictures import memory_shape
 from seqcls.strings.token_strings import TokenStrings
@@ -28,6 +25,25 @@ from seqcls.strings.token_strings import TokenStrings
 Kind = Literal["attention", "cross-attention", "self-attention"]
 """The tokens that are attended to: all that is read; of a decoder that reads outputs apart
 from inputs the input, or the output so far."""
+
+
+class LogitStep(NamedTuple):
+    """One part of a model and what it adds to the logit."""
+
+    part: str
+    """`embedding`, `head`, `feed-forward`, `bias` or `norm`."""
+    block: int | None
+    """None where there is one."""
+    head: int | None
+    adds: float
+    logit: float
+    """The logit if the classifier read the stream after this part."""
+
+    @property
+    def text(self) -> str:
+        """The name of the step, such as `block 0: head 1`."""
+        part = self.part if self.head is None else f"head {self.head}"
+        return part if self.block is None else f"block {self.block}: {part}"
 
 
 class Patterns(NamedTuple):
@@ -41,10 +57,6 @@ class Patterns(NamedTuple):
     """Row: the token that attends; column: its key. Rows sum to 1, or to 0 without keys."""
     blocks: tuple[int, ...]
     """The number of each block; others may not attend."""
-
-    def number_of(self, block: int) -> int:
-        """The number that a block is called by."""
-        return self.blocks[block]
 
 
 class Prefixes(NamedTuple):
@@ -138,11 +150,11 @@ class ModelStates(NamedTuple):
         """The answer, and a table of each of the states."""
         yield f"{model.name}: {self.answer.text}"
         if self.steps is not None:
-            rounded = [
+            steps = [
                 {**x._asdict(), "adds": np.round(x.adds, 4), "logit": np.round(x.logit, 4)}
                 for x in self.steps
             ]
-            yield Table("what each part adds to the logit", rounded)
+            yield Table("what each part adds to the logit", steps)
         if self.units is not None:
             yield self.units.table()
         if self.output is not None:
@@ -160,23 +172,19 @@ class ModelStates(NamedTuple):
             yield self.prefixes.table()
 
 
-def has_decoder(model: TrainedModel) -> bool:
-    """True if a decoder reads outputs apart from inputs; the states are then those along them."""
-    return bool(plain_model(model).decoder_states())
-
-
 def layer_word(model: TrainedModel) -> str:
     """The word for the layers of `recurrent_units`: layer or block, maybe of a decoder."""
-    if not has_decoder(model):
+    plain = plain_model(model)
+    if not plain.decoder_states():
         return "block" if model.config.layers else "layer"
-    in_layers = any(part.of_layer for part in plain_model(model).parts())
+    in_layers = any(part.of_layer for part in plain.parts())
     return "decoder layer" if in_layers else "decoder block"
 
 
 def attention_kinds(model: TrainedModel) -> tuple[Kind, ...]:
     """The kinds of attention to tokens that a model has."""
     plain = plain_model(model)
-    if not has_decoder(model):
+    if not plain.decoder_states():
         return ("attention",) if plain.attention() else ()
     kinds: tuple[Kind, ...] = ("cross-attention", "self-attention")
     # A picture has no tokens that could name what is attended to.
@@ -184,17 +192,10 @@ def attention_kinds(model: TrainedModel) -> tuple[Kind, ...]:
     return tuple(x for x in kinds if _decoder_weights(plain, x))
 
 
-def attention_patterns(
-    model: TrainedModel,
-    letters: Sequence[int],
-    kind: Kind,
-    output: Output | None = None,
-) -> Patterns | None:
+def attention_patterns(model: TrainedModel, letters: Sequence[int], kind: Kind) -> Patterns | None:
     """The attention weights of every block and head for one string; None of a model without.
 
-    Args:
-        output: of a model that writes, the one read after the string; its own output if none is
-            given.
+    A model that writes reads its own output after the string.
 
     Raises:
         InvalidStringError: the string is longer than `MAX_TOKENS`.
@@ -203,9 +204,8 @@ def attention_patterns(
         return None
     plain, config = plain_model(model), model.config
     blocks = plain.attention() if kind == "attention" else _decoder_weights(plain, kind)
-    states = _states(model, letters, output, blocks)
+    tokens, states = _states(model, letters, blocks)
     weights = np.stack([states[block] for block in blocks])
-    tokens = tuple(token_names(model, letters, output))
     # In a hybrid, blocks that attend keep their numbers among all blocks.
     numbers = blocks_of(config.layers, True) or tuple(range(len(blocks)))
     if kind == "attention":
@@ -229,7 +229,7 @@ def picture_attention(
     names = _decoder_weights(plain, "cross-attention") if plain.config.picture else ()
     if not names:
         raise ConfigError(f"architecture={model.config.architecture!r} attends to no picture")
-    states = _states(model, letters, None, names)
+    _, states = _states(model, letters, names)
     weights = np.stack([states[name] for name in names])
     return weights.reshape(*weights.shape[:-1], *memory_shape(plain.config))
 
@@ -239,6 +239,36 @@ def _decoder_weights(plain: Classifier, kind: Kind) -> list[str]:
     is_self_attention = kind == "self-attention"
     names = [x for x in plain.attention() if x.startswith("decoder.")]
     return [x for x in names if (".attention." in x) == is_self_attention]
+
+
+# A logit as the sum of what each part of a model adds to it.
+
+
+def logit_steps(model: TrainedModel, letters: Sequence[int]) -> tuple[LogitStep, ...] | None:
+    """The contribution of each part to the logit of a string, in the order of the computation.
+
+    The logit is linear in the residual stream where it is read, so the parts sum to it exactly, in
+    double precision; by letter counts where the order of tokens has no part in it. Norms before
+    attention and before the feed-forward are inside of what is added, as they act on this string.
+    With the norms after each sum (`norm_placement = "post"`), or one after the last block
+    (`final_norm`), what is added is scaled by every later norm, which is held at the scale that it
+    has for this string. None of a model without a residual stream, or with more than one logit.
+    """
+    plain, network = plain_model(model), model.problem.network
+    one_logit = network.num_outputs == 1 and network.head == "string"
+    if not one_logit or (stream := form(plain, "residual_stream")) is None:
+        return None
+    batch, head, adds = readable_model.read_string(model, letters), stream().head, []
+    with torch.no_grad():
+        for x in stream().parts(readable_model.states(model, batch)):
+            # A mean is linear, too: the mean of what a part adds is its share of the logit.
+            read = read_states(plain.config, x.states, batch.ids, batch.times)
+            adds.append((x.name, x.block, x.head, float((read @ head.weight.T).squeeze())))
+        if head.bias is not None:
+            # Last, so that the steps end at the logit itself.
+            adds.append(("bias", None, None, float(head.bias)))
+    logits = accumulate(added for *_, added in adds)
+    return tuple(LogitStep(*step, logit) for step, logit in zip(adds, logits, strict=True))
 
 
 def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
@@ -254,7 +284,7 @@ def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
     kind, tokens = model.problem.kind, ("", *(model.tokenizer.alphabet[x] for x in letters))
     if isinstance(kind, PlacesKind):
         # Every place has an answer of its own, so one run answers all prefixes.
-        outputs = inside.run(model, inside.read(model, [letters]))[0].numpy()
+        outputs = readable_model.run(model, readable_model.read(model, [letters]))[0].numpy()
         strings = TokenStrings.of_lists(model.num_letters, [letters])
         targets = kind.targets(model.task, strings)[0].astype(np.int64)
         right, answers = (
@@ -273,9 +303,7 @@ def prefix_logits(model: TrainedModel, letters: Sequence[int]) -> Prefixes:
     return Prefixes(tokens, answered.score.astype(np.float64), labels)
 
 
-def recurrent_units(
-    model: TrainedModel, letters: Sequence[int], output: Output | None = None
-) -> Units | None:
+def recurrent_units(model: TrainedModel, letters: Sequence[int]) -> Units | None:
     """The state of every unit after every token, and every gate; as `attention_patterns`.
 
     Of an encoder-decoder the states of the decoder's blocks, from `SEP` on. None of a model that is
@@ -290,13 +318,11 @@ def recurrent_units(
         start, layers = len(letters) + 1, tuple({"state": name} for name in names)
     if not layers:
         return None
-    states = _states(model, letters, output, [x for layer in layers for x in layer.values()])
+    tokens, states = _states(model, letters, [x for layer in layers for x in layer.values()])
     gates = {x: np.stack([states[layer[x]] for layer in layers]) for x in layers[0]}
     numbers = blocks_of(config.layers, False) or range(len(layers))
     by_name = {str(number): layer for layer, number in enumerate(numbers)}
-    return Units(
-        tuple(token_names(model, letters, output)[start:]), gates.pop("state"), gates, by_name
-    )
+    return Units(tokens[start:], gates.pop("state"), gates, by_name)
 
 
 def principal_path(states: Float[np.ndarray, "position hidden"]) -> Path:
@@ -322,9 +348,11 @@ def principal_path(states: Float[np.ndarray, "position hidden"]) -> Path:
 
 
 def _states(
-    model: TrainedModel, letters: Sequence[int], output: Output | None, names: Sequence[str]
-) -> Mapping[str, Float[np.ndarray, "*state"]]:
-    """The states of these names, of one string."""
-    check_length(model, letters, output)
-    batch = inside.read(model, [letters], None if output is None else [output])
-    return {name: x[0].numpy() for name, x in inside.states(model, batch, names).items()}
+    model: TrainedModel, letters: Sequence[int], names: Sequence[str]
+) -> tuple[tuple[str, ...], Mapping[str, Float[np.ndarray, "*state"]]]:
+    """The tokens that are read of one string, and the states of these names."""
+    check_length(model, letters)
+    batch = readable_model.read(model, [letters])
+    states = readable_model.states(model, batch, names)
+    tokens = name_tokens(model, batch.ids[0].tolist())
+    return tokens, {name: x[0].numpy() for name, x in states.items()}

@@ -7,11 +7,11 @@ import torch
 
 from seqcls.decode import written_beams
 from seqcls.errors import ConfigError
-from seqcls.interpretability import inside
+from seqcls.interpretability import readable_model
 from seqcls.interpretability.readable_model import (
-    AROUND_OUTPUTS,
     Output,
     check_length,
+    name_tokens,
     target,
     token_ids,
     write_output,
@@ -46,38 +46,22 @@ def output_tokens(
         ConfigError: the model writes no outputs.
         InvalidStringError: the string is no input of the task, or too long.
     """
-    require_writing(model)
+    if reason := model.problem.lacks("outputs"):
+        raise ConfigError(reason)
     check_length(model, letters, output)
     output = write_output(model, tuple(letters)) if output is None else output
     ids, start = token_ids(model, output), len(letters) + 1
-    outputs = inside.run(model, inside.read(model, [letters], [output]))[0]
+    outputs = readable_model.run(model, readable_model.read(model, [letters], [output]))[0]
     # The head at `SEP` predicts the first token of the output.
     scores = outputs[start : start + len(ids)].log_softmax(dim=1)
     rows = torch.arange(len(ids))
     others = writable(scores)
     # The runner-up is another token than the one that is written.
     others[rows, ids] = -torch.inf
-    seconds = others.argmax(dim=1).tolist()
-    names = [*model.tokenizer.alphabet, *AROUND_OUTPUTS]
-    return tuple(
-        OutputToken(
-            names[token - FIRST_LETTER],
-            float(scores[row, token].exp()),
-            names[second - FIRST_LETTER],
-            float(scores[row, second].exp()),
-        )
-        for row, (token, second) in enumerate(zip(ids, seconds, strict=True))
-    )
-
-
-def require_writing(model: TrainedModel) -> None:
-    """Refuses a model that answers a string at once.
-
-    Raises:
-        ConfigError: it is one.
-    """
-    if reason := model.problem.lacks("outputs"):
-        raise ConfigError(reason)
+    seconds = others.argmax(dim=1)
+    names = name_tokens(model, ids), name_tokens(model, seconds.tolist())
+    shares = scores[rows, ids].exp().tolist(), scores[rows, seconds].exp().tolist()
+    return tuple(map(OutputToken, names[0], shares[0], names[1], shares[1]))
 
 
 # The likeliest outputs of an input as a tree, whose branches part where outputs differ.
@@ -129,7 +113,8 @@ def output_tree(model: TrainedModel, letters: Letters, width: int) -> OutputTree
         ConfigError: the model writes no outputs.
         InvalidStringError: the string is no input of the task, or too long.
     """
-    require_writing(model)
+    if reason := model.problem.lacks("outputs"):
+        raise ConfigError(reason)
     check_length(model, letters)
     right = target(model, letters) if model.is_input(letters) else None
     strings = TokenStrings.of_lists(model.num_letters, [letters])

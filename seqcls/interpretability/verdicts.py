@@ -107,23 +107,17 @@ def verdict_text(verdict: Verdict, problem: Problem) -> str:
 
 def _verdict(problem: Problem, max_length: int, unit: Unit, parts: Iterable[Answers]) -> Verdict:
     """Sums up the answers to all strings up to a length, given in parts, the shortest first."""
-    inputs, errors = 0, Counter[str]()
-    shortest: tuple[int, str] | None = None
+    inputs, errors, shortest = 0, Counter[str](), None
     for answers in parts:
         inputs += len(answers.strings)
         errors.update(answers.error_counts)
-        rows = np.flatnonzero(answers.wrong)
-        if len(rows):
+        if shortest is None and len(rows := np.flatnonzero(answers.wrong)):
             lengths = answers.strings.lengths[rows]
-            least = int(lengths.min())
             # Texts of longer ones, of which there may be many, are not made.
-            if shortest is None or least <= shortest[0]:
-                texts = texts_of(problem.tokenizer, answers.strings.take(rows[lengths == least]))
-                # By length, then as text: the same string whatever the order of the parts.
-                found = (least, min(texts))
-                shortest = found if shortest is None else min(shortest, found)
+            rows = rows[lengths == lengths.min()]
+            shortest = min(texts_of(problem.tokenizer, answers.strings.take(rows)))
     kinds = errors["false positive"], errors["false negative"]
-    return Verdict(max_length, unit, inputs, *kinds, None if shortest is None else shortest[1])
+    return Verdict(max_length, unit, inputs, *kinds, shortest)
 
 
 # An exhaustive check by letter counts: every string up to a length, as a multiset of letters.
@@ -132,18 +126,13 @@ MAX_MULTISETS = 2_000_000
 """Multisets that a model is checked on in a fraction of a second, in about 200 MB."""
 
 
-def unaffordable(problem: Problem, max_length: int | None = None) -> str | None:
-    """The reason why a problem's models are not checked exhaustively; None where they are.
-
-    Args:
-        max_length: the longest test string's if not given.
-    """
+def unaffordable(problem: Problem) -> str | None:
+    """The reason why a problem's models are not checked exhaustively; None where they are."""
     if reason := problem.lacks("labels") or problem.unknown_labels:
         return reason
     if reason := obstacle(problem, "labels"):
         return f"{reason}, so there are far too many strings to try them all"
-    letters = len(problem.task.alphabet)
-    longest = problem.test.lengths[-1] if max_length is None else max_length
+    letters, longest = len(problem.task.alphabet), problem.test.lengths[-1]
     multisets = num_multisets(letters, longest)
     if multisets <= MAX_MULTISETS:
         return None
@@ -188,18 +177,6 @@ def verdicts(
 # An exhaustive check string by string, for models whose answers letter counts do not determine.
 
 
-def checked_length(model: TrainedModel, limit: int = MAX_STRINGS) -> int:
-    """The greatest length up to which all strings are tried.
-
-    No longer than the longest test string, nor than the model has places for.
-    """
-    end = longest_readable(model.problem.network)
-    longest = model.problem.test.lengths[-1]
-    return affordable_length(
-        model.num_letters, limit, longest if end is None else min(longest, end)
-    )
-
-
 def verdict_of(model: TrainedModel) -> Verdict:
     """Checks a model on all strings up to a length.
 
@@ -215,17 +192,20 @@ def verdict_of(model: TrainedModel) -> Verdict:
     return verdict
 
 
-def string_verdict(model: TrainedModel, limit: int = MAX_STRINGS) -> Verdict:
-    """Checks a model on every string up to the length at which no more than `limit` are.
+def string_verdict(model: TrainedModel) -> Verdict:
+    """Checks a model on every string up to the length at which no more than `MAX_STRINGS` are.
 
-    The empty string is one of them where a test may hold it.
+    No longer than the longest test string, nor than the model has places for. The empty string is
+    one of them where a test may hold it.
 
     Raises:
         ConfigError: the task is no language.
     """
     model.problem.require_language()
-    longest = checked_length(model, limit)
-    every = inputs_by_length(model.problem, longest, limit)
+    end, longest = longest_readable(model.problem.network), model.problem.test.lengths[-1]
+    longest = longest if end is None else min(longest, end)
+    longest = affordable_length(model.num_letters, MAX_STRINGS, longest)
+    every = inputs_by_length(model.problem, longest)
     parts = (model.ask(strings) for _, strings in every if len(strings))
     return _verdict(model.problem, longest, "string", parts)
 
@@ -239,22 +219,15 @@ MAX_SHOWN = 20
 """Shortest inputs with a wrong output that are named; the others are counted."""
 
 
-def output_verdict(
-    model: TrainedModel, max_strings: int = MAX_STRINGS, max_inputs: int = MAX_INPUTS
-) -> OutputVerdict:
+def output_verdict(model: TrainedModel) -> OutputVerdict:
     """Checks a model on every input up to the greatest length at which all can be tried.
 
-    That is at most the longest test length, or what the model has places for.
-
-    Args:
-        max_strings: strings that are held against the task at most, inputs or not.
-        max_inputs: inputs that are tried at most; those of a length all or not at all.
+    That is at most the longest test length, or what the model has places for; with no more than
+    `MAX_INPUTS` inputs, among `MAX_STRINGS` strings.
     """
     problem, reached, texts = model.problem, 0, list[str]()
     by_length = list[LengthErrors]()
-    for length, strings in inputs_by_length(
-        problem, problem.longest_tested, max_strings, max_inputs
-    ):
+    for length, strings in inputs_by_length(problem, problem.longest_tested, max_inputs=MAX_INPUTS):
         reached = length
         if len(strings):
             answers = model.ask(strings)
@@ -286,35 +259,26 @@ class Errors(NamedTuple):
     label: Bool[np.ndarray, " error"]
     texts: tuple[str, ...]
 
-    @property
-    def lengths(self) -> Int64[np.ndarray, " error"]:
-        """Letters of each."""
-        return np.asarray(self.counts.sum(axis=1))
-
     def by_length(self) -> Int64[np.ndarray, "length token_type"]:
         """False positives and false negatives of every length from 0 on."""
-        cells = np.bincount(2 * self.lengths + self.label, minlength=2 * (self.max_length + 1))
-        return cells.reshape(-1, 2)
+        cells = 2 * self.counts.sum(axis=1) + self.label
+        return np.bincount(cells, minlength=2 * (self.max_length + 1)).reshape(-1, 2)
 
 
-def errors_up_to(model: TrainedModel, max_length: int | None = None) -> Errors:
-    """Every misclassified multiset of at most so many letters, in the precision of the run.
-
-    Args:
-        max_length: the longest test string's if not given.
+def errors_up_to(model: TrainedModel) -> Errors:
+    """Every misclassified multiset up to the longest test length, in the precision of the run.
 
     Raises:
         ConfigError: there are more than `MAX_MULTISETS`, or the order of tokens has a part.
     """
-    problem, letters = model.problem, model.num_letters
-    length = problem.test.lengths[-1] if max_length is None else max_length
-    if reason := unaffordable(problem, length):
-        raise ConfigError(f"max_length={length}: {reason}")
-    answers = model.ask(TokenStrings.of_counts(letters, multisets_of(problem, length)))
+    problem, longest = model.problem, model.problem.test.lengths[-1]
+    if reason := unaffordable(problem):
+        raise ConfigError(f"max_length={longest}: {reason}")
+    answers = model.ask(TokenStrings.of_counts(model.num_letters, multisets_of(problem)))
     wrong = np.flatnonzero(answers.wrong)
     lengths, texts = answers.strings.lengths, texts_of(model.tokenizer, answers.strings.take(wrong))
     # Multisets come in the order of their counts, texts are sorted for whoever reads them.
     order = sorted(range(len(wrong)), key=lambda x: (lengths[wrong[x]], texts[x]))
     wrong = wrong[order]
     columns = answers.strings.counts[wrong], answers.score[wrong], answers.targets[wrong]
-    return Errors(length, len(lengths), *columns, tuple(texts[x] for x in order))
+    return Errors(longest, len(lengths), *columns, tuple(texts[x] for x in order))

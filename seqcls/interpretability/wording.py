@@ -75,7 +75,7 @@ def score_text(score: float) -> str:
     return f"{score:.4f}" if abs(score) < LONG_SCORE else f"{score:.4e}"
 
 
-def percent(share: float, places: int = 2, *, signed: bool = False) -> str:
+def percent(share: float, places: int = 2) -> str:
     """A share of a total as tables of pages and charts write it, without zeros at its end: `98.6%`.
 
     It has more places where it would read as all or nothing, and is not.
@@ -83,12 +83,10 @@ def percent(share: float, places: int = 2, *, signed: bool = False) -> str:
     Args:
         share: or a difference of two.
         places: digits after the point that it is rounded to.
-        signed: whether a number above 0 has a sign, too.
     """
     # What is left of sums in double precision is nothing.
     share = float(np.round(share, 14)) + 0.0
-    sign = "+" if signed and share > 0 else ""
-    tried = (f"{share:{sign}.{more}%}" for more in range(places, MOST_DIGITS))
+    tried = (f"{share:.{more}%}" for more in range(places, MOST_DIGITS))
     text = next(x for x in tried if (abs(float(x[:-1])) in (0, 100)) == (abs(share) in (0, 1)))
     number = text.removesuffix("%")
     return f"{number.rstrip('0').rstrip('.') if '.' in number else number}%"

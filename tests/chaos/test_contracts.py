@@ -18,10 +18,14 @@ CHECKED = ",".join(
     for name in (
         *("counts", "decode", "engines.member", "engines.pytorch", "evaluation", "models"),
         *("prediction", "training"),
-        *("interpretability.attribution", "interpretability.bounds", "interpretability.domains"),
+        *("interpretability.bounds", "interpretability.domains"),
         *("interpretability.certification", "interpretability.deletions", "tasks"),
         *("interpretability.explanations", "interpretability.interventions"),
-        *("interpretability.mechanisms", "interpretability.inside", "interpretability.circuits"),
+        *(
+            "interpretability.mechanisms",
+            "interpretability.readable_model",
+            "interpretability.circuits",
+        ),
         *("interpretability.families", "interpretability.verdicts"),
     )
 )

@@ -19,7 +19,7 @@ from safetensors.torch import load_file
 import seqcls
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import TrainedGroup
-from seqcls.interpretability.readable_model import ids_of, plain_model, target
+from seqcls.interpretability.readable_model import plain_model, read, target
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.initialization import initial_parameters
 from seqcls.problem import Problem, configuration, resolve
@@ -145,9 +145,9 @@ def test_a_given_file_writes_the_outputs_of_the_model(fields: Any, tmp_path: Pat
         assert found[: len(tokens)] == tokens
         assert fields in WRITERS or len(found) == len(tokens)
     targets = [target(model, (0, 1, 1))] * len(known)
-    read = ids_of(model, list(map(model.letters, known)), targets)
+    ids = read(model, list(map(model.letters, known)), targets).ids
     with torch.no_grad():
-        torch.testing.assert_close(loaded(read), plain_model(model)(read), atol=1e-6, rtol=0)
+        torch.testing.assert_close(loaded(ids), plain_model(model)(ids), atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("architecture", ["transformer", "encoder_decoder"])

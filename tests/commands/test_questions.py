@@ -80,7 +80,7 @@ QUESTIONS = {
     "minimal": Question(
         "{run} {string}",
         lambda x: {
-            "given": (found := api.minimal(x.store, x.run, x.string)).minimal.given.record(),
+            "given": (found := api.minimal(x.store, x.run, x.string)).given.record(),
             "nearest_right": found.nearest.record(),
         },
     ),

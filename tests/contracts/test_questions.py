@@ -15,13 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.interpretability import inside
 from seqcls.interpretability.ablation import Ablation, AblationMethod, Judge
-from seqcls.interpretability.attribution import logit_steps
 from seqcls.interpretability.patching import carry_over, patch, sites_of
-from seqcls.interpretability.readable_model import Output, ids_of, plain_model
+from seqcls.interpretability.readable_model import Output, from_counts, plain_model, read, states
 from seqcls.interpretability.states_by_strings import (
     attention_patterns,
+    logit_steps,
     prefix_logits,
     recurrent_units,
 )
@@ -46,7 +45,7 @@ OUTPUT = Output((1, 0))
 def head_outputs(own: TrainedModel, letters: tuple[int, ...]) -> np.ndarray:
     """Outputs of the head for a string, or for an input and a part of an output."""
     with torch.no_grad():
-        ids = ids_of(own, [letters], [OUTPUT] if own.problem.writes else None)
+        ids = read(own, [letters], [OUTPUT] if own.problem.writes else None).ids
         return np.asarray(plain_model(own)(ids))
 
 
@@ -77,12 +76,12 @@ def test_patching_with_itself_keeps_and_everywhere_gives_the_source(
     whole = {Site(x, last, side=side) for x in ("block", "layer") for side in ("", "decoder")}
     whole |= {Site("embedding")} | {Site("state", 0)} if last == 0 else {Site("embedding")}
     tried = whole & {*plain_model(own).sites()}
-    read, source_read = (inside.read(own, [x], [OUTPUT] * writes or None) for x in (base, source))
-    everywhere = torch.ones(1, read.ids.shape[1], dtype=torch.bool)
+    batch, other_batch = (read(own, [x], [OUTPUT] * writes or None) for x in (base, source))
+    everywhere = torch.ones(1, batch.ids.shape[1], dtype=torch.bool)
     # A memory's layer lies within a block.
     for site in tried - ({Site("layer", last), Site("state", 0)} if name == "slstm" else set()):
         assert site in sites_of(own)
-        given = carry_over(own, read, site, inside.states(own, source_read), everywhere)
+        given = carry_over(own, batch, site, states(own, other_batch), everywhere)
         np.testing.assert_allclose(given, head_outputs(own, source), atol=1e-9)
     assert tried
 
@@ -126,7 +125,7 @@ def test_zero_ablation_equals_zero_weights(name: str, writes: bool) -> None:
         changed = Judge(weights_without(own, part, states[part]), 20)
         found = backend.outputs({part: "zero"})
         np.testing.assert_allclose(found, changed.outputs({}), atol=1e-9, err_msg=part.text)
-        moved.append(np.abs(backend.score({part: "zero"}).margins - backend.before).max())
+        moved.append(np.abs(found - backend.outputs({})).max())
     assert max(moved, default=1) > 1e-3
 
 
@@ -145,7 +144,8 @@ def test_empty_ablation_equals_the_evaluation(name: str, writes: bool) -> None:
     if writes:
         assert whole.loss == pytest.approx(-answers.score.mean(), rel=1e-9)
         return
-    assert (backend.score({}).wrong == answers.wrong).all()
+    wrong = own.problem.kind.are_wrong(backend.outputs({}), backend.tested.targets)
+    assert (wrong == answers.wrong).all()
     losses = np.logaddexp(0, np.where(backend.tested.labels, -1, 1) * answers.score)
     assert whole.loss == pytest.approx(losses.mean(), rel=1e-7)
 
@@ -237,12 +237,13 @@ def test_parts_are_ranked_by_cost_and_pruned_from_the_cheapest(by: str) -> None:
         assert costs == sorted(costs, reverse=True)
         assert len({*costs}) > 1
         for own in ranked:
-            scores = judge.score({own.parts[0]: how})
-            change = np.abs(scores.margins - judge.before)
+            logits = judge.outputs({own.parts[0]: how})
+            change, labels = np.abs(logits - judge.before), judge.tested.labels
             counted = judge.tested.occurrences
-            assert own.errors == counted[scores.wrong].sum()
+            assert own.errors == counted[(logits > 0) != labels].sum()
             assert own.logit_change == pytest.approx(np.average(change, weights=counted))
-            assert own.loss == pytest.approx(scores.loss)
+            losses = np.logaddexp(0, np.where(labels, -1, 1) * logits)
+            assert own.loss == pytest.approx(np.average(losses, weights=counted))
     several = (*heads, *(judge.parts(["dimension"]) if by == "counts" else ()))
     steps, off = list(judge.prune(several)), judge.rank(several)
     assert [len(own.parts) for own in steps] == [*range(len(several) + 1)]
@@ -297,7 +298,8 @@ def test_ablation_by_letter_counts_equals_running_strings(
             ablation: Ablation = dict.fromkeys(some, how)
             ours, theirs = exact.ablate(ablation), run.ablate(ablation)
             assert (ours.errors, ours.accuracy) == (theirs.errors, theirs.accuracy)
-            assert (exact.score(ablation).wrong[rows] == run.score(ablation).wrong).all()
+            found = exact.outputs(ablation)[rows]
+            np.testing.assert_allclose(found, run.outputs(ablation), rtol=1e-9, atol=1e-9)
             assert ours.loss == pytest.approx(theirs.loss, rel=1e-9)
             assert ours.logit_change == pytest.approx(theirs.logit_change, rel=1e-9, abs=1e-9)
             for name in ("lengths", "strings", "right"):
@@ -320,7 +322,7 @@ def test_mean_ablation_uses_the_mean_over_all_test_tokens(
     judge = Judge(model_to_ablate())
     own, total, tokens = judge.model, np.zeros(()), 0
     for text, times in zip(judge.tested.texts, judge.tested.occurrences.tolist(), strict=True):
-        activations = plain_model(own).activations(ids_of(own, [own.letters(text)]))
+        activations = plain_model(own).activations(read(own, [own.letters(text)]).ids)
         (rows,) = activations[f"blocks.0.{state}"].detach().numpy()[of_part]
         total, tokens = total + times * rows.sum(axis=0), tokens + times * len(rows)
 
@@ -355,7 +357,7 @@ def test_states_by_letter_counts_equal_running_the_string(
 ) -> None:
     own = scattered_model(seed, **fields)
     counts = np.array([own.tokenizer.counts(text) for text in texts])
-    by_counts = inside.states(own, inside.from_counts(own, counts))
+    by_counts = states(own, from_counts(own, counts))
     special = {"first": 0, "last": own.num_letters}.get(own.config.readout)
 
     def close(ours: Any, theirs: Any, what: str = "") -> None:
@@ -367,7 +369,7 @@ def test_states_by_letter_counts_equal_running_the_string(
             continue
         columns = [letter + (special == 0) for letter in letters]
         columns = [0, *columns] if special == 0 else [*columns, *([special] if special else [])]
-        truth = plain_model(own).activations(ids_of(own, [letters]))
+        truth = plain_model(own).activations(read(own, [letters]).ids)
         assert [*truth] == [*by_counts]
         times = np.insert(counts[row], special, 1) if special is not None else counts[row]
         for name, value in truth.items():

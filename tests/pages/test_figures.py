@@ -12,7 +12,7 @@ from dashboard.figures.figure import Figure
 from dashboard.figures.gallery import GROUPS, figures
 from dashboard.figures.whole_model import losses_by_part
 from seqcls.engines.member import draw_initial
-from seqcls.interpretability.inside import read, states
+from seqcls.interpretability.readable_model import read, states
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import queries
 from tests.app import open_app

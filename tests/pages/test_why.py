@@ -45,8 +45,8 @@ def test_a_failing_string_is_reduced_in_any_model(inside: Path, run: str) -> Non
     reduced = opened.minimal(wrong)
     assert found.table is not None
     assert found.table["stored"].iloc[0] == wrong
-    if reduced.minimal.found.string != wrong:
-        assert found.table["stored"].iloc[1] == reduced.minimal.found.string
+    if reduced.minimal.string != wrong:
+        assert found.table["stored"].iloc[1] == reduced.minimal.string
     last = found.table.iloc[-1]
     assert last["what"] == "nearest that is right"
     assert last["is"] == last["predicted"]

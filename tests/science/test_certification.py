@@ -15,7 +15,7 @@ from seqcls.interpretability.certification import (
     divide,
     prove,
 )
-from seqcls.interpretability.inside import logits
+from seqcls.interpretability.readable_model import logits
 from seqcls.interpretability.trained_model import TrainedModel
 from tests.zoo import FIELDS, scattered_model
 

@@ -12,16 +12,17 @@ from torch import Tensor
 
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.evaluation import distinct_test_strings
+from seqcls.interpretability import readable_model
 from seqcls.interpretability.ablation import Judge
 from seqcls.interpretability.minimal import minimal_failing, nearest_right, shortest_failing
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.readable_model import (
     Output,
-    ids_of,
+    name_tokens,
     plain_model,
+    read,
     target,
     token_ids,
-    token_names,
     write_output,
 )
 from seqcls.interpretability.states_by_strings import (
@@ -61,23 +62,24 @@ def test_states_cover_input_separator_and_output(name: str) -> None:
     model = writer(name)
     written = write_output(model, INPUT)
     given = [model.tokenizer.alphabet[letter] for letter in written.read]
-    assert token_names(model, INPUT) == ["CLS", "a", "c", "b", "SEP", *given]
-    expected = ["CLS", "a", "c", "b", "SEP", "a", "c", "b"]
-    assert token_names(model, INPUT, target(model, INPUT)) == expected
-    wide = ids_of(model, [INPUT, (1,)], [target(model, INPUT), target(model, (1,))])
+    tokens = name_tokens(model, read(model, [INPUT]).ids[0].tolist())
+    assert tokens == ("CLS", "a", "c", "b", "SEP", *given)
+    forced_ids = read(model, [INPUT], [target(model, INPUT)]).ids[0].tolist()
+    assert name_tokens(model, forced_ids) == ("CLS", "a", "c", "b", "SEP", "a", "c", "b")
+    wide = read(model, [INPUT, (1,)], [target(model, INPUT), target(model, (1,))]).ids
     assert (wide != 1).sum(dim=1).tolist() == [8, 4]
-    activations = plain_model(model).activations(ids_of(model, [INPUT], [Output((1, 0))]))
-    if found := attention_patterns(model, INPUT, "attention", Output((1, 0))):
+    activations = plain_model(model).activations(read(model, [INPUT]).ids)
+    if found := attention_patterns(model, INPUT, "attention"):
         ours, tokens = found.weights[0], found.tokens
         theirs = activations["blocks.0.attention.weights"][0]
     elif name == "lstm":
-        units = recurrent_units(model, INPUT, Output((1, 0)))
+        units = recurrent_units(model, INPUT)
         assert units is not None
         state = activations[plain_model(model).units()[0]["state"]][0]
         ours, theirs, tokens = units.states[0], state, units.tokens
     else:
         return
-    assert tokens == ("CLS", "a", "c", "b", "SEP", "b", "a")
+    assert tokens == ("CLS", "a", "c", "b", "SEP", *given)
     assert torch.equal(torch.from_numpy(ours), theirs)
 
 
@@ -100,9 +102,9 @@ def test_output_probabilities_are_products_of_steps(name: str) -> None:
     found = patch(model, INPUT, SOURCE)
     assert found.base_tokens == ("CLS", "a", "c", "b", "SEP")
     assert found.source_tokens == ("CLS", "a", "b", "b", "SEP")
-    for read, number in ((INPUT, found.base_logit), (SOURCE, found.source_logit)):
-        expected = forced(model, read, right) - (
-            forced(model, read, written) if written != right else 0
+    for given, number in ((INPUT, found.base_logit), (SOURCE, found.source_logit)):
+        expected = forced(model, given, right) - (
+            forced(model, given, written) if written != right else 0
         )
         assert number == pytest.approx(expected, rel=1e-9, abs=1e-9)
     assert ("minus" in found.number) == (written != right)
@@ -113,12 +115,20 @@ def test_output_probabilities_are_products_of_steps(name: str) -> None:
     assert judge.before[3] == pytest.approx(before, rel=1e-9)
 
 
-def test_attention_of_an_encoder_decoder_is_that_of_its_blocks() -> None:
+def writing(output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has every model write this output."""
+    monkeypatch.setattr(readable_model, "write_output", lambda *_: output)
+
+
+def test_attention_of_an_encoder_decoder_is_that_of_its_blocks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    writing(Output((1, 0)), monkeypatch)
     model = writer("encoder_decoder")
-    activations = plain_model(model).activations(ids_of(model, [INPUT], [Output((1, 0))]))
+    activations = plain_model(model).activations(read(model, [INPUT]).ids)
     names = {SELF: "attention", "cross-attention": "cross_attention"}
     for kind in attention_kinds(model):
-        found = attention_patterns(model, INPUT, kind, Output((1, 0)))
+        found = attention_patterns(model, INPUT, kind)
         assert found is not None
         expected = [
             activations[f"decoder.blocks.{block}.{names[kind]}.weights"] for block in (0, 1)
@@ -135,13 +145,14 @@ def test_attention_of_an_encoder_decoder_is_that_of_its_blocks() -> None:
     [("encoder_decoder", (2, 2, 3, 4), 1), ("recurrent_attention", (1, 1, 3, 4), 2)],
 )
 def test_cross_attention_covers_the_input_tokens(
-    name: str, shape: tuple[int, ...], before: int
+    name: str, shape: tuple[int, ...], before: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A recurrent decoder attends by the state before a token, a block by the token."""
     model = writer(name)
-    found, other = (
-        attention_patterns(model, INPUT, "cross-attention", Output(x)) for x in ((1, 0), (2, 0))
-    )
+    writing(Output((1, 0)), monkeypatch)
+    found = attention_patterns(model, INPUT, "cross-attention")
+    writing(Output((2, 0)), monkeypatch)
+    other = attention_patterns(model, INPUT, "cross-attention")
     assert found is not None
     assert other is not None
     assert (found.rows, found.tokens) == (("SEP", "b", "a"), ("CLS", "a", "c", "b"))
@@ -157,12 +168,12 @@ def test_minimal_strings_are_inputs_of_the_task() -> None:
     answers = model.ask(test.strings)
     row = int(np.flatnonzero(answers.wrong)[-1])
     found = minimal_failing(model, model.letters(test.texts[row]))
-    assert found.found.is_wrong
+    assert found.minimal.is_wrong
     assert found.given.predicted != found.given.label
-    smaller = model.letters(found.found.string)
+    smaller = model.letters(found.minimal.string)
     ones = [(*smaller[:place], *smaller[place + 1 :]) for place in range(len(smaller))]
     assert not any(model.answer(one).is_wrong for one in ones if one)
-    assert shortest_failing(model, 200).tried > 0
+    assert shortest_failing(model).tried > 0
     near = nearest_right(model, (0,), same_length=True)
     assert near.answer is not None
     assert near.answer.label == near.answer.predicted != model.answer((0,)).predicted
@@ -184,15 +195,15 @@ def test_attention_beyond_positions_or_without_heads_is_refused() -> None:
     deaf = zoo.problem("recurrent_attention", writes=True, attention="none")
     silent = TrainedModel(deaf, zoo.random_weights(deaf))
 
-    def look(model: TrainedModel, letters: Letters, output: Output | None = None) -> object:
-        return attention_patterns(model, letters, "attention", output)
+    def look(model: TrainedModel, letters: Letters) -> object:
+        return attention_patterns(model, letters, "attention")
 
     assert not attention_kinds(silent)
     assert attention_kinds(writer("recurrent_attention")) == ("cross-attention",)
     assert attention_patterns(lstm, INPUT, "attention") is None
     refusals: tuple[tuple[Callable[[], object], tuple[str, ...]], ...] = (
         (lambda: look(learned, (0,) * places), (f"{places - 1} places",)),
-        (lambda: look(learned, (0,) * 7, target(learned, (0,) * 7)), ("output",)),
+        (lambda: output_tokens(learned, (0,) * 7, target(learned, (0,) * 7)), ("output",)),
         (lambda: output_tokens(zoo.model("lstm"), (0, 1)), ("write no outputs",)),
     )
     for ask, words in refusals:

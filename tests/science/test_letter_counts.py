@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from seqcls.config import RunConfig
 from seqcls.errors import ConfigError, InvalidStringError
-from seqcls.interpretability import inside
 from seqcls.interpretability.domains import Needs, obstacle
-from seqcls.interpretability.readable_model import plain_model
+from seqcls.interpretability.readable_model import from_counts, logits, plain_model, states
 from seqcls.problem import resolve
 from seqcls.questions import RunModel
 from tests.oracles.counting import true_logits
@@ -31,7 +30,7 @@ def test_logits_by_counts_equal_the_numpy_oracle(
     own = scattered_model(seed, **fields)
     counts = np.array([[0, 0, 0], [1, 0, 2], [3, 1, 0], [0, 5, 1]]) * times
     truth = true_logits(own, counts)
-    np.testing.assert_allclose(inside.logits(own, counts), truth, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(logits(own, counts), truth, rtol=1e-9, atol=1e-9)
 
 
 def test_logits_by_counts_hold_for_large_scores() -> None:
@@ -40,7 +39,7 @@ def test_logits_by_counts_hold_for_large_scores() -> None:
     far = RunModel(own.problem, weights)
     assert min(np.ptp(x.scores[0]) for x in far.circuits()) > 1000
     counts = np.array([[0, 0, 3], [1, 0, 10**6], [0, 0, 0]])
-    found = inside.logits(far, counts)
+    found = logits(far, counts)
     np.testing.assert_allclose(found, true_logits(far, counts), rtol=1e-12)
     assert np.isfinite(found).all()
 
@@ -51,8 +50,8 @@ def test_logits_of_shares_are_the_limit_of_long_strings(
 ) -> None:
     own = scattered_model(3, hidden_size=3, **fields)
     shares = np.array([[1, 2, 0], [1, 1, 3]])
-    limit = inside.logits(own, shares, special=0.0)
-    far, near = (abs(inside.logits(own, shares * n) - limit).max() for n in (10**7, 10**3))
+    limit = logits(own, shares, special=0.0)
+    far, near = (abs(logits(own, shares * n) - limit).max() for n in (10**7, 10**3))
     assert far < 1e-4
     assert far < max(near, 1e-12)
 
@@ -60,8 +59,8 @@ def test_logits_of_shares_are_the_limit_of_long_strings(
 def test_head_circuits_are_products_of_its_matrices() -> None:
     own = scattered_model(hidden_size=6, attention_head_size=2, num_attention_heads=3)
     opened = RunModel(own.problem, own.weights)
-    activations = inside.states(own, inside.from_counts(own, np.ones((1, 3))))
-    states = activations["blocks.0.attention_norm"][0].numpy()
+    activations = states(own, from_counts(own, np.ones((1, 3))))
+    normed = activations["blocks.0.attention_norm"][0].numpy()
     for head, found in enumerate(opened.circuits()):
         rows = slice(2 * head, 2 * head + 2)
         query, key, value = (
@@ -69,9 +68,9 @@ def test_head_circuits_are_products_of_its_matrices() -> None:
             for name in ("query", "key", "value")
         )
         output = own.weights["blocks.0.attention.output.weight"][:, rows]
-        scores = states @ (query.T @ key) @ states.T / np.sqrt(2)
+        scores = normed @ (query.T @ key) @ normed.T / np.sqrt(2)
         np.testing.assert_allclose(found.scores, scores, atol=1e-12)
-        np.testing.assert_allclose(found.output, states @ (output @ value).T, atol=1e-12)
+        np.testing.assert_allclose(found.output, normed @ (output @ value).T, atol=1e-12)
         direct = found.output @ own.weights["classifier.weight"][0]
         np.testing.assert_allclose(found.direct_logit, direct, atol=1e-12)
         assert (found.key_query_rank, found.value_output_rank) == (2, 2)
@@ -122,7 +121,7 @@ def test_the_order_of_letters_changes_nothing_but_rounding() -> None:
     assert len(set(found.strings)) == 7
     assert {own.tokenizer.counts(string) for string in found.strings} == {(3, 1, 20)}
     assert found.spread < 1e-12
-    assert found.logits[0] == pytest.approx(inside.logits(own, np.array([[3, 1, 20]]))[0])
+    assert found.logits[0] == pytest.approx(logits(own, np.array([[3, 1, 20]]))[0])
     with pytest.raises(InvalidStringError, match=r"3,001 tokens, more than the 2,000"):
         opened.orders("ab{3000}")
 
@@ -141,7 +140,7 @@ def test_letter_order_changes_models_with_positions() -> None:
 def test_states_of_absent_letters_are_finite() -> None:
     for no_attend_cls in (False, True):
         own = scattered_model(no_attend_cls=no_attend_cls)
-        activations = inside.states(own, inside.from_counts(own, np.array([[0, 0, 0], [0, 7, 0]])))
+        activations = states(own, from_counts(own, np.array([[0, 0, 0], [0, 7, 0]])))
         assert all(torch.isfinite(state).all() for state in activations.values())
         # The empty string has only CLS to attend to, or nothing at all.
         weights = activations["blocks.0.attention.weights"]
@@ -156,10 +155,10 @@ OTHERS: tuple[tuple[dict[str, Any], Needs], ...] = (
     ({"readout": "mean"}, "one block"), ({"attention_scale": "log_length"}, "one block"),
     ({"norm_placement": "post"}, "one block"), ({"activation": "relu"}, "one block"),
     ({"activation": "gelu_tanh"}, "one block"), ({"biases": True}, "one block"),
-    ({"final_norm": True}, "one block"), ({"task": "majority"}, "required letters"),
-    ({"task": "parity"}, "required letters"), ({"task": "even_pairs"}, "labels"),
+    ({"final_norm": True}, "one block"), ({"task": "majority"}, "one block"),
+    ({"task": "parity"}, "one block"), ({"task": "even_pairs"}, "labels"),
 )  # fmt: skip
-NEEDS: tuple[Needs, ...] = ("states", "labels", "required letters", "one block")
+NEEDS: tuple[Needs, ...] = ("states", "labels", "one block")
 
 
 def test_analysis_names_the_setting_that_rules_it_out() -> None:
@@ -169,10 +168,10 @@ def test_analysis_names_the_setting_that_rules_it_out() -> None:
         problem = resolve(RunConfig.from_mapping(fields))
         reasons = [obstacle(problem, needs) for needs in NEEDS]
         first = NEEDS.index(least)
-        assert [reason is None for reason in reasons] == [x < first for x in range(4)], fields
+        assert [reason is None for reason in reasons] == [x < first for x in range(3)], fields
         (name, value), *_ = fields.items()
         assert f"{name}={value!r}" in str(reasons[-1])
         if least == "states":
             own = RunModel(problem, {})
             with pytest.raises(ConfigError, match=name):
-                inside.from_counts(own, np.ones((1, own.num_letters)))
+                from_counts(own, np.ones((1, own.num_letters)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from seqcls.interpretability import inside
+from seqcls.interpretability import readable_model
 from seqcls.weights import from_bytes
 from sweeps.api.models import trained_model
 from sweeps.store.database import Store
@@ -156,7 +156,7 @@ def test_states_equal_the_published_numbers(store: Store) -> None:
         run_id = queries.find_run(store, run)
         model = trained_model(store, run_id)
         counts = np.array([model.tokenizer.counts(text)])
-        states = inside.states(model, inside.from_counts(model, counts))
+        states = readable_model.states(model, readable_model.from_counts(model, counts))
         logit = float(states["logit"][0])
         # Weights are those of all tokens of a letter together.
         times = np.maximum(np.insert(counts[0], 0, 1), 1)

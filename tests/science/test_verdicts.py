@@ -1,6 +1,7 @@
 """Exhaustive checks, and all errors up to a length, against trying every string."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,6 @@ from seqcls.errors import ConfigError, DeviceError
 from seqcls.evaluation import TrainedGroup
 from seqcls.interpretability.domains import all_multisets, num_multisets
 from seqcls.interpretability.verdicts import (
-    checked_length,
     errors_up_to,
     string_verdict,
     unaffordable,
@@ -61,15 +61,16 @@ def test_unaffordable_verdict_gives_the_reason() -> None:
     reason = unaffordable(resolve(RunConfig(num_letters=5)))
     assert "there are 2,872,408,790 multisets of 5 letters up to length 200" in str(reason)
     with pytest.raises(ConfigError, match="max_length=2000: there are 1,337,337,000 multisets"):
-        errors_up_to(scattered_model(5, hidden_size=4, num_attention_heads=3), 2000)
+        errors_up_to(scattered_model(5, test_max_length=2000))
     problem = resolve(RunConfig(test_max_length=3))
     with pytest.raises(DeviceError, match="device 'gpu': expected auto, cpu or cuda"):
         verdicts(problem, draw_initial([(problem, 0)]), engine="torch", device="gpu")
 
 
 def test_errors_up_to_a_length_equal_trying_every_multiset() -> None:
-    network = scattered_model(5, hidden_size=4, num_attention_heads=3)
-    found = errors_up_to(network, 12)
+    small: dict[str, Any] = {"hidden_size": 4, "num_attention_heads": 3, "test_max_length": 12}
+    network = scattered_model(5, **small)
+    found = errors_up_to(network)
     every = [(a, b, c) for a in range(13) for b in range(13 - a) for c in range(13 - a - b)][1:]
     wrong = {
         counts
@@ -86,9 +87,10 @@ def test_errors_up_to_a_length_equal_trying_every_multiset() -> None:
     assert table[:, 1].sum() == sum(a > 0 and b > 0 for a, b, _ in wrong)
 
 
-def test_verdict_by_strings_equals_answering_each() -> None:
+def test_verdict_by_strings_equals_answering_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seqcls.interpretability.verdicts.MAX_STRINGS", 70)
     model = untrained(**LSTM)
-    found = string_verdict(model, limit=70)
+    found = string_verdict(model)
     assert (found.unit, found.max_length) == ("string", 5)
     every = [own for n in range(6) for own in itertools.product(range(2), repeat=n)]
     assert found.inputs == len(every)
@@ -100,8 +102,11 @@ def test_verdict_by_strings_equals_answering_each() -> None:
     assert found.shortest_error == shortest
 
 
-def test_checked_length_is_bounded_by_test_and_positions() -> None:
-    assert checked_length(untrained(test_max_length=7, **LSTM)) == 7
-    assert checked_length(untrained(**LSTM)) == 16
+def test_length_that_is_checked_is_bounded_by_test_and_positions() -> None:
     learned = {**TWO_BLOCKS, "positions": "learned", "train_max_length": 9}
-    assert checked_length(untrained(validation_max_length=9, **learned)) == 9
+    for model, length in (
+        (untrained(test_max_length=7, **LSTM), 7),
+        (untrained(**LSTM), 16),
+        (untrained(validation_max_length=9, **learned), 9),
+    ):
+        assert string_verdict(model).max_length == length

@@ -17,7 +17,6 @@ from torch import Tensor
 from seqcls.config import NetworkConfig, RunConfig
 from seqcls.engines.pytorch.members import Members
 from seqcls.evaluation import distinct_test_strings
-from seqcls.interpretability.attribution import logit_steps
 from seqcls.interpretability.causes import attributions
 from seqcls.interpretability.interventions import (
     find_dilution,
@@ -25,6 +24,7 @@ from seqcls.interpretability.interventions import (
     read_string,
 )
 from seqcls.interpretability.patching import patch
+from seqcls.interpretability.states_by_strings import logit_steps
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.initialization import make_model
 from seqcls.models.parts import Site

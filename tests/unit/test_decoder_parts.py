@@ -10,9 +10,9 @@ from seqcls.interpretability.ablation import Judge
 from seqcls.interpretability.patching import patch
 from seqcls.interpretability.readable_model import (
     Output,
-    ids_of,
     log_probabilities,
     plain_model,
+    read,
     target,
     write_output,
 )
@@ -37,7 +37,7 @@ def transcription(
 ) -> torch.Tensor:
     """The outputs of a recurrent model from `SEP` on, by the transcribed equations."""
     weights = {name: torch.from_numpy(value).double() for name, value in model.weights.items()}
-    (ids,) = ids_of(model, [letters], [output]).tolist()
+    (ids,) = read(model, [letters], [output]).ids.tolist()
     with torch.no_grad():
         return transcribed(weights, ids, model.config.attention == "additive", change)
 
@@ -122,6 +122,6 @@ def test_decoder_states_are_read_after_each_output_token(placement: str) -> None
     assert found.states.shape == (2, len(found.tokens), 8)
     plain = plain_model(model)
     with torch.no_grad():
-        outputs = plain(ids_of(model, [letters]))[0, 3:].numpy()
+        outputs = plain(read(model, [letters]).ids)[0, 3:].numpy()
     head = plain.get_parameter("classifier.weight").detach().numpy()
     np.testing.assert_allclose(found.states[-1] @ head.T, outputs, atol=1e-9)

@@ -249,7 +249,10 @@ def test_nan_is_no_answer_and_counts_as_wrong(
 
 
 @pytest.mark.parametrize("fields", [x for x, _ in NO_NUMBERS if "test_min_length" not in x])
-def test_every_question_reports_nan_as_no_answer(fields: dict[str, Any]) -> None:
+def test_every_question_reports_nan_as_no_answer(
+    fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seqcls.interpretability.verdicts.MAX_STRINGS", 100)
     model = no_numbers(fields)
     typed = "".join(model.tokenizer.alphabet[:2])
     answer = model.answer(model.letters(typed))
@@ -262,7 +265,7 @@ def test_every_question_reports_nan_as_no_answer(fields: dict[str, Any]) -> None
     _, _, (answer_given,), (score,), *_ = predicted.values()
     assert answer_given is None
     assert math.isnan(score)
-    shortest = shortest_failing(model, 100)
+    shortest = shortest_failing(model)
     assert shortest.count == shortest.tried > 0
     if model.problem.writes:
         assert outputs(model.problem, model.weights, [typed], 2) == [[]]
@@ -270,7 +273,7 @@ def test_every_question_reports_nan_as_no_answer(fields: dict[str, Any]) -> None
     if model.problem.config.task == "contains_all":
         (by_counts,) = verdicts(model.problem, [model.weights])
         assert by_counts.false_positives + by_counts.false_negatives == by_counts.inputs
-    verdict = string_verdict(model, 100)
+    verdict = string_verdict(model)
     assert verdict.false_positives + verdict.false_negatives == verdict.inputs
     with pytest.raises(ConfigError, match="no answer: its logit is NaN"):
         learn(model)

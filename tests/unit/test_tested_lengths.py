@@ -3,13 +3,13 @@
 from typing import Any
 
 import numpy as np
+import pytest
 
 from seqcls.config import RunConfig
 from seqcls.evaluation import distinct_test_strings, evaluation_of
 from seqcls.interpretability.certification import certify
 from seqcls.interpretability.domains import multisets_of
 from seqcls.interpretability.verdicts import (
-    checked_length,
     errors_up_to,
     string_verdict,
     unaffordable,
@@ -44,14 +44,17 @@ def test_solved_length_is_at_most_the_longest_tested() -> None:
     assert sum(found.confusion) == 3**7
 
 
-def test_verdict_includes_the_empty_string_only_where_tests_may() -> None:
+def test_verdict_includes_the_empty_string_only_where_tests_may(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("seqcls.interpretability.verdicts.MAX_STRINGS", 6)
     assert multisets_of(resolve(configuration(FIXED))).sum(axis=1).min() == 1
     for fields, shortest in (({**FROM_THREE, "test_min_length": 0}, 0), (FROM_THREE, 1)):
         model = untrained(**fields)
         multisets = multisets_of(model.problem)
         assert multisets.sum(axis=1).min() == shortest
         assert model.problem.tries_empty == (shortest == 0)
-        assert string_verdict(model, limit=6).inputs == 2 + 4 + (shortest == 0)
+        assert string_verdict(model).inputs == 2 + 4 + (shortest == 0)
         (verdict,) = verdicts(model.problem, [model.weights])
         assert verdict.inputs == len(multisets)
 
@@ -61,6 +64,6 @@ def test_exhaustive_checks_end_at_the_longest_tested_length() -> None:
     assert unaffordable(model.problem) is None
     (found,) = verdicts(model.problem, [model.weights])
     assert (found.max_length, found.inputs) == (4, 34)
-    assert checked_length(model) == 4
+    assert string_verdict(model).max_length == 4
     assert errors_up_to(model).max_length == 4
     assert certify(model).least_length == 5
