@@ -18,6 +18,7 @@ from typing import Any
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError
 from seqcls.models import MODELS, architecture_of_letter
+from seqcls.models.memories import MixingArchitecture
 from seqcls.models.positions import POSITIONS, table_size
 
 _MODELS = "seqcls.models"
@@ -99,10 +100,13 @@ def source_of(network: NetworkConfig) -> tuple[str, str]:
                 f"a model of its own file: the task says what this network reads ({setting}), and "
                 "a file without the task cannot; expected one that reads tokens at their own places"
             )
-    model = MODELS[network.architecture].load()
-    mixers = {x: MODELS[architecture_of_letter(x)].load_mixer() for x in network.layers}
-    positions = {}
-    if "positions" in MODELS[network.architecture].reads:
+    described = MODELS[network.architecture]
+    model, mixers, positions = described.load(), {}, {}
+    if issubclass(described, MixingArchitecture):
+        names = {x: architecture_of_letter(x) for x in network.layers}
+        names = names or {network.architecture: network.architecture}
+        mixers = {x: MODELS[name].load_mixer() for x, name in names.items()}
+    if "positions" in described.reads:
         positions[network.positions] = POSITIONS[network.positions].load()
     files, outside = dict[str, str](), dict[str, object]()
     for part in (*positions.values(), *mixers.values(), model):

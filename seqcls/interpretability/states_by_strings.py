@@ -21,7 +21,7 @@ from seqcls.interpretability.trained_model import Answer, TrainedModel
 from seqcls.interpretability.wording import Table
 from seqcls.kinds.places import PlacesKind
 from seqcls.models.base import Classifier
-from seqcls.models.hybrid import blocks_of
+from seqcls.models.mixing import blocks_of
 from seqcls.models.pictures import memory_shape
 from seqcls.strings.token_strings import TokenStrings
 

@@ -1,4 +1,7 @@
-"""DeltaNet: a matrix memory that erases its value at a key before it writes a new one there."""
+"""DeltaNet: a matrix memory that erases its value at a key before it writes a new one there.
+
+DeltaProduct writes to it several times with each token.
+"""
 
 from typing import NamedTuple
 
@@ -12,7 +15,6 @@ from seqcls.models.layers import Linear
 from seqcls.models.mixing import (
     Mixer,
     MixerMemory,
-    Mixing,
     ShortConvolution,
     State,
     summed_products,
@@ -158,10 +160,14 @@ class DeltaNetMixer(Mixer):
         return _DeltaNetInputs(query, key, value.unflatten(-1, by_step), strength)
 
 
-class DeltaNet(Mixing):
-    """Blocks of DeltaNet."""
+class DeltaProductMixer(DeltaNetMixer):
+    """S_t = S_{t-1} prod_j (I - b_tj k_tj k_tj^T) + sum_j b_tj v_tj k_tj^T prod_{i>j} (I - b_ti
+    k_ti k_ti^T), j = 1..n in order: n steps of DeltaNet, each with another key, value and strength,
+    and S_t q_t read after the last (Siems et al. 2025, without their optional gates).
+    """
 
-    mixer = DeltaNetMixer
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config, steps=config.householder_steps)
 
 
 def _memories(written: Tensor, keys: Tensor, since: Tensor | None) -> Tensor:

@@ -11,7 +11,6 @@ from seqcls.config import NetworkConfig
 from seqcls.models.deltanet import DeltaNetMixer
 from seqcls.models.layers import Linear
 from seqcls.models.mamba import inverse_softplus_of_steps
-from seqcls.models.mixing import Mixing
 
 FASTEST = 16.0
 """The upper end of the uniform distribution, from 0, of initial decay rates."""
@@ -43,12 +42,6 @@ class GatedDeltaNetMixer(DeltaNetMixer):
 
     def apply_gate(self, normed: Tensor, states: Tensor) -> Tensor:
         return normed * functional.silu(self.by_head(self.gate(states)))
-
-
-class GatedDeltaNet(Mixing):
-    """Blocks of Gated DeltaNet."""
-
-    mixer = GatedDeltaNetMixer
 
 
 def _log_of_rates(log_rate: Tensor, generator: torch.Generator) -> None:

@@ -12,7 +12,7 @@ from torch.nn import functional
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Recorder
 from seqcls.models.layers import Linear
-from seqcls.models.mixing import Mixer, MixerMemory, Mixing, ShortConvolution, State
+from seqcls.models.mixing import Mixer, MixerMemory, ShortConvolution, State
 from seqcls.models.parts import Site
 
 Numbers = Float[Tensor, "string position *numbers"]
@@ -115,12 +115,6 @@ class MambaMixer(Mixer):
 
     def _answer(self, memory: Tensor, read: Tensor, inner: Tensor) -> Tensor:
         return (memory @ read.unsqueeze(-1)).squeeze(-1) + self.skip * inner
-
-
-class Mamba(Mixing):
-    """Blocks of Mamba."""
-
-    mixer = MambaMixer
 
 
 def inverse_softplus_of_steps(bias: Tensor, generator: torch.Generator) -> None:

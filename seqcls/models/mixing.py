@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
+from seqcls.models import MODELS, architecture_of_letter
 from seqcls.models.base import BodyAndHead, Hidden, Ids, Places, Recorder, make_head
 from seqcls.models.blocks import Residual
 from seqcls.models.forms import Scores, Tokens, read_on
@@ -160,9 +161,14 @@ class MixerBlock(Residual):
 
 
 class Mixing(BodyAndHead, MixingArchitecture):
-    """Blocks of one mixer, and a head that reads the last state, the mean of all, or each."""
+    """Blocks of mixers, and a head that reads the last state, the mean of all, or each.
 
+    All blocks have the architecture's mixer; with `layers` each has that of its letter.
+    """
+
+    path = ""
     mixer: ClassVar[type[Mixer]]
+    """The mixer of an architecture from outside, which is a subclass."""
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
@@ -175,7 +181,9 @@ class Mixing(BodyAndHead, MixingArchitecture):
 
     def mixers(self) -> Sequence[type[Mixer]]:
         """The mixer of each block."""
-        return [self.mixer] * self.config.num_blocks
+        names = [architecture_of_letter(x) for x in self.config.layers]
+        names = names or [self.config.architecture] * self.config.num_blocks
+        return [MODELS[name].load_mixer() for name in names]
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
@@ -219,12 +227,29 @@ class Mixing(BodyAndHead, MixingArchitecture):
             sites[Site("block", number)] = (f"{inside}{last}",)
         return sites
 
+    def attention(self) -> tuple[str, ...]:
+        """Implements `Classifier.attention`, for the blocks that attend."""
+        return tuple(f"blocks.{x}.mixer.weights" for x in blocks_of(self.config.layers, True))
+
     def units(self) -> tuple[Mapping[str, str], ...]:
-        """Implements `Classifier.units`: each block's memory, and what its mixer records."""
+        """Implements `Classifier.units`: each block's memory, and what its mixer records; nothing
+        for memories of several kinds, which have no common size.
+        """
+        layers = self.config.layers
+        memories = blocks_of(layers, False) if layers else range(self.config.num_blocks)
+        if layers and len({layers[block] for block in memories}) != 1:
+            return ()
+        mixers = [block.mixer for block in self.blocks]
         return tuple(
-            {name: f"blocks.{number}.mixer.{name}" for name in ("state", *block.mixer.units())}
-            for number, block in enumerate(self.blocks)
+            {name: f"blocks.{x}.mixer.{name}" for name in ("state", *mixers[x].units())}
+            for x in memories
         )
+
+
+def blocks_of(layers: str, attending: bool) -> tuple[int, ...]:
+    """The numbers of the blocks that attend, or of those with a memory of a fixed size."""
+    # `a` is attention, the one mixer whose memory grows with the string.
+    return tuple(block for block, x in enumerate(layers) if (x == "a") == attending)
 
 
 def summed_products(
@@ -279,12 +304,6 @@ class LinearAttentionMixer(Mixer):
             self.by_head(layer(states)) for layer in (self.query, self.key, self.value)
         )
         return functional.elu(query) + 1, functional.elu(key) + 1, value
-
-
-class LinearAttention(Mixing):
-    """Blocks of linear attention."""
-
-    mixer = LinearAttentionMixer
 
 
 def _least(values: Tensor) -> float:

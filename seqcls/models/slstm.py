@@ -12,7 +12,7 @@ from torch.nn import functional
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Recorder
 from seqcls.models.layers import Linear
-from seqcls.models.mixing import Mixer, MixerMemory, Mixing, State
+from seqcls.models.mixing import Mixer, MixerMemory, State
 from seqcls.models.parts import Site
 
 GATES = ("input_gate", "forget_gate", "candidate", "output_gate")
@@ -112,9 +112,3 @@ class SLSTMMixer(Mixer):
             tuple(x.flatten(1) for x in (after, cell, normalizer, stabilizer)),
             tuple(x.flatten(1) for x in (take, keep, candidate, give)),
         )
-
-
-class SLSTM(Mixing):
-    """Blocks of sLSTM."""
-
-    mixer = SLSTMMixer
