@@ -169,7 +169,7 @@ def layer_word(model: TrainedModel) -> str:
     """The word for the layers of `recurrent_units`: layer or block, maybe of a decoder."""
     if not has_decoder(model):
         return "block" if model.config.layers else "layer"
-    in_layers = any(part.of_layer for part in plain_model(model).parts())
+    in_layers = any("layers." in name for name in plain_model(model).decoder_states())
     return "decoder layer" if in_layers else "decoder block"
 
 

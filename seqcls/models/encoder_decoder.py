@@ -19,7 +19,7 @@ from seqcls.models.base import Hidden, Ids, Outputs, Places, Recorder, make_head
 from seqcls.models.blocks import Attending, Attention, Block, Scale, attending_of
 from seqcls.models.forms import Scores, Tokens
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
-from seqcls.models.parts import ONLY_SELF, Part, Site, block_parts, block_sites
+from seqcls.models.parts import ONLY_SELF, Site, block_parts, block_sites
 from seqcls.models.pictures import PictureEncoder, memory_shape
 from seqcls.models.positions.schemes import Positions
 from seqcls.models.transformer import Cache, Keys, Side, cache_keys, name_keys
@@ -158,7 +158,7 @@ class EncoderDecoder(TwoStreams):
         last = "after_feed_forward" if norms_first else "feed_forward_norm"
         return tuple(f"decoder.blocks.{x}.{last}" for x in range(self.config.num_blocks))
 
-    def parts(self) -> Mapping[Part, str]:
+    def parts(self) -> Mapping[Site, str]:
         """Implements `Classifier.parts`: those of the encoder's and the decoder's blocks."""
         encoder_parts = (
             block_parts(self.config, "encoder") if isinstance(self.encoder, Side) else {}

@@ -98,7 +98,7 @@ class MambaMixer(Mixer):
 
     def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
         """Implements `Mixer.sites`: channels."""
-        return {Site("unit", block, unit=unit): ("mixed_value",) for unit in range(self.width)}
+        return {Site("unit", block, unit): ("mixed_value",) for unit in range(self.width)}
 
     def units(self) -> tuple[str, ...]:
         return "mixed_value", "step_size"

@@ -249,7 +249,7 @@ def layer_sites(
         if cell.has_cell:
             sites |= {Site(name, layer, side=side): (state,) for name, state in names.items()}
         for unit in range(config.hidden_size):
-            sites[Site("unit", layer, unit=unit, side=side)] = tuple(names.values())
+            sites[Site("unit", layer, unit, side)] = tuple(names.values())
     return sites
 
 

@@ -22,7 +22,7 @@ from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Ids, Places, Recorder, make_head
 from seqcls.models.forms import Scores, Tokens, read_on
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_softmax
-from seqcls.models.parts import Part, Site, parts_among
+from seqcls.models.parts import Site, parts_among
 from seqcls.models.pictures import PictureEncoder
 from seqcls.models.recurrent import (
     Cell,
@@ -192,7 +192,7 @@ class RecurrentAttention(TwoStreams):
             return {}
         return {**layer_sites(self.config, LSTMCell, "encoder"), **self._decoder_sites()}
 
-    def parts(self) -> Mapping[Part, str]:
+    def parts(self) -> Mapping[Site, str]:
         """Implements `Classifier.parts`: units of the decoder, and of an encoder of tokens."""
         return parts_among(self.config, self.sites() or self._decoder_sites())
 

@@ -78,7 +78,7 @@ class SLSTMMixer(Mixer):
 
     def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
         """Implements `Mixer.sites`: the whole memory, and that of each unit."""
-        units = {Site("unit", block, unit=unit): MEMORY_NAMES for unit in range(self.size)}
+        units = {Site("unit", block, unit): MEMORY_NAMES for unit in range(self.size)}
         return {Site("layer", block): MEMORY_NAMES, **units}
 
     def units(self) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ from seqcls.models.blocks import (
 )
 from seqcls.models.forms import Scores, Tokens
 from seqcls.models.layers import Dropout, Embedding, make_norm
-from seqcls.models.parts import Part, Site, block_parts, block_sites
+from seqcls.models.parts import Site, block_parts, block_sites
 from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.places import positions_of
 from seqcls.models.positions.schemes import Positions
@@ -186,7 +186,7 @@ class Transformer(BodyAndHead, Stream):
         """Implements `BodyAndHead.head`, after dropout."""
         return super().head(self.dropout(read))
 
-    def parts(self) -> Mapping[Part, str]:
+    def parts(self) -> Mapping[Site, str]:
         return block_parts(self.config)
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:

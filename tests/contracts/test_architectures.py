@@ -157,10 +157,9 @@ def test_exported_source_computes_the_same(name: str, writes: bool) -> None:
         with pytest.raises(ConfigError, match="coupling"):
             source_of(problem.network)
         return
-    text, class_name = source_of(problem.network)
     made: dict[str, Any] = {}
-    exec(text, made)
-    alone = made[class_name](Settings(**network_json(problem.network))).double()
+    exec(source_of(problem.network), made)
+    alone = made["MODEL"](Settings(**network_json(problem.network))).double()
     alone.load_state_dict(model.state_dict())
     torch.testing.assert_close(alone.eval()(ids), model(ids), **NEAR)
 
