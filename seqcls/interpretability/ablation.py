@@ -163,16 +163,16 @@ class Judge:
     def score(self, ablation: Ablation) -> Scores:
         """The answers without these parts."""
         kind, tested = self.model.problem.kind, self.tested
-        outputs = self.outputs(ablation)
-        margins = kind.margins(outputs, tested.targets)
-        # An output's margin is the log-probability of all its tokens.
-        losses = -margins
-        if not self._writes:
-            config = plain_model(self.model).config
-            encoded = torch.from_numpy(kind.encoded(self.model.task, tested, config))
-            losses = kind.losses(torch.from_numpy(outputs), encoded, "default").numpy()
+        outputs, network = self.outputs(ablation), plain_model(self.model).config
+        if self._writes:
+            # Tokens of the output alone are scored, although training may count those of the input.
+            network = network.model_copy(update={"head": "output"})
+        encoded = torch.from_numpy(kind.encoded(self.model.task, tested, network))
+        given = torch.from_numpy(outputs)
+        losses = kind.losses(given, encoded, "default").numpy()
         loss = float(np.average(losses, weights=tested.occurrences))
-        return Scores(margins, kind.are_wrong(outputs, tested.targets), loss)
+        wrong = ~kind.are_right(given, encoded).numpy()
+        return Scores(kind.margins(outputs, tested.targets), wrong, loss)
 
     @cached_property
     def before(self) -> Float[np.ndarray, " string"]:

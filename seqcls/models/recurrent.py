@@ -69,11 +69,7 @@ class Cell(nn.Module):
         """Reads one token, given its input's share of the gates and the state and cell before."""
         raise NotImplementedError
 
-    def forward(self, states: Hidden, record: Recorder) -> Hidden:
-        """Returns the state after every token."""
-        return self.pass_over(states, record)[0]
-
-    def pass_over(self, states: Hidden, record: Recorder) -> tuple[Hidden, Hidden]:
+    def forward(self, states: Hidden, record: Recorder) -> tuple[Hidden, Hidden]:
         """Returns the state and the cell after every token; without a cell zeros."""
         given = self.from_input(states)
         state = cell = states.new_zeros(len(states), states.shape[2])
@@ -174,7 +170,8 @@ class Recurrent(BodyAndHead):
         """Implements `BodyAndHead.states`; places mean nothing here."""
         states = record("embedding", self.dropout(self.embedding(ids)))
         for number, layer in enumerate(self.layers):
-            states = self.dropout(layer(states, record.within(f"layers.{number}")))
+            states, _ = layer(states, record.within(f"layers.{number}"))
+            states = self.dropout(states)
         return states
 
     def nothing(self, strings: int) -> Recurrence:

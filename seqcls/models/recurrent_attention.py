@@ -118,7 +118,7 @@ class RecurrentAttention(TwoStreams):
         states = record("embedding", self.dropout(self.embedding(streams.inputs)))
         start = Recurrence([], [])
         for number, layer in enumerate(self.encoder):
-            states, cells = layer.pass_over(states, record.within(f"layers.{number}"))
+            states, cells = layer(states, record.within(f"layers.{number}"))
             start.states.append(states[last])
             start.cells.append(cells[last])
             states = self.dropout(states)
