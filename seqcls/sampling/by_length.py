@@ -35,6 +35,7 @@ class FixedLength:
     seed: int
 
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
+    draws = object, ""
     repeats = True
 
     def __post_init__(self) -> None:
@@ -101,6 +102,7 @@ class VariableLength:
     seed: int
 
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {"train": frozenset({"lengths"})}
+    draws = ContainsAll, "it draws strings of 'contains_all' only; take 'balanced_strings'"
     repeats = False
 
     def __post_init__(self) -> None:
