@@ -95,7 +95,7 @@ class DeltaNet(LinearAttention):
 class GatedDeltaNet(DeltaNet):
     """DeltaNet's memory with a decay, and a gate."""
 
-    mixer_path = "seqcls.models.gated_deltanet:GatedDeltaNetMixer"
+    mixer_path = "seqcls.models.deltanet:GatedDeltaNetMixer"
     letter = "g"
     projections = 5
 

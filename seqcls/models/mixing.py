@@ -5,6 +5,7 @@ function of all tokens of strings. No state depends on a later token, padding in
 mixer, linear attention, is in this file; each other has a file.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, cast
@@ -59,6 +60,18 @@ class ShortConvolution(Linear):
         window = torch.cat([before, state.unsqueeze(1)], dim=1)
         mixed: Tensor = self(window)
         return mixed[:, -1], window[:, 1:]
+
+
+STEPS = 0.001, 0.1
+"""The least and the largest initial step size, drawn uniform in the logarithm."""
+
+
+def inverse_softplus_of_steps(bias: Tensor, generator: torch.Generator) -> None:
+    """Draws biases whose softplus is a step size, uniform in its logarithm between `STEPS`."""
+    least, most = map(math.log, STEPS)
+    steps = (torch.rand(len(bias), generator=generator) * (most - least) + least).exp()
+    # The inverse of softplus is x + ln(1 - e^-x); `expm1` keeps the digits of small steps.
+    bias.copy_(steps + (-torch.expm1(-steps)).log())
 
 
 class Mixer(nn.Module):

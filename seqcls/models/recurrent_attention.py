@@ -114,7 +114,8 @@ class RecurrentAttention(TwoStreams):
         if self.pictures is not None:
             return self._encode_pictures(self.pictures(streams.inputs, record))
         # Padding changes states, so each string's last token is read, not the last column.
-        last = torch.arange(len(streams.inputs)), streams.input_lengths - 1
+        is_read = streams.inputs != PAD
+        last = torch.arange(len(is_read)), is_read.sum(dim=1) - 1
         states = record("embedding", self.dropout(self.embedding(streams.inputs)))
         start = Recurrence([], [])
         for number, layer in enumerate(self.encoder):
@@ -122,7 +123,7 @@ class RecurrentAttention(TwoStreams):
             start.states.append(states[last])
             start.cells.append(cells[last])
             states = self.dropout(states)
-        return self._add_keys(states, streams.inputs != PAD), start
+        return self._add_keys(states, is_read), start
 
     def _encode_pictures(self, memory: Hidden) -> tuple[Encoded, Recurrence]:
         """Encodes pictures; all layers start from the mean of the memory."""
