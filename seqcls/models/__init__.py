@@ -102,7 +102,7 @@ _OWN: dict[str, type[Architecture]] = {
     "encoder_decoder": architectures.EncoderDecoder,
     "paragraph_reader": architectures.ParagraphReader,
     "recurrent_attention": architectures.RecurrentAttention,
-    "rnn": architectures.RNN,
+    "rnn": architectures.Recurrent,
     "gru": architectures.GRU,
     "lstm": architectures.LSTM,
     "deltanet": memories.DeltaNet,

@@ -145,6 +145,10 @@ class LSTMCell(Cell):
             mkldnn.enabled = was_on
 
 
+CELLS: Mapping[str, type[Cell]] = {"rnn": RNNCell, "gru": GRUCell, "lstm": LSTMCell}
+"""The cells of our architectures, by name."""
+
+
 class Recurrence(NamedTuple):
     """The states and cells of layers between tokens; without cells those mean nothing."""
 
@@ -156,10 +160,12 @@ class Recurrent(BodyAndHead):
     """Layers of cells, and a head that reads the last state, the mean of all, or each."""
 
     steps_through = True
-    cell: ClassVar[type[Cell]]
+    cell: type[Cell] = RNNCell
+    """The cell; one of an architecture from outside, a subclass, is its own."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
+        self.cell = CELLS.get(config.architecture, self.cell)
         self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
         layers = nn.ModuleList([self.cell(config) for _ in range(config.num_blocks)])
         self.layers = cast("Iterable[Cell]", layers)
@@ -248,21 +254,3 @@ def layer_sites(
         for unit in range(config.hidden_size):
             sites[Site("unit", layer, unit, side)] = tuple(names.values())
     return sites
-
-
-class RNN(Recurrent):
-    """The plain recurrent network, with tanh."""
-
-    cell = RNNCell
-
-
-class GRU(Recurrent):
-    """The gated recurrent unit."""
-
-    cell = GRUCell
-
-
-class LSTM(Recurrent):
-    """The long short-term memory."""
-
-    cell = LSTMCell
