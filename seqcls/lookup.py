@@ -16,11 +16,10 @@ from seqcls.fields import part_named, settings_read
 from seqcls.kinds import KINDS, Kind, kind_name
 from seqcls.models.positions import special_tokens
 from seqcls.plugin_checks import check_draws, check_inputs, check_kind, check_language
-from seqcls.sampling import SAMPLERS, Sampler
-from seqcls.sampling.distinct import DrawnByLength, Training
+from seqcls.sampling import SAMPLERS, Sampler, sampler_obstacle
+from seqcls.sampling.distinct import Training
 from seqcls.sampling.streams import AnsweredAgain, Staged
 from seqcls.tasks import TASKS, InputTask, LanguageTask, Task
-from seqcls.tasks.files import RowsTask
 from seqcls.tasks.places import AtEveryPlace, at_every_place, samplers_of
 from seqcls.text import canonical_json
 
@@ -69,11 +68,7 @@ def make_sampler(config: RunConfig, task: Task, part: str, train: Sampler | None
             raise ConfigError(f"{named}: expected {' or '.join(draw)}")
         if task.kind != "next_symbols":
             return AnsweredAgain(make_sampler(config, task.language, part, train), task)
-    drawn, obstacle = sampler.draws
-    fits = isinstance(task, drawn)
-    if isinstance(task, RowsTask) and issubclass(sampler, DrawnByLength):
-        fits, obstacle = False, f"its strings are those of a file; use {task.sampler}"
-    if not fits:
+    if (obstacle := sampler_obstacle(name, task)) is not None:
         raise ConfigError(f"{field}={name!r} cannot serve task {config.task!r}: {obstacle}")
     names = settings_read(sampler, part)
     settings = {x: getattr(config, setting) for x, setting in names.items()}

@@ -97,7 +97,6 @@ class BalancedStrings(DrawnByLength):
         "train": frozenset({"train_set", "lengths"}),
         "test": frozenset({"disjoint", "test_strings"}),
     }
-    draws = LanguageTask, "it draws strings of languages; use uniform_inputs"
 
     def __post_init__(self) -> None:
         super().__post_init__()

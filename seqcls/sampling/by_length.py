@@ -35,7 +35,6 @@ class FixedLength:
     seed: int
 
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
-    draws = object, ""
     repeats = True
 
     def __post_init__(self) -> None:
@@ -102,7 +101,6 @@ class VariableLength:
     seed: int
 
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {"train": frozenset({"lengths"})}
-    draws = ContainsAll, "it draws strings of 'contains_all' only; take 'balanced_strings'"
     repeats = False
 
     def __post_init__(self) -> None:

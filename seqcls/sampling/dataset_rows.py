@@ -13,7 +13,7 @@ from seqcls.errors import ConfigError
 from seqcls.kinds.base import DRAWN, Examples
 from seqcls.strings.datasets import Dataset
 from seqcls.strings.token_strings import Rows
-from seqcls.tasks.files import RowsTask, rows_in
+from seqcls.tasks.files import rows_in
 
 
 class ShareFields(Fields):
@@ -42,7 +42,6 @@ class DatasetRows:
     test_share: float
 
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
-    draws = RowsTask, "it takes strings of files only (task = 'file' or 'pairs')"
     repeats = True
 
     def __post_init__(self) -> None:

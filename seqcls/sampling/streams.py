@@ -34,8 +34,6 @@ class Sampler(Protocol):
 
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]]
     """Settings of one part alone, among those that its constructor takes beside the task."""
-    draws: ClassVar[tuple[type, str]]
-    """The tasks whose strings it draws, and the reason why it draws no others."""
 
     def __hash__(self) -> int: ...
 
@@ -74,7 +72,6 @@ class _DerivedSampler:
 
     sampler: Sampler
     reads_of_part: ClassVar[Mapping[str, frozenset[str]]] = {}
-    draws: ClassVar[tuple[type, str]] = (object, "")
 
     @property
     def batch_size(self) -> int:

@@ -30,7 +30,6 @@ class UniformInputs(DrawnByLength):
         "train": frozenset({"train_set", "lengths"}),
         "test": frozenset({"disjoint"}),
     }
-    draws = InputTask, "it draws inputs, not the strings of a language; use balanced_strings"
 
     def __post_init__(self) -> None:
         super().__post_init__()
