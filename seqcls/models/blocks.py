@@ -222,11 +222,11 @@ class ResidualStream(NamedTuple):
             mixed = states[f"{inside}attention.mixed_value"]
             active = states[f"{inside}feed_forward.activation"].unsqueeze(1)
             attention, feed_forward = block.adding()[:2]
-            parts += _written("head", number, attention, mixed)
+            parts += _split_output("head", number, attention, mixed)
             if not block.norms_first:
                 before = states[f"{inside}after_attention"]
                 parts = _normalize(parts, block.attention_norm, before, number)
-            parts += _written("feed-forward", number, feed_forward, active)
+            parts += _split_output("feed-forward", number, feed_forward, active)
             if not block.norms_first:
                 before = states[f"{inside}after_feed_forward"]
                 parts = _normalize(parts, block.feed_forward_norm, before, number)
@@ -235,7 +235,7 @@ class ResidualStream(NamedTuple):
         return parts
 
 
-def _written(
+def _split_output(
     name: str, block: int, layer: Linear, read: Float[Tensor, "string head position size"]
 ) -> list[StreamPart]:
     """The shares of what each head reads in what a layer adds, and that of its bias."""

@@ -49,7 +49,7 @@ class Scheme(Loadable):
         return None
 
 
-def _described(name: str, reads: frozenset[str] = frozenset()) -> type[Scheme]:
+def _scheme(name: str, reads: frozenset[str] = frozenset()) -> type[Scheme]:
     """Describes a scheme for any network, by the name of its class in `schemes`."""
     path = f"seqcls.models.positions.schemes:{name}"
     return type(name, (Scheme,), {"path": path, "reads": reads})
@@ -130,14 +130,14 @@ class Fire(Scheme):
 
 
 _OWN: Mapping[str, type[Scheme]] = {
-    "none": _described("Positions"),
-    "sinusoidal": _described("Sinusoidal", DrawnPlaces.reads),
+    "none": _scheme("Positions"),
+    "sinusoidal": _scheme("Sinusoidal", DrawnPlaces.reads),
     "learned": Learned,
     "coupled_marks": Coupled,
     "coupled": Coupled,
     "rotary": Rotary,
-    "alibi": _described("Alibi", DrawnPlaces.reads),
-    "relative": _described("Relative"),
+    "alibi": _scheme("Alibi", DrawnPlaces.reads),
+    "relative": _scheme("Relative"),
     "fire": Fire,
 }
 
