@@ -228,7 +228,7 @@ def evaluate(
     answers = models.ask(Questions.about(test))
     evaluations = [evaluation_of(problem, test, answer) for answer in answers]
     # Validation strings are evaluated only if the test has too few of trained lengths.
-    if not problem.knows_trained_lengths or all(evaluation.ranges for evaluation in evaluations):
+    if not problem.config.knows_trained_lengths or all(x.ranges for x in evaluations):
         return evaluations
     judged = judge_validation(models)
     return [
@@ -269,7 +269,7 @@ def range_counts(
     Returns:
         None if the trained lengths are not known, or if `validated` is needed and missing.
     """
-    if not problem.knows_trained_lengths:
+    if not problem.config.knows_trained_lengths:
         return None
     trained = problem.trained_lengths
     inside = (lengths >= trained[0]) & (lengths <= trained[-1])

@@ -116,7 +116,7 @@ def check(config: RunConfig) -> None:
         ConfigError: as `configuration`.
     """
     problem = resolve(config)
-    if problem.is_imported:
+    if problem.config.is_imported:
         raise ConfigError(
             f"architecture={IMPORTED!r}: of models trained elsewhere; it cannot be trained here, "
             "and its results are imported by `seqcls import`"
@@ -180,7 +180,7 @@ class Problem:
     def trained_lengths(self) -> range:
         """The lengths in tokens of strings that training may draw.
 
-        They have no meaning if `knows_trained_lengths` is false.
+        They have no meaning if `config.knows_trained_lengths` is false.
         """
         return self.train.lengths
 
@@ -386,16 +386,6 @@ class Problem:
                 "order of its tokens, so letter counts do not say it"
             )
         return self.task
-
-    @property
-    def is_imported(self) -> bool:
-        """True if its models were trained elsewhere and their weights are not known."""
-        return self.config.is_imported
-
-    @property
-    def knows_trained_lengths(self) -> bool:
-        """True if the lengths of its training strings are known."""
-        return self.config.knows_trained_lengths
 
     @property
     def required_letters(self) -> tuple[int, ...]:

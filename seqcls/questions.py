@@ -73,7 +73,7 @@ class RunModel(TrainedModel):
 
     def _repr_html_(self) -> str:
         """Renders its accuracy by length, its settings, and its answers to the shortest strings."""
-        known = self.problem.knows_trained_lengths
+        known = self.problem.config.knows_trained_lengths
         trained = self.problem.trained_lengths[-1] if known else None
         return bars(self.by_length, trained) + super()._repr_html_()
 
@@ -167,11 +167,6 @@ class RunModel(TrainedModel):
             raise ConfigError(f"no family is judged: {reason}")
         return answers_along(self, self.tokenizer.notation(strings))
 
-    @property
-    def _is_judged_by_rightness(self) -> bool:
-        # A verdict on a language counts its answers by their direction.
-        return self.problem.writes or self.problem.at_places
-
     def verdict(self) -> "Verdict | OutputVerdict":
         """Checks all strings up to a length.
 
@@ -180,7 +175,9 @@ class RunModel(TrainedModel):
         """
         if reason := self.problem.unknown_labels:
             raise ConfigError(f"{self.name}: there is no exhaustive check: {reason}")
-        return output_verdict(self) if self._is_judged_by_rightness else verdict_of(self)
+        # A verdict on a language counts its answers by their direction.
+        is_language = not (self.problem.writes or self.problem.at_places)
+        return verdict_of(self) if is_language else output_verdict(self)
 
     def minimal(self, string: Given) -> Reduced:
         """Reduces a misclassified string until no deletion fails; finds the nearest right one.

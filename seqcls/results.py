@@ -163,11 +163,6 @@ class Evaluation:
         """Number of misclassified test strings."""
         return int(self.wrong_by_length.sum())
 
-    @property
-    def has_confusion(self) -> bool:
-        """True for languages, whose errors are false positives or negatives."""
-        return self.cells is not None
-
     @cached_property
     def confusion(self) -> Confusion:
         """The confusion of all lengths, for languages alone."""

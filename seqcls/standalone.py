@@ -18,6 +18,7 @@ from typing import Any
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError
 from seqcls.models import MODELS, architecture_of_letter
+from seqcls.models.memories import MixingArchitecture
 from seqcls.models.positions import POSITIONS, table_size
 
 _MODELS = "seqcls.models"
@@ -87,8 +88,8 @@ _DEFINED = re.compile(r"^(?:class|def) (\w+)|^([A-Z_]+)\b[^\n]* = .*", re.MULTIL
 """The beginning of a class or a function, or a constant that is no type of arrays."""
 
 
-def source_of(network: NetworkConfig) -> tuple[str, str]:
-    """Returns the program text of a network's file, and the name of the network's class in it.
+def source_of(network: NetworkConfig) -> str:
+    """Returns the program text of a network's file; `MODEL` is the network's class in it.
 
     Raises:
         ConfigError: its inputs depend on the task, or two of its files define one name.
@@ -99,10 +100,13 @@ def source_of(network: NetworkConfig) -> tuple[str, str]:
                 f"a model of its own file: the task says what this network reads ({setting}), and "
                 "a file without the task cannot; expected one that reads tokens at their own places"
             )
-    model = MODELS[network.architecture].load()
-    mixers = {x: MODELS[architecture_of_letter(x)].load_mixer() for x in network.layers}
-    positions = {}
-    if "positions" in MODELS[network.architecture].reads:
+    described = MODELS[network.architecture]
+    model, mixers, positions = described.load(), {}, {}
+    if issubclass(described, MixingArchitecture):
+        letters = {x: architecture_of_letter(x) for x in network.layers}
+        letters = letters or {network.architecture: network.architecture}
+        mixers = {x: MODELS[name].load_mixer() for x, name in letters.items()}
+    if "positions" in described.reads:
         positions[network.positions] = POSITIONS[network.positions].load()
     files, outside = dict[str, str](), dict[str, object]()
     for part in (*positions.values(), *mixers.values(), model):
@@ -119,7 +123,7 @@ def source_of(network: NetworkConfig) -> tuple[str, str]:
     names = Counter(x or y for text in (head, *texts, loader) for x, y in _DEFINED.findall(text))
     if twice := [name for name, times in names.items() if times > 1]:
         raise ConfigError(f"a model of its own file: two of its parts are called {twice[0]!r}")
-    return head + "\n\n".join([*texts, f"MODEL = {model.__name__}\n", loader]), model.__name__
+    return head + "\n\n".join([*texts, f"MODEL = {model.__name__}\n", loader])
 
 
 def _list(parts: Mapping[str, type]) -> str:

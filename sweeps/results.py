@@ -181,7 +181,7 @@ class RunResult:
             "solved_length": self.evaluation.solved_length,
             # None for tasks that are no languages.
             **dict.fromkeys(Confusion._fields),
-            **(self.evaluation.confusion._asdict() if self.evaluation.has_confusion else {}),
+            **(self.evaluation.confusion._asdict() if self.evaluation.cells is not None else {}),
             "tested": self.evaluation.tested,
             "wrong": self.evaluation.wrong,
             **dict.fromkeys(RANGE_COLUMNS),

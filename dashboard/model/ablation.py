@@ -32,7 +32,7 @@ def kinds_of(found: "Ablations") -> dict[str, tuple[str, ...]]:
     Args:
         found: what `RunModel.ablate` has found of the parts that it takes where none is named.
     """
-    found_kinds = {x.parts[0].kind for x in found.outcomes if x.parts}
+    found_kinds = {x.parts[0].name for x in found.outcomes if x.parts}
     named = {"head": "heads", "feed-forward": "feed-forwards", "unit": "units"}
     usual = " and ".join(named[kind] for kind in named if kind in found_kinds)
     others = {named[kind]: (kind,) for kind in ("head", "unit")}

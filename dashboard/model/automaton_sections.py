@@ -124,7 +124,7 @@ def inside(model: RunModel, learned: Any) -> Section:
         marks.color("layer", layers, colors, legend=marks.TOP, title=None),
     )
     layered: list[Any] = [lines, marks.rule("y", found.commonest, strokeDash=[2, 3])]
-    if model.problem.knows_trained_lengths:
+    if model.problem.config.knows_trained_lengths:
         layered.insert(0, marks.trained_band(model.problem.trained_lengths))
     chart = alt.layer(*layered).properties(height=220)
     caption = (

@@ -80,7 +80,7 @@ def _into_link(name: str) -> None:
 def _choose_string(opened: Opened) -> str:
     display = opened.problem.tokenizer.display
     offered = opened.errors["string"].head(OFFERED).tolist()
-    if not opened.problem.is_imported:
+    if not opened.problem.config.is_imported:
         offered += opened.examples
     linked = st.query_params.get("string", next(iter(offered), ""))
     # A link may name a string as it is stored, or as it is shown.
@@ -174,7 +174,7 @@ def second_model(typed: str, string: str) -> Opened:
 
 def show_answers(opened: Opened) -> None:
     """Shows the models' answers on the string: label, logit and probability."""
-    if opened.lacks_weights and not opened.problem.is_imported:
+    if opened.lacks_weights and not opened.problem.config.is_imported:
         return
     try:
         reply = answer_sentence(opened)

@@ -46,7 +46,7 @@ def counts(store: Store, run_id: int) -> Section:
         # The model has no positions for them.
         if (left := problem.test.epoch_size - tested) > 0:
             says.append(say("untested", left=left))
-        trained = problem.trained_lengths if problem.knows_trained_lengths else None
+        trained = problem.trained_lengths if problem.config.knows_trained_lengths else None
     scores, kinds = _with_kinds(scores, errors)
     table = _by_range(scores, trained, kinds)
     shown = tuple(str(name) for name in table if table[name].notna().any())

@@ -126,7 +126,7 @@ def find_reasons(model: RunModel, text: str) -> tuple[str, ...]:
 
 def _is_short(model: RunModel, shortest: int, given: int) -> bool:
     """Returns True if the part is as short as training strings, while the string is not."""
-    if not model.problem.knows_trained_lengths:
+    if not model.problem.config.knows_trained_lengths:
         return False
     return shortest <= model.problem.trained_lengths[-1] < given
 

@@ -34,9 +34,8 @@ def describe_outcome(run_id: int, config: RunConfig, view: Selection | None = No
     model = rows.astype(object).iloc[0]
     # Nothing can be made of a configuration that is damaged, or of a package that is missing.
     problem = resolve(config) if obstacle_of(config) is None else None
-    trained = (
-        problem.trained_lengths if problem is not None and problem.knows_trained_lengths else None
-    )
+    knows = problem is not None and problem.config.knows_trained_lengths
+    trained = problem.trained_lengths if problem and knows else None
     sentence = describe_model(
         {str(name): value for name, value in model.items()},
         trained,

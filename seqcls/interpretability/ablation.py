@@ -25,12 +25,12 @@ from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.interpretability.wording import Table, percent
 from seqcls.kinds.transduction import separator_id
 from seqcls.models.forms import form
-from seqcls.models.parts import Part, PartKind
+from seqcls.models.parts import Site
 from seqcls.strings.tokenizer import PAD
 from seqcls.text import count
 
 AblationMethod = Literal["zero", "mean"]
-Ablation = Mapping[Part, AblationMethod]
+Ablation = Mapping[Site, AblationMethod]
 """The ablated parts, each with its method."""
 
 SAMPLE = 400
@@ -47,7 +47,7 @@ PARTS_PRUNED = 24
 class Ablated(NamedTuple):
     """A model's results without some of its parts."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Site, ...]
     errors: int
     accuracy: float
     """In [0, 1]."""
@@ -84,7 +84,7 @@ class Judge:
         chosen = sampled_strings(self.model.problem, self.sample or SAMPLE)
         return replace(chosen, occurrences=np.ones_like(chosen.occurrences))
 
-    def parts(self, kinds: Sequence[PartKind] = ()) -> tuple[Part, ...]:
+    def parts(self, kinds: Sequence[str] = ()) -> tuple[Site, ...]:
         """The parts of these kinds; heads and feed-forwards if none is named, or else all units.
 
         Raises:
@@ -95,24 +95,22 @@ class Judge:
                 f"architecture={self.model.config.architecture!r} names no parts that it could do "
                 "without"
             )
-        main = tuple(x for x in self._states if x.kind in (kinds or ("head", "feed-forward")))
+        main = tuple(x for x in self._states if x.name in (kinds or ("head", "feed-forward")))
         return main if kinds or main else tuple(plain_model(self.model).parts())
 
     def ablate(self, ablation: Ablation) -> Ablated:
         """Evaluates the model without these parts."""
         check()
         kind, tested, times = self.model.problem.kind, self.tested, self.tested.occurrences
-        outputs = self.outputs(ablation)
-        margins, wrong = (
-            kind.margins(outputs, tested.targets),
-            kind.are_wrong(outputs, tested.targets),
-        )
-        # An output's margin is the log-probability of all its tokens.
-        losses = -margins
-        if not self._writes:
-            config = plain_model(self.model).config
-            encoded = torch.from_numpy(kind.encoded(self.model.task, tested, config))
-            losses = kind.losses(torch.from_numpy(outputs), encoded, "default").numpy()
+        outputs, network = self.outputs(ablation), plain_model(self.model).config
+        if self._writes:
+            # Tokens of the output alone are scored, although training may count those of the input.
+            network = network.model_copy(update={"head": "output"})
+        encoded = torch.from_numpy(kind.encoded(self.model.task, tested, network))
+        given = torch.from_numpy(outputs)
+        losses = kind.losses(given, encoded, "default").numpy()
+        wrong = ~kind.are_right(given, encoded).numpy()
+        margins = kind.margins(outputs, tested.targets)
         lengths, rows = np.unique(tested.strings.lengths, return_inverse=True)
         strings, right = (
             np.bincount(rows, x, len(lengths)).astype(np.int64) for x in (times, times * ~wrong)
@@ -128,13 +126,13 @@ class Judge:
             right=right,
         )
 
-    def rank(self, parts: Sequence[Part], how: AblationMethod = "zero") -> tuple[Ablated, ...]:
+    def rank(self, parts: Sequence[Site], how: AblationMethod = "zero") -> tuple[Ablated, ...]:
         """Evaluates the model without each part alone; the most important part comes first."""
         # Errors rank first; where parts cost as many, how far they move the logit does.
         outcomes = [self.ablate({part: how}) for part in parts]
         return tuple(sorted(outcomes, key=lambda left: (-left.errors, -left.logit_change)))
 
-    def prune(self, parts: Sequence[Part], how: AblationMethod = "zero") -> Iterator[Ablated]:
+    def prune(self, parts: Sequence[Site], how: AblationMethod = "zero") -> Iterator[Ablated]:
         """Without more and more parts, each time that one which costs the fewest errors.
 
         On a tie, the one with the least loss. The first has all parts (Michel, Levy & Neubig 2019,
@@ -145,7 +143,7 @@ class Judge:
         """
         if len(parts) > PARTS_PRUNED and not self.exact:
             # A model of units alone has nothing coarser that could be pruned.
-            others = any(part.kind != "unit" for part in self.parts())
+            others = any(part.name != "unit" for part in self.parts())
             raise ConfigError(
                 f"{len(parts)} parts are too many to prune one by one: expected at most "
                 f"{PARTS_PRUNED}; "
@@ -167,7 +165,7 @@ class Judge:
 
     def outputs(self, ablation: Ablation) -> Float[np.ndarray, "string *output"]:
         """The head's outputs for the strings, or for each token that is scored, without parts."""
-        changed = dict[str, list[Part]]()
+        changed = dict[str, list[Site]]()
         for part in ablation:
             for name in self._states[part]:
                 changed.setdefault(name, []).append(part)
@@ -203,7 +201,7 @@ class Judge:
         return self.model.problem.lacks("outputs") is None
 
     @cached_property
-    def _states(self) -> Mapping[Part, tuple[str, ...]]:
+    def _states(self) -> Mapping[Site, tuple[str, ...]]:
         """The names of the states that each part is in; a hidden dimension is in all of a stream.
 
         A norm after a sum would put something into a dimension again.
@@ -216,7 +214,7 @@ class Judge:
         added = ("embedding", "attention", "feed-forward")
         stream = tuple(y for x, names in plain.sites().items() if x.name in added for y in names)
         sizes = range(plain.config.hidden_size)
-        return {**states, **{Part(0, "dimension", number): stream for number in sizes}}
+        return {**states, **{Site("dimension", number=number): stream for number in sizes}}
 
     @cached_property
     def _batches(self) -> list[readable_model.Batch]:

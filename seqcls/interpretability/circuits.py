@@ -20,7 +20,7 @@ from seqcls.interpretability.readable_model import SPECIAL, name_tokens, plain_m
 from seqcls.interpretability.trained_model import Letters, TrainedModel
 from seqcls.models.base import BodyAndHead
 from seqcls.models.blocks import Attention, Residual
-from seqcls.models.parts import Part
+from seqcls.models.parts import Site
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER
 
 
@@ -74,7 +74,7 @@ def head_circuits(model: TrainedModel) -> tuple[Circuits, ...]:
         for part, state in plain.parts().items():
             name = state.removesuffix(".mixed_value")
             # A head's recorded state is named after the module that attends.
-            mixer = plain.get_submodule(name) if part.kind == "head" else None
+            mixer = plain.get_submodule(name) if part.name == "head" else None
             attention = getattr(mixer, "attention", mixer)
             sees_picture = bool(plain.config.picture) and part.which != ""
             # Keys of a picture are no tokens, which rows and columns could be called by.
@@ -83,9 +83,11 @@ def head_circuits(model: TrainedModel) -> tuple[Circuits, ...]:
     return tuple(found)
 
 
-def _circuits(model: TrainedModel, part: Part, name: str, attention: Attention) -> Circuits:
+def _circuits(model: TrainedModel, part: Site, name: str, attention: Attention) -> Circuits:
     plain = plain_model(model)
     assert isinstance(plain, BodyAndHead)
+    assert part.block is not None
+    assert part.number is not None
     types = [CLS] * (plain.config.readout in SPECIAL)
     types += range(FIRST_LETTER, plain.config.vocabulary_size)
     embedded = plain.embedding(torch.tensor(types))

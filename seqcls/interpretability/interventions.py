@@ -32,10 +32,16 @@ from torch import Tensor
 from seqcls.interpretability import readable_model
 from seqcls.interpretability.circuits import head_circuits
 from seqcls.interpretability.mechanisms import DILUTION, ONE_LETTER
-from seqcls.interpretability.readable_model import Batch, logits, plain_model, run, states
+from seqcls.interpretability.readable_model import (
+    Batch,
+    logits,
+    name_tokens,
+    plain_model,
+    run,
+    states,
+)
 from seqcls.interpretability.trained_model import TrainedModel
 from seqcls.models.forms import form
-from seqcls.strings.tokenizer import FIRST_LETTER
 
 ATTENDED = 0.9
 """Tokens of at least this share of the greatest weight are those attended to."""
@@ -185,9 +191,8 @@ def find_outnumbered(
         return None
     attended = _find_attended(scores, _attendable(model, batch))[query]
     by_token: list[dict[str, float]] = [{}, {}]
-    alphabet, special = model.tokenizer.alphabet, "CLS"
-    for token, weight, known in zip(batch.ids[0], weights[query], attended, strict=True):
-        name = alphabet[token - FIRST_LETTER] if token >= FIRST_LETTER else special
+    tokens = name_tokens(model, batch.ids[0].tolist())
+    for name, weight, known in zip(tokens, weights[query], attended, strict=True):
         side = by_token[not known]
         side[name] = side.get(name, 0.0) + float(weight)
     one, other = (max(x, key=lambda name: x[name], default=None) for x in by_token)

@@ -18,7 +18,7 @@ from seqcls.interpretability.wording import Table
 from seqcls.kinds.places import PlacesKind
 from seqcls.models.base import Classifier, read_states
 from seqcls.models.forms import form
-from seqcls.models.hybrid import blocks_of
+from seqcls.models.mixing import blocks_of
 from seqcls.models.pictures import memory_shape
 from seqcls.strings.token_strings import TokenStrings
 
@@ -177,7 +177,7 @@ def layer_word(model: TrainedModel) -> str:
     plain = plain_model(model)
     if not plain.decoder_states():
         return "block" if model.config.layers else "layer"
-    in_layers = any(part.of_layer for part in plain.parts())
+    in_layers = any("layers." in name for name in plain.decoder_states())
     return "decoder layer" if in_layers else "decoder block"
 
 

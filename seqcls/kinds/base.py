@@ -374,10 +374,6 @@ class Kind(Fields, ABC):
         """
 
     @abstractmethod
-    def are_wrong(self, outputs: Outputs, targets: Targets) -> Bool[np.ndarray, " string"]:
-        """A mask of the strings that are answered wrongly, by their outputs; NaN is wrong."""
-
-    @abstractmethod
     def texts(self, task: Task, answers: np.ndarray) -> Sequence[str] | None:
         """Returns answers or targets as text; None if they are bits."""
 

@@ -19,7 +19,6 @@ from seqcls.kinds.base import (
     Kind,
     Outputs,
     Questions,
-    Targets,
     TrainedModels,
     are_unanswered,
 )
@@ -65,9 +64,6 @@ class OneAnswer(Kind):
         return Answers(
             questions.strings, targets, predicted, score, readable & ~unanswered, unanswered
         )
-
-    def are_wrong(self, outputs: Outputs, targets: Targets) -> Bool[np.ndarray, " string"]:
-        return np.asarray((self.answers(outputs) != targets) | are_unanswered(outputs))
 
     def are_right(self, outputs: "Tensor", targets: "Tensor") -> "Bool[Tensor, '*member string']":
         """Implements `Kind.are_right`; NaN is wrong."""

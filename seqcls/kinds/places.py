@@ -195,12 +195,6 @@ class PlacesKind(Kind):
         # Places of all strings are concatenated; every string has at least one.
         return np.asarray(np.minimum.reduceat(margins, starts)) if len(starts) else margins
 
-    def are_wrong(self, outputs: Outputs, targets: Targets) -> Bool[np.ndarray, " string"]:
-        import torch
-
-        encoded = torch.from_numpy(targets.astype(np.int64))
-        return ~self.are_right(torch.from_numpy(outputs), encoded).numpy()
-
     def texts(self, task: Any, answers: np.ndarray) -> Sequence[str]:
         codes = np.unique(answers[answers != NO_ANSWER]).tolist()
         names = self._names(task, codes)

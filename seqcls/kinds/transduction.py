@@ -202,12 +202,11 @@ class TransductionKind(Kind):
 
     def margins(self, outputs: Outputs, targets: Targets) -> Float[np.ndarray, " string"]:
         """Implements `Kind.margins`: the log-probability of each target and `END`."""
-        given, encoded = _at_targets(outputs, targets)
-        return -self.losses(given, encoded, "default").numpy()
+        # Imported late: PyTorch takes a second or two to load.
+        import torch
 
-    def are_wrong(self, outputs: Outputs, targets: Targets) -> Bool[np.ndarray, " string"]:
-        """Implements `Kind.are_wrong` for greedy decoding."""
-        return ~self.are_right(*_at_targets(outputs, targets)).numpy()
+        encoded = torch.from_numpy(_append_end(targets, outputs.shape[-1] - 1))
+        return -self.losses(torch.from_numpy(outputs), encoded, "default").numpy()
 
     def lengths_read(self, examples: Examples) -> Int64[np.ndarray, " string"]:
         return np.asarray(examples.strings.lengths + 1 + target_lengths(examples.targets))
@@ -276,14 +275,6 @@ def _append_end(letters: np.ndarray, end: int) -> Int64[np.ndarray, "string posi
     ids = np.pad(_ids(letters), ((0, 0), (0, 1)), constant_values=NO_TARGET)
     ids[np.arange(len(ids)), target_lengths(letters)] = end
     return ids
-
-
-def _at_targets(outputs: Outputs, targets: Targets) -> "tuple[Tensor, Tensor]":
-    """Outputs at the tokens of targets and `END`, and the targets as `losses` takes them."""
-    # Imported late: PyTorch takes a second or two to load.
-    import torch
-
-    return torch.from_numpy(outputs), torch.from_numpy(_append_end(targets, outputs.shape[-1] - 1))
 
 
 class WrongOutput(NamedTuple):

@@ -35,7 +35,6 @@ _OF_MEMORIES = (DeltaProductFields.reads | MambaFields.reads) - Depth.reads
 class Hybrid(MixingArchitecture):
     """A block for each letter of `layers`, whose limits and sizes are those of its blocks."""
 
-    path = "seqcls.models.hybrid:Hybrid"
     reads = _IN_HYBRIDS | Positioned.reads | _OF_MEMORIES
 
     @classmethod
@@ -103,7 +102,7 @@ _OWN: dict[str, type[Architecture]] = {
     "encoder_decoder": architectures.EncoderDecoder,
     "paragraph_reader": architectures.ParagraphReader,
     "recurrent_attention": architectures.RecurrentAttention,
-    "rnn": architectures.RNN,
+    "rnn": architectures.Recurrent,
     "gru": architectures.GRU,
     "lstm": architectures.LSTM,
     "deltanet": memories.DeltaNet,

@@ -266,8 +266,9 @@ class ParagraphReader(EncoderDecoder):
 
 
 class Recurrent(Architecture):
-    """Layers of cells."""
+    """Layers of cells, by default of plain ones."""
 
+    path = "seqcls.models.recurrent:Recurrent"
     reads = RecurrentFields.reads
     several_outputs = True
     compiled_width: ClassVar[tuple[int, int] | None] = (512, 256)
@@ -291,23 +292,15 @@ class Recurrent(Architecture):
         return 2.0 * cls.gates * config.hidden_size**2
 
 
-class RNN(Recurrent):
-    """A plain cell."""
-
-    path = "seqcls.models.recurrent:RNN"
-
-
 class GRU(Recurrent):
     """A gated recurrent unit."""
 
-    path = "seqcls.models.recurrent:GRU"
     gates = 3
 
 
 class LSTM(Recurrent):
     """A long short-term memory: a cell beside the state."""
 
-    path = "seqcls.models.recurrent:LSTM"
     gates = 4
     letter = "r"
     mixer_path = "seqcls.models.lstm_mixer:LSTMMixer"

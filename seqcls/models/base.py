@@ -16,7 +16,7 @@ from torch.nn import functional
 from seqcls.config import NetworkConfig
 from seqcls.models.architectures import Architecture
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_mean
-from seqcls.models.parts import Part, Site, parts_among
+from seqcls.models.parts import Site, parts_among
 from seqcls.strings.tokenizer import PAD
 
 Ids = Integer[Tensor, "string position"]
@@ -85,7 +85,7 @@ class Classifier(nn.Module, Architecture, ABC):
             places: the tokens' positions; None to let the model assign them.
         """
 
-    def parts(self) -> Mapping[Part, str]:
+    def parts(self) -> Mapping[Site, str]:
         """The parts that can be ablated, each with the name of the recorded state that holds it.
 
         A state has the shape (string, position, hidden), or (string, head, position, head_size) for

@@ -219,11 +219,14 @@ class ResidualStream(NamedTuple):
         parts = [StreamPart("embedding", None, None, states["embedding"])]
         for number, block in enumerate(self.blocks):
             inside = f"blocks.{number}."
-            parts += _head_parts(block.attention, states[f"{inside}attention.mixed_value"], number)
+            mixed = states[f"{inside}attention.mixed_value"]
+            active = states[f"{inside}feed_forward.activation"].unsqueeze(1)
+            attention, feed_forward = block.adding()[:2]
+            parts += _split_output("head", number, attention, mixed)
             if not block.norms_first:
                 before = states[f"{inside}after_attention"]
                 parts = _normalize(parts, block.attention_norm, before, number)
-            parts += _feed_forward_parts(block, states[f"{inside}feed_forward.activation"], number)
+            parts += _split_output("feed-forward", number, feed_forward, active)
             if not block.norms_first:
                 before = states[f"{inside}after_feed_forward"]
                 parts = _normalize(parts, block.feed_forward_norm, before, number)
@@ -232,25 +235,17 @@ class ResidualStream(NamedTuple):
         return parts
 
 
-def _head_parts(attention: Attention, mixed: Tensor, block: int) -> list[StreamPart]:
-    heads, size = attention.heads
-    # Heads are columns of the output's weight side by side, so each has a share of its own.
-    weight = attention.output.weight.unflatten(1, (heads, size))
-    parts = [
-        StreamPart("head", block, head, mixed[:, head] @ weight[:, head].T) for head in range(heads)
-    ]
-    if attention.output.bias is not None:
-        shape = (1, mixed.shape[2], len(attention.output.bias))
-        parts.append(StreamPart("bias", block, None, attention.output.bias.expand(shape)))
-    return parts
-
-
-def _feed_forward_parts(block: Block, active: Tensor, number: int) -> list[StreamPart]:
-    output = block.feed_forward.output
-    parts = [StreamPart("feed-forward", number, None, active @ output.weight.T)]
-    if output.bias is not None:
-        shape = (*active.shape[:2], len(output.bias))
-        parts.append(StreamPart("bias", number, None, output.bias.expand(shape)))
+def _split_output(
+    name: str, block: int, layer: Linear, read: Float[Tensor, "string head position size"]
+) -> list[StreamPart]:
+    """The shares of what each head reads in what a layer adds, and that of its bias."""
+    # Heads are columns of the weight side by side; a feed-forward is as one head.
+    weight = layer.weight.unflatten(1, read.shape[1::2])
+    heads = {head: head if name == "head" else None for head in range(read.shape[1])}
+    parts = [StreamPart(name, block, y, read[:, x] @ weight[:, x].T) for x, y in heads.items()]
+    if layer.bias is not None:
+        shape = (*read.shape[::2], len(layer.bias))
+        parts.append(StreamPart("bias", block, None, layer.bias.expand(shape)))
     return parts
 
 
@@ -260,24 +255,19 @@ def _normalize(
     """Applies a norm to parts, with the scale that it has for their sum."""
     if isinstance(norm, nn.Identity):
         return parts
-    if isinstance(norm, nn.LayerNorm):
-        # LayerNorm divides by the number of values, not by one less.
-        variance = before.var(dim=2, unbiased=False, keepdim=True)
-        factor = norm.weight / (variance + norm.eps).sqrt()
-        # Centering and a fixed scale are linear, so the parts still sum to the normalized states.
-        scaled = [
-            StreamPart(
-                x.name, x.block, x.head, (x.states - x.states.mean(2, keepdim=True)) * factor
-            )
-            for x in parts
-        ]
-        if norm.bias is None:
-            return scaled
-        return [*scaled, StreamPart("norm", block, None, norm.bias.expand(before.shape))]
-    assert isinstance(norm, nn.RMSNorm)
-    mean_square = before.square().mean(dim=2, keepdim=True)
+    assert isinstance(norm, nn.LayerNorm | nn.RMSNorm)
+    centers = isinstance(norm, nn.LayerNorm)
+
+    def center(states: Hidden) -> Hidden:
+        return states - states.mean(dim=2, keepdim=True) if centers else states
+
+    mean_square = center(before).square().mean(dim=2, keepdim=True)
     factor = norm.weight / (mean_square + (norm.eps or 0.0)).sqrt()
-    return [StreamPart(x.name, x.block, x.head, x.states * factor) for x in parts]
+    # Centering and a fixed scale are linear, so the parts still sum to the normalized states.
+    scaled = [x._replace(states=center(x.states) * factor) for x in parts]
+    if not isinstance(norm, nn.LayerNorm) or norm.bias is None:
+        return scaled
+    return [*scaled, StreamPart("norm", block, None, norm.bias.expand(before.shape))]
 
 
 def attending_of(

@@ -1,9 +1,14 @@
-"""DeltaNet: a matrix memory that erases its value at a key before it writes a new one there."""
+"""DeltaNet: a matrix memory that erases its value at a key before it writes a new one there.
 
-from typing import NamedTuple
+Gated DeltaNet has a decay too, which depends on the token; DeltaProduct writes several times with
+each token.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
@@ -12,24 +17,16 @@ from seqcls.models.layers import Linear
 from seqcls.models.mixing import (
     Mixer,
     MixerMemory,
-    Mixing,
     ShortConvolution,
     State,
+    inverse_softplus_of_steps,
     summed_products,
 )
 
 NORM_EPS = 1e-5
 
-
-class _DeltaNetInputs(NamedTuple):
-    """Queries (..., head, head_size); keys and values (..., step, head, head_size); and strengths
-    (..., step, head).
-    """
-
-    query: Tensor
-    key: Tensor
-    value: Tensor
-    strength: Tensor
+FASTEST = 16.0
+"""The upper end of the uniform distribution, from 0, of initial decay rates."""
 
 
 class DeltaNetMixer(Mixer):
@@ -50,7 +47,7 @@ class DeltaNetMixer(Mixer):
         self.strength = Linear(config.hidden_size, steps * self.heads[0])
         channels = (1 + 2 * steps) * self.size
         self.convolution = ShortConvolution(channels) if config.short_convolution else None
-        self.norm = torch.nn.RMSNorm(self.heads[1], eps=NORM_EPS)
+        self.norm = nn.RMSNorm(self.heads[1], eps=NORM_EPS)
         self.output = Linear(self.size, config.hidden_size)
 
     def log_decay(self, states: Tensor) -> Tensor | None:
@@ -145,7 +142,10 @@ class DeltaNetMixer(Mixer):
         """Concatenates queries, keys and values."""
         return torch.cat([layer(states) for layer in (self.query, self.key, self.value)], dim=-1)
 
-    def _read(self, states: Tensor, given: Tensor) -> _DeltaNetInputs:
+    def _read(self, states: Tensor, given: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Queries (..., head, head_size); keys and values (..., step, head, head_size); and
+        strengths (..., step, head).
+        """
         sizes = self.size, self.steps * self.size, self.steps * self.size
         query, key, value = functional.silu(given).split(sizes, dim=-1)
         by_step = (self.steps, *self.heads)
@@ -155,13 +155,50 @@ class DeltaNetMixer(Mixer):
             strength = 2 * strength
         # Only with a key of length 1 is 1 - b the eigenvalue along it.
         query, key = functional.normalize(query, dim=-1), functional.normalize(key, dim=-1)
-        return _DeltaNetInputs(query, key, value.unflatten(-1, by_step), strength)
+        return query, key, value.unflatten(-1, by_step), strength
 
 
-class DeltaNet(Mixing):
-    """Blocks of DeltaNet."""
+class GatedDeltaNetMixer(DeltaNetMixer):
+    """S_t = a_t S_{t-1} (I - b_t k_t k_t^T) + b_t v_t k_t^T, a_t = exp(-A softplus(w x_t + c)).
 
-    mixer = DeltaNetMixer
+    The output is the RMS norm of each head's S_t q_t times SiLU(g x_t) (Yang, Kautz & Hatamizadeh
+    2024). Each head has a rate A > 0 and an offset c, drawn as in their code. Values are as wide as
+    keys, where their code has them twice as wide.
+    """
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config)
+        heads, size = self.heads
+        self.fading = Linear(config.hidden_size, heads)
+        self.log_rate = nn.Parameter(torch.empty(heads))
+        self.offset = nn.Parameter(torch.empty(heads))
+        self.gate = Linear(config.hidden_size, heads * size)
+
+    def draws(self) -> Iterator[tuple[Callable[..., Any], Tensor]]:
+        yield _log_of_rates, self.log_rate
+        yield inverse_softplus_of_steps, self.offset
+
+    def log_decay(self, states: Tensor) -> Tensor:
+        """The logarithm of each head's decay, (..., head)."""
+        return -self.log_rate.exp() * functional.softplus(self.fading(states) + self.offset)
+
+    def apply_gate(self, normed: Tensor, states: Tensor) -> Tensor:
+        return normed * functional.silu(self.by_head(self.gate(states)))
+
+
+class DeltaProductMixer(DeltaNetMixer):
+    """S_t = S_{t-1} prod_j (I - b_tj k_tj k_tj^T) + sum_j b_tj v_tj k_tj^T prod_{i>j} (I - b_ti
+    k_ti k_ti^T), j = 1..n in order: n steps of DeltaNet, each with another key, value and strength,
+    and S_t q_t read after the last (Siems et al. 2025, without their optional gates).
+    """
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config, steps=config.householder_steps)
+
+
+def _log_of_rates(log_rate: Tensor, generator: torch.Generator) -> None:
+    # `rand` may be 0 but never 1, so the logarithm is finite.
+    log_rate.copy_((FASTEST * (1 - torch.rand(len(log_rate), generator=generator))).log())
 
 
 def _memories(written: Tensor, keys: Tensor, since: Tensor | None) -> Tensor:

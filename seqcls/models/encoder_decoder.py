@@ -19,10 +19,10 @@ from seqcls.models.base import Hidden, Ids, Outputs, Places, Recorder, make_head
 from seqcls.models.blocks import Attending, Attention, Block, Scale, attending_of
 from seqcls.models.forms import Scores, Tokens
 from seqcls.models.layers import Dropout, Embedding, Linear, make_norm
-from seqcls.models.parts import ONLY_SELF, Part, Site, block_parts, block_sites
+from seqcls.models.parts import ONLY_SELF, Site, block_parts, block_sites
 from seqcls.models.pictures import PictureEncoder, memory_shape
 from seqcls.models.positions.schemes import Positions
-from seqcls.models.transformer import Cache, Keys, Side, cache_keys, name_keys
+from seqcls.models.transformer import Cache, Keys, Side, cache_keys
 from seqcls.models.two_streams import OutputStates, Streams, TwoStreams, split
 
 BOTH: Mapping[str, str] = {**ONLY_SELF, "cross-attention ": "cross_attention"}
@@ -67,9 +67,8 @@ class Crossing(NamedTuple):
     """The cache of strings whose outputs are being written."""
 
     own: Cache
-    keys: list[Keys]
-    """Keys of the input, one tensor for each of the decoder's blocks."""
-    values: list[Keys]
+    keys: dict[str, Keys]
+    """Keys and values of the input by name, for each of the decoder's blocks."""
     attendable: Bool[Tensor, "string #position input_position"]
     scale: Scale
 
@@ -109,19 +108,18 @@ class EncoderDecoder(TwoStreams):
     def begin(self, ids: Ids, most_tokens: int) -> tuple[Scores, Crossing]:
         recorded, streams = self.activations(ids), split(self.config, ids)
         lengths = streams.written.sum(dim=1)
-        own = cache_keys(self.config, recorded, "decoder.blocks.{}.attention", most_tokens)
-        input_keys = cache_keys(self.config, recorded, "decoder.blocks.{}.cross_attention")
+        own = cache_keys(recorded, "attention", most_tokens, "decoder.")
+        input_keys = cache_keys(recorded, "cross_attention", stream="decoder.")
         attendable, scale, *_ = self.crossing(streams, None)
-        crossing = Crossing(Cache(lengths, *own, None), *input_keys, attendable, scale)
+        crossing = Crossing(Cache(lengths, own, None), input_keys, attendable, scale)
         return recorded["decoder.logits"][torch.arange(len(ids)), lengths - 1], crossing
 
     def step(self, tokens: Tokens, cached: Crossing) -> tuple[Scores, Crossing]:
         """Implements `Stepping.step`; it costs one token of the output."""
         embedded, counted = self.embedding(tokens.unsqueeze(1)), cached.own.lengths.unsqueeze(1)
-        given = name_keys("cross_attention", cached.keys, cached.values)
         crossing = Attending(cached.attendable, cached.scale, self.nowhere, counted)
         # The given keys and values of the input replace those computed from these states.
-        states, own = self.decoder.pass_next(embedded, cached.own, given, crossing, embedded)
+        states, own = self.decoder.pass_next(embedded, cached.own, cached.keys, crossing, embedded)
         return self.head(states), cached._replace(own=own)
 
     def make_encoder(self, config: NetworkConfig) -> nn.Module:
@@ -158,7 +156,7 @@ class EncoderDecoder(TwoStreams):
         last = "after_feed_forward" if norms_first else "feed_forward_norm"
         return tuple(f"decoder.blocks.{x}.{last}" for x in range(self.config.num_blocks))
 
-    def parts(self) -> Mapping[Part, str]:
+    def parts(self) -> Mapping[Site, str]:
         """Implements `Classifier.parts`: those of the encoder's and the decoder's blocks."""
         encoder_parts = (
             block_parts(self.config, "encoder") if isinstance(self.encoder, Side) else {}

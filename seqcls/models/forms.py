@@ -23,7 +23,7 @@ Scores = Float[Tensor, "string *output"]
 may come next."""
 
 Cached = Any
-"""Tuples and lists of tensors, a string a row; None if nothing is cached."""
+"""Tuples, lists and dictionaries of tensors, a string a row; None if nothing is cached."""
 
 
 @runtime_checkable
@@ -60,6 +60,9 @@ def map_cached(change: Callable[..., Tensor], cached: Cached, *others: Cached) -
     """Applies `change` to each tensor of a cache, with the same tensors of other caches."""
     if cached is None or isinstance(cached, Tensor):
         return None if cached is None else change(cached, *others)
+    if isinstance(cached, dict):
+        named = map_cached(change, *([*x.values()] for x in (cached, *others)))
+        return dict(zip(cached, named, strict=True))
     values = [map_cached(change, *parts) for parts in zip(cached, *others, strict=True)]
     # A named tuple takes its fields one by one, a plain tuple or list one iterable.
     return type(cached)(*values) if hasattr(cached, "_fields") else type(cached)(values)

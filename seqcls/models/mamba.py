@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -12,7 +12,13 @@ from torch.nn import functional
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Recorder
 from seqcls.models.layers import Linear
-from seqcls.models.mixing import Mixer, MixerMemory, Mixing, ShortConvolution, State
+from seqcls.models.mixing import (
+    Mixer,
+    MixerMemory,
+    ShortConvolution,
+    State,
+    inverse_softplus_of_steps,
+)
 from seqcls.models.parts import Site
 
 Numbers = Float[Tensor, "string position *numbers"]
@@ -27,19 +33,6 @@ def scan(decay: Numbers, given: Numbers) -> Numbers:
         for factor, now in zip(decay.unbind(dim=1), given.unbind(dim=1), strict=True)
     ]
     return torch.stack(states, dim=1) if states else torch.empty_like(given)
-
-
-STEPS = 0.001, 0.1
-"""The least and the largest initial step size, drawn uniform in the logarithm."""
-
-
-class _MambaInputs(NamedTuple):
-    """Decays and inputs of memories, (..., channel, state); read vectors and step sizes."""
-
-    decay: Tensor
-    given: Tensor
-    read: Tensor
-    step: Tensor
 
 
 class MambaMixer(Mixer):
@@ -98,12 +91,13 @@ class MambaMixer(Mixer):
 
     def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
         """Implements `Mixer.sites`: channels."""
-        return {Site("unit", block, unit=unit): ("mixed_value",) for unit in range(self.width)}
+        return {Site("unit", block, unit): ("mixed_value",) for unit in range(self.width)}
 
     def units(self) -> tuple[str, ...]:
         return "mixed_value", "step_size"
 
-    def _read(self, inner: Tensor) -> _MambaInputs:
+    def _read(self, inner: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Decays and inputs of memories, (..., channel, state); read vectors and step sizes."""
         sizes = self.rank, self.config.state_size, self.config.state_size
         step, write, read = self.selection(inner).split(sizes, dim=-1)
         step = functional.softplus(self.step_size(step))
@@ -111,21 +105,7 @@ class MambaMixer(Mixer):
         if self.config.eigenvalue_range == "signed":
             decay = 2 * decay - 1
         given = (step * inner).unsqueeze(-1) * write.unsqueeze(-2)
-        return _MambaInputs(decay, given, read, step)
+        return decay, given, read, step
 
     def _answer(self, memory: Tensor, read: Tensor, inner: Tensor) -> Tensor:
         return (memory @ read.unsqueeze(-1)).squeeze(-1) + self.skip * inner
-
-
-class Mamba(Mixing):
-    """Blocks of Mamba."""
-
-    mixer = MambaMixer
-
-
-def inverse_softplus_of_steps(bias: Tensor, generator: torch.Generator) -> None:
-    """Draws biases whose softplus is a step size, uniform in its logarithm between `STEPS`."""
-    least, most = map(math.log, STEPS)
-    steps = (torch.rand(len(bias), generator=generator) * (most - least) + least).exp()
-    # The inverse of softplus is x + ln(1 - e^-x); `expm1` keeps the digits of small steps.
-    bias.copy_(steps + (-torch.expm1(-steps)).log())

@@ -1,5 +1,7 @@
 """Descriptions of architectures whose blocks have a memory, known before one is loaded."""
 
+from typing import ClassVar
+
 from seqcls.config import NetworkConfig
 from seqcls.models.architectures import (
     Architecture,
@@ -20,6 +22,7 @@ from seqcls.network import (
 class MixingArchitecture(Architecture):
     """Blocks that mix tokens from left to right; by default with a square memory a head."""
 
+    path = "seqcls.models.mixing:Mixing"
     reads = MixingFields.reads
     several_outputs = True
     compiled_width = (128, 128)
@@ -70,41 +73,37 @@ class MixingArchitecture(Architecture):
 class LinearAttention(MixingArchitecture):
     """Attention without a softmax."""
 
-    path = "seqcls.models.mixing:LinearAttention"
+    mixer_path = "seqcls.models.mixing:LinearAttentionMixer"
     reads = MixingHeads.reads
     letter = "l"
+    projections: ClassVar[int] = 4
+    """Number of a mixer's matrices: queries, keys, values and the output."""
 
     @classmethod
     def mixer_weights(cls, config: NetworkConfig) -> float:
-        # Queries, keys, values and the output.
-        return 4 * attention_width(config) * config.hidden_size
+        return cls.projections * attention_width(config) * config.hidden_size
 
 
 class DeltaNet(LinearAttention):
     """A memory that erases its value at a key before it writes a new one there."""
 
-    path = "seqcls.models.deltanet:DeltaNet"
+    mixer_path = "seqcls.models.deltanet:DeltaNetMixer"
     reads = DeltaNetFields.reads
     letter = "d"
 
 
-class GatedDeltaNet(MixingArchitecture):
-    """DeltaNet's memory with a decay."""
+class GatedDeltaNet(DeltaNet):
+    """DeltaNet's memory with a decay, and a gate."""
 
-    path = "seqcls.models.gated_deltanet:GatedDeltaNet"
-    reads = DeltaNetFields.reads
+    mixer_path = "seqcls.models.deltanet:GatedDeltaNetMixer"
     letter = "g"
-
-    @classmethod
-    def mixer_weights(cls, config: NetworkConfig) -> float:
-        # Queries, keys, values, the output, and the gate.
-        return 5 * attention_width(config) * config.hidden_size
+    projections = 5
 
 
 class DeltaProduct(MixingArchitecture):
     """DeltaNet's memory, written to several times with each token."""
 
-    path = "seqcls.models.deltaproduct:DeltaProduct"
+    mixer_path = "seqcls.models.deltanet:DeltaProductMixer"
     reads = DeltaProductFields.reads
     letter = "p"
 
@@ -122,7 +121,7 @@ class DeltaProduct(MixingArchitecture):
 class Mamba(MixingArchitecture):
     """Many small memories that decay."""
 
-    path = "seqcls.models.mamba:Mamba"
+    mixer_path = "seqcls.models.mamba:MambaMixer"
     reads = MambaFields.reads
     letter = "m"
 
@@ -140,7 +139,7 @@ class Mamba(MixingArchitecture):
 class SLSTM(MixingArchitecture):
     """Exponential gates, and recurrent weights within a head."""
 
-    path = "seqcls.models.slstm:SLSTM"
+    mixer_path = "seqcls.models.slstm:SLSTMMixer"
     reads = MixingHeads.reads
     letter = "s"
 

@@ -5,6 +5,7 @@ function of all tokens of strings. No state depends on a later token, padding in
 mixer, linear attention, is in this file; each other has a file.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, cast
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqcls.config import NetworkConfig
+from seqcls.models import MODELS, architecture_of_letter
 from seqcls.models.base import BodyAndHead, Hidden, Ids, Places, Recorder, make_head
 from seqcls.models.blocks import Residual
 from seqcls.models.forms import Scores, Tokens, read_on
@@ -58,6 +60,18 @@ class ShortConvolution(Linear):
         window = torch.cat([before, state.unsqueeze(1)], dim=1)
         mixed: Tensor = self(window)
         return mixed[:, -1], window[:, 1:]
+
+
+STEPS = 0.001, 0.1
+"""The least and the largest initial step size, drawn uniform in the logarithm."""
+
+
+def inverse_softplus_of_steps(bias: Tensor, generator: torch.Generator) -> None:
+    """Draws biases whose softplus is a step size, uniform in its logarithm between `STEPS`."""
+    least, most = map(math.log, STEPS)
+    steps = (torch.rand(len(bias), generator=generator) * (most - least) + least).exp()
+    # The inverse of softplus is x + ln(1 - e^-x); `expm1` keeps the digits of small steps.
+    bias.copy_(steps + (-torch.expm1(-steps)).log())
 
 
 class Mixer(nn.Module):
@@ -160,9 +174,14 @@ class MixerBlock(Residual):
 
 
 class Mixing(BodyAndHead, MixingArchitecture):
-    """Blocks of one mixer, and a head that reads the last state, the mean of all, or each."""
+    """Blocks of mixers, and a head that reads the last state, the mean of all, or each.
 
+    All blocks have the architecture's mixer; with `layers` each has that of its letter.
+    """
+
+    path = ""
     mixer: ClassVar[type[Mixer]]
+    """The mixer of an architecture from outside, which is a subclass."""
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
@@ -175,7 +194,9 @@ class Mixing(BodyAndHead, MixingArchitecture):
 
     def mixers(self) -> Sequence[type[Mixer]]:
         """The mixer of each block."""
-        return [self.mixer] * self.config.num_blocks
+        names = [architecture_of_letter(x) for x in self.config.layers]
+        names = names or [self.config.architecture] * self.config.num_blocks
+        return [MODELS[name].load_mixer() for name in names]
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
@@ -219,12 +240,29 @@ class Mixing(BodyAndHead, MixingArchitecture):
             sites[Site("block", number)] = (f"{inside}{last}",)
         return sites
 
+    def attention(self) -> tuple[str, ...]:
+        """Implements `Classifier.attention`, for the blocks that attend."""
+        return tuple(f"blocks.{x}.mixer.weights" for x in blocks_of(self.config.layers, True))
+
     def units(self) -> tuple[Mapping[str, str], ...]:
-        """Implements `Classifier.units`: each block's memory, and what its mixer records."""
+        """Implements `Classifier.units`: each block's memory, and what its mixer records; nothing
+        for memories of several kinds, which have no common size.
+        """
+        layers = self.config.layers
+        memories = blocks_of(layers, False) if layers else range(self.config.num_blocks)
+        if layers and len({layers[block] for block in memories}) != 1:
+            return ()
+        mixers = [block.mixer for block in self.blocks]
         return tuple(
-            {name: f"blocks.{number}.mixer.{name}" for name in ("state", *block.mixer.units())}
-            for number, block in enumerate(self.blocks)
+            {name: f"blocks.{x}.mixer.{name}" for name in ("state", *mixers[x].units())}
+            for x in memories
         )
+
+
+def blocks_of(layers: str, attending: bool) -> tuple[int, ...]:
+    """The numbers of the blocks that attend, or of those with a memory of a fixed size."""
+    # `a` is attention, the one mixer whose memory grows with the string.
+    return tuple(block for block, x in enumerate(layers) if (x == "a") == attending)
 
 
 def summed_products(
@@ -279,12 +317,6 @@ class LinearAttentionMixer(Mixer):
             self.by_head(layer(states)) for layer in (self.query, self.key, self.value)
         )
         return functional.elu(query) + 1, functional.elu(key) + 1, value
-
-
-class LinearAttention(Mixing):
-    """Blocks of linear attention."""
-
-    mixer = LinearAttentionMixer
 
 
 def _least(values: Tensor) -> float:

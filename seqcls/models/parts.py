@@ -1,8 +1,8 @@
 """Names of a model's parts, which can be ablated, and of its states, which can be patched."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from seqcls.config import NetworkConfig
 
@@ -10,45 +10,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-PartKind = Literal["head", "feed-forward", "unit", "dimension"]
-PART_KINDS: tuple[PartKind, ...] = get_args(PartKind)
-"""Kinds of parts that can be ablated; a dimension is one of a Transformer's residual stream."""
-
-
-@dataclass(frozen=True, order=True)
-class Part:
-    """A part of a model that can be ablated."""
-
-    block: int
-    """The block, or the layer of a recurrent network."""
-    kind: PartKind
-    number: int = 0
-    """The number of the head, the unit or the dimension; a feed-forward is 0."""
-    of_layer: bool = False
-    side: str = ""
-    """`encoder` or `decoder`, where a model has both."""
-    which: str = ""
-    """The prefix of a head's name, such as `cross-attention `; empty for self-attention."""
-
-    @property
-    def text(self) -> str:
-        """Its full name, such as `block 0, head 1` or `decoder block 0, head 1`."""
-        if self.kind == "dimension":
-            return self.name
-        block = f"{'layer' if self.of_layer else 'block'} {self.block}, {self.name}"
-        return f"{self.side} {block}" if self.side else block
-
-    @property
-    def name(self) -> str:
-        """Its name within a block, such as `head 1`."""
-        kind = f"{self.which}{self.kind}"
-        return kind if self.kind == "feed-forward" else f"{kind} {self.number}"
-
-    def within(self, state: "Tensor") -> "Tensor":
-        """Selects the part from the state that holds it, for all strings and positions."""
-        if self.kind == "feed-forward":
-            return state
-        return state[:, self.number] if self.kind == "head" else state[..., self.number]
+PART_KINDS = ("head", "feed-forward", "unit", "dimension")
+"""Names of sites that can be ablated; a dimension is one of a Transformer's residual stream."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +22,18 @@ class Site:
     """`embedding`, `head`, `attention`, `feed-forward` or `block` (its output) of a Transformer;
     `mixer` instead of `attention` where a memory mixes tokens; a decoder's `cross-attention`;
     `layer` (all that a layer keeps), `state` or `cell` (the one or the other of an LSTM's), or
-    `unit` (all that one unit keeps) of a recurrent network."""
+    `unit` (all that one unit keeps) of a recurrent network; a `unit` of a feed-forward; a
+    `dimension` of the residual stream."""
     block: int | None = None
-    head: int | None = None
-    unit: int | None = None
+    """The block, or the layer of a recurrent network."""
+    number: int | None = None
+    """The number of the head, the unit or the dimension."""
     side: str = ""
     """`encoder` or `decoder`, where a model has both."""
     which: str = ""
-    """The prefix of a head's name, like `Part.which`."""
+    """The prefix of a head's name, such as `cross-attention `; empty for self-attention."""
+    in_block: bool = False
+    """True for a unit that its text counts within a block, not within a layer."""
 
     @property
     def is_whole(self) -> bool:
@@ -76,27 +43,18 @@ class Site:
     @property
     def text(self) -> str:
         """Its full name, such as `block 0, head 1` or `decoder block 0, head 1`."""
-        return f"{self.side} {self._of_side}" if self.side else self._of_side
-
-    @property
-    def _of_side(self) -> str:
-        if self.block is None:
-            return self.name
-        if self.name == "layer":
-            return f"layer {self.block}"
-        if self.name in ("state", "cell", "unit"):
-            number = "" if self.unit is None else f" {self.unit}"
-            return f"layer {self.block}, {self.name}{number}"
-        if self.name == "block":
-            return f"block {self.block}"
-        part = self.name if self.head is None else f"{self.which}head {self.head}"
-        return f"block {self.block}, {part}"
+        name = self.name if self.number is None else f"{self.which}{self.name} {self.number}"
+        if self.block is not None:
+            of_layer = self.name in ("layer", "state", "cell", "unit") and not self.in_block
+            within = f"{'layer' if of_layer else 'block'} {self.block}"
+            name = within if self.name in ("layer", "block") else f"{within}, {name}"
+        return f"{self.side} {name}".strip()
 
     def within(self, state: "Tensor") -> "Tensor":
         """Selects the site from one of its states, for all strings and positions."""
-        if self.head is not None:
-            return state[:, self.head]
-        return state if self.unit is None else state[..., self.unit]
+        if self.number is None:
+            return state
+        return state[:, self.number] if self.name == "head" else state[..., self.number]
 
 
 ONLY_SELF: Mapping[str, str] = {"": "attention"}
@@ -105,7 +63,7 @@ ONLY_SELF: Mapping[str, str] = {"": "attention"}
 
 def block_parts(
     config: NetworkConfig, side: str = "", attentions: Mapping[str, str] = ONLY_SELF
-) -> Mapping[Part, str]:
+) -> Mapping[Site, str]:
     """Lists the parts of blocks: heads and feed-forwards, then units of the latter.
 
     Args:
@@ -116,22 +74,17 @@ def block_parts(
     for block in range(config.num_blocks):
         activation = f"{inside('blocks', block, side)}feed_forward.activation"
         for unit in range(config.feed_forward_size):
-            parts[Part(block, "unit", unit, side=side)] = activation
+            parts[Site("unit", block, unit, side, in_block=True)] = activation
     return parts
 
 
-def parts_among(config: NetworkConfig, sites: Mapping[Site, tuple[str, ...]]) -> dict[Part, str]:
+def parts_among(config: NetworkConfig, sites: Mapping[Site, tuple[str, ...]]) -> dict[Site, str]:
     """Lists the parts among sites: heads, units, and feed-forwards, each with its first state."""
-    parts = dict[Part, str]()
-    for site, (state, *_) in sites.items():
-        kind = next((kind for kind in PART_KINDS if kind == site.name), None)
-        if site.block is None or kind is None:
-            continue
-        if kind != "feed-forward" or config.feed_forward_size:
-            of_layer = "layers." in state
-            number = site.head or site.unit or 0
-            parts[Part(site.block, kind, number, of_layer, site.side, site.which)] = state
-    return parts
+    return {
+        replace(site, in_block=site.name == "unit" and "layers." not in state): state
+        for site, (state, *_) in sites.items()
+        if site.name in PART_KINDS and (site.name != "feed-forward" or config.feed_forward_size)
+    }
 
 
 def block_sites(

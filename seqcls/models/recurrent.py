@@ -69,11 +69,7 @@ class Cell(nn.Module):
         """Reads one token, given its input's share of the gates and the state and cell before."""
         raise NotImplementedError
 
-    def forward(self, states: Hidden, record: Recorder) -> Hidden:
-        """Returns the state after every token."""
-        return self.pass_over(states, record)[0]
-
-    def pass_over(self, states: Hidden, record: Recorder) -> tuple[Hidden, Hidden]:
+    def forward(self, states: Hidden, record: Recorder) -> tuple[Hidden, Hidden]:
         """Returns the state and the cell after every token; without a cell zeros."""
         given = self.from_input(states)
         state = cell = states.new_zeros(len(states), states.shape[2])
@@ -149,6 +145,10 @@ class LSTMCell(Cell):
             mkldnn.enabled = was_on
 
 
+CELLS: Mapping[str, type[Cell]] = {"rnn": RNNCell, "gru": GRUCell, "lstm": LSTMCell}
+"""The cells of our architectures, by name."""
+
+
 class Recurrence(NamedTuple):
     """The states and cells of layers between tokens; without cells those mean nothing."""
 
@@ -160,10 +160,12 @@ class Recurrent(BodyAndHead):
     """Layers of cells, and a head that reads the last state, the mean of all, or each."""
 
     steps_through = True
-    cell: ClassVar[type[Cell]]
+    cell: type[Cell] = RNNCell
+    """The cell; one of an architecture from outside, a subclass, is its own."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
+        self.cell = CELLS.get(config.architecture, self.cell)
         self.embedding = Embedding(config.vocabulary_size, config.hidden_size)
         layers = nn.ModuleList([self.cell(config) for _ in range(config.num_blocks)])
         self.layers = cast("Iterable[Cell]", layers)
@@ -174,7 +176,8 @@ class Recurrent(BodyAndHead):
         """Implements `BodyAndHead.states`; places mean nothing here."""
         states = record("embedding", self.dropout(self.embedding(ids)))
         for number, layer in enumerate(self.layers):
-            states = self.dropout(layer(states, record.within(f"layers.{number}")))
+            states, _ = layer(states, record.within(f"layers.{number}"))
+            states = self.dropout(states)
         return states
 
     def nothing(self, strings: int) -> Recurrence:
@@ -249,23 +252,5 @@ def layer_sites(
         if cell.has_cell:
             sites |= {Site(name, layer, side=side): (state,) for name, state in names.items()}
         for unit in range(config.hidden_size):
-            sites[Site("unit", layer, unit=unit, side=side)] = tuple(names.values())
+            sites[Site("unit", layer, unit, side)] = tuple(names.values())
     return sites
-
-
-class RNN(Recurrent):
-    """The plain recurrent network, with tanh."""
-
-    cell = RNNCell
-
-
-class GRU(Recurrent):
-    """The gated recurrent unit."""
-
-    cell = GRUCell
-
-
-class LSTM(Recurrent):
-    """The long short-term memory."""
-
-    cell = LSTMCell

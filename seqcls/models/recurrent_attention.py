@@ -22,7 +22,7 @@ from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Ids, Places, Recorder, make_head
 from seqcls.models.forms import Scores, Tokens, read_on
 from seqcls.models.layers import Dropout, Embedding, Linear, masked_softmax
-from seqcls.models.parts import Part, Site, parts_among
+from seqcls.models.parts import Site, parts_among
 from seqcls.models.pictures import PictureEncoder
 from seqcls.models.recurrent import (
     Cell,
@@ -114,15 +114,16 @@ class RecurrentAttention(TwoStreams):
         if self.pictures is not None:
             return self._encode_pictures(self.pictures(streams.inputs, record))
         # Padding changes states, so each string's last token is read, not the last column.
-        last = torch.arange(len(streams.inputs)), streams.input_lengths - 1
+        is_read = streams.inputs != PAD
+        last = torch.arange(len(is_read)), is_read.sum(dim=1) - 1
         states = record("embedding", self.dropout(self.embedding(streams.inputs)))
         start = Recurrence([], [])
         for number, layer in enumerate(self.encoder):
-            states, cells = layer.pass_over(states, record.within(f"layers.{number}"))
+            states, cells = layer(states, record.within(f"layers.{number}"))
             start.states.append(states[last])
             start.cells.append(cells[last])
             states = self.dropout(states)
-        return self._add_keys(states, streams.inputs != PAD), start
+        return self._add_keys(states, is_read), start
 
     def _encode_pictures(self, memory: Hidden) -> tuple[Encoded, Recurrence]:
         """Encodes pictures; all layers start from the mean of the memory."""
@@ -192,7 +193,7 @@ class RecurrentAttention(TwoStreams):
             return {}
         return {**layer_sites(self.config, LSTMCell, "encoder"), **self._decoder_sites()}
 
-    def parts(self) -> Mapping[Part, str]:
+    def parts(self) -> Mapping[Site, str]:
         """Implements `Classifier.parts`: units of the decoder, and of an encoder of tokens."""
         return parts_among(self.config, self.sites() or self._decoder_sites())
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import NamedTuple, cast
+from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -12,18 +12,11 @@ from torch.nn import functional
 from seqcls.config import NetworkConfig
 from seqcls.models.base import Hidden, Recorder
 from seqcls.models.layers import Linear
-from seqcls.models.mixing import Mixer, MixerMemory, Mixing, State
+from seqcls.models.mixing import Mixer, MixerMemory, State
 from seqcls.models.parts import Site
 
 GATES = ("input_gate", "forget_gate", "candidate", "output_gate")
 MEMORY_NAMES = ("state", "cell", "normalizer", "stabilizer")
-
-
-class _SLSTMStep(NamedTuple):
-    memory: MixerMemory
-    """The memory, in the order of `MEMORY_NAMES`."""
-    gates: tuple[Tensor, ...]
-    """The gates, in the order of `GATES`."""
 
 
 class SLSTMMixer(Mixer):
@@ -44,14 +37,12 @@ class SLSTMMixer(Mixer):
     def forward(self, states: Hidden, record: Recorder) -> Hidden:
         """Implements `Mixer.forward`, token after token."""
         given, weights = self._gate_inputs(states), self._weights()
-        memory, steps = self.nothing(states), list[_SLSTMStep]()
+        memory, steps = self.nothing(states), list[tuple[MixerMemory, tuple[Tensor, ...]]]()
         for place in range(states.shape[1]):
-            step = self._step(given[:, place], memory, weights)
-            memory = tuple(
-                record.step(name, place, value)
-                for name, value in zip(MEMORY_NAMES, step.memory, strict=True)
-            )
-            steps.append(_SLSTMStep(memory, step.gates))
+            after, gates = self._step(given[:, place], memory, weights)
+            named = zip(MEMORY_NAMES, after, strict=True)
+            memory = tuple(record.step(name, place, value) for name, value in named)
+            steps.append((memory, gates))
 
         def stack(kind: int, number: int) -> Tensor:
             values = [step[kind][number] for step in steps]
@@ -72,13 +63,13 @@ class SLSTMMixer(Mixer):
         return zeros, zeros, zeros, zeros - torch.inf
 
     def step(self, state: State, cached: MixerMemory) -> tuple[State, MixerMemory]:
-        after = self._step(self._gate_inputs(state), cached, self._weights()).memory
+        after, _ = self._step(self._gate_inputs(state), cached, self._weights())
         output: Tensor = self.output(after[0])
         return output, after
 
     def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
         """Implements `Mixer.sites`: the whole memory, and that of each unit."""
-        units = {Site("unit", block, unit=unit): MEMORY_NAMES for unit in range(self.size)}
+        units = {Site("unit", block, unit): MEMORY_NAMES for unit in range(self.size)}
         return {Site("layer", block): MEMORY_NAMES, **units}
 
     def units(self) -> tuple[str, ...]:
@@ -95,7 +86,10 @@ class SLSTMMixer(Mixer):
         layers = cast("Iterable[Linear]", self.recurrent)
         return torch.stack([layer.weight.T for layer in layers])
 
-    def _step(self, given: Tensor, memory: MixerMemory, weights: Tensor) -> _SLSTMStep:
+    def _step(
+        self, given: Tensor, memory: MixerMemory, weights: Tensor
+    ) -> tuple[MixerMemory, tuple[Tensor, ...]]:
+        """Returns the memory after a token, and the gates in the order of `GATES`."""
         state, cell, normalizer, stabilizer = (x.unflatten(1, self.heads) for x in memory)
         gates = given + (state.unsqueeze(2) @ weights).squeeze(2)
         take, keep, candidate, give = gates.chunk(len(GATES), dim=2)
@@ -108,13 +102,7 @@ class SLSTMMixer(Mixer):
         cell = keep * cell + take * candidate
         normalizer = keep * normalizer + take
         after = give * cell / normalizer
-        return _SLSTMStep(
+        return (
             tuple(x.flatten(1) for x in (after, cell, normalizer, stabilizer)),
             tuple(x.flatten(1) for x in (take, keep, candidate, give)),
         )
-
-
-class SLSTM(Mixing):
-    """Blocks of sLSTM."""
-
-    mixer = SLSTMMixer

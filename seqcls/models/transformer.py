@@ -4,7 +4,7 @@ Every intermediate state has a stable name in `Transformer.activations`. Writing
 keys and values of the tokens before.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
@@ -36,7 +36,7 @@ from seqcls.models.blocks import (
 )
 from seqcls.models.forms import Scores, Tokens
 from seqcls.models.layers import Dropout, Embedding, make_norm
-from seqcls.models.parts import Part, Site, block_parts, block_sites
+from seqcls.models.parts import Site, block_parts, block_sites
 from seqcls.models.positions import POSITIONS
 from seqcls.models.positions.places import positions_of
 from seqcls.models.positions.schemes import Positions
@@ -49,9 +49,8 @@ class Cache(NamedTuple):
     """The cache of strings that are being read from left to right."""
 
     lengths: Int64[Tensor, " string"]
-    keys: list[Keys]
-    """One tensor a block, with room for later tokens, to which a step writes."""
-    values: list[Keys]
+    keys: dict[str, Keys]
+    """Keys and values by name, with room for later tokens, to which a step writes."""
     places: Int64[Tensor, "string position"] | None
     """The positions of all tokens, later ones included; None to count them."""
 
@@ -98,33 +97,21 @@ class Stream:
         counted = cached.lengths.unsqueeze(1)
         places = None if cached.places is None else cached.places.gather(1, counted)
         attending = attending_next(self.config, self.positions, cached.lengths, places)
-        grown = name_keys("attention", cached.keys, cached.values)
-        record = Caching(cached.lengths, grown, given)
+        record = Caching(cached.lengths, cached.keys, given)
         states = self.pass_through(embedded, attending, record, *encoded)
         return states[:, 0], cached._replace(lengths=cached.lengths + 1)
 
 
-def name_keys(attention: str, keys: Sequence[Keys], values: Sequence[Keys]) -> dict[str, Keys]:
-    """Names the keys and values of one attention of every block, as recorded in the stream."""
-    named = {f"blocks.{x}.{attention}.key": key for x, key in enumerate(keys)}
-    return named | {f"blocks.{x}.{attention}.value": value for x, value in enumerate(values)}
-
-
 def cache_keys(
-    config: NetworkConfig, states: Mapping[str, Tensor], attention: str, most_tokens: int = 0
-) -> tuple[list[Keys], list[Keys]]:
-    """Collects the recorded keys and values of every block, with room for so many more tokens.
-
-    Args:
-        attention: its name in the recorded states, with `{}` for the block's number.
+    states: Mapping[str, Tensor], attention: str, most_tokens: int = 0, stream: str = ""
+) -> dict[str, Keys]:
+    """Collects the recorded keys and values of one attention of every block, by their names in the
+    stream, with room for so many more tokens.
     """
-    names = [attention.format(x) for x in range(config.num_blocks)]
+    ends, room = (f".{attention}.key", f".{attention}.value"), (0, 0, 0, most_tokens)
+    names = [name for name in states if name.startswith(stream) and name.endswith(ends)]
     # After a shorter string come keys of PAD, masked until a step overwrites them.
-    keys, values = (
-        [functional.pad(states[f"{name}.{kind}"], (0, 0, 0, most_tokens)) for name in names]
-        for kind in ("key", "value")
-    )
-    return keys, values
+    return {name.removeprefix(stream): functional.pad(states[name], room) for name in names}
 
 
 class Transformer(BodyAndHead, Stream):
@@ -175,8 +162,8 @@ class Transformer(BodyAndHead, Stream):
             wide = functional.pad(ids, (0, most_tokens), value=PAD)
             after = torch.arange(wide.shape[1]) >= lengths[:, None]
             places = positions_of(self.config, wide.masked_fill(after, FIRST_LETTER))
-        own = cache_keys(self.config, recorded, "blocks.{}.attention", most_tokens)
-        return recorded["logits"][torch.arange(len(ids)), lengths - 1], Cache(lengths, *own, places)
+        own = cache_keys(recorded, "attention", most_tokens)
+        return recorded["logits"][torch.arange(len(ids)), lengths - 1], Cache(lengths, own, places)
 
     def step(self, tokens: Tokens, cached: Cache) -> tuple[Scores, Cache]:
         states, after = self.pass_next(self.embedding(tokens.unsqueeze(1)), cached)
@@ -186,7 +173,7 @@ class Transformer(BodyAndHead, Stream):
         """Implements `BodyAndHead.head`, after dropout."""
         return super().head(self.dropout(read))
 
-    def parts(self) -> Mapping[Part, str]:
+    def parts(self) -> Mapping[Site, str]:
         return block_parts(self.config)
 
     def sites(self) -> Mapping[Site, tuple[str, ...]]:

@@ -32,11 +32,6 @@ class Streams(NamedTuple):
         """A mask of the outputs' positions that hold a token."""
         return self.outputs != PAD
 
-    @property
-    def input_lengths(self) -> Int64[Tensor, " string"]:
-        """Number of tokens that the encoder reads for each string."""
-        return (self.inputs != PAD).sum(dim=1)
-
     def positions_of(
         self, places: Places | None, stream: Integer[Tensor, "string stream_position"]
     ) -> Integer[Tensor, "#string stream_position"]:

@@ -144,4 +144,4 @@ def trained_lengths(store: Store, config_ids: Collection[int]) -> dict[int, rang
     """Returns the trained lengths of each of these configurations, where they are known here."""
     known = queries.configs(store, list(config_ids)).items()
     problems = {x: resolve(y) for x, y in known if obstacle_of(y) is None}
-    return {x: y.trained_lengths for x, y in problems.items() if y.knows_trained_lengths}
+    return {x: y.trained_lengths for x, y in problems.items() if y.config.knows_trained_lengths}

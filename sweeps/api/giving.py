@@ -109,7 +109,7 @@ def files_of(model: TrainedModel, name: str, seed: int, form: str = "torch") -> 
     else:
         settings, about = _settings(problem), "`config.json` its settings"
         settings["empty"] = problem.known_strings is not None or model.is_input(())
-        texts["model.py"], _ = source_of(problem.network)
+        texts["model.py"] = source_of(problem.network)
         about += ", `model.py` the model as one file of PyTorch (`python model.py STRING`),"
     texts["config.json"] = json.dumps(settings, indent=1) + "\n"
     origin = "The weights were trained elsewhere."

@@ -157,7 +157,7 @@ def predict(
     problem = resolve(queries.run_config(store, run_id))
     # Both a single string and a list of tokens within a list are allowed.
     texts = [problem.tokenizer.notation(string) for string in as_list(strings)]
-    if problem.is_imported and epoch is None and beam is None:
+    if problem.config.is_imported and epoch is None and beam is None:
         with checkpoints.of_run(run_id):
             return _stored_answers(store, run_id, problem, texts)
     opened = trained_model(store, run_id, epoch)

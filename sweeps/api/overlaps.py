@@ -160,7 +160,7 @@ def majority(configs: Iterable[RunConfig]) -> str:
     """Describes the accuracy of the majority answer by length beyond the trained lengths, and its
     cause; empty where it is low.
     """
-    pairs = {(x.train, x.test): x for x in _problems(configs) if not x.is_imported}
+    pairs = {(x.train, x.test): x for x in _problems(configs) if not x.config.is_imported}
     shares: list[tuple[float, float, float]] = []
     # One budget for all tests, so that many take no longer than one.
     left, looked_at = MOST_TOKENS, list[Problem]()
@@ -233,7 +233,7 @@ def contradictions(configs: Iterable[RunConfig]) -> str:
 
 def without_pairs(configs: Iterable[RunConfig]) -> str:
     """Lists the lengths at which tests with border pairs have none, in a sentence; or nothing."""
-    tests = {problem.test: None for problem in _problems(configs) if not problem.is_imported}
+    tests = {problem.test: None for problem in _problems(configs) if not problem.config.is_imported}
     lacking = [x.unpaired_lengths.tolist() for x in tests if isinstance(x, BalancedStrings)]
     lacking = [lengths for lengths in lacking if lengths]
     if not lacking:
@@ -251,7 +251,7 @@ def near_obstacle(problem: Problem) -> str | None:
     Raises:
         SeqclsError: the task of a plug-in fails.
     """
-    samplers = map(problem.sampler, ("test",) if problem.is_imported else STRING_PARTS)
+    samplers = map(problem.sampler, ("test",) if problem.config.is_imported else STRING_PARTS)
     near_samplers = [
         x for x in samplers if isinstance(x, BalancedStrings) and x.negatives == "near"
     ]

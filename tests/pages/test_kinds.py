@@ -248,7 +248,7 @@ def test_the_protocol_of_every_kind_states_the_stored_numbers(
     assert run["digest"].rpartition(":")[2][:16] in text
     assert run["finished_at"][:10] in text
     assert f"Tested on {problem.test.epoch_size:,} " in text
-    if problem.is_imported:
+    if problem.config.is_imported:
         assert "Trained elsewhere as " in text
         return
     epochs = count(run["epochs"], "epoch")

@@ -87,7 +87,7 @@ ATTENDING = (
 def test_every_attention_head_has_circuits(name: str, writes: bool, heads: int) -> None:
     own = opened(name, writes=writes)
     found = own.circuits()
-    parts = [part for part in plain_model(own).parts() if part.kind == "head"]
+    parts = [part for part in plain_model(own).parts() if part.name == "head"]
     parts = [part for part in parts if name != "hybrid" or part.block == 1]
     assert [x.name for x in found] == [part.text for part in parts]
     assert len(found) == heads

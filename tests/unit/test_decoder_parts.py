@@ -18,7 +18,7 @@ from seqcls.interpretability.readable_model import (
 )
 from seqcls.interpretability.states_by_strings import recurrent_units
 from seqcls.interpretability.trained_model import TrainedModel
-from seqcls.models.parts import Part, Site
+from seqcls.models.parts import Site
 from tests import zoo
 from tests.oracles.two_streams import Change, StateAndCell, transcribed, unchanged
 
@@ -47,7 +47,7 @@ def transcription(
 def test_ablating_a_unit_equals_the_transcribed_equations(side: str, attention: str) -> None:
     model = model_of("recurrent_attention", **LAYERS, attention=attention)
     judge = Judge(model, 12)
-    part = Part(side == "decoder", "unit", 3, of_layer=True, side=side)
+    part = Site("unit", int(side == "decoder"), 3, side)
 
     def without(of_side: str, layer: int, place: int, memory: StateAndCell) -> StateAndCell:
         del place
@@ -83,7 +83,7 @@ def test_patching_equals_the_transcribed_equations(attention: str) -> None:
             if (side, layer, place) != (site.side, site.block, at):
                 return memory
             state, cell = (value.clone() for value in memory)
-            units = slice(None) if site.unit is None else site.unit
+            units = slice(None) if site.number is None else site.number
             if site.name != "cell":
                 state[:, units] = of_source[side, layer, place][0][:, units]
             if site.name != "state":

@@ -242,7 +242,7 @@ def test_nan_is_no_answer_and_counts_as_wrong(
         assert result.wrong == result.tested > 0
         assert result.solved_length < min(result.lengths)
         assert np.isnan(result.errors.logits).all()
-        if result.has_confusion:
+        if result.cells is not None:
             assert result.confusion.wrong == result.tested
         if result.outputs:
             assert not result.outputs.right_length_given.any()

@@ -26,9 +26,6 @@ class Scheme(Loadable):
     """The settings that it reads beside the network's sizes; `position_range` where its places may
     be drawn at random."""
 
-    is_compiled: ClassVar[bool] = False
-    """True if the compiled engines implement it."""
-
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
         """The reason why a network cannot have these positions; None if it can."""
@@ -37,7 +34,8 @@ class Scheme(Loadable):
     @classmethod
     def not_compiled(cls, config: NetworkConfig) -> str | None:
         """The reason why networks with these positions are not compiled; None if they are."""
-        if not cls.is_compiled:
+        # One from outside is in no program.
+        if not cls.path:
             return f"positions={config.positions!r} are not compiled"
         if config.head != "string" and config.position_range:
             return (
@@ -51,10 +49,10 @@ class Scheme(Loadable):
         return None
 
 
-def _compiled(name: str, reads: frozenset[str] = frozenset()) -> type[Scheme]:
-    """Describes a compiled scheme for any network, by the name of its class in `schemes`."""
-    about = {"path": f"seqcls.models.positions.schemes:{name}", "reads": reads, "is_compiled": True}
-    return type(name, (Scheme,), about)
+def _scheme(name: str, reads: frozenset[str] = frozenset()) -> type[Scheme]:
+    """Describes a scheme for any network, by the name of its class in `schemes`."""
+    path = f"seqcls.models.positions.schemes:{name}"
+    return type(name, (Scheme,), {"path": path, "reads": reads})
 
 
 class Learned(Scheme):
@@ -62,7 +60,6 @@ class Learned(Scheme):
 
     path = "seqcls.models.positions.schemes:Learned"
     reads = LearnedPlaces.reads
-    is_compiled = True
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
@@ -82,7 +79,6 @@ class Learned(Scheme):
 class Coupled(Learned):
     """Positions shared by tokens of input and output."""
 
-    path = "seqcls.models.positions.places:Coupled"
     reads = frozenset()
 
     @classmethod
@@ -106,7 +102,6 @@ class Rotary(Scheme):
 
     path = "seqcls.models.positions.schemes:Rotary"
     reads = DrawnPlaces.reads
-    is_compiled = True
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
@@ -122,7 +117,6 @@ class Fire(Scheme):
     """A learned function of distances."""
 
     path = "seqcls.models.positions.schemes:Fire"
-    is_compiled = True
 
     @classmethod
     def obstacle(cls, config: NetworkConfig) -> str | None:
@@ -136,14 +130,14 @@ class Fire(Scheme):
 
 
 _OWN: Mapping[str, type[Scheme]] = {
-    "none": _compiled("Positions"),
-    "sinusoidal": _compiled("Sinusoidal", DrawnPlaces.reads),
+    "none": _scheme("Positions"),
+    "sinusoidal": _scheme("Sinusoidal", DrawnPlaces.reads),
     "learned": Learned,
     "coupled_marks": Coupled,
     "coupled": Coupled,
     "rotary": Rotary,
-    "alibi": _compiled("Alibi", DrawnPlaces.reads),
-    "relative": _compiled("Relative"),
+    "alibi": _scheme("Alibi", DrawnPlaces.reads),
+    "relative": _scheme("Relative"),
     "fire": Fire,
 }
 

@@ -32,13 +32,8 @@ from torch import Tensor
 from seqcls.config import NetworkConfig
 from seqcls.models.positions import table_size
 from seqcls.models.positions.numbers import draw_positions, tested_positions, training_generator
-from seqcls.models.positions.schemes import Learned
 from seqcls.strings.tokenizer import FIRST_LETTER, PAD
 from seqcls.tasks import TASKS
-
-
-class Coupled(Learned):
-    """A table with room for the places of the longest test string."""
 
 
 def tested_offset(coupling: str) -> int:

@@ -194,7 +194,7 @@ def border_accuracies(
             continue
         shares: list[float | None] = [None] * len(BORDER_SHARES)
         # Else longer lengths are unknown, too.
-        if problem.knows_trained_lengths:
+        if problem.config.knows_trained_lengths:
             trained = problem.trained_lengths
             ends = range(trained.stop, int(test.lengths.max()) + 1)
             sides = (trained, ends if beyond is None else beyond)

@@ -107,7 +107,7 @@ def own_longer(texts: Mapping[int, str]) -> dict[int, range]:
     return {
         key: range(x.trained_lengths.stop, x.longest_tested + 1)
         for key, x in known
-        if x is not None and x.knows_trained_lengths
+        if x is not None and x.config.knows_trained_lengths
     }
 
 
