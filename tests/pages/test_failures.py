@@ -183,12 +183,6 @@ def test_wrong_outputs_are_listed_with_their_first_wrong_token(
         assert row["wrong_token"].startswith(f"{place + 1}: ")
 
 
-def test_models_of_a_plug_in_are_listed(monkeypatch: pytest.MonkeyPatch, db: Path) -> None:
-    app = open_app(monkeypatch, db, "failures", sweep="parts_from_outside")
-    assert len(table_with(app, "first_wrong_length"))
-    assert len(table_with(app, "breaks"))
-
-
 def test_models_are_paged_and_the_link_names_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sections, "PAGE", 3)
     facts, errors = Facts(SHIPPED), []
@@ -198,12 +192,6 @@ def test_models_are_paged_and_the_link_names_the_page(monkeypatch: pytest.Monkey
         errors += table_with(app, "first_wrong_length")["errors"].tolist()
     own = [x["wrong"] for x in Chosen(seeds=(0, 1, 2)).scope(facts) if x["wrong"]]
     assert errors == sorted(own, reverse=True)[:9]
-
-
-def test_an_old_address_opens_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = open_app(monkeypatch, SHIPPED, "failing", run="5")
-    assert app.query_params["run"] in ("5", ["5"])
-    assert "Which models fail?" not in [x.value for x in app.header]
 
 
 # Causes are found in the background.

@@ -106,7 +106,7 @@ UNKNOWN_FILTERS = {
     "sweep": "nope", "tag": "nowhere", "task": "nothing",
 }  # fmt: skip
 UNKNOWN_FILTERS_OF_PAGE = {
-    "results": {"rows": "999", "measure": "Beauty", "across": "nothing"},
+    "results": {"rows": "999", "measure": "Beauty", "across": "nothing", "facet": "no"},
     "failures": {},
 }
 """Values that no database has and no page offers."""

@@ -5,6 +5,7 @@ from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
+from urllib.parse import parse_qs
 
 import pandas as pd
 import pytest
@@ -285,19 +286,34 @@ def test_two_selected_rows_are_compared_as_the_command_does(
     assert len(app.get("vega_lite_chart")) == 2 + 2
 
 
-def test_former_links_open_the_same_view(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = open_app(monkeypatch, SHIPPED, config=["2", "5"], lengths="10", measure="Accuracy")
-    assert app.query_params["rows"] == ["2", "5"]
-    assert "config" not in app.query_params
-    assert "The first: width 2, CLS unattended; the second: " in plain(app)
-    from dashboard.old_addresses import of_results
+FORMER: dict[str, tuple[dict[str, Any], str]] = {
+    "compare?seed=2": ({"seed": "2"}, "4 of 5 models learned; of these 3 generalize."),
+    "?config=2&config=5&lengths=10&measure=Accuracy": ({"rows": ["2", "5"]}, "The first: width 2,"),
+    "compare_two?config=2&config=5": ({"rows": ["2", "5"]}, "The first: width 2, CLS unattended"),
+    "compare_two?run=3&run=20": ({"run": "3", "beside": "20"}, "1,378 of 9,984 test strings"),
+    "map?x=hidden_size&y=num_attention_heads&mapped=Accuracy": (
+        {"across": "hidden_size", "up": "num_attention_heads", "of": "median", "show": "Map"},
+        "Across: hidden_size; up: num_attention_heads.",
+    ),
+    "failing?failing=true&seed=2": (
+        {"outcome": ["not learned", "fails beyond"], "seed": "2"}, "2 of 2 tested models fail",
+    ),
+    "failing?run=5&string=ab{100}c{55}": (
+        {"run": "5", "string": "ab{100}c{55}"}, "on 8,779 of 9,476 longer strings",
+    ),
+}  # fmt: skip
+"""Addresses of earlier versions: their parameters now, and a text of the page."""
 
-    old = {"x": ["hidden_size"], "y": ["positions"], "mapped": ["Accuracy"], "sweep": ["s"]}
-    now = {"across": ["hidden_size"], "up": ["positions"], "of": ["median"], "sweep": ["s"]}
-    assert of_results(old) == now
-    app = open_app(monkeypatch, SHIPPED, rows="999", measure="Beauty", show="Map", facet="nowhere")
-    warned = " ".join(warning.value for warning in app.main.warning)
-    assert all(x in warned for x in ("rows 999", "measure Beauty", "facet nowhere"))
+
+@pytest.mark.parametrize("old", FORMER)
+def test_former_addresses_open_the_same_view(monkeypatch: pytest.MonkeyPatch, old: str) -> None:
+    page, _, query = old.partition("?")
+    app = open_app(monkeypatch, SHIPPED, page or "results", **parse_qs(query))
+    now, text = FORMER[old]
+    assert {name: app.query_params.get(name) for name in now} == now
+    former = {"config", "x", "y", "mapped", "failing", "lengths", "measure"}
+    assert not former & {*app.query_params}
+    assert text in plain(app)
 
 
 def test_the_map_and_the_settings_are_pictures_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
