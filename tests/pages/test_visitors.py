@@ -208,26 +208,29 @@ def test_every_long_computation_checks_for_its_visitor(public: Path, what: str) 
         compute()
 
 
-def test_a_question_to_the_database_is_interrupted_when_its_visitor_leaves(public: Path) -> None:
-    """One that would take minutes."""
-    steps = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT sum(x) FROM n"
-    checks = iter([False, False])
-    limit_reads(data.PAGE_SECONDS)
-    store = open_reader(str(public))
-    with (
-        cancellation.cancelled_when(lambda: next(checks, True)),
-        pytest.raises(cancellation.Cancelled),
-        store.read() as connection,
-    ):
-        connection.exec_driver_sql(steps)
-
-
 ADVICE = "choose one sweep, or fewer model seeds or settings, in the filters of the sidebar"
 
 
 @pytest.fixture(autouse=True)
 def limits_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "read_seconds", None)
+
+
+def test_a_long_question_to_a_file_is_interrupted_by_the_clock_and_when_its_visitor_leaves(
+    public: Path,
+) -> None:
+    store, checks = open_reader(str(public)), iter([False, False])
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT sum(x) FROM n"
+    limit_reads(0.2)
+    with pytest.raises(StoreError, match=ADVICE), store.read() as connection:
+        connection.exec_driver_sql(endless)
+    limit_reads(data.PAGE_SECONDS)
+    with (
+        cancellation.cancelled_when(lambda: next(checks, True)),
+        pytest.raises(cancellation.Cancelled),
+        store.read() as connection,
+    ):
+        connection.exec_driver_sql(endless)
 
 
 def submitted(db: str) -> Store:
@@ -247,14 +250,6 @@ def test_a_slow_question_to_a_file_is_ended(
     shown = page_text(open_app(monkeypatch, path))
     assert "a page's question took too long, and was ended" in shown
     assert ADVICE in shown
-
-
-def test_a_long_question_to_a_file_is_interrupted(tmp_path: Path) -> None:
-    reader = submitted(str(tmp_path / "x.db"))
-    limit_reads(0.2)
-    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT sum(x) FROM n"
-    with pytest.raises(StoreError, match=ADVICE), reader.read() as connection:
-        connection.exec_driver_sql(endless)
 
 
 def test_a_slow_question_to_a_server_is_ended(
