@@ -67,6 +67,8 @@ def examples(number: int) -> int:
 
 
 ROOT = Path(__file__).parent.parent
+SHIPPED = ROOT / "runs.db"
+"""The shipped database."""
 ASSETS = Path(__file__).parent / "assets"
 
 SHORT: dict[str, Any] = {
