@@ -26,14 +26,13 @@ from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import Selection
 from tests.app import open_app, page_text, plain, rerun
-from tests.conftest import ROOT
+from tests.conftest import SHIPPED
 from tests.databases import new_database
 from tests.oracles.chosen import Chosen
 from tests.oracles.facts import GENERALIZING, Facts, Row, fails, is_judged, outcome
 from tests.stock import copy_of
 from tests.world import KINDS
 
-SHIPPED = ROOT / "runs.db"
 AB = "regular, alphabet=ab, pattern=(ab)*"
 WIDE, BASE = 5, 2
 """Configurations of width 16 and 2, the second of which is proposed as the baseline."""

@@ -88,9 +88,7 @@ def test_every_sweep_shows_how_many_models_learned_and_generalize(
     assert not app.header, "nothing is selected"
 
 
-def test_a_link_selects_a_sweep_by_name(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_link_selects_a_sweep_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     number = rows(ROOT / "runs.db", f"SELECT id FROM sweep WHERE name = '{FIRST}'")[0][0]
     for link in ({"shown": FIRST}, {"sweep_id": str(number)}):
         app = open_app(monkeypatch, ROOT / "runs.db", "sweeps", **link)

@@ -15,14 +15,13 @@ import pytest
 from benchmarks.large import make_database
 from dashboard.actions import REASON
 from tests.app import FILTERED, PAGES, open_app, page_text
-from tests.conftest import ROOT
-from tests.databases import change, new_database
+from tests.conftest import ROOT, SHIPPED
+from tests.databases import change
 from tests.oracles.facts import Facts, outcome
 from tests.pages.shown import Shown, reads, shown
 from tests.pages.stock import HOSTILE, LARGE_SEEDS, SMALL_GRID, begin
 from tests.stock import stock
 
-SHIPPED = ROOT / "runs.db"
 ALL = PAGES
 OF_ONE_SWEEP = "all_initializations"
 
@@ -167,22 +166,17 @@ def test_a_large_database_and_one_of_hostile_texts_are_shown(
         assert found.text.count(HOSTILE) >= 4
 
 
-def test_a_database_of_a_server_is_shown(monkeypatch: pytest.MonkeyPatch, server: str) -> None:
-    found = opened(monkeypatch, server, "results")
+def test_a_database_of_a_server_is_shown(
+    monkeypatch: pytest.MonkeyPatch, postgres_url: str
+) -> None:
+    make_database(postgres_url, SMALL_GRID, seeds=4)
+    found = opened(monkeypatch, postgres_url, "results")
     check_content("results", found, has_weights=False)
-    check_table(Facts(server), found.tables[0], "large")
-    found = opened(monkeypatch, server, "failures", seed=["1", "2"])
+    check_table(Facts(postgres_url), found.tables[0], "large")
+    found = opened(monkeypatch, postgres_url, "failures", seed=["1", "2"])
     check_content("failures", found, has_weights=False)
     assert "of 8 tested models fail" in found.text
-    check_content("sweeps", opened(monkeypatch, server, "sweeps"), has_weights=False)
-
-
-@pytest.fixture(scope="module")
-def server(postgres_server: str) -> str:
-    """The URL of a server's database with results."""
-    url = new_database(postgres_server, "template1")
-    make_database(url, SMALL_GRID, seeds=4)
-    return url
+    check_content("sweeps", opened(monkeypatch, postgres_url, "sweeps"), has_weights=False)
 
 
 @pytest.fixture(scope="module")
