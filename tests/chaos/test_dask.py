@@ -144,7 +144,7 @@ def test_an_address_without_a_scheduler_is_refused_in_one_line(
     ):
         command = ("sweep", str(file), "--db", str(tmp_path / "x.db"), "--dask", address)
         completed = run_main(*command)
-        # The strings are told of before.
-        *_, told = completed.stderr.splitlines()
+        # Before it stands what is known of the strings.
+        *_, message = completed.stderr.splitlines()
         assert completed.returncode == status
-        assert told.startswith(f"seqcls: {line}")
+        assert message.startswith(f"seqcls: {line}")

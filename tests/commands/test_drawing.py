@@ -193,9 +193,9 @@ def test_a_task_that_a_reader_decides_has_no_shortcut(tmp_path: Path) -> None:
         assert f"is decided by {by}" in (reached.advice or "")
         assert reached.remedy == {}
         if by == "the length":
-            told = " ".join(printed("shortcuts", spec).split())
-            assert f"is decided by {by}" in told
-            assert "without knowing" not in told
+            output = " ".join(printed("shortcuts", spec).split())
+            assert f"is decided by {by}" in output
+            assert "without knowing" not in output
 
 
 def test_a_language_without_near_negatives_is_reported_before_and_after_training(

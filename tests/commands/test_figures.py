@@ -16,9 +16,9 @@ RUN = ["figures", "all_initializations/2", "--db", str(ROOT / "runs.db")]
 def test_every_figure_is_written_as_png_and_svg(tmp_path: Path) -> None:
     out = tmp_path / "new" / "figures"
     strings = ["baac", "ab{100}c{55}"]
-    told = printed(*RUN, *strings, "--out", str(out))
+    output = printed(*RUN, *strings, "--out", str(out))
     names = sorted(path.name for path in out.iterdir())
-    assert f"{len(names)} files" in told
+    assert f"{len(names)} files" in output
     assert {name.rpartition(".")[0] for name in names if name.endswith("png")} == {
         name.rpartition(".")[0] for name in names if name.endswith("svg")
     }

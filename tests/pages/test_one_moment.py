@@ -3,6 +3,7 @@
 import os
 import shutil
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from tests.app import PAGES, open_app, page_text, rerun
 from tests.chaos.moments import Moments
 from tests.conftest import SHIPPED
 from tests.databases import change, rows, spec
-from tests.pages.shown import shown
+from tests.pages.shown import Shown, shown
 from tests.stock import copy_of
 
 
@@ -54,19 +55,17 @@ def test_reads_within_a_block_see_one_moment(any_db: str) -> None:
 def test_a_page_drawn_while_results_change_is_consistent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, changed, original = shipped(tmp_path), list[int](), data.read_settings
+    store, changed = shipped(tmp_path), list[int]()
 
-    def ask(config_ids: tuple[int, ...]) -> pd.DataFrame:
+    def write() -> None:
         with store.write() as connection:
             written = connection.exec_driver_sql(
                 "UPDATE run SET wrong = 1, wrong_beyond = 1, fn = 1, tp = tp - 1 WHERE id = "
                 "(SELECT min(id) FROM run WHERE wrong = 0)"
             )
         changed.append(written.rowcount)
-        return original(config_ids)
 
-    monkeypatch.setattr(data, "read_settings", ask)
-    found = shown(open_app(monkeypatch, store.location))
+    found = drawn_while(monkeypatch, store, write)
     assert sum(changed) > 1, "results are stored between the questions of a page"
     learned, judged, generalize = found.tables[0][["learned", "judged", "generalize"]].sum()
     sentence = f"{learned} of {judged} models learned; of these {generalize} generalize."
@@ -74,6 +73,23 @@ def test_a_page_drawn_while_results_change_is_consistent(
     lines = pd.concat([frame for chart in found.charts for frame in chart if "outcome" in frame])
     came_to = lines.groupby("run")["outcome"].first()
     assert came_to.eq("generalizes").sum() == generalize, "the pictures are of that moment, too"
+
+
+def test_a_page_drawn_while_a_sweep_is_deleted_shows_the_moment_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, deleted = shipped(tmp_path), list[int]()
+
+    def delete() -> None:
+        if not deleted:
+            deleted.append(writer.delete(store, 1))
+
+    before = drawn_while(monkeypatch, store, delete)
+    assert deleted[0] > 0
+    assert not before.errors
+    assert "41 of 43 models learned" in before.text
+    after = shown(open_app(monkeypatch, store.location))
+    assert f"of {43 - deleted[0]} models learned" in after.text
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -99,6 +115,21 @@ def shipped(folder: Path) -> Store:
     with store.write():
         pass
     return store
+
+
+def drawn_while(monkeypatch: pytest.MonkeyPatch, store: Store, write: Callable[[], None]) -> Shown:
+    """The page Results, during whose questions somebody else writes."""
+    original = data.read_settings
+
+    def ask(config_ids: tuple[int, ...]) -> pd.DataFrame:
+        write()
+        return original(config_ids)
+
+    monkeypatch.setattr(data, "read_settings", ask)
+    try:
+        return shown(open_app(monkeypatch, store.location))
+    finally:
+        monkeypatch.setattr(data, "read_settings", original)
 
 
 def test_a_change_invalidates_cached_answers_but_not_within_a_page(empty_store: Store) -> None:
