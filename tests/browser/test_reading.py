@@ -25,11 +25,6 @@ def rests(page: Page, path: str) -> None:
     page.wait_for_function(AT_REST)
 
 
-def choose_seed(page: Page) -> None:
-    page.get_by_role("combobox", name="Seeds").click()
-    page.get_by_role("option", name="2", exact=True).click()
-
-
 def test_first_screen_answers_without_a_click(browser: Browser, shipped: str) -> None:
     page = open_page(browser, shipped, 1440)
     page.set_viewport_size({"width": 1440, "height": 900})
@@ -67,7 +62,8 @@ def test_pages_fit_a_phone(browser: Browser, shipped: str, path: str) -> None:
 
 def test_back_and_forward_keep_filters(browser: Browser, shipped: str) -> None:
     page = open_page(browser, shipped)
-    choose_seed(page)
+    page.get_by_role("combobox", name="Seeds").click()
+    page.get_by_role("option", name="2", exact=True).click()
     main = page.get_by_test_id("stMain")
     expect(main.get_by_text(SEED_2)).to_be_visible()
     page.keyboard.press("Escape")

@@ -124,13 +124,6 @@ def test_a_malformed_path_is_refused_and_creates_nothing(
     assert not (folder / "nowhere").exists()
 
 
-@pytest.fixture
-def _short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No server that is not there is waited for longer than a second."""
-    monkeypatch.setenv("PGCONNECT_TIMEOUT", "1")
-
-
-@pytest.mark.usefixtures("_short_patience")
 @SHARED
 @given(
     url=st.one_of(
@@ -142,7 +135,10 @@ def _short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_malformed_url_is_refused_and_creates_nothing(folder: Path, url: str) -> None:
     before = sorted(folder.iterdir())
-    status, message = answered(["runs", f"--db={url}"])
+    with pytest.MonkeyPatch.context() as patched:
+        # No server that is not there is waited for longer.
+        patched.setenv("PGCONNECT_TIMEOUT", "1")
+        status, message = answered(["runs", f"--db={url}"])
     assert status != 0
     assert message
     assert sorted(folder.iterdir()) == before

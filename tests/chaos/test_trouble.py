@@ -128,10 +128,6 @@ def limit_pages(pages: int) -> None:
         connection.execute(f"PRAGMA max_page_count={pages}")
 
 
-def limit_file(size: int) -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-
 @pytest.mark.cases(13)
 @pytest.mark.parametrize("how", ["pages", "bytes"])
 def test_a_full_disk_loses_no_committed_run(tmp_path: Path, seed: int, how: str) -> None:
@@ -142,9 +138,9 @@ def test_a_full_disk_loses_no_committed_run(tmp_path: Path, seed: int, how: str)
     for share in (0.1, 0.4, 0.7) if LONG else (0.4,):
         path = tmp_path / f"{share}.db"
         limit = round(size * (share + 0.3 * (seed % 13) / 13))
-        trouble = (
-            partial(limit_pages, limit // 4096) if how == "pages" else partial(limit_file, limit)
-        )
+        trouble = partial(limit_pages, limit // 4096)
+        if how == "bytes":
+            trouble = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (limit, limit))
         message = sweep_in_trouble(path, trouble)
         refused += bool(message)
         assert "\n" not in message

@@ -177,7 +177,7 @@ def test_a_run_without_a_model_shows_the_reason(
 def test_errors_begin_with_the_confusion_by_length(monkeypatch: pytest.MonkeyPatch) -> None:
     page = shown(model(monkeypatch, SEED_2, view="Errors"))
     (table,) = (x.set_index("of_lengths") for x in page.tables if "of_lengths" in x)
-    assert table.loc["all", ["tn", "fp", "fn", "tp"]].tolist() == [4323, 6, 691, 4964]
+    assert [*table.loc["all", ["tn", "fp", "fn", "tp"]]] == [4323, 6, 691, 4964]
     assert table["wrong_strings"][["1 to 10 (trained)", "longer"]].sum() == 697
     assert "697 of 9,984 test strings are wrong: 691 false negatives, 6 false" in page.text
     assert page.rows("strings")["strings"].sum() == 697

@@ -1,5 +1,6 @@
 """Sweeps: their progress, their results, and all actions on a sweep."""
 
+import shutil
 import sys
 import time
 import tomllib
@@ -39,9 +40,7 @@ FIRST = "lower_magnitude_initializations"
 @pytest.fixture
 def shipped(tmp_path: Path) -> Store:
     """The shipped sweeps, to be changed."""
-    path = tmp_path / "runs.db"
-    path.write_bytes((ROOT / "runs.db").read_bytes())
-    return open_writer(str(path))
+    return open_writer(str(shutil.copy(ROOT / "runs.db", tmp_path)))
 
 
 @pytest.fixture
