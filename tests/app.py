@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from html import unescape
 from pathlib import Path
@@ -77,7 +77,8 @@ def page_text(app: AppTest) -> str:
     texts = [str(element.value) for elements in parts for element in elements]
     texts += [bar.proto.text for bar in app.get("progress")]
     # Legends and captions of pictures; what else is HTML is how the page looks.
-    texts += [unescape(re.sub("<[^>]*>", "", x)) for x in _html(app) if x.startswith("<p ")]
+    html = [element.proto.body for element in app.get("html")]
+    texts += [unescape(re.sub("<[^>]*>", "", x)) for x in html if x.startswith("<p ")]
     return "\n".join(texts)
 
 
@@ -89,10 +90,6 @@ def plain(app: AppTest) -> str:
 def unmarked(text: str) -> str:
     """A text without the signs, seen or not, that keep a browser from interpreting it."""
     return text.replace("\\", "").replace("\N{WORD JOINER}", "")
-
-
-def _html(app: AppTest) -> Iterator[str]:
-    return (element.proto.body for element in app.get("html"))
 
 
 MADE_OF_MARKDOWN = {"label", "help", "body", "text", "content", "captions"}
@@ -110,7 +107,8 @@ def markdown_of(app: AppTest) -> Iterator[str]:
 
 def _markdown_in(message: Any) -> Iterator[str]:
     for field, value in message.ListFields():
-        for one in [value] if isinstance(value, str | int | float | bytes) else _listed(value):
+        is_one = isinstance(value, str | int | float | bytes) or hasattr(value, "ListFields")
+        for one in [value] if is_one else value:
             if f"{message.DESCRIPTOR.name}.{field.name}" == "Dataframe.columns":
                 # Of a table these are the tooltips of its heads alone.
                 heads = json.loads(str(one)).values()
@@ -123,7 +121,3 @@ def _markdown_in(message: Any) -> Iterator[str]:
                     yield one
             elif hasattr(one, "ListFields"):
                 yield from _markdown_in(one)
-
-
-def _listed(value: Any) -> Iterable[Any]:
-    return [value] if hasattr(value, "ListFields") else value

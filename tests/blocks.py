@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from dashboard.cli import app
 from sweeps.grid.spec import parse_spec
 from tests.conftest import ROOT, SHORT
-from tests.plugins import write_metadata
+from tests.plugins import forget_parts, write_metadata
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
@@ -199,29 +199,8 @@ def install(folder: Path, project: Mapping[str, Any]) -> None:
         lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
     names = project["project"]["name"], project["project"]["version"]
     write_metadata(folder, *names, "\n".join(lines))
-    _look_again()
+    forget_parts()
 
 
 def _plain(text: str) -> str:
     return re.sub(r"[\s─]+", " ", text).strip()
-
-
-@contextlib.contextmanager
-def found_in(folder: Path) -> Iterator[None]:
-    """A block in which modules and entry points of a folder can be imported."""
-    sys.path.insert(0, str(folder))
-    _look_again()
-    try:
-        yield
-    finally:
-        sys.path.remove(str(folder))
-        _look_again()
-
-
-def _look_again() -> None:
-    """Forgets which packages bring tasks and architectures: each process looks once."""
-    from seqcls.models import MODELS
-    from seqcls.tasks import TASKS
-
-    for registry in (TASKS, MODELS):
-        vars(registry).pop("_plugins", None)

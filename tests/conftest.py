@@ -62,6 +62,8 @@ def _environment_stays() -> Iterator[None]:
 
 
 ROOT = Path(__file__).parent.parent
+SHIPPED = ROOT / "runs.db"
+"""The shipped database."""
 ASSETS = Path(__file__).parent / "assets"
 
 SHORT: dict[str, Any] = {

@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,16 @@ def forget_parts(*, registries: bool = True) -> None:
     )
     for function in cached:
         function.cache_clear()
+
+
+@contextmanager
+def found_in(folder: Path) -> Iterator[None]:
+    """A block in which the packages of a folder are installed."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(str(folder))
+        forget_parts()
+        yield
+    forget_parts()
 
 
 def write_metadata(folder: Path, name: str, version: str, points: str) -> Path:

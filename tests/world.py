@@ -7,7 +7,7 @@ pages, sections, exports) goes through this table: a further one is a row.
 import itertools
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from tests.conftest import ASSETS
 from tests.databases import rows
-from tests.plugins import forget_parts
+from tests.plugins import found_in
 from tests.results import record_all
 from tests.stock import stock
 
@@ -191,14 +191,9 @@ def make_kinds(folder: Path) -> None:
                 work(store, kind.name, workers=0)
 
 
-@contextmanager
-def parts_from_outside() -> Iterator[None]:
+def parts_from_outside() -> AbstractContextManager[None]:
     """A block in which the package of parts from outside is installed."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.syspath_prepend(str(ASSETS / "plugin_package"))
-        forget_parts()
-        yield
-    forget_parts()
+    return found_in(ASSETS / "plugin_package")
 
 
 def _import(store: Store, folder: Path, kind: Kind) -> None:
@@ -222,16 +217,13 @@ def _import(store: Store, folder: Path, kind: Kind) -> None:
 
 def _record(store: Store, kind: Kind) -> None:
     """Stores results that training would give only where it goes wrong."""
+    diverged = RunResult([], [], 0.0, "strings", failure=DIVERGED)
     (sweep_id,) = [row[0] for row in rows(store, f"SELECT id FROM sweep WHERE name = '{kind}'")]
     record_all(
         store,
         sweep_id,
-        lambda claim: [_overflown(x) if kind.overflows else _diverged() for x in claim.runs],
+        lambda claim: [_overflown(x) if kind.overflows else diverged for x in claim.runs],
     )
-
-
-def _diverged() -> RunResult:
-    return RunResult([], [], 0.0, "strings", failure=DIVERGED)
 
 
 def _overflown(run: PlannedRun) -> RunResult:

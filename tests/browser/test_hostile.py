@@ -19,11 +19,10 @@ from dashboard.text import UNSEEN
 from dashboard.words.sentences import LOOKS_ALIKE
 from sweeps import api
 from sweeps.store import writer
-from sweeps.store.database import Store
 from tests.app import PAGES
 from tests.browser.server import AT_REST, PATIENCE_MS, new_page, no_traceback
 from tests.browser.test_site import watched
-from tests.commands import run_main
+from tests.commands import printed
 from tests.databases import put_failure, rows
 
 DRAW = vl_convert.vegalite_to_svg
@@ -63,18 +62,20 @@ MADE_OF_IT = """outside => {
 """JavaScript that lists elements made of the texts: links outside, and marked-up text."""
 
 
-def hostile(folder: Path) -> Store:
-    """Models trained here and elsewhere, all of whose texts are hostile."""
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database of models trained here and elsewhere, all of whose texts are hostile."""
+    folder = tmp_path_factory.mktemp("hostile")
     store = api.open_store(folder / "x.db")
     strings = [list(x) for n in range(1, 4) for x in itertools.product(TOKENS, repeat=n)]
     split = ["train", "test"]
-    rows = [
+    lines = [
         {"tokens": x, "label": row % 2, "split": split[row % 2], "id": f"{HOSTILE} {row}"}
         for row, x in enumerate(strings)
     ]
     data = folder / "data.jsonl"
-    data.write_text("\n".join(map(json.dumps, rows)))
-    ids = [row["id"] for row in rows if row["split"] == "test"]
+    data.write_text("\n".join(map(json.dumps, lines)))
+    ids = [row["id"] for row in lines if row["split"] == "test"]
     with api.log_results(store, sweep=HOSTILE, dataset=data) as log:
         for seed, width in itertools.product((0, 1), (1, 2)):
             log.run(
@@ -92,27 +93,14 @@ def hostile(folder: Path) -> Store:
     api.submit(store, {**spec, "axes": {"positions": ["none", "sinusoidal"]}})
     api.work(store)
     api.submit(store, {**spec, "name": f"{RUNNING} failed", "model_seeds": [1]})
-    _fail(store)
+    # What is queued ends with a hostile error, as the first attempts of runs that are done.
+    failures = [run_id for (run_id,) in rows(store, "SELECT id FROM run WHERE id > 4")]
+    put_failure(store, failures, LONG)
+    failed = "UPDATE run SET state = 'failed', attempt = 1, error = :error WHERE state = 'queued'"
+    with store.write(quiet=True) as connection:
+        assert connection.execute(text(failed), {"error": LONG}).rowcount
     for sweep_id in (1, 2, 3):
         writer.write_note(store, sweep_id, title=HOSTILE, note=LONG, tags=[HOSTILE])
-    return store
-
-
-def _fail(store: Store) -> None:
-    """Ends what is queued with a hostile error, as the first attempts of runs that are done."""
-    values = {"error": LONG}
-    put_failure(store, [id_ for (id_,) in rows(store, "SELECT id FROM run WHERE id > 4")], LONG)
-    with store.write(quiet=True) as connection:
-        failed = (
-            "UPDATE run SET state = 'failed', attempt = 1, error = :error WHERE state = 'queued'"
-        )
-        assert connection.execute(text(failed), values).rowcount
-
-
-@pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("hostile")
-    hostile(folder)
     return folder / "x.db"
 
 
@@ -212,8 +200,7 @@ def test_written_file_interprets_no_text(
         monkeypatch.setattr(
             vl_convert, "vegalite_to_svg", lambda chart, first=first: next(first, not_drawn)(chart)
         )
-        completed = run_main(*command, "--db", str(stored))
-        assert completed.returncode == 0, completed.stderr
+        printed(*command, "--db", str(stored))
     pages, pictures = sorted(tmp_path.rglob("*.html")), sorted(tmp_path.rglob("*.svg"))
     assert len(pages) > 3
     assert pictures

@@ -25,11 +25,6 @@ def rests(page: Page, path: str) -> None:
     page.wait_for_function(AT_REST)
 
 
-def choose_seed(page: Page) -> None:
-    page.get_by_role("combobox", name="Seeds").click()
-    page.get_by_role("option", name="2", exact=True).click()
-
-
 def test_first_screen_answers_without_a_click(browser: Browser, shipped: str) -> None:
     page = open_page(browser, shipped, 1440)
     page.set_viewport_size({"width": 1440, "height": 900})
@@ -67,7 +62,8 @@ def test_pages_fit_a_phone(browser: Browser, shipped: str, path: str) -> None:
 
 def test_back_and_forward_keep_filters(browser: Browser, shipped: str) -> None:
     page = open_page(browser, shipped)
-    choose_seed(page)
+    page.get_by_role("combobox", name="Seeds").click()
+    page.get_by_role("option", name="2", exact=True).click()
     main = page.get_by_test_id("stMain")
     expect(main.get_by_text(SEED_2)).to_be_visible()
     page.keyboard.press("Escape")
@@ -87,32 +83,6 @@ def test_back_and_forward_keep_filters(browser: Browser, shipped: str) -> None:
     page.go_back()
     rests(page, r"failures\?(.*&)?seed=2")
     expect(main.get_by_text(fail)).to_be_visible()
-    no_traceback(page)
-    page.close()
-
-
-@pytest.mark.parametrize(
-    ("old", "now", "says"),
-    [
-        ("compare?seed=2", r"models/\?seed=2$", SEED_2),
-        ("?config=2&seed=2", r"models/\?(?=.*rows=2)(?=.*seed=2)", SEED_2),
-        ("compare_two?config=2&config=5", r"models/\?rows=2&rows=5$", "The two that are selected"),
-        ("compare_two?run=3&run=20", r"model\?(?=.*run=3)(?=.*beside=)",
-         "1,378 of 9,984 test strings are wrong"),
-        ("map?x=hidden_size&y=num_attention_heads", r"(?=.*across=hidden_size)(?=.*show=Map)",
-         "Across: hidden_size; up: num_attention_heads."),
-        ("failing?failing=true&seed=2", r"failures\?(?=.*outcome=fails)(?=.*seed=2)",
-         "2 of 2 tested models fail"),
-        ("failing?run=5&string=ab{100}c{55}", r"model\?run=5&string=",
-         "on 8,779 of 9,476 longer strings"),
-    ],
-)  # fmt: skip
-def test_old_addresses_redirect(
-    browser: Browser, shipped: str, old: str, now: str, says: str
-) -> None:
-    page = open_page(browser, f"{shipped}/{old}", 1440)
-    page.wait_for_url(re.compile(now))
-    expect(page.get_by_test_id("stMain").get_by_text(says).first).to_be_visible()
     no_traceback(page)
     page.close()
 
@@ -272,6 +242,8 @@ def test_read_only_dashboard_stays_below_its_path(browser: Browser, shipped: str
     no_traceback(page)
     page.reload()
     expect(page.get_by_role("heading", name=MODEL)).to_be_visible()
+    page.goto(f"{shipped}/compare?seed=2")
+    page.wait_for_url(re.compile(rf"{BASE}/\?seed=2$"))
     page.goto(f"{shipped}/launch")
     button = page.get_by_test_id("stButton").filter(has_text="Launch").get_by_role("button")
     expect(button.first).to_be_disabled()

@@ -16,6 +16,7 @@ from sweeps.store.reads import misclassified
 from tests.browser.server import new_page
 from tests.commands import run_main
 from tests.conftest import ROOT
+from tests.oracles.compared import spelled_out
 
 pytestmark = pytest.mark.browser
 
@@ -98,19 +99,11 @@ def test_site_pages_and_searches_strings(browser: Browser, site: Path) -> None:
         expect(shown).to_have_text(re.compile(f"51 to 100 of {len(errors)}$"))
         assert first.text_content() != before
         for typed in ("a{100}", "aaaaaaaaaaaa", "aab", "ba{3}", "<ab>{2}", "b{2}a", "nowhere"):
-            matches = sum(spelled(typed) in spelled(text) for text in errors)
+            matches = sum(spelled_out(typed) in spelled_out(text) for text in errors)
             model.get_by_role("searchbox").fill(typed)
             ends = f"of {matches:,}" if matches else "None contains this."
             expect(shown).to_have_text(re.compile(f"{re.escape(ends)}$"))
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
-def spelled(text: str) -> str:
-    """A text with its groups and counts written out."""
-    while found := re.search(r"(?:<([^<>]*)>|([^<>{}]))\{(\d+)\}", text):
-        own = (found[1] or found[2]) * int(found[3])
-        text = text[: found.start()] + own + text[found.end() :]
-    return text
 
 
 VISIBLE = 'svg path[aria-roledescription="point"]:not([opacity="0"])'

@@ -5,6 +5,7 @@ What pages show is compared in `tests/pages`.
 
 import csv
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
@@ -32,7 +33,6 @@ from tests.oracles.facts import (
     is_among,
     outcome,
 )
-from tests.oracles.ledger import InFile, Ledger
 
 COUNTS = ("tested", "wrong", *CELLS)
 RESULTS = (
@@ -49,88 +49,119 @@ ERRORS = ("string", "length", "label", "logit", "occurrences")
 OUTPUT_COLUMNS = ("target", "output", "first_wrong", "log_probability", "error_kind")
 
 
+class InFile(str):
+    """A number as written in a text file, with all its digits."""
+
+
+def same(shown: Any, true: Any) -> bool:
+    """Return True if a value is the true one; rounded as two ways of computing it may."""
+    if isinstance(shown, list | tuple | np.ndarray) or isinstance(true, list | tuple):
+        return [*shown] == [*true]
+    if isinstance(true, str):
+        return str(shown) == true or (true == "" and is_none(shown))
+    if isinstance(shown, InFile) and shown.lower() == "nan":
+        return isinstance(true, float) and math.isnan(true)
+    if is_none(true) or is_none(shown):
+        return is_none(true) and is_none(shown)
+    if isinstance(true, bool):
+        return str(shown).lower() == str(true).lower()
+    if isinstance(true, int) and not isinstance(shown, InFile):
+        return bool(shown == true)
+    return math.isclose(float(shown), true, rel_tol=1e-9, abs_tol=1e-12)
+
+
 class Comparison:
-    """All surfaces of one database.
+    """All values of one database, until one differs.
 
     Args:
-        name: of the database, as the table calls it.
         db: its file, or its URL.
-        folder: an empty one, to write into.
+        folder: one to write into.
         short: whether only a part is looked at.
     """
 
-    def __init__(self, name: str, db: Path | str, folder: Path, *, short: bool = False) -> None:
+    def __init__(self, db: Path | str, folder: Path, *, short: bool = False) -> None:
         self.db, self.folder, self.short = str(db), folder, short
         self.facts = Facts(db)
-        self.ledger = Ledger(name)
-        self.store = open_reader(self.db)
+        self.number = 0
+        """Number of compared values."""
 
-    def all(self) -> Ledger:
-        """Compares every surface on runs and on pairs of configurations."""
-        self.sql()
+    def all(self) -> int:
+        """Compares everything; returns the number of compared values."""
+        self.views()
         self.commands()
         self.exports()
         self.python()
         self.comparisons()
-        return self.ledger
+        return self.number
+
+    def value(self, what: str, shown: Any, true: Any) -> None:
+        """Compares one value with the truth."""
+        self.number += 1
+        assert same(shown, true), f"{self.db}: {what}: shown {shown!r}, is {true!r}"
+
+    def rows(
+        self,
+        what: str,
+        shown: Iterable[Mapping[Any, Any]],
+        true: Mapping[Any, Row],
+        key: Callable[[Mapping[Any, Any]], Any],
+    ) -> None:
+        """Compares a table with all rows that it must have, each once, and no other, in the columns
+        of both.
+        """
+        found = [(key(row), row) for row in shown]
+        assert Counter(own for own, _ in found) == Counter([*true]), f"{self.db}: {what}: rows"
+        for own, row in found:
+            for name in true[own].keys() & row.keys():
+                self.value(f"{what}, row {own}, {name}", row[name], true[own][name])
 
     def some(self, things: Iterable[Any], most: int = 50) -> list[Any]:
         """Things evenly apart; few of them where only a part is looked at."""
         listed = list(things)
         return listed[:: max(1, -(-len(listed) // (2 if self.short else most)))]
 
-    # What is true.
-
     def true_run(self, run_id: int, learned_at: float = 0.99, below: float = 1.0) -> Row:
         """A run as commands and files have it."""
         run, stored = self.facts.runs[run_id], self.facts.stored_runs[run_id]
-        row = {name: stored[name] for name in RESULTS}
-        row |= {
-            "id": run_id,
-            "model_seed": run["model_seed"],
-            "sweeps": self.facts.sweeps_of[run_id],
-        }
-        row |= {name: run[name] for name in (*COUNTS, "errors", "accuracy", "solved_length")}
+        numbers = (*COUNTS, "errors", "accuracy", "solved_length", "model_seed", *UNPROVED)
+        row = {name: stored[name] for name in RESULTS} | {name: run[name] for name in numbers}
         row |= {name: run[name] for name in (*RANGES, "accuracy_within", "accuracy_beyond")}
-        row |= {name: run[name] for name in UNPROVED}
+        row |= {"id": run_id, "sweeps": self.facts.sweeps_of[run_id]}
         row["outcome"] = outcome(run, learned_at, below)
         fields = self.facts.configs[run["config_id"]]
-        if fields["architecture"] == "imported":
-            known = {"task", "dataset", "architecture"}
+        if fields.get("imported"):
+            # The training is not known, and of loaded weights no field beside their own.
+            is_loaded = fields["architecture"] != "imported"
+            known = set() if is_loaded else {"task", "dataset", "architecture"}
             fields = {x: y for x, y in fields.items() if x.startswith("config.") or x in known}
-        elif fields.get("imported"):
-            # Weights that were loaded: their training is not known.
-            fields = {x: y for x, y in fields.items() if x.startswith("config.")}
         return {**fields, **row}
 
-    # SQL.
-
-    def sql(self) -> None:
+    def views(self) -> None:
         """Compares documented views and sums with the stored errors and lengths."""
-        facts, ledger = self.facts, self.ledger
         for view, names in (
             ("misclassified", (*ERRORS, "target")),
             ("wrong_output", ("string", "length", *OUTPUT_COLUMNS, "occurrences")),
         ):
-            shown: dict[int, list[Row]] = {}
-            for row in facts.ask(f"SELECT * FROM {view}"):
-                shown.setdefault(row["run_id"], []).append(row)
-            for run_id in done_ids(facts):
-                errors = facts.errors[run_id].items()
-                true = {
-                    string: {name: error.get(name) for name in names}
-                    for string, error in errors
-                    if view == "misclassified" or "output" in error
-                }
-                rows = shown.get(run_id, [])
-                ledger.rows("SQL views", f"{view} of run {run_id}", rows, true, _string)
-        for run_id, run in facts.runs.items():
-            if run["state"] == "done":
-                stored = facts.stored_runs[run_id]
-                true = {name: run[name] for name in (*COUNTS, "solved_length")}
-                ledger.row("SQL views", f"run {run_id}", stored, true)
-                wrong = sum(x["occurrences"] for x in facts.errors[run_id].values())
-                ledger.value("SQL views", f"errors of run {run_id}", wrong, run["wrong"])
+            true = {
+                own: {name: error.get(name) for name in names}
+                for own, error in self._errors().items()
+                if view == "misclassified" or "output" in error
+            }
+            self.rows(view, self.facts.ask(f"SELECT * FROM {view}"), true, _error)
+        for run in done(self.facts.runs.values()):
+            run_id = run["run_id"]
+            for name in (*COUNTS, "solved_length"):
+                self.value(f"run {run_id}", self.facts.stored_runs[run_id][name], run[name])
+            wrong = sum(x["occurrences"] for x in self.facts.errors[run_id].values())
+            self.value(f"errors of run {run_id}", wrong, run["wrong"])
+
+    def _errors(self, run_ids: Iterable[int] | None = None) -> dict[tuple[int, str], Row]:
+        """The errors of these runs or of all that are finished."""
+        ids = done_ids(self.facts) if run_ids is None else run_ids
+        return {(x, y): row for x in ids for y, row in self.facts.errors[x].items()}
+
+    def _lengths(self, run_ids: Iterable[int]) -> dict[tuple[int, int], Row]:
+        return {(x, at): row for x in run_ids for at, row in self.facts.lengths[x].items()}
 
     # Commands.
 
@@ -140,35 +171,31 @@ class Comparison:
         # The exit status of `status` reports failed runs.
         failed = any(run["state"] == "failed" for run in self.facts.runs.values())
         status = int(arguments[0] == "status" and failed)
-        self.ledger.value("exit status", " ".join(arguments), completed.returncode, status)
+        self.value(" ".join(arguments), completed.returncode, status)
         return completed.stdout
 
     def commands(self) -> None:
-        """`runs`, `errors` and `status`."""
+        """Compares `runs`, `errors` and `status`."""
         for options, chosen, judged in self._selections():
             rows = json.loads(self.command_output("runs", "--json", *options))
             true = {run_id: self.true_run(run_id, *judged) for run_id in chosen}
-            self.ledger.rows("runs --json", f"runs {options}", rows, true, lambda x: x["id"])
+            self.rows(f"runs {options}", rows, true, lambda x: x["id"])
         for run_id in self.some(done_ids(self.facts), 100):
-            true_strings = self.facts.with_kinds(run_id)
             for sort in ("length", "string", "logit", "occurrences"):
                 if sort != "length" and (self.short or run_id % 5):
                     continue
-                rows = json.loads(
-                    self.command_output("errors", str(run_id), "--json", "--sort", sort)
-                )
-                what = f"errors of run {run_id} by {sort}"
-                self.ledger.rows("errors --json", what, rows, true_strings, _string)
+                command = ("errors", str(run_id), "--json", "--sort", sort)
+                rows = json.loads(self.command_output(*command))
+                self.rows(" ".join(command), rows, self.facts.with_kinds(run_id), _string)
                 keys = [row[sort] for row in rows if not is_none(row[sort])]
-                self.ledger.value("errors --json", f"{what}: order", keys, sorted(keys))
+                assert keys == sorted(keys), command
         rows = json.loads(self.command_output("status", "--json"))
         true_sweeps = {}
         for row in self.facts.ask("SELECT * FROM sweep_state"):
-            runs = self.facts.sweeps.get(row["name"], [])
-            states = Counter(run["state"] for run in runs)
+            states = Counter(run["state"] for run in self.facts.sweeps.get(row["name"], []))
             counts = {state: states[state] for state in ("queued", "done", "failed")}
             true_sweeps[row["name"]] = {"state": row["state"], **counts}
-        self.ledger.rows("status --json", "status", rows, true_sweeps, lambda x: x["name"])
+        self.rows("status", rows, true_sweeps, lambda x: x["name"])
 
     def _selections(self) -> Iterator[tuple[list[str], list[int], tuple[float, float]]]:
         """Options of `runs`, the runs that they select, and both thresholds."""
@@ -176,12 +203,8 @@ class Comparison:
         failing = [x for x, run in runs.items() if fails(run)]
         seed = min(run["model_seed"] for run in runs.values())
         yield [], list(runs), THRESHOLDS[0]
-        yield ["--failing"], failing, THRESHOLDS[0]
-        yield (
-            ["--seed", str(seed), "--failing"],
-            [x for x in failing if runs[x]["model_seed"] == seed],
-            THRESHOLDS[0],
-        )
+        own = [x for x in failing if runs[x]["model_seed"] == seed]
+        yield ["--seed", str(seed), "--failing"], own, THRESHOLDS[0]
         for name in self.some(self.facts.sweeps):
             own = [run["run_id"] for run in self.facts.sweeps[name]]
             yield ["--sweep", name], own, THRESHOLDS[0]
@@ -193,57 +216,49 @@ class Comparison:
     # Files.
 
     def exports(self) -> None:
-        """Files of every format, and of one sweep."""
-        for kind, surface in (("csv", "export csv"), ("parquet", "export parquet")):
-            folder = self.folder / surface
-            self.command_output("export", str(folder), "--format", kind)
-            self._exported(surface, folder, list(self.facts.runs))
+        """Compares files of every format, and of one sweep."""
         name = next(iter(self.facts.sweeps))
         own = [run["run_id"] for run in self.facts.sweeps[name]]
-        self.command_output("export", str(folder / "one"), "--sweep", name)
-        self._exported("export csv", folder / "one", own)
+        for kind, run_ids, options in (
+            ("csv", [*self.facts.runs], []),
+            ("parquet", [*self.facts.runs], []),
+            ("csv", own, ["--sweep", name]),
+        ):
+            folder = self.folder / f"{kind} {len(options)}"
+            self.command_output("export", str(folder), "--format", kind, *options)
+            self._exported(folder, run_ids)
 
-    def _exported(self, surface: str, folder: Path, run_ids: list[int]) -> None:
-        facts = self.facts
-        tables = {path.stem: _read(path) for path in folder.glob("*.*") if path.is_file()}
-        true_runs = {}
-        for run_id in run_ids:
-            row = self.true_run(run_id)
+    def _exported(self, folder: Path, run_ids: list[int]) -> None:
+        tables = {path.stem: _read(path) for path in folder.iterdir()}
+        runs = {run_id: self.true_run(run_id) for run_id in run_ids}
+        for row in runs.values():
             row["sweeps"] = ", ".join(row["sweeps"])
-            true_runs[run_id] = {name: _cell(value) for name, value in row.items()}
-        finished = [x for x in run_ids if facts.runs[x]["state"] == "done"]
-        lengths = {(x, at): row for x in finished for at, row in facts.lengths[x].items()}
+        cells = {x: {name: _cell(value) for name, value in row.items()} for x, row in runs.items()}
+        self.rows(f"{folder.name}: runs", tables["runs"], cells, lambda x: int(x["id"]))
+        finished = [x for x in run_ids if self.facts.runs[x]["state"] == "done"]
+        lengths = self._lengths(finished)
+        self.rows(f"{folder.name}: lengths", tables["lengths"], lengths, _length)
         errors = {
-            (x, string): {name: error.get(name) for name in ("run_id", *ERRORS, *OUTPUT_COLUMNS)}
-            for x in finished
-            for string, error in facts.errors[x].items()
+            own: {name: error.get(name) for name in ("run_id", *ERRORS, *OUTPUT_COLUMNS)}
+            for own, error in self._errors(finished).items()
         }
-        true: dict[str, dict[Any, Row]] = {"runs": true_runs, "lengths": lengths, "errors": errors}
-        keys: dict[str, Callable[[Mapping[Any, Any]], Any]] = {
-            "runs": lambda x: int(x["id"]),
-            "lengths": lambda x: (int(x["run_id"]), int(x["length"])),
-            "errors": lambda x: (int(x["run_id"]), str(x["string"] or "")),
-        }
-        for name, known in true.items():
-            self.ledger.rows(surface, name, tables[name], known, keys[name])
+        self.rows(f"{folder.name}: errors", tables["errors"], errors, _error)
 
     # Python.
 
     def python(self) -> None:
         """Compares lengths and errors from `sweeps.api`."""
-        facts, ledger = self.facts, self.ledger
-        finished = done_ids(facts)
-        rows = api.lengths(self.store, finished).to_dict("records")
-        true_lengths = {(x, at): row for x in finished for at, row in facts.lengths[x].items()}
-        ledger.rows("api.lengths", "", rows, true_lengths, lambda x: (x["run_id"], x["length"]))
-        rows = api.errors(self.store, finished).to_dict("records")
-        true_errors = {(x, y): row for x in finished for y, row in facts.errors[x].items()}
-        ledger.rows("api.errors", "", rows, true_errors, lambda x: (x["run_id"], x["string"]))
+        store, finished = open_reader(self.db), done_ids(self.facts)
+        rows = api.lengths(store, finished).to_dict("records")
+        self.rows("api.lengths", rows, self._lengths(finished), _length)
+        self.rows(
+            "api.errors", api.errors(store, finished).to_dict("records"), self._errors(), _error
+        )
 
     # Two configurations.
 
     def comparisons(self) -> None:
-        """`compare`, as JSON, as text and from Python."""
+        """Compares `compare`."""
         groups = by_configuration(done(self.facts.runs.values()))
         tested = {x: self.facts.test_set_of(x) for x in groups}
         pairs = [
@@ -254,7 +269,7 @@ class Comparison:
         for number, (a, b) in enumerate(self.some(pairs)):
             ids = [str(groups[x][0]["run_id"]) for x in (a, b)]
             judged = THRESHOLDS[number % len(THRESHOLDS)]
-            for given, own in (([], THRESHOLDS[0]), (judged_by(judged), judged)):
+            for given, own in (([], THRESHOLDS[0]), (judged_by(judged), judged))[self.short :]:
                 shown = json.loads(self.command_output("compare", *ids, "--json", *given))
                 self._compared(f"runs {ids} {given}", shown, (groups[a], groups[b]), own)
 
@@ -265,34 +280,30 @@ class Comparison:
         groups: tuple[list[Row], list[Row]],
         judged: tuple[float, float],
     ) -> None:
-        ledger, surface = self.ledger, "compare --json"
         paired = shown["pairing"].startswith("Seeds are paired")
         true = self.facts.comparison(*groups, paired=paired, learned_at=judged[0])
-        ledger.value(surface, f"{what}: runs", shown["runs"], true["runs"])
+        self.value(f"{what}: runs", shown["runs"], true["runs"])
         for name, own in shown["questions"].items():
             subject = f"{what}: {name}"
             sides = self.facts.question(name, *groups, *judged)
-            compared = sides
-            if own["paired"]:
-                compared = ({x: sides[0][x] for x in sides[1] if x in sides[0]}, sides[1])
-                compared = (compared[0], {x: sides[1][x] for x in compared[0]})
-            ledger.value(surface, f"{subject}: seeds", own["seeds"], [len(x) for x in compared])
-            means = [float(np.mean([*x.values()])) if x else None for x in compared]
+            seeds = set(sides[0]) & set(sides[1]) if own["paired"] else None
+            compared = [
+                [y for x, y in side.items() if seeds is None or x in seeds] for side in sides
+            ]
+            self.value(f"{subject}: seeds", own["seeds"], [len(x) for x in compared])
+            means = [float(np.mean(x)) if x else None for x in compared]
             for value, mean in zip(own["values"], means, strict=True):
-                ledger.value(surface, f"{subject}: value", value, mean)
+                self.value(f"{subject}: value", value, mean)
             if means[0] is not None and means[1] is not None:
                 apart = means[0] - means[1]
-                ledger.value(surface, f"{subject}: difference", own["interval"]["value"], apart)
+                self.value(f"{subject}: difference", own["interval"]["value"], apart)
             if name in ("learned", "generalizes", "fails"):
                 counts = [[int(sum(side.values())), len(side)] for side in sides]
-                ledger.value(surface, f"{subject}: counts", own["counts"], counts)
-        ledger.rows(
-            surface, f"{what}: lengths", shown["lengths"], true["lengths"], lambda x: x["length"]
-        )
-        none = [shown["strings"] is None, true["strings"] is None]
-        ledger.value(surface, f"{what}: strings compared", none[0], none[1])
-        if not any(none):
-            ledger.rows(surface, f"{what}: strings", shown["strings"], true["strings"], _string)
+                self.value(f"{subject}: counts", own["counts"], counts)
+        self.rows(f"{what}: lengths", shown["lengths"], true["lengths"], lambda x: x["length"])
+        assert (shown["strings"] is None) == (true["strings"] is None), what
+        if true["strings"] is not None:
+            self.rows(f"{what}: strings", shown["strings"], true["strings"], _string)
 
 
 def judged_by(judged: tuple[float, float]) -> list[str]:
@@ -307,6 +318,14 @@ def done_ids(facts: Facts) -> list[int]:
 
 def _string(row: Mapping[Any, Any]) -> str:
     return str(row["string"] or "")
+
+
+def _error(row: Mapping[Any, Any]) -> tuple[int, str]:
+    return int(row["run_id"]), _string(row)
+
+
+def _length(row: Mapping[Any, Any]) -> tuple[int, int]:
+    return int(row["run_id"]), int(row["length"])
 
 
 def _cell(value: Any) -> Any:

@@ -48,12 +48,6 @@ COPIES: dict[str, Any] = {
 """A sweep of a transduction whose models have not learned it."""
 
 
-def dataset() -> Dataset:
-    """Two strings with labels."""
-    strings = TokenStrings.of_lists(2, [[0, 1], [1]])
-    return Dataset("mine.csv", "ab", strings, labels=np.array([True, False])).in_order()
-
-
 def make(folder: Path) -> None:
     """Three sweeps whose runs are done, and one of which one failed and one waits."""
     path = folder / "rows.db"
@@ -66,9 +60,11 @@ def make(folder: Path) -> None:
     weights = digest(from_bytes(checkpoints.weights(store, 1)))
     found = ("refuted", 2, 0, 1.5, "ab", 1, '{"budget": {}, "attempts": []}', weights, "0.3", None)
     writer.record_findings(store, 1, "proof", [ProofRecord(1, *found)])
+    strings = TokenStrings.of_lists(2, [[0, 1], [1]])
+    dataset = Dataset("mine.csv", "ab", strings, labels=np.array([True, False])).in_order()
     with store.write(quiet=True) as connection:
         connection.exec_driver_sql("UPDATE test_string SET drawn = 'positive' WHERE label = 1")
-        store_dataset(connection, dataset())
+        store_dataset(connection, dataset)
         first = "(SELECT min(id) FROM run WHERE model_seed = 7)"
         connection.exec_driver_sql(
             "UPDATE run SET state = 'failed', attempt = 1, failures = 1, error = 'it diverged', "

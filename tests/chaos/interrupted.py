@@ -122,7 +122,9 @@ def in_fork(folder: Path, commands: Sequence[Sequence[str]], at: int = 0, how: i
             os.close(receiving)
             os.chdir(folder)
             database._sqlite.cache_clear()
-            library = _library()
+            library: Any = ctypes.CDLL(os.environ["LD_PRELOAD"])
+            library.changes_so_far.restype = ctypes.c_long
+            library.arm.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int]
             library.arm(f"{folder}/".encode(), at, how)
             ended = [run_main(*command) for command in commands]
             changes = library.changes_so_far()
@@ -138,13 +140,6 @@ def in_fork(folder: Path, commands: Sequence[Sequence[str]], at: int = 0, how: i
         sent = answer.read()
     os.waitpid(child, 0)
     return json.loads(sent) if sent else None
-
-
-def _library() -> Any:
-    library = ctypes.CDLL(os.environ["LD_PRELOAD"])
-    library.changes_so_far.restype = ctypes.c_long
-    library.arm.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int]
-    return library
 
 
 PREPARING = (
@@ -241,19 +236,15 @@ def _faults(folder: Path, name: str, expected: Any) -> list[str]:
 def _result(folder: Path, command: Sequence[str]) -> dict[str, Any]:
     """The result of a command: contents of its database, names of files."""
     db = _written_db(command)
-    files = sorted(
-        str(path.relative_to(folder)) for path in folder.rglob("*.*") if not _beside(path)
-    )
+    beside = ("-wal", "-shm", "-journal", ".lock")
+    paths = (path for path in folder.rglob("*.*") if not path.name.endswith(beside))
+    files = sorted(str(path.relative_to(folder)) for path in paths)
     return {"files": files, **contents(open_reader(str(folder / db)))}
 
 
 def _written_db(command: Sequence[str]) -> str:
     """The database that a command writes; `convert` names it last."""
     return command[command.index("--db") + 1] if "--db" in command else command[-1]
-
-
-def _beside(path: Path) -> bool:
-    return path.name.endswith(("-wal", "-shm", "-journal", ".lock"))
 
 
 def _copy(folder: Path, to: Path) -> Path:

@@ -5,6 +5,7 @@ On either database, and whatever the program's functions are called.
 
 import os
 import signal
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -51,6 +52,21 @@ class Moments:
         finally:
             for kind in self._kinds:
                 event.remove(Engine, kind, self._see)
+
+
+def forked(act: Callable[[], object]) -> int:
+    """The id of a fork of this process that does something; it exits with 0 where that succeeds."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            act()
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    return child
 
 
 def die(_: Connection) -> None:

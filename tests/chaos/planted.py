@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,8 +83,3 @@ def failed(output: str) -> list[str]:
 
 
 _FAILED = re.compile("(FAILED|ERROR) tests/")
-
-
-def caught_by(tests: Sequence[str], root: Path) -> str | None:
-    """The first of the tests that fails; None where none does."""
-    return next(iter(failed(run_tests(root, "-x", *tests)[1])), None)

@@ -2,17 +2,18 @@
 
 import sqlite3
 import subprocess
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
 
 import psutil
 
+from tests.commands import SEQCLS
+
 TRAINING = "sweeps.work.executors.pool"
 """In the command line of a training process, and of no other."""
 
-SWEEP = [sys.executable, "-m", "sweeps", "sweep"]
+SWEEP = [*SEQCLS, "sweep"]
 MAX_LOST = 2
 """A run that is lost once more counts as failed."""
 

@@ -1,109 +1,80 @@
 """Values of commands, files and Python equal those of SQL and SciPy.
 
-A part of it where all tests run; in `make chaos` every surface of large databases of every kind.
+A part of it where all tests run; in `make chaos` everything, of a large database too.
 """
 
 import shutil
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from seqcls.results import EpochLosses
 from sweeps import api
+from sweeps.store import writer
+from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from tests.chaos.compare_values import Comparison
-from tests.chaos.filled import fill_imported, put_unfinished
-from tests.conftest import ROOT
-from tests.databases import new_database, reseal
+from tests.conftest import LONG, ROOT
+from tests.databases import MADE, change, new_database, reseal, spec
+from tests.results import groups
 from tests.stock import copy_of
 from tests.world import parts_from_outside
 
-MIN_COMPARED_VALUES = 100_000
-"""Values that `make chaos` compares in each database of every kind."""
+STOCK = {
+    "kinds": "kinds",
+    "rows": "rows",
+    "every": "proofs",
+    **({"large": "states"} if LONG else {}),
+}
+"""Databases, and where they stand: every kind of model, of row and of result of a proof; and many
+models.
+"""
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory, long: bool) -> Iterator[dict[str, Path]]:
-    """The databases that are compared, as files."""
-    folder = tmp_path_factory.mktemp("compared")
-    found = {name: copy_of("compared", f"{name}.db", folder) for name in ("imported", "proved")}
-    found["trained"] = copy_of("rows", "rows.db", folder)
-    with parts_from_outside():
-        if long:
-            found["imported"] = folder / "many.db"
-            fill_imported(api.open_store(found["imported"]), folder, (1_050, 150))
-            found["matrix"] = copy_of("kinds", "kinds.db", folder)
-            put_unfinished(api.open_store(found["matrix"]))
-            found["runs"] = Path(shutil.copy(ROOT / "runs.db", folder))
-        yield found
+def put_unfinished(store: Store) -> None:
+    """Adds runs that are queued and two in training, one with its first loss; archives a sweep."""
+    fields = {"max_num_epochs": 3}
+    sweep_id = writer.submit(store, spec(name="waiting", model_seeds="0..3", fixed=fields))
+    (group,) = groups(store, sweep_id)
+    claim = writer.claim(store, writer.register_worker(store), group[:2])
+    assert claim is not None
+    writer.record_losses(store, [(claim, [EpochLosses(0, 1, 700.0, 69.0)])])
+    writer.archive(store, 1, archived=True)
 
 
 @pytest.mark.timeout(7200)
 def test_commands_files_and_python_return_the_values_of_sql(
-    files: dict[str, Path],
-    postgres_server: str,
-    tmp_path: Path,
-    long: bool,
+    postgres_server: str, tmp_path: Path
 ) -> None:
-    ledgers = []
-    for name, file in files.items():
-        databases = {"SQLite": str(file)}
-        if long or name != "proved":
-            databases["PostgreSQL"] = new_database(postgres_server, "template1")
-            api.merge(api.open_store(databases["PostgreSQL"]), file)
-        for where, db in databases.items():
-            folder = tmp_path / f"{name} {where}"
-            folder.mkdir()
-            ledgers.append(Comparison(f"{name}, {where}", db, folder, short=not long).all())
-    assert not [x for ledger in ledgers for x in ledger.differences]
-    assert sum(ledger.compared.total() for ledger in ledgers) > (
-        MIN_COMPARED_VALUES if long else 5_000
-    )
+    files = {name: copy_of(folder, f"{name}.db", tmp_path) for name, folder in STOCK.items()}
+    if LONG:
+        files["runs"] = Path(shutil.copy(ROOT / "runs.db", tmp_path))
+    compared = 0
+    with parts_from_outside():
+        put_unfinished(open_writer(str(files["kinds"])))
+        for name, file in files.items():
+            # The matrix of commands has all kinds in a file.
+            servers = [new_database(postgres_server, MADE)] if LONG or name == "kinds" else []
+            for server in servers:
+                api.merge(api.open_store(server), file)
+            for number, db in enumerate([str(file)] * (LONG or not servers) + servers):
+                folder = tmp_path / f"{name} {number}"
+                folder.mkdir()
+                compared += Comparison(db, folder, short=not LONG).all()
+    assert compared > (500_000 if LONG else 200_000)
 
 
-def altered(file: Path, folder: Path, sql: str) -> Path:
-    """A copy of a database with one stored number that is another."""
-    copy = Path(shutil.copy(file, folder / "altered.db"))
-    with closing(sqlite3.connect(copy)) as connection, connection:
-        assert connection.execute(sql).rowcount == 1
-    reseal(open_writer(str(copy)))
-    return copy
-
-
-STORED = {
-    "UPDATE run SET wrong = wrong + 1 WHERE id = 1": "sql",
-    "UPDATE run SET solved_length = solved_length + 1 WHERE id = 1": "commands",
-    "UPDATE run SET lengths = replace(lengths, '[[1,', '[[1,1') WHERE id = 2": "sql",
-}
-"""Changes of one number each, and the surface that shows the contradiction."""
-
-
-@pytest.mark.parametrize("sql", STORED)
-def test_an_altered_stored_number_is_a_difference(
-    files: dict[str, Path], tmp_path: Path, sql: str
-) -> None:
-    db = altered(files["imported"], tmp_path, sql)
-    one = Comparison("altered", db, tmp_path, short=True)
-    getattr(one, STORED[sql])()
-    assert one.ledger.differences
-    assert one.ledger.different.total() < one.ledger.compared.total() / 4
-
-
-def test_a_wrong_value_from_python_is_a_difference(
-    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given = api.lengths
-
-    def wrong(*arguments: Any) -> Any:
-        rows: Any = given(*arguments)
-        rows.loc[3, "tested"] += 1
-        return rows
-
-    monkeypatch.setattr(api, "lengths", wrong)
-    one = Comparison("given wrong", files["imported"], tmp_path, short=True)
-    one.python()
-    (difference,) = one.ledger.differences
-    assert difference.startswith("api.lengths")
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE run SET wrong = wrong + 1 WHERE id = 1",
+        "UPDATE run SET solved_length = solved_length + 1 WHERE id = 1",
+        "UPDATE run SET lengths = replace(lengths, '[[1,', '[[1,1') WHERE id = 2",
+    ],
+)
+def test_an_altered_stored_number_is_a_difference(tmp_path: Path, sql: str) -> None:
+    db = copy_of("rows", "rows.db", tmp_path)
+    change(db, sql)
+    reseal(open_writer(str(db)))
+    with pytest.raises(AssertionError, match=r"shown \d+, is \d+"):
+        Comparison(db, tmp_path, short=True).all()

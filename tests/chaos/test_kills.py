@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -27,7 +26,8 @@ from sweeps.store.reads import sweep_queries
 from sweeps.store.reads.selection import Selection
 from sweeps.work import worker as working
 from sweeps.work.progress import progress
-from tests.chaos.moments import AFTER_STATEMENT, BEFORE_STATEMENT, COMMIT, Moments, die
+from tests.chaos.moments import AFTER_STATEMENT, BEFORE_STATEMENT, COMMIT, Moments, die, forked
+from tests.chaos.sending import SWEEP
 from tests.chaos.swept import assert_whole, spec, sweep, written
 from tests.conftest import LONG, SHORT
 
@@ -49,12 +49,7 @@ def disturbed(path: Path, seed: int) -> Iterator[None]:
     Raises:
         AssertionError: that process ended by itself, with an error.
     """
-    child = os.fork()
-    if child == 0:
-        try:
-            _disturb(path, random.Random(seed))
-        finally:
-            os._exit(1)
+    child = forked(lambda: _disturb(path, random.Random(seed)))
     try:
         yield
     finally:
@@ -97,9 +92,6 @@ ACTIONS: list[Callable[[Store], object]] = [
 ]
 
 
-SWEEP = [sys.executable, "-m", "sweeps", "sweep"]
-
-
 KINDS = (BEFORE_STATEMENT, AFTER_STATEMENT, COMMIT)
 
 
@@ -123,14 +115,7 @@ def is_complete(path: Path) -> bool:
 
 def killed(act: Callable[[], None], after: float | None = None) -> bool:
     """Acts in a process that is killed, or kills itself; whether it was before it was over."""
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            act()
-            status = 0
-        finally:
-            os._exit(status)
+    child = forked(act)
     if after is not None:
         time.sleep(after)
         os.kill(child, signal.SIGKILL)

@@ -1,12 +1,12 @@
 """Nonsense of every kind gets a one-line error: no traceback, and nothing is written."""
 
-import json
 import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tomli_w
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -67,27 +67,13 @@ SHARED = settings(
 )
 
 
-def toml(value: Any) -> str:
-    """A value as TOML; control characters in keys and texts are escaped as JSON does it."""
-    if isinstance(value, dict):
-        inner = ", ".join(f"{toml(str(key))} = {toml(own)}" for key, own in value.items())
-        return f"{{{inner}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(toml, value))}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=True) if value.isascii() else json.dumps(value[:0])
-    return repr(value)
-
-
 @SHARED
 @given(data=specs)
 def test_a_malformed_specification_is_refused_and_writes_nothing(
     folder: Path, data: dict[str, Any]
 ) -> None:
     path = folder / "spec.toml"
-    text = "\n".join(f"{toml(str(key))} = {toml(value)}" for key, value in data.items())
+    text = tomli_w.dumps(data)
     path.write_text(text, encoding="utf-8")
     status, message = answered(["submit", str(path), "--db", str(folder / "new.db")])
     if status == 0:
@@ -138,13 +124,6 @@ def test_a_malformed_path_is_refused_and_creates_nothing(
     assert not (folder / "nowhere").exists()
 
 
-@pytest.fixture
-def _short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No server that is not there is waited for longer than a second."""
-    monkeypatch.setenv("PGCONNECT_TIMEOUT", "1")
-
-
-@pytest.mark.usefixtures("_short_patience")
 @SHARED
 @given(
     url=st.one_of(
@@ -156,7 +135,10 @@ def _short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_malformed_url_is_refused_and_creates_nothing(folder: Path, url: str) -> None:
     before = sorted(folder.iterdir())
-    status, message = answered(["runs", f"--db={url}"])
+    with pytest.MonkeyPatch.context() as patched:
+        # No server that is not there is waited for longer.
+        patched.setenv("PGCONNECT_TIMEOUT", "1")
+        status, message = answered(["runs", f"--db={url}"])
     assert status != 0
     assert message
     assert sorted(folder.iterdir()) == before

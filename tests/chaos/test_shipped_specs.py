@@ -15,7 +15,7 @@ from sweeps.grid.spec import load_specs, shipped_names
 from sweeps.store.opening import open_reader
 from sweeps.store.reads import queries
 from tests.chaos.conftest import long_alone
-from tests.commands import run_main
+from tests.commands import printed
 from tests.conftest import LONG, ROOT, SHORT
 from tests.science.trained import TRAINED, train, trained
 
@@ -76,8 +76,7 @@ def matrices(db: Path, engine: str) -> dict[tuple[str, int], list[int]]:
 @long_alone
 def test_both_engines_give_equal_confusion_matrices(tmp_path: Path) -> None:
     db = tmp_path / "stacked.db"
-    completed = run_main("sweep", "report", "--db", str(db), "--engine", "torch")
-    assert completed.returncode == 0, completed
+    printed("sweep", "report", "--db", str(db), "--engine", "torch")
     assert matrices(db, "counts") == matrices(ROOT / "runs.db", "fused")
 
 

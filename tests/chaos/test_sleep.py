@@ -34,10 +34,6 @@ def queued(path: Path) -> Store:
     return store
 
 
-def falls_silent(store: Store) -> None:
-    change(store, f"UPDATE worker SET heartbeat_at = '{LONG_AGO}'")
-
-
 def test_late_results_of_reassigned_runs_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -47,7 +43,7 @@ def test_late_results_of_reassigned_runs_are_refused(
     def robbed(job: Job, report: Progress) -> list[RunResult]:
         if not trained:
             # As if its machine had slept until now.
-            falls_silent(store)
+            change(store, f"UPDATE worker SET heartbeat_at = '{LONG_AGO}'")
             assert claiming.release_dead(store) == len(job.group)
         trained.append(len(job.group))
         return run_job(job, report)

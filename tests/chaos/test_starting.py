@@ -1,6 +1,5 @@
 """Processes that cannot start: found after the first, in one line, and no run is charged."""
 
-import json
 import os
 import subprocess
 import sys
@@ -9,12 +8,10 @@ from pathlib import Path
 
 import psutil
 import pytest
-from typer.testing import CliRunner
 
 from seqcls.engines.base import Progress
 from seqcls.engines.fused.engine import Fused
 from seqcls.errors import MachineError
-from sweeps.cli.app import app
 from sweeps.grid.grouping import make_groups
 from sweeps.results import RunResult
 from sweeps.store import writer
@@ -28,6 +25,7 @@ from sweeps.work.jobs import Job, make_job
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
 from tests.chaos.sending import training_processes
+from tests.commands import printed_json, run_main
 from tests.conftest import ASSETS, LONG, ROOT, SHORT
 from tests.databases import rows, spec
 
@@ -84,9 +82,7 @@ def test_processes_that_fail_at_startup_are_reported_once(
     assert uncharged(queued)
 
 
-def test_processes_start_early_and_a_killed_one_is_replaced(
-    queued: Store,
-) -> None:
+def test_processes_start_early_and_a_killed_one_is_replaced(queued: Store) -> None:
     groups = make_groups(queued_runs(queued, None))
     queued_jobs = [make_job(group, "auto", "auto") for group in groups]
     pool = ProcessPool(2, lambda *_: None)
@@ -185,9 +181,8 @@ def test_estimate_and_submit_warn_of_too_little_memory(tmp_path: Path) -> None:
     fields = "\n".join(f"{name} = {value}" for name, value in HUGE.items())
     path.write_text(f'name = "huge"\nmodel_seeds = [0]\n[fixed]\n{fields}\n')
     for command in ("estimate", "submit"):
-        result = CliRunner().invoke(app, [command, str(path), "--db", str(db)])
-        assert result.exit_code == 0
-        assert "GB of memory, and this machine has" in result.stderr
-        assert len(result.stderr.splitlines()) == 1
-    found = CliRunner().invoke(app, ["estimate", str(path), "--db", str(db), "--json"])
-    assert json.loads(found.stdout)[0]["runs"] == 1
+        completed = run_main(command, str(path), "--db", str(db))
+        assert completed.returncode == 0
+        assert "GB of memory, and this machine has" in completed.stderr
+        assert len(completed.stderr.splitlines()) == 1
+    assert printed_json("estimate", str(path), "--db", str(db))[0]["runs"] == 1

@@ -7,12 +7,9 @@ import sqlite3
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +17,11 @@ import pytest
 from sqlalchemy import Engine, event
 
 import sweeps.store.database
-from seqcls.errors import SeqclsError, StoreUnavailableError
+from seqcls.errors import StoreUnavailableError
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.verification import verify
+from tests.chaos.moments import forked
 from tests.chaos.swept import assert_whole, spec, sweep
 from tests.conftest import LONG
 from tests.databases import rows
@@ -33,32 +31,21 @@ def sweep_in_trouble(path: Path, trouble: Callable[[], None]) -> str:
     """Sweeps in a fork of this process after `trouble` was called there.
 
     Returns:
-        Empty if all went well; the message if the database could not be used; else a traceback.
+        Empty if all went well; the message if the database could not be used.
     """
-    # A fork: trouble may be that the process is somebody who may not even read the program.
-    context = get_context("fork")
-    receiving, sending = context.Pipe(duplex=False)
-    child = context.Process(target=_sweep, args=(path, trouble, sending))
-    child.start()
-    sending.close()
-    message: str = receiving.recv() if receiving.poll(300) else "no answer in 300 s"
-    child.join()
-    return message
+    message = path.with_suffix(".message")
 
-
-def _sweep(path: Path, trouble: Callable[[], None], sending: Connection) -> None:
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    try:
+    def in_trouble() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         trouble()
-        sweep(path, "small")
-        message = ""
-    except StoreUnavailableError as error:
-        message = str(error)
-    except (SeqclsError, Exception):
-        message = traceback.format_exc()
-    sending.send(message)
-    sending.close()
-    os._exit(0)
+        try:
+            sweep(path, "small")
+        except StoreUnavailableError as error:
+            message.write_text(str(error))
+
+    # A fork: trouble may be that the process is somebody who may not even read the program.
+    assert os.waitpid(forked(in_trouble), 0)[1] == 0
+    return message.read_text() if message.exists() else ""
 
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
@@ -141,10 +128,6 @@ def limit_pages(pages: int) -> None:
         connection.execute(f"PRAGMA max_page_count={pages}")
 
 
-def limit_file(size: int) -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-
 @pytest.mark.cases(13)
 @pytest.mark.parametrize("how", ["pages", "bytes"])
 def test_a_full_disk_loses_no_committed_run(tmp_path: Path, seed: int, how: str) -> None:
@@ -155,9 +138,9 @@ def test_a_full_disk_loses_no_committed_run(tmp_path: Path, seed: int, how: str)
     for share in (0.1, 0.4, 0.7) if LONG else (0.4,):
         path = tmp_path / f"{share}.db"
         limit = round(size * (share + 0.3 * (seed % 13) / 13))
-        trouble = (
-            partial(limit_pages, limit // 4096) if how == "pages" else partial(limit_file, limit)
-        )
+        trouble = partial(limit_pages, limit // 4096)
+        if how == "bytes":
+            trouble = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (limit, limit))
         message = sweep_in_trouble(path, trouble)
         refused += bool(message)
         assert "\n" not in message

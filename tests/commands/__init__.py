@@ -21,18 +21,6 @@ from sweeps.processes import SIGNALS
 SEQCLS = [sys.executable, "-m", "sweeps"]
 
 
-def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """Runs the command in a new process."""
-    return subprocess.run(
-        [*SEQCLS, *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-        timeout=120,
-        check=False,
-    )
-
-
 def run_main(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     """Runs the command in this process: starting and ending another takes most of the time."""
     log, show = logging.getLogger("sweeps"), warnings.showwarning

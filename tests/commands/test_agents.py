@@ -90,13 +90,8 @@ def test_an_agent_reads_the_database_and_writes_nothing(
         (cause,) = (await ask("causes", run=run))["rows"]
         assert cause["share"]["count"] == cause["share"]["n"] == cause["strings"]
         assert cause["share"]["interval"][0] < 1 == cause["share"]["interval"][1]
-        helps = await ask("remedies", run=run)
-        assert helps["mechanisms"] == [cause["mechanism"]]
-        assert helps["suggestions"]
-        verdict = await ask("verdict", run=run)
-        assert verdict["inputs"] == 1_373_700
-        assert verdict["false_negatives"] > 0
-
+        assert (await ask("remedies", run=run))["mechanisms"] == [cause["mechanism"]]
+        assert (await ask("verdict", run=run))["inputs"] == 1_373_700
         assert (await ask("theory", task="parity"))["classes"][0]["name"] == "Zp"
         assert (await ask("estimate", specification=SMALL))["runs"] == 2
 

@@ -165,7 +165,7 @@ def test_conditions_are_repeated_and_may_leave_no_run() -> None:
     assert "0 runs in" in none.stdout
 
 
-def test_runs_list_the_counting_level_and_the_number_of_parameters() -> None:
+def test_the_counting_level_and_the_number_of_parameters_are_columns_and_the_last_axis() -> None:
     store = api.open_store(DB[1])
     frame = api.runs(store)
     assert set(frame["counting"]) == {"level 0"}
@@ -175,10 +175,6 @@ def test_runs_list_the_counting_level_and_the_number_of_parameters() -> None:
     assert printed_json("runs", "--where", "counting=outside", *DB) == []
     found = printed_json("runs", "--where", "num_parameters=288", *DB)
     assert {row["num_parameters"] for row in found} == {288}
-
-
-def test_derived_settings_are_columns_and_the_last_axis() -> None:
-    store = api.open_store(DB[1])
     table = configurations_of(store, Selection())
     sizes = dict(rows(Path(DB[1]), "SELECT name, num_parameters FROM config"))
     assert table["num_parameters"].tolist() == [sizes[name] for name in table["name"]]
@@ -187,5 +183,4 @@ def test_derived_settings_are_columns_and_the_last_axis() -> None:
     # All are of one level, so that it distinguishes none.
     assert list(settings_read(store, ids))[-1] == "num_parameters"
     assert axes_of(store, ids)[-1] == "num_parameters"
-    best = table.set_index("name")["selection"]
-    assert best.str.contains("%").any()
+    assert table["selection"].str.contains("%").any()

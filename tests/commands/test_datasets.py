@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner
 
 from seqcls.cache import Memory
 from seqcls.config import STRING_PARTS
@@ -24,7 +23,6 @@ from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from sweeps import api
 from sweeps.api import fit_shortcuts, overlaps, populations, runs, work
 from sweeps.api.protocols import protocol
-from sweeps.cli.app import app
 from sweeps.datasets import read_dataset
 from sweeps.datasets.summary import summary
 from sweeps.grid.spec import parse_spec
@@ -35,7 +33,7 @@ from sweeps.store.test_sets import stored_datasets
 from sweeps.store.verification import verify
 from sweeps.store.writes.sweep_actions import delete, submit
 from tests.app import open_app, page_text
-from tests.commands import run_main
+from tests.commands import printed, printed_json, run_main
 from tests.commands.files import Content, folder_of, table, written
 from tests.databases import file_of, rows
 
@@ -503,8 +501,8 @@ def test_models_of_files_work_without_the_files_and_keep_their_names(
     assert found.table[["languages", "seeds"]].to_numpy().tolist() == [[2, 4]] * 2
     assert found.table[["reader_random", "reader_border"]].notna().all(axis=None)
     db = str(store.path)
-    completed = run_main("populations", "--sweep", "files", "--db", db, "--json")
-    assert [row["language_class"] for row in json.loads(completed.stdout)] == ["SL", "TSL"]
+    listed = printed_json("populations", "--sweep", "files", "--db", db)
+    assert [row["language_class"] for row in listed] == ["SL", "TSL"]
     by_class = populations(store, by="language_class").table.set_index("language_class")
     assert by_class["languages"].to_dict() == {"SL": 3, "TSL": 2, "Zp": 2}
 
@@ -512,9 +510,9 @@ def test_models_of_files_work_without_the_files_and_keep_their_names(
     assert "not known" in run_main("states", str(run), "a{12}b{5}", "--db", db).stdout
 
     every = {row[0] for row in rows(store, "SELECT digest FROM dataset")}
-    listed = run_main("runs", "--wide", "--db", db).stdout
-    assert "even.att" in listed
-    assert not any(stored_digest[:12] in listed for stored_digest in every)
+    shown = printed("runs", "--wide", "--db", db)
+    assert "even.att" in shown
+    assert not any(stored_digest[:12] in shown for stored_digest in every)
     for page in ("results", "failures"):
         shown = page_text(open_app(monkeypatch, file_of(store), page))
         assert not any(stored_digest in shown for stored_digest in every), page
@@ -535,15 +533,14 @@ def test_the_data_command_summarizes_a_file(tmp_path: Path) -> None:
     assert [(x["split"], x["label"], x["rows"]) for x in found.parts] == [
         *[("train", "1", 1), ("test", "0", 1), ("test", "1", 1)]
     ]
-    result = CliRunner().invoke(app, ["data", str(path)])
-    assert result.exit_code == 0
-    assert "1 string in both train and test" in result.output
-    assert "1 of the 2 test rows are also trained on" in result.output
+    shown = printed("data", str(path))
+    assert "1 string in both train and test" in shown
+    assert "1 of the 2 test rows are also trained on" in shown
     written(tmp_path, "a.csv", "tokens,label\nab,1\nb,2\nab,\n")
-    result = CliRunner().invoke(app, ["data", str(path)])
-    assert result.exit_code == 2
-    assert "line 3: label is '2'" in result.output
-    assert "line 4: label is ''" in result.output
+    completed = run_main("data", str(path))
+    assert completed.returncode == 2
+    assert "line 3: label is '2'" in completed.stdout + completed.stderr
+    assert "line 4: label is ''" in completed.stdout + completed.stderr
 
 
 def test_splits_are_drawn_alike_by_length_and_label(tmp_path: Path) -> None:

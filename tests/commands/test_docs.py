@@ -18,9 +18,10 @@ from seqcls.strings.tokenizer import LETTERS, Tokenizer
 from sweeps.api import open_store, report
 from sweeps.store.tables import Base
 from tests.app import open_app, page_text
-from tests.blocks import DOCS, PAGES, Reader, blocks_of, commands_of, found_in
+from tests.blocks import DOCS, PAGES, Reader, blocks_of, commands_of
 from tests.commands import run_main, shown_commands
 from tests.conftest import ASSETS, ROOT
+from tests.plugins import found_in, write_metadata
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -124,10 +125,7 @@ def test_the_documented_section_can_be_added(
 ) -> None:
     blocks = {x.title: x.text for x in blocks_of((DOCS / "extending.md").read_text())}
     (tmp_path / "solved.py").write_text(blocks["solved.py"])
-    about = tmp_path / "solved-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: solved\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[seqcls.sections]\nsolved = solved:solved\n")
+    write_metadata(tmp_path, "solved", "1.0", "[seqcls.sections]\nsolved = solved:solved\n")
     monkeypatch.syspath_prepend(tmp_path)
     page = open_app(monkeypatch, ROOT / "runs.db", sweep="all_initializations")
     assert "Solved lengths" in [x.value for x in page.header]

@@ -17,7 +17,7 @@ from seqcls.problem import configuration, resolve
 from sweeps import api
 from sweeps.api.strings import drawn_strings, first_strings
 from sweeps.grid.spec import load_specs
-from tests.commands import run_main
+from tests.commands import printed, run_main
 from tests.commands.files import table, written
 
 SHORT_STRINGS = {
@@ -40,9 +40,7 @@ def spec_file(folder: Path, fields: Mapping[str, Any], axes: Mapping[str, Any] =
 
 def drawn(*arguments: str) -> list[dict[str, str]]:
     """The rows that a command prints as CSV."""
-    completed = run_main("draw", *arguments, "--format", "csv")
-    assert completed.returncode == 0, completed.stderr
-    return list(csv.DictReader(io.StringIO(completed.stdout)))
+    return list(csv.DictReader(io.StringIO(printed("draw", *arguments, "--format", "csv"))))
 
 
 def test_csv_and_lines_of_json_spell_strings_out(tmp_path: Path) -> None:
@@ -195,9 +193,9 @@ def test_a_task_that_a_reader_decides_has_no_shortcut(tmp_path: Path) -> None:
         assert f"is decided by {by}" in (reached.advice or "")
         assert reached.remedy == {}
         if by == "the length":
-            printed = " ".join(run_main("shortcuts", spec).stdout.split())
-            assert f"is decided by {by}" in printed
-            assert "without knowing" not in printed
+            output = " ".join(printed("shortcuts", spec).split())
+            assert f"is decided by {by}" in output
+            assert "without knowing" not in output
 
 
 def test_a_language_without_near_negatives_is_reported_before_and_after_training(

@@ -39,14 +39,11 @@ def test_every_pair_equals_the_single_comparison_with_corrected_p_values() -> No
         raw = [row["p_value"] for row in own]
         assert [row["holm"] for row in own] == pytest.approx(bonferroni_holm(raw))
     assert [row["p_value"] for row in found] == sorted(row["p_value"] for row in found)
-
-
-def test_three_named_configurations_are_three_pairs() -> None:
-    named = ("all_initializations", "increased_dimensionality", "attend_cls")
-    text = printed("compare", *named, *DB)
+    # Three that are named are three pairs.
+    three = (*SWEEPS[1::2], "attend_cls")
+    text = printed("compare", *three, *DB)
     assert "Holm 1979" in text
-    store = api.open_reader(str(ROOT / "runs.db"))
-    table = api.compare_all(store, named)
+    table = api.compare_all(store, three)
     assert table.groupby(["a", "b"]).ngroups == 3
     assert f"{len(table)} comparisons" in text
 

@@ -4,12 +4,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from dashboard.cli import app
 from seqcls.errors import SeqclsError
 from sweeps import api
-from tests.commands import run_main
+from tests.commands import printed
 from tests.conftest import ROOT
 
 RUN = ["figures", "all_initializations/2", "--db", str(ROOT / "runs.db")]
@@ -18,10 +16,9 @@ RUN = ["figures", "all_initializations/2", "--db", str(ROOT / "runs.db")]
 def test_every_figure_is_written_as_png_and_svg(tmp_path: Path) -> None:
     out = tmp_path / "new" / "figures"
     strings = ["baac", "ab{100}c{55}"]
-    done = CliRunner().invoke(app, [*RUN, *strings, "--out", str(out)], catch_exceptions=False)
-    assert done.exit_code == 0
+    output = printed(*RUN, *strings, "--out", str(out))
     names = sorted(path.name for path in out.iterdir())
-    assert f"{len(names)} files" in done.output
+    assert f"{len(names)} files" in output
     assert {name.rpartition(".")[0] for name in names if name.endswith("png")} == {
         name.rpartition(".")[0] for name in names if name.endswith("svg")
     }
@@ -43,8 +40,7 @@ def test_figures_of_a_model_that_sees_order_are_drawn_token_by_token(
     # Of brackets alone no name of a file can be made.
     for kind, strings in (("of_order", ["0101", "01"]), ("file_of_brackets", ["(]((", "(]"])):
         out = tmp_path / kind
-        completed = run_main("figures", run_of[kind], *strings, "--db", db, "--out", str(out))
-        assert completed.returncode == 0, completed
+        printed("figures", run_of[kind], *strings, "--db", db, "--out", str(out))
         written[kind] = {path.stem for path in out.glob("*.svg")}
         assert {path.stem for path in out.glob("*.png")} == written[kind]
         assert len(api.figures(store, run_of[kind], strings)) == len(written[kind])

@@ -60,7 +60,6 @@ NOT_ALONE = {
 weights from elsewhere (`test_loading`), or of many configurations (`test_every_pair`).
 """
 
-CHOICES = ("conditions", "model_seeds", "outcome", "failing", "learned_at", "below")
 TOGETHER = ("conditions", "outcome", "learned_at")
 """Choices that are given together, unless all cells are tried."""
 

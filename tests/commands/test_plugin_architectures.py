@@ -5,7 +5,6 @@ refused, and all else answers.
 import runpy
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from sweeps.api import Store, fit_shortcuts, open_store, runs, submit, work
 from sweeps.work.machine import parameter_bytes
 from tests.commands import printed, printed_json, refused, run_main
 from tests.conftest import ASSETS, SHORT
-from tests.plugins import forget_parts
+from tests.plugins import forget_parts, found_in, write_metadata
 from tests.shown import page_data
 
 MODULE = """
@@ -108,29 +107,16 @@ def spec_of(*names: str) -> dict[str, Any]:
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which Python finds the package."""
     folder = tmp_path_factory.mktemp("package")
-    about = folder / "many_means-1.0.dist-info"
-    about.mkdir()
     (folder / "many_means.py").write_text(MODULE)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: many-means\nVersion: 1.0\n")
-    (about / "RECORD").write_text("many_means.py,,\n")
     points = "".join(f"{name} = many_means:{name.title()}\n" for name in NAMES)
-    (about / "entry_points.txt").write_text(f"[seqcls.models]\n{points}")
+    about = write_metadata(folder, "many-means", "1.0", f"[seqcls.models]\n{points}")
+    (about / "RECORD").write_text("many_means.py,,\n")
     return folder
-
-
-@contextmanager
-def found(package: Path) -> Iterator[None]:
-    """A block in which the package is installed."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.syspath_prepend(str(package))
-        forget_parts()
-        yield
-    forget_parts()
 
 
 @pytest.fixture
 def installed(package: Path) -> Iterator[None]:
-    with found(package):
+    with found_in(package):
         yield
 
 
@@ -138,7 +124,7 @@ def installed(package: Path) -> Iterator[None]:
 def trained(package: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A sweep of the sound architectures, with causes and shortcut readers."""
     db = str(tmp_path_factory.mktemp("trained") / "runs.db")
-    with found(package):
+    with found_in(package):
         store = open_store(db)
         submit(store, spec_of(*SOUND))
         work(store, workers=0)
@@ -219,7 +205,7 @@ def test_runs_of_a_missing_package_do_not_block_other_sweeps(
 def queued(package: Path, folder: Path, *names: str) -> Store:
     """A database with runs of these architectures that nobody has trained."""
     store = open_store(folder / "queued.db")
-    with found(package):
+    with found_in(package):
         submit(store, spec_of(*names))
     return store
 

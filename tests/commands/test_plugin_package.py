@@ -60,9 +60,7 @@ def test_parts_from_outside_are_trained_by_processes_stored_and_listed(
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_refused_explanation_advises_only_applicable_commands(
-    trained_by_processes: Path,
-) -> None:
+def test_a_refused_explanation_advises_only_applicable_commands(trained_by_processes: Path) -> None:
     store = open_reader(str(trained_by_processes))
     for run, is_advised in (("1", True), ("4", False)):
         with pytest.raises(ConfigError, match="do not hold for this model") as refusal:
@@ -100,11 +98,8 @@ def test_output_of_a_plug_in_is_not_output_of_a_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "noisy.py").write_text(NOISY)
-    (tmp_path / "noisy-1.0.dist-info").mkdir()
-    (tmp_path / "noisy-1.0.dist-info/METADATA").write_text("Name: noisy\nVersion: 1.0\n")
-    (tmp_path / "noisy-1.0.dist-info/entry_points.txt").write_text(
-        "[seqcls.tasks]\nends_loudly = noisy:Loud\n"
-    )
+    points = "[seqcls.tasks]\nends_loudly = noisy:Loud\n"
+    plugins.write_metadata(tmp_path, "noisy", "1.0", points)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{plugins.PYTHONPATH}")
     monkeypatch.setenv("SEQCLS_DB", str(tmp_path / "own.db"))
     lines = [f"{name} = {value}" for name, value in plugins.SHORTLY.items()]

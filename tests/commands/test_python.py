@@ -28,7 +28,10 @@ def test_figures_are_charts_that_a_notebook_shows(store: Store) -> None:
     charts = api.figures(store, RUN, ["aac", "baac"])
     assert (charts[0] | charts[7]).to_dict()["hconcat"], "charts may stand beside each other"
     assert all("vegaEmbed" in chart._repr_mimebundle_()["text/html"] for chart in charts)
-    specs = {_title(spec): spec for spec in (chart.to_dict() for chart in charts)}
+    specs = {}
+    for spec in (chart.to_dict() for chart in charts):
+        title = spec.get("title", "")
+        specs[title["text"] if isinstance(title, dict) else title] = spec
     assert list(specs)[:2] == ["Loss by epoch", "Token embeddings"]
     for title in ("Embeddings of a string", "Attention output", "CLS after the block"):
         drawn = json.dumps(specs[title]["datasets"])
@@ -46,11 +49,6 @@ def test_a_notebook_needs_one_import(store: Store, tmp_path: Path) -> None:
         _ = db.rums
     spec = {"name": "two", "model_seeds": [0, 1], "fixed": SHORT}
     assert seqcls.sweep(spec, tmp_path / "new.db").runs("two")["state"].tolist() == ["done"] * 2
-
-
-def _title(spec: dict[str, Any]) -> str:
-    title = spec.get("title", "")
-    return str(title["text"] if isinstance(title, dict) else title)
 
 
 def test_questions_about_many_runs_take_the_selections_of_runs(

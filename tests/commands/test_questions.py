@@ -25,12 +25,11 @@ from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from tests.commands import printed, printed_json, run_main
 from tests.commands.agents import answers
-from tests.conftest import LONG, ROOT
+from tests.conftest import LONG, SHIPPED
 from tests.databases import change, load_parity, rows
 from tests.oracles.compared import Matrix, spelled_out
 from tests.world import KINDS, UNKNOWN, Kind, spelled
 
-SHIPPED = ROOT / "runs.db"
 SEED_2 = "all_initializations/2"
 RUN = "lower_magnitude_initializations/2"
 RIGHT = "increased_dimensionality/0"
@@ -150,11 +149,6 @@ def common(one: Any, other: Any) -> tuple[Any, Any]:
     return one, other
 
 
-def as_one(answer: Any) -> Any:
-    """A verdict, which a command prints as the only row of a table where it is one of counts."""
-    return answer[0] if isinstance(answer, list) else answer
-
-
 def filled(arguments: Any, values: Mapping[str, str]) -> Any:
     """The arguments of a tool, about one model."""
     if isinstance(arguments, dict):
@@ -162,12 +156,6 @@ def filled(arguments: Any, values: Mapping[str, str]) -> Any:
     if isinstance(arguments, list):
         return [filled(value, values) for value in arguments]
     return arguments.format(**values) if isinstance(arguments, str) else arguments
-
-
-def tools_tell(store: Store, calls: list[tuple[str, dict[str, Any]]]) -> list[Any]:
-    """The replies that an agent gets, None where it is refused."""
-    replies = answers(store, calls)
-    return [None if x.is_error else json.loads(x.content[0].text) for x in replies]
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +193,10 @@ def test_a_command_python_and_an_agent_give_one_answer(every: Matrix, kind: Kind
         assert (found is None) == (answer is None), (name, completed.stderr)
         if kind.imported and found is None:
             assert "weights are not in this database" in completed.stderr
-        one, other = common(answer if name != "verdict" or found is None else as_one(answer), found)
+        if name == "verdict" and isinstance(answer, list):
+            # A command prints it as the only row of a table where it is one of counts.
+            (answer,) = answer
+        one, other = common(answer, found)
         assert one == other, name
         if question.tool is not None:
             tools.append((name, filled(question.tool, values)))
@@ -221,9 +212,10 @@ def test_a_command_python_and_an_agent_give_one_answer(every: Matrix, kind: Kind
             assert logit == pytest.approx(found[0]["logit"], abs=1e-4)
         if name == "patch" and answer is not None:
             assert not any(any(row) for row in answer.get("flips", []))
-    for (name, _), shown, found in zip(tools, tools_tell(store, tools), expected, strict=True):
-        assert (shown is None) == (found is None), name
-        if shown is not None:
+    for (name, _), reply, found in zip(tools, answers(store, tools), expected, strict=True):
+        assert reply.is_error == (found is None), name
+        if found is not None:
+            shown = json.loads(reply.content[0].text)
             rows = shown.get("rows", [shown] if isinstance(found, list) else shown)
             one, other = common(rows, found[: len(rows)] if isinstance(found, list) else found)
             assert one == other, name
@@ -316,9 +308,7 @@ def test_a_right_model_has_the_automaton_of_its_language(shipped: Store) -> None
     assert not found.dfa().accepts_input("cca")
 
 
-def test_an_exhaustive_check_is_shown_and_stored(
-    shipped: Store,
-) -> None:
+def test_an_exhaustive_check_is_shown_and_stored(shipped: Store) -> None:
     shown = command_output(shipped, "verdict", SEED_2)
     assert "of 1,373,700 multisets up to length 200" in shown
     assert "(190 false positives" in shown

@@ -15,7 +15,7 @@ from seqcls.problem import configuration, resolve
 from seqcls.questions import RunModel
 from seqcls.strings.token_strings import TokenStrings
 from sweeps import api
-from tests.commands import run, run_main
+from tests.commands import refused, run_main
 from tests.commands.agents import answers
 from tests.conftest import ROOT
 
@@ -324,9 +324,7 @@ def test_a_number_without_a_letter_is_refused_in_every_question() -> None:
 
 
 def test_a_mistake_leaves_no_file_behind(tmp_path: Path) -> None:
-    completed = run("runs", "--db", str(tmp_path / "x.db"))
-    assert (completed.returncode, completed.stdout) == (2, "")
-    check(completed.stderr.removesuffix("\n"), ("x.db' does not exist", "seqcls sweep report --db"))
-    completed = run_main("sweep", "nope", "--db", str(tmp_path / "x.db"))
-    assert completed.returncode == 2
+    message = refused("runs", "--db", str(tmp_path / "x.db"))
+    check(message.removesuffix("\n"), ("x.db' does not exist", "seqcls sweep report --db"))
+    refused("sweep", "nope", "--db", str(tmp_path / "x.db"))
     assert list(tmp_path.iterdir()) == []

@@ -8,12 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
-from dashboard.cli import app
-from sweeps.cli.app import main as _  # noqa: F401 (the command as a whole is loaded)
 from sweeps.cli.printing import print_table, table_of
-from tests.commands import run_main, shown_commands
+from tests.commands import printed, run_main, shown_commands
 from tests.conftest import ROOT
 
 DB = ["--db", str(ROOT / "runs.db")]
@@ -54,13 +51,13 @@ def test_all_columns_or_named_ones_are_shown() -> None:
 
 
 def test_errors_are_sorted_and_limited() -> None:
-    text = CliRunner().invoke(app, ["errors", "5", "--limit", "3", *DB]).stdout
+    text = printed("errors", "5", "--limit", "3", *DB)
     assert "697 in the test set; the first 3 by length" in " ".join(text.split())
     lengths = re.findall(r"false (?:positive|negative)\s+(\d+)", text)
     assert len(lengths) == 3
     assert lengths == sorted(lengths, key=int)
     assert lengths[0] == "69", "its solved length is 68"
-    rows = CliRunner().invoke(app, ["errors", "5", "--sort", "logit", "-n", "2", "-j", *DB]).stdout
+    rows = printed("errors", "5", "--sort", "logit", "-n", "2", "-j", *DB)
     logits = [float(x) for x in re.findall(r'"logit": (-?[\d.]+)', rows)]
     assert len(logits) == 2
     assert logits == sorted(logits)

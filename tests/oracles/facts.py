@@ -185,12 +185,6 @@ class Facts:
         return configs
 
     @cached_property
-    def keys(self) -> dict[int, tuple[str, int]]:
-        """The key of the configuration and the seed of every run."""
-        sql = "SELECT run.id, key, model_seed FROM run JOIN config ON config.id = config_id"
-        return {row["id"]: (row["key"], row["model_seed"]) for row in self.ask(sql)}
-
-    @cached_property
     def lengths(self) -> dict[int, dict[int, Row]]:
         """The counts of every run at every length."""
         lengths: dict[int, dict[int, Row]] = {}

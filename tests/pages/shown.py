@@ -50,13 +50,13 @@ class Shown:
 def shown(app: AppTest) -> Shown:
     """Everything that a page shows."""
     codes = [str(code.value) for code in app.code]
-    boxes = [*app.text_input, *app.text_area]
+    boxes, heads = [*app.text_input, *app.text_area], [*app.header, *app.subheader]
     return Shown(
         title="".join(str(own.value) for own in app.title),
         tabs=[tab.label for tab in app.tabs],
         tables=[own.value for own in app.dataframe],
         charts=charts_of(app),
-        text=unmarked("\n".join([page_text(app), *map(_value, (*app.header, *app.subheader))])),
+        text=unmarked("\n".join([page_text(app), *(str(own.value) for own in heads)])),
         codes=codes,
         # The cause is shown below the error.
         errors=[unmarked("\n".join([str(own.value), *codes])) for own in app.error],
@@ -68,10 +68,6 @@ def shown(app: AppTest) -> Shown:
         typed_into=[own.label for own in boxes if not own.disabled],
         has_content=any(len(app.get(part)) for part in CONTENT),
     )
-
-
-def _value(element: Any) -> str:
-    return str(element.value)
 
 
 def look(app: AppTest, **state: Any) -> Shown:

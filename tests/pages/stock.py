@@ -1,8 +1,6 @@
 """Databases in every state in which a page may meet one."""
 
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 from sqlalchemy import text
@@ -14,7 +12,7 @@ from sweeps.store.database import Store
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import workers
 from tests.conftest import ASSETS, ROOT
-from tests.databases import put_failure, rows, spec
+from tests.databases import change, put_failure, rows, spec
 
 HOSTILE = (
     "**bold** [link](javascript:alert(1)) <script>alert(1)</script> :red[x] $x^2$ [red]y[/red]"
@@ -33,8 +31,7 @@ def make_states(folder: Path) -> None:
     torn = bytearray((ROOT / "runs.db").read_bytes())
     torn[40_000:] = b"\xff" * (len(torn) - 40_000)
     (folder / "torn.db").write_bytes(torn)
-    with closing(sqlite3.connect(folder / "foreign.db")) as connection, connection:
-        connection.execute("CREATE TABLE run (id INTEGER PRIMARY KEY, name TEXT)")
+    change(folder / "foreign.db", "CREATE TABLE run (id INTEGER PRIMARY KEY, name TEXT)")
     open_writer(str(folder / "new.db"))
     _versioned(Path(shutil.copy(folder / "new.db", folder / "newer.db")), "9999")
     older = ASSETS / "databases" / "0005.db"
@@ -54,20 +51,19 @@ def begin(db: Path) -> None:
 
 
 def _versioned(path: Path, version: str) -> None:
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE alembic_version SET version_num = ?", (version,))
+    change(path, f"UPDATE alembic_version SET version_num = '{version}'")
 
 
 def _make_hostile(store: Store) -> None:
     """Writes the text into everything that somebody else may have written."""
     writer.submit(store, spec(name=HOSTILE, description=HOSTILE))
     with store.write(quiet=True) as connection:
-        for change in (
+        for statement in (
             "UPDATE sweep SET description = :hostile",
             "UPDATE sweep SET name = name || :hostile WHERE id = 1",
             "UPDATE run SET state = 'failed', error = :hostile WHERE state = 'queued'",
         ):
-            connection.execute(text(change), {"hostile": HOSTILE})
+            connection.execute(text(statement), {"hostile": HOSTILE})
     failed = rows(store, "SELECT id FROM run WHERE state = 'failed'")
     put_failure(store, [run_id for (run_id,) in failed], HOSTILE)
     for sweep_id in (1, 2):

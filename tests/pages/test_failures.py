@@ -32,14 +32,12 @@ from sweeps.store.reads import queries
 from sweeps.store.reads.selection import Selection
 from tests.app import open_app, plain, rerun
 from tests.commands import run_main
-from tests.conftest import ROOT
+from tests.conftest import SHIPPED
 from tests.databases import change, rows
 from tests.oracles.chosen import Chosen
 from tests.oracles.compared import spelled_out
 from tests.oracles.facts import Facts, Row, outcome
 from tests.stock import copy_of
-
-SHIPPED = ROOT / "runs.db"
 
 
 @pytest.fixture(scope="module")
@@ -136,18 +134,7 @@ def test_the_numbers_of_failures_equal_those_of_sql(
         assert row["breaks"] == f"{broken[string]} of {tested}"
 
 
-def test_the_report_in_a_terminal_has_the_sections_of_failures(trained: Path) -> None:
-    db = trained / "mended.db"
-    names = [name for (name,) in rows(db, "SELECT name FROM sweep")]
-    printed = run_main("report", *names, "--db", str(db)).stdout
-    report_text = " ".join(printed.split())
-    assert "7 fail by dilution" in report_text
-    assert "Of 5 seeds that fail by dilution, attention_scale=log_length mends 5." in report_text
-
-
-def test_causes_of_an_unknown_name_are_ignored_and_found_again(
-    looked_at: Store,
-) -> None:
+def test_causes_of_an_unknown_name_are_ignored_and_found_again(looked_at: Store) -> None:
     found = failing.failing_models(looked_at, Selection())
     explain(looked_at, [1, 2, 3], "another language")
     assert failing.waiting(looked_at, found) == (found["run_id"].tolist(), {})
@@ -183,12 +170,6 @@ def test_wrong_outputs_are_listed_with_their_first_wrong_token(
         assert row["wrong_token"].startswith(f"{place + 1}: ")
 
 
-def test_models_of_a_plug_in_are_listed(monkeypatch: pytest.MonkeyPatch, db: Path) -> None:
-    app = open_app(monkeypatch, db, "failures", sweep="parts_from_outside")
-    assert len(table_with(app, "first_wrong_length"))
-    assert len(table_with(app, "breaks"))
-
-
 def test_models_are_paged_and_the_link_names_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sections, "PAGE", 3)
     facts, errors = Facts(SHIPPED), []
@@ -198,12 +179,6 @@ def test_models_are_paged_and_the_link_names_the_page(monkeypatch: pytest.Monkey
         errors += table_with(app, "first_wrong_length")["errors"].tolist()
     own = [x["wrong"] for x in Chosen(seeds=(0, 1, 2)).scope(facts) if x["wrong"]]
     assert errors == sorted(own, reverse=True)[:9]
-
-
-def test_an_old_address_opens_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = open_app(monkeypatch, SHIPPED, "failing", run="5")
-    assert app.query_params["run"] in ("5", ["5"])
-    assert "Which models fail?" not in [x.value for x in app.header]
 
 
 # Causes are found in the background.
@@ -306,11 +281,14 @@ def test_page_and_command_report_the_seeds_that_a_remedy_mended(
     text = run_main(*arguments).stdout
     assert f"mended dilution in {mended} of {seeds} seeds of this" in text
     assert f"{left_out} with it left out: not learned" in text
+    names = [name for (name,) in rows(db, "SELECT name FROM sweep")]
+    report = " ".join(run_main("report", *names, "--db", str(db)).stdout.split())
+    assert f"{SEEDS} fail by dilution" in report
+    sentence = f"attention_scale=log_length mends {mended}."
+    assert f"Of {seeds} seeds that fail by dilution, {sentence}" in report
 
 
-def test_short_training_is_a_cause_that_longer_training_mends(
-    tmp_path: Path,
-) -> None:
+def test_short_training_is_a_cause_that_longer_training_mends(tmp_path: Path) -> None:
     store = open_writer(str(copy_of("trained", "short.db", tmp_path)))
     runs = queries.runs(store).set_index("id")
     for run_id, found in stored_causes.causes(store).groupby("run_id"):

@@ -1,6 +1,5 @@
 """Pages, reports and commands under the same filters agree with SQL on the same runs."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from seqcls.config import default_fields
 from tests.app import open_app, plain, rerun
-from tests.commands import run_main
+from tests.commands import printed, printed_json
 from tests.conftest import ROOT
 from tests.oracles.chosen import Chosen
 from tests.oracles.compared import CONFIGURATION_COLUMNS
@@ -76,13 +75,13 @@ def test_every_page_applies_the_filters_of_its_link(
 def test_filtered_commands_list_the_runs_of_sql() -> None:
     for name, chosen in FILTERS.items():
         sweeps = [f"--sweep={x}" for x in chosen.sweeps]
-        reply = run_main("runs", "--json", *sweeps, *chosen.options, SEQCLS_DB=str(DB))
-        found = [(run["id"], run["outcome"]) for run in json.loads(reply.stdout)]
+        listed = printed_json("runs", *sweeps, *chosen.options, SEQCLS_DB=str(DB))
+        found = [(run["id"], run["outcome"]) for run in listed]
         judged = (chosen.learned_at, chosen.below)
         assert found == [(x["run_id"], outcome(x, *judged)) for x in picked(chosen)], name
     chosen = Chosen(("lower_magnitude_initializations",), learned_at=0.85, below=0.97)
     came_to = [outcome(x, 0.85, 0.97) for x in chosen.scope(FACTS)]
-    text = run_main("status", *chosen.sweeps, *chosen.options, SEQCLS_DB=str(DB)).stdout
+    text = printed("status", *chosen.sweeps, *chosen.options, SEQCLS_DB=str(DB))
     assert f"of these {came_to.count('generalizes')} generalize" in text
 
 
@@ -90,14 +89,13 @@ def test_filtered_commands_list_the_runs_of_sql() -> None:
 def test_filtered_files_contain_the_runs_of_sql(tmp_path: Path) -> None:
     chosen = Chosen(("all_initializations",), seeds=(0, 5), failing=True)
     out = ("all_initializations", "-o", str(tmp_path / "r.html"))
-    done_ = run_main("report", *out, *chosen.options, SEQCLS_DB=str(DB))
-    assert done_.returncode == 0, done_.stderr
+    printed("report", *out, *chosen.options, SEQCLS_DB=str(DB))
     text = (tmp_path / "r.html").read_text()
     own = picked(chosen)
     listed = {int(x) for x in re.findall(r'<details id="run-(\d+)"', text)}
     assert listed == {run["run_id"] for run in own if fails(run)}
     given = (str(tmp_path / "out"), "--sweep=all_initializations", *chosen.options)
-    assert run_main("export", *given, SEQCLS_DB=str(DB)).returncode == 0
+    printed("export", *given, SEQCLS_DB=str(DB))
     assert len((tmp_path / "out" / "runs.csv").read_text().splitlines()) == len(own) + 1
 
 
@@ -106,7 +104,7 @@ UNKNOWN_FILTERS = {
     "sweep": "nope", "tag": "nowhere", "task": "nothing",
 }  # fmt: skip
 UNKNOWN_FILTERS_OF_PAGE = {
-    "results": {"rows": "999", "measure": "Beauty", "across": "nothing"},
+    "results": {"rows": "999", "measure": "Beauty", "across": "nothing", "facet": "no"},
     "failures": {},
 }
 """Values that no database has and no page offers."""

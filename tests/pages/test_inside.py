@@ -17,7 +17,7 @@ from seqcls.questions import RunModel
 from sweeps import api
 from sweeps.store.opening import open_reader
 from tests.app import open_app, rerun
-from tests.conftest import ROOT
+from tests.conftest import SHIPPED
 from tests.inside import (
     ADDITIVE,
     BLOCKS,
@@ -35,7 +35,6 @@ from tests.oracles.reasons import Models
 from tests.pages.shown import Shown, look, shown
 from tests.world import BY_NAME
 
-SHIPPED = ROOT / "runs.db"
 STRING = "abca"
 
 

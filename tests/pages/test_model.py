@@ -1,8 +1,6 @@
 """The page Model: the outcome, the bar, the tabs, and links; and the guide."""
 
 import shutil
-import sqlite3
-from contextlib import closing
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -22,13 +20,12 @@ from sweeps.results import Outcome
 from sweeps.store import writer
 from sweeps.store.opening import open_reader, open_writer
 from tests.app import open_app, page_text, rerun
-from tests.conftest import ROOT
+from tests.conftest import SHIPPED
 from tests.databases import change, file_of, reseal, rows
 from tests.inside import LSTM, WRITING
 from tests.oracles.facts import Facts
 from tests.pages.shown import Shown, shown
 
-SHIPPED = ROOT / "runs.db"
 SEED_2, SEED_5 = "5", "8"
 """Runs of all_initializations in the shipped database: one fails beyond, one generalizes."""
 
@@ -79,9 +76,7 @@ def test_a_model_is_judged_by_the_thresholds_of_the_link(monkeypatch: pytest.Mon
     assert "; a model generalizes from 20% on." in text
 
 
-def test_the_bar_answers_any_string_at_any_epoch(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_bar_answers_any_string_at_any_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     app = model(monkeypatch, SEED_2, view="Training")
     assert app.selectbox(key="string").value == "ab{68}", "its shortest error"
     assert "ab{68} is positive, predicted negative (logit -0.2131" in shown(app).text.replace(
@@ -113,9 +108,7 @@ def test_a_written_output_is_shown_beside_its_target(
 # Links, and how models are found.
 
 
-def test_a_link_to_a_former_section_opens_its_tab(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_link_to_a_former_section_opens_its_tab(monkeypatch: pytest.MonkeyPatch) -> None:
     for former, (tab, part) in {
         "Answers": ("Errors", None),
         "Surgery": ("Inside", "Ablation"),
@@ -170,8 +163,7 @@ def test_a_run_without_a_model_shows_the_reason(
     page = shown(open_app(monkeypatch, file_of(store), "model", run="1"))
     assert "run 1 is failed and has no model to look into: diverged *here*" in page.errors[0]
     light = Path(shutil.copy(SHIPPED, tmp_path / "light.db"))
-    with closing(sqlite3.connect(light)) as file, file:
-        file.execute("DELETE FROM checkpoint")
+    change(light, "DELETE FROM checkpoint")
     reseal(open_writer(str(light)))
     page = shown(open_app(monkeypatch, light, "model", run=SEED_2))
     assert "the weights of run 5 are not stored" in page.notes[0]
@@ -182,33 +174,22 @@ def test_a_run_without_a_model_shows_the_reason(
 # Errors, Automaton and Training, as sections.
 
 
-def test_errors_begin_with_the_confusion_by_length() -> None:
-    facts, store = Facts(SHIPPED), open_reader(str(SHIPPED))
-    found = errors_sections.counts(store, 5)
-    assert found.table is not None
-    table = found.table.set_index("of_lengths")
-    all_lengths = table[["tn", "fp", "fn", "tp"]].to_dict("index")["all"]
-    assert [*all_lengths.values()] == [4323, 6, 691, 4964]
+def test_errors_begin_with_the_confusion_by_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = shown(model(monkeypatch, SEED_2, view="Errors"))
+    (table,) = (x.set_index("of_lengths") for x in page.tables if "of_lengths" in x)
+    assert [*table.loc["all", ["tn", "fp", "fn", "tp"]]] == [4323, 6, 691, 4964]
     assert table["wrong_strings"][["1 to 10 (trained)", "longer"]].sum() == 697
-    assert "697 of 9,984 test strings are wrong: 691 false negatives, 6 false" in found.says[0]
-    bars = next(iter(found.panels[0].spec["layer"][1:]))
-    (name,) = [bars["data"]["name"]]
-    rows = found.panels[0].spec["datasets"][name]
-    assert sum(row["strings"] for row in rows) == 697
-    listed = errors_sections.strings(store, 5)
+    assert "697 of 9,984 test strings are wrong: 691 false negatives, 6 false" in page.text
+    assert page.rows("strings")["strings"].sum() == 697
+    assert "Which test strings are wrong?" in page.text
+    listed = errors_sections.strings(open_reader(str(SHIPPED)), 5)
     assert listed is not None
     assert listed.table is not None
-    assert set(listed.table["stored"]) == set(facts.errors[5])
-    right = errors_sections.counts(store, 8)
-    assert not right.panels
-    assert errors_sections.strings(store, 8) is None
-
-
-def test_the_tab_errors_lists_wrong_strings_and_shortcuts(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = shown(model(monkeypatch, SEED_2, view="Errors"))
-    assert "Which test strings are wrong?" in page.text
+    assert set(listed.table["stored"]) == set(Facts(SHIPPED).errors[5])
     assert "What does a shortcut reach?" in page.text
     assert "decided by letter counts" in page.text
+    right = shown(model(monkeypatch, SEED_5, view="Errors"))
+    assert not [x for x in right.tables if "stored" in x]
 
 
 def test_the_automaton_of_a_model_is_described_and_probed(inside: Path) -> None:
@@ -273,8 +254,7 @@ def test_the_guide_names_the_models_that_the_database_lacks(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     db = Path(shutil.copy(SHIPPED, tmp_path))
-    with closing(sqlite3.connect(db)) as connection, connection:
-        connection.execute("DELETE FROM checkpoint WHERE run_id = ?", SEED_5)
+    change(db, f"DELETE FROM checkpoint WHERE run_id = {SEED_5}")
     reseal(open_writer(str(db)))
     api.delete(open_writer(str(db)), "lower_magnitude_initializations")
     page = shown(open_app(monkeypatch, db, "guide"))

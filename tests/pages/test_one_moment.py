@@ -2,11 +2,9 @@
 
 import os
 import shutil
-import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
@@ -24,12 +22,10 @@ from sweeps.store.reads.selection import Selection
 from sweeps.store.verification import verify
 from tests.app import PAGES, open_app, page_text, rerun
 from tests.chaos.moments import Moments
-from tests.conftest import ROOT
-from tests.databases import rows, spec
+from tests.conftest import SHIPPED
+from tests.databases import change, rows, spec
 from tests.pages.shown import Shown, shown
 from tests.stock import copy_of
-
-SHIPPED = ROOT / "runs.db"
 
 
 @pytest.fixture
@@ -61,7 +57,7 @@ def test_a_page_drawn_while_results_change_is_consistent(
 ) -> None:
     store, changed = shipped(tmp_path), list[int]()
 
-    def change() -> None:
+    def write() -> None:
         with store.write() as connection:
             written = connection.exec_driver_sql(
                 "UPDATE run SET wrong = 1, wrong_beyond = 1, fn = 1, tp = tp - 1 WHERE id = "
@@ -69,7 +65,7 @@ def test_a_page_drawn_while_results_change_is_consistent(
             )
         changed.append(written.rowcount)
 
-    found = drawn_while(monkeypatch, store, change)
+    found = drawn_while(monkeypatch, store, write)
     assert sum(changed) > 1, "results are stored between the questions of a page"
     learned, judged, generalize = found.tables[0][["learned", "judged", "generalize"]].sum()
     sentence = f"{learned} of {judged} models learned; of these {generalize} generalize."
@@ -121,12 +117,12 @@ def shipped(folder: Path) -> Store:
     return store
 
 
-def drawn_while(monkeypatch: pytest.MonkeyPatch, store: Store, change: Callable[[], None]) -> Shown:
+def drawn_while(monkeypatch: pytest.MonkeyPatch, store: Store, write: Callable[[], None]) -> Shown:
     """The page Results, during whose questions somebody else writes."""
     original = data.read_settings
 
     def ask(config_ids: tuple[int, ...]) -> pd.DataFrame:
-        change()
+        write()
         return original(config_ids)
 
     monkeypatch.setattr(data, "read_settings", ask)
@@ -172,9 +168,8 @@ def test_databases_of_the_same_revision_are_not_confused(
 ) -> None:
     paths = [Path(shutil.copy(SHIPPED, tmp_path / f"{number}.db")) for number in (0, 1)]
     ((revision,),) = rows(paths[0], "SELECT runs FROM revision")
-    with closing(sqlite3.connect(paths[1])) as connection, connection:
-        connection.execute("UPDATE run SET fp = fp + 1, tn = tn - 1, wrong = wrong + 1")
-        connection.execute("UPDATE revision SET runs = ?", (revision,))
+    errors = "UPDATE run SET fp = fp + 1, tn = tn - 1, wrong = wrong + 1"
+    change(paths[1], errors, f"UPDATE revision SET runs = {revision}")
     wrong = "SELECT sum(fp + fn) FROM run"
     known = [rows(path, wrong) for path in paths]
     assert known[0] != known[1]

@@ -7,17 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from dashboard.model import errors_sections
 from sweeps.api import errors, export, lengths, report
 from sweeps.store.opening import open_reader
-from tests.app import open_app
 from tests.blocks import DOCS, blocks_of
 from tests.inside import ALL_POSITIONS, SOME_POSITIONS, WRITING
 from tests.oracles.facts import Facts
-from tests.pages.shown import shown
 from tests.shown import page_data
 
 COPYING = "copying"
@@ -88,17 +85,6 @@ def test_documented_sql_gives_the_shares_and_kinds_of_wrong_outputs(facts: Facts
     assert {kind: number for kind, number, _ in by_kind} == Counter(
         x["error_kind"] for x in wrong_of
     )
-
-
-def test_exact_match_is_drawn_by_length(
-    monkeypatch: pytest.MonkeyPatch, inside: Path, facts: Facts
-) -> None:
-    page = shown(open_app(monkeypatch, inside, sweep=COPYING))
-    drawn = pd.concat([frame for chart in page.charts for frame in chart if "right" in frame])
-    own = drawn[drawn["run"] == int(WRITING)].set_index("lengths")["right"]
-    sql = "SELECT length, 1.0 * (tested - wrong) / tested FROM length_score WHERE run_id = ?"
-    true = {str(length): share for length, share in stored(facts, sql, int(WRITING))}
-    assert own.to_dict() == pytest.approx(true)
 
 
 def test_an_untested_string_is_neither_right_nor_wrong(

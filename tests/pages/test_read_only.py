@@ -4,7 +4,7 @@ import ast
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -29,23 +29,16 @@ SPEC = parse_spec({"name": "new", "model_seeds": [0]})
 
 
 @pytest.fixture
-def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The shipped database, alone in a folder, for a process that only reads."""
+def _unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The shipped database, alone in a folder, for a process that only reads: it stays as it is."""
     folder = tmp_path / "public"
     folder.mkdir()
     copied = Path(shutil.copy(ROOT / "runs.db", folder / "runs.db"))
     monkeypatch.setenv("SEQCLS_DB", str(copied))
     monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
-    return copied
-
-
-@pytest.fixture
-def before(db: Path) -> bytes:
-    return db.read_bytes()
-
-
-def unchanged(db: Path, before: bytes) -> bool:
-    return db.read_bytes() == before and [x.name for x in db.parent.iterdir()] == ["runs.db"]
+    yield
+    assert copied.read_bytes() == (ROOT / "runs.db").read_bytes()
+    assert [x.name for x in folder.iterdir()] == ["runs.db"]
 
 
 WRITES: tuple[Callable[[Store], object], ...] = (
@@ -75,14 +68,15 @@ WRITES: tuple[Callable[[Store], object], ...] = (
 )
 
 
-def test_every_write_of_a_read_only_process_is_refused(db: Path, before: bytes) -> None:
+@pytest.mark.usefixtures("_unchanged")
+def test_every_write_of_a_read_only_process_is_refused() -> None:
     for write in WRITES:
         with pytest.raises((StoreError, SQLAlchemyError, ReadOnlyError)):
             write(open_reader())
-    assert unchanged(db, before)
 
 
-def test_actions_of_read_only_pages_are_refused_and_change_nothing(db: Path, before: bytes) -> None:
+@pytest.mark.usefixtures("_unchanged")
+def test_actions_of_read_only_pages_are_refused_and_change_nothing() -> None:
     writing: tuple[Callable[[], object], ...] = (
         lambda: actions.launch([SPEC], "token"),
         lambda: actions.launch_more(lambda _: SPEC),
@@ -93,7 +87,6 @@ def test_actions_of_read_only_pages_are_refused_and_change_nothing(db: Path, bef
         st.session_state.pop(actions.PROBLEM, None)
         act()
         assert "is refused: SEQCLS_READ_ONLY is set" in st.session_state[actions.PROBLEM]
-    assert unchanged(db, before)
 
 
 def labels_of(label: ast.expr) -> list[str]:
@@ -128,39 +121,33 @@ def test_every_button_either_only_reads_or_checks_for_permission() -> None:
     assert num_guarded > 8
 
 
-def test_a_file_in_write_ahead_mode_is_read_without_files_beside_it(
+def test_a_file_in_write_ahead_mode_is_read_without_files_beside_it_and_as_it_is_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
     store = open_writer(str(file))
+
+    def read() -> tuple[int, list[str]]:
+        """The revision as a process reads it that may not write, and the files meanwhile."""
+        with monkeypatch.context() as patched:
+            patched.setenv("SEQCLS_READ_ONLY", "1")
+            reader = open_reader(str(file))
+            with reader.read() as connection:
+                assert connection.exec_driver_sql("SELECT count(*) FROM run").scalar() == 43
+                there = sorted(x.name for x in tmp_path.iterdir())
+            return queries.revision(reader), there
+
     with store.write():
         pass
     assert file.read_bytes()[18:20] == b"\2\2", "in write-ahead mode"
-    assert [x.name for x in tmp_path.iterdir()] == ["runs.db"]
-    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
-    made: list[str] = []
-    reader = open_reader(str(file))
-    with reader.read() as connection:
-        assert connection.exec_driver_sql("SELECT count(*) FROM run").scalar() == 43
-        made += [x.name for x in tmp_path.iterdir()]
-    assert made == ["runs.db"]
-
-
-def test_a_read_only_process_sees_results_written_meanwhile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = Path(shutil.copy(ROOT / "runs.db", tmp_path / "runs.db"))
-    store = open_writer(str(file))
+    assert read()[1] == ["runs.db"]
     with store.kept_open():
-        with store.write():
-            pass
-        monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
-        first = queries.revision(open_reader(str(file)))
-        monkeypatch.delenv("SEQCLS_READ_ONLY")
-        with store.write():
-            pass
-        monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
-        assert queries.revision(open_reader(str(file))) != first
+        revisions = []
+        for _ in range(2):
+            with store.write():
+                pass
+            revisions.append(read()[0])
+    assert revisions[0] < revisions[1], "what is written meanwhile is seen"
 
 
 def test_a_read_only_process_cannot_write_to_postgresql(

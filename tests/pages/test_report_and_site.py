@@ -1,6 +1,5 @@
 """Sweeps as one file, `seqcls report`, and as a folder for a static host, `report --site`."""
 
-import json
 import re
 import shutil
 import xml.etree.ElementTree as ElementTree
@@ -17,7 +16,7 @@ from sweeps.store import writer
 from sweeps.store.opening import open_writer
 from sweeps.store.reads import sweep_queries
 from tests.app import open_app, page_text
-from tests.commands import refused, run_main
+from tests.commands import printed, printed_json, refused, run_main
 from tests.conftest import ROOT
 from tests.databases import put_failure, put_finding, rows
 from tests.oracles.facts import Facts
@@ -31,8 +30,7 @@ TWO = ("all_initializations", "increased_num_attention_heads")
 def written(folder: Path, db: str, *sweeps: str) -> str:
     """The report of sweeps, as the command writes it."""
     out = folder / "report.html"
-    result = run_main("report", *sweeps, "--db", db, "-o", str(out))
-    assert result.returncode == 0, result
+    printed("report", *sweeps, "--db", db, "-o", str(out))
     return out.read_text(encoding="utf-8")
 
 
@@ -56,11 +54,11 @@ def test_a_report_agrees_with_the_command_and_the_page(
     right = [run for run in learned if not run["wrong_beyond"]]
     headline = f"{len(learned)} of {len(runs)} models learned; of these "
     assert f"{headline}{len(right)} generalize" in two
-    printed = run_main("report", *TWO, "--db", SHIPPED)
-    assert f"{headline}{len(right)} generalize" in " ".join(printed.stdout.split())
+    in_terminal = " ".join(printed("report", *TWO, "--db", SHIPPED).split())
+    assert f"{headline}{len(right)} generalize" in in_terminal
     page = page_text(open_app(monkeypatch, SHIPPED, sweep=list(TWO)))
     assert f"{headline}{len(right)} generalize" in page.replace("\\", "")
-    records = json.loads(run_main("report", *TWO, "--json", "--db", SHIPPED).stdout)
+    records = printed_json("report", *TWO, "--db", SHIPPED)
     (table,) = [x["table"] for x in records if x["table"] and "learned_of" in x["table"][0]]
     assert sum(row["learned"] for row in table) == len(learned)
     for sentence in (sentence for record in records for sentence in record["says"]):
@@ -168,15 +166,11 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The files of the site of two of the shipped sweeps, by their names."""
     folder = tmp_path_factory.mktemp("site") / "public"
     sweeps = [f"--sweep={name}" for name in TWO]
-    result = run_main("site", str(folder), *sweeps, "--db", SHIPPED)
-    assert result.returncode == 0, result
-    assert "2 sweeps and index.html" in result.stdout
+    assert "2 sweeps and index.html" in printed("site", str(folder), *sweeps, "--db", SHIPPED)
     return {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir()}
 
 
-def test_all_links_of_a_site_point_to_its_files(
-    public: dict[str, str],
-) -> None:
+def test_all_links_of_a_site_point_to_its_files(public: dict[str, str]) -> None:
     assert sum(len(text.encode()) for text in public.values()) < 2_000_000
     links = re.findall(r'<a href="([^"#]+)"', public["index.html"])
     assert len(links) == 2

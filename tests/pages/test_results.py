@@ -5,6 +5,7 @@ from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
+from urllib.parse import parse_qs
 
 import pandas as pd
 import pytest
@@ -25,14 +26,13 @@ from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import queries
 from sweeps.store.reads.selection import Selection
 from tests.app import open_app, page_text, plain, rerun
-from tests.conftest import ROOT
+from tests.conftest import SHIPPED
 from tests.databases import new_database
 from tests.oracles.chosen import Chosen
 from tests.oracles.facts import GENERALIZING, Facts, Row, fails, is_judged, outcome
 from tests.stock import copy_of
 from tests.world import KINDS
 
-SHIPPED = ROOT / "runs.db"
 AB = "regular, alphabet=ab, pattern=(ab)*"
 WIDE, BASE = 5, 2
 """Configurations of width 16 and 2, the second of which is proposed as the baseline."""
@@ -117,6 +117,11 @@ def test_every_number_of_the_table_equals_that_of_sql(shipped: str) -> None:
         section = sections.configurations(store, selection)
         assert section.table is not None
         assert set(section.table["config_id"]) == picked
+        if chosen.query.keys() <= {"learned", "below"}:
+            python = api.configurations(store, learned_at=chosen.learned_at, below=chosen.below)
+            names = [x for x in python if x in section.table]
+            assert len(names) > 12
+            pd.testing.assert_frame_equal(python[names], section.table[names], check_dtype=False)
         for row in section.table.to_dict("records"):
             own = [run for run in scope if run["config_id"] == row["config_id"]]
             true = true_row(own, chosen)
@@ -142,18 +147,6 @@ def test_every_number_of_the_table_equals_that_of_sql(shipped: str) -> None:
             f"{learned} of {len(judged)} models learned; of these {generalize} "
             f"generalize{'s' * (generalize == 1)}."
         )
-
-
-def test_configurations_from_python_are_those_of_the_table(shipped: str) -> None:
-    store = open_reader(shipped)
-    for learned_at, below in THRESHOLDS:
-        judged: dict[str, Any] = {"learned_at": learned_at, "below": below}
-        table = sections.configurations(store, Selection(**judged)).table
-        assert table is not None
-        found = api.configurations(store, **judged)
-        names = [x for x in found if x in table]
-        assert len(names) > 12
-        pd.testing.assert_frame_equal(found[names], table[names], check_dtype=False)
 
 
 def test_differences_from_the_baseline_equal_those_of_exact_tests(shipped: str) -> None:
@@ -285,19 +278,34 @@ def test_two_selected_rows_are_compared_as_the_command_does(
     assert len(app.get("vega_lite_chart")) == 2 + 2
 
 
-def test_former_links_open_the_same_view(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = open_app(monkeypatch, SHIPPED, config=["2", "5"], lengths="10", measure="Accuracy")
-    assert app.query_params["rows"] == ["2", "5"]
-    assert "config" not in app.query_params
-    assert "The first: width 2, CLS unattended; the second: " in plain(app)
-    from dashboard.old_addresses import of_results
+FORMER: dict[str, tuple[dict[str, Any], str]] = {
+    "compare?seed=2": ({"seed": "2"}, "4 of 5 models learned; of these 3 generalize."),
+    "?config=2&config=5&lengths=10&measure=Accuracy": ({"rows": ["2", "5"]}, "The first: width 2,"),
+    "compare_two?config=2&config=5": ({"rows": ["2", "5"]}, "The first: width 2, CLS unattended"),
+    "compare_two?run=3&run=20": ({"run": "3", "beside": "20"}, "1,378 of 9,984 test strings"),
+    "map?x=hidden_size&y=num_attention_heads&mapped=Accuracy": (
+        {"across": "hidden_size", "up": "num_attention_heads", "of": "median", "show": "Map"},
+        "Across: hidden_size; up: num_attention_heads.",
+    ),
+    "failing?failing=true&seed=2": (
+        {"outcome": ["not learned", "fails beyond"], "seed": "2"}, "2 of 2 tested models fail",
+    ),
+    "failing?run=5&string=ab{100}c{55}": (
+        {"run": "5", "string": "ab{100}c{55}"}, "on 8,779 of 9,476 longer strings",
+    ),
+}  # fmt: skip
+"""Addresses of earlier versions: their parameters now, and a text of the page."""
 
-    old = {"x": ["hidden_size"], "y": ["positions"], "mapped": ["Accuracy"], "sweep": ["s"]}
-    now = {"across": ["hidden_size"], "up": ["positions"], "of": ["median"], "sweep": ["s"]}
-    assert of_results(old) == now
-    app = open_app(monkeypatch, SHIPPED, rows="999", measure="Beauty", show="Map", facet="nowhere")
-    warned = " ".join(warning.value for warning in app.main.warning)
-    assert all(x in warned for x in ("rows 999", "measure Beauty", "facet nowhere"))
+
+@pytest.mark.parametrize("old", FORMER)
+def test_former_addresses_open_the_same_view(monkeypatch: pytest.MonkeyPatch, old: str) -> None:
+    page, _, query = old.partition("?")
+    app = open_app(monkeypatch, SHIPPED, page or "results", **parse_qs(query))
+    now, text = FORMER[old]
+    assert {name: app.query_params.get(name) for name in now} == now
+    former = {"config", "x", "y", "mapped", "failing", "lengths", "measure"}
+    assert not former & {*app.query_params}
+    assert text in plain(app)
 
 
 def test_the_map_and_the_settings_are_pictures_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:

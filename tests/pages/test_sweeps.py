@@ -1,5 +1,6 @@
 """Sweeps: their progress, their results, and all actions on a sweep."""
 
+import shutil
 import sys
 import time
 import tomllib
@@ -39,9 +40,7 @@ FIRST = "lower_magnitude_initializations"
 @pytest.fixture
 def shipped(tmp_path: Path) -> Store:
     """The shipped sweeps, to be changed."""
-    path = tmp_path / "runs.db"
-    path.write_bytes((ROOT / "runs.db").read_bytes())
-    return open_writer(str(path))
+    return open_writer(str(shutil.copy(ROOT / "runs.db", tmp_path)))
 
 
 @pytest.fixture
@@ -88,9 +87,7 @@ def test_every_sweep_shows_how_many_models_learned_and_generalize(
     assert not app.header, "nothing is selected"
 
 
-def test_a_link_selects_a_sweep_by_name(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_link_selects_a_sweep_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     number = rows(ROOT / "runs.db", f"SELECT id FROM sweep WHERE name = '{FIRST}'")[0][0]
     for link in ({"shown": FIRST}, {"sweep_id": str(number)}):
         app = open_app(monkeypatch, ROOT / "runs.db", "sweeps", **link)

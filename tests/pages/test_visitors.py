@@ -1,13 +1,13 @@
 """Visitors of a read-only page: one question at a time, in a limit of time."""
 
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Barrier, Event
+from types import SimpleNamespace
 
 import psycopg
 import pytest
@@ -27,7 +27,7 @@ from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads.selection import Selection
 from tests.app import open_app, page_text, rerun
 from tests.conftest import ROOT
-from tests.databases import reseal, spec
+from tests.databases import change, reseal, spec
 
 PATIENCE = 60.0
 
@@ -85,9 +85,7 @@ def test_a_question_over_the_time_limit_is_ended_and_the_page_is_shown(
 
 
 @pytest.mark.usefixtures("public")
-def test_a_visitor_who_waits_too_long_is_refused_as_busy(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_visitor_who_waits_too_long_is_refused_as_busy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visitors, "WAIT_SECONDS", 0.05)
     begun, may_end = Event(), Event()
 
@@ -136,9 +134,8 @@ def test_answers_follow_a_replaced_database(
 
     before = seen()
     other = Path(shutil.copy(ROOT / "runs.db", tmp_path / "other.db"))
-    with closing(sqlite3.connect(other)) as file, file:
-        for old, new in ((1, 99), (2, 1), (99, 2)):
-            file.execute(f"UPDATE checkpoint SET run_id = {new} WHERE run_id = {old}")
+    for old, new in ((1, 99), (2, 1), (99, 2)):
+        change(other, f"UPDATE checkpoint SET run_id = {new} WHERE run_id = {old}")
     reseal(open_writer(str(other)))
     # By another file in its place, and by what is copied over it.
     shutil.copy(other, path) if copied_over else other.replace(path)
@@ -146,34 +143,20 @@ def test_answers_follow_a_replaced_database(
     assert [old != new for old, new in zip(before, after, strict=True)] == [True] * 3
 
 
-class _Visit:
-    session_id = "a visit"
-
-
-class _Runtime:
-    """A server whose visitors leave when a test removes them."""
-
-    def __init__(self) -> None:
-        self.left = set[str]()
-
-    def is_active_session(self, session: str) -> bool:
-        return session not in self.left
-
-
-def test_a_computation_ends_when_its_visitor_leaves(
-    public: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert public.exists()
-    visits, pieces = _Runtime(), list[int]()
-    monkeypatch.setattr(visitors, "get_script_run_ctx", lambda **_: _Visit())
+@pytest.mark.usefixtures("public")
+def test_a_computation_ends_when_its_visitor_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    left, pieces = set[str](), list[int]()
+    visit = SimpleNamespace(session_id="a visit")
+    server = SimpleNamespace(is_active_session=lambda session: session not in left)
+    monkeypatch.setattr(visitors, "get_script_run_ctx", lambda **_: visit)
     monkeypatch.setattr("dashboard.server.visitors.runtime.exists", lambda: True)
-    monkeypatch.setattr("dashboard.server.visitors.runtime.get_instance", lambda: visits)
+    monkeypatch.setattr("dashboard.server.visitors.runtime.get_instance", lambda: server)
 
     def make() -> str:
         for piece in cancellation.check_each(range(1_000)):
             pieces.append(piece)
             if piece == 3:
-                visits.left.add(_Visit.session_id)
+                left.add(visit.session_id)
         return "nobody waits for it"
 
     asks: tuple[Callable[[], object], ...] = (
@@ -185,7 +168,7 @@ def test_a_computation_ends_when_its_visitor_leaves(
             ask()
         assert pieces == [0, 1, 2, 3]
         pieces.clear()
-        visits.left.clear()
+        left.clear()
     assert visitors.ask("long", lambda: "whole") == "whole", "half an answer is none"
 
 
@@ -200,26 +183,12 @@ LONG: dict[str, Callable[[], Callable[[], object]]] = {
 """Long computations, each by a function that prepares it."""
 
 
+@pytest.mark.usefixtures("public")
 @pytest.mark.parametrize("what", LONG)
-def test_every_long_computation_checks_for_its_visitor(public: Path, what: str) -> None:
-    assert public.exists()
+def test_every_long_computation_checks_for_its_visitor(what: str) -> None:
     compute = LONG[what]()
     with cancellation.cancelled_when(lambda: True), pytest.raises(cancellation.Cancelled):
         compute()
-
-
-def test_a_question_to_the_database_is_interrupted_when_its_visitor_leaves(public: Path) -> None:
-    """One that would take minutes."""
-    steps = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT sum(x) FROM n"
-    checks = iter([False, False])
-    limit_reads(data.PAGE_SECONDS)
-    store = open_reader(str(public))
-    with (
-        cancellation.cancelled_when(lambda: next(checks, True)),
-        pytest.raises(cancellation.Cancelled),
-        store.read() as connection,
-    ):
-        connection.exec_driver_sql(steps)
 
 
 ADVICE = "choose one sweep, or fewer model seeds or settings, in the filters of the sidebar"
@@ -228,6 +197,23 @@ ADVICE = "choose one sweep, or fewer model seeds or settings, in the filters of 
 @pytest.fixture(autouse=True)
 def limits_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "read_seconds", None)
+
+
+def test_a_long_question_to_a_file_is_interrupted_by_the_clock_and_when_its_visitor_leaves(
+    public: Path,
+) -> None:
+    store, checks = open_reader(str(public)), iter([False, False])
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT sum(x) FROM n"
+    limit_reads(0.2)
+    with pytest.raises(StoreError, match=ADVICE), store.read() as connection:
+        connection.exec_driver_sql(endless)
+    limit_reads(data.PAGE_SECONDS)
+    with (
+        cancellation.cancelled_when(lambda: next(checks, True)),
+        pytest.raises(cancellation.Cancelled),
+        store.read() as connection,
+    ):
+        connection.exec_driver_sql(endless)
 
 
 def submitted(db: str) -> Store:
@@ -247,14 +233,6 @@ def test_a_slow_question_to_a_file_is_ended(
     shown = page_text(open_app(monkeypatch, path))
     assert "a page's question took too long, and was ended" in shown
     assert ADVICE in shown
-
-
-def test_a_long_question_to_a_file_is_interrupted(tmp_path: Path) -> None:
-    reader = submitted(str(tmp_path / "x.db"))
-    limit_reads(0.2)
-    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT sum(x) FROM n"
-    with pytest.raises(StoreError, match=ADVICE), reader.read() as connection:
-        connection.exec_driver_sql(endless)
 
 
 def test_a_slow_question_to_a_server_is_ended(

@@ -15,14 +15,13 @@ import pytest
 from benchmarks.large import make_database
 from dashboard.actions import REASON
 from tests.app import FILTERED, PAGES, open_app, page_text
-from tests.conftest import ROOT
-from tests.databases import change, new_database
+from tests.conftest import ROOT, SHIPPED
+from tests.databases import change
 from tests.oracles.facts import Facts, outcome
 from tests.pages.shown import Shown, reads, shown
 from tests.pages.stock import HOSTILE, LARGE_SEEDS, SMALL_GRID, begin
 from tests.stock import stock
 
-SHIPPED = ROOT / "runs.db"
 ALL = PAGES
 OF_ONE_SWEEP = "all_initializations"
 
@@ -63,9 +62,12 @@ def opened(
 @pytest.mark.parametrize(
     ("state", "page"), [("empty", "results"), *product(("missing", "new"), ALL)]
 )
+@pytest.mark.parametrize("visits", [False, True])
 def test_a_page_without_models_advises_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: str, page: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: str, page: str, visits: bool
 ) -> None:
+    if visits:
+        monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
     db = tmp_path / "none.db"
     if state != "missing":
         shutil.copy(stock("states") / f"{state}.db", db)
@@ -73,27 +75,13 @@ def test_a_page_without_models_advises_what_to_do(
     assert not found.errors
     assert db.exists() == (state != "missing"), "a page that is looked at makes nothing"
     if page == "launch":
-        assert "Launch" in found.pressable
+        assert "Launch" in (found.refused if visits else found.pressable)
     elif page == "guide" and state == "new":
         assert GUIDE_ELSEWHERE in found.text
     else:
-        assert WAITING[state] in found.text
-        assert (f"seqcls sweep report --db {db}" in found.text) == (state != "new")
-
-
-@pytest.mark.parametrize(
-    ("state", "page"),
-    [*product(("missing", "new"), ("results", "failures", "model", "sweeps"))],
-)
-def test_visitors_get_no_advice_to_train(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: str, page: str
-) -> None:
-    monkeypatch.setenv("SEQCLS_READ_ONLY", "1")
-    db = stock("states") / f"{state}.db" if state == "new" else tmp_path / "none.db"
-    found = opened(monkeypatch, db, page)
-    assert WAITING[state].split(".")[0] in found.text
-    assert "New sweep" not in found.text
-    assert "seqcls sweep" not in found.text
+        advice = f"seqcls sweep report --db {db}" if state != "new" else "New sweep, in the sidebar"
+        assert WAITING[state].split(".")[0] in found.text
+        assert (advice in found.text) == (not visits), "visitors get no advice to train"
 
 
 @pytest.mark.parametrize(
@@ -178,22 +166,17 @@ def test_a_large_database_and_one_of_hostile_texts_are_shown(
         assert found.text.count(HOSTILE) >= 4
 
 
-def test_a_database_of_a_server_is_shown(monkeypatch: pytest.MonkeyPatch, server: str) -> None:
-    found = opened(monkeypatch, server, "results")
+def test_a_database_of_a_server_is_shown(
+    monkeypatch: pytest.MonkeyPatch, postgres_url: str
+) -> None:
+    make_database(postgres_url, SMALL_GRID, seeds=4)
+    found = opened(monkeypatch, postgres_url, "results")
     check_content("results", found, has_weights=False)
-    check_table(Facts(server), found.tables[0], "large")
-    found = opened(monkeypatch, server, "failures", seed=["1", "2"])
+    check_table(Facts(postgres_url), found.tables[0], "large")
+    found = opened(monkeypatch, postgres_url, "failures", seed=["1", "2"])
     check_content("failures", found, has_weights=False)
     assert "of 8 tested models fail" in found.text
-    check_content("sweeps", opened(monkeypatch, server, "sweeps"), has_weights=False)
-
-
-@pytest.fixture(scope="module")
-def server(postgres_server: str) -> str:
-    """The URL of a server's database with results."""
-    url = new_database(postgres_server, "template1")
-    make_database(url, SMALL_GRID, seeds=4)
-    return url
+    check_content("sweeps", opened(monkeypatch, postgres_url, "sweeps"), has_weights=False)
 
 
 @pytest.fixture(scope="module")

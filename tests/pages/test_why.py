@@ -12,11 +12,9 @@ from sweeps.api import Selection
 from sweeps.api.models import model
 from sweeps.store.opening import open_reader
 from tests.app import open_app
-from tests.conftest import ROOT
+from tests.conftest import SHIPPED
 from tests.inside import BLOCKS, LSTM, WRITING
 from tests.pages.shown import shown
-
-SHIPPED = ROOT / "runs.db"
 
 
 def test_the_tab_why_begins_with_the_cause_and_the_minimal_string(

@@ -43,9 +43,8 @@ def check(store: Store, facts: Facts, selection: Selection, ids: tuple[int, ...]
 
 
 @pytest.mark.parametrize("errors", [200, 30])
-def test_points_and_medians_equal_those_from_every_length(tmp_path: Path, errors: int) -> None:
-    db = tmp_path / "s.db"
-    store, facts = make_database(str(db), AXES, seeds=8, errors=errors), Facts(db)
+def test_points_and_medians_equal_those_from_every_length(any_db: str, errors: int) -> None:
+    store, facts = make_database(any_db, AXES, seeds=8, errors=errors), Facts(any_db)
     check(store, facts, Selection(), (1, 3, 4))
     check(store, facts, Selection(model_seeds=(0, 1, 2, 5), learned_at=0.9), (1, 2))
     nothing = curves(store, Selection(sweeps=("another",)), (2,))
@@ -60,13 +59,3 @@ def test_the_worst_and_the_best_of_many_seeds_have_lines(tmp_path: Path) -> None
     assert found.runs["accuracy_beyond"].is_monotonic_increasing
     assert found.runs["outcome"].iloc[-1] == "generalizes"
     assert found.medians["n"].min() > MOST_LINES, "the median is of all that learned"
-
-
-def test_curves_of_a_server_equal_those_of_a_file(tmp_path: Path, postgres_url: str) -> None:
-    stores = (
-        make_database(str(tmp_path / "s.db"), AXES, seeds=8, errors=30),
-        make_database(postgres_url, AXES, seeds=8, errors=30),
-    )
-    first, second = (curves(store, Selection(), (1, 2)) for store in stores)
-    for name in ("runs", "points", "medians"):
-        assert getattr(first, name).equals(getattr(second, name)), name

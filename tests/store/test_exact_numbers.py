@@ -21,7 +21,7 @@ from sweeps.store.reads import overview
 from sweeps.store.reads.selection import Selection
 from sweeps.store.verification import verify
 from tests.app import open_app
-from tests.commands import run_main
+from tests.commands import printed, printed_json
 from tests.databases import file_of, rows
 from tests.stock import copy_of
 
@@ -74,26 +74,12 @@ def _stored(store: Store) -> list[dict[str, Any]]:
     return found
 
 
-def _page_runs(store: Store) -> pd.DataFrame:
-    settings = overview.settings(store)
-    return pages.models(store, Selection(sweeps=("theirs",))).join(settings, on="config_id")
-
-
-def _printed_runs(store: Store) -> list[dict[str, Any]]:
-    completed = run_main("runs", "--sweep", "theirs", "--json", "--db", store.location)
-    assert completed.returncode == 0, completed.stderr
-    found: list[dict[str, Any]] = json.loads(completed.stdout)
-    return found
-
-
-def _text(file: Any) -> pd.DataFrame:
-    return pd.read_csv(file, dtype=str, keep_default_na=False)
-
-
 READERS: dict[str, Callable[[Store], Any]] = {
     "api.runs": lambda store: api.runs(store, "theirs"),
-    "runs --json": _printed_runs,
-    "a page": _page_runs,
+    "runs --json": lambda store: printed_json("runs", "--sweep", "theirs", "--db", store.location),
+    "a page": lambda store: pages.models(store, Selection(sweeps=("theirs",))).join(
+        overview.settings(store), on="config_id"
+    ),
 }
 
 
@@ -125,10 +111,12 @@ def test_every_reader_returns_the_stored_values_exactly(edge: Store, tmp_path: P
     for kind in ("csv", "parquet"):
         api.export(store, tmp_path / kind, kind, sweeps=["theirs"])
         path = tmp_path / kind / f"runs.{kind}"
-        read_file = _text(path) if kind == "csv" else pq.read_table(path).to_pandas()
-        assert not _differences(read_file, edge), kind
-    completed = run_main("runs", f"--where=model_seed={LAST_SEED}", "--json", "--db", edge.location)
-    assert [run["model_seed"] for run in json.loads(completed.stdout)] == [LAST_SEED]
+        text: dict[str, Any] = {"dtype": str, "keep_default_na": False}
+        is_text = kind == "csv"
+        found = pd.read_csv(path, **text) if is_text else pq.read_table(path).to_pandas()
+        assert not _differences(found, edge), kind
+    last = printed_json("runs", f"--where=model_seed={LAST_SEED}", "--db", edge.location)
+    assert [run["model_seed"] for run in last] == [LAST_SEED]
 
 
 def test_pages_show_the_greatest_seed_exactly(edge: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +173,7 @@ def test_border_accuracies_equal_those_of_the_strings(
         assert compared[name] == pytest.approx(shares[name].loc[[1, 2]].tolist())
     own = shares.loc[1]
     longer = f"border, longer {own['border_beyond']:.1%}".replace(".0%", "%")
-    assert longer in run_main("errors", "1", "--db", str(path)).stdout
+    assert longer in printed("errors", "1", "--db", str(path))
     table = open_app(monkeypatch, path, learned="0").dataframe[0].value.set_index("config_id")
     of_runs = dict(rows(path, "SELECT id, config_id FROM run"))
     for name in BORDER_SHARES:
@@ -240,6 +228,4 @@ def test_no_length_is_longer_where_trained_lengths_are_unknown(tmp_path: Path) -
     assert row["outcome"] == "not known"
     assert pd.isna([x[name] for name in BORDER_SHARES for x in (found, row)]).all()
     assert "border" in reading.accuracy_by_drawn(store, [1])["drawn"].tolist()
-    listed = run_main("errors", "1", "--db", str(path))
-    assert listed.returncode == 0, listed.stderr
-    assert "longer" not in listed.stdout
+    assert "longer" not in printed("errors", "1", "--db", str(path))

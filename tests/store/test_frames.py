@@ -20,16 +20,13 @@ from sweeps.store.database import Store
 from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import frames, sweep_queries
 from sweeps.store.reads.selection import Selection
-from tests.conftest import ROOT
 from tests.databases import put_failure, rows, spec
 
-SHIPPED = ROOT / "runs.db"
 AXES: dict[str, list[Any]] = {
     "hidden_size": [2, 4],
     "train_sampler": ["variable_length", "fixed_length"],
 }
 ABC = Tokenizer("abcd")
-RUN_COUNTS = ("tn", "fp", "fn", "tp", "tested", "wrong")
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,8 @@ from sweeps.store.reads import queries, workers
 from sweeps.store.writes import importing
 from sweeps.work.machine import WorkOptions
 from sweeps.work.worker import work
-from tests.commands import run_main
+from tests.chaos.moments import forked
+from tests.commands import printed, run_main
 from tests.conftest import SHORT
 from tests.databases import rows, spec
 from tests.temporary import open_to_all
@@ -33,15 +34,7 @@ from tests.temporary import open_to_all
 
 def in_fork(function: Callable[[], object]) -> int:
     """The exit status of a forked process that calls a function."""
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            function()
-            status = 0
-        finally:
-            os._exit(status)
-    return os.waitpid(child, 0)[1]
+    return os.waitpid(forked(function), 0)[1]
 
 
 def kill_while_writing(path: Path) -> None:
@@ -90,8 +83,7 @@ def half_written(two_runs: Path) -> Path:
 def test_an_interrupted_write_is_rolled_back_by_the_next_command(
     half_written: Path, command: tuple[str, ...]
 ) -> None:
-    completed = run_main(*command, "--db", str(half_written))
-    assert completed.returncode == 0, completed
+    printed(*command, "--db", str(half_written))
     assert rows(half_written, "PRAGMA integrity_check") == [("ok",)]
     assert len(queries.runs(open_reader(str(half_written)))) == 2
     assert run_main("verify", "--db", str(half_written)).returncode == 0

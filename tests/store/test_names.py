@@ -59,9 +59,7 @@ def test_a_sweep_of_any_name_is_found_by_every_reference(store: Store, name: str
         writer.delete(store, sweep_id)
 
 
-def test_a_name_of_both_a_sweep_and_a_run_is_refused_with_both_spellings(
-    tmp_path: Path,
-) -> None:
+def test_a_name_of_both_a_sweep_and_a_run_is_refused_with_both_spellings(tmp_path: Path) -> None:
     store = open_writer(str(tmp_path / "both.db"))
     writer.submit(store, spec(name="a"))
     writer.submit(store, spec(name="a/0", fixed={"hidden_size": 16}))

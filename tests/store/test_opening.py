@@ -78,9 +78,7 @@ def test_reading_leaves_the_file_unchanged(tmp_path: Path) -> None:
         assert list(tmp_path.iterdir()) == [copy], name
 
 
-def test_the_first_write_enables_wal_and_packing_leaves_a_single_file(
-    tmp_path: Path,
-) -> None:
+def test_the_first_write_enables_wal_and_packing_leaves_a_single_file(tmp_path: Path) -> None:
     path = Path(shutil.copy(ROOT / "runs.db", tmp_path))
     # As it is shipped.
     assert rows(path, "PRAGMA journal_mode") == [("delete",)]

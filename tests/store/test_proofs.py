@@ -37,7 +37,7 @@ from sweeps.store.opening import open_reader, open_writer
 from sweeps.store.reads import checkpoints, explained
 from sweeps.store.verification import verify
 from tests.app import open_app, plain, rerun
-from tests.commands import refused, run_main
+from tests.commands import printed, refused, run_main
 from tests.databases import change, file_of, reseal, rows
 from tests.stock import copy_of, stock
 
@@ -170,9 +170,7 @@ PROVED_TEXT = "Proved: the model answers as the language's automaton"
 
 
 def command_output(path: Path, *arguments: str) -> str:
-    completed = run_main(*arguments, "--db", str(path))
-    assert completed.returncode == 0, completed
-    return " ".join(completed.stdout.split())
+    return " ".join(printed(*arguments, "--db", str(path)).split())
 
 
 NOT_A_NUMBER: dict[str, list[Any]] = {
@@ -377,9 +375,7 @@ def test_the_view_all_strings_shows_and_stores_proofs(
     assert "every_string" not in [x.key for x in page.toggle]
 
 
-def test_proved_and_refuted_models_are_shown_as_such(
-    both: Path,
-) -> None:
+def test_proved_and_refuted_models_are_shown_as_such(both: Path) -> None:
     store = open_reader(str(both))
     frame = api.runs(store).set_index("id")
     assert frame["errors"].tolist() == [0, 0]

@@ -153,9 +153,7 @@ def test_workers_fit_readers_after_training(forms: Path, monkeypatch: pytest.Mon
     assert not unread_tests(open_reader(str(forms)))
 
 
-def test_the_readers_command_fits_stored_tests_where_workers_do_not(
-    forms: Path,
-) -> None:
+def test_the_readers_command_fits_stored_tests_where_workers_do_not(forms: Path) -> None:
     db = ("--db", str(forms))
     assert run_main("work", "--workers", "0", *db).returncode == 0
     store = open_writer(str(forms))
@@ -182,9 +180,7 @@ def test_a_signal_interrupts_what_an_idle_worker_does(
     assert worked.signal == signal.SIGINT
 
 
-def test_idle_workers_fit_readers_unless_runs_are_queued_or_strings_differ(
-    forms: Path,
-) -> None:
+def test_idle_workers_fit_readers_unless_runs_are_queued_or_strings_differ(forms: Path) -> None:
     store = open_writer(str(forms))
     readers.fit_when_idle(store)()
     assert not unread_tests(store)

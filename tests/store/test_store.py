@@ -1,7 +1,6 @@
 """The store: transactions, fences, digests and what its queries answer."""
 
 import json
-import subprocess
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
@@ -83,18 +82,6 @@ def test_a_worker_that_lost_its_claim_records_nothing(store: Store, again: str) 
     assert rows(store, "SELECT count(*) FROM epoch") == [(6,)]
 
 
-def test_runs_of_a_dead_process_are_queued_again_and_of_a_living_one_are_not(
-    store: Store,
-) -> None:
-    worker_id, _ = claimed(store, writer.submit(store, spec()))
-    assert writer.release_dead(store) == 0
-    ended = subprocess.Popen("true")
-    ended.wait()
-    change(store, f"UPDATE worker SET pid = {ended.pid} WHERE id = {worker_id}")
-    assert writer.release_dead(store) == 3
-    assert set(queries.runs(store)["state"]) == {"queued"}
-
-
 def test_a_diverged_run_is_failed_with_its_reason_and_in_no_average(store: Store) -> None:
     _, claim = claimed(store, writer.submit(store, spec()))
     reason = "diverged in epoch 2: the training loss became nan"
@@ -129,21 +116,6 @@ def test_weights_of_one_epoch_are_read_without_those_of_others(store: Store) -> 
     assert peak < 10 * size
     with pytest.raises(UnknownRunError, match="no weights of epoch 21; stored epochs: 1"):
         checkpoints.weights(store, 1, 21)
-
-
-def test_a_run_whose_worker_is_lost_is_tried_three_times(store: Store) -> None:
-    sweep_id = writer.submit(store, spec(model_seeds=[0]))
-    # What a stopped sweep gives back uses up no attempt.
-    for _ in range(5):
-        writer.release(store, claimed(store, sweep_id)[0])
-    for attempt in (6, 7, 8):
-        assert queries.runs(store)["state"].tolist() == ["queued"]
-        _, claim = claimed(store, sweep_id)
-        assert claim.attempts == {1: attempt}
-        writer.record_lost(store, claim, "killed by the system")
-    run = queries.runs(store).iloc[0]
-    assert (run.state, run.attempt, run.error) == ("failed", 8, "killed by the system")
-    assert rows(store, "SELECT count(*) FROM failure") == [(3,)]
 
 
 def digests(store: Store) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Stopping, resuming, retrying, deleting; dead workers; the same on SQLite and PostgreSQL."""
 
 import os
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -55,12 +56,17 @@ def test_a_stopped_sweep_starts_no_run_until_it_is_resumed(store: Store) -> None
     assert stored_sweeps(store)["state"].tolist() == ["done", "queued"]
 
 
-def test_retrying_queues_only_failed_runs_for_three_more_attempts(
-    store: Store,
-) -> None:
+def test_a_lost_run_is_tried_three_times_and_three_more_once_it_is_retried(store: Store) -> None:
     sweep_id = writer.submit(store, spec(model_seeds=[0]))
-    for _ in range(3):
-        writer.record_lost(store, claimed(store, sweep_id)[1], "killed")
+    # What a stopped sweep gives back uses up no attempt.
+    for _ in range(5):
+        writer.release(store, claimed(store, sweep_id)[0])
+    for attempt in (6, 7, 8):
+        assert states(store) == ["queued"]
+        _, claim = claimed(store, sweep_id)
+        assert claim.attempts == {1: attempt}
+        writer.record_lost(store, claim, "killed")
+    assert rows(store, "SELECT attempt, error FROM run") == [(8, "killed")]
     writer.submit(store, spec(model_seeds=[0, 1]))
     assert states(store) == ["failed", "queued"]
     assert writer.retry(store, [sweep_id]) == 1
@@ -90,10 +96,16 @@ def test_deleting_a_sweep_keeps_runs_of_other_sweeps(store: Store) -> None:
         assert rows(store, f"SELECT count(*) FROM {table}") == [(0,)]
 
 
-def test_a_worker_on_another_machine_is_dead_without_a_recent_heartbeat(
-    store: Store,
-) -> None:
-    worker_id, _ = claimed(store, writer.submit(store, spec()))
+def test_runs_of_an_ended_process_and_of_a_silent_machine_are_queued_again(store: Store) -> None:
+    sweep_id = writer.submit(store, spec())
+    claimed(store, sweep_id)
+    assert writer.release_dead(store) == 0
+    ended = subprocess.Popen("true")
+    ended.wait()
+    change(store, f"UPDATE worker SET pid = {ended.pid}")
+    assert writer.release_dead(store) == 3
+    assert states(store) == ["queued"] * 3
+    worker_id, _ = claimed(store, sweep_id)
     change(store, "UPDATE worker SET host = 'elsewhere'")
     assert writer.release_dead(store) == 0
     late = now(workers.GRACE_SECONDS + 1)

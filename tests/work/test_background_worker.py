@@ -43,9 +43,7 @@ def start(store: Store) -> bool:
     return background_worker.start_worker(store, {1: "--short"})
 
 
-def test_concurrent_starts_start_one_worker_and_a_killed_one_is_replaced(
-    queued: Store,
-) -> None:
+def test_concurrent_starts_start_one_worker_and_a_killed_one_is_replaced(queued: Store) -> None:
     assert read_log(queued, 1) is None
     with closing(sqlite3.connect(file_of(queued), isolation_level=None)) as held:
         # Nobody can train until it is let go.

@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -42,19 +43,13 @@ ENDLESS = {"name": "endless", "model_seeds": [0], "fixed": {**SHORT, **FOR_EVER}
 GRID = {"name": "s", "model_seeds": [0, 1], "fixed": SHORT, "axes": {"hidden_size": [2, 3, 4]}}
 
 
-class Cluster:
-    """The part of a client of Dask that is used; groups are trained in a thread."""
-
-    status = "running"
-
-    def get_executor(self, **_: object) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(1)
-
-    def nthreads(self) -> dict[str, int]:
-        return {"tcp://here": 1}
-
-    def close(self, **_: object) -> None:
-        self.status = "closed"
+CLUSTER = SimpleNamespace(
+    status="running",
+    get_executor=lambda **_: ThreadPoolExecutor(1),
+    nthreads=lambda: {"tcp://here": 1},
+    close=lambda **_: None,
+)
+"""The part of a client of Dask that is used; groups are trained in a thread."""
 
 
 @pytest.mark.parametrize("dask", [None, "tcp://here:1"])
@@ -70,7 +65,7 @@ def test_a_run_that_raises_is_tried_three_times_and_fails_alone(
         return run_job(job, report)
 
     monkeypatch.setattr(jobs, "run_job", failing)
-    monkeypatch.setattr(dask_cluster, "_connect", lambda _: Cluster())
+    monkeypatch.setattr(dask_cluster, "_connect", lambda _: CLUSTER)
     wide = {"name": "s", "model_seeds": "0..19", "fixed": SHORT}
     worked = work(store, [writer.submit(store, parse_spec(wide))], WorkOptions(0, dask=dask))
     runs = queries.runs(store).set_index("model_seed")
