@@ -33,7 +33,10 @@ class Linear(NamedTuple):
 
 
 class LinearGradient(NamedTuple):
-    """Adds D of a layer's parameters, and writes D x or adds to it, where it is needed."""
+    """Adds D of a layer's parameters, and writes D x or adds to it, where these are needed.
+
+    D x is a product with the transposed matrix, and so are embeddings of one-hot token types.
+    """
 
     x: Here
     dy: Here
@@ -74,24 +77,20 @@ class NormalizeGradient(NamedTuple):
 
 
 class Activate(NamedTuple):
-    """An elementwise function, in place, which writes the slopes.
-
-    ELU skips the padding of heads.
-    """
+    """An elementwise function, in place, which writes the slopes."""
 
     x: Here
     slopes: Here
     columns: int
     function: int
-    head_width: int
-    head_size: int
 
 
 class Multiply(NamedTuple):
-    """Elementwise multiplication, in place."""
+    """Writes the elementwise product of x and factors to y, which may be x."""
 
     x: Here
     factors: Here
+    y: Here
     columns: int
 
 
@@ -142,50 +141,21 @@ class Enlarge(NamedTuple):
     size: int
 
 
-class Embed(NamedTuple):
-    """Writes embeddings, given one-hot token types."""
+class AddPositions(NamedTuple):
+    """Adds vectors of their positions to embeddings: a table's rows, or sinusoids."""
 
-    types: Here
-    y: Here
-    columns: int
-    kinds: int
-    embedding: int
-
-
-class EmbedGradient(NamedTuple):
-    """Adds D of the embedding."""
-
-    types: Here
-    dy: Here
-    columns: int
-    embedding: int
-    width: int
-    """Number of token types, filled up."""
-
-
-class AddWaves(NamedTuple):
-    """Adds sinusoids of their positions to embeddings."""
-
-    y: Here
-    columns: int
-
-
-class AddLearned(NamedTuple):
-    """Adds the rows of a table for their positions to embeddings."""
-
-    y: Here
+    x: Here
     columns: int
     width: int
     table: int
+    """-1 for sinusoids."""
 
 
-class AddLearnedGradient(NamedTuple):
+class AddPositionsGradient(NamedTuple):
     """Adds D of that table."""
 
-    dy: Here
-    columns: int
-    width: int
-    table: int
+    forward: AddPositions
+    dx: Here
     is_token: int
 
 
@@ -304,12 +274,10 @@ class ClearBefore(NamedTuple):
 
 INSTRUCTIONS: tuple[type[Any], ...] = (
     Linear, LinearGradient, ClassifyGradient, Normalize, NormalizeGradient, Activate, Multiply,
-    Copy, Scale, ScaleHeads, ScaleHeadsGradient, Enlarge, Embed, EmbedGradient, AddWaves,
-    AddLearned, AddLearnedGradient, Rotate, Attend, AttendGradient, DistanceGradient, Fire,
-    FireGradient, Remember, RememberGradient, Rates, Select,
-    SelectGradient, Recur, RecurGradient, Gather, Mean, Table,
-    Convolve, ConvolveGradient, Unfold, Fold, Clear,
-    ClearBefore,
+    Copy, Scale, ScaleHeads, ScaleHeadsGradient, Enlarge, AddPositions, AddPositionsGradient,
+    Rotate, Attend, AttendGradient, DistanceGradient, Fire, FireGradient, Remember,
+    RememberGradient, Rates, Select, SelectGradient, Recur, RecurGradient, Gather, Mean, Table,
+    Convolve, ConvolveGradient, Unfold, Fold, Clear, ClearBefore,
 )  # fmt: skip
 NUMBERS: Mapping[type[Any], int] = {kind: number for number, kind in enumerate(INSTRUCTIONS)}
 WIDTH = FIRST_COLUMN + max(width_of(kind) for kind in INSTRUCTIONS)

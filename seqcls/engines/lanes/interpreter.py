@@ -27,8 +27,8 @@ from seqcls.engines.lanes import (
 from seqcls.engines.lanes import instructions as code
 from seqcls.engines.lanes import memory_instructions as memory
 from seqcls.engines.lanes.columns import parts_of, source_of
-from seqcls.engines.lanes.elementary import Norm, NormStates, norm_gradient
-from seqcls.engines.lanes.layers import ELU, GELU, RELU, TOKENS
+from seqcls.engines.lanes.elementary import norm_gradient
+from seqcls.engines.lanes.layers import ELU, GELU, RELU, SILU, SOFTPLUS, TOKENS
 from seqcls.engines.lanes.positions import PositionArrays
 from seqcls.engines.lanes.vector import LANES, inlined, kernel
 
@@ -72,11 +72,8 @@ SCALE, read_scale = reading(code.Scale)
 SCALE_HEADS, read_scale_heads = reading(code.ScaleHeads)
 SCALE_HEADS_GRADIENT, read_scale_heads_gradient = reading(code.ScaleHeadsGradient)
 ENLARGE, read_enlarge = reading(code.Enlarge)
-EMBED, read_embed = reading(code.Embed)
-EMBED_GRADIENT, read_embed_gradient = reading(code.EmbedGradient)
-ADD_WAVES, read_add_waves = reading(code.AddWaves)
-ADD_LEARNED, read_add_learned = reading(code.AddLearned)
-ADD_LEARNED_GRADIENT, read_add_learned_gradient = reading(code.AddLearnedGradient)
+ADD_POSITIONS, read_add_positions = reading(code.AddPositions)
+ADD_POSITIONS_GRADIENT, read_add_positions_gradient = reading(code.AddPositionsGradient)
 ROTATE, read_rotate = reading(code.Rotate)
 ATTEND, read_attend = reading(code.Attend)
 ATTEND_GRADIENT, read_attend_gradient = reading(code.AttendGradient)
@@ -124,8 +121,9 @@ def play(rows_of_list, it, a, w, gradient):
             tiles.apply(rows, o.layer, a, o.x, o.y, w, o.add)
         elif number == LINEAR_GRADIENT:
             o = read_linear_gradient(row, first, 0, 1)
-            tiles.parameter_gradient(rows, o.layer, a, o.x, o.dy, gradient)
-            # Where D x is not needed, its rows are written as (0, 0).
+            # Rows that are not needed are written as (0, 0).
+            if o.x.apart > 0:
+                tiles.parameter_gradient(rows, o.layer, a, o.x, o.dy, gradient)
             if o.dx.apart > 0:
                 tiles.input_gradient(rows, o.layer, a, o.dy, o.dx, w, o.add)
         elif number == CLASSIFY_GRADIENT:
@@ -140,37 +138,35 @@ def play(rows_of_list, it, a, w, gradient):
                 )  # fmt: skip
         elif number == NORMALIZE:
             o = read_normalize(row, first, 0, 1)
-            layer = Norm(o.layer.kind, o.layer.size, it.eps, o.layer.weight, o.layer.bias)
-            states = NormStates(o.units.first, o.scales.first)
-            elementary.norm(rows, layer, a, o.x, o.y, states, w)
+            elementary.norm(rows, o.layer, it.eps, a, o.x, o.y, o.units.first, o.scales.first, w)
         elif number == NORMALIZE_GRADIENT:
             o = read_normalize_gradient(row, first, 0, 1)
-            layer = Norm(o.layer.kind, o.layer.size, it.eps, o.layer.weight, o.layer.bias)
-            states = NormStates(o.units.first, o.scales.first)
+            layer, units, scales = o.layer, o.units.first, o.scales.first
             # A constant argument: with a variable, the compiler rounds a product more.
             if o.add:
-                norm_gradient(rows, layer, a, o.dy, o.dx, states, o.sums, w, gradient, True)
+                norm_gradient(rows, layer, a, o.dy, o.dx, units, scales, o.sums, w, gradient, True)
             else:
-                norm_gradient(rows, layer, a, o.dy, o.dx, states, o.sums, w, gradient, False)
+                norm_gradient(rows, layer, a, o.dy, o.dx, units, scales, o.sums, w, gradient, False)
         elif number == ACTIVATE:
             o = read_activate(row, first, 0, 1)
             if o.function == GELU:
-                elementary.gelu(rows, o.columns, a, o.x, o.slopes)
+                elementary.replace_by_gelu(rows, o.columns, a, o.x, o.slopes)
             elif o.function == RELU:
-                elementary.relu(rows, o.columns, a, o.x, o.slopes)
+                elementary.replace_by_relu(rows, o.columns, a, o.x, o.slopes)
             elif o.function == ELU:
-                moves.elu(rows, o.columns, o.head_width, o.head_size, a, o.x, o.slopes)
+                elementary.replace_by_elu(rows, o.columns, a, o.x, o.slopes)
+            elif o.function == SILU:
+                elementary.replace_by_silu(rows, o.columns, a, o.x, o.slopes)
+            elif o.function == SOFTPLUS:
+                elementary.replace_by_softplus(rows, o.columns, a, o.x, o.slopes)
             else:
-                elementary.gelu_tanh(rows, o.columns, a, o.x, o.slopes)
+                elementary.replace_by_gelu_tanh(rows, o.columns, a, o.x, o.slopes)
         elif number == MULTIPLY:
             o = read_multiply(row, first, 0, 1)
-            elementary.multiply(rows, o.columns, a, o.x, o.factors)
+            elementary.multiply(rows, o.columns, a, o.x, o.factors, o.y)
         elif number == COPY:
             o = read_copy(row, first, 0, 1)
-            if o.add:
-                moves.add(rows, o.columns, a, o.x, o.y)
-            else:
-                moves.copy(rows, o.columns, a, o.x, o.y)
+            moves.copy(rows, o.columns, a, o.x, o.y, o.add)
         elif number == SCALE:
             o = read_scale(row, first, 0, 1)
             moves.scale(rows, o.columns, a, o.x, o.factors + first)
@@ -182,30 +178,12 @@ def play(rows_of_list, it, a, w, gradient):
         elif number == ENLARGE:
             o = read_enlarge(row, first, 0, 1)
             moves.enlarge(rows, o.columns, a, o.x, o.size)
-        elif number == EMBED:
-            o = read_embed(row, first, 0, 1)
-            matrix = tiles.Matrix(o.embedding, 1, o.columns)
-            tiles.linear(rows, o.columns, o.kinds, a, o.types, w, matrix, o.y, w, -1, False)
-        elif number == EMBED_GRADIENT:
-            o = read_embed_gradient(row, first, 0, 1)
-            tiles.weight_gradient(
-                rows, o.width, o.columns, a, o.types, o.dy, gradient, o.embedding, o.columns
-            )
-        elif number == ADD_WAVES:
-            o = read_add_waves(row, first, 0, 1)
-            positions.add_waves(first, rows, groups, it.number, o.columns, a, o.y, it.positions)
-        elif number == ADD_LEARNED:
-            o = read_add_learned(row, first, 0, 1)
-            positions.add_learned(
-                first, rows, groups, it.number, o.columns, o.width, a, o.y, w, o.table,
-                it.positions,
-            )  # fmt: skip
-        elif number == ADD_LEARNED_GRADIENT:
-            o = read_add_learned_gradient(row, first, 0, 1)
-            positions.add_learned_gradient(
-                rows, groups, it.number, o.columns, o.width, a, o.dy, o.is_token, gradient,
-                o.table, it.positions,
-            )  # fmt: skip
+        elif number == ADD_POSITIONS:
+            o = read_add_positions(row, first, 0, 1)
+            positions.add_positions(first, rows, groups, it.number, o, a, w, it.positions)
+        elif number == ADD_POSITIONS_GRADIENT:
+            o = read_add_positions_gradient(row, first, 0, 1)
+            positions.add_positions_gradient(rows, groups, it.number, o, a, gradient, it.positions)
         elif number == ROTATE:
             o = read_rotate(row, first, 0, 1)
             pairs, sign = o.heads.head_size // 2, np.float32(-1 if o.back else 1)
@@ -283,13 +261,10 @@ def play(rows_of_list, it, a, w, gradient):
                 moves.make_table(o, w)
         elif number == CONVOLVE:
             for group in range(groups):
-                o = read_convolve(row, first, group, groups)
-                delta_memory.convolve(token, tokens, o.channels, o.weight, a, o.x, o.y, w)
+                moves.convolve(token, tokens, read_convolve(row, first, group, groups), a, w)
         elif number == CONVOLVE_GRADIENT:
             o = read_convolve_gradient(row, first, 0, 1)
-            delta_memory.convolve_gradient(
-                rows, o.channels, o.weight, a, o.x, o.dy, o.dx, w, gradient
-            )
+            moves.convolve_gradient(rows, o, a, w, gradient)
         elif number == UNFOLD:
             moves.unfold(first, rows, groups, a, read_unfold(row, first, 0, 1))
         elif number == FOLD:

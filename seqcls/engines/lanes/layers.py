@@ -13,7 +13,7 @@ FIRST, LAST, MEAN = range(3)
 READOUTS = {"first": FIRST, "last": LAST, "last_letter": LAST, "mean": MEAN}
 NONE, RMS, LAYER = range(3)
 NORMS = {"none": NONE, "rms": RMS, "nn": LAYER}
-GELU, RELU, GELU_TANH, ELU = range(4)
+GELU, RELU, GELU_TANH, ELU, SILU, SOFTPLUS = range(6)
 ACTIVATIONS = {"gelu": GELU, "relu": RELU, "gelu_tanh": GELU_TANH}
 SOFTMAX, SUM = range(2)
 """Ways of normalizing scores: a softmax, or a division by their sum (linear attention)."""

@@ -10,9 +10,7 @@ class Remember(NamedTuple):
     """The memory of DeltaNet, or of Gated DeltaNet if it fades; letters as in `delta_memory`."""
 
     given: Grouped
-    """Queries, keys and values, after the convolution if there is one."""
-    heads: Grouped
-    """q, k and r."""
+    """Queries, keys and values after SiLU, in place of which q, k and r are written."""
     lengths: Grouped
     """The reciprocal lengths of all heads' queries, then of their keys."""
     strengths: Grouped
@@ -21,12 +19,10 @@ class Remember(NamedTuple):
     """The slopes of log a with respect to w x + c."""
     sums: Grouped
     written: Grouped
-    gate: Grouped
     recalled: Grouped
     """o, then normed."""
     units: Grouped
     scales: Place
-    mixed: Grouped
     pairs: Whole
     """N, in rows of each head where they are stored; so P and D, the next two."""
     reads: Whole
@@ -42,12 +38,11 @@ class Remember(NamedTuple):
 
 
 class RememberGradient(NamedTuple):
-    """Writes D of the inputs, gates, strengths and log a, given D of the outputs."""
+    """Writes D of the inputs, strengths and log a, given D of the outputs."""
 
     forward: Remember
-    mixed: Whole
+    recalled: Whole
     given: Whole
-    gate: Whole
     strengths: Whole
     log_decay: Whole
     pairs: Whole
@@ -67,27 +62,18 @@ class Rates(NamedTuple):
 class Select(NamedTuple):
     """The memory of Mamba; letters as in `selective_memory`."""
 
-    given: Grouped
-    """u before the convolution, and z."""
-    convolved: Grouped
     channels: Grouped
     """u."""
     selected: Grouped
     """r, filled up; then B, then C."""
     steps: Grouped
-    slopes: Grouped
-    """The slopes of D with respect to W r + b."""
+    """D."""
     answered: Grouped
     """y."""
-    mixed: Grouped
     memory: Place
     """h."""
     rates: Place
     """A, a vector for each number."""
-    convolution: int
-    convolution_bias: int
-    selection: LinearLayer
-    step_size: LinearLayer
     log_rate: int
     skip: int
     signed: bool
@@ -97,11 +83,10 @@ class Select(NamedTuple):
 
 
 class SelectGradient(NamedTuple):
-    """Writes D of the inputs, given D of the outputs."""
+    """Writes D of the inputs, given D of the outputs; not that of r."""
 
     forward: Select
-    mixed: Whole
-    given: Whole
+    answered: Whole
     channels: Whole
     selected: Whole
     steps: Whole
@@ -155,16 +140,19 @@ class Convolve(NamedTuple):
     y: Grouped
     channels: int
     weight: int
+    bias: int
+    """-1 if there is none."""
 
 
 class ConvolveGradient(NamedTuple):
-    """Writes D x, and adds D of the weights."""
+    """Writes D x, and adds D of the parameters."""
 
     x: Here
     dy: Here
     dx: Here
     channels: int
     weight: int
+    bias: int
 
 
 class Unfold(NamedTuple):

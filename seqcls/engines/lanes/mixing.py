@@ -1,7 +1,6 @@
 """The emission of attention, recurrent layers and memories, with their gradients."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from seqcls.engines.lanes import instructions as code
 from seqcls.engines.lanes import memory_instructions as memory
@@ -155,14 +154,14 @@ def recur(
     return state
 
 
-def convolve(tape: Tape, x: Value, weight: int) -> Value:
+def convolve(tape: Tape, x: Value, weight: int, bias: int = -1) -> Value:
     """Emits a convolution of each channel over a token and the three before it."""
-    tape.together, x.is_kept = False, True
-    y = tape.value(x.width, x.span)
+    tape.together, x.root.is_kept = False, True
+    y, own = tape.value(x.width, x.span), (x.width, weight, bias)
     tape.emit(
         x.span,
-        memory.Convolve(x, y, x.width, weight),
-        lambda: memory.ConvolveGradient(x, y.gradient, tape.write_gradient(x), x.width, weight),
+        memory.Convolve(x, y, *own),
+        lambda: memory.ConvolveGradient(x, y.gradient, tape.write_gradient(x), *own),
     )
     return y
 
@@ -200,34 +199,33 @@ def remember(
     norm: int,
     signed: bool,
     fading: Value | None = None,
-    gate: Value | None = None,
     log_rate: int = 0,
     offset: int = 0,
 ) -> Value:
-    """Emits the memory of DeltaNet, or of Gated DeltaNet if it fades; returns its outputs."""
-    tape.together, span = False, given.span
+    """Emits the memory of DeltaNet, or of Gated DeltaNet if it fades; returns its outputs.
+
+    Args:
+        given: queries, keys and values after SiLU; keys and r are read by later tokens.
+    """
+    tape.together, span, given.root.is_kept = False, given.span, True
     tokens, joined, keep = tape.tokens(span), heads.joined, tape.use == TRAINING
 
     def new(width: int, is_kept: bool = False) -> Value:
         return tape.value(width, span, is_kept=is_kept)
 
-    mixed = new(joined)
     rows = heads.heads * tokens if keep else QUERIES
     pairs, reads, since = (tape.square(rows, tokens) for _ in range(3))
     forward = memory.Remember(
         given=given,
-        heads=new(given.width, True),
         lengths=new(2 * heads.heads - 1),
         strengths=strength,
         log_decay=fading or strength,
         slopes=new(strength.width) if fading else strength,
         sums=new(strength.width, True) if fading else strength,
         written=new(joined, True),
-        gate=gate or mixed,
         recalled=new(joined),
         units=new(joined),
         scales=new(heads.heads - 1),
-        mixed=mixed,
         pairs=pairs,
         reads=reads,
         since=since,
@@ -243,18 +241,15 @@ def remember(
 
     def back() -> None:
         d_given, d_strength = tape.write_gradient(given), tape.write_gradient(strength)
-        d_fading, d_gate = new(strength.width), d_given
-        if fading and gate:
-            d_fading, d_gate = tape.write_gradient(fading), tape.write_gradient(gate)
+        d_fading = tape.write_gradient(fading) if fading else new(strength.width)
         # The kernel writes one number for each head, and the padding of widths has to be zero.
         if strength.width > heads.heads:
             for x in dict.fromkeys((d_strength, d_fading)):
                 tape.emit_back(span, code.Clear(x))
         gradient = memory.RememberGradient(
             forward=forward,
-            mixed=mixed.gradient,
+            recalled=forward.recalled.gradient,
             given=d_given,
-            gate=d_gate,
             strengths=d_strength,
             log_decay=d_fading,
             pairs=tape.square(tokens, tokens),
@@ -264,39 +259,39 @@ def remember(
         tape.emit_back(span, gradient)
 
     tape.later.append(back)
-    return mixed
+    recalled: Value = forward.recalled
+    return recalled
 
 
-def select(tape: Tape, given: Value, sizes: Channels, layers: Mapping[str, Any]) -> Value:
-    """Emits the selective memory of Mamba; returns its outputs.
-
-    Args:
-        layers: the fields of `Select` with the starts of parameters.
-    """
-    tape.together, given.is_kept = False, True
-    channels, numbers, ranks = sizes
-    keep, size = tape.use == TRAINING, channels * numbers
-
-    def new(width: int) -> Value:
-        return tape.value(width, TOKENS)
-
+def select(
+    tape: Tape,
+    channels: Value,
+    selected: Value,
+    steps: Value,
+    sizes: Channels,
+    signed: bool,
+    log_rate: int,
+    skip: int,
+) -> Value:
+    """Emits the selective memory of Mamba; returns its outputs."""
+    tape.together = False
+    keep, size = tape.use == TRAINING, sizes.channels * sizes.numbers
+    answered = tape.value(channels.width, TOKENS)
     forward = memory.Select(
-        given=given,
-        convolved=new(channels),
-        channels=new(channels),
-        selected=new(ranks + 2 * numbers),
-        steps=new(channels),
-        slopes=new(channels),
-        answered=new(channels),
-        mixed=new(channels),
+        channels=channels,
+        selected=selected,
+        steps=steps,
+        answered=answered,
         # The gradient needs h of every token; otherwise one h for each group is enough.
         memory=tape.scratch(
             (tape.tokens(TOKENS) if keep else tape.rows[READ]) * size, is_kept=True
         ),
         rates=tape.scratch(size, is_kept=True),
+        log_rate=log_rate,
+        skip=skip,
+        signed=signed,
         sizes=sizes,
         keep=keep,
-        **layers,
     )
     tape.emit(START, memory.Rates(forward.rates, forward.log_rate, sizes))
     tape.emit(
@@ -304,14 +299,12 @@ def select(tape: Tape, given: Value, sizes: Channels, layers: Mapping[str, Any])
         forward,
         lambda: memory.SelectGradient(
             forward=forward,
-            mixed=forward.mixed.gradient,
-            given=tape.write_gradient(given),
-            channels=new(channels),
-            selected=new(ranks + 2 * numbers),
-            steps=new(channels),
+            answered=answered.gradient,
+            channels=tape.write_gradient(channels),
+            selected=tape.write_gradient(selected),
+            steps=tape.write_gradient(steps),
             memory=tape.scratch(size),
             rates=tape.scratch(size),
         ),
     )
-    mixed: Value = forward.mixed
-    return mixed
+    return answered

@@ -23,8 +23,10 @@ from seqcls.engines.lanes.layers import (
     NORMS,
     READ,
     RELATIVE,
+    SILU,
     SLSTM,
     SOFTMAX,
+    SOFTPLUS,
     SUM,
     TOKENS,
     UNBIASED,
@@ -135,10 +137,9 @@ class Model:
         x = tape.embed(types, self.embedding, config.num_letters + 1, self.hidden.size)
         if config.embedding_scale == "sqrt":
             x = tape.enlarge(x, config.hidden_size)
-        if config.positions == "sinusoidal":
-            tape.add_waves(x)
-        elif has_table(config):
-            tape.add_learned(x, config.hidden_size, self.table, stream.is_token)
+        if config.positions == "sinusoidal" or has_table(config):
+            table = self.table if has_table(config) else -1
+            tape.add_positions(x, config.hidden_size, table, stream.is_token)
         return x
 
     def linear(
@@ -216,8 +217,11 @@ class Model:
             both = tape.linear(n, whole)
             query, key_value = both.part(0, joined), both.part(joined, 2 * joined)
         if shares == SUM:
-            query = tape.activate(ELU, query, self.heads)
-            tape.activate(ELU, key_value.part(0, joined), self.heads)
+            # The padding of heads stays 0.
+            for x in (query, key_value):
+                for head in range(self.heads.heads):
+                    moved = head * self.heads.head_width
+                    tape.activate(ELU, x.part(moved, self.heads.head_size))
         else:
             if self.pairs and key_source is None:
                 turns = self.read_turns if alone else stream.turns
@@ -292,11 +296,13 @@ class Model:
         if steps > 1:
             given = mixing.unfold(tape, given, joined, 2, steps)
             strength = mixing.unfold(tape, strength, 0, 1, steps)
+        given = tape.activate(SILU, given)
         norm = parameters.take(f"{name}.norm.weight", Axis.of_size(self.heads.head_size))
         signed = config.eigenvalue_range == "signed"
         mixed = mixing.remember(
-            tape, given, strength, self.heads, norm, signed, fading, gate, rate, offset
+            tape, given, strength, self.heads, norm, signed, fading, rate, offset
         )
+        mixed = tape.multiply(mixed, tape.activate(SILU, gate)) if gate else mixed
         mixed = mixing.fold(tape, mixed, steps) if steps > 1 else mixed
         return self.project(name, mixed, single, onto, self.by_head)
 
@@ -313,20 +319,22 @@ class Model:
 
         both = side_by_side(channels, channels)
         given = tape.linear(n, self.linear(f"{name}.input", both))
-        window, selected = Axis.of_size(WINDOW), side_by_side(ranks, numbers, numbers)
-        layers = {
-            "convolution": parameters.take(f"{name}.convolution.weight", channels, window),
-            "convolution_bias": parameters.take(f"{name}.convolution.bias", channels),
-            "selection": self.linear(f"{name}.selection", selected, channels),
-            "step_size": self.linear(f"{name}.step_size", channels, ranks, has_bias=True),
-            "log_rate": parameters.take(f"{name}.log_rate", channels, numbers),
-            "skip": parameters.take(f"{name}.skip", channels),
-            "signed": config.eigenvalue_range == "signed",
-        }
-        mixed = mixing.select(
-            tape, given, Channels(channels.size, numbers.size, ranks.size), layers
-        )
-        return self.project(name, mixed, single, onto, channels)
+        window, selection = Axis.of_size(WINDOW), side_by_side(ranks, numbers, numbers)
+        weight = parameters.take(f"{name}.convolution.weight", channels, window)
+        bias = parameters.take(f"{name}.convolution.bias", channels)
+        u = mixing.convolve(tape, given.part(0, channels.size), weight, bias)
+        u = tape.activate(SILU, u)
+        selected = tape.linear(u, self.linear(f"{name}.selection", selection, channels))
+        step_size = self.linear(f"{name}.step_size", channels, ranks, has_bias=True)
+        steps = tape.linear(selected.part(0, ranks.size), step_size)
+        steps = tape.activate(SOFTPLUS, steps)
+        sizes = Channels(channels.size, numbers.size, ranks.size)
+        rate = parameters.take(f"{name}.log_rate", channels, numbers)
+        skip = parameters.take(f"{name}.skip", channels)
+        signed = config.eigenvalue_range == "signed"
+        mixed = mixing.select(tape, u, selected, steps, sizes, signed, rate, skip)
+        gate = tape.activate(SILU, given.part(channels.size, channels.size))
+        return self.project(name, tape.multiply(mixed, gate), single, onto, channels)
 
     def slstm(self, name: str, n: Value, onto: Read, *, single: bool) -> Value:
         """Emits the sLSTM, with exponential gates and recurrent weights within each head."""

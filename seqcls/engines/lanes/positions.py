@@ -46,60 +46,53 @@ class PositionArrays(NamedTuple):
 
 
 @kernel
-def add_waves(first, rows, groups, number, width, a, x, positions):
+def add_positions(first, rows, groups, number, o, a, w, positions):
     """Adds the vectors of their positions to rows of x.
 
     Args:
         first: the index of the first row; a token has consecutive rows, one for each group.
         number: the index of the first group.
+        o: an `AddPositions`.
     """
-    for row in range(rows):
-        here = positions.rows[number + (first + row) % groups]
-        added = positions.added[here, (first + row) // groups]
-        for i in range(width):
-            index = x.first + row * x.apart + i
-            store(a, index, load(a, index) + spread_at(added, i))
-
-
-@kernel
-def add_learned(first, rows, groups, number, hidden, width, a, x, w, table, positions):
-    """Adds a table's row for the position of each token of each string to rows of x."""
     numbers = positions.numbers
     for row in range(rows):
         here, token = positions.rows[number + (first + row) % groups], (first + row) // groups
-        if numbers.shape[2] == 1:
-            start = table + numbers[here, token, 0] * width
-            for i in range(hidden):
-                index = x.first + row * x.apart + i
-                store(a, index, load(a, index) + spread_at(w, start + i))
+        x = o.x.first + row * o.x.apart
+        if o.table < 0 or numbers.shape[2] == 1:
+            added, start = w, o.table + numbers[here, token, 0] * o.width
+            if o.table < 0:
+                added, start = positions.added[here, token], 0
+            for i in range(o.columns):
+                store(a, x + i, load(a, x + i) + spread_at(added, start + i))
             continue
         for lane in range(LANES):
-            start = table + numbers[here, token, lane] * width
-            index = (x.first + row * x.apart) * LANES + lane
-            for i in range(hidden):
-                a[index + i * LANES] += w[start + i]
+            start = o.table + numbers[here, token, lane] * o.width
+            for i in range(o.columns):
+                a[(x + i) * LANES + lane] += w[start + i]
 
 
 @kernel
-def add_learned_gradient(
-    rows, groups, number, hidden, width, a, dx, is_token0, gradient, table, positions
-):
-    """Adds D x of each token to D of the table's row for its position."""
-    numbers = positions.numbers
+def add_positions_gradient(rows, groups, number, o, a, gradient, positions):
+    """Adds D x of each token to D of the table's row for its position.
+
+    Args:
+        o: an `AddPositionsGradient`.
+    """
+    numbers, table, width = positions.numbers, o.forward.table, o.forward.width
     for row in range(rows):
         here, token = positions.rows[number + row % groups], row // groups
+        dx = o.dx.first + row * o.dx.apart
         if numbers.shape[2] == 1:
-            is_token, start = load(a, is_token0 + row), table + numbers[here, token, 0] * width
-            for i in range(hidden):
-                gradient[start + i] += total(load(a, dx.first + row * dx.apart + i) * is_token)
+            is_token, start = load(a, o.is_token + row), table + numbers[here, token, 0] * width
+            for i in range(o.forward.columns):
+                gradient[start + i] += total(load(a, dx + i) * is_token)
             continue
         for lane in range(LANES):
-            if a[(is_token0 + row) * LANES + lane] == ZERO:
+            if a[(o.is_token + row) * LANES + lane] == ZERO:
                 continue
             start = table + numbers[here, token, lane] * width
-            index = (dx.first + row * dx.apart) * LANES + lane
-            for i in range(hidden):
-                gradient[start + i] += a[index + i * LANES]
+            for i in range(o.forward.columns):
+                gradient[start + i] += a[(dx + i) * LANES + lane]
 
 
 @kernel

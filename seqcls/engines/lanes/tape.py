@@ -236,15 +236,28 @@ class Tape:
         self.later.append(back)
         return y
 
-    def activate(self, function: int, x: Value, heads: Heads | None = None) -> Value:
-        """Emits an elementwise function, in place; of heads without their padding."""
+    def activate(self, function: int, x: Value) -> Value:
+        """Emits an elementwise function, in place."""
         slopes, y = self.value(x.width, x.span), x.again()
-        width, size = (heads.head_width, heads.head_size) if heads else (1, 1)
-        self.emit(
-            x.span,
-            code.Activate(x, slopes, x.width, function, width, size),
-            lambda: code.Multiply(self.write_gradient(y), slopes, x.width),
-        )
+
+        def gradient() -> Any:
+            dx = self.write_gradient(y)
+            return code.Multiply(dx, slopes, dx, x.width)
+
+        self.emit(x.span, code.Activate(x, slopes, x.width, function), gradient)
+        return y
+
+    def multiply(self, x: Value, gate: Value) -> Value:
+        """Emits the elementwise product of two values."""
+        y = self.value(x.width, x.span)
+        self.emit(x.span, code.Multiply(x, gate, y, x.width))
+
+        def back() -> None:
+            for one, other in ((gate, x), (x, gate)):
+                dy, to = y.gradient, self.write_gradient(one)
+                self.emit_back(x.span, code.Multiply(dy, other, to, x.width))
+
+        self.later.append(back)
         return y
 
     def scale(self, x: Value, factors: int) -> Value:
@@ -280,11 +293,12 @@ class Tape:
 
     def embed(self, types: Value, embedding: int, kinds: int, width: int) -> Value:
         """Emits the embeddings of token types."""
-        y = self.value(width, types.span)
+        y, layer = self.value(width, types.span), LinearLayer(width, kinds, embedding, -1)
+        whole = layer._replace(outputs=types.width)
         self.emit(
             types.span,
-            code.Embed(types, y, width, kinds, embedding),
-            lambda: code.EmbedGradient(types, y.gradient, width, embedding, types.width),
+            code.LinearGradient(None, types, y, layer, False),
+            lambda: code.LinearGradient(y.gradient, types, None, whole, False),
         )
         return y
 
@@ -321,19 +335,16 @@ class Tape:
         while same is not None and same.width == y.width:
             same.gradient, same = y.gradient, same.parent
 
-    def add_waves(self, x: Value) -> None:
-        """Emits the sum of embeddings and sinusoids of their positions."""
-        self.emit(x.span, code.AddWaves(x, x.width))
+    def add_positions(self, x: Value, hidden: int, table: int, is_token: int) -> None:
+        """Emits the sum of embeddings and vectors of their positions: a table's rows, or sinusoids
+        if `table` is -1.
+        """
+        forward = code.AddPositions(x, hidden, x.width, table)
 
-    def add_learned(self, x: Value, hidden: int, table: int, is_token: int) -> None:
-        """Emits the sum of embeddings and the rows of a table for their positions."""
-        self.emit(
-            x.span,
-            code.AddLearned(x, hidden, x.width, table),
-            lambda: code.AddLearnedGradient(
-                self.write_gradient(x), hidden, x.width, table, is_token
-            ),
-        )
+        def gradient() -> Any:
+            return code.AddPositionsGradient(forward, self.write_gradient(x), is_token)
+
+        self.emit(x.span, forward, gradient if table >= 0 else None)
 
     # Instructions of strings.
 

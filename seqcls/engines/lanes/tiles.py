@@ -355,10 +355,3 @@ def input_gradient(rows, layer, a, dy, dx, w, add):
     """Writes D x, or adds to it."""
     weight = Matrix(layer.weight, 1, layer.inputs)
     linear(rows, layer.inputs, layer.outputs, a, dy, w, weight, dx, w, -1, add)
-
-
-@kernel
-def apply_gradient(rows, layer, a, x, dy, dx, w, gradient, add):
-    """Adds D W and D b, and writes D x, or adds to it."""
-    parameter_gradient(rows, layer, a, x, dy, gradient)
-    input_gradient(rows, layer, a, dy, dx, w, add)
