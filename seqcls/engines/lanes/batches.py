@@ -11,7 +11,7 @@ from seqcls.config import NetworkConfig
 from seqcls.counts import counts_suffice, read_counts
 from seqcls.engines.compiled.engine import tiles_between
 from seqcls.engines.lanes.loss import SCRATCH_VECTORS, OutputBuffers
-from seqcls.engines.lanes.parameters import head_rows, output_rows, padded_size
+from seqcls.engines.lanes.parameters import output_rows, padded_size, token_numbers
 from seqcls.engines.lanes.run import Strings
 from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds import KINDS, Examples, Kind, kind_name
@@ -89,7 +89,7 @@ def make_groups(
     often[places, : times.shape[1]] = times
     nothing = np.zeros((0, 0), np.int64)
     strings = Strings(
-        ids=_by_lane(ids),
+        ids=_by_lane(token_numbers(network)[ids].astype(np.uint8)),
         times=_by_lane(often),
         lengths=place(lengths, np.int64),
         sizes=place(tokens_read, np.int64),
@@ -163,11 +163,12 @@ def _split_streams(
     columns = np.minimum(columns, ids.shape[1] - 1)
     inputs = np.where(is_output, PAD, ids)[:, : padded_size(int(begins.max(initial=1)))]
     outputs, targets = (np.take_along_axis(x, columns, 1) for x in (ids, token_targets))
+    numbers = token_numbers(network)
     return strings._replace(
-        ids=_by_lane(np.where(inside, outputs, PAD).astype(np.uint8)),
+        ids=_by_lane(numbers[np.where(inside, outputs, PAD)].astype(np.uint8)),
         lengths=lengths.reshape(strings.lengths.shape),
         sizes=lengths.reshape(strings.lengths.shape),
-        inputs=_by_lane(inputs.astype(np.uint8)),
+        inputs=_by_lane(numbers[inputs].astype(np.uint8)),
         input_lengths=begins.reshape(strings.lengths.shape),
         token_targets=_by_lane(np.where(inside, targets, -1).astype(np.int16)),
     )
@@ -226,16 +227,16 @@ def make_outputs(
     places[order] = np.arange(len(inputs))
     ids = np.pad(inputs.ids, ((0, 0), (1, 1)), constant_values=CLS)
     ids[np.arange(len(inputs)), begins - 1] = separator_id(network)
-    given = np.zeros((count * width, ids.shape[1]), np.int16)
-    given[places] = head_rows(network)[ids]
+    ids = np.where(np.arange(ids.shape[1]) < begins[:, None], token_numbers(network)[ids], 0)
+    tokens = np.zeros((count * width, int((begins + limits).max())), np.int16)
+    tokens[places, : ids.shape[1]] = ids[:, : tokens.shape[1]]
     first, most = np.zeros((2, count * width), np.int64)
     first[places], most[places] = begins, limits
     shape = count, width
     outputs = OutputBuffers(
-        given=_by_lane(given),
+        tokens=_by_lane(tokens),
         begins=first.reshape(shape),
         limits=most.reshape(shape),
-        written=np.full((count, int(limits.max(initial=1)), width), -1, np.int16),
         counts=np.zeros(shape, np.int64),
         is_ended=np.zeros(shape, np.bool_),
         scores=np.zeros(shape),

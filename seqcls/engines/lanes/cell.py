@@ -25,9 +25,9 @@ from seqcls.engines.lanes.batches import (
 from seqcls.engines.lanes.layers import READOUTS
 from seqcls.engines.lanes.loss import OutputBuffers
 from seqcls.engines.lanes.parameters import (
-    head_rows,
     output_rows,
     padded_size,
+    token_numbers,
     vectors,
 )
 from seqcls.engines.lanes.parts import score_factor
@@ -39,12 +39,12 @@ from seqcls.engines.lanes.tape import ANSWERING, TRAINING, WRITING
 from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds import Examples
 from seqcls.kinds.base import Written
-from seqcls.kinds.transduction import NO_TARGET
+from seqcls.kinds.transduction import NO_TARGET, separator_id
 from seqcls.models.positions.numbers import training_generator
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.strings.tokenizer import PAD
+from seqcls.strings.tokenizer import CLS, PAD
 from seqcls.tasks import Task
 
 NO_STEPS = Steps(np.zeros((2, 0), np.float32), 0, Update(np.zeros(0), 0.0, 0.0))
@@ -163,17 +163,18 @@ class LaneCell:
             limits: the largest number of tokens in each output, at least 1.
         """
         outputs, places = make_outputs(self.network, inputs, limits)
-        self._write(self.pack(weights), inputs, outputs, places)
-        # From the head's rows to token ids.
-        ids, written = np.argsort(head_rows(self.network)), outputs.written.transpose(0, 2, 1)
+        outputs = self._write(self.pack(weights), inputs, outputs, places)
+        ids, tokens = np.argsort(token_numbers(self.network)), outputs.tokens.transpose(0, 2, 1)
+        begins, counts = (x.reshape(-1)[places] for x in (outputs.begins, outputs.counts))
         rows = zip(
-            written.reshape(-1, written.shape[2])[places],
-            outputs.counts.reshape(-1)[places],
+            tokens.reshape(-1, tokens.shape[2])[places],
+            begins,
+            begins + counts,
             outputs.is_ended.reshape(-1)[places].tolist(),
             outputs.scores.reshape(-1)[places].tolist(),
             strict=True,
         )
-        return [Written(ids[x[:count]].tolist(), ended, score) for x, count, ended, score in rows]
+        return [Written(ids[x[begin:end]].tolist(), *how) for x, begin, end, *how in rows]
 
     def _write(
         self,
@@ -181,7 +182,7 @@ class LaneCell:
         inputs: TokenStrings,
         outputs: OutputBuffers,
         places: Int64[np.ndarray, " string"],
-    ) -> None:
+    ) -> OutputBuffers:
         begins, limits = outputs.begins, outputs.limits
         count, width = begins.shape
         groups = min(TOGETHER if self.together else WRITTEN_TOGETHER, count)
@@ -193,17 +194,19 @@ class LaneCell:
             most = padded_size(size)
             ids = np.full((begins.size, most), PAD, np.uint8)
             ids[places, 1:size] = inputs.ids
-            ids[places, 0] = 0
+            ids[places, 0] = CLS
+            ids = token_numbers(self.network)[ids].astype(np.uint8)
             read = np.ascontiguousarray(ids.reshape(count, width, most).transpose(0, 2, 1))
             lengths = np.where(begins > 0, begins - 1, 0)
-            last = np.maximum(begins - 1, 0)[:, None]
-            given = np.ascontiguousarray(np.take_along_axis(outputs.given, last, 1))
-            outputs = outputs._replace(given=given, begins=np.minimum(begins, 1))
             tokens = padded_size(int(limits.max(initial=1)) + 1)
+            written = np.zeros((count, tokens, width), np.int16)
+            written[:, 0] = token_numbers(self.network)[separator_id(self.network)]
+            outputs = outputs._replace(tokens=written, begins=np.minimum(begins, 1))
         program, _ = program_of(self.network, tokens * groups, most * groups, groups, WRITING)
         positions = written_positions(self.network, inputs, places, count, max(tokens, most))
         states = vectors(program.size, lanes())
         write(flat, program, self._network(), positions, groups, outputs, read, lengths, states)
+        return outputs
 
 
 def most_rows(strings: Strings) -> tuple[int, int]:

@@ -28,17 +28,19 @@ def embedded_rows(config: NetworkConfig) -> int:
     return config.num_letters + (1 if config.head == "string" else 2)
 
 
-def head_rows(config: NetworkConfig) -> Int64[np.ndarray, " row"]:
-    """Returns the packed index of each row of the embedding, and of a head that writes.
-
-    The order is CLS, the letters, PAD, so that the tokens that are read are contiguous.
+def token_numbers(config: NetworkConfig) -> Int64[np.ndarray, " token"]:
+    """Returns the number of each token id: CLS, the letters, PAD, so that what is read is
+    contiguous.
     """
-    rows = np.arange(embedded_rows(config))
-    if config.head == "string":
-        return rows
-    ids = np.concatenate([[CLS], np.arange(FIRST_LETTER, len(rows)), [PAD]])
-    # `ids` has the token of each row; this is its inverse, the row of each token.
+    ids = np.concatenate([[CLS], FIRST_LETTER + np.arange(config.num_letters), [PAD]])
+    # `ids` has the token of each number; this is its inverse.
     return np.argsort(ids)
+
+
+def head_rows(config: NetworkConfig) -> Int64[np.ndarray, " row"]:
+    """Returns the packed index of each row of the embedding, and of a head that writes."""
+    is_string = config.head == "string"
+    return np.arange(embedded_rows(config)) if is_string else token_numbers(config)
 
 
 def output_rows(config: NetworkConfig) -> Int64[np.ndarray, " output"]:
