@@ -252,21 +252,12 @@ def _tiles_of(strings: TokenStrings, precision: str) -> Tiles:
 # Training and evaluation.
 
 
-def _scratch(config: NetworkConfig) -> np.ndarray:
-    """Returns memory for a tile's integers, of the size of the network's numbers."""
-    from seqcls.engines.fused.forward import TILE
-
-    return np.empty(TILE, config.precision.replace("float", "int"))
-
-
 def _answer(config: NetworkConfig, weights: Weights, tiles: Tiles) -> Float[np.ndarray, " string"]:
     """Returns one model's logits of the strings of one batch in tiles, padding included."""
     from seqcls.engines.fused.kernel import evaluate
 
     logits = np.empty_like(tiles.targets)
-    evaluate(
-        parameters_of(config).pack(weights), shape_of(config), _scratch(config), *tiles[:4], logits
-    )
+    evaluate(parameters_of(config).pack(weights), shape_of(config), *tiles[:4], logits)
     return logits.reshape(-1)
 
 
@@ -281,7 +272,6 @@ class CountsProgram:
         self.pack, self.unpack = parameters.pack, parameters.unpack
         scaled = problem.config.train_loss == "sigmoid_scaled"
         self._shape = shape_of(self._network, scaled_loss=scaled)
-        self._scratch = _scratch(self._network)
         self._validation = epoch_tiles(problem.validation, 0, self._network.precision)
         self._logits = np.empty_like(self._validation.targets)
 
@@ -292,13 +282,13 @@ class CountsProgram:
         tiles = tiles_between(ends, part.first, part.last)
         ends = ends[part.first : part.last] - tiles.start
         strings = (x[tiles] for x in by_tile)
-        loss: float = train_epoch(flat, *steps, self._shape, self._scratch, *strings, ends)
+        loss: float = train_epoch(flat, *steps, self._shape, *strings, ends)
         return loss, len(ends)
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
         from seqcls.engines.fused.kernel import evaluate
 
         tiles = self._validation[:4]
-        loss: float = evaluate(flat, self._shape, self._scratch, *tiles, self._logits)
+        loss: float = evaluate(flat, self._shape, *tiles, self._logits)
         # Strings are in order, and only the last tile's end is padding.
         return loss, all_classified(self._problem, self._logits[self._validation.weights > 0])
