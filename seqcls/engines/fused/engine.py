@@ -16,7 +16,6 @@ from seqcls.config import NetworkConfig
 from seqcls.counts import counts_suffice
 from seqcls.engines.compiled.engine import (
     CompiledEngine,
-    EpochPart,
     Flat,
     Program,
     Steps,
@@ -207,20 +206,19 @@ def make_tiles(
     """
     from seqcls.engines.fused.forward import TILE
 
-    starts = range(0, len(counts), batch_size)
-    sizes = [min(batch_size, len(counts) - start) for start in starts]
-    tiles = [-(-size // TILE) for size in sizes]
+    batches, within = np.divmod(np.arange(len(counts)), batch_size)
+    sizes = np.bincount(batches)
+    tiles = -(-sizes // TILE)
     # The index of each string: one after another from its batch's first tile on.
-    firsts = np.repeat(np.cumsum([0, *tiles[:-1]]) * TILE - np.array(starts), sizes)
-    place = firsts + np.arange(len(counts))
-    tiled_size = sum(tiles) * TILE
+    place = batches * tiles[0] * TILE + within
+    tiled_size = int(tiles.sum()) * TILE
     columns = np.zeros((counts.shape[1] + 1, tiled_size), precision)
     columns[0] = 1
     columns[1:, place] = counts.T
     targets = np.zeros(tiled_size, precision)
     targets[place] = positive
     weights = np.zeros(tiled_size, precision)
-    weights[place] = np.repeat(1 / np.array(sizes), sizes)
+    weights[place] = 1 / sizes[batches]
     factors = np.log(columns.sum(axis=0))
     shaped = columns.reshape(len(columns), -1, TILE).transpose(1, 0, 2)
     return Tiles(
@@ -268,19 +266,20 @@ class CountsProgram:
 
     def __init__(self, problem: Problem) -> None:
         self._problem, self._network = problem, problem.network
-        parameters = parameters_of(problem.network)
-        self.pack, self.unpack = parameters.pack, parameters.unpack
+        self.parameters = parameters_of(problem.network)
         scaled = problem.config.train_loss == "sigmoid_scaled"
         self._shape = shape_of(self._network, scaled_loss=scaled)
         self._validation = epoch_tiles(problem.validation, 0, self._network.precision)
         self._logits = np.empty_like(self._validation.targets)
 
-    def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
+    def epoch(
+        self, flat: Flat, steps: Steps, epoch: int, first: int = 0, last: int | None = None
+    ) -> tuple[float, int]:
         from seqcls.engines.fused.kernel import train_epoch
 
-        *by_tile, ends = epoch_tiles(self._problem.train, part.number, self._network.precision)
-        tiles = tiles_between(ends, part.first, part.last)
-        ends = ends[part.first : part.last] - tiles.start
+        *by_tile, ends = epoch_tiles(self._problem.train, epoch, self._network.precision)
+        tiles = tiles_between(ends, first, last)
+        ends = ends[first:last] - tiles.start
         strings = (x[tiles] for x in by_tile)
         loss: float = train_epoch(flat, *steps, self._shape, *strings, ends)
         return loss, len(ends)

@@ -7,7 +7,6 @@ from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.compiled.engine import (
-    EpochPart,
     Flat,
     Steps,
     all_classified,
@@ -16,7 +15,6 @@ from seqcls.engines.compiled.engine import (
 )
 from seqcls.engines.compiled.parameters import Update
 from seqcls.engines.lanes.batches import (
-    Groups,
     epoch_groups,
     make_outputs,
     tested_groups,
@@ -38,7 +36,7 @@ from seqcls.engines.lanes.run import Found, Model, Network, Strings, run, write
 from seqcls.engines.lanes.tape import ANSWERING, TRAINING, WRITING
 from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds import Examples
-from seqcls.kinds.base import Written
+from seqcls.kinds.base import Scored, Written
 from seqcls.kinds.transduction import NO_TARGET, separator_id
 from seqcls.models.positions.numbers import training_generator
 from seqcls.problem import Problem
@@ -66,7 +64,7 @@ class LaneCell:
         self.network = network
         # Neither parameters nor the rest depend on these sizes.
         program, parameters = program_of(network, 4, 4, 1, ANSWERING)
-        self.pack, self.unpack, self.together = parameters.pack, parameters.unpack, program.together
+        self.parameters, self.together = parameters, program.together
         self.groups = TOGETHER if self.together else ONE_BY_ONE
 
     def run(
@@ -137,7 +135,7 @@ class LaneCell:
         targets = np.where(there, 0, NO_TARGET) if at_tokens else np.zeros(len(strings))
         groups = tested_groups(self.network, task, Examples(strings, targets), self.groups)
         positions, outputs = positions_of(self.network, groups), []
-        for flat in map(self.pack, weights):
+        for flat in map(self.parameters.pack, weights):
             _, found = self.run(flat, groups.strings, positions, with_logits=at_tokens)
             if not at_tokens:
                 outputs.append(found.logits.reshape(-1)[groups.places])
@@ -147,11 +145,16 @@ class LaneCell:
             outputs.append(np.where(there[..., None], own[..., output_rows(self.network)], np.nan))
         return np.stack(outputs)
 
-    def scores(self, weights: Weights, task: Task, examples: Examples) -> tuple[Found, Groups]:
-        """Scores a model's targets by teacher forcing; returns the results by group."""
+    def score(self, weights: Weights, task: Task, examples: Examples) -> Scored:
+        """Scores a model's targets by teacher forcing."""
         groups = tested_groups(self.network, task, examples, self.groups)
         positions = positions_of(self.network, groups)
-        return self.run(self.pack(weights), groups.strings, positions)[1], groups
+        _, found = self.run(self.parameters.pack(weights), groups.strings, positions)
+        losses, missed, inside = (
+            values.reshape(-1)[groups.places]
+            for values in (found.losses, found.missed, found.missed_inside)
+        )
+        return Scored(missed == 0, inside == 0, -losses)
 
     def outputs(
         self, weights: Weights, inputs: TokenStrings, limits: Int64[np.ndarray, " string"]
@@ -163,7 +166,7 @@ class LaneCell:
             limits: the largest number of tokens in each output, at least 1.
         """
         outputs, places = make_outputs(self.network, inputs, limits)
-        outputs = self._write(self.pack(weights), inputs, outputs, places)
+        outputs = self._write(self.parameters.pack(weights), inputs, outputs, places)
         ids, tokens = np.argsort(token_numbers(self.network)), outputs.tokens.transpose(0, 2, 1)
         begins, counts = (x.reshape(-1)[places] for x in (outputs.begins, outputs.counts))
         rows = zip(
@@ -223,15 +226,17 @@ class LaneProgram:
     def __init__(self, problem: Problem) -> None:
         self._cell, self._problem = LaneCell(problem.network), problem
         self.rng: np.random.Generator | None = training_generator(problem.config.train_seed)
-        self.pack, self.unpack = self._cell.pack, self._cell.unpack
+        self.parameters = self._cell.parameters
         self._scaled = problem.config.train_loss == "sigmoid_scaled"
         self._validation = validation_groups(problem.network, problem.validation, self._cell.groups)
         self._positions = positions_of(problem.network, self._validation)
 
-    def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
+    def epoch(
+        self, flat: Flat, steps: Steps, epoch: int, first: int = 0, last: int | None = None
+    ) -> tuple[float, int]:
         """Implements `Program.epoch`."""
-        (number, first, last), train = part, self._problem.train
-        groups = epoch_groups(self._problem.network, train, number)
+        train = self._problem.train
+        groups = epoch_groups(self._problem.network, train, epoch)
         if first == 0:
             # Once an epoch: a check within it must not change the draws.
             self._drawn = positions_of(self._problem.network, groups, train.batch_size, self.rng)

@@ -104,12 +104,7 @@ class Lanes(CompiledEngine):
     def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
         # Only the output is scored, although training may predict the input too.
         network = problem.network.model_copy(update={"head": "output"})
-        found, groups = cell_of(network).scores(weights, problem.task, examples)
-        losses, missed, inside = (
-            values.reshape(-1)[groups.places]
-            for values in (found.losses, found.missed, found.missed_inside)
-        )
-        return Scored(missed == 0, inside == 0, -losses)
+        return cell_of(network).score(weights, problem.task, examples)
 
     def write(
         self,

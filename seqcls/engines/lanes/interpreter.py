@@ -25,7 +25,6 @@ from seqcls.engines.lanes import (
     tiles,
 )
 from seqcls.engines.lanes import instructions as code
-from seqcls.engines.lanes import memory_instructions as memory
 from seqcls.engines.lanes.columns import parts_of, source_of
 from seqcls.engines.lanes.elementary import norm_gradient
 from seqcls.engines.lanes.layers import ELU, GELU, RELU, SILU, SOFTPLUS, TOKENS
@@ -80,20 +79,20 @@ ATTEND_GRADIENT, read_attend_gradient = reading(code.AttendGradient)
 DISTANCE_GRADIENT, read_distance_gradient = reading(code.DistanceGradient)
 FIRE, read_fire = reading(code.Fire)
 FIRE_GRADIENT, read_fire_gradient = reading(code.FireGradient)
-REMEMBER, read_remember = reading(memory.Remember)
-REMEMBER_GRADIENT, read_remember_gradient = reading(memory.RememberGradient)
-RATES, read_rates = reading(memory.Rates)
-SELECT, read_select = reading(memory.Select)
-SELECT_GRADIENT, read_select_gradient = reading(memory.SelectGradient)
-RECUR, read_recur = reading(memory.Recur)
-RECUR_GRADIENT, read_recur_gradient = reading(memory.RecurGradient)
+REMEMBER, read_remember = reading(code.Remember)
+REMEMBER_GRADIENT, read_remember_gradient = reading(code.RememberGradient)
+RATES, read_rates = reading(code.Rates)
+SELECT, read_select = reading(code.Select)
+SELECT_GRADIENT, read_select_gradient = reading(code.SelectGradient)
+RECUR, read_recur = reading(code.Recur)
+RECUR_GRADIENT, read_recur_gradient = reading(code.RecurGradient)
 GATHER, read_gather = reading(code.Gather)
 MEAN, read_mean = reading(code.Mean)
 TABLE, read_table = reading(code.Table)
-CONVOLVE, read_convolve = reading(memory.Convolve)
-CONVOLVE_GRADIENT, read_convolve_gradient = reading(memory.ConvolveGradient)
-UNFOLD, read_unfold = reading(memory.Unfold)
-FOLD, read_fold = reading(memory.Fold)
+CONVOLVE, read_convolve = reading(code.Convolve)
+CONVOLVE_GRADIENT, read_convolve_gradient = reading(code.ConvolveGradient)
+UNFOLD, read_unfold = reading(code.Unfold)
+FOLD, read_fold = reading(code.Fold)
 CLEAR, read_clear = reading(code.Clear)
 CLEAR_BEFORE, read_clear_before = reading(code.ClearBefore)
 

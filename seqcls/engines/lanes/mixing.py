@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from seqcls.engines.lanes import instructions as code
-from seqcls.engines.lanes import memory_instructions as memory
 from seqcls.engines.lanes.layers import (
     CAUSAL_FIRE,
     FIRE_UNITS,
@@ -123,7 +122,7 @@ def recur(
     state = tape.value(joined, TOKENS, is_kept=True)
     # An LSTM: cells and their tanh. An sLSTM: cells, normalizers, stabilizers and slopes.
     vectors = {RNN: 1, GRU: 1, SLSTM: 4 * size}.get(cell, 2 * size)
-    forward = memory.Recur(
+    forward = code.Recur(
         cell=cell,
         heads=heads,
         width=width,
@@ -146,7 +145,7 @@ def recur(
         to = tape.value(layer.outputs, TOKENS)
         du = tape.value(layer.outputs, TOKENS) if cell == GRU else to
         scratch = tape.scratch(3 * groups * row)
-        tape.emit_back(TOKENS, memory.RecurGradient(forward, state.gradient, to, du, scratch))
+        tape.emit_back(TOKENS, code.RecurGradient(forward, state.gradient, to, du, scratch))
         dx, adds = tape.gradient_of(x) if x.has_gradient else (None, False)
         tape.emit_back(TOKENS, code.LinearGradient(x, to, dx, layer, adds))
 
@@ -160,8 +159,8 @@ def convolve(tape: Tape, x: Value, weight: int, bias: int = -1) -> Value:
     y, own = tape.value(x.width, x.span), (x.width, weight, bias)
     tape.emit(
         x.span,
-        memory.Convolve(x, y, *own),
-        lambda: memory.ConvolveGradient(x, y.gradient, tape.write_gradient(x), *own),
+        code.Convolve(x, y, *own),
+        lambda: code.ConvolveGradient(x, y.gradient, tape.write_gradient(x), *own),
     )
     return y
 
@@ -172,10 +171,8 @@ def unfold(tape: Tape, x: Value, shared: int, parts: int, steps: int) -> Value:
     y = tape.value(shared + parts * width, STEPS)
     tape.emit(
         x.span,
-        memory.Unfold(x, y, steps, shared, parts, width, False),
-        lambda: memory.Unfold(
-            tape.write_gradient(x), y.gradient, steps, shared, parts, width, True
-        ),
+        code.Unfold(x, y, steps, shared, parts, width, False),
+        lambda: code.Unfold(tape.write_gradient(x), y.gradient, steps, shared, parts, width, True),
     )
     return y
 
@@ -185,8 +182,8 @@ def fold(tape: Tape, x: Value, steps: int) -> Value:
     y = tape.value(x.width, TOKENS)
     tape.emit(
         TOKENS,
-        memory.Fold(x, y, steps, x.width, False),
-        lambda: memory.Fold(tape.write_gradient(x), y.gradient, steps, x.width, True),
+        code.Fold(x, y, steps, x.width, False),
+        lambda: code.Fold(tape.write_gradient(x), y.gradient, steps, x.width, True),
     )
     return y
 
@@ -215,7 +212,7 @@ def remember(
 
     rows = heads.heads * tokens if keep else QUERIES
     pairs, reads, since = (tape.square(rows, tokens) for _ in range(3))
-    forward = memory.Remember(
+    forward = code.Remember(
         given=given,
         lengths=new(2 * heads.heads - 1),
         strengths=strength,
@@ -246,7 +243,7 @@ def remember(
         if strength.width > heads.heads:
             for x in dict.fromkeys((d_strength, d_fading)):
                 tape.emit_back(span, code.Clear(x))
-        gradient = memory.RememberGradient(
+        gradient = code.RememberGradient(
             forward=forward,
             recalled=forward.recalled.gradient,
             given=d_given,
@@ -277,7 +274,7 @@ def select(
     tape.together = False
     keep, size = tape.use == TRAINING, sizes.channels * sizes.numbers
     answered = tape.value(channels.width, TOKENS)
-    forward = memory.Select(
+    forward = code.Select(
         channels=channels,
         selected=selected,
         steps=steps,
@@ -293,11 +290,11 @@ def select(
         sizes=sizes,
         keep=keep,
     )
-    tape.emit(START, memory.Rates(forward.rates, forward.log_rate, sizes))
+    tape.emit(START, code.Rates(forward.rates, forward.log_rate, sizes))
     tape.emit(
         TOKENS,
         forward,
-        lambda: memory.SelectGradient(
+        lambda: code.SelectGradient(
             forward=forward,
             answered=answered.gradient,
             channels=tape.write_gradient(channels),

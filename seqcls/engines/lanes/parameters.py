@@ -3,7 +3,6 @@
 Numba is not loaded.
 """
 
-from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -11,7 +10,6 @@ from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.compiled import parameters
-from seqcls.engines.lanes.layers import LAYER, LinearLayer, NormLayer
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD
 
 COLUMNS = 4
@@ -73,23 +71,3 @@ class Axis(parameters.Axis):
         width = padded_size(size)
         places = np.add.outer(np.arange(parts) * width, np.arange(size)).reshape(-1)
         return cls(places, parts * width)
-
-
-class Parameters(parameters.Parameters):
-    """Parameters with layers; `{}` in a name is `weight` or `bias`."""
-
-    def linear(
-        self, names: Sequence[str], outputs: Axis, inputs: Axis, has_bias: bool
-    ) -> LinearLayer:
-        """Adds layers of the same sizes, stacked to one layer."""
-        # Added consecutively, the weights are one matrix, and the biases one vector.
-        weights = [self.take(name.format("weight"), outputs, inputs) for name in names]
-        biases = [self.take(name.format("bias"), outputs) for name in names if has_bias]
-        size = len(names) * outputs.size
-        return LinearLayer(inputs.size, size, weights[0], biases[0] if has_bias else -1)
-
-    def norm(self, name: str, kind: int, axis: Axis) -> NormLayer:
-        """Adds a norm of an axis."""
-        weight = self.take(name.format("weight"), axis)
-        bias = self.take(name.format("bias"), axis) if kind == LAYER else -1
-        return NormLayer(kind, len(axis.places), weight, bias)

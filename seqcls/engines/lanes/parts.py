@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from seqcls.config import COUPLED, NetworkConfig
+from seqcls.engines.compiled.parameters import Parameters
 from seqcls.engines.lanes import mixing
 from seqcls.engines.lanes.layers import (
     ACTIVATIONS,
@@ -19,6 +20,7 @@ from seqcls.engines.lanes.layers import (
     FIRE,
     FIRE_UNITS,
     GATES,
+    LAYER,
     LSTM,
     NORMS,
     READ,
@@ -39,7 +41,6 @@ from seqcls.engines.lanes.layers import (
 )
 from seqcls.engines.lanes.parameters import (
     Axis,
-    Parameters,
     embedded_rows,
     head_rows,
     output_rows,
@@ -143,16 +144,33 @@ class Model:
         return x
 
     def linear(
-        self, name: str, outputs: Axis, inputs: Axis | None = None, *, has_bias: bool = False
+        self,
+        names: Sequence[str],
+        outputs: Axis,
+        inputs: Axis | None = None,
+        *,
+        has_bias: bool = False,
     ) -> LinearLayer:
-        """Adds a linear layer of the residual stream, or of other inputs."""
-        return self.parameters.linear([name + ".{}"], outputs, inputs or self.hidden, has_bias)
+        """Adds linear layers of the residual stream, or of other inputs, stacked to one layer.
+
+        Args:
+            names: those of the parameters before `weight` and `bias`.
+        """
+        take, columns = self.parameters.take, inputs or self.hidden
+        # Added consecutively, the weights are one matrix, and the biases one vector.
+        weights = [take(name + "weight", outputs, columns) for name in names]
+        biases = [take(name + "bias", outputs) for name in names if has_bias]
+        bias = biases[0] if has_bias else -1
+        return LinearLayer(columns.size, len(names) * outputs.size, weights[0], bias)
 
     def norm(self, name: str) -> NormLayer | None:
         """Adds the norm of that name, if the network has norms."""
         if not self.config.has_norms:
             return None
-        return self.parameters.norm(name + ".{}", NORMS[self.config.layer_norm], self.hidden)
+        kind, take = NORMS[self.config.layer_norm], self.parameters.take
+        weight = take(f"{name}.weight", self.hidden)
+        bias = take(f"{name}.bias", self.hidden) if kind == LAYER else -1
+        return NormLayer(kind, len(self.hidden.places), weight, bias)
 
     def final_norm(self, name: str = "") -> NormLayer | None:
         """Adds the norm after the last block, if there is one."""
@@ -177,8 +195,8 @@ class Model:
             x = y if before else tape.norm(y, layer)
         layer = self.norm(name + "feed_forward_norm")
         inner, biases = Axis.of_size(config.feed_forward_size), config.biases
-        up = self.linear(name + "feed_forward.input", inner, has_bias=biases)
-        down = self.linear(name + "feed_forward.output", self.hidden, inner, has_bias=biases)
+        up = self.linear([name + "feed_forward.input."], inner, has_bias=biases)
+        down = self.linear([name + "feed_forward.output."], self.hidden, inner, has_bias=biases)
         within = tape.linear(tape.norm(x, layer) if before else x, up)
         y = tape.linear(tape.activate(ACTIVATIONS[config.activation], within), down, onto=x)
         return y if before else tape.norm(y, layer)
@@ -202,8 +220,8 @@ class Model:
         key_source, key_stream = others or (None, stream)
         # One query, of the token that is read; FIRE and linear attention do not support it.
         alone = single and shares == SOFTMAX and self.config.positions != "fire"
-        names = [f"{name}.{x}.{{}}" for x in ("query", "key", "value")]
-        whole = self.parameters.linear(names, self.by_head, self.hidden, biases)
+        names = [f"{name}.{x}." for x in ("query", "key", "value")]
+        whole = self.linear(names, self.by_head, has_bias=biases)
         if alone or key_source is not None:
             rest = LinearLayer(
                 whole.inputs,
@@ -262,7 +280,7 @@ class Model:
     ) -> Value:
         """Emits a mixer's output layer, and adds its outputs to the residual stream."""
         mixed = self.tape.gather(mixed) if single else mixed
-        layer = self.linear(name + ".output", self.hidden, inputs, has_bias=has_bias)
+        layer = self.linear([name + ".output."], self.hidden, inputs, has_bias=has_bias)
         return self.tape.linear(mixed, layer, onto=onto())
 
     def memory(
@@ -276,17 +294,17 @@ class Model:
         fading = gate = None
         rate = offset = 0
         if fades:
-            gate = tape.linear(n, self.linear(f"{name}.gate", self.by_head))
-            fading = tape.linear(n, self.linear(f"{name}.fading", heads))
+            gate = tape.linear(n, self.linear([f"{name}.gate."], self.by_head))
+            fading = tape.linear(n, self.linear([f"{name}.fading."], heads))
             rate = parameters.take(f"{name}.log_rate", heads)
             offset = parameters.take(f"{name}.offset", heads)
         strength = tape.linear(
-            n, self.linear(f"{name}.strength", Axis.parts(steps, self.heads.heads))
+            n, self.linear([f"{name}.strength."], Axis.parts(steps, self.heads.heads))
         )
         own = Axis.parts(steps * self.heads.heads, self.heads.head_size)
         # These are contiguous, so that one product computes all three.
         parts = ("query", self.by_head), ("key", own), ("value", own)
-        query, _, _ = (self.linear(f"{name}.{part}", axis) for part, axis in parts)
+        query, _, _ = (self.linear([f"{name}.{part}."], axis) for part, axis in parts)
         given = tape.linear(n, query._replace(outputs=(1 + 2 * steps) * joined))
         if config.short_convolution:
             channels = Axis.parts((1 + 2 * steps) * self.heads.heads, self.heads.head_size)
@@ -318,14 +336,14 @@ class Model:
             return Axis(np.concatenate(places), int(ends[-1]))
 
         both = side_by_side(channels, channels)
-        given = tape.linear(n, self.linear(f"{name}.input", both))
+        given = tape.linear(n, self.linear([f"{name}.input."], both))
         window, selection = Axis.of_size(WINDOW), side_by_side(ranks, numbers, numbers)
         weight = parameters.take(f"{name}.convolution.weight", channels, window)
         bias = parameters.take(f"{name}.convolution.bias", channels)
         u = mixing.convolve(tape, given.part(0, channels.size), weight, bias)
         u = tape.activate(SILU, u)
-        selected = tape.linear(u, self.linear(f"{name}.selection", selection, channels))
-        step_size = self.linear(f"{name}.step_size", channels, ranks, has_bias=True)
+        selected = tape.linear(u, self.linear([f"{name}.selection."], selection, channels))
+        step_size = self.linear([f"{name}.step_size."], channels, ranks, has_bias=True)
         steps = tape.linear(selected.part(0, ranks.size), step_size)
         steps = tape.activate(SOFTPLUS, steps)
         sizes = Channels(channels.size, numbers.size, ranks.size)
@@ -340,7 +358,7 @@ class Model:
         """Emits the sLSTM, with exponential gates and recurrent weights within each head."""
         tape, parameters, (heads, size, width, _) = self.tape, self.parameters, self.heads
         gates, biases = Axis.parts(4 * heads, size), self.config.biases
-        layer = self.linear(f"{name}.input", gates, has_bias=biases)
+        layer = self.linear([f"{name}.input."], gates, has_bias=biases)
         weights = [
             parameters.take(f"{name}.recurrent.{x}.weight", Axis.parts(4, size), Axis.of_size(size))
             for x in range(heads)
@@ -353,8 +371,7 @@ class Model:
         tape = self.tape
         gates, biases = Axis.parts(GATES["lstm"], self.config.hidden_size), self.config.biases
         layer, own = (
-            self.parameters.linear([f"{name}.cell.{x}_{{}}"], gates, self.hidden, biases)
-            for x in ("input", "state")
+            self.linear([f"{name}.cell.{x}_"], gates, has_bias=biases) for x in ("input", "state")
         )
         state = mixing.recur(tape, n, layer, LSTM, 1, self.hidden.size, own.weight, own.bias)
         return tape.add(tape.gather(state) if single else state, onto())
@@ -377,7 +394,7 @@ class Model:
         rows = Axis(output_rows(config), outputs)
         if config.head == "string":
             rows = Axis(np.zeros(1, np.int64), outputs)
-        layer = self.linear("classifier", rows, has_bias=config.biases)
+        layer = self.linear(["classifier."], rows, has_bias=config.biases)
         return tape.classify(x, layer) if config.head == "string" else tape.linear(x, layer)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 
 from seqcls.config import NetworkConfig
+from seqcls.engines.compiled.parameters import Parameters
 from seqcls.engines.lanes import mixing
 from seqcls.engines.lanes.layers import (
     CELLS,
@@ -21,7 +22,7 @@ from seqcls.engines.lanes.layers import (
     Program,
     Stream,
 )
-from seqcls.engines.lanes.parameters import Axis, Parameters
+from seqcls.engines.lanes.parameters import Axis
 from seqcls.engines.lanes.parts import Mixer, Model
 from seqcls.engines.lanes.tape import ANSWERING, Value
 from seqcls.models import MODELS
@@ -78,8 +79,8 @@ def recurrent(model: Model) -> Parts:
     cell, x = CELLS[config.architecture], types
     for number in range(config.num_blocks):
         name, biases = f"layers.{number}.", config.biases
-        layer = parameters.linear([name + "input_{}"], gates, model.hidden, biases)
-        state = parameters.linear([name + "state_{}"], gates, model.hidden, biases)
+        layer = model.linear([name + "input_"], gates, has_bias=biases)
+        state = model.linear([name + "state_"], gates, has_bias=biases)
         if x is types:
             layer = tape.table(types, parameters, layer, model.embedding)
         x = mixing.recur(tape, x, layer, cell, 1, model.hidden.size, state.weight, state.bias)

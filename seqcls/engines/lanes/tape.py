@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from jaxtyping import Int64
 
+from seqcls.engines.compiled.parameters import Parameters
 from seqcls.engines.lanes import instructions as code
 from seqcls.engines.lanes.columns import values_in, write_row
 from seqcls.engines.lanes.layers import (
@@ -24,7 +25,7 @@ from seqcls.engines.lanes.layers import (
     LinearLayer,
     NormLayer,
 )
-from seqcls.engines.lanes.parameters import Axis, Parameters
+from seqcls.engines.lanes.parameters import Axis
 
 TRAINING, ANSWERING, WRITING = range(3)
 """The uses of lists."""
