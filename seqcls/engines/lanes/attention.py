@@ -24,7 +24,6 @@ import numpy as np
 from seqcls.engines.lanes.elementary import exp
 from seqcls.engines.lanes.fire import add_fire, add_fire_gradient
 from seqcls.engines.lanes.layers import (
-    ALIBI,
     CAUSAL_FIRE,
     FIRE,
     QUERIES,
@@ -33,12 +32,7 @@ from seqcls.engines.lanes.layers import (
     UNBIASED,
     Rows,
 )
-from seqcls.engines.lanes.positions import (
-    bias_read_scores,
-    bias_scores,
-    distance_gradient,
-    read_distance_gradient,
-)
+from seqcls.engines.lanes.positions import bias_scores, distance_gradient
 from seqcls.engines.lanes.tiles import Matrix, clear, product
 from seqcls.engines.lanes.vector import (
     ONE,
@@ -51,7 +45,6 @@ from seqcls.engines.lanes.vector import (
     spread,
     store,
 )
-from seqcls.models.positions.numbers import BUCKETS
 
 MASKED = np.float32(-1e30)
 """The mask of keys that are not attended to: their weights become 0."""
@@ -159,13 +152,9 @@ def attend(
                 number0 += begin * tokens if how.rows > 1 else 0
                 add_fire(some, begin, keys, a, at.first, at.apart, causal, tokens, number0)
             elif how.bias != UNBIASED:
-                slope = positions.slopes[head] if how.bias == ALIBI else ZERO
-                buckets = positions.buckets[1 if how.causal else 0]
-                by = (how.bias, slope, places, buckets, w, how.table + head, heads.heads)
-                if how.alone:
-                    bias_read_scores(keys, a, at.first, *by, read)
-                else:
-                    bias_scores(some, begin, keys, a, at.first, at.apart, *by)
+                bias_scores(
+                    some, begin, keys, a, at, how, head, heads.heads, positions, places, w, read
+                )
             if how.shares == SOFTMAX:
                 softmax(some, begin, keys, how.causal, a, at.first, at.apart, mask)
             else:
@@ -215,12 +204,7 @@ def attend_gradient(
                     shares + moved_to,
                 )  # fmt: skip
             if how.bias == RELATIVE:
-                sums = how.distances + head * BUCKETS
-                buckets = positions.buckets[1 if how.causal else 0]
-                if how.alone:
-                    read_distance_gradient(keys, a, dscores, sums, buckets, read)
-                else:
-                    distance_gradient(some, begin, keys, a, dscores, scores.apart, sums, buckets)
+                distance_gradient(some, begin, keys, a, here, how, head, positions, read)
             if how.bias >= FIRE:
                 causal, tokens = how.bias == CAUSAL_FIRE, scores.apart - 1
                 d0 = how.distances + head * how.rows * tokens

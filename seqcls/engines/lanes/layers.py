@@ -76,20 +76,20 @@ class Heads(NamedTuple):
 class How(NamedTuple):
     """The settings of attention."""
 
-    shares: int
+    shares: int = SOFTMAX
     """`SOFTMAX` or `SUM`."""
-    causal: bool
-    alone: bool
+    causal: bool = False
+    alone: bool = False
     """True if each string has one query, that of the token that is read."""
-    keep: int
+    keep: int = 0
     """Number of rows of scores stored for the gradient in each head; 0 for none."""
-    bias: int
-    """The bias of scores: `UNBIASED`, `ALIBI` ..."""
-    table: int
+    bias: int = UNBIASED
+    """The bias of scores by distance: `UNBIASED`, `ALIBI` ..."""
+    table: int = 0
     """The start of the biases: parameters of `RELATIVE`, vectors of `FIRE`."""
-    distances: int
+    distances: int = 0
     """The start of the vectors of their gradients."""
-    rows: int
+    rows: int = 1
     """Number of rows of biases of `CAUSAL_FIRE` in each head: those of all queries, or of the
     span's."""
 

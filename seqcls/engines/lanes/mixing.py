@@ -11,12 +11,10 @@ from seqcls.engines.lanes.layers import (
     READ,
     RNN,
     SLSTM,
-    SOFTMAX,
     START,
     STEPS,
     SUM,
     TOKENS,
-    UNBIASED,
     Channels,
     Heads,
     How,
@@ -32,19 +30,13 @@ def attend(
     key_value: Value,
     heads: Heads,
     mask: int,
-    *,
-    shares: int = SOFTMAX,
-    causal: bool = False,
-    bias: int = UNBIASED,
-    table: int = 0,
-    distances: int = 0,
+    how: How,
 ) -> Value:
     """Emits attention; returns the heads' weighted sums of values.
 
     Args:
         mask: the start of the mask, a vector for each key.
-        bias: the bias by distance; `table` is the start of its numbers, `distances` of their
-            gradients.
+        how: the settings that do not depend on the use.
     """
     # Later queries read these keys and values too, group by group.
     tape.together, key_value.root.is_kept = False, True
@@ -53,9 +45,9 @@ def attend(
     keep = queries if tape.use == TRAINING else 0
     rows = heads.heads * queries if keep else min(queries, QUERIES)
     scores, mixed = tape.square(rows, keys), tape.value(heads.joined, query.span)
-    sums = tape.scratch(heads.heads * queries if shares == SUM else 1)
-    bias_rows = 1 if bias != CAUSAL_FIRE or tape.use == WRITING else keys
-    how = How(shares, causal, query.span == READ, keep, bias, table, distances, bias_rows)
+    sums = tape.scratch(heads.heads * queries if how.shares == SUM else 1)
+    bias_rows = 1 if how.bias != CAUSAL_FIRE or tape.use == WRITING else keys
+    how = how._replace(alone=query.span == READ, keep=keep, rows=bias_rows)
     forward = code.Attend(
         query, key_value, mixed, heads, how, key_value.span, scores, sums, mask, keys
     )

@@ -31,10 +31,10 @@ from seqcls.engines.lanes.layers import (
     SOFTPLUS,
     SUM,
     TOKENS,
-    UNBIASED,
     WINDOW,
     Channels,
     Heads,
+    How,
     LinearLayer,
     NormLayer,
     Stream,
@@ -71,28 +71,29 @@ class Model:
         self.crossing = self.tape.vectors(rows[TOKENS] * (config.architecture == "encoder_decoder"))
         kinds = Axis(head_rows(config), padded_size(embedded_rows(config)))
         self.embedding = self.parameters.take("embedding.weight", kinds, self.hidden)
-        self.bias, self.table, self.distances = UNBIASED, 0, 0
+        self.how, self.table = How(), -1
         if config.architecture != "encoder_decoder":
             self.take_positions()
 
     def take_positions(self, side: str = "") -> None:
-        """Adds the parameters of positions, and sets the bias of scores.
+        """Adds the parameters of positions, and sets their table or the bias of scores.
 
         Args:
             side: the prefix of their names.
         """
         config, name = self.config, side + "positions.table.weight"
         if config.positions == "alibi":
-            self.bias = ALIBI
+            self.how = How(bias=ALIBI)
         elif config.positions == "relative":
             heads = config.num_attention_heads
             axes = Axis(np.arange(BUCKETS), BUCKETS), Axis(np.arange(heads), heads)
-            self.bias, self.table = RELATIVE, self.parameters.take(name, *axes)
-            self.distances = mixing.distances(self.tape, heads, self.table)
+            table = self.parameters.take(name, *axes)
+            distances = mixing.distances(self.tape, heads, table)
+            self.how = How(bias=RELATIVE, table=table, distances=distances)
         elif config.positions == "fire":
             causal = config.attention_mask == "causal" or config.architecture != "transformer"
-            self.bias = CAUSAL_FIRE if causal else FIRE
-            self.table, self.distances = self._fire(causal)
+            table, distances = self._fire(causal)
+            self.how = How(bias=CAUSAL_FIRE if causal else FIRE, table=table, distances=distances)
         elif has_table(config):
             places = table_size(config) or 0
             axis = Axis(np.arange(places), places)
@@ -139,8 +140,7 @@ class Model:
         if config.embedding_scale == "sqrt":
             x = tape.enlarge(x, config.hidden_size)
         if config.positions == "sinusoidal" or has_table(config):
-            table = self.table if has_table(config) else -1
-            tape.add_positions(x, config.hidden_size, table, stream.is_token)
+            tape.add_positions(x, config.hidden_size, self.table, stream.is_token)
         return x
 
     def linear(
@@ -255,17 +255,14 @@ class Model:
                 query = tape.scale_heads(query, self.heads, factor, *learned)
             else:
                 query = tape.scale(query, factor)
+        how = How() if shares == SUM or key_source is not None else self.how
         mixed = mixing.attend(
             tape,
             query,
             key_value,
             self.heads,
             key_stream.mask,
-            shares=shares,
-            causal=causal and not alone,
-            bias=UNBIASED if shares == SUM or key_source is not None else self.bias,
-            table=self.table,
-            distances=self.distances,
+            how._replace(shares=shares, causal=causal and not alone),
         )
         return self.project(name, mixed, single and not alone, onto, self.by_head, biases)
 

@@ -16,6 +16,7 @@ from seqcls.engines.lanes.vector import (
     LANES,
     ZERO,
     fma,
+    inlined,
     kernel,
     load,
     spread,
@@ -128,58 +129,57 @@ def rotate(tokens, heads, head_width, pairs, a, x0, row, turns0, sign):
                 store(a, index + 1, fma(even, sine, odd * cosine))
 
 
-@kernel
-def bias_scores(
-    queries, first, keys, a, scores0, row, bias, slope, places, buckets, w, table, step
-):
-    """Adds the biases of one head to scores, by the distance between two tokens.
+@inlined
+def bias_of(one, other, how, head, heads, positions, places, w):
+    """Returns what is added to a head's score of two tokens, by the distance between these."""
+    if how.bias == ALIBI:
+        return -positions.slopes[head] * np.float32(abs(places[one, 0] - places[other, 0]))
+    buckets = positions.buckets[1 if how.causal else 0]
+    bucket = buckets[len(buckets) // 2 + other - one]
+    return w[how.table + head + bucket * heads]
 
-    Queries are the tokens from `first` on. The bias of ALIBI is minus the slope times the distance
-    of positions. That of RELATIVE is a number of `w`: the first bucket's at `table`, the next ones
-    at distances of `step`; buckets are those of the distances from -n to n.
+
+@kernel
+def bias_scores(queries, first, keys, a, at, how, head, heads, positions, places, w, read):
+    """Adds the biases of one head to scores.
+
+    The bias of ALIBI is minus the slope times the distance of positions. That of RELATIVE is a
+    number of each head for each bucket of distances.
+
+    Args:
+        first: the token of the first query; if it is alone, that is `read`, (lane).
+        at: `Rows` of the scores.
+        how: a `How`; `heads` is the number of heads.
+        places: the positions of tokens, of this group.
     """
-    middle = len(buckets) // 2
     for query in range(queries):
         for key in range(keys):
-            if bias == ALIBI:
-                added = -slope * np.float32(abs(places[first + query, 0] - places[key, 0]))
+            index = at.first + query * at.apart + key
+            if how.alone:
+                for lane in range(LANES):
+                    token = max(read[lane], 0)
+                    added = bias_of(token, key, how, head, heads, positions, places, w)
+                    a[index * LANES + lane] += added
             else:
-                added = w[table + buckets[middle + key - first - query] * step]
-            index = scores0 + query * row + key
-            store(a, index, load(a, index) + added)
+                added = bias_of(first + query, key, how, head, heads, positions, places, w)
+                store(a, index, load(a, index) + added)
 
 
 @kernel
-def bias_read_scores(keys, a, scores0, bias, slope, places, buckets, w, table, step, read):
-    """Adds the biases to the row of scores of the one token of each lane that is read."""
-    middle = len(buckets) // 2
-    for key in range(keys):
-        for lane in range(LANES):
-            if bias == ALIBI:
-                added = -slope * np.float32(abs(places[max(read[lane], 0), 0] - places[key, 0]))
-            else:
-                added = w[table + buckets[middle + key - max(read[lane], 0)] * step]
-            a[(scores0 + key) * LANES + lane] += added
-
-
-@kernel
-def distance_gradient(queries, first, keys, a, dscores0, row, sums0, buckets):
-    """Adds D of the scores of one head to a vector for each bucket."""
-    middle = len(buckets) // 2
+def distance_gradient(queries, first, keys, a, dscores, how, head, positions, read):
+    """Adds D of the scores of one head, `Rows`, to a vector for each bucket."""
+    buckets = positions.buckets[1 if how.causal else 0]
+    sums, middle = how.distances + head * BUCKETS, len(buckets) // 2
     for query in range(queries):
         for key in range(keys):
-            index = sums0 + buckets[middle + key - first - query]
-            store(a, index, load(a, index) + load(a, dscores0 + query * row + key))
-
-
-@kernel
-def read_distance_gradient(keys, a, dscores0, sums0, buckets, read):
-    """Adds D of the row of scores of the one token of each lane that is read."""
-    middle = len(buckets) // 2
-    for key in range(keys):
-        for lane in range(LANES):
-            index = (sums0 + buckets[middle + key - max(read[lane], 0)]) * LANES + lane
-            a[index] += a[(dscores0 + key) * LANES + lane]
+            given = dscores.first + query * dscores.apart + key
+            if how.alone:
+                for lane in range(LANES):
+                    index = sums + buckets[middle + key - max(read[lane], 0)]
+                    a[index * LANES + lane] += a[given * LANES + lane]
+            else:
+                index = sums + buckets[middle + key - first - query]
+                store(a, index, load(a, index) + load(a, given))
 
 
 @kernel
