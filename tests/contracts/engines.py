@@ -18,7 +18,7 @@ from seqcls.engines.compiled.arithmetic import BETA_1
 from seqcls.engines.compiled.engine import CompiledEngine, Steps
 from seqcls.engines.compiled.parameters import Update
 from seqcls.engines.member import Unfinished, draw_initial
-from seqcls.engines.pytorch.members import Losses, Members
+from seqcls.engines.pytorch.members import Members
 from seqcls.engines.pytorch.training import GroupTraining
 from seqcls.kinds.base import Examples, Scored, Written
 from seqcls.models.positions.places import TrainingPlaces
@@ -56,14 +56,13 @@ def loss_and_gradient(engine: str, problem: Problem, weights: Weights) -> tuple[
     examples = stream(problem.train).epoch(0)
     kind, task = problem.kind, problem.task
     targets = torch.from_numpy(kind.encoded(task, examples, problem.network))
-    compute_losses = partial(kind.losses, targets=targets, train_loss=problem.config.train_loss)
-    losses = Losses(compute_losses, kind.units(targets))
+    losses = partial(kind.losses, targets=targets, train_loss=problem.config.train_loss)
     places = TrainingPlaces(problem.network, problem.config.train_seed)
     (batch,) = members.batches(kind.reading(task, examples), len(examples), places)
-    (mean,) = members.backward(batch, losses).tolist()
+    (mean,) = members.backward(batch, losses, kind.units(targets)).tolist()
     rows = {name: rows[0].numpy() for name, rows in members.gradients.items()}
     found = {x: rows[x][: y.size].reshape(y.shape) for x, y in weights.items() if y.size}
-    return mean * losses.units, {name: found.get(name, y) for name, y in weights.items()}
+    return mean * kind.units(targets), {name: found.get(name, y) for name, y in weights.items()}
 
 
 def _members(engine: str, problem: Problem, weights: Sequence[Weights]) -> Members:

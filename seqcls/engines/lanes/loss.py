@@ -117,6 +117,29 @@ def likeliest(network, a, first, scratch):
 
 
 @kernel
+def log_losses(network, a, number, targets, scratch):
+    """Replaces outputs z, from `number` on, by exp(z - m), with m the largest of them; writes m
+    minus the target's, and the sum. The loss is the logarithm of the sum plus that difference.
+
+    Args:
+        targets: (lane): the target's output; plus the number of outputs if it is not written.
+    """
+    highest = load(a, number)
+    for token in range(1, network.outputs):
+        highest = larger(highest, load(a, number + token))
+    store(scratch, 2, highest)
+    for lane in range(LANES):
+        target = max(int(targets[lane]), 0) % network.outputs
+        scratch[2 * LANES + lane] -= a[(number + target) * LANES + lane]
+    sum_of = spread(ZERO)
+    for token in range(network.outputs):
+        weight = exp(load(a, number + token) - highest)
+        store(a, number + token, weight)
+        sum_of = sum_of + weight
+    store(scratch, 3, sum_of)
+
+
+@kernel
 def token_losses(loss, targets, group, number, network, a, share, found, scratch, training):
     """Adds the losses at one token of a group, in nats, to a sum and to those of its strings.
 
@@ -137,19 +160,7 @@ def token_losses(loss, targets, group, number, network, a, share, found, scratch
                 found.missed[group, lane] += scratch[LANES + lane] != target
                 is_inside = target != network.outputs - 2
                 found.missed_inside[group, lane] += is_inside and scratch[lane] != target
-    highest = load(a, number)
-    for token in range(1, network.outputs):
-        highest = larger(highest, load(a, number + token))
-    store(scratch, 2, highest)
-    for lane in range(LANES):
-        target = max(targets[lane], 0) % network.outputs
-        scratch[2 * LANES + lane] -= a[(number + target) * LANES + lane]
-    sum_of = spread(ZERO)
-    for token in range(network.outputs):
-        weight = exp(load(a, number + token) - highest)
-        store(a, number + token, weight)
-        sum_of = sum_of + weight
-    store(scratch, 3, sum_of)
+    log_losses(network, a, number, targets, scratch)
     for lane in range(LANES):
         here = targets[lane] >= 0
         if here:
@@ -248,26 +259,16 @@ def any_goes_on(outputs, first, end):
 
 @kernel
 def write_likeliest(outputs, network, a, number, group, place):
-    """Appends the likeliest token to the outputs of a group, given the head's outputs."""
+    """Appends the likeliest token to the outputs of a group, given the head's, from `number` on."""
     scratch = outputs.scratch
     likeliest(network, a, number, scratch)
-    highest = load(a, number)
-    for token in range(1, network.outputs):
-        highest = larger(highest, load(a, number + token))
-    sum_of = spread(ZERO)
-    for token in range(network.outputs):
-        sum_of = sum_of + exp(load(a, number + token) - highest)
-    store(scratch, 2, highest)
-    store(scratch, 3, sum_of)
+    log_losses(network, a, number, scratch[LANES : 2 * LANES], scratch)
     for lane in range(LANES):
         if place + 1 < outputs.begins[group, lane] or not goes_on(outputs, group, lane):
             continue
         best = int(scratch[LANES + lane])
-        outputs.scores[group, lane] += (
-            a[(number + best) * LANES + lane]
-            - scratch[2 * LANES + lane]
-            - math.log(np.float64(scratch[3 * LANES + lane]))
-        )
+        log_sum = math.log(np.float64(scratch[3 * LANES + lane]))
+        outputs.scores[group, lane] -= log_sum + scratch[2 * LANES + lane]
         if best == network.outputs - 2:
             outputs.is_ended[group, lane] = True
         else:
