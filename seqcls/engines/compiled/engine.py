@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int64
 from seqcls.curricula import frozen_parameters
 from seqcls.engines.base import Member, Progress, Writer
 from seqcls.engines.compiled.machine_code import is_compiled, is_ready, mark_compiled
-from seqcls.engines.compiled.parameters import ALL_DECAY, NONE_FROZEN, Parameters, Update
+from seqcls.engines.compiled.parameters import Parameters, Update
 from seqcls.engines.member import (
     MemberTraining,
     Unfinished,
@@ -133,13 +133,15 @@ def _train(
     trained_lengths = cache(lambda: program_of(training.problem.asking_trained_lengths))
     result = training.result
     config = training.problem.config
-    decays = ALL_DECAY
+    update = Update(np.zeros(0), config.weight_decay, config.gradient_clip)
     if config.decay != "all":
-        decays = _mark(program, flat, lambda _, values: is_matrix(values)) > 0
-    frozen_steps = _frozen_steps(program, flat, training.problem) if config.freeze else NONE_FROZEN
+        matrices = _mark(program, flat, lambda _, values: is_matrix(values))
+        update = update._replace(decays=matrices > 0)
+    if config.freeze:
+        update = update._replace(frozen_steps=_frozen_steps(program, flat, training.problem))
     while member.goes_on:
         started = time.perf_counter()
-        train_loss, is_right = _train_epoch(member, program, trained_lengths, decays, frozen_steps)
+        train_loss, is_right = _train_epoch(member, program, trained_lengths, update)
         validation_loss, all_right = program.validation(flat)
         member.goes_on = training.goes_on_after(
             train_loss,
@@ -155,8 +157,7 @@ def _train_epoch(
     member: _Underway,
     program: Program,
     trained_lengths: Callable[[], Program],
-    decays: Bool[np.ndarray, " parameter"],
-    frozen_steps: Int64[np.ndarray, " frozen"],
+    update: Update,
 ) -> tuple[float, bool]:
     """Trains a member for an epoch, or until a check within it ends training.
 
@@ -164,14 +165,11 @@ def _train_epoch(
         The sum of the losses over a whole epoch's strings, and whether it ended early.
     """
     training, flat = member.training, member.flat
-    problem, config, epoch = training.problem, training.problem.config, training.result.epochs
+    problem, epoch = training.problem, training.result.epochs
     rates = learning_rates(problem, epoch + 1)
     loss, first = 0.0, 0
     for last in (*checks_within_epoch(problem, epoch + 1), None):
-        update = Update(
-            rates[first:last], config.weight_decay, config.gradient_clip, decays, frozen_steps
-        )
-        before = Steps(member.moments, member.steps, update)
+        before = Steps(member.moments, member.steps, update._replace(rates=rates[first:last]))
         batches_loss, steps = program.epoch(flat, before, epoch, first, last)
         member.steps += steps
         loss += batches_loss

@@ -190,10 +190,8 @@ def attend_gradient(
             q = query.first + moved + begin * query.apart
             weights, given = Matrix(p, 1, scores.apart), Matrix(d, 1, dmixed.apart)
             product(keys, heads.head_width, some, a, weights, given, to_value, True)
-            value, here = (
-                Matrix(key + heads.joined, key_value.apart, 1),
-                Rows(dscores, scores.apart),
-            )
+            value = Matrix(key + heads.joined, key_value.apart, 1)
+            here = Rows(dscores, scores.apart)
             given = Matrix(d, dmixed.apart, 1)
             product(some, keys, heads.head_size, a, given, value, here, False)
             if how.shares == SOFTMAX:

@@ -32,7 +32,7 @@ from seqcls.engines.lanes.parts import score_factor
 from seqcls.engines.lanes.places import positions_of, written_positions
 from seqcls.engines.lanes.positions import PositionArrays
 from seqcls.engines.lanes.programs import program_of
-from seqcls.engines.lanes.run import Found, Model, Network, Strings, run, write
+from seqcls.engines.lanes.run import Found, Network, Strings, run, write
 from seqcls.engines.lanes.tape import ANSWERING, TRAINING, WRITING
 from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds import Examples
@@ -93,9 +93,7 @@ class LaneCell:
             # A multiple of 64, so that few lists are made.
             rows = max(-(-rows // 64) * 64, groups)
         program, _ = program_of(self.network, rows, max(inputs, 4), groups, use)
-        gradient = flat[:0] if steps is None else np.zeros_like(flat)
         states, network = vectors(program.size, lanes()), self._network(scaled=scaled)
-        model = Model(steps is not None, flat, gradient, *(steps or NO_STEPS), network, states)
         shape, outputs = strings.lengths.shape, self.network.num_outputs * with_logits
         found = Found(
             logits=np.empty(shape, np.float32),
@@ -104,7 +102,9 @@ class LaneCell:
             missed_inside=np.zeros(shape, np.int64),
             token_logits=np.zeros((*strings.token_targets.shape, outputs), np.float32),
         )
-        loss: float = run(model, program, strings, positions, found)
+        loss: float = run(
+            flat, *(steps or NO_STEPS), program, network, strings, positions, found, states
+        )
         return loss, found
 
     def _network(self, *, scaled: bool = False) -> Network:
@@ -119,8 +119,7 @@ class LaneCell:
             readout=READOUTS[network.readout],
             scaled_loss=scaled,
             eps=network.layer_norm_eps,
-            factor=np.float32(score_factor(network)),
-            exact_factor=score_factor(network),
+            factor=score_factor(network),
         )
 
     def logits(

@@ -30,46 +30,35 @@ def fields_of(kind: Any) -> tuple[Any, ...]:
     return tuple(getattr(hint, "__metadata__", (hint,))[0] for hint in hints)
 
 
-def width_of(kind: Any) -> int:
-    """Returns the number of columns of its fields."""
-    widths: dict[Any, int] = {"here": 2, "grouped": 2, "whole": 2, "place": 1, int: 1, bool: 1}
-    columns: list[int] = [widths[x] if x in widths else width_of(x) for x in fields_of(kind)]
-    return sum(columns)
+def leaves(part: Any) -> Iterator[tuple[Any, Any]]:
+    """Yields the fields of an instruction, those of its parts in their place; each after its type
+    or the way it is read.
+    """
+    for what, x in zip(fields_of(part.__class__), part, strict=True):
+        if isinstance(what, str) or not isinstance(x, tuple):
+            yield what, x
+        else:
+            yield from leaves(x)
 
 
-def write_row(
-    number: int, span: int, instruction: Any, width: int, address: Callable[[Any], tuple[int, int]]
-) -> list[int]:
-    """Returns an instruction as integers, filled up to a width.
+def values_in(instruction: Any) -> list[Any]:
+    """Returns the values that an instruction names."""
+    return [x for what, x in leaves(instruction) if isinstance(what, str) and x is not None]
+
+
+def columns_of(instruction: Any, address: Callable[[Any], tuple[int, int]]) -> list[int]:
+    """Returns an instruction as integers.
 
     Args:
-        number: the number of its kind.
         address: returns the start of a value, and the distance between its rows.
     """
-
-    def flatten(part: Any) -> Iterator[int]:
-        for what, x in zip(fields_of(part.__class__), part, strict=True):
-            if what in ("here", "grouped", "whole"):
-                yield from (0, 0) if x is None else address(x)
-            elif what == "place":
-                yield 0 if x is None else address(x)[0]
-            elif isinstance(x, tuple):
-                yield from flatten(x)
-            else:
-                yield int(x)
-
-    row = [number, span, *flatten(instruction)]
-    # All rows have the width of the widest instruction, so that a list is one array.
-    return row + [0] * (width - len(row))
-
-
-def values_in(part: Any) -> Iterator[Any]:
-    """Yields the values that an instruction names."""
-    for what, x in zip(fields_of(part.__class__), part, strict=True):
+    columns: list[int] = []
+    for what, x in leaves(instruction):
         if isinstance(what, str):
-            yield from () if x is None else (x,)
-        elif isinstance(x, tuple):
-            yield from values_in(x)
+            columns += ((0, 0) if x is None else address(x))[: 1 if what == "place" else 2]
+        else:
+            columns.append(int(x))
+    return columns
 
 
 def source_of(kind: Any) -> str:

@@ -6,7 +6,7 @@ An instruction is a tuple of values, layers and integers. Numba is not loaded.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from seqcls.engines.lanes.columns import FIRST_COLUMN, Grouped, Here, Place, Whole, width_of
+from seqcls.engines.lanes.columns import Grouped, Here, Place, Whole
 from seqcls.engines.lanes.layers import Channels, Heads, How, LinearLayer, NormLayer
 
 
@@ -435,13 +435,8 @@ class Fold(NamedTuple):
     back: bool
 
 
-INSTRUCTIONS: tuple[type[Any], ...] = (
-    Linear, LinearGradient, ClassifyGradient, Normalize, NormalizeGradient, Activate, Multiply,
-    Copy, Scale, ScaleHeads, ScaleHeadsGradient, Enlarge, AddPositions, AddPositionsGradient,
-    Rotate, Attend, AttendGradient, DistanceGradient, Fire, FireGradient, Remember,
-    RememberGradient, Rates, Select, SelectGradient, Recur, RecurGradient, Gather, Mean, Table,
-    Convolve, ConvolveGradient, Unfold, Fold, Clear, ClearBefore,
-)  # fmt: skip
+INSTRUCTIONS: tuple[type[Any], ...] = tuple(
+    x for x in [*globals().values()] if isinstance(x, type) and x.__module__ == __name__
+)
+"""All of the classes above."""
 NUMBERS: Mapping[type[Any], int] = {kind: number for number, kind in enumerate(INSTRUCTIONS)}
-WIDTH = FIRST_COLUMN + max(width_of(kind) for kind in INSTRUCTIONS)
-"""Number of columns of an instruction."""

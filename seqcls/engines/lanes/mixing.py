@@ -67,8 +67,7 @@ def attend(
 
 def distances(tape: Tape, heads: int, table: int) -> int:
     """Returns the start of D of the distances' biases, summed over all blocks that use them."""
-    sums = tape.input(BUCKETS * heads - 1, START)
-    sums.rows = 1
+    sums = tape.input(BUCKETS * heads - 1, START, rows=1)
     tape.later.append(lambda: tape.emit_back(START, code.DistanceGradient(sums, heads, table)))
     return sums.place
 

@@ -10,7 +10,6 @@ import numpy as np
 from seqcls.engines.compiled.arithmetic import adamw
 from seqcls.engines.compiled.compiling import entry
 from seqcls.engines.compiled.machine_code import TAPE
-from seqcls.engines.compiled.parameters import Update
 from seqcls.engines.lanes.attention import MASKED
 from seqcls.engines.lanes.interpreter import Reading, play
 from seqcls.engines.lanes.layers import FIRST, INPUT, READ, START, STEPS, TARGETS, TOKENS
@@ -44,28 +43,8 @@ class Network(NamedTuple):
     readout: int
     scaled_loss: bool
     eps: float
-    factor: np.float32
+    factor: float
     """The factor of scores that does not depend on a string's length."""
-    exact_factor: float
-    """The same in double precision."""
-
-
-class Model(NamedTuple):
-    """A model to be trained, or only to be evaluated."""
-
-    training: bool
-    w: np.ndarray
-    """(parameter), trained in place."""
-    gradient: np.ndarray
-    """Zeros for the gradients of the parameters, in training."""
-    moments: np.ndarray
-    """(2, parameter): AdamW's first and second moments."""
-    step: int
-    """Number of steps made before."""
-    update: Update
-    network: Network
-    a: np.ndarray
-    """The array of all values, zeros at first."""
 
 
 class Strings(NamedTuple):
@@ -166,7 +145,7 @@ def read_stream(
 @kernel
 def factor_of(network, log_length, count):
     """Returns the factor of scores of a query that reads so many tokens."""
-    factor = network.factor
+    factor = np.float32(network.factor)
     if log_length:
         factor *= np.float32(math.log(max(count, 1)))
     return factor
@@ -301,17 +280,21 @@ def string_losses(program, network, first, groups, strings, found, slopes, a):
 
 
 @entry(TAPE)
-def run(model, program, strings, positions, found):
+def run(w, moments, step, update, program, network, strings, positions, found, a):
     """Trains on batches of strings, in place, or only evaluates them; returns the sum of losses.
 
     Args:
-        model: a `Model`.
+        w: (parameter).
+        moments: (2, parameter) AdamW's first and second moments; empty if strings are evaluated.
+        step: the number of steps made before; `update` is an `Update`.
         program: a `Program`.
+        network: a `Network`.
         strings: `Strings`.
         positions: `PositionArrays`.
         found: a `Found`, written.
+        a: the array of all values, zeros at first.
     """
-    training, w, gradient, moments, step, update, network, a = model
+    training, gradient = moments.size > 0, np.zeros_like(w)
     # Tokens may be filled up to a multiple of 4, and one number more is the end of the last row.
     most = max(strings.ids.shape[1], strings.inputs.shape[1]) + 5
     starts, input_starts = np.zeros(most, np.int64), np.zeros(most, np.int64)
@@ -414,7 +397,7 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
                     here = positions.rows[first + group]
                     fill_attention(own, network, positions, here, place, group, row, lengths, a)
                     if own.log_length:  # Rounded once here, and twice where strings are read.
-                        factor = network.exact_factor * math.log(place + 1)
+                        factor = network.factor * math.log(place + 1)
                         store(a, own.factor + row, spread(np.float32(factor)))
             if network.two_streams:
                 lengths_read = input_lengths[first : first + groups]

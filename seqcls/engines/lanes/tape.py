@@ -14,7 +14,7 @@ from jaxtyping import Int64
 
 from seqcls.engines.compiled.parameters import Parameters
 from seqcls.engines.lanes import instructions as code
-from seqcls.engines.lanes.columns import values_in, write_row
+from seqcls.engines.lanes.columns import columns_of, values_in
 from seqcls.engines.lanes.layers import (
     READ,
     START,
@@ -92,25 +92,25 @@ class Tape:
         self.size += count
         return self.size - count
 
-    def value(self, width: int, span: int, *, is_kept: bool = False) -> Value:
-        """Returns a value that some instruction writes."""
+    def value(
+        self, width: int, span: int, *, is_kept: bool = False, rows: int | None = None
+    ) -> Value:
+        """Returns a value that some instruction writes; with its own number of rows if given."""
         x = Value(width, span)
-        x.is_kept = is_kept
+        x.is_kept, x.rows = is_kept, rows
         return x
 
-    def square(self, rows: int, columns: int, *, is_kept: bool = False) -> Value:
+    def square(self, rows: int, columns: int) -> Value:
         """Returns a value with its own number of rows."""
-        x = self.value(columns, START, is_kept=is_kept)
-        x.rows = rows
-        return x
+        return self.value(columns, START, rows=rows)
 
     def scratch(self, vectors: int, *, is_kept: bool = False) -> Value:
         """Returns scratch memory."""
-        return self.square(1, vectors - 1, is_kept=is_kept)
+        return self.value(vectors - 1, START, is_kept=is_kept, rows=1)
 
-    def input(self, width: int, span: int) -> Value:
+    def input(self, width: int, span: int, rows: int | None = None) -> Value:
         """Returns a value that is written before the instructions are run."""
-        x = self.value(width, span)
+        x = self.value(width, span, rows=rows)
         # It has memory from the beginning, since it is filled before any instruction runs.
         x.first = self.vectors(self.num_rows(x) * x.apart)
         return x
@@ -153,16 +153,14 @@ class Tape:
                 if last[x] == number and not x.is_kept and x not in inputs:
                     assert x.first is not None
                     free.setdefault(self.num_rows(x) * x.apart, []).append(x.first)
-        forward, backward = (
-            np.array([self.row(x, span) for span, x in part], np.int64)
-            for part in (self.forward, self.backward)
-        )
-        return forward, backward.reshape(-1, code.WIDTH)
-
-    def row(self, instruction: Any, span: int) -> list[int]:
-        """Returns an instruction as integers."""
-        number = code.NUMBERS[type(instruction)]
-        return write_row(number, span, instruction, code.WIDTH, self.address)
+        rows = [
+            [code.NUMBERS[type(x)], span, *columns_of(x, self.address)]
+            for span, x in (*self.forward, *self.backward)
+        ]
+        # All rows have the width of the widest one, so that a list is one array.
+        width = max(map(len, rows))
+        written = np.array([row + [0] * (width - len(row)) for row in rows], np.int64)
+        return written[: len(self.forward)], written[len(self.forward) :]
 
     def emit(self, span: int, instruction: Any, gradient: Callable[[], Any] | None = None) -> None:
         """Emits an instruction; `gradient` is called when all are emitted."""
@@ -261,15 +259,18 @@ class Tape:
         self.later.append(back)
         return y
 
-    def scale(self, x: Value, factors: int) -> Value:
-        """Emits the product of each row with a vector, in place."""
+    def in_place(self, instruction: Any, **back: bool) -> Value:
+        """Emits an instruction in place, whose gradient is itself, with some fields replaced."""
+        x: Value = instruction.x
         y = x.again()
         self.emit(
-            x.span,
-            code.Scale(x, x.width, factors),
-            lambda: code.Scale(self.write_gradient(y), x.width, factors),
+            x.span, instruction, lambda: instruction._replace(x=self.write_gradient(y), **back)
         )
         return y
+
+    def scale(self, x: Value, factors: int) -> Value:
+        """Emits the product of each row with a vector, in place."""
+        return self.in_place(code.Scale(x, x.width, factors))
 
     def scale_heads(self, x: Value, heads: Heads, factors: int, scale: int, bias: int) -> Value:
         """Emits the product of each row with a vector, scaled by learned numbers of each head."""
@@ -284,13 +285,7 @@ class Tape:
 
     def rotate(self, x: Value, heads: Heads, turns: int) -> Value:
         """Emits the rotation of every head's pairs by their positions, in place."""
-        y = x.again()
-        self.emit(
-            x.span,
-            code.Rotate(x, heads, turns, False),
-            lambda: code.Rotate(self.write_gradient(y), heads, turns, True),
-        )
-        return y
+        return self.in_place(code.Rotate(x, heads, turns, False), back=True)
 
     def embed(self, types: Value, embedding: int, kinds: int, width: int) -> Value:
         """Emits the embeddings of token types."""
@@ -305,13 +300,7 @@ class Tape:
 
     def enlarge(self, x: Value, size: int) -> Value:
         """Emits the product with the square root of a size, in place."""
-        y = x.again()
-        self.emit(
-            x.span,
-            code.Enlarge(x, x.width, size),
-            lambda: code.Enlarge(self.write_gradient(y), x.width, size),
-        )
-        return y
+        return self.in_place(code.Enlarge(x, x.width, size))
 
     def add(self, x: Value, onto: Value) -> Value:
         """Emits the sum of two values, of which `onto` then shares its gradient."""
