@@ -214,13 +214,7 @@ class CompiledEngine(ABC):
     """The message logged before the part is compiled for a precision."""
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
-        if device == "cuda":
-            return "device='cuda' is no CPU"
-        return self._obstacle(problem)
-
-    @abstractmethod
-    def _obstacle(self, problem: Problem) -> str | None:
-        """Returns the obstacle of task and network; None where there is none."""
+        return "device='cuda' is no CPU" if device == "cuda" else None
 
     def prepare(self, problems: Iterable[Problem]) -> None:
         """Implements `Engine.prepare`: compiles the part unless it is cached."""

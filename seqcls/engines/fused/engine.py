@@ -39,8 +39,9 @@ class Fused(CompiledEngine):
     part = FUSED
     compiling = "compiling for this machine ({precision}), once: about a minute"
 
-    def _obstacle(self, problem: Problem) -> str | None:
-        return problem.lacks("labels") or _why_not_compiled(problem.network)
+    def obstacle(self, problem: Problem, device: str) -> str | None:
+        reason = super().obstacle(problem, device) or problem.lacks("labels")
+        return reason or _why_not_compiled(problem.network)
 
     def reads_counts(self, problem: Problem) -> bool:
         return True

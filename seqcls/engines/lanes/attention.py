@@ -119,21 +119,18 @@ def divide_by_sums_gradient(
 
 
 @kernel
-def attend(
-    first, queries, known, how, heads, a, query, key_value, scores, shares, mixed, mask, w,
-    positions, places, read,
-):  # fmt: skip
-    """Writes each head's weighted sum of values to `mixed`.
+def attend(first, queries, group, o, it, a, w):
+    """Writes each head's weighted sum of values.
 
     Args:
-        how: a `How`; with `keep` all weights stay in `scores`.
-        query, key_value, scores, mixed: `Rows` of `a`, from the stream's first token on; values
-            follow keys in each row.
-        shares: the start of the reciprocals of the sums, if scores are divided by these.
-        mask: the start of the vectors that are added to the scores of each key.
-        positions: `PositionArrays`; `places` are those of this group.
-        read: (lane): the token that is read, if it alone has a query.
+        o: an `Attend`, with the rows of one group from the stream's first token on; values follow
+            keys in each row. With `keep` all weights stay in the scores.
+        it: a `Reading`.
     """
+    how, heads, query, key_value, scores = o.how, o.heads, o.query, o.key_value, o.scores
+    known, mask, read = it.known[o.keys_span], o.mask + group * o.keys, it.read[group]
+    positions = it.positions
+    places = positions.numbers[positions.rows[it.number + group]]
     for head in range(heads.heads):
         moved = head * heads.head_width
         key = Matrix(key_value.first + moved, key_value.apart, 1)
@@ -158,22 +155,24 @@ def attend(
             if how.shares == SOFTMAX:
                 softmax(some, begin, keys, how.causal, a, at.first, at.apart, mask)
             else:
-                share0 = shares + moved_to
+                share0 = o.shares + moved_to
                 divide_by_sums(some, begin, keys, how.causal, a, at.first, at.apart, share0)
-            to = Rows(mixed.first + moved + begin * mixed.apart, mixed.apart)
+            to = Rows(o.mixed.first + moved + begin * o.mixed.apart, o.mixed.apart)
             weights = Matrix(at.first, at.apart, 1)
             product(some, heads.head_width, keys, a, weights, value, to, False)
 
 
 @kernel
-def attend_gradient(
-    queries, known, how, heads, a, query, key_value, scores, shares, dmixed, dquery, dkey_value,
-    dscores, positions, read,
-):  # fmt: skip
+def attend_gradient(queries, to, it, a):
     """Writes D of queries, keys and values, and adds D of the distances' biases to vectors.
 
-    `dscores` is the start of scratch. The other arguments are those of `attend`.
+    Args:
+        to: an `AttendGradient`.
+        it: a `Reading`.
     """
+    o, dmixed, dquery, dkey_value, dscores = to
+    how, heads, query, key_value, scores = o.how, o.heads, o.query, o.key_value, o.scores
+    known, positions, read = it.known[o.keys_span], it.positions, it.read[0]
     for row in range(known):
         clear(a, dkey_value.first + row * dkey_value.apart, 2 * heads.joined)
     for head in range(heads.heads):
@@ -199,7 +198,7 @@ def attend_gradient(
             else:
                 divide_by_sums_gradient(
                     some, begin, keys, how.causal, a, p, scores.apart, dscores, scores.apart,
-                    shares + moved_to,
+                    o.shares + moved_to,
                 )  # fmt: skip
             if how.bias == RELATIVE:
                 distance_gradient(some, begin, keys, a, here, how, head, positions, read)

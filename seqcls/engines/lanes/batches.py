@@ -236,7 +236,7 @@ def make_outputs(
     outputs = OutputBuffers(
         tokens=_by_lane(tokens),
         begins=first.reshape(shape),
-        limits=most.reshape(shape),
+        left=most.reshape(shape),
         counts=np.zeros(shape, np.int64),
         is_ended=np.zeros(shape, np.bool_),
         scores=np.zeros(shape),

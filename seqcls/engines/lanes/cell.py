@@ -185,7 +185,7 @@ class LaneCell:
         outputs: OutputBuffers,
         places: Int64[np.ndarray, " string"],
     ) -> OutputBuffers:
-        begins, limits = outputs.begins, outputs.limits
+        begins, limits = outputs.begins, outputs.left
         count, width = begins.shape
         groups = min(TOGETHER if self.together else WRITTEN_TOGETHER, count)
         tokens, most = padded_size(int((begins + limits).max(initial=1))), 4

@@ -46,7 +46,9 @@ class Lanes(CompiledEngine):
     }  # fmt: skip
     compiling = "compiling for this machine (lanes), once: about a minute"
 
-    def _obstacle(self, problem: Problem) -> str | None:
+    def obstacle(self, problem: Problem, device: str) -> str | None:
+        if (reason := super().obstacle(problem, device)) is not None:
+            return reason
         others = problem.lacks("outputs") and not problem.at_places
         if others and (reason := problem.lacks("labels")):
             return reason

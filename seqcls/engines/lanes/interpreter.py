@@ -29,7 +29,7 @@ from seqcls.engines.lanes.columns import parts_of, source_of
 from seqcls.engines.lanes.elementary import norm_gradient
 from seqcls.engines.lanes.layers import ELU, GELU, RELU, SILU, SOFTPLUS, TOKENS
 from seqcls.engines.lanes.positions import PositionArrays
-from seqcls.engines.lanes.vector import LANES, inlined, kernel
+from seqcls.engines.lanes.vector import inlined, kernel
 
 
 class Reading(NamedTuple):
@@ -126,15 +126,7 @@ def play(rows_of_list, it, a, w, gradient):
             if o.dx.apart > 0:
                 tiles.input_gradient(rows, o.layer, a, o.dy, o.dx, w, o.add)
         elif number == CLASSIFY_GRADIENT:
-            o = read_classify_gradient(row, first, 0, 1)
-            layer = o.layer
-            for r in range(rows):
-                dy = o.dy.first + r * o.dy.apart
-                slopes = a[dy * LANES : (dy + 1) * LANES]
-                loss.classify_gradient(
-                    layer.inputs, a, o.x.first + r * o.x.apart, o.dx.first + r * o.dx.apart,
-                    slopes, w, gradient, layer.weight, max(layer.bias, 0), layer.bias >= 0,
-                )  # fmt: skip
+            loss.classify_gradient(rows, read_classify_gradient(row, first, 0, 1), a, w, gradient)
         elif number == NORMALIZE:
             o = read_normalize(row, first, 0, 1)
             elementary.norm(rows, o.layer, it.eps, a, o.x, o.y, o.units.first, o.scales.first, w)
@@ -178,34 +170,18 @@ def play(rows_of_list, it, a, w, gradient):
             o = read_enlarge(row, first, 0, 1)
             moves.enlarge(rows, o.columns, a, o.x, o.size)
         elif number == ADD_POSITIONS:
-            o = read_add_positions(row, first, 0, 1)
-            positions.add_positions(first, rows, groups, it.number, o, a, w, it.positions)
+            positions.add_positions(first, rows, read_add_positions(row, first, 0, 1), it, a, w)
         elif number == ADD_POSITIONS_GRADIENT:
             o = read_add_positions_gradient(row, first, 0, 1)
-            positions.add_positions_gradient(rows, groups, it.number, o, a, gradient, it.positions)
+            positions.add_positions_gradient(rows, o, it, a, gradient)
         elif number == ROTATE:
-            o = read_rotate(row, first, 0, 1)
-            pairs, sign = o.heads.head_size // 2, np.float32(-1 if o.back else 1)
-            positions.rotate(
-                rows, o.heads.heads, o.heads.head_width, pairs, a, o.x.first, o.x.apart,
-                o.turns + first * 2 * pairs, sign,
-            )  # fmt: skip
+            positions.rotate(first, rows, read_rotate(row, first, 0, 1), a)
         elif number == ATTEND:
             for group in range(groups):
                 o = read_attend(row, first, group, groups)
-                places = it.positions.numbers[it.positions.rows[it.number + group]]
-                attention.attend(
-                    token, tokens, it.known[o.keys_span], o.how, o.heads, a, o.query, o.key_value,
-                    o.scores, o.shares, o.mixed, o.mask + group * o.keys, w, it.positions, places,
-                    it.read[group],
-                )  # fmt: skip
+                attention.attend(token, tokens, group, o, it, a, w)
         elif number == ATTEND_GRADIENT:
-            o = read_attend_gradient(row, 0, 0, 1)
-            f = o.forward
-            attention.attend_gradient(
-                rows, it.known[f.keys_span], f.how, f.heads, a, f.query, f.key_value, f.scores,
-                f.shares, o.dmixed, o.dquery, o.dkey_value, o.dscores, it.positions, it.read[0],
-            )  # fmt: skip
+            attention.attend_gradient(rows, read_attend_gradient(row, 0, 0, 1), it, a)
         elif number == DISTANCE_GRADIENT:
             o = read_distance_gradient(row, first, 0, 1)
             positions.end_distance_gradient(o.heads, a, o.sums, gradient, o.table)

@@ -86,14 +86,20 @@ def group_loss(logits, targets, weights, scaled, slopes):
 
 
 @kernel
-def classify_gradient(width, a, read0, dread0, slopes, w, gradient, classifier, bias, has_bias):
-    """Writes D of the state that is read; adds D of the classifier."""
-    slope = load(slopes, 0)
-    for i in range(width):
-        gradient[classifier + i] += total(slope * load(a, read0 + i))
-        store(a, dread0 + i, slope * spread_at(w, classifier + i))
-    if has_bias:
-        gradient[bias] += total(slope)
+def classify_gradient(rows, o, a, w, gradient):
+    """Writes D of the states that are read; adds D of the classifier.
+
+    Args:
+        o: a `ClassifyGradient`.
+    """
+    for r in range(rows):
+        slope = load(a, o.dy.first + r * o.dy.apart)
+        for i in range(o.layer.inputs):
+            state = load(a, o.x.first + r * o.x.apart + i)
+            gradient[o.layer.weight + i] += total(slope * state)
+            store(a, o.dx.first + r * o.dx.apart + i, slope * spread_at(w, o.layer.weight + i))
+        if o.layer.bias >= 0:
+            gradient[o.layer.bias] += total(slope)
 
 
 SCRATCH_VECTORS = 4
@@ -227,8 +233,8 @@ class OutputBuffers(NamedTuple):
     head's outputs."""
     begins: np.ndarray
     """(group, lane): number of the input's tokens; 0 for padding."""
-    limits: np.ndarray
-    """(group, lane): largest number of tokens in the output."""
+    left: np.ndarray
+    """(group, lane): number of tokens that may still be written; 0 if the output has ended."""
     counts: np.ndarray
     """(group, lane): number of tokens in the output, 0 at first."""
     is_ended: np.ndarray
@@ -240,38 +246,21 @@ class OutputBuffers(NamedTuple):
 
 
 @kernel
-def goes_on(outputs, group, lane):
-    """Returns True if a string's output is not complete."""
-    if outputs.begins[group, lane] == 0 or outputs.is_ended[group, lane]:
-        return False
-    return outputs.counts[group, lane] < outputs.limits[group, lane]
-
-
-@kernel
-def any_goes_on(outputs, first, end):
-    """Returns True if an output of some groups is not complete."""
-    for group in range(first, end):
-        for lane in range(LANES):
-            if goes_on(outputs, group, lane):
-                return True
-    return False
-
-
-@kernel
 def write_likeliest(outputs, network, a, number, group, place):
     """Appends the likeliest token to the outputs of a group, given the head's, from `number` on."""
     scratch = outputs.scratch
     likeliest(network, a, number, scratch)
     log_losses(network, a, number, scratch[LANES : 2 * LANES], scratch)
     for lane in range(LANES):
-        if place + 1 < outputs.begins[group, lane] or not goes_on(outputs, group, lane):
+        if place + 1 < outputs.begins[group, lane] or outputs.left[group, lane] == 0:
             continue
         best = int(scratch[LANES + lane])
         log_sum = math.log(np.float64(scratch[3 * LANES + lane]))
         outputs.scores[group, lane] -= log_sum + scratch[2 * LANES + lane]
         if best == network.outputs - 2:
-            outputs.is_ended[group, lane] = True
+            outputs.is_ended[group, lane], outputs.left[group, lane] = True, 0
         else:
             end = outputs.begins[group, lane] + outputs.counts[group, lane]
             outputs.tokens[group, end, lane] = best
             outputs.counts[group, lane] += 1
+            outputs.left[group, lane] -= 1

@@ -1,7 +1,8 @@
 """The emission of attention, recurrent layers and memories, with their gradients."""
 
-from collections.abc import Mapping
+import numpy as np
 
+from seqcls.engines.compiled.parameters import Parameters
 from seqcls.engines.lanes import instructions as code
 from seqcls.engines.lanes.layers import (
     CAUSAL_FIRE,
@@ -20,6 +21,7 @@ from seqcls.engines.lanes.layers import (
     How,
     LinearLayer,
 )
+from seqcls.engines.lanes.parameters import Axis
 from seqcls.engines.lanes.tape import TRAINING, WRITING, Tape, Value
 from seqcls.models.positions.numbers import BUCKETS
 
@@ -72,13 +74,10 @@ def distances(tape: Tape, heads: int, table: int) -> int:
     return sums.place
 
 
-def fire(tape: Tape, heads: int, causal: bool, layers: Mapping[str, int]) -> tuple[int, int]:
-    """Emits FIRE's biases; returns their start, and that of their gradients.
-
-    Args:
-        layers: the fields of `Fire` with the starts of parameters.
-    """
-    tokens = tape.tokens(TOKENS)
+def fire(tape: Tape, parameters: Parameters, heads: int, causal: bool) -> tuple[int, int]:
+    """Emits FIRE's biases and adds its parameters; returns the starts of biases and gradients."""
+    units, one = Axis.of_size(FIRE_UNITS), Axis(np.zeros(1, np.int64), 1)
+    tokens, own = tape.tokens(TOKENS), Axis.of_size(heads)
     rows = tokens if causal and tape.use != WRITING else 1
     forward = code.Fire(
         shares=tape.vectors(rows * tokens),
@@ -88,7 +87,12 @@ def fire(tape: Tape, heads: int, causal: bool, layers: Mapping[str, int]) -> tup
         heads=heads,
         rows=rows,
         tokens=tokens,
-        **layers,
+        input=parameters.take("positions.input.weight", units, one),
+        input_bias=parameters.take("positions.input.bias", units),
+        output=parameters.take("positions.output.weight", own, units),
+        output_bias=parameters.take("positions.output.bias", own),
+        log_scale=parameters.take("positions.log_scale", one),
+        log_threshold=parameters.take("positions.log_threshold", one),
     )
     sums = tape.scratch(2 * FIRE_UNITS + heads * (FIRE_UNITS + 1))
     tape.emit(TOKENS, forward, lambda: code.FireGradient(forward, sums))

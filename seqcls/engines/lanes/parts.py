@@ -18,7 +18,6 @@ from seqcls.engines.lanes.layers import (
     CAUSAL_FIRE,
     ELU,
     FIRE,
-    FIRE_UNITS,
     GATES,
     LAYER,
     LSTM,
@@ -92,26 +91,12 @@ class Model:
             self.how = How(bias=RELATIVE, table=table, distances=distances)
         elif config.positions == "fire":
             causal = config.attention_mask == "causal" or config.architecture != "transformer"
-            table, distances = self._fire(causal)
+            table, distances = mixing.fire(self.tape, self.parameters, self.heads.heads, causal)
             self.how = How(bias=CAUSAL_FIRE if causal else FIRE, table=table, distances=distances)
         elif has_table(config):
             places = table_size(config) or 0
             axis = Axis(np.arange(places), places)
             self.table = self.parameters.take(name, axis, self.hidden)
-
-    def _fire(self, causal: bool) -> tuple[int, int]:
-        """Emits FIRE's biases; returns their start, and that of their gradients."""
-        units, one = Axis.of_size(FIRE_UNITS), Axis(np.zeros(1, np.int64), 1)
-        heads, take = Axis.of_size(self.heads.heads), self.parameters.take
-        layers = {
-            "input": take("positions.input.weight", units, one),
-            "input_bias": take("positions.input.bias", units),
-            "output": take("positions.output.weight", heads, units),
-            "output_bias": take("positions.output.bias", heads),
-            "log_scale": take("positions.log_scale", one),
-            "log_threshold": take("positions.log_threshold", one),
-        }
-        return mixing.fire(self.tape, self.heads.heads, causal, layers)
 
     def stream(self, span: int, mask: str, hides_cls: bool) -> tuple[Value, Stream]:
         """Returns the token types of a span, and the other inputs for its tokens."""
@@ -223,12 +208,8 @@ class Model:
         names = [f"{name}.{x}." for x in ("query", "key", "value")]
         whole = self.linear(names, self.by_head, has_bias=biases)
         if alone or key_source is not None:
-            rest = LinearLayer(
-                whole.inputs,
-                2 * joined,
-                whole.weight + joined * whole.inputs,
-                whole.bias + joined if biases else -1,
-            )
+            weight, bias = whole.weight + joined * whole.inputs, whole.bias + joined
+            rest = LinearLayer(whole.inputs, 2 * joined, weight, bias if biases else -1)
             query = tape.linear(tape.gather(n) if alone else n, whole._replace(outputs=joined))
             key_value = tape.linear(n if key_source is None else key_source, rest)
         else:

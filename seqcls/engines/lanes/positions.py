@@ -47,17 +47,17 @@ class PositionArrays(NamedTuple):
 
 
 @kernel
-def add_positions(first, rows, groups, number, o, a, w, positions):
+def add_positions(first, rows, o, it, a, w):
     """Adds the vectors of their positions to rows of x.
 
     Args:
         first: the index of the first row; a token has consecutive rows, one for each group.
-        number: the index of the first group.
         o: an `AddPositions`.
+        it: a `Reading`.
     """
-    numbers = positions.numbers
+    positions, numbers, groups = it.positions, it.positions.numbers, it.groups
     for row in range(rows):
-        here, token = positions.rows[number + (first + row) % groups], (first + row) // groups
+        here, token = positions.rows[it.number + (first + row) % groups], (first + row) // groups
         x = o.x.first + row * o.x.apart
         if o.table < 0 or numbers.shape[2] == 1:
             added, start = w, o.table + numbers[here, token, 0] * o.width
@@ -73,15 +73,16 @@ def add_positions(first, rows, groups, number, o, a, w, positions):
 
 
 @kernel
-def add_positions_gradient(rows, groups, number, o, a, gradient, positions):
+def add_positions_gradient(rows, o, it, a, gradient):
     """Adds D x of each token to D of the table's row for its position.
 
     Args:
         o: an `AddPositionsGradient`.
+        it: a `Reading`.
     """
-    numbers, table, width = positions.numbers, o.forward.table, o.forward.width
+    numbers, table, width = it.positions.numbers, o.forward.table, o.forward.width
     for row in range(rows):
-        here, token = positions.rows[number + row % groups], row // groups
+        here, token = it.positions.rows[it.number + row % it.groups], row // it.groups
         dx = o.dx.first + row * o.dx.apart
         if numbers.shape[2] == 1:
             is_token, start = load(a, o.is_token + row), table + numbers[here, token, 0] * width
@@ -116,14 +117,19 @@ def fill_read_turns(a, turns0, cosines, sines, read):
 
 
 @kernel
-def rotate(tokens, heads, head_width, pairs, a, x0, row, turns0, sign):
-    """Rotates the pairs of every head of queries or keys; back with sign -1."""
-    for token in range(tokens):
+def rotate(first, rows, o, a):
+    """Rotates the pairs of every head of queries or keys, or back.
+
+    Args:
+        o: a `Rotate`.
+    """
+    pairs, sign = o.heads.head_size // 2, np.float32(-1 if o.back else 1)
+    for row in range(rows):
         for pair in range(pairs):
-            turn = turns0 + (token * pairs + pair) * 2
+            turn = o.turns + ((first + row) * pairs + pair) * 2
             cosine, sine = load(a, turn), load(a, turn + 1) * sign
-            for head in range(heads):
-                index = x0 + token * row + head * head_width + 2 * pair
+            for head in range(o.heads.heads):
+                index = o.x.first + row * o.x.apart + head * o.heads.head_width + 2 * pair
                 even, odd = load(a, index), load(a, index + 1)
                 store(a, index, even * cosine - odd * sine)
                 store(a, index + 1, fma(even, sine, odd * cosine))

@@ -15,7 +15,6 @@ from seqcls.engines.lanes.interpreter import Reading, play
 from seqcls.engines.lanes.layers import FIRST, INPUT, READ, START, STEPS, TARGETS, TOKENS
 from seqcls.engines.lanes.loss import (
     SCRATCH_VECTORS,
-    any_goes_on,
     group_loss,
     mark_tokens,
     set_losses,
@@ -385,7 +384,7 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
             )  # fmt: skip
             spans[INPUT, 1] = input_starts[known[INPUT]]
         place = 0
-        while any_goes_on(outputs, first, first + groups):
+        while outputs.left[first : first + groups].max() > 0:
             starts[place], starts[place + 1] = place * groups, (place + 1) * groups
             lengths[:] = place + 1
             for group in range(groups):
