@@ -66,8 +66,14 @@ class Fused(CompiledEngine):
         config = problem.network
         if not len(strings):
             return np.empty((len(weights), 0), config.precision)
-        tiles = _tiles_of(strings, config.precision)
-        return np.stack([_answer(config, member, tiles)[: len(strings)] for member in weights])
+        from seqcls.engines.fused.kernel import evaluate
+
+        tiles, shape = _tiles_of(strings, config.precision), shape_of(config)
+        logits = np.empty((len(weights), *tiles.targets.shape), config.precision)
+        for flat, own in zip(map(parameters_of(config).pack, weights), logits, strict=True):
+            evaluate(flat, shape, *tiles[:4], own)
+        # All strings are one batch, so that only the last tile's end is padding.
+        return logits.reshape(len(weights), -1)[:, : len(strings)]
 
 
 _ONE_BLOCK: Mapping[str, tuple[object, ...]] = {
@@ -249,15 +255,6 @@ def _tiles_of(strings: TokenStrings, precision: str) -> Tiles:
 
 
 # Training and evaluation.
-
-
-def _answer(config: NetworkConfig, weights: Weights, tiles: Tiles) -> Float[np.ndarray, " string"]:
-    """Returns one model's logits of the strings of one batch in tiles, padding included."""
-    from seqcls.engines.fused.kernel import evaluate
-
-    logits = np.empty_like(tiles.targets)
-    evaluate(parameters_of(config).pack(weights), shape_of(config), *tiles[:4], logits)
-    return logits.reshape(-1)
 
 
 class CountsProgram:

@@ -10,7 +10,7 @@ from seqcls.cache import remembered
 from seqcls.config import NetworkConfig
 from seqcls.counts import counts_suffice, read_counts
 from seqcls.engines.compiled.engine import tiles_between
-from seqcls.engines.lanes.loss import SCRATCH_VECTORS, OutputBuffers
+from seqcls.engines.lanes.loss import OutputBuffers
 from seqcls.engines.lanes.parameters import output_rows, padded_size, token_numbers
 from seqcls.engines.lanes.run import Strings
 from seqcls.engines.lanes.vector import lanes
@@ -215,31 +215,46 @@ def validation_groups(network: NetworkConfig, sampler: Sampler, most: int) -> Gr
 
 def make_outputs(
     network: NetworkConfig, inputs: TokenStrings, limits: Int64[np.ndarray, " string"]
-) -> tuple[OutputBuffers, Int64[np.ndarray, " string"]]:
-    """Returns empty outputs of inputs between `CLS` and `SEP`, in groups of similar lengths; and
-    each one's group times the number of lanes, plus its lane.
+) -> tuple[OutputBuffers, np.ndarray, np.ndarray, np.ndarray]:
+    """Arranges inputs in groups of similar lengths, with empty outputs.
+
+    Returns:
+        The outputs; the tokens of an encoder, (group, position, lane), and how many these are,
+        (group, lane); and each input's group times the number of lanes, plus its lane, (string).
     """
     width, count = lanes(), -(-len(inputs) // lanes())
-    begins = inputs.lengths + 2
     # A group is decoded until its longest output ends, so similar lengths go together.
-    order = np.argsort(-(begins + limits), kind="stable")
+    order = np.argsort(-(inputs.lengths + limits), kind="stable")
     places = np.empty(len(inputs), np.int64)
     places[order] = np.arange(len(inputs))
-    ids = np.pad(inputs.ids, ((0, 0), (1, 1)), constant_values=CLS)
-    ids[np.arange(len(inputs)), begins - 1] = separator_id(network)
-    ids = np.where(np.arange(ids.shape[1]) < begins[:, None], token_numbers(network)[ids], 0)
-    tokens = np.zeros((count * width, int((begins + limits).max())), np.int16)
-    tokens[places, : ids.shape[1]] = ids[:, : tokens.shape[1]]
-    first, most = np.zeros((2, count * width), np.int64)
-    first[places], most[places] = begins, limits
+    separator, numbers = separator_id(network), token_numbers(network)
+    letters = np.pad(inputs.ids, ((0, 0), (1, 0)), constant_values=CLS)
+    if network.architecture == "encoder_decoder":
+        # The encoder reads all but SEP, which is the decoder's first token.
+        read, given = letters, np.full((len(inputs), 1), separator)
+        begins = np.ones(len(inputs), np.int64)
+    else:
+        read, given = letters[:, :0], np.pad(letters, ((0, 0), (0, 1)))
+        begins = inputs.lengths + 2
+        given[np.arange(len(inputs)), begins - 1] = separator
+    tokens = np.where(np.arange(given.shape[1]) < begins[:, None], numbers[given], 0)
+
+    def place(values: np.ndarray, size: int, filling: int, dtype: type) -> np.ndarray:
+        placed: np.ndarray = np.full((count * width, size), filling, dtype)
+        placed[places, : values.shape[1]] = values[:, :size]
+        return _by_lane(placed)
+
+    def each(values: np.ndarray) -> np.ndarray:
+        return place(values[:, None], 1, 0, np.int64)[:, 0]
+
     shape = count, width
     outputs = OutputBuffers(
-        tokens=_by_lane(tokens),
-        begins=first.reshape(shape),
-        left=most.reshape(shape),
+        tokens=place(tokens, int((begins + limits).max()), 0, np.int16),
+        begins=each(begins),
+        left=each(limits),
         counts=np.zeros(shape, np.int64),
         is_ended=np.zeros(shape, np.bool_),
         scores=np.zeros(shape),
-        scratch=np.zeros(SCRATCH_VECTORS * lanes(), np.float32),
     )
-    return outputs, places
+    read = place(numbers[read], padded_size(read.shape[1]), numbers[PAD], np.uint8)
+    return outputs, read, each(inputs.lengths + 1), places

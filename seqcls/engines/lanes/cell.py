@@ -1,5 +1,6 @@
 """A network in compiled code: evaluated, scored and decoded, and its training by epochs."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,14 +22,12 @@ from seqcls.engines.lanes.batches import (
     validation_groups,
 )
 from seqcls.engines.lanes.layers import READOUTS
-from seqcls.engines.lanes.loss import OutputBuffers
 from seqcls.engines.lanes.parameters import (
     output_rows,
     padded_size,
     token_numbers,
     vectors,
 )
-from seqcls.engines.lanes.parts import score_factor
 from seqcls.engines.lanes.places import positions_of, written_positions
 from seqcls.engines.lanes.positions import PositionArrays
 from seqcls.engines.lanes.programs import program_of
@@ -37,12 +36,11 @@ from seqcls.engines.lanes.tape import ANSWERING, TRAINING, WRITING
 from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds import Examples
 from seqcls.kinds.base import Scored, Written
-from seqcls.kinds.transduction import NO_TARGET, separator_id
+from seqcls.kinds.transduction import NO_TARGET
 from seqcls.models.positions.numbers import training_generator
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.strings.tokenizer import CLS, PAD
 from seqcls.tasks import Task
 
 NO_STEPS = Steps(np.zeros((2, 0), np.float32), 0, Update(np.zeros(0), 0.0, 0.0))
@@ -119,7 +117,7 @@ class LaneCell:
             readout=READOUTS[network.readout],
             scaled_loss=scaled,
             eps=network.layer_norm_eps,
-            factor=score_factor(network),
+            factor=1 / math.sqrt(max(network.attention_head_size, 1)),
         )
 
     def logits(
@@ -164,12 +162,18 @@ class LaneCell:
             inputs: strings that it has positions for.
             limits: the largest number of tokens in each output, at least 1.
         """
-        outputs, places = make_outputs(self.network, inputs, limits)
-        outputs = self._write(self.parameters.pack(weights), inputs, outputs, places)
-        ids, tokens = np.argsort(token_numbers(self.network)), outputs.tokens.transpose(0, 2, 1)
+        outputs, read, lengths, places = make_outputs(self.network, inputs, limits)
+        count, tokens = len(outputs.begins), padded_size(outputs.tokens.shape[1])
+        groups = min(TOGETHER if self.together else WRITTEN_TOGETHER, count)
+        most = max(read.shape[1], 4)
+        program, _ = program_of(self.network, tokens * groups, most * groups, groups, WRITING)
+        positions = written_positions(self.network, inputs, places, count, max(tokens, most))
+        flat, states = self.parameters.pack(weights), vectors(program.size, lanes())
+        write(flat, program, self._network(), positions, groups, outputs, read, lengths, states)
+        ids, by_lane = np.argsort(token_numbers(self.network)), outputs.tokens.transpose(0, 2, 1)
         begins, counts = (x.reshape(-1)[places] for x in (outputs.begins, outputs.counts))
         rows = zip(
-            tokens.reshape(-1, tokens.shape[2])[places],
+            by_lane.reshape(-1, by_lane.shape[2])[places],
             begins,
             begins + counts,
             outputs.is_ended.reshape(-1)[places].tolist(),
@@ -177,38 +181,6 @@ class LaneCell:
             strict=True,
         )
         return [Written(ids[x[begin:end]].tolist(), *how) for x, begin, end, *how in rows]
-
-    def _write(
-        self,
-        flat: Flat,
-        inputs: TokenStrings,
-        outputs: OutputBuffers,
-        places: Int64[np.ndarray, " string"],
-    ) -> OutputBuffers:
-        begins, limits = outputs.begins, outputs.left
-        count, width = begins.shape
-        groups = min(TOGETHER if self.together else WRITTEN_TOGETHER, count)
-        tokens, most = padded_size(int((begins + limits).max(initial=1))), 4
-        read, lengths = np.zeros((0, 0, width), np.uint8), begins[:0]
-        if self.network.architecture == "encoder_decoder":
-            # The encoder reads all but SEP, which is the decoder's first token.
-            size = inputs.ids.shape[1] + 1
-            most = padded_size(size)
-            ids = np.full((begins.size, most), PAD, np.uint8)
-            ids[places, 1:size] = inputs.ids
-            ids[places, 0] = CLS
-            ids = token_numbers(self.network)[ids].astype(np.uint8)
-            read = np.ascontiguousarray(ids.reshape(count, width, most).transpose(0, 2, 1))
-            lengths = np.where(begins > 0, begins - 1, 0)
-            tokens = padded_size(int(limits.max(initial=1)) + 1)
-            written = np.zeros((count, tokens, width), np.int16)
-            written[:, 0] = token_numbers(self.network)[separator_id(self.network)]
-            outputs = outputs._replace(tokens=written, begins=np.minimum(begins, 1))
-        program, _ = program_of(self.network, tokens * groups, most * groups, groups, WRITING)
-        positions = written_positions(self.network, inputs, places, count, max(tokens, most))
-        states = vectors(program.size, lanes())
-        write(flat, program, self._network(), positions, groups, outputs, read, lengths, states)
-        return outputs
 
 
 def most_rows(strings: Strings) -> tuple[int, int]:

@@ -19,9 +19,6 @@ Whole = Annotated[Any, "whole"]
 Place = Annotated[Any, "place"]
 """The start of a value."""
 
-FIRST_COLUMN = 2
-"""The columns before it are the instruction's number and its span."""
-
 
 @cache
 def fields_of(kind: Any) -> tuple[Any, ...]:
@@ -61,15 +58,17 @@ def columns_of(instruction: Any, address: Callable[[Any], tuple[int, int]]) -> l
     return columns
 
 
-def source_of(kind: Any) -> str:
-    """Returns the Python source of a compiled function that reads an instruction from its row.
+def source_of(kind: Any) -> tuple[str, dict[str, Any]]:
+    """Returns the Python source of a compiled function that reads an instruction from its row, and
+    the tuple types that it names.
 
     A negative distance of rows means that a value is stored for one token alone, that of the span's
     first rows.
     """
+    named: dict[str, Any] = {"Rows": Rows}
 
     def read(kind: Any, column: int) -> tuple[str, int]:
-        parts = []
+        named[kind.__name__], parts = kind, []
         for what in fields_of(kind):
             if isinstance(what, str):
                 at = f"row[{column}]" + f", row[{column + 1}]" * (what != "place")
@@ -84,13 +83,6 @@ def source_of(kind: Any) -> str:
                 parts.append(text_of_part)
         return f"{kind.__name__}({', '.join(parts)},)", column
 
-    return f"def read(row, first, group, groups):\n    return {read(kind, FIRST_COLUMN)[0]}\n"
-
-
-def parts_of(kind: Any) -> dict[str, Any]:
-    """Returns the tuple types that this source names, by name."""
-    within = [x for x in fields_of(kind) if isinstance(x, type) and issubclass(x, tuple)]
-    found = {kind.__name__: kind, "Rows": Rows}
-    for part in within:
-        found |= parts_of(part)
-    return found
+    # The columns before are the instruction's number and its span.
+    text, _ = read(kind, 2)
+    return f"def read(row, first, group, groups):\n    return {text}\n", named

@@ -47,12 +47,6 @@ SHORTEST = np.float32(1e-12)
 
 
 @kernel
-def norm_of(memory):
-    """Returns the norm of each head's output."""
-    return NormLayer(RMS, memory.sizes.head_size, memory.norm, -1)
-
-
-@kernel
 def shape_heads(first, rows, a, memory):
     """Divides queries and keys by their lengths."""
     for token in range(first, first + rows):
@@ -128,7 +122,8 @@ def remember(first, rows, a, memory, w):
         x = Rows(memory.recalled.first + first * row + moved, row)
         units = memory.units.first + first * row + moved
         scale = scales + head * count + first
-        norm(rows, norm_of(memory), NORM_EPS, a, x, x, units, scale, w)
+        layer = NormLayer(RMS, memory.sizes.head_size, memory.norm, -1)
+        norm(rows, layer, NORM_EPS, a, x, x, units, scale, w)
 
 
 @kernel
@@ -183,11 +178,12 @@ def recall(first, some, head, count, a, memory):
 def remember_gradient(tokens, a, to, w, gradient):
     """Writes D of the projections, given D of the outputs; `to` is a `RememberGradient`."""
     memory = to.forward
+    layer = NormLayer(RMS, memory.sizes.head_size, memory.norm, -1)
     for head in range(memory.sizes.heads):
         moved = head * memory.sizes.head_width
         d = Rows(to.recalled.first + moved, to.recalled.apart)
         units, scales = memory.units.first + moved, memory.scales + head * tokens
-        norm_gradient(tokens, norm_of(memory), a, d, d, units, scales, to.sums, w, gradient, False)
+        norm_gradient(tokens, layer, a, d, d, units, scales, to.sums, w, gradient, False)
         recall_gradient(tokens, head, a, memory, to)
     shape_heads_gradient(tokens, a, memory, to.given)
     # The slope of b = c sigmoid(x) is b (1 - b / c), with c = 2 where factors are signed.

@@ -185,12 +185,13 @@ replace_by_silu, replace_by_softplus = map(replacing, (silu, softplus_and_slope)
 
 
 @kernel
-def multiply(rows, columns, a, x, factors, y):
-    """Writes the products of x and factors, elementwise."""
+def multiply(rows, o, a):
+    """Writes the products of a `Multiply`."""
     for r in range(rows):
-        for c in range(columns):
-            factor = load(a, factors.first + r * factors.apart + c)
-            store(a, y.first + r * y.apart + c, load(a, x.first + r * x.apart + c) * factor)
+        for c in range(o.columns):
+            factor = load(a, o.factors.first + r * o.factors.apart + c)
+            product = load(a, o.x.first + r * o.x.apart + c) * factor
+            store(a, o.y.first + r * o.y.apart + c, product)
 
 
 # RMS norm and layer norm, over the features of each row.

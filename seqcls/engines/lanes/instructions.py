@@ -307,14 +307,6 @@ class RememberGradient(NamedTuple):
     """Two vectors of scratch for each feature of a head."""
 
 
-class Rates(NamedTuple):
-    """Computes the rates A of a selective memory, once for all tokens."""
-
-    rates: Place
-    log_rate: int
-    sizes: Channels
-
-
 class Select(NamedTuple):
     """The memory of Mamba; letters as in `selective_memory`."""
 

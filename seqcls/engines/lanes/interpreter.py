@@ -25,7 +25,7 @@ from seqcls.engines.lanes import (
     tiles,
 )
 from seqcls.engines.lanes import instructions as code
-from seqcls.engines.lanes.columns import parts_of, source_of
+from seqcls.engines.lanes.columns import source_of
 from seqcls.engines.lanes.elementary import norm_gradient
 from seqcls.engines.lanes.layers import ELU, GELU, RELU, SILU, SOFTPLUS, TOKENS
 from seqcls.engines.lanes.positions import PositionArrays
@@ -54,8 +54,9 @@ class Reading(NamedTuple):
 
 def reading(kind: type[Any]) -> tuple[int, Any]:
     """Returns the number of an instruction, and a function that reads it from its row."""
-    scope = {**parts_of(kind), "rows_from": moves.rows_from, "rows_of_group": moves.rows_of_group}
-    exec(compile(source_of(kind), __file__, "exec"), scope)
+    source, scope = source_of(kind)
+    scope |= {"rows_from": moves.rows_from, "rows_of_group": moves.rows_of_group}
+    exec(compile(source, __file__, "exec"), scope)
     return code.NUMBERS[kind], inlined(scope["read"])
 
 
@@ -81,7 +82,6 @@ FIRE, read_fire = reading(code.Fire)
 FIRE_GRADIENT, read_fire_gradient = reading(code.FireGradient)
 REMEMBER, read_remember = reading(code.Remember)
 REMEMBER_GRADIENT, read_remember_gradient = reading(code.RememberGradient)
-RATES, read_rates = reading(code.Rates)
 SELECT, read_select = reading(code.Select)
 SELECT_GRADIENT, read_select_gradient = reading(code.SelectGradient)
 RECUR, read_recur = reading(code.Recur)
@@ -102,7 +102,7 @@ def play(rows_of_list, it, a, w, gradient):
     """Runs a list of instructions.
 
     Args:
-        rows_of_list: (instruction, column), written by `write_row`.
+        rows_of_list: (instruction, column): its number, its span and what `columns_of` returns.
         it: a `Reading`, with the spans.
         a: the array of all values, `w` of the parameters, and `gradient` of their gradients.
     """
@@ -153,22 +153,18 @@ def play(rows_of_list, it, a, w, gradient):
             else:
                 elementary.replace_by_gelu_tanh(rows, o.columns, a, o.x, o.slopes)
         elif number == MULTIPLY:
-            o = read_multiply(row, first, 0, 1)
-            elementary.multiply(rows, o.columns, a, o.x, o.factors, o.y)
+            elementary.multiply(rows, read_multiply(row, first, 0, 1), a)
         elif number == COPY:
-            o = read_copy(row, first, 0, 1)
-            moves.copy(rows, o.columns, a, o.x, o.y, o.add)
+            moves.copy(rows, read_copy(row, first, 0, 1), a)
         elif number == SCALE:
-            o = read_scale(row, first, 0, 1)
-            moves.scale(rows, o.columns, a, o.x, o.factors + first)
+            moves.scale(first, rows, read_scale(row, first, 0, 1), a)
         elif number == SCALE_HEADS:
-            moves.scale_heads(rows, read_scale_heads(row, first, 0, 1), a, w, first)
+            moves.scale_heads(first, rows, read_scale_heads(row, first, 0, 1), a, w)
         elif number == SCALE_HEADS_GRADIENT:
             o = read_scale_heads_gradient(row, first, 0, 1)
-            moves.scale_heads_gradient(rows, o.forward, o.dy, o.dx, a, w, gradient, first)
+            moves.scale_heads_gradient(first, rows, o, a, w, gradient)
         elif number == ENLARGE:
-            o = read_enlarge(row, first, 0, 1)
-            moves.enlarge(rows, o.columns, a, o.x, o.size)
+            moves.enlarge(rows, read_enlarge(row, first, 0, 1), a)
         elif number == ADD_POSITIONS:
             positions.add_positions(first, rows, read_add_positions(row, first, 0, 1), it, a, w)
         elif number == ADD_POSITIONS_GRADIENT:
@@ -183,8 +179,7 @@ def play(rows_of_list, it, a, w, gradient):
         elif number == ATTEND_GRADIENT:
             attention.attend_gradient(rows, read_attend_gradient(row, 0, 0, 1), it, a)
         elif number == DISTANCE_GRADIENT:
-            o = read_distance_gradient(row, first, 0, 1)
-            positions.end_distance_gradient(o.heads, a, o.sums, gradient, o.table)
+            positions.end_distance_gradient(read_distance_gradient(row, first, 0, 1), a, gradient)
         elif number == FIRE:
             o = read_fire(row, first, 0, 1)
             fire.fire(o, token, token + tokens, it.known[TOKENS], it.lengths[0], a, w)
@@ -196,20 +191,15 @@ def play(rows_of_list, it, a, w, gradient):
             for group in range(groups):
                 delta_memory.remember(token, tokens, a, read_remember(row, first, group, groups), w)
         elif number == REMEMBER_GRADIENT:
-            delta_memory.remember_gradient(
-                rows, a, read_remember_gradient(row, 0, 0, 1), w, gradient
-            )
-        elif number == RATES:
-            selective_memory.fill_rates(a, read_rates(row, first, 0, 1), w)
+            o = read_remember_gradient(row, 0, 0, 1)
+            delta_memory.remember_gradient(rows, a, o, w, gradient)
         elif number == SELECT:
             for group in range(groups):
-                selective_memory.select(
-                    token, tokens, group, a, read_select(row, first, group, groups), w
-                )
+                o = read_select(row, first, group, groups)
+                selective_memory.select(token, tokens, group, a, o, w)
         elif number == SELECT_GRADIENT:
-            selective_memory.select_gradient(
-                rows, a, read_select_gradient(row, 0, 0, 1), w, gradient
-            )
+            o = read_select_gradient(row, 0, 0, 1)
+            selective_memory.select_gradient(rows, a, o, w, gradient)
         elif number == RECUR:
             o = read_recur(row, first, 0, 1)
             recurrence.recur(token, it.known[TOKENS], it.starts, o, a, w)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int64
 
+COLUMNS = 4
 FIRST, LAST, MEAN = range(3)
 READOUTS = {"first": FIRST, "last": LAST, "last_letter": LAST, "mean": MEAN}
 NONE, RMS, LAYER = range(3)

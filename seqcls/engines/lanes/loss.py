@@ -241,14 +241,11 @@ class OutputBuffers(NamedTuple):
     """(group, lane): whether END was predicted."""
     scores: np.ndarray
     """(group, lane): the log-probability of the output, in nats, 0 at first."""
-    scratch: np.ndarray
-    """Scratch of vectors."""
 
 
 @kernel
-def write_likeliest(outputs, network, a, number, group, place):
+def write_likeliest(outputs, network, a, number, group, place, scratch):
     """Appends the likeliest token to the outputs of a group, given the head's, from `number` on."""
-    scratch = outputs.scratch
     likeliest(network, a, number, scratch)
     log_losses(network, a, number, scratch[LANES : 2 * LANES], scratch)
     for lane in range(LANES):

@@ -46,7 +46,7 @@ def attend(
     # Only gradients need the weights of all queries; otherwise blocks of queries share rows.
     keep = queries if tape.use == TRAINING else 0
     rows = heads.heads * queries if keep else min(queries, QUERIES)
-    scores, mixed = tape.square(rows, keys), tape.value(heads.joined, query.span)
+    scores, mixed = tape.value(keys, START, rows=rows), tape.value(heads.joined, query.span)
     sums = tape.scratch(heads.heads * queries if how.shares == SUM else 1)
     bias_rows = 1 if how.bias != CAUSAL_FIRE or tape.use == WRITING else keys
     how = how._replace(alone=query.span == READ, keep=keep, rows=bias_rows)
@@ -206,7 +206,7 @@ def remember(
         return tape.value(width, span, is_kept=is_kept)
 
     rows = heads.heads * tokens if keep else QUERIES
-    pairs, reads, since = (tape.square(rows, tokens) for _ in range(3))
+    pairs, reads, since = (tape.value(tokens, START, rows=rows) for _ in range(3))
     forward = code.Remember(
         given=given,
         lengths=new(2 * heads.heads - 1),
@@ -244,8 +244,8 @@ def remember(
             given=d_given,
             strengths=d_strength,
             log_decay=d_fading,
-            pairs=tape.square(tokens, tokens),
-            reads=tape.square(tokens, tokens),
+            pairs=tape.value(tokens, START, rows=tokens),
+            reads=tape.value(tokens, START, rows=tokens),
             sums=tape.scratch(2 * heads.head_width),
         )
         tape.emit_back(span, gradient)
@@ -285,7 +285,6 @@ def select(
         sizes=sizes,
         keep=keep,
     )
-    tape.emit(START, code.Rates(forward.rates, forward.log_rate, sizes))
     tape.emit(
         TOKENS,
         forward,

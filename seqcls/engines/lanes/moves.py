@@ -94,16 +94,16 @@ def average_gradient(a, mean, tokens, starts):
 
 
 @kernel
-def scale(rows, columns, a, x, factor0):
-    """Multiplies each row by a vector."""
+def scale(first, rows, o, a):
+    """Multiplies rows of a `Scale`, each by a vector."""
     for r in range(rows):
-        factor = load(a, factor0 + r)
-        for index in range(x.first + r * x.apart, x.first + r * x.apart + columns):
+        factor, start = load(a, o.factors + first + r), o.x.first + r * o.x.apart
+        for index in range(start, start + o.columns):
             store(a, index, load(a, index) * factor)
 
 
 @kernel
-def scale_heads(rows, o, a, w, first):
+def scale_heads(first, rows, o, a, w):
     """Writes y of a `ScaleHeads`."""
     width, share = o.heads.head_width, share_of(o.heads)
     for r in range(rows):
@@ -116,8 +116,9 @@ def scale_heads(rows, o, a, w, first):
 
 
 @kernel
-def scale_heads_gradient(rows, o, dy, dx, a, w, gradient, first):
-    """Writes D x, and adds D of the learned numbers."""
+def scale_heads_gradient(first, rows, to, a, w, gradient):
+    """Writes D x of a `ScaleHeadsGradient`, and adds D of the learned numbers."""
+    o, dy, dx = to
     width, share = o.heads.head_width, share_of(o.heads)
     for head in range(o.heads.heads):
         d_scale, d_bias = spread(ZERO), spread(ZERO)
@@ -140,21 +141,22 @@ def share_of(heads):
 
 
 @kernel
-def enlarge(rows, columns, a, x, size):
-    """Multiplies rows by the square root of a size."""
-    factor = spread(np.float32(math.sqrt(size)))
+def enlarge(rows, o, a):
+    """Multiplies rows of an `Enlarge` by the square root of a size."""
+    factor = spread(np.float32(math.sqrt(o.size)))
     for r in range(rows):
-        for index in range(x.first + r * x.apart, x.first + r * x.apart + columns):
+        start = o.x.first + r * o.x.apart
+        for index in range(start, start + o.columns):
             store(a, index, load(a, index) * factor)
 
 
 @kernel
-def copy(rows, columns, a, x, y, add):
-    """Copies rows of x to y, or adds them."""
+def copy(rows, o, a):
+    """Copies or adds rows of a `Copy`."""
     for r in range(rows):
-        for c in range(columns):
-            to, value = y.first + r * y.apart + c, load(a, x.first + r * x.apart + c)
-            store(a, to, load(a, to) + value if add else value)
+        for c in range(o.columns):
+            to, value = o.y.first + r * o.y.apart + c, load(a, o.x.first + r * o.x.apart + c)
+            store(a, to, load(a, to) + value if o.add else value)
 
 
 @kernel

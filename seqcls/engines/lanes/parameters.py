@@ -10,20 +10,13 @@ from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.compiled import parameters
+from seqcls.engines.lanes.layers import COLUMNS
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD
-
-COLUMNS = 4
-"""All widths are filled up to multiples of it."""
 
 
 def padded_size(size: int) -> int:
     """Returns a size filled up to a multiple of `COLUMNS`."""
     return -(-size // COLUMNS) * COLUMNS
-
-
-def embedded_rows(config: NetworkConfig) -> int:
-    """Returns the number of the packed embedding's rows."""
-    return config.num_letters + (1 if config.head == "string" else 2)
 
 
 def token_numbers(config: NetworkConfig) -> Int64[np.ndarray, " token"]:
@@ -38,7 +31,7 @@ def token_numbers(config: NetworkConfig) -> Int64[np.ndarray, " token"]:
 def head_rows(config: NetworkConfig) -> Int64[np.ndarray, " row"]:
     """Returns the packed index of each row of the embedding, and of a head that writes."""
     is_string = config.head == "string"
-    return np.arange(embedded_rows(config)) if is_string else token_numbers(config)
+    return np.arange(config.num_letters + 1) if is_string else token_numbers(config)
 
 
 def output_rows(config: NetworkConfig) -> Int64[np.ndarray, " output"]:

@@ -40,7 +40,6 @@ from seqcls.engines.lanes.layers import (
 )
 from seqcls.engines.lanes.parameters import (
     Axis,
-    embedded_rows,
     head_rows,
     output_rows,
     padded_size,
@@ -68,8 +67,9 @@ class Model:
         self.read_turns = self.tape.vectors(rows[READ] * 2 * self.pairs)
         self.read_factor, self.share = (self.tape.vectors(rows[READ]) for _ in range(2))
         self.crossing = self.tape.vectors(rows[TOKENS] * (config.architecture == "encoder_decoder"))
-        kinds = Axis(head_rows(config), padded_size(embedded_rows(config)))
-        self.embedding = self.parameters.take("embedding.weight", kinds, self.hidden)
+        rows_of_types = head_rows(config)
+        self.kinds = Axis(rows_of_types, padded_size(len(rows_of_types)))
+        self.embedding = self.parameters.take("embedding.weight", self.kinds, self.hidden)
         self.how, self.table = How(), -1
         if config.architecture != "encoder_decoder":
             self.take_positions()
@@ -101,7 +101,7 @@ class Model:
     def stream(self, span: int, mask: str, hides_cls: bool) -> tuple[Value, Stream]:
         """Returns the token types of a span, and the other inputs for its tokens."""
         tape, rows = self.tape, self.tape.rows[span]
-        types = tape.input(padded_size(embedded_rows(self.config)), span)
+        types = tape.input(self.kinds.size, span)
         first, apart = tape.address(types)
         stream = Stream(
             types=first,
@@ -305,8 +305,9 @@ class Model:
     def selective(self, name: str, n: Value, onto: Read, *, single: bool) -> Value:
         """Emits the memory of Mamba."""
         config, tape, parameters = self.config, self.tape, self.parameters
-        sizes = config.expand * config.hidden_size, config.state_size, rank_of(config)
-        channels, numbers, ranks = (Axis.of_size(x) for x in sizes)
+        hidden, rank = config.hidden_size, math.ceil(config.hidden_size / 16)
+        sizes = config.expand * hidden, config.state_size, rank
+        channels, numbers, ranks = map(Axis.of_size, sizes)
 
         def side_by_side(*axes: Axis) -> Axis:
             ends = np.cumsum([0, *(x.size for x in axes)])
@@ -383,13 +384,3 @@ def _same(x: Value) -> Value:
 def has_table(config: NetworkConfig) -> bool:
     """Returns True if vectors of positions are learned."""
     return config.positions in ("learned", *COUPLED)
-
-
-def rank_of(config: NetworkConfig) -> int:
-    """Returns the rank of Mamba's step sizes."""
-    return math.ceil(config.hidden_size / 16)
-
-
-def score_factor(config: NetworkConfig) -> float:
-    """Returns the factor of scores that does not depend on a string's length."""
-    return 1 / math.sqrt(max(config.attention_head_size, 1))

@@ -189,10 +189,10 @@ def distance_gradient(queries, first, keys, a, dscores, how, head, positions, re
 
 
 @kernel
-def end_distance_gradient(heads, a, sums0, gradient, table):
-    """Adds the sums over the lanes to D of the table, and clears the vectors."""
-    for head in range(heads):
+def end_distance_gradient(o, a, gradient):
+    """Adds the sums over the lanes to D of a `DistanceGradient`'s table, and clears the vectors."""
+    for head in range(o.heads):
         for bucket in range(BUCKETS):
-            index = sums0 + head * BUCKETS + bucket
-            gradient[table + bucket * heads + head] += total(load(a, index))
+            index = o.sums + head * BUCKETS + bucket
+            gradient[o.table + bucket * o.heads + head] += total(load(a, index))
             store(a, index, spread(ZERO))

@@ -119,11 +119,6 @@ PROGRAMS: Mapping[str, Callable[[Model], Parts]] = {
 }
 
 
-def steps_of(config: NetworkConfig) -> int:
-    """Returns the number of a memory's rows for each token."""
-    return config.householder_steps if "p" in letters_of(config) else 1
-
-
 @lru_cache(maxsize=64)
 def program_of(
     config: NetworkConfig, rows: int, input_rows: int, groups: int, use: int
@@ -135,7 +130,7 @@ def program_of(
             stream.
         use: `TRAINING`, `ANSWERING` or `WRITING`.
     """
-    steps = steps_of(config)
+    steps = config.householder_steps if "p" in letters_of(config) else 1
     spans = {
         READ: groups, TOKENS: rows, TARGETS: rows, INPUT: input_rows, START: 1, STEPS: rows * steps
     }  # fmt: skip

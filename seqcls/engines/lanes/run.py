@@ -12,7 +12,7 @@ from seqcls.engines.compiled.compiling import entry
 from seqcls.engines.compiled.machine_code import TAPE
 from seqcls.engines.lanes.attention import MASKED
 from seqcls.engines.lanes.interpreter import Reading, play
-from seqcls.engines.lanes.layers import FIRST, INPUT, READ, START, STEPS, TARGETS, TOKENS
+from seqcls.engines.lanes.layers import COLUMNS, FIRST, INPUT, READ, START, STEPS, TARGETS, TOKENS
 from seqcls.engines.lanes.loss import (
     SCRATCH_VECTORS,
     group_loss,
@@ -22,7 +22,7 @@ from seqcls.engines.lanes.loss import (
     write_likeliest,
 )
 from seqcls.engines.lanes.positions import fill_read_turns, fill_turns
-from seqcls.engines.lanes.tiles import COLUMNS, clear
+from seqcls.engines.lanes.tiles import clear
 from seqcls.engines.lanes.vector import LANES, ONE, ZERO, kernel, load, spread, store
 
 
@@ -366,7 +366,7 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
     starts, input_starts = np.zeros(most, np.int64), np.zeros(most, np.int64)
     spans, known = np.zeros((6, 2), np.int64), np.zeros(6, np.int64)
     read, lengths = np.zeros((together, LANES), np.int64), np.zeros(LANES, np.int64)
-    nothing = np.zeros(0, np.float32)
+    nothing, scratch = np.zeros(0, np.float32), np.zeros(SCRATCH_VECTORS * LANES, np.float32)
     uncounted = np.zeros((0, 0, LANES), np.float32)
     own = program.own
     for first in range(0, outputs.begins.shape[0], together):
@@ -410,5 +410,5 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
             spans[INPUT, 1] = spans[START, 1] = 0
             for group in range(groups):
                 at = place_of(program.outputs, program.outputs_apart, starts[place] + group, group)
-                write_likeliest(outputs, network, a, at, first + group, place)
+                write_likeliest(outputs, network, a, at, first + group, place, scratch)
             place += 1

@@ -38,13 +38,6 @@ from seqcls.engines.lanes.vector import (
 
 
 @kernel
-def fill_rates(a, mamba, w):
-    """Writes A of a `Rates`."""
-    for index in range(mamba.sizes.channels * mamba.sizes.numbers):
-        store(a, mamba.rates + index, spread(np.float32(math.exp(w[mamba.log_rate + index]))))
-
-
-@kernel
 def memory_of(mamba, group):
     """Returns the rows of a group's h; one row for all tokens unless each is stored."""
     size = mamba.sizes.channels * mamba.sizes.numbers
@@ -60,6 +53,9 @@ def select(first, rows, group, a, mamba, w):
     """
     memories = memory_of(mamba, group)
     channels, numbers = mamba.sizes.channels, mamba.sizes.numbers
+    # The rates are the same for all tokens and groups.
+    for index in range(channels * numbers if first == group == 0 else 0):
+        store(a, mamba.rates + index, spread(np.float32(math.exp(w[mamba.log_rate + index]))))
     for token in range(first, first + rows):
         write = mamba.selected.first + token * mamba.selected.apart + mamba.sizes.ranks
         read = write + numbers

@@ -100,10 +100,6 @@ class Tape:
         x.is_kept, x.rows = is_kept, rows
         return x
 
-    def square(self, rows: int, columns: int) -> Value:
-        """Returns a value with its own number of rows."""
-        return self.value(columns, START, rows=rows)
-
     def scratch(self, vectors: int, *, is_kept: bool = False) -> Value:
         """Returns scratch memory."""
         return self.value(vectors - 1, START, is_kept=is_kept, rows=1)
