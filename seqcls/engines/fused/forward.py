@@ -85,7 +85,7 @@ class Tile(NamedTuple):
     powers: Annotated[np.ndarray, "T"]  # scratch of exp_row
 
 
-def arranged(kind: Any, *, is_new: bool) -> Any:
+def arrange_arrays(kind: Any, *, is_new: bool) -> Any:
     """Compiles a function that returns a tuple's arrays, as consecutive views of a flat array.
 
     Args:
@@ -107,8 +107,8 @@ def arranged(kind: Any, *, is_new: bool) -> Any:
     return allocating(scope["arrange"])
 
 
-views = arranged(Parameters, is_new=False)
-new_token_types, new_tile = (arranged(kind, is_new=True) for kind in (TokenTypes, Tile))
+views = arrange_arrays(Parameters, is_new=False)
+new_token_types, new_tile = (arrange_arrays(kind, is_new=True) for kind in (TokenTypes, Tile))
 
 
 # From counts to logits.

@@ -244,17 +244,17 @@ def make_outputs(
         placed[places, : values.shape[1]] = values[:, :size]
         return _by_lane(placed)
 
-    def each(values: np.ndarray) -> np.ndarray:
+    def place_one(values: np.ndarray) -> np.ndarray:
         return place(values[:, None], 1, 0, np.int64)[:, 0]
 
     shape = count, width
     outputs = OutputBuffers(
         tokens=place(tokens, int((begins + limits).max()), 0, np.int16),
-        begins=each(begins),
-        left=each(limits),
+        begins=place_one(begins),
+        left=place_one(limits),
         counts=np.zeros(shape, np.int64),
         is_ended=np.zeros(shape, np.bool_),
         scores=np.zeros(shape),
     )
     read = place(numbers[read], padded_size(read.shape[1]), numbers[PAD], np.uint8)
-    return outputs, read, each(inputs.lengths + 1), places
+    return outputs, read, place_one(inputs.lengths + 1), places
