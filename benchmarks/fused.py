@@ -10,7 +10,6 @@ from benchmarks.steps import SHAPES
 from seqcls.config import RunConfig
 from seqcls.engines.compiled.parameters import Update
 from seqcls.engines.fused.engine import epoch_tiles, parameters_of, shape_of
-from seqcls.engines.fused.forward import TILE
 from seqcls.engines.fused.kernel import train_epoch
 from seqcls.engines.lanes.vector import LANES, fma, spread, total
 from seqcls.engines.member import draw_initial
@@ -69,13 +68,13 @@ def _step_seconds(config: RunConfig) -> float:
     flat = parameters_of(resolve(config).network).pack(initial)
     moments = np.zeros((2, len(flat)), flat.dtype)
     tiles = epoch_tiles(resolve(config).train, 0, config.precision)
-    scratch, shape = np.empty(TILE, np.int32), shape_of(resolve(config).network)
+    shape = shape_of(resolve(config).network)
     update = Update(np.full(len(tiles.ends), 1e-3), config.weight_decay, config.gradient_clip)
     seconds = []
     for epoch in range(REPEATS + 1):
         started = time.perf_counter()
         steps = epoch * len(tiles.ends)
-        train_epoch(flat, moments, steps, update, shape, scratch, *tiles)
+        train_epoch(flat, moments, steps, update, shape, *tiles)
         seconds.append((time.perf_counter() - started) / len(tiles.ends))
     return statistics.median(seconds[1:])
 

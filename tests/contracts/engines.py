@@ -15,10 +15,10 @@ from seqcls.decode import score as decoded_score
 from seqcls.engines.base import Member, Progress, Writer
 from seqcls.engines.choice import ENGINES, engine_named
 from seqcls.engines.compiled.arithmetic import BETA_1
-from seqcls.engines.compiled.engine import CompiledEngine, EpochPart, Steps
+from seqcls.engines.compiled.engine import CompiledEngine, Steps
 from seqcls.engines.compiled.parameters import Update
 from seqcls.engines.member import Unfinished, draw_initial
-from seqcls.engines.pytorch.members import Losses, Members
+from seqcls.engines.pytorch.members import Members
 from seqcls.engines.pytorch.training import GroupTraining
 from seqcls.kinds.base import Examples, Scored, Written
 from seqcls.models.positions.places import TrainingPlaces
@@ -46,24 +46,23 @@ def loss_and_gradient(engine: str, problem: Problem, weights: Weights) -> tuple[
     """
     if engine != STACKED and isinstance(own := engine_named(engine), CompiledEngine):
         program = own.program_of(problem)
-        flat = program.pack(weights)
+        flat = program.parameters.pack(weights)
         # After one step AdamW's first moments are a share of the gradient.
         moments = np.zeros((2, len(flat)), flat.dtype)
         steps = Steps(moments, 0, Update(np.zeros(1), 0.0, 0.0))
-        loss, _ = program.epoch(flat.copy(), steps, EpochPart(0))
-        return float(loss), program.unpack(moments[0] / flat.dtype.type(1 - BETA_1))
+        loss, _ = program.epoch(flat.copy(), steps, 0)
+        return float(loss), program.parameters.unpack(moments[0] / flat.dtype.type(1 - BETA_1))
     members = _members(engine, problem, [weights])
     examples = stream(problem.train).epoch(0)
     kind, task = problem.kind, problem.task
     targets = torch.from_numpy(kind.encoded(task, examples, problem.network))
-    compute_losses = partial(kind.losses, targets=targets, train_loss=problem.config.train_loss)
-    losses = Losses(compute_losses, kind.units(targets))
+    losses = partial(kind.losses, targets=targets, train_loss=problem.config.train_loss)
     places = TrainingPlaces(problem.network, problem.config.train_seed)
     (batch,) = members.batches(kind.reading(task, examples), len(examples), places)
-    (mean,) = members.backward(batch, losses).tolist()
+    (mean,) = members.backward(batch, losses, kind.units(targets)).tolist()
     rows = {name: rows[0].numpy() for name, rows in members.gradients.items()}
     found = {x: rows[x][: y.size].reshape(y.shape) for x, y in weights.items() if y.size}
-    return mean * losses.units, {name: found.get(name, y) for name, y in weights.items()}
+    return mean * kind.units(targets), {name: found.get(name, y) for name, y in weights.items()}
 
 
 def _members(engine: str, problem: Problem, weights: Sequence[Weights]) -> Members:

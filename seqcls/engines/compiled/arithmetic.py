@@ -3,7 +3,8 @@
 """Arithmetic of the compiled engines: functions over whole rows, and AdamW."""
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -75,37 +76,59 @@ ERFC_DOUBLE = (
 # A test holds both precisions against `math`.
 
 
-# The exponent's bias, the bits of the mantissa, the terms of exp and of artanh, the coefficients of
-# P, the lowest power first. LOG_2 is in two parts, so that k log 2 loses nothing.
-FORMATS: dict[Any, tuple[Any, Any, int, int, int, int, tuple[float, ...]]] = {
-    types.float32: (np.float32, np.int32, 127, 23, 8, 8, ERFC_SINGLE),
-    types.float64: (np.float64, np.int64, 1023, 52, 14, 17, ERFC_DOUBLE),
+class Format(NamedTuple):
+    """A precision: its types, and the constants of functions."""
+
+    number: Any
+    integer: Any
+    bias: int
+    """The exponent's."""
+    mantissa: int
+    """The number of its bits."""
+    exp_terms: int
+    artanh_terms: int
+    erfc: tuple[float, ...]
+    """The coefficients of P, the lowest power first."""
+
+
+FORMATS = {
+    types.float32: Format(np.float32, np.int32, 127, 23, 8, 8, ERFC_SINGLE),
+    types.float64: Format(np.float64, np.int64, 1023, 52, 14, 17, ERFC_DOUBLE),
 }
+# In two parts, so that k log 2 loses nothing.
 LOG_2 = (0.693359375, -2.1219444005469057e-4)
 # No `fastmath` here: regrouped, the two parts of log 2 would be of no use.
 JIT_OPTIONS: Any = {"error_model": "numpy", "forceinline": True, "_nrt": False}
 
 
-def exp_row(x: Any, powers: Any, exponents: Any) -> None:
-    """Replaces every x <= 0 by exp(x), in compiled code; below the least normal number by 0.
-
-    Args:
-        x: one-dimensional and contiguous.
-        powers: scratch of at least that length, of the same type.
-        exponents: the memory of `powers`, seen as integers of the same size.
+def by_precision(compute_for: Callable[[Format], Any]) -> Any:
+    """Defines a function of rows, one-dimensional and contiguous, given what returns it for a
+    precision.
     """
-    raise NotImplementedError
+
+    def compute(*rows: Any) -> None:
+        raise NotImplementedError("only in compiled code")
+
+    overload(compute, jit_options=JIT_OPTIONS, strict=False)(
+        lambda *rows: compute_for(FORMATS[rows[0].dtype])
+    )
+    return compute
 
 
-@overload(exp_row, jit_options=JIT_OPTIONS)
-def _exp_row(x: Any, powers: Any, exponents: Any) -> Any:  # noqa: ARG001
-    number, integer, bias, mantissa, terms, _, _ = FORMATS[x.dtype]
+@by_precision
+def exp_row(form: Format) -> Any:
+    """Replaces every x <= 0 by exp(x); below the least normal number by 0.
+
+    `powers` is scratch of that length.
+    """
+    number, integer, terms = form.number, form.integer, form.exp_terms
     coefficients = tuple(number(1 / math.factorial(k)) for k in range(terms))
     high, low = map(number, LOG_2)
-    per_log_2, half, least = number(1 / math.log(2)), number(0.5), number(-bias)
-    offset, shift = integer(bias), integer(mantissa)
+    per_log_2, half, least = number(1 / math.log(2)), number(0.5), number(-form.bias)
+    offset, shift = integer(form.bias), integer(form.mantissa)
 
-    def compute(x: Any, powers: Any, exponents: Any) -> None:
+    def compute(x: Any, powers: Any) -> None:
+        exponents = powers.view(integer)
         for s in range(x.size):
             # With k = -bias the bits of 2^k are those of zero.
             k = max(math.floor(x[s] * per_log_2 + half), least)
@@ -120,29 +143,14 @@ def _exp_row(x: Any, powers: Any, exponents: Any) -> Any:  # noqa: ARG001
     return compute
 
 
-def cross_entropy_row(logit: Any, small: Any, target: Any, out: Any) -> None:
-    """Writes the binary cross entropy of a row of logits to `out`, in compiled code.
+@by_precision
+def cross_entropy_row(form: Format) -> Any:
+    """Writes the binary cross entropy of a row of logits to `out`, in nats; `small` is exp(-|x|).
 
     The order of operations, and so the rounding, is PyTorch's: (1 - target) logit - log
     sigmoid(logit). The loss of a negative string far below 0 has few digits in single precision.
-
-    Args:
-        logit: one-dimensional and contiguous.
-        small: exp(-|logit|).
-        target: 0 or 1.
-        out: receives the losses, in nats.
     """
-    raise NotImplementedError
-
-
-@overload(cross_entropy_row, jit_options=JIT_OPTIONS)
-def _cross_entropy_row(
-    logit: Any,
-    small: Any,  # noqa: ARG001
-    target: Any,  # noqa: ARG001
-    out: Any,  # noqa: ARG001
-) -> Any:
-    number, terms = FORMATS[logit.dtype][0], FORMATS[logit.dtype][5]
+    number, terms = form.number, form.artanh_terms
     coefficients = tuple(number(2 / (2 * k + 1)) for k in range(terms))
     zero, one, two = map(number, (0, 1, 2))
 
@@ -161,35 +169,19 @@ def _cross_entropy_row(
     return compute
 
 
-def normal_rows(x: Any, below: Any, density: Any, powers: Any, exponents: Any) -> None:
-    """Computes the standard normal distribution at every x, in compiled code.
-
-    Args:
-        x: one-dimensional and contiguous.
-        below: receives the probability of a value below x.
-        density: receives the density at x.
+@by_precision
+def normal_rows(form: Format) -> Any:
+    """Computes the standard normal distribution at every x: the probability of a value `below` it,
+    and the density; `powers` is scratch.
     """
-    raise NotImplementedError
-
-
-@overload(normal_rows, jit_options=JIT_OPTIONS)
-def _normal_rows(
-    x: Any,
-    below: Any,  # noqa: ARG001
-    density: Any,  # noqa: ARG001
-    powers: Any,  # noqa: ARG001
-    exponents: Any,  # noqa: ARG001
-) -> Any:
-    number = FORMATS[x.dtype][0]
-    p = tuple(map(number, FORMATS[x.dtype][-1]))
-    terms = len(p)
+    number, p, terms = form.number, tuple(map(form.number, form.erfc)), len(form.erfc)
     zero, half, one, two = map(number, (0, 0.5, 1, 2))
     per_root_2, per_root_2_pi = number(math.sqrt(0.5)), number(1 / math.sqrt(2 * math.pi))
 
-    def compute(x: Any, below: Any, density: Any, powers: Any, exponents: Any) -> None:
+    def compute(x: Any, below: Any, density: Any, powers: Any) -> None:
         for s in range(x.size):
             density[s] = -half * x[s] * x[s]
-        exp_row(density, powers, exponents)
+        exp_row(density, powers)
         for s in range(x.size):
             t = two / (two + abs(x[s]) * per_root_2)
             value = p[terms - 1]

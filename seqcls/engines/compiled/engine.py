@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int64
 from seqcls.curricula import frozen_parameters
 from seqcls.engines.base import Member, Progress, Writer
 from seqcls.engines.compiled.machine_code import is_compiled, is_ready, mark_compiled
-from seqcls.engines.compiled.parameters import ALL_DECAY, NONE_FROZEN, Update
+from seqcls.engines.compiled.parameters import Parameters, Update
 from seqcls.engines.member import (
     MemberTraining,
     Unfinished,
@@ -52,34 +52,23 @@ class Steps(NamedTuple):
     update: Update
 
 
-class EpochPart(NamedTuple):
-    """An epoch's batches, or some of them, those before having been trained on just before."""
-
-    number: int
-    """The epoch, counted from 0."""
-    first: int = 0
-    """The first batch."""
-    last: int | None = None
-    """The end of the batches, exclusive; None for all."""
-
-
 @runtime_checkable
 class Program(Protocol):
     """One member's epochs and validation."""
 
+    parameters: Parameters
     rng: np.random.Generator | None
     """The generator of training's positions, where any are drawn."""
 
-    def pack(self, weights: Weights) -> Flat:
-        """Returns the parameters in one array."""
-        ...
-
-    def unpack(self, flat: Flat) -> Weights:
-        """Returns copies of the parameters, by name."""
-        ...
-
-    def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
+    def epoch(
+        self, flat: Flat, steps: Steps, epoch: int, first: int = 0, last: int | None = None
+    ) -> tuple[float, int]:
         """Trains on an epoch or a part of it, in place: the parameters and their moments.
+
+        Args:
+            epoch: counted from 0.
+            first: the first batch; those before have been trained on just before.
+            last: the end of the batches, exclusive; None for all.
 
         Returns:
             The sum of the losses, and the number of steps.
@@ -144,18 +133,20 @@ def _train(
     trained_lengths = cache(lambda: program_of(training.problem.asking_trained_lengths))
     result = training.result
     config = training.problem.config
-    decays = ALL_DECAY
+    update = Update(np.zeros(0), config.weight_decay, config.gradient_clip)
     if config.decay != "all":
-        decays = _mark(program, flat, lambda _, values: is_matrix(values)) > 0
-    frozen_steps = _frozen_steps(program, flat, training.problem) if config.freeze else NONE_FROZEN
+        matrices = _mark(program, flat, lambda _, values: is_matrix(values))
+        update = update._replace(decays=matrices > 0)
+    if config.freeze:
+        update = update._replace(frozen_steps=_frozen_steps(program, flat, training.problem))
     while member.goes_on:
         started = time.perf_counter()
-        train_loss, is_right = _train_epoch(member, program, trained_lengths, decays, frozen_steps)
+        train_loss, is_right = _train_epoch(member, program, trained_lengths, update)
         validation_loss, all_right = program.validation(flat)
         member.goes_on = training.goes_on_after(
             train_loss,
             validation_loss,
-            lambda: program.unpack(flat),
+            lambda: program.parameters.unpack(flat),
             all_right=is_right or all_right,
         )
         result.train_seconds += time.perf_counter() - started
@@ -166,8 +157,7 @@ def _train_epoch(
     member: _Underway,
     program: Program,
     trained_lengths: Callable[[], Program],
-    decays: Bool[np.ndarray, " parameter"],
-    frozen_steps: Int64[np.ndarray, " frozen"],
+    update: Update,
 ) -> tuple[float, bool]:
     """Trains a member for an epoch, or until a check within it ends training.
 
@@ -175,15 +165,12 @@ def _train_epoch(
         The sum of the losses over a whole epoch's strings, and whether it ended early.
     """
     training, flat = member.training, member.flat
-    problem, config, epoch = training.problem, training.problem.config, training.result.epochs
+    problem, epoch = training.problem, training.result.epochs
     rates = learning_rates(problem, epoch + 1)
     loss, first = 0.0, 0
     for last in (*checks_within_epoch(problem, epoch + 1), None):
-        update = Update(
-            rates[first:last], config.weight_decay, config.gradient_clip, decays, frozen_steps
-        )
-        before = Steps(member.moments, member.steps, update)
-        batches_loss, steps = program.epoch(flat, before, EpochPart(epoch, first, last))
+        before = Steps(member.moments, member.steps, update._replace(rates=rates[first:last]))
+        batches_loss, steps = program.epoch(flat, before, epoch, first, last)
         member.steps += steps
         loss += batches_loss
         if last is None:
@@ -199,7 +186,7 @@ def _frozen_steps(
 ) -> Int64[np.ndarray, " parameter"]:
     """Returns the number of training steps for which each of the flat parameters is frozen."""
     steps = problem.config.max_num_epochs * steps_of_epoch(problem)
-    frozen = frozen_parameters(problem.config.freeze, program.unpack(flat), steps)
+    frozen = frozen_parameters(problem.config.freeze, program.parameters.unpack(flat), steps)
     known = np.array(sorted({0, *frozen.values()}))
     # By their indices, which a flat parameter holds exactly.
     indices = _mark(program, flat, lambda name, _: np.searchsorted(known, frozen.get(name, 0)))
@@ -208,8 +195,8 @@ def _frozen_steps(
 
 def _mark(program: Program, flat: Flat, mark: Callable[[str, np.ndarray], Any]) -> Flat:
     """Returns the mark of each flat parameter, given that of a named one and its values."""
-    weights = program.unpack(flat)
-    return program.pack({x: np.full(y.shape, mark(x, y), float) for x, y in weights.items()})
+    weights, pack = program.parameters.unpack(flat), program.parameters.pack
+    return pack({x: np.full(y.shape, mark(x, y), float) for x, y in weights.items()})
 
 
 class CompiledEngine(ABC):
@@ -227,13 +214,7 @@ class CompiledEngine(ABC):
     """The message logged before the part is compiled for a precision."""
 
     def obstacle(self, problem: Problem, device: str) -> str | None:
-        if device == "cuda":
-            return "device='cuda' is no CPU"
-        return self._obstacle(problem)
-
-    @abstractmethod
-    def _obstacle(self, problem: Problem) -> str | None:
-        """Returns the obstacle of task and network; None where there is none."""
+        return "device='cuda' is no CPU" if device == "cuda" else None
 
     def prepare(self, problems: Iterable[Problem]) -> None:
         """Implements `Engine.prepare`: compiles the part unless it is cached."""
@@ -287,7 +268,7 @@ class CompiledEngine(ABC):
             program = self.program_of(member[0])
             if number == len(begun):
                 training = MemberTraining(number, *member, every_epoch)
-                flat = program.pack(start)
+                flat = program.parameters.pack(start)
                 moments = np.zeros((2, len(flat)), flat.dtype)
                 begun.append(_Underway(training, flat, moments, program.rng))
             else:

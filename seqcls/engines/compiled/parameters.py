@@ -60,10 +60,6 @@ class Parameters:
         return {**shapes, EMBEDDING: (self.config.vocabulary_size, self.config.hidden_size)}
 
 
-ALL_DECAY = np.zeros(0, bool)
-NONE_FROZEN = np.zeros(0, np.int64)
-
-
 class Update(NamedTuple):
     """The settings of AdamW's steps in an epoch."""
 
@@ -72,7 +68,7 @@ class Update(NamedTuple):
     weight_decay: float
     gradient_clip: float
     """The largest norm of the gradient; 0 means no limit."""
-    decays: np.ndarray = ALL_DECAY
+    decays: np.ndarray = np.zeros(0, bool)
     """True for parameters that decay; empty where all do."""
-    frozen_steps: np.ndarray = NONE_FROZEN
+    frozen_steps: np.ndarray = np.zeros(0, np.int64)
     """Number of training steps for which each parameter is frozen; empty where none is."""

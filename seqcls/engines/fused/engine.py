@@ -16,7 +16,6 @@ from seqcls.config import NetworkConfig
 from seqcls.counts import counts_suffice
 from seqcls.engines.compiled.engine import (
     CompiledEngine,
-    EpochPart,
     Flat,
     Program,
     Steps,
@@ -40,8 +39,9 @@ class Fused(CompiledEngine):
     part = FUSED
     compiling = "compiling for this machine ({precision}), once: about a minute"
 
-    def _obstacle(self, problem: Problem) -> str | None:
-        return problem.lacks("labels") or _why_not_compiled(problem.network)
+    def obstacle(self, problem: Problem, device: str) -> str | None:
+        reason = super().obstacle(problem, device) or problem.lacks("labels")
+        return reason or _why_not_compiled(problem.network)
 
     def reads_counts(self, problem: Problem) -> bool:
         return True
@@ -66,8 +66,14 @@ class Fused(CompiledEngine):
         config = problem.network
         if not len(strings):
             return np.empty((len(weights), 0), config.precision)
-        tiles = _tiles_of(strings, config.precision)
-        return np.stack([_answer(config, member, tiles)[: len(strings)] for member in weights])
+        from seqcls.engines.fused.kernel import evaluate
+
+        tiles, shape = _tiles_of(strings, config.precision), shape_of(config)
+        logits = np.empty((len(weights), *tiles.targets.shape), config.precision)
+        for flat, own in zip(map(parameters_of(config).pack, weights), logits, strict=True):
+            evaluate(flat, shape, *tiles[:4], own)
+        # All strings are one batch, so that only the last tile's end is padding.
+        return logits.reshape(len(weights), -1)[:, : len(strings)]
 
 
 _ONE_BLOCK: Mapping[str, tuple[object, ...]] = {
@@ -207,20 +213,19 @@ def make_tiles(
     """
     from seqcls.engines.fused.forward import TILE
 
-    starts = range(0, len(counts), batch_size)
-    sizes = [min(batch_size, len(counts) - start) for start in starts]
-    tiles = [-(-size // TILE) for size in sizes]
+    batches, within = np.divmod(np.arange(len(counts)), batch_size)
+    sizes = np.bincount(batches)
+    tiles = -(-sizes // TILE)
     # The index of each string: one after another from its batch's first tile on.
-    firsts = np.repeat(np.cumsum([0, *tiles[:-1]]) * TILE - np.array(starts), sizes)
-    place = firsts + np.arange(len(counts))
-    tiled_size = sum(tiles) * TILE
+    place = batches * tiles[0] * TILE + within
+    tiled_size = int(tiles.sum()) * TILE
     columns = np.zeros((counts.shape[1] + 1, tiled_size), precision)
     columns[0] = 1
     columns[1:, place] = counts.T
     targets = np.zeros(tiled_size, precision)
     targets[place] = positive
     weights = np.zeros(tiled_size, precision)
-    weights[place] = np.repeat(1 / np.array(sizes), sizes)
+    weights[place] = 1 / sizes[batches]
     factors = np.log(columns.sum(axis=0))
     shaped = columns.reshape(len(columns), -1, TILE).transpose(1, 0, 2)
     return Tiles(
@@ -252,24 +257,6 @@ def _tiles_of(strings: TokenStrings, precision: str) -> Tiles:
 # Training and evaluation.
 
 
-def _scratch(config: NetworkConfig) -> np.ndarray:
-    """Returns memory for a tile's integers, of the size of the network's numbers."""
-    from seqcls.engines.fused.forward import TILE
-
-    return np.empty(TILE, config.precision.replace("float", "int"))
-
-
-def _answer(config: NetworkConfig, weights: Weights, tiles: Tiles) -> Float[np.ndarray, " string"]:
-    """Returns one model's logits of the strings of one batch in tiles, padding included."""
-    from seqcls.engines.fused.kernel import evaluate
-
-    logits = np.empty_like(tiles.targets)
-    evaluate(
-        parameters_of(config).pack(weights), shape_of(config), _scratch(config), *tiles[:4], logits
-    )
-    return logits.reshape(-1)
-
-
 class CountsProgram:
     """The epochs and validation of a member that reads letter counts."""
 
@@ -277,28 +264,28 @@ class CountsProgram:
 
     def __init__(self, problem: Problem) -> None:
         self._problem, self._network = problem, problem.network
-        parameters = parameters_of(problem.network)
-        self.pack, self.unpack = parameters.pack, parameters.unpack
+        self.parameters = parameters_of(problem.network)
         scaled = problem.config.train_loss == "sigmoid_scaled"
         self._shape = shape_of(self._network, scaled_loss=scaled)
-        self._scratch = _scratch(self._network)
         self._validation = epoch_tiles(problem.validation, 0, self._network.precision)
         self._logits = np.empty_like(self._validation.targets)
 
-    def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
+    def epoch(
+        self, flat: Flat, steps: Steps, epoch: int, first: int = 0, last: int | None = None
+    ) -> tuple[float, int]:
         from seqcls.engines.fused.kernel import train_epoch
 
-        *by_tile, ends = epoch_tiles(self._problem.train, part.number, self._network.precision)
-        tiles = tiles_between(ends, part.first, part.last)
-        ends = ends[part.first : part.last] - tiles.start
+        *by_tile, ends = epoch_tiles(self._problem.train, epoch, self._network.precision)
+        tiles = tiles_between(ends, first, last)
+        ends = ends[first:last] - tiles.start
         strings = (x[tiles] for x in by_tile)
-        loss: float = train_epoch(flat, *steps, self._shape, self._scratch, *strings, ends)
+        loss: float = train_epoch(flat, *steps, self._shape, *strings, ends)
         return loss, len(ends)
 
     def validation(self, flat: Flat) -> tuple[float, bool]:
         from seqcls.engines.fused.kernel import evaluate
 
         tiles = self._validation[:4]
-        loss: float = evaluate(flat, self._shape, self._scratch, *tiles, self._logits)
+        loss: float = evaluate(flat, self._shape, *tiles, self._logits)
         # Strings are in order, and only the last tile's end is padding.
         return loss, all_classified(self._problem, self._logits[self._validation.weights > 0])

@@ -6,7 +6,7 @@ The formulas are in `fused.kernel`.
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import numpy as np
 
@@ -22,156 +22,93 @@ TILE = 64
 class Parameters(NamedTuple):
     """A model's parameters, or their gradients, as views of one array."""
 
-    embedding: np.ndarray  # (K, H): CLS, then the letters
-    norm_a: np.ndarray  # (2, H): weight and bias
-    query: np.ndarray  # (J, H)
-    key: np.ndarray  # (J, H)
-    value: np.ndarray  # (J, H)
-    output: np.ndarray  # (H, J)
-    norm_f: np.ndarray  # (2, H)
-    inner: np.ndarray  # (F, H)
-    outer: np.ndarray  # (H, F)
-    classifier: np.ndarray  # (1, H)
+    embedding: Annotated[np.ndarray, "K H"]  # CLS, then the letters
+    norm_a: Annotated[np.ndarray, "2 H"]  # weight and bias
+    query: Annotated[np.ndarray, "J H"]
+    key: Annotated[np.ndarray, "J H"]
+    value: Annotated[np.ndarray, "J H"]
+    output: Annotated[np.ndarray, "H J"]
+    norm_f: Annotated[np.ndarray, "2 H"]
+    inner: Annotated[np.ndarray, "F H"]
+    outer: Annotated[np.ndarray, "H F"]
+    classifier: Annotated[np.ndarray, "1 H"]
     # Of size 0 where the network has no biases.
-    query_bias: np.ndarray  # (J)
-    key_bias: np.ndarray  # (J)
-    value_bias: np.ndarray  # (J)
-    output_bias: np.ndarray  # (H)
-    inner_bias: np.ndarray  # (F)
-    outer_bias: np.ndarray  # (H)
-    classifier_bias: np.ndarray  # (1)
+    query_bias: Annotated[np.ndarray, "J"]
+    key_bias: Annotated[np.ndarray, "J"]
+    value_bias: Annotated[np.ndarray, "J"]
+    output_bias: Annotated[np.ndarray, "H"]
+    inner_bias: Annotated[np.ndarray, "F"]
+    outer_bias: Annotated[np.ndarray, "H"]
+    classifier_bias: Annotated[np.ndarray, "1"]
 
 
 class TokenTypes(NamedTuple):
     """The buffers of the token types' states, computed once a step."""
 
-    state: np.ndarray  # (H, K): x
-    unit: np.ndarray  # (H, K)
-    normed: np.ndarray  # (H, K): x^
-    scale: np.ndarray  # (K)
-    query: np.ndarray  # (J)
-    key: np.ndarray  # (J, K)
-    value: np.ndarray  # (J, K)
-    score: np.ndarray  # (h, K)
-    effect: np.ndarray  # (F): e
-    d_score: np.ndarray  # (h, K)
-    d_value: np.ndarray  # (J, K)
-    d_effect: np.ndarray  # (F)
-    d_read: np.ndarray  # (H): sum of D y
-    d_normed: np.ndarray  # (H, K)
-    row: np.ndarray  # (K)
-    other: np.ndarray  # (K)
+    state: Annotated[np.ndarray, "H K"]  # x
+    unit: Annotated[np.ndarray, "H K"]
+    normed: Annotated[np.ndarray, "H K"]  # x^
+    scale: Annotated[np.ndarray, "K"]
+    query: Annotated[np.ndarray, "J"]
+    key: Annotated[np.ndarray, "J K"]
+    value: Annotated[np.ndarray, "J K"]
+    score: Annotated[np.ndarray, "h K"]
+    effect: Annotated[np.ndarray, "F"]  # e
+    d_score: Annotated[np.ndarray, "h K"]
+    d_value: Annotated[np.ndarray, "J K"]
+    d_effect: Annotated[np.ndarray, "F"]
+    d_read: Annotated[np.ndarray, "H"]  # sum of D y
+    d_normed: Annotated[np.ndarray, "H K"]
+    row: Annotated[np.ndarray, "K"]
+    other: Annotated[np.ndarray, "K"]
 
 
 class Tile(NamedTuple):
     """The buffers of a tile's states, overwritten by every tile."""
 
-    attention: np.ndarray  # (h, K, T)
-    mixed: np.ndarray  # (J, T): u
-    state: np.ndarray  # (H, T): y
-    unit: np.ndarray  # (H, T): r (y - mean)
-    normed: np.ndarray  # (H, T): y^
-    scale: np.ndarray  # (T): r
-    inner: np.ndarray  # (F, T): z
-    below: np.ndarray  # (F, T): Phi(z)
-    density: np.ndarray  # (F, T): phi(z)
-    logit: np.ndarray  # (T)
-    loss: np.ndarray  # (T)
-    slope: np.ndarray  # (T): D logit
-    row: np.ndarray  # (T)
-    other: np.ndarray  # (T)
-    d_mixed: np.ndarray  # (J, T)
-    d_state: np.ndarray  # (H, T)
-    powers: np.ndarray  # (T) scratch of exp_row
-    exponents: np.ndarray  # the same memory as integers
+    attention: Annotated[np.ndarray, "h K T"]
+    mixed: Annotated[np.ndarray, "J T"]  # u
+    state: Annotated[np.ndarray, "H T"]  # y
+    unit: Annotated[np.ndarray, "H T"]  # r (y - mean)
+    normed: Annotated[np.ndarray, "H T"]  # y^
+    scale: Annotated[np.ndarray, "T"]  # r
+    inner: Annotated[np.ndarray, "F T"]  # z
+    below: Annotated[np.ndarray, "F T"]  # Phi(z)
+    density: Annotated[np.ndarray, "F T"]  # phi(z)
+    logit: Annotated[np.ndarray, "T"]
+    loss: Annotated[np.ndarray, "T"]
+    slope: Annotated[np.ndarray, "T"]  # D logit
+    row: Annotated[np.ndarray, "T"]
+    other: Annotated[np.ndarray, "T"]
+    d_mixed: Annotated[np.ndarray, "J T"]
+    d_state: Annotated[np.ndarray, "H T"]
+    powers: Annotated[np.ndarray, "T"]  # scratch of exp_row
 
 
-@allocating
-def views(flat, shape):
-    """Returns the parameters as views of one array."""
-    h, j, f = shape.hidden, shape.heads * shape.head_size, shape.feed_forward
-    a = shape.token_types * h
-    b = a + 2 * h
-    c = b + 4 * j * h
-    d = c + 2 * h
-    e = d + 2 * f * h
-    b0 = e + h
-    b1 = b0 + 3 * j
-    b2 = b1 + h
-    b3 = b2 + f
-    b4 = b3 + h
-    return Parameters(
-        flat[:a].reshape(shape.token_types, h),
-        flat[a:b].reshape(2, h),
-        flat[b : b + j * h].reshape(j, h),
-        flat[b + j * h : b + 2 * j * h].reshape(j, h),
-        flat[b + 2 * j * h : b + 3 * j * h].reshape(j, h),
-        flat[b + 3 * j * h : c].reshape(h, j),
-        flat[c:d].reshape(2, h),
-        flat[d : d + f * h].reshape(f, h),
-        flat[d + f * h : e].reshape(h, f),
-        flat[e:b0].reshape(1, h),
-        flat[b0 : b0 + j],
-        flat[b0 + j : b0 + 2 * j],
-        flat[b0 + 2 * j : b1],
-        flat[b1:b2],
-        flat[b2:b3],
-        flat[b3:b4],
-        flat[b4 : b4 + 1],
-    )
+def arrange_arrays(kind: Any, *, is_new: bool) -> Any:
+    """Compiles a function that returns a tuple's arrays, as consecutive views of a flat array.
+
+    Args:
+        is_new: whether they are new arrays of that array's type instead.
+    """
+    lines = ["K, H, F, h = shape.token_types, shape.hidden, shape.feed_forward, shape.heads"]
+    lines += ["J = h * shape.head_size", "end0 = 0"]
+    parts = []
+    for number, hint in enumerate(get_type_hints(kind, include_extras=True).values()):
+        axes = hint.__metadata__[0].split()
+        lines.append(f"end{number + 1} = end{number} + {' * '.join(axes)}")
+        sizes = ", ".join(axes)
+        view = f"flat[end{number}:end{number + 1}]" + f".reshape({sizes})" * (len(axes) > 1)
+        # As views of one array, buffers would be summed up in another order.
+        parts.append(f"np.zeros(({sizes},), flat.dtype)" if is_new else view)
+    lines.append(f"return kind({', '.join(parts)})")
+    scope = {"kind": kind, "np": np, "T": TILE}
+    exec(compile("def arrange(flat, shape):\n    " + "\n    ".join(lines), __file__, "exec"), scope)
+    return allocating(scope["arrange"])
 
 
-@allocating
-def new_token_types(dtype_of, shape):
-    """Allocates the buffers of the token types, of an array's type."""
-    t = dtype_of.dtype
-    j, h, f, k = shape.heads * shape.head_size, shape.hidden, shape.feed_forward, shape.token_types
-    return TokenTypes(
-        np.zeros((h, k), t),
-        np.zeros((h, k), t),
-        np.zeros((h, k), t),
-        np.zeros(k, t),
-        np.zeros(j, t),
-        np.zeros((j, k), t),
-        np.zeros((j, k), t),
-        np.zeros((shape.heads, k), t),
-        np.zeros(f, t),
-        np.zeros((shape.heads, k), t),
-        np.zeros((j, k), t),
-        np.zeros(f, t),
-        np.zeros(h, t),
-        np.zeros((h, k), t),
-        np.zeros(k, t),
-        np.zeros(k, t),
-    )
-
-
-@allocating
-def new_tile(dtype_of, exponents, shape):
-    """Allocates the buffers of a tile, of an array's type."""
-    t = dtype_of.dtype
-    j, h, f = shape.heads * shape.head_size, shape.hidden, shape.feed_forward
-    powers = exponents.view(t)
-    return Tile(
-        np.zeros((shape.heads, shape.token_types, TILE), t),
-        np.zeros((j, TILE), t),
-        np.zeros((h, TILE), t),
-        np.zeros((h, TILE), t),
-        np.zeros((h, TILE), t),
-        np.zeros(TILE, t),
-        np.zeros((f, TILE), t),
-        np.zeros((f, TILE), t),
-        np.zeros((f, TILE), t),
-        np.zeros(TILE, t),
-        np.zeros(TILE, t),
-        np.zeros(TILE, t),
-        np.zeros(TILE, t),
-        np.zeros(TILE, t),
-        np.zeros((j, TILE), t),
-        np.zeros((h, TILE), t),
-        powers,
-        exponents,
-    )
+views = arrange_arrays(Parameters, is_new=False)
+new_token_types, new_tile = (arrange_arrays(kind, is_new=True) for kind in (TokenTypes, Tile))
 
 
 # From counts to logits.
@@ -304,7 +241,7 @@ def attend(counts, factor, score, shape, attention, tile):
     total[:] = zero
     for k in range(shape.first_type, shape.token_types):
         weights = attention[k]
-        exp_row(weights, tile.powers, tile.exponents)
+        exp_row(weights, tile.powers)
         for s in range(TILE):
             weights[s] *= counts[k, s]
             total[s] += weights[s]
@@ -346,6 +283,6 @@ def forward(counts, factor, p, shape, types, tile):
         if shape.relu:
             steps(tile.inner[f], tile.below[f], tile.density[f])
         else:
-            normal_rows(tile.inner[f], tile.below[f], tile.density[f], tile.powers, tile.exponents)
+            normal_rows(tile.inner[f], tile.below[f], tile.density[f], tile.powers)
         for s in range(TILE):
             tile.logit[s] += types.effect[f] * tile.inner[f, s] * tile.below[f, s]

@@ -62,7 +62,7 @@ def sigmoids(x, out, tile):
     zero, one = number(0), number(1)
     for s in range(TILE):
         tile.slope[s] = -abs(x[s])
-    exp_row(tile.slope, tile.powers, tile.exponents)
+    exp_row(tile.slope, tile.powers)
     for s in range(TILE):
         small = tile.slope[s]
         out[s] = (small if x[s] < zero else one) / (one + small)
@@ -238,9 +238,7 @@ def project_backward(p, d, shape, types):
 
 
 @entry(FUSED)
-def train_epoch(
-    flat, moments, step, update, shape, exponents, counts, factors, targets, weights, ends
-):
+def train_epoch(flat, moments, step, update, shape, counts, factors, targets, weights, ends):
     """Trains one model for an epoch, in place; returns the sum of its losses over all strings.
 
     Args:
@@ -249,7 +247,6 @@ def train_epoch(
         step: the number of steps made before.
         update: an `Update`.
         shape: a `Shape`.
-        exponents: scratch of TILE integers of the parameters' size.
         counts: (tile, K, T).
         factors: (tile, T) the factors of scores where `log_length` is set.
         targets: (tile, T) 1 for positive strings, else 0.
@@ -258,9 +255,8 @@ def train_epoch(
     """
     gradient = np.zeros_like(flat)
     p, d = views(flat, shape), views(gradient, shape)
-    types, tile = new_token_types(flat, shape), new_tile(flat, exponents, shape)
-    total = 0.0
-    first = 0
+    types, tile = new_token_types(flat, shape), new_tile(flat, shape)
+    total, first = 0.0, 0
     for batch in range(ends.size):
         # Sums over the strings of one batch; `adamw` clears the parameters' gradient itself.
         types.d_score[:] = 0
@@ -280,13 +276,13 @@ def train_epoch(
 
 
 @entry(FUSED)
-def evaluate(flat, shape, exponents, counts, factors, targets, weights, logits):
+def evaluate(flat, shape, counts, factors, targets, weights, logits):
     """Writes the logits of strings to `logits` (tile, T); returns the sum of their losses.
 
     The other arguments are those of `train_epoch`.
     """
     p = views(flat, shape)
-    types, tile = new_token_types(flat, shape), new_tile(flat, exponents, shape)
+    types, tile = new_token_types(flat, shape), new_tile(flat, shape)
     types_forward(p, shape, types)
     total = 0.0
     for number in range(counts.shape[0]):

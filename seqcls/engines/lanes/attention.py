@@ -24,7 +24,6 @@ import numpy as np
 from seqcls.engines.lanes.elementary import exp
 from seqcls.engines.lanes.fire import add_fire, add_fire_gradient
 from seqcls.engines.lanes.layers import (
-    ALIBI,
     CAUSAL_FIRE,
     FIRE,
     QUERIES,
@@ -33,12 +32,7 @@ from seqcls.engines.lanes.layers import (
     UNBIASED,
     Rows,
 )
-from seqcls.engines.lanes.positions import (
-    bias_read_scores,
-    bias_scores,
-    distance_gradient,
-    read_distance_gradient,
-)
+from seqcls.engines.lanes.positions import bias_scores, distance_gradient
 from seqcls.engines.lanes.tiles import Matrix, clear, product
 from seqcls.engines.lanes.vector import (
     ONE,
@@ -51,7 +45,6 @@ from seqcls.engines.lanes.vector import (
     spread,
     store,
 )
-from seqcls.models.positions.numbers import BUCKETS
 
 MASKED = np.float32(-1e30)
 """The mask of keys that are not attended to: their weights become 0."""
@@ -126,21 +119,18 @@ def divide_by_sums_gradient(
 
 
 @kernel
-def attend(
-    first, queries, known, how, heads, a, query, key_value, scores, shares, mixed, mask, w,
-    positions, places, read,
-):  # fmt: skip
-    """Writes each head's weighted sum of values to `mixed`.
+def attend(first, queries, group, o, it, a, w):
+    """Writes each head's weighted sum of values.
 
     Args:
-        how: a `How`; with `keep` all weights stay in `scores`.
-        query, key_value, scores, mixed: `Rows` of `a`, from the stream's first token on; values
-            follow keys in each row.
-        shares: the start of the reciprocals of the sums, if scores are divided by these.
-        mask: the start of the vectors that are added to the scores of each key.
-        positions: `PositionArrays`; `places` are those of this group.
-        read: (lane): the token that is read, if it alone has a query.
+        o: an `Attend`, with the rows of one group from the stream's first token on; values follow
+            keys in each row. With `keep` all weights stay in the scores.
+        it: a `Reading`.
     """
+    how, heads, query, key_value, scores = o.how, o.heads, o.query, o.key_value, o.scores
+    known, mask, read = it.known[o.keys_span], o.mask + group * o.keys, it.read[group]
+    positions = it.positions
+    places = positions.numbers[positions.rows[it.number + group]]
     for head in range(heads.heads):
         moved = head * heads.head_width
         key = Matrix(key_value.first + moved, key_value.apart, 1)
@@ -159,32 +149,30 @@ def attend(
                 number0 += begin * tokens if how.rows > 1 else 0
                 add_fire(some, begin, keys, a, at.first, at.apart, causal, tokens, number0)
             elif how.bias != UNBIASED:
-                slope = positions.slopes[head] if how.bias == ALIBI else ZERO
-                buckets = positions.buckets[1 if how.causal else 0]
-                by = (how.bias, slope, places, buckets, w, how.table + head, heads.heads)
-                if how.alone:
-                    bias_read_scores(keys, a, at.first, *by, read)
-                else:
-                    bias_scores(some, begin, keys, a, at.first, at.apart, *by)
+                bias_scores(
+                    some, begin, keys, a, at, how, head, heads.heads, positions, places, w, read
+                )
             if how.shares == SOFTMAX:
                 softmax(some, begin, keys, how.causal, a, at.first, at.apart, mask)
             else:
-                share0 = shares + moved_to
+                share0 = o.shares + moved_to
                 divide_by_sums(some, begin, keys, how.causal, a, at.first, at.apart, share0)
-            to = Rows(mixed.first + moved + begin * mixed.apart, mixed.apart)
+            to = Rows(o.mixed.first + moved + begin * o.mixed.apart, o.mixed.apart)
             weights = Matrix(at.first, at.apart, 1)
             product(some, heads.head_width, keys, a, weights, value, to, False)
 
 
 @kernel
-def attend_gradient(
-    queries, known, how, heads, a, query, key_value, scores, shares, dmixed, dquery, dkey_value,
-    dscores, positions, read,
-):  # fmt: skip
+def attend_gradient(queries, to, it, a):
     """Writes D of queries, keys and values, and adds D of the distances' biases to vectors.
 
-    `dscores` is the start of scratch. The other arguments are those of `attend`.
+    Args:
+        to: an `AttendGradient`.
+        it: a `Reading`.
     """
+    o, dmixed, dquery, dkey_value, dscores = to
+    how, heads, query, key_value, scores = o.how, o.heads, o.query, o.key_value, o.scores
+    known, positions, read = it.known[o.keys_span], it.positions, it.read[0]
     for row in range(known):
         clear(a, dkey_value.first + row * dkey_value.apart, 2 * heads.joined)
     for head in range(heads.heads):
@@ -201,10 +189,8 @@ def attend_gradient(
             q = query.first + moved + begin * query.apart
             weights, given = Matrix(p, 1, scores.apart), Matrix(d, 1, dmixed.apart)
             product(keys, heads.head_width, some, a, weights, given, to_value, True)
-            value, here = (
-                Matrix(key + heads.joined, key_value.apart, 1),
-                Rows(dscores, scores.apart),
-            )
+            value = Matrix(key + heads.joined, key_value.apart, 1)
+            here = Rows(dscores, scores.apart)
             given = Matrix(d, dmixed.apart, 1)
             product(some, keys, heads.head_size, a, given, value, here, False)
             if how.shares == SOFTMAX:
@@ -212,15 +198,10 @@ def attend_gradient(
             else:
                 divide_by_sums_gradient(
                     some, begin, keys, how.causal, a, p, scores.apart, dscores, scores.apart,
-                    shares + moved_to,
+                    o.shares + moved_to,
                 )  # fmt: skip
             if how.bias == RELATIVE:
-                sums = how.distances + head * BUCKETS
-                buckets = positions.buckets[1 if how.causal else 0]
-                if how.alone:
-                    read_distance_gradient(keys, a, dscores, sums, buckets, read)
-                else:
-                    distance_gradient(some, begin, keys, a, dscores, scores.apart, sums, buckets)
+                distance_gradient(some, begin, keys, a, here, how, head, positions, read)
             if how.bias >= FIRE:
                 causal, tokens = how.bias == CAUSAL_FIRE, scores.apart - 1
                 d0 = how.distances + head * how.rows * tokens

@@ -10,8 +10,8 @@ from seqcls.cache import remembered
 from seqcls.config import NetworkConfig
 from seqcls.counts import counts_suffice, read_counts
 from seqcls.engines.compiled.engine import tiles_between
-from seqcls.engines.lanes.loss import SCRATCH_VECTORS, OutputBuffers
-from seqcls.engines.lanes.parameters import head_rows, output_rows, padded_size
+from seqcls.engines.lanes.loss import OutputBuffers
+from seqcls.engines.lanes.parameters import output_rows, padded_size, token_numbers
 from seqcls.engines.lanes.run import Strings
 from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds import KINDS, Examples, Kind, kind_name
@@ -89,7 +89,7 @@ def make_groups(
     often[places, : times.shape[1]] = times
     nothing = np.zeros((0, 0), np.int64)
     strings = Strings(
-        ids=_by_lane(ids),
+        ids=_by_lane(token_numbers(network)[ids].astype(np.uint8)),
         times=_by_lane(often),
         lengths=place(lengths, np.int64),
         sizes=place(tokens_read, np.int64),
@@ -163,11 +163,12 @@ def _split_streams(
     columns = np.minimum(columns, ids.shape[1] - 1)
     inputs = np.where(is_output, PAD, ids)[:, : padded_size(int(begins.max(initial=1)))]
     outputs, targets = (np.take_along_axis(x, columns, 1) for x in (ids, token_targets))
+    numbers = token_numbers(network)
     return strings._replace(
-        ids=_by_lane(np.where(inside, outputs, PAD).astype(np.uint8)),
+        ids=_by_lane(numbers[np.where(inside, outputs, PAD)].astype(np.uint8)),
         lengths=lengths.reshape(strings.lengths.shape),
         sizes=lengths.reshape(strings.lengths.shape),
-        inputs=_by_lane(inputs.astype(np.uint8)),
+        inputs=_by_lane(numbers[inputs].astype(np.uint8)),
         input_lengths=begins.reshape(strings.lengths.shape),
         token_targets=_by_lane(np.where(inside, targets, -1).astype(np.int16)),
     )
@@ -214,31 +215,46 @@ def validation_groups(network: NetworkConfig, sampler: Sampler, most: int) -> Gr
 
 def make_outputs(
     network: NetworkConfig, inputs: TokenStrings, limits: Int64[np.ndarray, " string"]
-) -> tuple[OutputBuffers, Int64[np.ndarray, " string"]]:
-    """Returns empty outputs of inputs between `CLS` and `SEP`, in groups of similar lengths; and
-    each one's group times the number of lanes, plus its lane.
+) -> tuple[OutputBuffers, np.ndarray, np.ndarray, np.ndarray]:
+    """Arranges inputs in groups of similar lengths, with empty outputs.
+
+    Returns:
+        The outputs; the tokens of an encoder, (group, position, lane), and how many these are,
+        (group, lane); and each input's group times the number of lanes, plus its lane, (string).
     """
     width, count = lanes(), -(-len(inputs) // lanes())
-    begins = inputs.lengths + 2
     # A group is decoded until its longest output ends, so similar lengths go together.
-    order = np.argsort(-(begins + limits), kind="stable")
+    order = np.argsort(-(inputs.lengths + limits), kind="stable")
     places = np.empty(len(inputs), np.int64)
     places[order] = np.arange(len(inputs))
-    ids = np.pad(inputs.ids, ((0, 0), (1, 1)), constant_values=CLS)
-    ids[np.arange(len(inputs)), begins - 1] = separator_id(network)
-    given = np.zeros((count * width, ids.shape[1]), np.int16)
-    given[places] = head_rows(network)[ids]
-    first, most = np.zeros((2, count * width), np.int64)
-    first[places], most[places] = begins, limits
+    separator, numbers = separator_id(network), token_numbers(network)
+    letters = np.pad(inputs.ids, ((0, 0), (1, 0)), constant_values=CLS)
+    if network.architecture == "encoder_decoder":
+        # The encoder reads all but SEP, which is the decoder's first token.
+        read, given = letters, np.full((len(inputs), 1), separator)
+        begins = np.ones(len(inputs), np.int64)
+    else:
+        read, given = letters[:, :0], np.pad(letters, ((0, 0), (0, 1)))
+        begins = inputs.lengths + 2
+        given[np.arange(len(inputs)), begins - 1] = separator
+    tokens = np.where(np.arange(given.shape[1]) < begins[:, None], numbers[given], 0)
+
+    def place(values: np.ndarray, size: int, filling: int, dtype: type) -> np.ndarray:
+        placed: np.ndarray = np.full((count * width, size), filling, dtype)
+        placed[places, : values.shape[1]] = values[:, :size]
+        return _by_lane(placed)
+
+    def place_one(values: np.ndarray) -> np.ndarray:
+        return place(values[:, None], 1, 0, np.int64)[:, 0]
+
     shape = count, width
     outputs = OutputBuffers(
-        given=_by_lane(given),
-        begins=first.reshape(shape),
-        limits=most.reshape(shape),
-        written=np.full((count, int(limits.max(initial=1)), width), -1, np.int16),
+        tokens=place(tokens, int((begins + limits).max()), 0, np.int16),
+        begins=place_one(begins),
+        left=place_one(limits),
         counts=np.zeros(shape, np.int64),
         is_ended=np.zeros(shape, np.bool_),
         scores=np.zeros(shape),
-        scratch=np.zeros(SCRATCH_VECTORS * lanes(), np.float32),
     )
-    return outputs, places
+    read = place(numbers[read], padded_size(read.shape[1]), numbers[PAD], np.uint8)
+    return outputs, read, place_one(inputs.lengths + 1), places

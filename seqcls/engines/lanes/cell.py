@@ -1,5 +1,6 @@
 """A network in compiled code: evaluated, scored and decoded, and its training by epochs."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,7 +8,6 @@ from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.compiled.engine import (
-    EpochPart,
     Flat,
     Steps,
     all_classified,
@@ -16,35 +16,31 @@ from seqcls.engines.compiled.engine import (
 )
 from seqcls.engines.compiled.parameters import Update
 from seqcls.engines.lanes.batches import (
-    Groups,
     epoch_groups,
     make_outputs,
     tested_groups,
     validation_groups,
 )
 from seqcls.engines.lanes.layers import READOUTS
-from seqcls.engines.lanes.loss import OutputBuffers
 from seqcls.engines.lanes.parameters import (
-    head_rows,
     output_rows,
     padded_size,
+    token_numbers,
     vectors,
 )
-from seqcls.engines.lanes.parts import score_factor
 from seqcls.engines.lanes.places import positions_of, written_positions
 from seqcls.engines.lanes.positions import PositionArrays
 from seqcls.engines.lanes.programs import program_of
-from seqcls.engines.lanes.run import Found, Model, Network, Strings, run, write
+from seqcls.engines.lanes.run import Found, Network, Strings, run, write
 from seqcls.engines.lanes.tape import ANSWERING, TRAINING, WRITING
 from seqcls.engines.lanes.vector import lanes
 from seqcls.kinds import Examples
-from seqcls.kinds.base import Written
+from seqcls.kinds.base import Scored, Written
 from seqcls.kinds.transduction import NO_TARGET
 from seqcls.models.positions.numbers import training_generator
 from seqcls.problem import Problem
 from seqcls.results import Weights
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.strings.tokenizer import PAD
 from seqcls.tasks import Task
 
 NO_STEPS = Steps(np.zeros((2, 0), np.float32), 0, Update(np.zeros(0), 0.0, 0.0))
@@ -66,7 +62,7 @@ class LaneCell:
         self.network = network
         # Neither parameters nor the rest depend on these sizes.
         program, parameters = program_of(network, 4, 4, 1, ANSWERING)
-        self.pack, self.unpack, self.together = parameters.pack, parameters.unpack, program.together
+        self.parameters, self.together = parameters, program.together
         self.groups = TOGETHER if self.together else ONE_BY_ONE
 
     def run(
@@ -95,9 +91,7 @@ class LaneCell:
             # A multiple of 64, so that few lists are made.
             rows = max(-(-rows // 64) * 64, groups)
         program, _ = program_of(self.network, rows, max(inputs, 4), groups, use)
-        gradient = flat[:0] if steps is None else np.zeros_like(flat)
         states, network = vectors(program.size, lanes()), self._network(scaled=scaled)
-        model = Model(steps is not None, flat, gradient, *(steps or NO_STEPS), network, states)
         shape, outputs = strings.lengths.shape, self.network.num_outputs * with_logits
         found = Found(
             logits=np.empty(shape, np.float32),
@@ -106,7 +100,9 @@ class LaneCell:
             missed_inside=np.zeros(shape, np.int64),
             token_logits=np.zeros((*strings.token_targets.shape, outputs), np.float32),
         )
-        loss: float = run(model, program, strings, positions, found)
+        loss: float = run(
+            flat, *(steps or NO_STEPS), program, network, strings, positions, found, states
+        )
         return loss, found
 
     def _network(self, *, scaled: bool = False) -> Network:
@@ -121,8 +117,7 @@ class LaneCell:
             readout=READOUTS[network.readout],
             scaled_loss=scaled,
             eps=network.layer_norm_eps,
-            factor=np.float32(score_factor(network)),
-            exact_factor=score_factor(network),
+            factor=1 / math.sqrt(max(network.attention_head_size, 1)),
         )
 
     def logits(
@@ -137,7 +132,7 @@ class LaneCell:
         targets = np.where(there, 0, NO_TARGET) if at_tokens else np.zeros(len(strings))
         groups = tested_groups(self.network, task, Examples(strings, targets), self.groups)
         positions, outputs = positions_of(self.network, groups), []
-        for flat in map(self.pack, weights):
+        for flat in map(self.parameters.pack, weights):
             _, found = self.run(flat, groups.strings, positions, with_logits=at_tokens)
             if not at_tokens:
                 outputs.append(found.logits.reshape(-1)[groups.places])
@@ -147,11 +142,16 @@ class LaneCell:
             outputs.append(np.where(there[..., None], own[..., output_rows(self.network)], np.nan))
         return np.stack(outputs)
 
-    def scores(self, weights: Weights, task: Task, examples: Examples) -> tuple[Found, Groups]:
-        """Scores a model's targets by teacher forcing; returns the results by group."""
+    def score(self, weights: Weights, task: Task, examples: Examples) -> Scored:
+        """Scores a model's targets by teacher forcing."""
         groups = tested_groups(self.network, task, examples, self.groups)
         positions = positions_of(self.network, groups)
-        return self.run(self.pack(weights), groups.strings, positions)[1], groups
+        _, found = self.run(self.parameters.pack(weights), groups.strings, positions)
+        losses, missed, inside = (
+            values.reshape(-1)[groups.places]
+            for values in (found.losses, found.missed, found.missed_inside)
+        )
+        return Scored(missed == 0, inside == 0, -losses)
 
     def outputs(
         self, weights: Weights, inputs: TokenStrings, limits: Int64[np.ndarray, " string"]
@@ -162,48 +162,25 @@ class LaneCell:
             inputs: strings that it has positions for.
             limits: the largest number of tokens in each output, at least 1.
         """
-        outputs, places = make_outputs(self.network, inputs, limits)
-        self._write(self.pack(weights), inputs, outputs, places)
-        # From the head's rows to token ids.
-        ids, written = np.argsort(head_rows(self.network)), outputs.written.transpose(0, 2, 1)
+        outputs, read, lengths, places = make_outputs(self.network, inputs, limits)
+        count, tokens = len(outputs.begins), padded_size(outputs.tokens.shape[1])
+        groups = min(TOGETHER if self.together else WRITTEN_TOGETHER, count)
+        most = max(read.shape[1], 4)
+        program, _ = program_of(self.network, tokens * groups, most * groups, groups, WRITING)
+        positions = written_positions(self.network, inputs, places, count, max(tokens, most))
+        flat, states = self.parameters.pack(weights), vectors(program.size, lanes())
+        write(flat, program, self._network(), positions, groups, outputs, read, lengths, states)
+        ids, by_lane = np.argsort(token_numbers(self.network)), outputs.tokens.transpose(0, 2, 1)
+        begins, counts = (x.reshape(-1)[places] for x in (outputs.begins, outputs.counts))
         rows = zip(
-            written.reshape(-1, written.shape[2])[places],
-            outputs.counts.reshape(-1)[places],
+            by_lane.reshape(-1, by_lane.shape[2])[places],
+            begins,
+            begins + counts,
             outputs.is_ended.reshape(-1)[places].tolist(),
             outputs.scores.reshape(-1)[places].tolist(),
             strict=True,
         )
-        return [Written(ids[x[:count]].tolist(), ended, score) for x, count, ended, score in rows]
-
-    def _write(
-        self,
-        flat: Flat,
-        inputs: TokenStrings,
-        outputs: OutputBuffers,
-        places: Int64[np.ndarray, " string"],
-    ) -> None:
-        begins, limits = outputs.begins, outputs.limits
-        count, width = begins.shape
-        groups = min(TOGETHER if self.together else WRITTEN_TOGETHER, count)
-        tokens, most = padded_size(int((begins + limits).max(initial=1))), 4
-        read, lengths = np.zeros((0, 0, width), np.uint8), begins[:0]
-        if self.network.architecture == "encoder_decoder":
-            # The encoder reads all but SEP, which is the decoder's first token.
-            size = inputs.ids.shape[1] + 1
-            most = padded_size(size)
-            ids = np.full((begins.size, most), PAD, np.uint8)
-            ids[places, 1:size] = inputs.ids
-            ids[places, 0] = 0
-            read = np.ascontiguousarray(ids.reshape(count, width, most).transpose(0, 2, 1))
-            lengths = np.where(begins > 0, begins - 1, 0)
-            last = np.maximum(begins - 1, 0)[:, None]
-            given = np.ascontiguousarray(np.take_along_axis(outputs.given, last, 1))
-            outputs = outputs._replace(given=given, begins=np.minimum(begins, 1))
-            tokens = padded_size(int(limits.max(initial=1)) + 1)
-        program, _ = program_of(self.network, tokens * groups, most * groups, groups, WRITING)
-        positions = written_positions(self.network, inputs, places, count, max(tokens, most))
-        states = vectors(program.size, lanes())
-        write(flat, program, self._network(), positions, groups, outputs, read, lengths, states)
+        return [Written(ids[x[begin:end]].tolist(), *how) for x, begin, end, *how in rows]
 
 
 def most_rows(strings: Strings) -> tuple[int, int]:
@@ -220,15 +197,17 @@ class LaneProgram:
     def __init__(self, problem: Problem) -> None:
         self._cell, self._problem = LaneCell(problem.network), problem
         self.rng: np.random.Generator | None = training_generator(problem.config.train_seed)
-        self.pack, self.unpack = self._cell.pack, self._cell.unpack
+        self.parameters = self._cell.parameters
         self._scaled = problem.config.train_loss == "sigmoid_scaled"
         self._validation = validation_groups(problem.network, problem.validation, self._cell.groups)
         self._positions = positions_of(problem.network, self._validation)
 
-    def epoch(self, flat: Flat, steps: Steps, part: EpochPart) -> tuple[float, int]:
+    def epoch(
+        self, flat: Flat, steps: Steps, epoch: int, first: int = 0, last: int | None = None
+    ) -> tuple[float, int]:
         """Implements `Program.epoch`."""
-        (number, first, last), train = part, self._problem.train
-        groups = epoch_groups(self._problem.network, train, number)
+        train = self._problem.train
+        groups = epoch_groups(self._problem.network, train, epoch)
         if first == 0:
             # Once an epoch: a check within it must not change the draws.
             self._drawn = positions_of(self._problem.network, groups, train.batch_size, self.rng)

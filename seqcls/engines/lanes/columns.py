@@ -19,9 +19,6 @@ Whole = Annotated[Any, "whole"]
 Place = Annotated[Any, "place"]
 """The start of a value."""
 
-FIRST_COLUMN = 2
-"""The columns before it are the instruction's number and its span."""
-
 
 @cache
 def fields_of(kind: Any) -> tuple[Any, ...]:
@@ -30,57 +27,48 @@ def fields_of(kind: Any) -> tuple[Any, ...]:
     return tuple(getattr(hint, "__metadata__", (hint,))[0] for hint in hints)
 
 
-def width_of(kind: Any) -> int:
-    """Returns the number of columns of its fields."""
-    widths: dict[Any, int] = {"here": 2, "grouped": 2, "whole": 2, "place": 1, int: 1, bool: 1}
-    columns: list[int] = [widths[x] if x in widths else width_of(x) for x in fields_of(kind)]
-    return sum(columns)
+def leaves(part: Any) -> Iterator[tuple[Any, Any]]:
+    """Yields the fields of an instruction, those of its parts in their place; each after its type
+    or the way it is read.
+    """
+    for what, x in zip(fields_of(part.__class__), part, strict=True):
+        if isinstance(what, str) or not isinstance(x, tuple):
+            yield what, x
+        else:
+            yield from leaves(x)
 
 
-def write_row(
-    number: int, span: int, instruction: Any, width: int, address: Callable[[Any], tuple[int, int]]
-) -> list[int]:
-    """Returns an instruction as integers, filled up to a width.
+def values_in(instruction: Any) -> list[Any]:
+    """Returns the values that an instruction names."""
+    return [x for what, x in leaves(instruction) if isinstance(what, str) and x is not None]
+
+
+def columns_of(instruction: Any, address: Callable[[Any], tuple[int, int]]) -> list[int]:
+    """Returns an instruction as integers.
 
     Args:
-        number: the number of its kind.
         address: returns the start of a value, and the distance between its rows.
     """
-
-    def flatten(part: Any) -> Iterator[int]:
-        for what, x in zip(fields_of(part.__class__), part, strict=True):
-            if what in ("here", "grouped", "whole"):
-                yield from (0, 0) if x is None else address(x)
-            elif what == "place":
-                yield 0 if x is None else address(x)[0]
-            elif isinstance(x, tuple):
-                yield from flatten(x)
-            else:
-                yield int(x)
-
-    row = [number, span, *flatten(instruction)]
-    # All rows have the width of the widest instruction, so that a list is one array.
-    return row + [0] * (width - len(row))
-
-
-def values_in(part: Any) -> Iterator[Any]:
-    """Yields the values that an instruction names."""
-    for what, x in zip(fields_of(part.__class__), part, strict=True):
+    columns: list[int] = []
+    for what, x in leaves(instruction):
         if isinstance(what, str):
-            yield from () if x is None else (x,)
-        elif isinstance(x, tuple):
-            yield from values_in(x)
+            columns += ((0, 0) if x is None else address(x))[: 1 if what == "place" else 2]
+        else:
+            columns.append(int(x))
+    return columns
 
 
-def source_of(kind: Any) -> str:
-    """Returns the Python source of a compiled function that reads an instruction from its row.
+def source_of(kind: Any) -> tuple[str, dict[str, Any]]:
+    """Returns the Python source of a compiled function that reads an instruction from its row, and
+    the tuple types that it names.
 
     A negative distance of rows means that a value is stored for one token alone, that of the span's
     first rows.
     """
+    named: dict[str, Any] = {"Rows": Rows}
 
     def read(kind: Any, column: int) -> tuple[str, int]:
-        parts = []
+        named[kind.__name__], parts = kind, []
         for what in fields_of(kind):
             if isinstance(what, str):
                 at = f"row[{column}]" + f", row[{column + 1}]" * (what != "place")
@@ -95,13 +83,6 @@ def source_of(kind: Any) -> str:
                 parts.append(text_of_part)
         return f"{kind.__name__}({', '.join(parts)},)", column
 
-    return f"def read(row, first, group, groups):\n    return {read(kind, FIRST_COLUMN)[0]}\n"
-
-
-def parts_of(kind: Any) -> dict[str, Any]:
-    """Returns the tuple types that this source names, by name."""
-    within = [x for x in fields_of(kind) if isinstance(x, type) and issubclass(x, tuple)]
-    found = {kind.__name__: kind, "Rows": Rows}
-    for part in within:
-        found |= parts_of(part)
-    return found
+    # The columns before are the instruction's number and its span.
+    text, _ = read(kind, 2)
+    return f"def read(row, first, group, groups):\n    return {text}\n", named

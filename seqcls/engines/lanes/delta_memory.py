@@ -2,16 +2,15 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """The memory of DeltaNet and Gated DeltaNet over a group of strings, forward and backward.
 
-The input at a token is x; q, k and v are linear in it, pass a convolution over four tokens and
-SiLU, and q and k are normalized to length 1 in each head. b is the logistic function of a linear
-layer, doubled where factors are signed, and a = exp(-A softplus(w x + c)) where the memory fades,
-else 1. With c_t the sum of log a up to t, and D_ts = exp(c_t - c_s),
+The input at a token is x; q, k and v are linear in it, and have passed a convolution over four
+tokens and SiLU; q and k are normalized to length 1 in each head. b is the logistic function of a
+linear layer, doubled where factors are signed, and a = exp(-A softplus(w x + c)) where the memory
+fades, else 1. With c_t the sum of log a up to t, and D_ts = exp(c_t - c_s),
 
     r_t = v_t - sum_{s<t} N_ts u_s      N_ts = D_ts k_t . k_s      u_t = b_t r_t
     o_t = sum_{s<=t} P_ts u_s           P_ts = D_ts q_t . k_s
 
-and the output is the RMS norm of o in each head, times SiLU(g x) where the memory fades. Backward,
-from the last token on,
+and the output is the RMS norm of o in each head. Backward, from the last token on,
 
     D u_t = sum_{t'>=t} P_t't D o_t' - sum_{t'>t} N_t't D r_t'
     D v_t = D r_t = b_t D u_t           D b_t = D u_t . r_t
@@ -25,19 +24,8 @@ import math
 
 import numpy as np
 
-from seqcls.engines.lanes.elementary import (
-    TWO,
-    Norm,
-    NormStates,
-    exp,
-    norm,
-    norm_gradient,
-    sigmoid,
-    silu,
-    silu_slope,
-    softplus,
-)
-from seqcls.engines.lanes.layers import QUERIES, RMS, WINDOW, Rows
+from seqcls.engines.lanes.elementary import TWO, exp, norm, norm_gradient, sigmoid, softplus
+from seqcls.engines.lanes.layers import QUERIES, RMS, NormLayer, Rows
 from seqcls.engines.lanes.tiles import Matrix, clear, product
 from seqcls.engines.lanes.vector import (
     HALF,
@@ -50,7 +38,6 @@ from seqcls.engines.lanes.vector import (
     load,
     root,
     spread,
-    spread_at,
     store,
     total,
 )
@@ -61,54 +48,12 @@ SHORTEST = np.float32(1e-12)
 
 
 @kernel
-def convolve(first, rows, channels, start, a, given, to, w):
-    """Writes each channel's weighted sum over a token and the three before it."""
-    for token in range(first, first + rows):
-        for channel in range(channels):
-            value = spread(ZERO)
-            for back in range(min(WINDOW, token + 1)):
-                before = load(a, given.first + (token - back) * given.apart + channel)
-                weight = spread_at(w, start + channel * WINDOW + WINDOW - 1 - back)
-                value = fma(before, weight, value)
-            store(a, to.first + token * to.apart + channel, value)
-
-
-@kernel
-def convolve_gradient(tokens, channels, start, a, given, dto, dgiven, w, gradient):
-    """Writes D of the input of `convolve`, and adds D of its weights."""
-    for channel in range(channels):
-        for back in range(WINDOW):
-            value = spread(ZERO)
-            for token in range(back, tokens):
-                before = load(a, given.first + (token - back) * given.apart + channel)
-                value = fma(load(a, dto.first + token * dto.apart + channel), before, value)
-            gradient[start + channel * WINDOW + WINDOW - 1 - back] += total(value)
-        for token in range(tokens):
-            value = spread(ZERO)
-            for back in range(min(WINDOW, tokens - token)):
-                after = load(a, dto.first + (token + back) * dto.apart + channel)
-                weight = spread_at(w, start + channel * WINDOW + WINDOW - 1 - back)
-                value = fma(after, weight, value)
-            store(a, dgiven.first + token * dgiven.apart + channel, value)
-
-
-@kernel
-def norm_of(memory):
-    """Returns the norm of each head's output."""
-    return Norm(RMS, memory.sizes.head_size, NORM_EPS, memory.norm, -1)
-
-
-@kernel
 def shape_heads(first, rows, a, memory):
-    """Writes queries and keys of length 1, and values, of the convolved input."""
+    """Divides queries and keys by their lengths."""
     for token in range(first, first + rows):
         x0 = memory.given.first + token * memory.given.apart
-        y0 = memory.heads.first + token * memory.heads.apart
-        for i in range(3 * memory.sizes.joined):
-            value = load(a, x0 + i)
-            store(a, y0 + i, silu(value))
         for head in range(2 * memory.sizes.heads):
-            part, squares = y0 + head * memory.sizes.head_width, spread(ZERO)
+            part, squares = x0 + head * memory.sizes.head_width, spread(ZERO)
             for i in range(part, part + memory.sizes.head_size):
                 squares = fma(load(a, i), load(a, i), squares)
             length = root(squares)
@@ -120,10 +65,9 @@ def shape_heads(first, rows, a, memory):
 
 @kernel
 def shape_heads_gradient(tokens, a, memory, dheads):
-    """Replaces D of queries, keys and values by D of the convolved input."""
+    """Replaces D of queries and keys by D of those before their division."""
     for token in range(tokens):
-        x0 = memory.given.first + token * memory.given.apart
-        y0 = memory.heads.first + token * memory.heads.apart
+        y0 = memory.given.first + token * memory.given.apart
         d0 = dheads.first + token * dheads.apart
         for head in range(2 * memory.sizes.heads):
             moved, along = head * memory.sizes.head_width, spread(ZERO)
@@ -134,8 +78,6 @@ def shape_heads_gradient(tokens, a, memory, dheads):
             along = if_less(share, spread(ONE / SHORTEST), along, spread(ZERO))
             for i in range(moved, moved + memory.sizes.head_size):
                 store(a, d0 + i, fnma(load(a, y0 + i), along, load(a, d0 + i)) * share)
-        for i in range(3 * memory.sizes.joined):
-            store(a, d0 + i, load(a, d0 + i) * silu_slope(load(a, x0 + i)))
 
 
 @kernel
@@ -180,14 +122,9 @@ def remember(first, rows, a, memory, w):
         row = memory.recalled.apart
         x = Rows(memory.recalled.first + first * row + moved, row)
         units = memory.units.first + first * row + moved
-        norm(rows, norm_of(memory), a, x, x, NormStates(units, scales + head * count + first), w)
-    for token in range(first, first + rows):
-        for i in range(memory.sizes.joined):
-            value = load(a, memory.recalled.first + token * memory.recalled.apart + i)
-            if memory.fades:
-                gate = load(a, memory.gate.first + token * memory.gate.apart + i)
-                value = value * silu(gate)
-            store(a, memory.mixed.first + token * memory.mixed.apart + i, value)
+        scale = scales + head * count + first
+        layer = NormLayer(RMS, memory.sizes.head_size, memory.norm, -1)
+        norm(rows, layer, NORM_EPS, a, x, x, units, scale, w)
 
 
 @kernel
@@ -197,7 +134,7 @@ def recall(first, some, head, count, a, memory):
     Args:
         count: the number of tokens whose rows are stored.
     """
-    query, row = memory.heads.first + head * memory.sizes.head_width, memory.heads.apart
+    query, row = memory.given.first + head * memory.sizes.head_width, memory.given.apart
     key, value = query + memory.sizes.joined, query + 2 * memory.sizes.joined
     written = Rows(memory.written.first + head * memory.sizes.head_width, memory.written.apart)
     o = memory.recalled.first + head * memory.sizes.head_width
@@ -242,19 +179,12 @@ def recall(first, some, head, count, a, memory):
 def remember_gradient(tokens, a, to, w, gradient):
     """Writes D of the projections, given D of the outputs; `to` is a `RememberGradient`."""
     memory = to.forward
-    for token in range(tokens if memory.fades else 0):
-        for i in range(memory.sizes.joined):
-            index = to.mixed.first + token * to.mixed.apart + i
-            gate = load(a, memory.gate.first + token * memory.gate.apart + i)
-            normed = load(a, memory.recalled.first + token * memory.recalled.apart + i)
-            d = load(a, index)
-            store(a, to.gate.first + token * to.gate.apart + i, d * normed * silu_slope(gate))
-            store(a, index, d * silu(gate))
+    layer = NormLayer(RMS, memory.sizes.head_size, memory.norm, -1)
     for head in range(memory.sizes.heads):
         moved = head * memory.sizes.head_width
-        d = Rows(to.mixed.first + moved, to.mixed.apart)
-        norm_states = NormStates(memory.units.first + moved, memory.scales + head * tokens)
-        norm_gradient(tokens, norm_of(memory), a, d, d, norm_states, to.sums, w, gradient, False)
+        d = Rows(to.recalled.first + moved, to.recalled.apart)
+        units, scales = memory.units.first + moved, memory.scales + head * tokens
+        norm_gradient(tokens, layer, a, d, d, units, scales, to.sums, w, gradient, False)
         recall_gradient(tokens, head, a, memory, to)
     shape_heads_gradient(tokens, a, memory, to.given)
     # The slope of b = c sigmoid(x) is b (1 - b / c), with c = 2 where factors are signed.
@@ -281,16 +211,16 @@ def remember_gradient(tokens, a, to, w, gradient):
 @kernel
 def recall_gradient(tokens, head, a, memory, to):
     """Writes D of one head's queries, keys, values, strengths and log decay, given D o."""
-    moved, row, apart = head * memory.sizes.head_width, memory.heads.apart, memory.pairs.apart
-    query, dquery = memory.heads.first + moved, to.given.first + moved
+    moved, row, apart = head * memory.sizes.head_width, memory.given.apart, memory.pairs.apart
+    query, dquery = memory.given.first + moved, to.given.first + moved
     key, dkey = query + memory.sizes.joined, dquery + memory.sizes.joined
     rest, dvalue = query + 2 * memory.sizes.joined, dquery + 2 * memory.sizes.joined
-    o, u = to.mixed.first + moved, memory.written.first + moved
+    o, u = to.recalled.first + moved, memory.written.first + moved
     at = head * tokens * apart
     pairs, reads, since = memory.pairs.first + at, memory.reads.first + at, memory.since.first + at
     dpairs, dreads = to.pairs.first, to.reads.first
     width = memory.sizes.head_width
-    left, right = Matrix(reads, 1, apart), Matrix(o, 1, to.mixed.apart)
+    left, right = Matrix(reads, 1, apart), Matrix(o, 1, to.recalled.apart)
     product(tokens, width, tokens, a, left, right, Rows(dvalue, row), False)
     for token in range(tokens - 1, -1, -1):
         later, scratch = token + 1, to.sums
@@ -305,7 +235,7 @@ def recall_gradient(tokens, head, a, memory, to):
             store(a, dvalue + token * row + i, du * strength)
         store(a, to.strengths.first + token * to.strengths.apart + head, along)
 
-    given, right = Matrix(o, to.mixed.apart, 1), Matrix(u, memory.written.apart, 1)
+    given, right = Matrix(o, to.recalled.apart, 1), Matrix(u, memory.written.apart, 1)
     product(tokens, tokens, width, a, given, right, Rows(dreads, apart), False)
     given = Matrix(dvalue, row, 1)
     product(tokens, tokens, width, a, given, right, Rows(dpairs, apart), False)

@@ -3,7 +3,6 @@
 """Elementary functions and norms of vectors, in single precision."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -107,19 +106,6 @@ def sigmoid(x):
 
 
 @inlined
-def silu(x):
-    """Computes the sigmoid linear unit, x sigmoid(x)."""
-    return x * sigmoid(x)
-
-
-@inlined
-def silu_slope(x):
-    """Computes the derivative of `silu`."""
-    share = sigmoid(x)
-    return share * fma(x, ONE - share, spread(ONE))
-
-
-@inlined
 def softplus(x):
     """Computes log(1 + exp(x)), by log(1 + e) = 2 atanh(e / (2 + e))."""
     e = exp(ZERO - absolute(x))
@@ -127,58 +113,86 @@ def softplus(x):
     return fma(z * polynomial(HALF_LOGARITHM, z * z), spread(TWO), larger(x, spread(ZERO)))
 
 
-@kernel
-def gelu(rows, columns, a, x, slopes):
-    """Replaces x by x Phi(x), with Phi the normal distribution; writes the slopes."""
-    for r in range(rows):
-        for c in range(columns):
-            index = x.first + r * x.apart + c
-            value = load(a, index)
-            density = exp(value * value * (-HALF))
-            t = TWO / fma(absolute(value), spread(PER_ROOT_2), spread(TWO))
-            tail = density * t * polynomial(ERFC, t) * HALF
-            below = if_less(value, spread(ZERO), tail, ONE - tail)
-            store(a, index, value * below)
-            slope = fma(value, density * PER_ROOT_2_PI, below)
-            store(a, slopes.first + r * slopes.apart + c, slope)
+# Functions with their slopes.
+
+
+@inlined
+def gelu(x):
+    """Computes x Phi(x), with Phi the normal distribution."""
+    density = exp(x * x * (-HALF))
+    t = TWO / fma(absolute(x), spread(PER_ROOT_2), spread(TWO))
+    tail = density * t * polynomial(ERFC, t) * HALF
+    below = if_less(x, spread(ZERO), tail, ONE - tail)
+    return x * below, fma(x, density * PER_ROOT_2_PI, below)
+
+
+@inlined
+def gelu_tanh(x):
+    """Computes x (1 + tanh u) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3)."""
+    square = x * x
+    share = tanh(x * fma(square, spread(INNER * CUBIC), spread(INNER)))
+    half = (share + ONE) * HALF
+    # D u, and D tanh = 1 - tanh^2.
+    inner = fma(square, spread(THREE * INNER * CUBIC), spread(INNER))
+    return x * half, fma(x * inner, fnma(share, share, spread(ONE)) * HALF, half)
+
+
+@inlined
+def relu(x):
+    """Computes max(x, 0)."""
+    zero = spread(ZERO)
+    return larger(zero, x), if_less(zero, x, spread(ONE), zero)
+
+
+@inlined
+def elu(x):
+    """Computes 1 + ELU(x)."""
+    zero, small = spread(ZERO), exp(ZERO - larger(ZERO - x, spread(ZERO)))
+    return if_less(zero, x, x + ONE, small), if_less(zero, x, spread(ONE), small)
+
+
+@inlined
+def silu(x):
+    """Computes the sigmoid linear unit, x sigmoid(x)."""
+    share = sigmoid(x)
+    return x * share, share * fma(x, ONE - share, spread(ONE))
+
+
+@inlined
+def softplus_and_slope(x):
+    """Computes `softplus`."""
+    return softplus(x), sigmoid(x)
+
+
+def replacing(function):
+    """Defines the kernel that replaces x by a function of it, and writes the slopes."""
+
+    @kernel
+    def replace(rows, columns, a, x, slopes):
+        for r in range(rows):
+            for c in range(columns):
+                index = x.first + r * x.apart + c
+                value, slope = function(load(a, index))
+                store(a, index, value)
+                store(a, slopes.first + r * slopes.apart + c, slope)
+
+    return replace
+
+
+replace_by_gelu, replace_by_gelu_tanh, replace_by_relu, replace_by_elu = map(
+    replacing, (gelu, gelu_tanh, relu, elu)
+)
+replace_by_silu, replace_by_softplus = map(replacing, (silu, softplus_and_slope))
 
 
 @kernel
-def gelu_tanh(rows, columns, a, x, slopes):
-    """Replaces x by x (1 + tanh u) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3); writes the slopes."""
+def multiply(rows, o, a):
+    """Writes the products of a `Multiply`."""
     for r in range(rows):
-        for c in range(columns):
-            index = x.first + r * x.apart + c
-            value = load(a, index)
-            square = value * value
-            share = tanh(value * fma(square, spread(INNER * CUBIC), spread(INNER)))
-            half = (share + ONE) * HALF
-            store(a, index, value * half)
-            # D u, and D tanh = 1 - tanh^2.
-            inner = fma(square, spread(THREE * INNER * CUBIC), spread(INNER))
-            slope = fma(value * inner, fnma(share, share, spread(ONE)) * HALF, half)
-            store(a, slopes.first + r * slopes.apart + c, slope)
-
-
-@kernel
-def relu(rows, columns, a, x, slopes):
-    """Replaces x by max(x, 0); writes the slopes."""
-    for r in range(rows):
-        for c in range(columns):
-            index = x.first + r * x.apart + c
-            value, zero = load(a, index), spread(ZERO)
-            store(a, index, larger(zero, value))
-            slope = if_less(zero, value, spread(ONE), zero)
-            store(a, slopes.first + r * slopes.apart + c, slope)
-
-
-@kernel
-def multiply(rows, columns, a, x, factors):
-    """Multiplies x by factors, elementwise."""
-    for r in range(rows):
-        for c in range(columns):
-            index = x.first + r * x.apart + c
-            store(a, index, load(a, index) * load(a, factors.first + r * factors.apart + c))
+        for c in range(o.columns):
+            factor = load(a, o.factors.first + r * o.factors.apart + c)
+            product = load(a, o.x.first + r * o.x.apart + c) * factor
+            store(a, o.y.first + r * o.y.apart + c, product)
 
 
 # RMS norm and layer norm, over the features of each row.
@@ -189,29 +203,17 @@ def multiply(rows, columns, a, x, factors):
 # D x = r (D u - unit mean(D u unit) - mean(D u)),  D u = weight D y,  mean(D u) only for `nn`
 
 
-class Norm(NamedTuple):
-    """A norm: its number of features, and the starts of its parameters."""
-
-    kind: int
-    size: int
-    eps: float
-    weight: int
-    bias: int
-
-
-class NormStates(NamedTuple):
-    """The starts of a norm's states: its units, in rows like those of x, and an r for each row."""
-
-    units: int
-    scales: int
-
-
 @kernel
-def norm(rows, layer, a, x, y, states, w):
-    """Writes y, and the states for the gradient; x and y are `Rows` of `a`, and may be the same."""
+def norm(rows, layer, eps, a, x, y, units, scales, w):
+    """Writes y, and the states for the gradient; x and y are `Rows` of `a`, and may be the same.
+
+    Args:
+        layer: a `NormLayer`.
+        units: the start of the units, in rows like those of x; `scales` of an r for each row.
+    """
     share = np.float32(1 / layer.size)
     for r in range(rows):
-        x0, unit0, y0 = x.first + r * x.apart, states.units + r * x.apart, y.first + r * y.apart
+        x0, unit0, y0 = x.first + r * x.apart, units + r * x.apart, y.first + r * y.apart
         mean = spread(ZERO)
         if layer.kind == LAYER:
             for i in range(layer.size):
@@ -221,8 +223,8 @@ def norm(rows, layer, a, x, y, states, w):
         for i in range(layer.size):
             centered = load(a, x0 + i) - mean
             squares = fma(centered, centered, squares)
-        scale = ONE / root(fma(squares, spread(share), spread(np.float32(layer.eps))))
-        store(a, states.scales + r, scale)
+        scale = ONE / root(fma(squares, spread(share), spread(np.float32(eps))))
+        store(a, scales + r, scale)
         for i in range(layer.size):
             unit = (load(a, x0 + i) - mean) * scale
             store(a, unit0 + i, unit)
@@ -233,7 +235,7 @@ def norm(rows, layer, a, x, y, states, w):
 
 
 @kernel
-def norm_gradient(rows, layer, a, dy, dx, states, sums, w, gradient, add):
+def norm_gradient(rows, layer, a, dy, dx, units, scales, sums, w, gradient, add):
     """Writes D x, or adds to it, and adds D of weights and biases.
 
     dx may be dy, unless it is added to; `sums` is the start of two vectors of scratch for each
@@ -244,13 +246,8 @@ def norm_gradient(rows, layer, a, dy, dx, states, sums, w, gradient, add):
     for i in range(2 * size):
         store(a, sums + i, spread(ZERO))
     for r in range(rows):
-        dy0, dx0, unit0 = (
-            dy.first + r * dy.apart,
-            dx.first + r * dx.apart,
-            states.units + r * dy.apart,
-        )
-        parallel = spread(ZERO)
-        mean = spread(ZERO)
+        dy0, dx0, unit0 = dy.first + r * dy.apart, dx.first + r * dx.apart, units + r * dy.apart
+        parallel, mean = spread(ZERO), spread(ZERO)
         for i in range(size):
             given, unit = load(a, dy0 + i), load(a, unit0 + i)
             store(a, sums + i, fma(given, unit, load(a, sums + i)))
@@ -260,7 +257,7 @@ def norm_gradient(rows, layer, a, dy, dx, states, sums, w, gradient, add):
             parallel = fma(du, unit, parallel)
             if layer.kind == LAYER:
                 mean = mean + du
-        parallel, mean, scale = parallel * share, mean * share, load(a, states.scales + r)
+        parallel, mean, scale = parallel * share, mean * share, load(a, scales + r)
         for i in range(size):
             du = load(a, dy0 + i) * spread_at(w, layer.weight + i)
             value = scale * (fnma(load(a, unit0 + i), parallel, du) - mean)

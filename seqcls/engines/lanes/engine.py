@@ -46,7 +46,9 @@ class Lanes(CompiledEngine):
     }  # fmt: skip
     compiling = "compiling for this machine (lanes), once: about a minute"
 
-    def _obstacle(self, problem: Problem) -> str | None:
+    def obstacle(self, problem: Problem, device: str) -> str | None:
+        if (reason := super().obstacle(problem, device)) is not None:
+            return reason
         others = problem.lacks("outputs") and not problem.at_places
         if others and (reason := problem.lacks("labels")):
             return reason
@@ -104,12 +106,7 @@ class Lanes(CompiledEngine):
     def score(self, problem: Problem, weights: Weights, examples: Examples) -> Scored:
         # Only the output is scored, although training may predict the input too.
         network = problem.network.model_copy(update={"head": "output"})
-        found, groups = cell_of(network).scores(weights, problem.task, examples)
-        losses, missed, inside = (
-            values.reshape(-1)[groups.places]
-            for values in (found.losses, found.missed, found.missed_inside)
-        )
-        return Scored(missed == 0, inside == 0, -losses)
+        return cell_of(network).score(weights, problem.task, examples)
 
     def write(
         self,

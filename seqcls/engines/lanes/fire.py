@@ -49,10 +49,8 @@ def fill_shares(o, begin, end, known, lengths, a, w):
         known: the number of tokens of each string, filled up.
         lengths: (lane).
     """
-    scale, threshold = (
-        math.exp(np.float64(w[o.log_scale])),
-        math.exp(np.float64(w[o.log_threshold])),
-    )
+    scale = math.exp(np.float64(w[o.log_scale]))
+    threshold = math.exp(np.float64(w[o.log_threshold]))
     if o.causal:
         for row in range(begin, end):
             whole = math.log1p(scale * max(threshold, row + 1.0))
@@ -101,10 +99,8 @@ def fire_gradient(o, sums, count, known, lengths, a, w, gradient):
     units, heads = FIRE_UNITS, o.heads
     clear(a, sums, 2 * units + heads * (units + 1))
     out0 = sums + 2 * units
-    scale, threshold = (
-        math.exp(np.float64(w[o.log_scale])),
-        math.exp(np.float64(w[o.log_threshold])),
-    )
+    scale = math.exp(np.float64(w[o.log_scale]))
+    threshold = math.exp(np.float64(w[o.log_threshold]))
     d_scale = d_threshold = 0.0
     for row in range(count if o.causal else 1):
         moved = row * o.tokens

@@ -6,21 +6,8 @@ An instruction is a tuple of values, layers and integers. Numba is not loaded.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from seqcls.engines.lanes.columns import FIRST_COLUMN, Grouped, Here, Place, Whole, width_of
-from seqcls.engines.lanes.layers import Heads, How, LinearLayer, NormLayer
-from seqcls.engines.lanes.memory_instructions import (
-    Convolve,
-    ConvolveGradient,
-    Fold,
-    Rates,
-    Recur,
-    RecurGradient,
-    Remember,
-    RememberGradient,
-    Select,
-    SelectGradient,
-    Unfold,
-)
+from seqcls.engines.lanes.columns import Grouped, Here, Place, Whole
+from seqcls.engines.lanes.layers import Channels, Heads, How, LinearLayer, NormLayer
 
 
 class Linear(NamedTuple):
@@ -33,7 +20,10 @@ class Linear(NamedTuple):
 
 
 class LinearGradient(NamedTuple):
-    """Adds D of a layer's parameters, and writes D x or adds to it, where it is needed."""
+    """Adds D of a layer's parameters, and writes D x or adds to it, where these are needed.
+
+    D x is a product with the transposed matrix, and so are embeddings of one-hot token types.
+    """
 
     x: Here
     dy: Here
@@ -74,24 +64,20 @@ class NormalizeGradient(NamedTuple):
 
 
 class Activate(NamedTuple):
-    """An elementwise function, in place, which writes the slopes.
-
-    ELU skips the padding of heads.
-    """
+    """An elementwise function, in place, which writes the slopes."""
 
     x: Here
     slopes: Here
     columns: int
     function: int
-    head_width: int
-    head_size: int
 
 
 class Multiply(NamedTuple):
-    """Elementwise multiplication, in place."""
+    """Writes the elementwise product of x and factors to y, which may be x."""
 
     x: Here
     factors: Here
+    y: Here
     columns: int
 
 
@@ -142,50 +128,21 @@ class Enlarge(NamedTuple):
     size: int
 
 
-class Embed(NamedTuple):
-    """Writes embeddings, given one-hot token types."""
+class AddPositions(NamedTuple):
+    """Adds vectors of their positions to embeddings: a table's rows, or sinusoids."""
 
-    types: Here
-    y: Here
-    columns: int
-    kinds: int
-    embedding: int
-
-
-class EmbedGradient(NamedTuple):
-    """Adds D of the embedding."""
-
-    types: Here
-    dy: Here
-    columns: int
-    embedding: int
-    width: int
-    """Number of token types, filled up."""
-
-
-class AddWaves(NamedTuple):
-    """Adds sinusoids of their positions to embeddings."""
-
-    y: Here
-    columns: int
-
-
-class AddLearned(NamedTuple):
-    """Adds the rows of a table for their positions to embeddings."""
-
-    y: Here
+    x: Here
     columns: int
     width: int
     table: int
+    """-1 for sinusoids."""
 
 
-class AddLearnedGradient(NamedTuple):
+class AddPositionsGradient(NamedTuple):
     """Adds D of that table."""
 
-    dy: Here
-    columns: int
-    width: int
-    table: int
+    forward: AddPositions
+    dx: Here
     is_token: int
 
 
@@ -302,15 +259,176 @@ class ClearBefore(NamedTuple):
     x: Whole
 
 
-INSTRUCTIONS: tuple[type[Any], ...] = (
-    Linear, LinearGradient, ClassifyGradient, Normalize, NormalizeGradient, Activate, Multiply,
-    Copy, Scale, ScaleHeads, ScaleHeadsGradient, Enlarge, Embed, EmbedGradient, AddWaves,
-    AddLearned, AddLearnedGradient, Rotate, Attend, AttendGradient, DistanceGradient, Fire,
-    FireGradient, Remember, RememberGradient, Rates, Select,
-    SelectGradient, Recur, RecurGradient, Gather, Mean, Table,
-    Convolve, ConvolveGradient, Unfold, Fold, Clear,
-    ClearBefore,
-)  # fmt: skip
+# Recurrent layers and memories.
+
+
+class Remember(NamedTuple):
+    """The memory of DeltaNet, or of Gated DeltaNet if it fades; letters as in `delta_memory`."""
+
+    given: Grouped
+    """Queries, keys and values after SiLU, in place of which q, k and r are written."""
+    lengths: Grouped
+    """The reciprocal lengths of all heads' queries, then of their keys."""
+    strengths: Grouped
+    log_decay: Grouped
+    slopes: Grouped
+    """The slopes of log a with respect to w x + c."""
+    sums: Grouped
+    written: Grouped
+    recalled: Grouped
+    """o, then normed."""
+    units: Grouped
+    scales: Place
+    pairs: Whole
+    """N, in rows of each head where they are stored; so P and D, the next two."""
+    reads: Whole
+    since: Whole
+    norm: int
+    log_rate: int
+    offset: int
+    signed: bool
+    fades: bool
+    sizes: Heads
+    keep: bool
+    """True if states are stored for the gradient."""
+
+
+class RememberGradient(NamedTuple):
+    """Writes D of the inputs, strengths and log a, given D of the outputs."""
+
+    forward: Remember
+    recalled: Whole
+    given: Whole
+    strengths: Whole
+    log_decay: Whole
+    pairs: Whole
+    reads: Whole
+    sums: Place
+    """Two vectors of scratch for each feature of a head."""
+
+
+class Select(NamedTuple):
+    """The memory of Mamba; letters as in `selective_memory`."""
+
+    channels: Grouped
+    """u."""
+    selected: Grouped
+    """r, filled up; then B, then C."""
+    steps: Grouped
+    """D."""
+    answered: Grouped
+    """y."""
+    memory: Place
+    """h."""
+    rates: Place
+    """A, a vector for each number."""
+    log_rate: int
+    skip: int
+    signed: bool
+    sizes: Channels
+    keep: bool
+    """True if h of every token is stored."""
+
+
+class SelectGradient(NamedTuple):
+    """Writes D of the inputs, given D of the outputs; not that of r."""
+
+    forward: Select
+    answered: Whole
+    channels: Whole
+    selected: Whole
+    steps: Whole
+    memory: Place
+    rates: Place
+
+
+class Recur(NamedTuple):
+    """A recurrent layer, token after token; all its states have rows like those of `state`."""
+
+    cell: int
+    heads: int
+    width: int
+    """The width of a head."""
+    weight: int
+    """The start of the heads' matrices, one after another."""
+    bias: int
+    """The start of their bias; -1 if there is none."""
+    gates: Grouped
+    from_state: Grouped
+    """The previous state's share of the gates: `gates` themselves, except in a GRU."""
+    state: Whole
+    previous: Grouped
+    """The previous state of each row."""
+    cells: Place
+    """Cells; then their tanh, or the normalizers; then a cell's other states."""
+    size: int
+    """The distance from each of these to the next."""
+    zero: Place
+    """A row of zeros for each group."""
+    input: Grouped
+    input_layer: LinearLayer
+    """The layer that computes the input's share of the gates."""
+
+
+class RecurGradient(NamedTuple):
+    """Writes D of the input's share of the gates, and adds D of the state's matrices."""
+
+    forward: Recur
+    state: Whole
+    gates: Whole
+    from_state: Whole
+    scratch: Place
+    """Three rows for each group."""
+
+
+class Convolve(NamedTuple):
+    """A convolution of each channel over a token and the three before it."""
+
+    x: Grouped
+    y: Grouped
+    channels: int
+    weight: int
+    bias: int
+    """-1 if there is none."""
+
+
+class ConvolveGradient(NamedTuple):
+    """Writes D x, and adds D of the parameters."""
+
+    x: Here
+    dy: Here
+    dx: Here
+    channels: int
+    weight: int
+    bias: int
+
+
+class Unfold(NamedTuple):
+    """Copies a token's row to a row for each step: shared columns, then those of the step from each
+    part; back, D of these rows to D of the token's.
+    """
+
+    x: Here
+    y: Whole
+    steps: int
+    shared: int
+    parts: int
+    width: int
+    back: bool
+
+
+class Fold(NamedTuple):
+    """Copies the row of each token's last step; back, D of it, with zeros for the other steps."""
+
+    x: Whole
+    y: Here
+    steps: int
+    columns: int
+    back: bool
+
+
+INSTRUCTIONS: tuple[type[Any], ...] = tuple(
+    x for x in [*globals().values()] if isinstance(x, type) and x.__module__ == __name__
+)
+"""All of the classes above."""
 NUMBERS: Mapping[type[Any], int] = {kind: number for number, kind in enumerate(INSTRUCTIONS)}
-WIDTH = FIRST_COLUMN + max(width_of(kind) for kind in INSTRUCTIONS)
-"""Number of columns of an instruction."""

@@ -25,12 +25,11 @@ from seqcls.engines.lanes import (
     tiles,
 )
 from seqcls.engines.lanes import instructions as code
-from seqcls.engines.lanes import memory_instructions as memory
-from seqcls.engines.lanes.columns import parts_of, source_of
-from seqcls.engines.lanes.elementary import Norm, NormStates, norm_gradient
-from seqcls.engines.lanes.layers import ELU, GELU, RELU, TOKENS
+from seqcls.engines.lanes.columns import source_of
+from seqcls.engines.lanes.elementary import norm_gradient
+from seqcls.engines.lanes.layers import ELU, GELU, RELU, SILU, SOFTPLUS, TOKENS
 from seqcls.engines.lanes.positions import PositionArrays
-from seqcls.engines.lanes.vector import LANES, inlined, kernel
+from seqcls.engines.lanes.vector import inlined, kernel
 
 
 class Reading(NamedTuple):
@@ -55,8 +54,9 @@ class Reading(NamedTuple):
 
 def reading(kind: type[Any]) -> tuple[int, Any]:
     """Returns the number of an instruction, and a function that reads it from its row."""
-    scope = {**parts_of(kind), "rows_from": moves.rows_from, "rows_of_group": moves.rows_of_group}
-    exec(compile(source_of(kind), __file__, "exec"), scope)
+    source, scope = source_of(kind)
+    scope |= {"rows_from": moves.rows_from, "rows_of_group": moves.rows_of_group}
+    exec(compile(source, __file__, "exec"), scope)
     return code.NUMBERS[kind], inlined(scope["read"])
 
 
@@ -72,31 +72,27 @@ SCALE, read_scale = reading(code.Scale)
 SCALE_HEADS, read_scale_heads = reading(code.ScaleHeads)
 SCALE_HEADS_GRADIENT, read_scale_heads_gradient = reading(code.ScaleHeadsGradient)
 ENLARGE, read_enlarge = reading(code.Enlarge)
-EMBED, read_embed = reading(code.Embed)
-EMBED_GRADIENT, read_embed_gradient = reading(code.EmbedGradient)
-ADD_WAVES, read_add_waves = reading(code.AddWaves)
-ADD_LEARNED, read_add_learned = reading(code.AddLearned)
-ADD_LEARNED_GRADIENT, read_add_learned_gradient = reading(code.AddLearnedGradient)
+ADD_POSITIONS, read_add_positions = reading(code.AddPositions)
+ADD_POSITIONS_GRADIENT, read_add_positions_gradient = reading(code.AddPositionsGradient)
 ROTATE, read_rotate = reading(code.Rotate)
 ATTEND, read_attend = reading(code.Attend)
 ATTEND_GRADIENT, read_attend_gradient = reading(code.AttendGradient)
 DISTANCE_GRADIENT, read_distance_gradient = reading(code.DistanceGradient)
 FIRE, read_fire = reading(code.Fire)
 FIRE_GRADIENT, read_fire_gradient = reading(code.FireGradient)
-REMEMBER, read_remember = reading(memory.Remember)
-REMEMBER_GRADIENT, read_remember_gradient = reading(memory.RememberGradient)
-RATES, read_rates = reading(memory.Rates)
-SELECT, read_select = reading(memory.Select)
-SELECT_GRADIENT, read_select_gradient = reading(memory.SelectGradient)
-RECUR, read_recur = reading(memory.Recur)
-RECUR_GRADIENT, read_recur_gradient = reading(memory.RecurGradient)
+REMEMBER, read_remember = reading(code.Remember)
+REMEMBER_GRADIENT, read_remember_gradient = reading(code.RememberGradient)
+SELECT, read_select = reading(code.Select)
+SELECT_GRADIENT, read_select_gradient = reading(code.SelectGradient)
+RECUR, read_recur = reading(code.Recur)
+RECUR_GRADIENT, read_recur_gradient = reading(code.RecurGradient)
 GATHER, read_gather = reading(code.Gather)
 MEAN, read_mean = reading(code.Mean)
 TABLE, read_table = reading(code.Table)
-CONVOLVE, read_convolve = reading(memory.Convolve)
-CONVOLVE_GRADIENT, read_convolve_gradient = reading(memory.ConvolveGradient)
-UNFOLD, read_unfold = reading(memory.Unfold)
-FOLD, read_fold = reading(memory.Fold)
+CONVOLVE, read_convolve = reading(code.Convolve)
+CONVOLVE_GRADIENT, read_convolve_gradient = reading(code.ConvolveGradient)
+UNFOLD, read_unfold = reading(code.Unfold)
+FOLD, read_fold = reading(code.Fold)
 CLEAR, read_clear = reading(code.Clear)
 CLEAR_BEFORE, read_clear_before = reading(code.ClearBefore)
 
@@ -106,7 +102,7 @@ def play(rows_of_list, it, a, w, gradient):
     """Runs a list of instructions.
 
     Args:
-        rows_of_list: (instruction, column), written by `write_row`.
+        rows_of_list: (instruction, column): its number, its span and what `columns_of` returns.
         it: a `Reading`, with the spans.
         a: the array of all values, `w` of the parameters, and `gradient` of their gradients.
     """
@@ -124,114 +120,66 @@ def play(rows_of_list, it, a, w, gradient):
             tiles.apply(rows, o.layer, a, o.x, o.y, w, o.add)
         elif number == LINEAR_GRADIENT:
             o = read_linear_gradient(row, first, 0, 1)
-            tiles.parameter_gradient(rows, o.layer, a, o.x, o.dy, gradient)
-            # Where D x is not needed, its rows are written as (0, 0).
+            # Rows that are not needed are written as (0, 0).
+            if o.x.apart > 0:
+                tiles.parameter_gradient(rows, o.layer, a, o.x, o.dy, gradient)
             if o.dx.apart > 0:
                 tiles.input_gradient(rows, o.layer, a, o.dy, o.dx, w, o.add)
         elif number == CLASSIFY_GRADIENT:
-            o = read_classify_gradient(row, first, 0, 1)
-            layer = o.layer
-            for r in range(rows):
-                dy = o.dy.first + r * o.dy.apart
-                slopes = a[dy * LANES : (dy + 1) * LANES]
-                loss.classify_gradient(
-                    layer.inputs, a, o.x.first + r * o.x.apart, o.dx.first + r * o.dx.apart,
-                    slopes, w, gradient, layer.weight, max(layer.bias, 0), layer.bias >= 0,
-                )  # fmt: skip
+            loss.classify_gradient(rows, read_classify_gradient(row, first, 0, 1), a, w, gradient)
         elif number == NORMALIZE:
             o = read_normalize(row, first, 0, 1)
-            layer = Norm(o.layer.kind, o.layer.size, it.eps, o.layer.weight, o.layer.bias)
-            states = NormStates(o.units.first, o.scales.first)
-            elementary.norm(rows, layer, a, o.x, o.y, states, w)
+            elementary.norm(rows, o.layer, it.eps, a, o.x, o.y, o.units.first, o.scales.first, w)
         elif number == NORMALIZE_GRADIENT:
             o = read_normalize_gradient(row, first, 0, 1)
-            layer = Norm(o.layer.kind, o.layer.size, it.eps, o.layer.weight, o.layer.bias)
-            states = NormStates(o.units.first, o.scales.first)
+            layer, units, scales = o.layer, o.units.first, o.scales.first
             # A constant argument: with a variable, the compiler rounds a product more.
             if o.add:
-                norm_gradient(rows, layer, a, o.dy, o.dx, states, o.sums, w, gradient, True)
+                norm_gradient(rows, layer, a, o.dy, o.dx, units, scales, o.sums, w, gradient, True)
             else:
-                norm_gradient(rows, layer, a, o.dy, o.dx, states, o.sums, w, gradient, False)
+                norm_gradient(rows, layer, a, o.dy, o.dx, units, scales, o.sums, w, gradient, False)
         elif number == ACTIVATE:
             o = read_activate(row, first, 0, 1)
             if o.function == GELU:
-                elementary.gelu(rows, o.columns, a, o.x, o.slopes)
+                elementary.replace_by_gelu(rows, o.columns, a, o.x, o.slopes)
             elif o.function == RELU:
-                elementary.relu(rows, o.columns, a, o.x, o.slopes)
+                elementary.replace_by_relu(rows, o.columns, a, o.x, o.slopes)
             elif o.function == ELU:
-                moves.elu(rows, o.columns, o.head_width, o.head_size, a, o.x, o.slopes)
+                elementary.replace_by_elu(rows, o.columns, a, o.x, o.slopes)
+            elif o.function == SILU:
+                elementary.replace_by_silu(rows, o.columns, a, o.x, o.slopes)
+            elif o.function == SOFTPLUS:
+                elementary.replace_by_softplus(rows, o.columns, a, o.x, o.slopes)
             else:
-                elementary.gelu_tanh(rows, o.columns, a, o.x, o.slopes)
+                elementary.replace_by_gelu_tanh(rows, o.columns, a, o.x, o.slopes)
         elif number == MULTIPLY:
-            o = read_multiply(row, first, 0, 1)
-            elementary.multiply(rows, o.columns, a, o.x, o.factors)
+            elementary.multiply(rows, read_multiply(row, first, 0, 1), a)
         elif number == COPY:
-            o = read_copy(row, first, 0, 1)
-            if o.add:
-                moves.add(rows, o.columns, a, o.x, o.y)
-            else:
-                moves.copy(rows, o.columns, a, o.x, o.y)
+            moves.copy(rows, read_copy(row, first, 0, 1), a)
         elif number == SCALE:
-            o = read_scale(row, first, 0, 1)
-            moves.scale(rows, o.columns, a, o.x, o.factors + first)
+            moves.scale(first, rows, read_scale(row, first, 0, 1), a)
         elif number == SCALE_HEADS:
-            moves.scale_heads(rows, read_scale_heads(row, first, 0, 1), a, w, first)
+            moves.scale_heads(first, rows, read_scale_heads(row, first, 0, 1), a, w)
         elif number == SCALE_HEADS_GRADIENT:
             o = read_scale_heads_gradient(row, first, 0, 1)
-            moves.scale_heads_gradient(rows, o.forward, o.dy, o.dx, a, w, gradient, first)
+            moves.scale_heads_gradient(first, rows, o, a, w, gradient)
         elif number == ENLARGE:
-            o = read_enlarge(row, first, 0, 1)
-            moves.enlarge(rows, o.columns, a, o.x, o.size)
-        elif number == EMBED:
-            o = read_embed(row, first, 0, 1)
-            matrix = tiles.Matrix(o.embedding, 1, o.columns)
-            tiles.linear(rows, o.columns, o.kinds, a, o.types, w, matrix, o.y, w, -1, False)
-        elif number == EMBED_GRADIENT:
-            o = read_embed_gradient(row, first, 0, 1)
-            tiles.weight_gradient(
-                rows, o.width, o.columns, a, o.types, o.dy, gradient, o.embedding, o.columns
-            )
-        elif number == ADD_WAVES:
-            o = read_add_waves(row, first, 0, 1)
-            positions.add_waves(first, rows, groups, it.number, o.columns, a, o.y, it.positions)
-        elif number == ADD_LEARNED:
-            o = read_add_learned(row, first, 0, 1)
-            positions.add_learned(
-                first, rows, groups, it.number, o.columns, o.width, a, o.y, w, o.table,
-                it.positions,
-            )  # fmt: skip
-        elif number == ADD_LEARNED_GRADIENT:
-            o = read_add_learned_gradient(row, first, 0, 1)
-            positions.add_learned_gradient(
-                rows, groups, it.number, o.columns, o.width, a, o.dy, o.is_token, gradient,
-                o.table, it.positions,
-            )  # fmt: skip
+            moves.enlarge(rows, read_enlarge(row, first, 0, 1), a)
+        elif number == ADD_POSITIONS:
+            positions.add_positions(first, rows, read_add_positions(row, first, 0, 1), it, a, w)
+        elif number == ADD_POSITIONS_GRADIENT:
+            o = read_add_positions_gradient(row, first, 0, 1)
+            positions.add_positions_gradient(rows, o, it, a, gradient)
         elif number == ROTATE:
-            o = read_rotate(row, first, 0, 1)
-            pairs, sign = o.heads.head_size // 2, np.float32(-1 if o.back else 1)
-            positions.rotate(
-                rows, o.heads.heads, o.heads.head_width, pairs, a, o.x.first, o.x.apart,
-                o.turns + first * 2 * pairs, sign,
-            )  # fmt: skip
+            positions.rotate(first, rows, read_rotate(row, first, 0, 1), a)
         elif number == ATTEND:
             for group in range(groups):
                 o = read_attend(row, first, group, groups)
-                places = it.positions.numbers[it.positions.rows[it.number + group]]
-                attention.attend(
-                    token, tokens, it.known[o.keys_span], o.how, o.heads, a, o.query, o.key_value,
-                    o.scores, o.shares, o.mixed, o.mask + group * o.keys, w, it.positions, places,
-                    it.read[group],
-                )  # fmt: skip
+                attention.attend(token, tokens, group, o, it, a, w)
         elif number == ATTEND_GRADIENT:
-            o = read_attend_gradient(row, 0, 0, 1)
-            f = o.forward
-            attention.attend_gradient(
-                rows, it.known[f.keys_span], f.how, f.heads, a, f.query, f.key_value, f.scores,
-                f.shares, o.dmixed, o.dquery, o.dkey_value, o.dscores, it.positions, it.read[0],
-            )  # fmt: skip
+            attention.attend_gradient(rows, read_attend_gradient(row, 0, 0, 1), it, a)
         elif number == DISTANCE_GRADIENT:
-            o = read_distance_gradient(row, first, 0, 1)
-            positions.end_distance_gradient(o.heads, a, o.sums, gradient, o.table)
+            positions.end_distance_gradient(read_distance_gradient(row, first, 0, 1), a, gradient)
         elif number == FIRE:
             o = read_fire(row, first, 0, 1)
             fire.fire(o, token, token + tokens, it.known[TOKENS], it.lengths[0], a, w)
@@ -243,20 +191,15 @@ def play(rows_of_list, it, a, w, gradient):
             for group in range(groups):
                 delta_memory.remember(token, tokens, a, read_remember(row, first, group, groups), w)
         elif number == REMEMBER_GRADIENT:
-            delta_memory.remember_gradient(
-                rows, a, read_remember_gradient(row, 0, 0, 1), w, gradient
-            )
-        elif number == RATES:
-            selective_memory.fill_rates(a, read_rates(row, first, 0, 1), w)
+            o = read_remember_gradient(row, 0, 0, 1)
+            delta_memory.remember_gradient(rows, a, o, w, gradient)
         elif number == SELECT:
             for group in range(groups):
-                selective_memory.select(
-                    token, tokens, group, a, read_select(row, first, group, groups), w
-                )
+                o = read_select(row, first, group, groups)
+                selective_memory.select(token, tokens, group, a, o, w)
         elif number == SELECT_GRADIENT:
-            selective_memory.select_gradient(
-                rows, a, read_select_gradient(row, 0, 0, 1), w, gradient
-            )
+            o = read_select_gradient(row, 0, 0, 1)
+            selective_memory.select_gradient(rows, a, o, w, gradient)
         elif number == RECUR:
             o = read_recur(row, first, 0, 1)
             recurrence.recur(token, it.known[TOKENS], it.starts, o, a, w)
@@ -283,13 +226,10 @@ def play(rows_of_list, it, a, w, gradient):
                 moves.make_table(o, w)
         elif number == CONVOLVE:
             for group in range(groups):
-                o = read_convolve(row, first, group, groups)
-                delta_memory.convolve(token, tokens, o.channels, o.weight, a, o.x, o.y, w)
+                moves.convolve(token, tokens, read_convolve(row, first, group, groups), a, w)
         elif number == CONVOLVE_GRADIENT:
             o = read_convolve_gradient(row, first, 0, 1)
-            delta_memory.convolve_gradient(
-                rows, o.channels, o.weight, a, o.x, o.dy, o.dx, w, gradient
-            )
+            moves.convolve_gradient(rows, o, a, w, gradient)
         elif number == UNFOLD:
             moves.unfold(first, rows, groups, a, read_unfold(row, first, 0, 1))
         elif number == FOLD:

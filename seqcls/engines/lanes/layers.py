@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int64
 
+COLUMNS = 4
 FIRST, LAST, MEAN = range(3)
 READOUTS = {"first": FIRST, "last": LAST, "last_letter": LAST, "mean": MEAN}
 NONE, RMS, LAYER = range(3)
 NORMS = {"none": NONE, "rms": RMS, "nn": LAYER}
-GELU, RELU, GELU_TANH, ELU = range(4)
+GELU, RELU, GELU_TANH, ELU, SILU, SOFTPLUS = range(6)
 ACTIVATIONS = {"gelu": GELU, "relu": RELU, "gelu_tanh": GELU_TANH}
 SOFTMAX, SUM = range(2)
 """Ways of normalizing scores: a softmax, or a division by their sum (linear attention)."""
@@ -76,20 +77,20 @@ class Heads(NamedTuple):
 class How(NamedTuple):
     """The settings of attention."""
 
-    shares: int
+    shares: int = SOFTMAX
     """`SOFTMAX` or `SUM`."""
-    causal: bool
-    alone: bool
+    causal: bool = False
+    alone: bool = False
     """True if each string has one query, that of the token that is read."""
-    keep: int
+    keep: int = 0
     """Number of rows of scores stored for the gradient in each head; 0 for none."""
-    bias: int
-    """The bias of scores: `UNBIASED`, `ALIBI` ..."""
-    table: int
+    bias: int = UNBIASED
+    """The bias of scores by distance: `UNBIASED`, `ALIBI` ..."""
+    table: int = 0
     """The start of the biases: parameters of `RELATIVE`, vectors of `FIRE`."""
-    distances: int
+    distances: int = 0
     """The start of the vectors of their gradients."""
-    rows: int
+    rows: int = 1
     """Number of rows of biases of `CAUSAL_FIRE` in each head: those of all queries, or of the
     span's."""
 

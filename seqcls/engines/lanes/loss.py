@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from seqcls.engines.lanes.elementary import exp
-from seqcls.engines.lanes.tiles import clear
 from seqcls.engines.lanes.vector import (
     HALF,
     LANES,
@@ -26,40 +25,29 @@ from seqcls.engines.lanes.vector import (
     store,
     total,
 )
-from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD
 
 # Token ids to one-hot vectors over the token types, in each lane.
 
 
 @kernel
-def mark_tokens(tokens, ids, a, types, types0, row, is_token0):
-    """Writes one-hot vectors of the token types (CLS, then the letters), and the padding mask.
+def mark_tokens(numbers, a, types, types0, is_token):
+    """Writes the one-hot vector of a token in each lane; and the padding mask, 0 for PAD, else 1.
 
     The product of the embeddings with these is a look-up, for all lanes at the same time.
 
-    Token ids are (position, lane). The vectors of types begin at `types0` in `a`, `row` from token
-    to token; those of the mask, 0 for PAD, else 1, at `is_token0`.
+    Args:
+        numbers: (lane), as in `token_numbers`.
+        types: the number of token types that are read.
+        types0: the start of the vectors of types; `is_token` is that of the mask.
     """
-    for token in range(tokens):
-        for lane in range(LANES):
-            a[(is_token0 + token) * LANES + lane] = np.float32(ids[token, lane])
-        given = load(a, is_token0 + token)
-        for kind in range(types):
-            number = np.float32(CLS if kind == 0 else kind - 1 + FIRST_LETTER)
-            # Ids are integers: closer than 1/2 means equal.
-            apart = absolute(given - number)
-            here = if_less(apart, spread(HALF), spread(ONE), spread(ZERO))
-            store(a, types0 + token * row + kind, here)
-        apart = absolute(given - np.float32(PAD))
-        store(a, is_token0 + token, if_less(apart, spread(HALF), spread(ZERO), spread(ONE)))
-
-
-@kernel
-def mark_numbers(numbers, a, types, types0):
-    """Writes one-hot vectors of one token in each lane, given by the number of its type."""
+    for lane in range(LANES):
+        a[is_token * LANES + lane] = np.float32(numbers[lane])
+    given = load(a, is_token)
     for kind in range(types):
-        for lane in range(LANES):
-            a[(types0 + kind) * LANES + lane] = ONE if numbers[lane] == kind else ZERO
+        # These are integers: closer than 1/2 means equal.
+        apart = absolute(given - np.float32(kind))
+        store(a, types0 + kind, if_less(apart, spread(HALF), spread(ONE), spread(ZERO)))
+    store(a, is_token, if_less(given, spread(np.float32(types)), spread(ONE), spread(ZERO)))
 
 
 # Losses of strings and of tokens, and their gradients.
@@ -99,38 +87,20 @@ def group_loss(logits, targets, weights, scaled, slopes):
 
 
 @kernel
-def classify_gradient(width, a, read0, dread0, slopes, w, gradient, classifier, bias, has_bias):
-    """Writes D of the state that is read; adds D of the classifier."""
-    slope = load(slopes, 0)
-    for i in range(width):
-        gradient[classifier + i] += total(slope * load(a, read0 + i))
-        store(a, dread0 + i, slope * spread_at(w, classifier + i))
-    if has_bias:
-        gradient[bias] += total(slope)
+def classify_gradient(rows, o, a, w, gradient):
+    """Writes D of the states that are read; adds D of the classifier.
 
-
-class RowTargets(NamedTuple):
-    """The targets of rows of states, and the buffers of their losses and errors."""
-
-    targets: np.ndarray
-    """(row, lane): the index of the target token or answer; plus the number of outputs if it is
-    predicted and not written; -1 if there is none."""
-    sets: np.ndarray
-    """(set, output): the bits of sets that are targets; empty if targets are no sets."""
-    strings: np.ndarray
-    """(row): the index of its group."""
-    tokens: np.ndarray
-    """(row): its position in its strings."""
-    losses: np.ndarray
-    """(group, lane): the loss of each string, in nats."""
-    missed: np.ndarray
-    """(group, lane): number of target tokens that are not the likeliest."""
-    missed_inside: np.ndarray
-    """(group, lane): number of those before the end that are not the likeliest letter."""
-    token_logits: np.ndarray
-    """(group, position, lane, output): the head's outputs; empty if they are not needed."""
-    scratch: np.ndarray
-    """Scratch of `SCRATCH_VECTORS` vectors."""
+    Args:
+        o: a `ClassifyGradient`.
+    """
+    for r in range(rows):
+        slope = load(a, o.dy.first + r * o.dy.apart)
+        for i in range(o.layer.inputs):
+            state = load(a, o.x.first + r * o.x.apart + i)
+            gradient[o.layer.weight + i] += total(slope * state)
+            store(a, o.dx.first + r * o.dx.apart + i, slope * spread_at(w, o.layer.weight + i))
+        if o.layer.bias >= 0:
+            gradient[o.layer.bias] += total(slope)
 
 
 SCRATCH_VECTORS = 4
@@ -154,90 +124,84 @@ def likeliest(network, a, first, scratch):
 
 
 @kernel
-def token_losses(rows, first, network, a, outputs, row_targets, share, training):
-    """Returns the sum of the losses at rows, in nats, and adds to those of their strings.
+def log_losses(network, a, number, targets, scratch):
+    """Replaces outputs z, from `number` on, by exp(z - m), with m the largest of them; writes m
+    minus the target's, and the sum. The loss is the logarithm of the sum plus that difference.
 
     Args:
-        first: the first row's index in `row_targets`.
-        outputs: `Rows` of the head's outputs, which are replaced by their gradients.
-        row_targets: a `RowTargets`.
+        targets: (lane): the target's output; plus the number of outputs if it is not written.
+    """
+    highest = load(a, number)
+    for token in range(1, network.outputs):
+        highest = larger(highest, load(a, number + token))
+    store(scratch, 2, highest)
+    for lane in range(LANES):
+        target = max(int(targets[lane]), 0) % network.outputs
+        scratch[2 * LANES + lane] -= a[(number + target) * LANES + lane]
+    sum_of = spread(ZERO)
+    for token in range(network.outputs):
+        weight = exp(load(a, number + token) - highest)
+        store(a, number + token, weight)
+        sum_of = sum_of + weight
+    store(scratch, 3, sum_of)
+
+
+@kernel
+def token_losses(loss, targets, group, number, network, a, share, found, scratch, training):
+    """Adds the losses at one token of a group, in nats, to a sum and to those of its strings.
+
+    Args:
+        loss: the sum, which is returned.
+        targets: (lane), as in `Strings`.
+        number: the start of the head's outputs, which are replaced by their gradients.
         share: the weight of each loss in the gradient.
+        found: a `Found`.
+        scratch: `SCRATCH_VECTORS` vectors.
         training: whether gradients are needed, or else the errors.
     """
-    scratch, loss = row_targets.scratch, 0.0
-    for r in range(rows):
-        number, row = outputs.first + r * outputs.apart, first + r
-        group = row_targets.strings[row]
-        has_target = False
+    if not training:
+        likeliest(network, a, number, scratch)
         for lane in range(LANES):
-            has_target = has_target or row_targets.targets[row, lane] >= 0
-        if not has_target:
-            clear(a, number, outputs.apart)
-            continue
-        if row_targets.token_logits.size > 0:
-            for token in range(network.outputs):
-                for lane in range(LANES):
-                    logit = a[(number + token) * LANES + lane]
-                    row_targets.token_logits[group, row_targets.tokens[row], lane, token] = logit
-        if row_targets.sets.size > 0:
-            loss += set_losses(row, number, network, a, row_targets, share, training)
-            continue
-        if not training:
-            likeliest(network, a, number, scratch)
-            for lane in range(LANES):
-                target = row_targets.targets[row, lane]
-                if 0 <= target < network.outputs:
-                    row_targets.missed[group, lane] += scratch[LANES + lane] != target
-                    is_inside = target != network.outputs - 2
-                    row_targets.missed_inside[group, lane] += is_inside and scratch[lane] != target
-        highest = load(a, number)
-        for token in range(1, network.outputs):
-            highest = larger(highest, load(a, number + token))
-        store(scratch, 2, highest)
-        for lane in range(LANES):
-            target = max(row_targets.targets[row, lane], 0) % network.outputs
-            scratch[2 * LANES + lane] -= a[(number + target) * LANES + lane]
-        sum_of = spread(ZERO)
-        for token in range(network.outputs):
-            weight = exp(load(a, number + token) - highest)
-            store(a, number + token, weight)
-            sum_of = sum_of + weight
-        store(scratch, 3, sum_of)
-        for lane in range(LANES):
-            here = row_targets.targets[row, lane] >= 0
-            if here:
-                log_sum = math.log(np.float64(scratch[3 * LANES + lane]))
-                token_loss = log_sum + scratch[2 * LANES + lane]
-                row_targets.losses[group, lane] += token_loss
-                loss += token_loss
-            scratch[lane] = share / scratch[3 * LANES + lane] if here else ZERO
-        if not training:
-            continue
+            target = targets[lane]
+            if 0 <= target < network.outputs:
+                found.missed[group, lane] += scratch[LANES + lane] != target
+                is_inside = target != network.outputs - 2
+                found.missed_inside[group, lane] += is_inside and scratch[lane] != target
+    log_losses(network, a, number, targets, scratch)
+    for lane in range(LANES):
+        here = targets[lane] >= 0
+        if here:
+            log_sum = math.log(np.float64(scratch[3 * LANES + lane]))
+            token_loss = log_sum + scratch[2 * LANES + lane]
+            found.losses[group, lane] += token_loss
+            loss += token_loss
+        scratch[lane] = share / scratch[3 * LANES + lane] if here else ZERO
+    if training:
         factor = load(scratch, 0)
         for token in range(network.outputs):
             store(a, number + token, load(a, number + token) * factor)
         for lane in range(LANES):
-            target = row_targets.targets[row, lane]
-            if target >= 0:
+            if targets[lane] >= 0:
                 # D of a softmax's cross entropy: its weights, minus one at the target.
-                a[(number + target % network.outputs) * LANES + lane] -= share
+                a[(number + targets[lane] % network.outputs) * LANES + lane] -= share
     return loss
 
 
 @kernel
-def set_losses(row, number, network, a, row_targets, share, training):
-    """Returns the losses at one row whose targets are sets: means over the bits of each set.
+def set_losses(targets, sets, group, number, network, a, share, found, scratch, training):
+    """Returns the losses at one token whose targets are sets: means over the bits of each set.
 
-    The head's outputs begin at `number`, and are replaced by their gradients.
+    Args:
+        sets: as in `Strings`; the other arguments are those of `token_losses`.
     """
-    group, scratch, loss = row_targets.strings[row], row_targets.scratch, 0.0
+    loss = 0.0
     for lane in range(LANES):
-        here = row_targets.targets[row, lane] >= 0
+        here = targets[lane] >= 0
         scratch[2 * LANES + lane] = share / np.float32(network.outputs) if here else ZERO
         scratch[3 * LANES + lane] = ZERO
     for token in range(network.outputs):
         for lane in range(LANES):
-            scratch[lane] = row_targets.sets[max(row_targets.targets[row, lane], 0), token]
+            scratch[lane] = sets[max(targets[lane], 0), token]
         value, bit = load(a, number + token), load(scratch, 0)
         small = exp(ZERO - absolute(value))
         likely = if_less(value, spread(ZERO), small, spread(ONE)) / (ONE + small)
@@ -247,15 +211,15 @@ def set_losses(row, number, network, a, row_targets, share, training):
         store(scratch, 1, fnma(value, bit, larger(value, spread(ZERO))))
         store(scratch, 3, load(scratch, 3) + absolute(predicted - bit))
         for lane in range(LANES):
-            if row_targets.targets[row, lane] >= 0:
+            if targets[lane] >= 0:
                 log_rest = math.log1p(np.float64(scratch[lane]))
                 token_loss = np.float64(scratch[LANES + lane]) + log_rest
-                row_targets.losses[group, lane] += token_loss / network.outputs
+                found.losses[group, lane] += token_loss / network.outputs
                 loss += token_loss / network.outputs
     if not training:
         for lane in range(LANES):
-            is_wrong = row_targets.targets[row, lane] >= 0 and scratch[3 * LANES + lane] > ZERO
-            row_targets.missed[group, lane] += is_wrong
+            is_wrong = targets[lane] >= 0 and scratch[3 * LANES + lane] > ZERO
+            found.missed[group, lane] += is_wrong
     return loss
 
 
@@ -265,78 +229,36 @@ def set_losses(row, number, network, a, row_targets, share, training):
 class OutputBuffers(NamedTuple):
     """Inputs in groups, and the outputs that are decoded for them."""
 
-    given: np.ndarray
-    """(group, position, lane): tokens of the input, by their indices in the head's outputs."""
+    tokens: np.ndarray
+    """(group, position, lane): tokens of the input, then of the output, by their indices in the
+    head's outputs."""
     begins: np.ndarray
-    """(group, lane): number of these tokens; 0 for padding."""
-    limits: np.ndarray
-    """(group, lane): largest number of tokens in the output."""
-    written: np.ndarray
-    """(group, position, lane): tokens of the output; -1 after its end."""
+    """(group, lane): number of the input's tokens; 0 for padding."""
+    left: np.ndarray
+    """(group, lane): number of tokens that may still be written; 0 if the output has ended."""
     counts: np.ndarray
-    """(group, lane): number of these tokens, 0 at first."""
+    """(group, lane): number of tokens in the output, 0 at first."""
     is_ended: np.ndarray
     """(group, lane): whether END was predicted."""
     scores: np.ndarray
     """(group, lane): the log-probability of the output, in nats, 0 at first."""
-    scratch: np.ndarray
-    """Scratch of vectors."""
 
 
 @kernel
-def next_token(outputs, group, lane, place):
-    """Returns the token to be read at a position."""
-    begin = outputs.begins[group, lane]
-    if place < begin:
-        return outputs.given[group, place, lane]
-    written = place - begin
-    if written < outputs.counts[group, lane]:
-        return outputs.written[group, written, lane]
-    return 0
-
-
-@kernel
-def goes_on(outputs, group, lane):
-    """Returns True if a string's output is not complete."""
-    if outputs.begins[group, lane] == 0 or outputs.is_ended[group, lane]:
-        return False
-    return outputs.counts[group, lane] < outputs.limits[group, lane]
-
-
-@kernel
-def any_goes_on(outputs, first, end):
-    """Returns True if an output of some groups is not complete."""
-    for group in range(first, end):
-        for lane in range(LANES):
-            if goes_on(outputs, group, lane):
-                return True
-    return False
-
-
-@kernel
-def write_likeliest(outputs, network, a, number, group, place):
-    """Appends the likeliest token to the outputs of a group, given the head's outputs."""
-    scratch = outputs.scratch
+def write_likeliest(outputs, network, a, number, group, place, scratch):
+    """Appends the likeliest token to the outputs of a group, given the head's, from `number` on."""
     likeliest(network, a, number, scratch)
-    highest = load(a, number)
-    for token in range(1, network.outputs):
-        highest = larger(highest, load(a, number + token))
-    sum_of = spread(ZERO)
-    for token in range(network.outputs):
-        sum_of = sum_of + exp(load(a, number + token) - highest)
-    store(scratch, 2, highest)
-    store(scratch, 3, sum_of)
+    log_losses(network, a, number, scratch[LANES : 2 * LANES], scratch)
     for lane in range(LANES):
-        if place + 1 < outputs.begins[group, lane] or not goes_on(outputs, group, lane):
+        if place + 1 < outputs.begins[group, lane] or outputs.left[group, lane] == 0:
             continue
         best = int(scratch[LANES + lane])
-        outputs.scores[group, lane] += (
-            a[(number + best) * LANES + lane]
-            - scratch[2 * LANES + lane]
-            - math.log(np.float64(scratch[3 * LANES + lane]))
-        )
+        log_sum = math.log(np.float64(scratch[3 * LANES + lane]))
+        outputs.scores[group, lane] -= log_sum + scratch[2 * LANES + lane]
         if best == network.outputs - 2:
-            outputs.is_ended[group, lane] = True
+            outputs.is_ended[group, lane], outputs.left[group, lane] = True, 0
         else:
-            outputs.written[group, outputs.counts[group, lane], lane] = best
+            end = outputs.begins[group, lane] + outputs.counts[group, lane]
+            outputs.tokens[group, end, lane] = best
             outputs.counts[group, lane] += 1
+            outputs.left[group, lane] -= 1

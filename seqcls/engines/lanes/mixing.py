@@ -1,10 +1,9 @@
 """The emission of attention, recurrent layers and memories, with their gradients."""
 
-from collections.abc import Mapping
-from typing import Any
+import numpy as np
 
+from seqcls.engines.compiled.parameters import Parameters
 from seqcls.engines.lanes import instructions as code
-from seqcls.engines.lanes import memory_instructions as memory
 from seqcls.engines.lanes.layers import (
     CAUSAL_FIRE,
     FIRE_UNITS,
@@ -13,17 +12,16 @@ from seqcls.engines.lanes.layers import (
     READ,
     RNN,
     SLSTM,
-    SOFTMAX,
     START,
     STEPS,
     SUM,
     TOKENS,
-    UNBIASED,
     Channels,
     Heads,
     How,
     LinearLayer,
 )
+from seqcls.engines.lanes.parameters import Axis
 from seqcls.engines.lanes.tape import TRAINING, WRITING, Tape, Value
 from seqcls.models.positions.numbers import BUCKETS
 
@@ -34,19 +32,13 @@ def attend(
     key_value: Value,
     heads: Heads,
     mask: int,
-    *,
-    shares: int = SOFTMAX,
-    causal: bool = False,
-    bias: int = UNBIASED,
-    table: int = 0,
-    distances: int = 0,
+    how: How,
 ) -> Value:
     """Emits attention; returns the heads' weighted sums of values.
 
     Args:
         mask: the start of the mask, a vector for each key.
-        bias: the bias by distance; `table` is the start of its numbers, `distances` of their
-            gradients.
+        how: the settings that do not depend on the use.
     """
     # Later queries read these keys and values too, group by group.
     tape.together, key_value.root.is_kept = False, True
@@ -54,10 +46,10 @@ def attend(
     # Only gradients need the weights of all queries; otherwise blocks of queries share rows.
     keep = queries if tape.use == TRAINING else 0
     rows = heads.heads * queries if keep else min(queries, QUERIES)
-    scores, mixed = tape.square(rows, keys), tape.value(heads.joined, query.span)
-    sums = tape.scratch(heads.heads * queries if shares == SUM else 1)
-    bias_rows = 1 if bias != CAUSAL_FIRE or tape.use == WRITING else keys
-    how = How(shares, causal, query.span == READ, keep, bias, table, distances, bias_rows)
+    scores, mixed = tape.value(keys, START, rows=rows), tape.value(heads.joined, query.span)
+    sums = tape.scratch(heads.heads * queries if how.shares == SUM else 1)
+    bias_rows = 1 if how.bias != CAUSAL_FIRE or tape.use == WRITING else keys
+    how = how._replace(alone=query.span == READ, keep=keep, rows=bias_rows)
     forward = code.Attend(
         query, key_value, mixed, heads, how, key_value.span, scores, sums, mask, keys
     )
@@ -77,19 +69,15 @@ def attend(
 
 def distances(tape: Tape, heads: int, table: int) -> int:
     """Returns the start of D of the distances' biases, summed over all blocks that use them."""
-    sums = tape.input(BUCKETS * heads - 1, START)
-    sums.rows = 1
+    sums = tape.input(BUCKETS * heads - 1, START, rows=1)
     tape.later.append(lambda: tape.emit_back(START, code.DistanceGradient(sums, heads, table)))
     return sums.place
 
 
-def fire(tape: Tape, heads: int, causal: bool, layers: Mapping[str, int]) -> tuple[int, int]:
-    """Emits FIRE's biases; returns their start, and that of their gradients.
-
-    Args:
-        layers: the fields of `Fire` with the starts of parameters.
-    """
-    tokens = tape.tokens(TOKENS)
+def fire(tape: Tape, parameters: Parameters, heads: int, causal: bool) -> tuple[int, int]:
+    """Emits FIRE's biases and adds its parameters; returns the starts of biases and gradients."""
+    units, one = Axis.of_size(FIRE_UNITS), Axis(np.zeros(1, np.int64), 1)
+    tokens, own = tape.tokens(TOKENS), Axis.of_size(heads)
     rows = tokens if causal and tape.use != WRITING else 1
     forward = code.Fire(
         shares=tape.vectors(rows * tokens),
@@ -99,7 +87,12 @@ def fire(tape: Tape, heads: int, causal: bool, layers: Mapping[str, int]) -> tup
         heads=heads,
         rows=rows,
         tokens=tokens,
-        **layers,
+        input=parameters.take("positions.input.weight", units, one),
+        input_bias=parameters.take("positions.input.bias", units),
+        output=parameters.take("positions.output.weight", own, units),
+        output_bias=parameters.take("positions.output.bias", own),
+        log_scale=parameters.take("positions.log_scale", one),
+        log_threshold=parameters.take("positions.log_threshold", one),
     )
     sums = tape.scratch(2 * FIRE_UNITS + heads * (FIRE_UNITS + 1))
     tape.emit(TOKENS, forward, lambda: code.FireGradient(forward, sums))
@@ -124,7 +117,7 @@ def recur(
     state = tape.value(joined, TOKENS, is_kept=True)
     # An LSTM: cells and their tanh. An sLSTM: cells, normalizers, stabilizers and slopes.
     vectors = {RNN: 1, GRU: 1, SLSTM: 4 * size}.get(cell, 2 * size)
-    forward = memory.Recur(
+    forward = code.Recur(
         cell=cell,
         heads=heads,
         width=width,
@@ -147,7 +140,7 @@ def recur(
         to = tape.value(layer.outputs, TOKENS)
         du = tape.value(layer.outputs, TOKENS) if cell == GRU else to
         scratch = tape.scratch(3 * groups * row)
-        tape.emit_back(TOKENS, memory.RecurGradient(forward, state.gradient, to, du, scratch))
+        tape.emit_back(TOKENS, code.RecurGradient(forward, state.gradient, to, du, scratch))
         dx, adds = tape.gradient_of(x) if x.has_gradient else (None, False)
         tape.emit_back(TOKENS, code.LinearGradient(x, to, dx, layer, adds))
 
@@ -155,14 +148,14 @@ def recur(
     return state
 
 
-def convolve(tape: Tape, x: Value, weight: int) -> Value:
+def convolve(tape: Tape, x: Value, weight: int, bias: int = -1) -> Value:
     """Emits a convolution of each channel over a token and the three before it."""
-    tape.together, x.is_kept = False, True
-    y = tape.value(x.width, x.span)
+    tape.together, x.root.is_kept = False, True
+    y, own = tape.value(x.width, x.span), (x.width, weight, bias)
     tape.emit(
         x.span,
-        memory.Convolve(x, y, x.width, weight),
-        lambda: memory.ConvolveGradient(x, y.gradient, tape.write_gradient(x), x.width, weight),
+        code.Convolve(x, y, *own),
+        lambda: code.ConvolveGradient(x, y.gradient, tape.write_gradient(x), *own),
     )
     return y
 
@@ -173,10 +166,8 @@ def unfold(tape: Tape, x: Value, shared: int, parts: int, steps: int) -> Value:
     y = tape.value(shared + parts * width, STEPS)
     tape.emit(
         x.span,
-        memory.Unfold(x, y, steps, shared, parts, width, False),
-        lambda: memory.Unfold(
-            tape.write_gradient(x), y.gradient, steps, shared, parts, width, True
-        ),
+        code.Unfold(x, y, steps, shared, parts, width, False),
+        lambda: code.Unfold(tape.write_gradient(x), y.gradient, steps, shared, parts, width, True),
     )
     return y
 
@@ -186,8 +177,8 @@ def fold(tape: Tape, x: Value, steps: int) -> Value:
     y = tape.value(x.width, TOKENS)
     tape.emit(
         TOKENS,
-        memory.Fold(x, y, steps, x.width, False),
-        lambda: memory.Fold(tape.write_gradient(x), y.gradient, steps, x.width, True),
+        code.Fold(x, y, steps, x.width, False),
+        lambda: code.Fold(tape.write_gradient(x), y.gradient, steps, x.width, True),
     )
     return y
 
@@ -200,34 +191,33 @@ def remember(
     norm: int,
     signed: bool,
     fading: Value | None = None,
-    gate: Value | None = None,
     log_rate: int = 0,
     offset: int = 0,
 ) -> Value:
-    """Emits the memory of DeltaNet, or of Gated DeltaNet if it fades; returns its outputs."""
-    tape.together, span = False, given.span
+    """Emits the memory of DeltaNet, or of Gated DeltaNet if it fades; returns its outputs.
+
+    Args:
+        given: queries, keys and values after SiLU; keys and r are read by later tokens.
+    """
+    tape.together, span, given.root.is_kept = False, given.span, True
     tokens, joined, keep = tape.tokens(span), heads.joined, tape.use == TRAINING
 
     def new(width: int, is_kept: bool = False) -> Value:
         return tape.value(width, span, is_kept=is_kept)
 
-    mixed = new(joined)
     rows = heads.heads * tokens if keep else QUERIES
-    pairs, reads, since = (tape.square(rows, tokens) for _ in range(3))
-    forward = memory.Remember(
+    pairs, reads, since = (tape.value(tokens, START, rows=rows) for _ in range(3))
+    forward = code.Remember(
         given=given,
-        heads=new(given.width, True),
         lengths=new(2 * heads.heads - 1),
         strengths=strength,
         log_decay=fading or strength,
         slopes=new(strength.width) if fading else strength,
         sums=new(strength.width, True) if fading else strength,
         written=new(joined, True),
-        gate=gate or mixed,
         recalled=new(joined),
         units=new(joined),
         scales=new(heads.heads - 1),
-        mixed=mixed,
         pairs=pairs,
         reads=reads,
         since=since,
@@ -243,75 +233,69 @@ def remember(
 
     def back() -> None:
         d_given, d_strength = tape.write_gradient(given), tape.write_gradient(strength)
-        d_fading, d_gate = new(strength.width), d_given
-        if fading and gate:
-            d_fading, d_gate = tape.write_gradient(fading), tape.write_gradient(gate)
+        d_fading = tape.write_gradient(fading) if fading else new(strength.width)
         # The kernel writes one number for each head, and the padding of widths has to be zero.
         if strength.width > heads.heads:
             for x in dict.fromkeys((d_strength, d_fading)):
                 tape.emit_back(span, code.Clear(x))
-        gradient = memory.RememberGradient(
+        gradient = code.RememberGradient(
             forward=forward,
-            mixed=mixed.gradient,
+            recalled=forward.recalled.gradient,
             given=d_given,
-            gate=d_gate,
             strengths=d_strength,
             log_decay=d_fading,
-            pairs=tape.square(tokens, tokens),
-            reads=tape.square(tokens, tokens),
+            pairs=tape.value(tokens, START, rows=tokens),
+            reads=tape.value(tokens, START, rows=tokens),
             sums=tape.scratch(2 * heads.head_width),
         )
         tape.emit_back(span, gradient)
 
     tape.later.append(back)
-    return mixed
+    recalled: Value = forward.recalled
+    return recalled
 
 
-def select(tape: Tape, given: Value, sizes: Channels, layers: Mapping[str, Any]) -> Value:
-    """Emits the selective memory of Mamba; returns its outputs.
-
-    Args:
-        layers: the fields of `Select` with the starts of parameters.
-    """
-    tape.together, given.is_kept = False, True
-    channels, numbers, ranks = sizes
-    keep, size = tape.use == TRAINING, channels * numbers
-
-    def new(width: int) -> Value:
-        return tape.value(width, TOKENS)
-
-    forward = memory.Select(
-        given=given,
-        convolved=new(channels),
-        channels=new(channels),
-        selected=new(ranks + 2 * numbers),
-        steps=new(channels),
-        slopes=new(channels),
-        answered=new(channels),
-        mixed=new(channels),
+def select(
+    tape: Tape,
+    channels: Value,
+    selected: Value,
+    steps: Value,
+    sizes: Channels,
+    signed: bool,
+    log_rate: int,
+    skip: int,
+) -> Value:
+    """Emits the selective memory of Mamba; returns its outputs."""
+    tape.together = False
+    keep, size = tape.use == TRAINING, sizes.channels * sizes.numbers
+    answered = tape.value(channels.width, TOKENS)
+    forward = code.Select(
+        channels=channels,
+        selected=selected,
+        steps=steps,
+        answered=answered,
         # The gradient needs h of every token; otherwise one h for each group is enough.
         memory=tape.scratch(
             (tape.tokens(TOKENS) if keep else tape.rows[READ]) * size, is_kept=True
         ),
         rates=tape.scratch(size, is_kept=True),
+        log_rate=log_rate,
+        skip=skip,
+        signed=signed,
         sizes=sizes,
         keep=keep,
-        **layers,
     )
-    tape.emit(START, memory.Rates(forward.rates, forward.log_rate, sizes))
     tape.emit(
         TOKENS,
         forward,
-        lambda: memory.SelectGradient(
+        lambda: code.SelectGradient(
             forward=forward,
-            mixed=forward.mixed.gradient,
-            given=tape.write_gradient(given),
-            channels=new(channels),
-            selected=new(ranks + 2 * numbers),
-            steps=new(channels),
+            answered=answered.gradient,
+            channels=tape.write_gradient(channels),
+            selected=tape.write_gradient(selected),
+            steps=tape.write_gradient(steps),
             memory=tape.scratch(size),
             rates=tape.scratch(size),
         ),
     )
-    mixed: Value = forward.mixed
-    return mixed
+    return answered

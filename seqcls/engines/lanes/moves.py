@@ -1,22 +1,19 @@
 # Compiled by Numba, which infers the types of arguments: what has none here is compiled.
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-"""Kernels that move rows: gathered, copied, added, scaled, averaged, unfolded; tables of layers."""
+"""Kernels of rows: gathered, copied, scaled, averaged, convolved, unfolded; tables of layers."""
 
 import math
 
 import numpy as np
 
-from seqcls.engines.lanes.elementary import exp
-from seqcls.engines.lanes.layers import Rows
+from seqcls.engines.lanes.layers import WINDOW, Rows
+from seqcls.engines.lanes.tiles import bias_gradient
 from seqcls.engines.lanes.vector import (
     LANES,
-    ONE,
     ZERO,
     fma,
-    if_less,
     inlined,
     kernel,
-    larger,
     load,
     spread,
     spread_at,
@@ -97,16 +94,16 @@ def average_gradient(a, mean, tokens, starts):
 
 
 @kernel
-def scale(rows, columns, a, x, factor0):
-    """Multiplies each row by a vector."""
+def scale(first, rows, o, a):
+    """Multiplies rows of a `Scale`, each by a vector."""
     for r in range(rows):
-        factor = load(a, factor0 + r)
-        for index in range(x.first + r * x.apart, x.first + r * x.apart + columns):
+        factor, start = load(a, o.factors + first + r), o.x.first + r * o.x.apart
+        for index in range(start, start + o.columns):
             store(a, index, load(a, index) * factor)
 
 
 @kernel
-def scale_heads(rows, o, a, w, first):
+def scale_heads(first, rows, o, a, w):
     """Writes y of a `ScaleHeads`."""
     width, share = o.heads.head_width, share_of(o.heads)
     for r in range(rows):
@@ -119,8 +116,9 @@ def scale_heads(rows, o, a, w, first):
 
 
 @kernel
-def scale_heads_gradient(rows, o, dy, dx, a, w, gradient, first):
-    """Writes D x, and adds D of the learned numbers."""
+def scale_heads_gradient(first, rows, to, a, w, gradient):
+    """Writes D x of a `ScaleHeadsGradient`, and adds D of the learned numbers."""
+    o, dy, dx = to
     width, share = o.heads.head_width, share_of(o.heads)
     for head in range(o.heads.heads):
         d_scale, d_bias = spread(ZERO), spread(ZERO)
@@ -143,43 +141,66 @@ def share_of(heads):
 
 
 @kernel
-def enlarge(rows, columns, a, x, size):
-    """Multiplies rows by the square root of a size."""
-    factor = spread(np.float32(math.sqrt(size)))
+def enlarge(rows, o, a):
+    """Multiplies rows of an `Enlarge` by the square root of a size."""
+    factor = spread(np.float32(math.sqrt(o.size)))
     for r in range(rows):
-        for index in range(x.first + r * x.apart, x.first + r * x.apart + columns):
+        start = o.x.first + r * o.x.apart
+        for index in range(start, start + o.columns):
             store(a, index, load(a, index) * factor)
 
 
 @kernel
-def copy(rows, columns, a, x, y):
-    """Copies rows."""
+def copy(rows, o, a):
+    """Copies or adds rows of a `Copy`."""
     for r in range(rows):
-        for c in range(columns):
-            store(a, y.first + r * y.apart + c, load(a, x.first + r * x.apart + c))
+        for c in range(o.columns):
+            to, value = o.y.first + r * o.y.apart + c, load(a, o.x.first + r * o.x.apart + c)
+            store(a, to, load(a, to) + value if o.add else value)
 
 
 @kernel
-def add(rows, columns, a, x, y):
-    """Adds x to y."""
-    for r in range(rows):
-        for c in range(columns):
-            to = y.first + r * y.apart + c
-            store(a, to, load(a, to) + load(a, x.first + r * x.apart + c))
+def convolve(first, rows, o, a, w):
+    """Writes each channel's weighted sum over a token and the three before it.
+
+    Args:
+        o: a `Convolve`, with the rows of one group.
+    """
+    for token in range(first, first + rows):
+        for channel in range(o.channels):
+            value = spread(ZERO)
+            for back in range(min(WINDOW, token + 1)):
+                before = load(a, o.x.first + (token - back) * o.x.apart + channel)
+                weight = spread_at(w, o.weight + channel * WINDOW + WINDOW - 1 - back)
+                value = fma(before, weight, value)
+            if o.bias >= 0:
+                value = value + spread_at(w, o.bias + channel)
+            store(a, o.y.first + token * o.y.apart + channel, value)
 
 
 @kernel
-def elu(rows, columns, width, size, a, x, slopes):
-    """Replaces x by 1 + ELU(x), except in the padding of heads; writes the slopes."""
-    for r in range(rows):
-        for index in range(columns):
-            value, slope = load(a, x.first + r * x.apart + index), spread(ZERO)
-            if index % width < size:
-                small = exp(ZERO - larger(ZERO - value, spread(ZERO)))
-                slope = if_less(spread(ZERO), value, spread(ONE), small)
-                value = if_less(spread(ZERO), value, value + ONE, small)
-            store(a, x.first + r * x.apart + index, value)
-            store(a, slopes.first + r * slopes.apart + index, slope)
+def convolve_gradient(tokens, o, a, w, gradient):
+    """Writes D of the input of `convolve`, and adds D of its parameters.
+
+    Args:
+        o: a `ConvolveGradient`.
+    """
+    for channel in range(o.channels):
+        for back in range(WINDOW):
+            value = spread(ZERO)
+            for token in range(back, tokens):
+                before = load(a, o.x.first + (token - back) * o.x.apart + channel)
+                value = fma(load(a, o.dy.first + token * o.dy.apart + channel), before, value)
+            gradient[o.weight + channel * WINDOW + WINDOW - 1 - back] += total(value)
+        for token in range(tokens):
+            value = spread(ZERO)
+            for back in range(min(WINDOW, tokens - token)):
+                after = load(a, o.dy.first + (token + back) * o.dy.apart + channel)
+                weight = spread_at(w, o.weight + channel * WINDOW + WINDOW - 1 - back)
+                value = fma(after, weight, value)
+            store(a, o.dx.first + token * o.dx.apart + channel, value)
+    if o.bias >= 0:
+        bias_gradient(tokens, o.channels, a, o.dy, gradient, o.bias)
 
 
 @kernel

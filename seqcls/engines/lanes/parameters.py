@@ -3,7 +3,6 @@
 Numba is not loaded.
 """
 
-from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -11,11 +10,8 @@ from jaxtyping import Float, Int64
 
 from seqcls.config import NetworkConfig
 from seqcls.engines.compiled import parameters
-from seqcls.engines.lanes.layers import LAYER, LinearLayer, NormLayer
+from seqcls.engines.lanes.layers import COLUMNS
 from seqcls.strings.tokenizer import CLS, FIRST_LETTER, PAD
-
-COLUMNS = 4
-"""All widths are filled up to multiples of it."""
 
 
 def padded_size(size: int) -> int:
@@ -23,22 +19,19 @@ def padded_size(size: int) -> int:
     return -(-size // COLUMNS) * COLUMNS
 
 
-def embedded_rows(config: NetworkConfig) -> int:
-    """Returns the number of the packed embedding's rows."""
-    return config.num_letters + (1 if config.head == "string" else 2)
+def token_numbers(config: NetworkConfig) -> Int64[np.ndarray, " token"]:
+    """Returns the number of each token id: CLS, the letters, PAD, so that what is read is
+    contiguous.
+    """
+    ids = np.concatenate([[CLS], FIRST_LETTER + np.arange(config.num_letters), [PAD]])
+    # `ids` has the token of each number; this is its inverse.
+    return np.argsort(ids)
 
 
 def head_rows(config: NetworkConfig) -> Int64[np.ndarray, " row"]:
-    """Returns the packed index of each row of the embedding, and of a head that writes.
-
-    The order is CLS, the letters, PAD, so that the tokens that are read are contiguous.
-    """
-    rows = np.arange(embedded_rows(config))
-    if config.head == "string":
-        return rows
-    ids = np.concatenate([[CLS], np.arange(FIRST_LETTER, len(rows)), [PAD]])
-    # `ids` has the token of each row; this is its inverse, the row of each token.
-    return np.argsort(ids)
+    """Returns the packed index of each row of the embedding, and of a head that writes."""
+    is_string = config.head == "string"
+    return np.arange(config.num_letters + 1) if is_string else token_numbers(config)
 
 
 def output_rows(config: NetworkConfig) -> Int64[np.ndarray, " output"]:
@@ -71,23 +64,3 @@ class Axis(parameters.Axis):
         width = padded_size(size)
         places = np.add.outer(np.arange(parts) * width, np.arange(size)).reshape(-1)
         return cls(places, parts * width)
-
-
-class Parameters(parameters.Parameters):
-    """Parameters with layers; `{}` in a name is `weight` or `bias`."""
-
-    def linear(
-        self, names: Sequence[str], outputs: Axis, inputs: Axis, has_bias: bool
-    ) -> LinearLayer:
-        """Adds layers of the same sizes, stacked to one layer."""
-        # Added consecutively, the weights are one matrix, and the biases one vector.
-        weights = [self.take(name.format("weight"), outputs, inputs) for name in names]
-        biases = [self.take(name.format("bias"), outputs) for name in names if has_bias]
-        size = len(names) * outputs.size
-        return LinearLayer(inputs.size, size, weights[0], biases[0] if has_bias else -1)
-
-    def norm(self, name: str, kind: int, axis: Axis) -> NormLayer:
-        """Adds a norm of an axis."""
-        weight = self.take(name.format("weight"), axis)
-        bias = self.take(name.format("bias"), axis) if kind == LAYER else -1
-        return NormLayer(kind, len(axis.places), weight, bias)

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from seqcls.config import COUPLED, NetworkConfig
+from seqcls.engines.compiled.parameters import Parameters
 from seqcls.engines.lanes import mixing
 from seqcls.engines.lanes.layers import (
     ACTIVATIONS,
@@ -17,28 +18,28 @@ from seqcls.engines.lanes.layers import (
     CAUSAL_FIRE,
     ELU,
     FIRE,
-    FIRE_UNITS,
     GATES,
+    LAYER,
     LSTM,
     NORMS,
     READ,
     RELATIVE,
+    SILU,
     SLSTM,
     SOFTMAX,
+    SOFTPLUS,
     SUM,
     TOKENS,
-    UNBIASED,
     WINDOW,
     Channels,
     Heads,
+    How,
     LinearLayer,
     NormLayer,
     Stream,
 )
 from seqcls.engines.lanes.parameters import (
     Axis,
-    Parameters,
-    embedded_rows,
     head_rows,
     output_rows,
     padded_size,
@@ -66,53 +67,41 @@ class Model:
         self.read_turns = self.tape.vectors(rows[READ] * 2 * self.pairs)
         self.read_factor, self.share = (self.tape.vectors(rows[READ]) for _ in range(2))
         self.crossing = self.tape.vectors(rows[TOKENS] * (config.architecture == "encoder_decoder"))
-        kinds = Axis(head_rows(config), padded_size(embedded_rows(config)))
-        self.embedding = self.parameters.take("embedding.weight", kinds, self.hidden)
-        self.bias, self.table, self.distances = UNBIASED, 0, 0
+        rows_of_types = head_rows(config)
+        self.kinds = Axis(rows_of_types, padded_size(len(rows_of_types)))
+        self.embedding = self.parameters.take("embedding.weight", self.kinds, self.hidden)
+        self.how, self.table = How(), -1
         if config.architecture != "encoder_decoder":
             self.take_positions()
 
     def take_positions(self, side: str = "") -> None:
-        """Adds the parameters of positions, and sets the bias of scores.
+        """Adds the parameters of positions, and sets their table or the bias of scores.
 
         Args:
             side: the prefix of their names.
         """
         config, name = self.config, side + "positions.table.weight"
         if config.positions == "alibi":
-            self.bias = ALIBI
+            self.how = How(bias=ALIBI)
         elif config.positions == "relative":
             heads = config.num_attention_heads
             axes = Axis(np.arange(BUCKETS), BUCKETS), Axis(np.arange(heads), heads)
-            self.bias, self.table = RELATIVE, self.parameters.take(name, *axes)
-            self.distances = mixing.distances(self.tape, heads, self.table)
+            table = self.parameters.take(name, *axes)
+            distances = mixing.distances(self.tape, heads, table)
+            self.how = How(bias=RELATIVE, table=table, distances=distances)
         elif config.positions == "fire":
             causal = config.attention_mask == "causal" or config.architecture != "transformer"
-            self.bias = CAUSAL_FIRE if causal else FIRE
-            self.table, self.distances = self._fire(causal)
+            table, distances = mixing.fire(self.tape, self.parameters, self.heads.heads, causal)
+            self.how = How(bias=CAUSAL_FIRE if causal else FIRE, table=table, distances=distances)
         elif has_table(config):
             places = table_size(config) or 0
             axis = Axis(np.arange(places), places)
             self.table = self.parameters.take(name, axis, self.hidden)
 
-    def _fire(self, causal: bool) -> tuple[int, int]:
-        """Emits FIRE's biases; returns their start, and that of their gradients."""
-        units, one = Axis.of_size(FIRE_UNITS), Axis(np.zeros(1, np.int64), 1)
-        heads, take = Axis.of_size(self.heads.heads), self.parameters.take
-        layers = {
-            "input": take("positions.input.weight", units, one),
-            "input_bias": take("positions.input.bias", units),
-            "output": take("positions.output.weight", heads, units),
-            "output_bias": take("positions.output.bias", heads),
-            "log_scale": take("positions.log_scale", one),
-            "log_threshold": take("positions.log_threshold", one),
-        }
-        return mixing.fire(self.tape, self.heads.heads, causal, layers)
-
     def stream(self, span: int, mask: str, hides_cls: bool) -> tuple[Value, Stream]:
         """Returns the token types of a span, and the other inputs for its tokens."""
         tape, rows = self.tape, self.tape.rows[span]
-        types = tape.input(padded_size(embedded_rows(self.config)), span)
+        types = tape.input(self.kinds.size, span)
         first, apart = tape.address(types)
         stream = Stream(
             types=first,
@@ -135,23 +124,38 @@ class Model:
         x = tape.embed(types, self.embedding, config.num_letters + 1, self.hidden.size)
         if config.embedding_scale == "sqrt":
             x = tape.enlarge(x, config.hidden_size)
-        if config.positions == "sinusoidal":
-            tape.add_waves(x)
-        elif has_table(config):
-            tape.add_learned(x, config.hidden_size, self.table, stream.is_token)
+        if config.positions == "sinusoidal" or has_table(config):
+            tape.add_positions(x, config.hidden_size, self.table, stream.is_token)
         return x
 
     def linear(
-        self, name: str, outputs: Axis, inputs: Axis | None = None, *, has_bias: bool = False
+        self,
+        names: Sequence[str],
+        outputs: Axis,
+        inputs: Axis | None = None,
+        *,
+        has_bias: bool = False,
     ) -> LinearLayer:
-        """Adds a linear layer of the residual stream, or of other inputs."""
-        return self.parameters.linear([name + ".{}"], outputs, inputs or self.hidden, has_bias)
+        """Adds linear layers of the residual stream, or of other inputs, stacked to one layer.
+
+        Args:
+            names: those of the parameters before `weight` and `bias`.
+        """
+        take, columns = self.parameters.take, inputs or self.hidden
+        # Added consecutively, the weights are one matrix, and the biases one vector.
+        weights = [take(name + "weight", outputs, columns) for name in names]
+        biases = [take(name + "bias", outputs) for name in names if has_bias]
+        bias = biases[0] if has_bias else -1
+        return LinearLayer(columns.size, len(names) * outputs.size, weights[0], bias)
 
     def norm(self, name: str) -> NormLayer | None:
         """Adds the norm of that name, if the network has norms."""
         if not self.config.has_norms:
             return None
-        return self.parameters.norm(name + ".{}", NORMS[self.config.layer_norm], self.hidden)
+        kind, take = NORMS[self.config.layer_norm], self.parameters.take
+        weight = take(f"{name}.weight", self.hidden)
+        bias = take(f"{name}.bias", self.hidden) if kind == LAYER else -1
+        return NormLayer(kind, len(self.hidden.places), weight, bias)
 
     def final_norm(self, name: str = "") -> NormLayer | None:
         """Adds the norm after the last block, if there is one."""
@@ -176,8 +180,8 @@ class Model:
             x = y if before else tape.norm(y, layer)
         layer = self.norm(name + "feed_forward_norm")
         inner, biases = Axis.of_size(config.feed_forward_size), config.biases
-        up = self.linear(name + "feed_forward.input", inner, has_bias=biases)
-        down = self.linear(name + "feed_forward.output", self.hidden, inner, has_bias=biases)
+        up = self.linear([name + "feed_forward.input."], inner, has_bias=biases)
+        down = self.linear([name + "feed_forward.output."], self.hidden, inner, has_bias=biases)
         within = tape.linear(tape.norm(x, layer) if before else x, up)
         y = tape.linear(tape.activate(ACTIVATIONS[config.activation], within), down, onto=x)
         return y if before else tape.norm(y, layer)
@@ -201,23 +205,22 @@ class Model:
         key_source, key_stream = others or (None, stream)
         # One query, of the token that is read; FIRE and linear attention do not support it.
         alone = single and shares == SOFTMAX and self.config.positions != "fire"
-        names = [f"{name}.{x}.{{}}" for x in ("query", "key", "value")]
-        whole = self.parameters.linear(names, self.by_head, self.hidden, biases)
+        names = [f"{name}.{x}." for x in ("query", "key", "value")]
+        whole = self.linear(names, self.by_head, has_bias=biases)
         if alone or key_source is not None:
-            rest = LinearLayer(
-                whole.inputs,
-                2 * joined,
-                whole.weight + joined * whole.inputs,
-                whole.bias + joined if biases else -1,
-            )
+            weight, bias = whole.weight + joined * whole.inputs, whole.bias + joined
+            rest = LinearLayer(whole.inputs, 2 * joined, weight, bias if biases else -1)
             query = tape.linear(tape.gather(n) if alone else n, whole._replace(outputs=joined))
             key_value = tape.linear(n if key_source is None else key_source, rest)
         else:
             both = tape.linear(n, whole)
             query, key_value = both.part(0, joined), both.part(joined, 2 * joined)
         if shares == SUM:
-            query = tape.activate(ELU, query, self.heads)
-            tape.activate(ELU, key_value.part(0, joined), self.heads)
+            # The padding of heads stays 0.
+            for x in (query, key_value):
+                for head in range(self.heads.heads):
+                    moved = head * self.heads.head_width
+                    tape.activate(ELU, x.part(moved, self.heads.head_size))
         else:
             if self.pairs and key_source is None:
                 turns = self.read_turns if alone else stream.turns
@@ -233,17 +236,14 @@ class Model:
                 query = tape.scale_heads(query, self.heads, factor, *learned)
             else:
                 query = tape.scale(query, factor)
+        how = How() if shares == SUM or key_source is not None else self.how
         mixed = mixing.attend(
             tape,
             query,
             key_value,
             self.heads,
             key_stream.mask,
-            shares=shares,
-            causal=causal and not alone,
-            bias=UNBIASED if shares == SUM or key_source is not None else self.bias,
-            table=self.table,
-            distances=self.distances,
+            how._replace(shares=shares, causal=causal and not alone),
         )
         return self.project(name, mixed, single and not alone, onto, self.by_head, biases)
 
@@ -258,7 +258,7 @@ class Model:
     ) -> Value:
         """Emits a mixer's output layer, and adds its outputs to the residual stream."""
         mixed = self.tape.gather(mixed) if single else mixed
-        layer = self.linear(name + ".output", self.hidden, inputs, has_bias=has_bias)
+        layer = self.linear([name + ".output."], self.hidden, inputs, has_bias=has_bias)
         return self.tape.linear(mixed, layer, onto=onto())
 
     def memory(
@@ -272,17 +272,17 @@ class Model:
         fading = gate = None
         rate = offset = 0
         if fades:
-            gate = tape.linear(n, self.linear(f"{name}.gate", self.by_head))
-            fading = tape.linear(n, self.linear(f"{name}.fading", heads))
+            gate = tape.linear(n, self.linear([f"{name}.gate."], self.by_head))
+            fading = tape.linear(n, self.linear([f"{name}.fading."], heads))
             rate = parameters.take(f"{name}.log_rate", heads)
             offset = parameters.take(f"{name}.offset", heads)
         strength = tape.linear(
-            n, self.linear(f"{name}.strength", Axis.parts(steps, self.heads.heads))
+            n, self.linear([f"{name}.strength."], Axis.parts(steps, self.heads.heads))
         )
         own = Axis.parts(steps * self.heads.heads, self.heads.head_size)
         # These are contiguous, so that one product computes all three.
         parts = ("query", self.by_head), ("key", own), ("value", own)
-        query, _, _ = (self.linear(f"{name}.{part}", axis) for part, axis in parts)
+        query, _, _ = (self.linear([f"{name}.{part}."], axis) for part, axis in parts)
         given = tape.linear(n, query._replace(outputs=(1 + 2 * steps) * joined))
         if config.short_convolution:
             channels = Axis.parts((1 + 2 * steps) * self.heads.heads, self.heads.head_size)
@@ -292,19 +292,22 @@ class Model:
         if steps > 1:
             given = mixing.unfold(tape, given, joined, 2, steps)
             strength = mixing.unfold(tape, strength, 0, 1, steps)
+        given = tape.activate(SILU, given)
         norm = parameters.take(f"{name}.norm.weight", Axis.of_size(self.heads.head_size))
         signed = config.eigenvalue_range == "signed"
         mixed = mixing.remember(
-            tape, given, strength, self.heads, norm, signed, fading, gate, rate, offset
+            tape, given, strength, self.heads, norm, signed, fading, rate, offset
         )
+        mixed = tape.multiply(mixed, tape.activate(SILU, gate)) if gate else mixed
         mixed = mixing.fold(tape, mixed, steps) if steps > 1 else mixed
         return self.project(name, mixed, single, onto, self.by_head)
 
     def selective(self, name: str, n: Value, onto: Read, *, single: bool) -> Value:
         """Emits the memory of Mamba."""
         config, tape, parameters = self.config, self.tape, self.parameters
-        sizes = config.expand * config.hidden_size, config.state_size, rank_of(config)
-        channels, numbers, ranks = (Axis.of_size(x) for x in sizes)
+        hidden, rank = config.hidden_size, math.ceil(config.hidden_size / 16)
+        sizes = config.expand * hidden, config.state_size, rank
+        channels, numbers, ranks = map(Axis.of_size, sizes)
 
         def side_by_side(*axes: Axis) -> Axis:
             ends = np.cumsum([0, *(x.size for x in axes)])
@@ -312,27 +315,29 @@ class Model:
             return Axis(np.concatenate(places), int(ends[-1]))
 
         both = side_by_side(channels, channels)
-        given = tape.linear(n, self.linear(f"{name}.input", both))
-        window, selected = Axis.of_size(WINDOW), side_by_side(ranks, numbers, numbers)
-        layers = {
-            "convolution": parameters.take(f"{name}.convolution.weight", channels, window),
-            "convolution_bias": parameters.take(f"{name}.convolution.bias", channels),
-            "selection": self.linear(f"{name}.selection", selected, channels),
-            "step_size": self.linear(f"{name}.step_size", channels, ranks, has_bias=True),
-            "log_rate": parameters.take(f"{name}.log_rate", channels, numbers),
-            "skip": parameters.take(f"{name}.skip", channels),
-            "signed": config.eigenvalue_range == "signed",
-        }
-        mixed = mixing.select(
-            tape, given, Channels(channels.size, numbers.size, ranks.size), layers
-        )
-        return self.project(name, mixed, single, onto, channels)
+        given = tape.linear(n, self.linear([f"{name}.input."], both))
+        window, selection = Axis.of_size(WINDOW), side_by_side(ranks, numbers, numbers)
+        weight = parameters.take(f"{name}.convolution.weight", channels, window)
+        bias = parameters.take(f"{name}.convolution.bias", channels)
+        u = mixing.convolve(tape, given.part(0, channels.size), weight, bias)
+        u = tape.activate(SILU, u)
+        selected = tape.linear(u, self.linear([f"{name}.selection."], selection, channels))
+        step_size = self.linear([f"{name}.step_size."], channels, ranks, has_bias=True)
+        steps = tape.linear(selected.part(0, ranks.size), step_size)
+        steps = tape.activate(SOFTPLUS, steps)
+        sizes = Channels(channels.size, numbers.size, ranks.size)
+        rate = parameters.take(f"{name}.log_rate", channels, numbers)
+        skip = parameters.take(f"{name}.skip", channels)
+        signed = config.eigenvalue_range == "signed"
+        mixed = mixing.select(tape, u, selected, steps, sizes, signed, rate, skip)
+        gate = tape.activate(SILU, given.part(channels.size, channels.size))
+        return self.project(name, tape.multiply(mixed, gate), single, onto, channels)
 
     def slstm(self, name: str, n: Value, onto: Read, *, single: bool) -> Value:
         """Emits the sLSTM, with exponential gates and recurrent weights within each head."""
         tape, parameters, (heads, size, width, _) = self.tape, self.parameters, self.heads
         gates, biases = Axis.parts(4 * heads, size), self.config.biases
-        layer = self.linear(f"{name}.input", gates, has_bias=biases)
+        layer = self.linear([f"{name}.input."], gates, has_bias=biases)
         weights = [
             parameters.take(f"{name}.recurrent.{x}.weight", Axis.parts(4, size), Axis.of_size(size))
             for x in range(heads)
@@ -345,8 +350,7 @@ class Model:
         tape = self.tape
         gates, biases = Axis.parts(GATES["lstm"], self.config.hidden_size), self.config.biases
         layer, own = (
-            self.parameters.linear([f"{name}.cell.{x}_{{}}"], gates, self.hidden, biases)
-            for x in ("input", "state")
+            self.linear([f"{name}.cell.{x}_"], gates, has_bias=biases) for x in ("input", "state")
         )
         state = mixing.recur(tape, n, layer, LSTM, 1, self.hidden.size, own.weight, own.bias)
         return tape.add(tape.gather(state) if single else state, onto())
@@ -369,7 +373,7 @@ class Model:
         rows = Axis(output_rows(config), outputs)
         if config.head == "string":
             rows = Axis(np.zeros(1, np.int64), outputs)
-        layer = self.linear("classifier", rows, has_bias=config.biases)
+        layer = self.linear(["classifier."], rows, has_bias=config.biases)
         return tape.classify(x, layer) if config.head == "string" else tape.linear(x, layer)
 
 
@@ -380,13 +384,3 @@ def _same(x: Value) -> Value:
 def has_table(config: NetworkConfig) -> bool:
     """Returns True if vectors of positions are learned."""
     return config.positions in ("learned", *COUPLED)
-
-
-def rank_of(config: NetworkConfig) -> int:
-    """Returns the rank of Mamba's step sizes."""
-    return math.ceil(config.hidden_size / 16)
-
-
-def score_factor(config: NetworkConfig) -> float:
-    """Returns the factor of scores that does not depend on a string's length."""
-    return 1 / math.sqrt(max(config.attention_head_size, 1))

@@ -17,6 +17,7 @@ from seqcls.engines.lanes.vector import (
     ZERO,
     fma,
     fnma,
+    inlined,
     kernel,
     load,
     spread,
@@ -47,60 +48,54 @@ class PositionArrays(NamedTuple):
 
 
 @kernel
-def add_waves(first, rows, groups, number, width, a, x, positions):
+def add_positions(first, rows, o, it, a, w):
     """Adds the vectors of their positions to rows of x.
 
     Args:
         first: the index of the first row; a token has consecutive rows, one for each group.
-        number: the index of the first group.
+        o: an `AddPositions`.
+        it: a `Reading`.
     """
+    positions, numbers, groups = it.positions, it.positions.numbers, it.groups
     for row in range(rows):
-        here = positions.rows[number + (first + row) % groups]
-        added = positions.added[here, (first + row) // groups]
-        for i in range(width):
-            index = x.first + row * x.apart + i
-            store(a, index, load(a, index) + spread_at(added, i))
+        here, token = positions.rows[it.number + (first + row) % groups], (first + row) // groups
+        x = o.x.first + row * o.x.apart
+        if o.table < 0 or numbers.shape[2] == 1:
+            added, start = w, o.table + numbers[here, token, 0] * o.width
+            if o.table < 0:
+                added, start = positions.added[here, token], 0
+            for i in range(o.columns):
+                store(a, x + i, load(a, x + i) + spread_at(added, start + i))
+            continue
+        for lane in range(LANES):
+            start = o.table + numbers[here, token, lane] * o.width
+            for i in range(o.columns):
+                a[(x + i) * LANES + lane] += w[start + i]
 
 
 @kernel
-def add_learned(first, rows, groups, number, hidden, width, a, x, w, table, positions):
-    """Adds a table's row for the position of each token of each string to rows of x."""
-    numbers = positions.numbers
+def add_positions_gradient(rows, o, it, a, gradient):
+    """Adds D x of each token to D of the table's row for its position.
+
+    Args:
+        o: an `AddPositionsGradient`.
+        it: a `Reading`.
+    """
+    numbers, table, width = it.positions.numbers, o.forward.table, o.forward.width
     for row in range(rows):
-        here, token = positions.rows[number + (first + row) % groups], (first + row) // groups
+        here, token = it.positions.rows[it.number + row % it.groups], row // it.groups
+        dx = o.dx.first + row * o.dx.apart
         if numbers.shape[2] == 1:
-            start = table + numbers[here, token, 0] * width
-            for i in range(hidden):
-                index = x.first + row * x.apart + i
-                store(a, index, load(a, index) + spread_at(w, start + i))
+            is_token, start = load(a, o.is_token + row), table + numbers[here, token, 0] * width
+            for i in range(o.forward.columns):
+                gradient[start + i] += total(load(a, dx + i) * is_token)
             continue
         for lane in range(LANES):
-            start = table + numbers[here, token, lane] * width
-            index = (x.first + row * x.apart) * LANES + lane
-            for i in range(hidden):
-                a[index + i * LANES] += w[start + i]
-
-
-@kernel
-def add_learned_gradient(
-    rows, groups, number, hidden, width, a, dx, is_token0, gradient, table, positions
-):
-    """Adds D x of each token to D of the table's row for its position."""
-    numbers = positions.numbers
-    for row in range(rows):
-        here, token = positions.rows[number + row % groups], row // groups
-        if numbers.shape[2] == 1:
-            is_token, start = load(a, is_token0 + row), table + numbers[here, token, 0] * width
-            for i in range(hidden):
-                gradient[start + i] += total(load(a, dx.first + row * dx.apart + i) * is_token)
-            continue
-        for lane in range(LANES):
-            if a[(is_token0 + row) * LANES + lane] == ZERO:
+            if a[(o.is_token + row) * LANES + lane] == ZERO:
                 continue
             start = table + numbers[here, token, lane] * width
-            index = (dx.first + row * dx.apart) * LANES + lane
-            for i in range(hidden):
-                gradient[start + i] += a[index + i * LANES]
+            for i in range(o.forward.columns):
+                gradient[start + i] += a[(dx + i) * LANES + lane]
 
 
 @kernel
@@ -123,78 +118,82 @@ def fill_read_turns(a, turns0, cosines, sines, read):
 
 
 @kernel
-def rotate(tokens, heads, head_width, pairs, a, x0, row, turns0, sign):
-    """Rotates the pairs of every head of queries or keys; back with sign -1."""
-    for token in range(tokens):
+def rotate(first, rows, o, a):
+    """Rotates the pairs of every head of queries or keys, or back.
+
+    Args:
+        o: a `Rotate`.
+    """
+    pairs, sign = o.heads.head_size // 2, np.float32(-1 if o.back else 1)
+    for row in range(rows):
         for pair in range(pairs):
-            turn = turns0 + (token * pairs + pair) * 2
+            turn = o.turns + ((first + row) * pairs + pair) * 2
             cosine, sine = load(a, turn), load(a, turn + 1) * sign
-            for head in range(heads):
-                index = x0 + token * row + head * head_width + 2 * pair
+            for head in range(o.heads.heads):
+                index = o.x.first + row * o.x.apart + head * o.heads.head_width + 2 * pair
                 even, odd = load(a, index), load(a, index + 1)
                 store(a, index, fnma(odd, sine, even * cosine))
                 store(a, index + 1, fma(even, sine, odd * cosine))
 
 
-@kernel
-def bias_scores(
-    queries, first, keys, a, scores0, row, bias, slope, places, buckets, w, table, step
-):
-    """Adds the biases of one head to scores, by the distance between two tokens.
+@inlined
+def bias_of(one, other, how, head, heads, positions, places, w):
+    """Returns what is added to a head's score of two tokens, by the distance between these."""
+    if how.bias == ALIBI:
+        return -positions.slopes[head] * np.float32(abs(places[one, 0] - places[other, 0]))
+    buckets = positions.buckets[1 if how.causal else 0]
+    bucket = buckets[len(buckets) // 2 + other - one]
+    return w[how.table + head + bucket * heads]
 
-    Queries are the tokens from `first` on. The bias of ALIBI is minus the slope times the distance
-    of positions. That of RELATIVE is a number of `w`: the first bucket's at `table`, the next ones
-    at distances of `step`; buckets are those of the distances from -n to n.
+
+@kernel
+def bias_scores(queries, first, keys, a, at, how, head, heads, positions, places, w, read):
+    """Adds the biases of one head to scores.
+
+    The bias of ALIBI is minus the slope times the distance of positions. That of RELATIVE is a
+    number of each head for each bucket of distances.
+
+    Args:
+        first: the token of the first query; if it is alone, that is `read`, (lane).
+        at: `Rows` of the scores.
+        how: a `How`; `heads` is the number of heads.
+        places: the positions of tokens, of this group.
     """
-    middle = len(buckets) // 2
     for query in range(queries):
         for key in range(keys):
-            if bias == ALIBI:
-                added = -slope * np.float32(abs(places[first + query, 0] - places[key, 0]))
+            index = at.first + query * at.apart + key
+            if how.alone:
+                for lane in range(LANES):
+                    token = max(read[lane], 0)
+                    added = bias_of(token, key, how, head, heads, positions, places, w)
+                    a[index * LANES + lane] += added
             else:
-                added = w[table + buckets[middle + key - first - query] * step]
-            index = scores0 + query * row + key
-            store(a, index, load(a, index) + added)
+                added = bias_of(first + query, key, how, head, heads, positions, places, w)
+                store(a, index, load(a, index) + added)
 
 
 @kernel
-def bias_read_scores(keys, a, scores0, bias, slope, places, buckets, w, table, step, read):
-    """Adds the biases to the row of scores of the one token of each lane that is read."""
-    middle = len(buckets) // 2
-    for key in range(keys):
-        for lane in range(LANES):
-            if bias == ALIBI:
-                added = -slope * np.float32(abs(places[max(read[lane], 0), 0] - places[key, 0]))
-            else:
-                added = w[table + buckets[middle + key - max(read[lane], 0)] * step]
-            a[(scores0 + key) * LANES + lane] += added
-
-
-@kernel
-def distance_gradient(queries, first, keys, a, dscores0, row, sums0, buckets):
-    """Adds D of the scores of one head to a vector for each bucket."""
-    middle = len(buckets) // 2
+def distance_gradient(queries, first, keys, a, dscores, how, head, positions, read):
+    """Adds D of the scores of one head, `Rows`, to a vector for each bucket."""
+    buckets = positions.buckets[1 if how.causal else 0]
+    sums, middle = how.distances + head * BUCKETS, len(buckets) // 2
     for query in range(queries):
         for key in range(keys):
-            index = sums0 + buckets[middle + key - first - query]
-            store(a, index, load(a, index) + load(a, dscores0 + query * row + key))
+            given = dscores.first + query * dscores.apart + key
+            if how.alone:
+                for lane in range(LANES):
+                    index = sums + buckets[middle + key - max(read[lane], 0)]
+                    a[index * LANES + lane] += a[given * LANES + lane]
+            else:
+                index = sums + buckets[middle + key - first - query]
+                store(a, index, load(a, index) + load(a, given))
 
 
 @kernel
-def read_distance_gradient(keys, a, dscores0, sums0, buckets, read):
-    """Adds D of the row of scores of the one token of each lane that is read."""
-    middle = len(buckets) // 2
-    for key in range(keys):
-        for lane in range(LANES):
-            index = (sums0 + buckets[middle + key - max(read[lane], 0)]) * LANES + lane
-            a[index] += a[(dscores0 + key) * LANES + lane]
-
-
-@kernel
-def end_distance_gradient(heads, a, sums0, gradient, table):
-    """Adds the sums over the lanes to D of the table, and clears the vectors."""
-    for head in range(heads):
+def end_distance_gradient(o, a, gradient):
+    """Adds the sums over the lanes to D of a `DistanceGradient`'s table, and clears the vectors."""
+    for head in range(o.heads):
         for bucket in range(BUCKETS):
-            index = sums0 + head * BUCKETS + bucket
-            gradient[table + bucket * heads + head] += total(load(a, index))
+            index = o.sums + head * BUCKETS + bucket
+            gradient[o.table + bucket * o.heads + head] += total(load(a, index))
             store(a, index, spread(ZERO))

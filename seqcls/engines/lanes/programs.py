@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 
 from seqcls.config import NetworkConfig
+from seqcls.engines.compiled.parameters import Parameters
 from seqcls.engines.lanes import mixing
 from seqcls.engines.lanes.layers import (
     CELLS,
@@ -21,7 +22,7 @@ from seqcls.engines.lanes.layers import (
     Program,
     Stream,
 )
-from seqcls.engines.lanes.parameters import Axis, Parameters
+from seqcls.engines.lanes.parameters import Axis
 from seqcls.engines.lanes.parts import Mixer, Model
 from seqcls.engines.lanes.tape import ANSWERING, Value
 from seqcls.models import MODELS
@@ -78,8 +79,8 @@ def recurrent(model: Model) -> Parts:
     cell, x = CELLS[config.architecture], types
     for number in range(config.num_blocks):
         name, biases = f"layers.{number}.", config.biases
-        layer = parameters.linear([name + "input_{}"], gates, model.hidden, biases)
-        state = parameters.linear([name + "state_{}"], gates, model.hidden, biases)
+        layer = model.linear([name + "input_"], gates, has_bias=biases)
+        state = model.linear([name + "state_"], gates, has_bias=biases)
         if x is types:
             layer = tape.table(types, parameters, layer, model.embedding)
         x = mixing.recur(tape, x, layer, cell, 1, model.hidden.size, state.weight, state.bias)
@@ -118,11 +119,6 @@ PROGRAMS: Mapping[str, Callable[[Model], Parts]] = {
 }
 
 
-def steps_of(config: NetworkConfig) -> int:
-    """Returns the number of a memory's rows for each token."""
-    return config.householder_steps if "p" in letters_of(config) else 1
-
-
 @lru_cache(maxsize=64)
 def program_of(
     config: NetworkConfig, rows: int, input_rows: int, groups: int, use: int
@@ -134,7 +130,7 @@ def program_of(
             stream.
         use: `TRAINING`, `ANSWERING` or `WRITING`.
     """
-    steps = steps_of(config)
+    steps = config.householder_steps if "p" in letters_of(config) else 1
     spans = {
         READ: groups, TOKENS: rows, TARGETS: rows, INPUT: input_rows, START: 1, STEPS: rows * steps
     }  # fmt: skip

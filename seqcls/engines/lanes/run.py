@@ -10,22 +10,19 @@ import numpy as np
 from seqcls.engines.compiled.arithmetic import adamw
 from seqcls.engines.compiled.compiling import entry
 from seqcls.engines.compiled.machine_code import TAPE
-from seqcls.engines.compiled.parameters import Update
 from seqcls.engines.lanes.attention import MASKED
 from seqcls.engines.lanes.interpreter import Reading, play
-from seqcls.engines.lanes.layers import FIRST, INPUT, READ, START, STEPS, TARGETS, TOKENS, Rows
+from seqcls.engines.lanes.layers import COLUMNS, FIRST, INPUT, READ, START, STEPS, TARGETS, TOKENS
 from seqcls.engines.lanes.loss import (
-    RowTargets,
-    any_goes_on,
+    SCRATCH_VECTORS,
     group_loss,
-    mark_numbers,
     mark_tokens,
-    next_token,
+    set_losses,
     token_losses,
     write_likeliest,
 )
 from seqcls.engines.lanes.positions import fill_read_turns, fill_turns
-from seqcls.engines.lanes.tiles import COLUMNS, clear
+from seqcls.engines.lanes.tiles import clear
 from seqcls.engines.lanes.vector import LANES, ONE, ZERO, kernel, load, spread, store
 
 
@@ -45,35 +42,15 @@ class Network(NamedTuple):
     readout: int
     scaled_loss: bool
     eps: float
-    factor: np.float32
+    factor: float
     """The factor of scores that does not depend on a string's length."""
-    exact_factor: float
-    """The same in double precision."""
-
-
-class Model(NamedTuple):
-    """A model to be trained, or only to be evaluated."""
-
-    training: bool
-    w: np.ndarray
-    """(parameter), trained in place."""
-    gradient: np.ndarray
-    """Zeros for the gradients of the parameters, in training."""
-    moments: np.ndarray
-    """(2, parameter): AdamW's first and second moments."""
-    step: int
-    """Number of steps made before."""
-    update: Update
-    network: Network
-    a: np.ndarray
-    """The array of all values, zeros at first."""
 
 
 class Strings(NamedTuple):
     """Strings in groups, with their targets; and inputs, if an encoder reads them."""
 
     ids: np.ndarray
-    """(group, token, lane)"""
+    """(group, token, lane): numbers of tokens, as in `token_numbers`."""
     times: np.ndarray
     """(group, token, lane): number of each token's repetitions; empty if each occurs once."""
     lengths: np.ndarray
@@ -81,7 +58,7 @@ class Strings(NamedTuple):
     sizes: np.ndarray
     """(group, lane): number of tokens that are read, repetitions included."""
     inputs: np.ndarray
-    """(group, token, lane): token ids of the encoder's inputs, else empty."""
+    """(group, token, lane): those of the encoder's inputs, else empty."""
     input_lengths: np.ndarray
     """(group, lane)"""
     targets: np.ndarray
@@ -90,9 +67,10 @@ class Strings(NamedTuple):
     """(group, lane): the weight of each loss in the gradient, one over the size of the batch; 0 for
     padding."""
     token_targets: np.ndarray
-    """(group, token, lane): the `targets` of `RowTargets`."""
+    """(group, token, lane): the index of the target token or answer; plus the number of outputs if
+    it is predicted and not written; -1 if there is none."""
     sets: np.ndarray
-    """(set, output): the `sets` of `RowTargets`."""
+    """(set, output): the bits of sets that are targets; empty if targets are no sets."""
     shares: np.ndarray
     """(batch): the weight of each token's loss in the gradient, one over the number of targets."""
     ends: np.ndarray
@@ -100,13 +78,17 @@ class Strings(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The results of strings, (group, lane); the last four are those of `RowTargets`."""
+    """The results of strings, (group, lane)."""
 
     logits: np.ndarray
     losses: np.ndarray
+    """The loss of each string, in nats."""
     missed: np.ndarray
+    """Number of target tokens that are not the likeliest."""
     missed_inside: np.ndarray
+    """Number of those before the end that are not the likeliest letter."""
     token_logits: np.ndarray
+    """(group, token, lane, output): the head's outputs; empty if they are not needed."""
 
 
 @kernel
@@ -148,20 +130,24 @@ def read_stream(
             if ragged and longest_of(lengths[group]) <= token:
                 break
             types = s.types + row * s.types_apart
-            if token < ids.shape[1]:
-                here = ids[group, token : token + 1]
-                mark_tokens(1, here, a, network.types, types, s.types_apart, s.is_token + row)
-                if times.shape[1] > 0:
-                    store(a, s.is_token + row, load(times[group, token], 0))
-            else:
-                clear(a, types, s.types_apart)
-                clear(a, s.is_token + row, 1)
+            mark_tokens(ids[group, token], a, network.types, types, s.is_token + row)
+            if times.shape[1] > 0:
+                store(a, s.is_token + row, load(times[group, token], 0))
             if not ragged:
                 place = positions.rows[number + group]
                 fill_attention(s, network, positions, place, token, group, row, sizes[group], a)
             row += 1
     starts[tokens] = row
     return tokens
+
+
+@kernel
+def factor_of(network, log_length, count):
+    """Returns the factor of scores of a query that reads so many tokens."""
+    factor = np.float32(network.factor)
+    if log_length:
+        factor *= np.float32(math.log(max(count, 1)))
+    return factor
 
 
 @kernel
@@ -181,11 +167,8 @@ def fill_attention(s, network, positions, place, token, group, row, lengths, a):
             # In a softmax, log n has the effect of n equal keys.
             mask = np.float32(math.log(times))
         a[(s.mask + group * s.tokens + token) * LANES + lane] = mask
-        factor = network.factor
-        if s.log_length:
-            count = min(lengths[lane], token + 1) if s.causal else lengths[lane]
-            factor *= np.float32(math.log(max(count, 1)))
-        a[(s.factor + row) * LANES + lane] = factor
+        count = min(lengths[lane], token + 1) if s.causal else lengths[lane]
+        a[(s.factor + row) * LANES + lane] = factor_of(network, s.log_length, count)
     if s.pairs > 0:
         cosines, sines = positions.cosines[place, token], positions.sines[place, token]
         fill_turns(a, s.turns + row * 2 * s.pairs, cosines, sines)
@@ -200,10 +183,8 @@ def fill_crossing(program, network, lengths, first, rows, a):
     """
     for row in range(first, first + rows):
         for lane in range(LANES):
-            factor = network.factor
-            if program.inputs.log_length:
-                length = lengths[row % lengths.shape[0], lane]
-                factor *= np.float32(math.log(max(length, 1)))
+            length = lengths[row % lengths.shape[0], lane]
+            factor = factor_of(network, program.inputs.log_length, length)
             a[(program.crossing + row) * LANES + lane] = factor
 
 
@@ -222,9 +203,7 @@ def fill_readout(program, network, positions, number, lengths, sizes, starts, re
             read[group, lane] = -1
             if length > 0:
                 read[group, lane] = starts[0 if network.readout == FIRST else length - 1] + group
-            factor = network.factor
-            if program.own.log_length:
-                factor *= np.float32(math.log(size))
+            factor = factor_of(network, program.own.log_length, size)
             a[(program.read_factor + group) * LANES + lane] = factor
             a[(program.share + group) * LANES + lane] = np.float32(1) / np.float32(size)
         if program.own.pairs > 0:  # Then one group is read at a time, and a row is a token.
@@ -233,19 +212,54 @@ def fill_readout(program, network, positions, number, lengths, sizes, starts, re
 
 
 @kernel
-def fill_targets(strings, first, tokens, starts, targets, owners, places):
-    """Writes the targets of each row; returns the first row that has one."""
-    begin = starts[tokens]
+def has_target(targets):
+    """Returns True if a string of a group has a target, (lane)."""
+    found = False
+    for lane in range(LANES):
+        found = found or targets[lane] >= 0
+    return found
+
+
+@kernel
+def first_target(targets, tokens, starts):
+    """Returns the first row with a target, (group, token, lane); without any, the end of all."""
     for token in range(tokens):
         for row in range(starts[token], starts[token + 1]):
-            group = first + row - starts[token]
-            owners[row], places[row] = group, token
-            for lane in range(LANES):
-                is_there = token < strings.token_targets.shape[1]
-                targets[row, lane] = strings.token_targets[group, token, lane] if is_there else -1
-                if targets[row, lane] >= 0:
-                    begin = min(begin, row)
-    return begin
+            if has_target(targets[row - starts[token], token]):
+                return row
+    return starts[tokens]
+
+
+@kernel
+def losses_at_tokens(
+    total, program, network, first, tokens, starts, begin, strings, share, found, scratch, a,
+    training,
+):  # fmt: skip
+    """Adds the losses of rows from `begin` on to a sum, and replaces the outputs by gradients."""
+    loss = 0.0
+    for token in range(tokens):
+        for row in range(max(begin, starts[token]), starts[token + 1]):
+            if not training and (row - begin) % COLUMNS == 0:
+                # Without training, losses are summed by four rows.
+                total, loss = total + loss, 0.0
+            group, at = first + row - starts[token], program.outputs + row * program.outputs_apart
+            targets = strings.token_targets[group, token]
+            if not has_target(targets):
+                clear(a, at, program.outputs_apart)
+                continue
+            for output in range(found.token_logits.shape[3]):
+                for lane in range(LANES):
+                    logit = a[(at + output) * LANES + lane]
+                    found.token_logits[group, token, lane, output] = logit
+            if strings.sets.size > 0:
+                loss += set_losses(
+                    targets, strings.sets, group, at, network, a, share, found, scratch, training
+                )
+            else:
+                loss = token_losses(
+                    loss, targets, group, at, network, a, share, found, scratch, training
+                )
+    return total + loss
 
 
 @kernel
@@ -265,29 +279,27 @@ def string_losses(program, network, first, groups, strings, found, slopes, a):
 
 
 @entry(TAPE)
-def run(model, program, strings, positions, found):
+def run(w, moments, step, update, program, network, strings, positions, found, a):
     """Trains on batches of strings, in place, or only evaluates them; returns the sum of losses.
 
     Args:
-        model: a `Model`.
+        w: (parameter).
+        moments: (2, parameter) AdamW's first and second moments; empty if strings are evaluated.
+        step: the number of steps made before; `update` is an `Update`.
         program: a `Program`.
+        network: a `Network`.
         strings: `Strings`.
         positions: `PositionArrays`.
         found: a `Found`, written.
+        a: the array of all values, zeros at first.
     """
-    training, w, gradient, moments, step, update, network, a = model
+    training, gradient = moments.size > 0, np.zeros_like(w)
     # Tokens may be filled up to a multiple of 4, and one number more is the end of the last row.
     most = max(strings.ids.shape[1], strings.inputs.shape[1]) + 5
     starts, input_starts = np.zeros(most, np.int64), np.zeros(most, np.int64)
     spans, known = np.zeros((6, 2), np.int64), np.zeros(6, np.int64)
     read, slopes = np.zeros((strings.ids.shape[0], LANES), np.int64), np.zeros(LANES, np.float32)
-    rows_most, scratch = program.rows + 4, np.zeros(4 * LANES, np.float32)
-    targets = np.zeros((rows_most, LANES), np.int16)
-    owners, places = np.zeros(rows_most, np.int64), np.zeros(rows_most, np.int64)
-    row_targets = RowTargets(
-        targets, strings.sets, owners, places, found.losses, found.missed, found.missed_inside,
-        found.token_logits, scratch,
-    )  # fmt: skip
+    scratch = np.zeros(SCRATCH_VECTORS * LANES, np.float32)
     uncounted = np.zeros((0, 0, LANES), np.float32)
     spans[START, 1] = 1
     total, first = 0.0, 0
@@ -315,7 +327,7 @@ def run(model, program, strings, positions, found):
                 fill_crossing(program, network, strings.input_lengths[first:last], 0, rows, a)
             begin = rows
             if network.at_tokens:
-                begin = fill_targets(strings, first, tokens, starts, targets, owners, places)
+                begin = first_target(strings.token_targets[first:last], tokens, starts)
                 begin = begin if program.together else begin // 4 * 4
             else:
                 fill_readout(program, network, positions, first, lengths, sizes, starts, read, a)
@@ -323,14 +335,10 @@ def run(model, program, strings, positions, found):
             it = Reading(spans, known, starts, groups, first, lengths, read, positions, network.eps)
             play(program.forward, it, a, w, gradient)
             if network.at_tokens:
-                # Without training, losses are summed by four rows.
-                some = max(rows - begin, 1) if training else COLUMNS
-                for row in range(begin, rows, some):
-                    at = program.outputs + row * program.outputs_apart
-                    total += token_losses(
-                        min(some, rows - row), row, network, a, Rows(at, program.outputs_apart),
-                        row_targets, strings.shares[batch], training,
-                    )  # fmt: skip
+                total = losses_at_tokens(
+                    total, program, network, first, tokens, starts, begin, strings,
+                    strings.shares[batch], found, scratch, a, training,
+                )  # fmt: skip
             else:
                 total += string_losses(program, network, first, groups, strings, found, slopes, a)
             if training:
@@ -352,13 +360,13 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
     Args:
         together: the number of groups that are decoded together.
         outputs: an `OutputBuffers`.
-        inputs: (group, position, lane): the encoder's token ids, else empty; so `input_lengths`.
+        inputs: (group, position, lane): those of the encoder, else empty; so `input_lengths`.
     """
     most = max(program.rows, program.inputs.tokens) + 5
     starts, input_starts = np.zeros(most, np.int64), np.zeros(most, np.int64)
     spans, known = np.zeros((6, 2), np.int64), np.zeros(6, np.int64)
-    read, numbers = np.zeros((together, LANES), np.int64), np.zeros(LANES, np.int64)
-    lengths, nothing = np.zeros(LANES, np.int64), np.zeros(0, np.float32)
+    read, lengths = np.zeros((together, LANES), np.int64), np.zeros(LANES, np.int64)
+    nothing, scratch = np.zeros(0, np.float32), np.zeros(SCRATCH_VECTORS * LANES, np.float32)
     uncounted = np.zeros((0, 0, LANES), np.float32)
     own = program.own
     for first in range(0, outputs.begins.shape[0], together):
@@ -376,21 +384,19 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
             )  # fmt: skip
             spans[INPUT, 1] = input_starts[known[INPUT]]
         place = 0
-        while any_goes_on(outputs, first, first + groups):
+        while outputs.left[first : first + groups].max() > 0:
             starts[place], starts[place + 1] = place * groups, (place + 1) * groups
             lengths[:] = place + 1
             for group in range(groups):
                 row = starts[place] + group
-                for lane in range(LANES):
-                    numbers[lane] = next_token(outputs, first + group, lane, place)
                 types = place_of(own.types, own.types_apart, row, group)
-                mark_numbers(numbers, a, network.types, types)
+                tokens = outputs.tokens[first + group, place]
+                mark_tokens(tokens, a, network.types, types, own.is_token + row)
                 if not program.together:
-                    store(a, own.is_token + row, spread(np.float32(1)))
                     here = positions.rows[first + group]
                     fill_attention(own, network, positions, here, place, group, row, lengths, a)
                     if own.log_length:  # Rounded once here, and twice where strings are read.
-                        factor = network.exact_factor * math.log(place + 1)
+                        factor = network.factor * math.log(place + 1)
                         store(a, own.factor + row, spread(np.float32(factor)))
             if network.two_streams:
                 lengths_read = input_lengths[first : first + groups]
@@ -404,5 +410,5 @@ def write(w, program, network, positions, together, outputs, inputs, input_lengt
             spans[INPUT, 1] = spans[START, 1] = 0
             for group in range(groups):
                 at = place_of(program.outputs, program.outputs_apart, starts[place] + group, group)
-                write_likeliest(outputs, network, a, at, first + group, place)
+                write_likeliest(outputs, network, a, at, first + group, place, scratch)
             place += 1

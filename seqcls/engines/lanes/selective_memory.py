@@ -2,14 +2,13 @@
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 """The memory of Mamba over a group of strings, forward and backward.
 
-The input at a token is x; channels u and gates z are linear in it, and u passes a convolution over
-four tokens and SiLU. r, B and C are linear in u, and D = softplus(W r + b). Each channel has states
-s = 1..n with A_s > 0:
+Given are channels u, which have passed a convolution over four tokens and SiLU; r, B and C, which
+are linear in u, and D = softplus(W r + b). Each channel has states s = 1..n with A_s > 0:
 
     e_ts = exp(-D_t A_s)    a_ts = e_ts, or 2 e_ts - 1 where factors are signed
     h_ts = a_ts h_(t-1)s + D_t u_t B_ts      y_t = sum_s C_ts h_ts + skip u_t
 
-and the output is y SiLU(z). Backward, from the last token on,
+and the output is y. Backward, from the last token on,
 
     D h_ts = D y_t C_ts + a_(t+1)s D h_(t+1)s
     D B_ts = sum over channels of D h_ts D_t u_t         D C_ts = that of D y_t h_ts
@@ -22,10 +21,9 @@ import math
 
 import numpy as np
 
-from seqcls.engines.lanes.delta_memory import convolve, convolve_gradient
-from seqcls.engines.lanes.elementary import TWO, exp, sigmoid, silu, silu_slope, softplus
+from seqcls.engines.lanes.elementary import TWO, exp
 from seqcls.engines.lanes.layers import Rows
-from seqcls.engines.lanes.tiles import apply, apply_gradient, clear
+from seqcls.engines.lanes.tiles import clear
 from seqcls.engines.lanes.vector import (
     ONE,
     ZERO,
@@ -38,13 +36,6 @@ from seqcls.engines.lanes.vector import (
     store,
     total,
 )
-
-
-@kernel
-def fill_rates(a, mamba, w):
-    """Writes A of a `Rates`."""
-    for index in range(mamba.sizes.channels * mamba.sizes.numbers):
-        store(a, mamba.rates + index, spread(np.float32(math.exp(w[mamba.log_rate + index]))))
 
 
 @kernel
@@ -63,26 +54,14 @@ def select(first, rows, group, a, mamba, w):
     """
     memories = memory_of(mamba, group)
     channels, numbers = mamba.sizes.channels, mamba.sizes.numbers
-    convolve(first, rows, channels, mamba.convolution, a, mamba.given, mamba.convolved, w)
-    for token in range(first, first + rows):
-        for c in range(channels):
-            index = mamba.convolved.first + token * mamba.convolved.apart + c
-            value = load(a, index) + spread_at(w, mamba.convolution_bias + c)
-            store(a, index, value)
-            store(a, mamba.channels.first + token * mamba.channels.apart + c, silu(value))
-    here = rows_on(mamba.channels, first)
-    selected, steps = rows_on(mamba.selected, first), rows_on(mamba.steps, first)
-    apply(rows, mamba.selection, a, here, selected, w, False)
-    apply(rows, mamba.step_size, a, selected, steps, w, False)
+    # The rates are the same for all tokens and groups.
+    for index in range(channels * numbers if first == group == 0 else 0):
+        store(a, mamba.rates + index, spread(np.float32(math.exp(w[mamba.log_rate + index]))))
     for token in range(first, first + rows):
         write = mamba.selected.first + token * mamba.selected.apart + mamba.sizes.ranks
         read = write + numbers
         for c in range(channels):
-            index = mamba.steps.first + token * mamba.steps.apart + c
-            raw = load(a, index)
-            step = softplus(raw)
-            store(a, index, step)
-            store(a, mamba.slopes.first + token * mamba.slopes.apart + c, sigmoid(raw))
+            step = load(a, mamba.steps.first + token * mamba.steps.apart + c)
             u = load(a, mamba.channels.first + token * mamba.channels.apart + c)
             y, written = u * spread_at(w, mamba.skip + c), step * u
             for s in range(numbers):
@@ -95,14 +74,6 @@ def select(first, rows, group, a, mamba, w):
                 store(a, memory, h)
                 y = fma(load(a, read + s), h, y)
             store(a, mamba.answered.first + token * mamba.answered.apart + c, y)
-            z = load(a, mamba.given.first + token * mamba.given.apart + channels + c)
-            store(a, mamba.mixed.first + token * mamba.mixed.apart + c, y * silu(z))
-
-
-@kernel
-def rows_on(rows, first):
-    """Returns the same rows from one on."""
-    return Rows(rows.first + first * rows.apart, rows.apart)
 
 
 @kernel
@@ -120,11 +91,7 @@ def select_gradient(tokens, a, to, w, gradient):
         # All channels share a token's B and C, so their gradients are sums over channels.
         clear(a, dwrite, 2 * numbers)
         for c in range(channels):
-            z = load(a, mamba.given.first + token * mamba.given.apart + channels + c)
-            d = load(a, to.mixed.first + token * to.mixed.apart + c)
-            y = load(a, mamba.answered.first + token * mamba.answered.apart + c)
-            store(a, to.given.first + token * to.given.apart + channels + c, d * y * silu_slope(z))
-            dy = d * silu(z)
+            dy = load(a, to.answered.first + token * to.answered.apart + c)
             u = load(a, mamba.channels.first + token * mamba.channels.apart + c)
             step = load(a, mamba.steps.first + token * mamba.steps.apart + c)
             gradient[mamba.skip + c] += total(dy * u)
@@ -147,28 +114,9 @@ def select_gradient(tokens, a, to, w, gradient):
                 dstep = dstep - along
                 store(a, to.rates + index, fnma(along, step, load(a, to.rates + index)))
                 store(a, to.memory + index, factor * dh)
-            slope = load(a, mamba.slopes.first + token * mamba.slopes.apart + c)
-            dstep = fma(dwritten, u, dstep) * slope
+            dstep = fma(dwritten, u, dstep)
             store(a, to.steps.first + token * to.steps.apart + c, dstep)
             du = fma(dwritten, step, dy * spread_at(w, mamba.skip + c))
             store(a, to.channels.first + token * to.channels.apart + c, du)
     for index in range(channels * numbers):
         gradient[mamba.log_rate + index] += total(load(a, to.rates + index))
-    apply_gradient(
-        tokens, mamba.step_size, a, mamba.selected, to.steps, to.selected, w, gradient, False
-    )
-    apply_gradient(
-        tokens, mamba.selection, a, mamba.channels, to.selected, to.channels, w, gradient, True
-    )
-    for c in range(channels):
-        bias = spread(ZERO)
-        for token in range(tokens):
-            value = load(a, mamba.convolved.first + token * mamba.convolved.apart + c)
-            index = to.channels.first + token * to.channels.apart + c
-            d = load(a, index) * silu_slope(value)
-            store(a, index, d)
-            bias = bias + d
-        gradient[mamba.convolution_bias + c] += total(bias)
-    convolve_gradient(
-        tokens, channels, mamba.convolution, a, mamba.given, to.channels, to.given, w, gradient
-    )

@@ -12,8 +12,9 @@ from typing import Any, Self
 import numpy as np
 from jaxtyping import Int64
 
+from seqcls.engines.compiled.parameters import Parameters
 from seqcls.engines.lanes import instructions as code
-from seqcls.engines.lanes.columns import values_in, write_row
+from seqcls.engines.lanes.columns import columns_of, values_in
 from seqcls.engines.lanes.layers import (
     READ,
     START,
@@ -24,7 +25,7 @@ from seqcls.engines.lanes.layers import (
     LinearLayer,
     NormLayer,
 )
-from seqcls.engines.lanes.parameters import Axis, Parameters
+from seqcls.engines.lanes.parameters import Axis
 
 TRAINING, ANSWERING, WRITING = range(3)
 """The uses of lists."""
@@ -91,25 +92,21 @@ class Tape:
         self.size += count
         return self.size - count
 
-    def value(self, width: int, span: int, *, is_kept: bool = False) -> Value:
-        """Returns a value that some instruction writes."""
+    def value(
+        self, width: int, span: int, *, is_kept: bool = False, rows: int | None = None
+    ) -> Value:
+        """Returns a value that some instruction writes; with its own number of rows if given."""
         x = Value(width, span)
-        x.is_kept = is_kept
-        return x
-
-    def square(self, rows: int, columns: int, *, is_kept: bool = False) -> Value:
-        """Returns a value with its own number of rows."""
-        x = self.value(columns, START, is_kept=is_kept)
-        x.rows = rows
+        x.is_kept, x.rows = is_kept, rows
         return x
 
     def scratch(self, vectors: int, *, is_kept: bool = False) -> Value:
         """Returns scratch memory."""
-        return self.square(1, vectors - 1, is_kept=is_kept)
+        return self.value(vectors - 1, START, is_kept=is_kept, rows=1)
 
-    def input(self, width: int, span: int) -> Value:
+    def input(self, width: int, span: int, rows: int | None = None) -> Value:
         """Returns a value that is written before the instructions are run."""
-        x = self.value(width, span)
+        x = self.value(width, span, rows=rows)
         # It has memory from the beginning, since it is filled before any instruction runs.
         x.first = self.vectors(self.num_rows(x) * x.apart)
         return x
@@ -152,16 +149,14 @@ class Tape:
                 if last[x] == number and not x.is_kept and x not in inputs:
                     assert x.first is not None
                     free.setdefault(self.num_rows(x) * x.apart, []).append(x.first)
-        forward, backward = (
-            np.array([self.row(x, span) for span, x in part], np.int64)
-            for part in (self.forward, self.backward)
-        )
-        return forward, backward.reshape(-1, code.WIDTH)
-
-    def row(self, instruction: Any, span: int) -> list[int]:
-        """Returns an instruction as integers."""
-        number = code.NUMBERS[type(instruction)]
-        return write_row(number, span, instruction, code.WIDTH, self.address)
+        rows = [
+            [code.NUMBERS[type(x)], span, *columns_of(x, self.address)]
+            for span, x in (*self.forward, *self.backward)
+        ]
+        # All rows have the width of the widest one, so that a list is one array.
+        width = max(map(len, rows))
+        written = np.array([row + [0] * (width - len(row)) for row in rows], np.int64)
+        return written[: len(self.forward)], written[len(self.forward) :]
 
     def emit(self, span: int, instruction: Any, gradient: Callable[[], Any] | None = None) -> None:
         """Emits an instruction; `gradient` is called when all are emitted."""
@@ -236,26 +231,42 @@ class Tape:
         self.later.append(back)
         return y
 
-    def activate(self, function: int, x: Value, heads: Heads | None = None) -> Value:
-        """Emits an elementwise function, in place; of heads without their padding."""
+    def activate(self, function: int, x: Value) -> Value:
+        """Emits an elementwise function, in place."""
         slopes, y = self.value(x.width, x.span), x.again()
-        width, size = (heads.head_width, heads.head_size) if heads else (1, 1)
+
+        def gradient() -> Any:
+            dx = self.write_gradient(y)
+            return code.Multiply(dx, slopes, dx, x.width)
+
+        self.emit(x.span, code.Activate(x, slopes, x.width, function), gradient)
+        return y
+
+    def multiply(self, x: Value, gate: Value) -> Value:
+        """Emits the elementwise product of two values."""
+        y = self.value(x.width, x.span)
+        self.emit(x.span, code.Multiply(x, gate, y, x.width))
+
+        def back() -> None:
+            for one, other in ((gate, x), (x, gate)):
+                dy, to = y.gradient, self.write_gradient(one)
+                self.emit_back(x.span, code.Multiply(dy, other, to, x.width))
+
+        self.later.append(back)
+        return y
+
+    def in_place(self, instruction: Any, **back: bool) -> Value:
+        """Emits an instruction in place, whose gradient is itself, with some fields replaced."""
+        x: Value = instruction.x
+        y = x.again()
         self.emit(
-            x.span,
-            code.Activate(x, slopes, x.width, function, width, size),
-            lambda: code.Multiply(self.write_gradient(y), slopes, x.width),
+            x.span, instruction, lambda: instruction._replace(x=self.write_gradient(y), **back)
         )
         return y
 
     def scale(self, x: Value, factors: int) -> Value:
         """Emits the product of each row with a vector, in place."""
-        y = x.again()
-        self.emit(
-            x.span,
-            code.Scale(x, x.width, factors),
-            lambda: code.Scale(self.write_gradient(y), x.width, factors),
-        )
-        return y
+        return self.in_place(code.Scale(x, x.width, factors))
 
     def scale_heads(self, x: Value, heads: Heads, factors: int, scale: int, bias: int) -> Value:
         """Emits the product of each row with a vector, scaled by learned numbers of each head."""
@@ -270,33 +281,22 @@ class Tape:
 
     def rotate(self, x: Value, heads: Heads, turns: int) -> Value:
         """Emits the rotation of every head's pairs by their positions, in place."""
-        y = x.again()
-        self.emit(
-            x.span,
-            code.Rotate(x, heads, turns, False),
-            lambda: code.Rotate(self.write_gradient(y), heads, turns, True),
-        )
-        return y
+        return self.in_place(code.Rotate(x, heads, turns, False), back=True)
 
     def embed(self, types: Value, embedding: int, kinds: int, width: int) -> Value:
         """Emits the embeddings of token types."""
-        y = self.value(width, types.span)
+        y, layer = self.value(width, types.span), LinearLayer(width, kinds, embedding, -1)
+        whole = layer._replace(outputs=types.width)
         self.emit(
             types.span,
-            code.Embed(types, y, width, kinds, embedding),
-            lambda: code.EmbedGradient(types, y.gradient, width, embedding, types.width),
+            code.LinearGradient(None, types, y, layer, False),
+            lambda: code.LinearGradient(y.gradient, types, None, whole, False),
         )
         return y
 
     def enlarge(self, x: Value, size: int) -> Value:
         """Emits the product with the square root of a size, in place."""
-        y = x.again()
-        self.emit(
-            x.span,
-            code.Enlarge(x, x.width, size),
-            lambda: code.Enlarge(self.write_gradient(y), x.width, size),
-        )
-        return y
+        return self.in_place(code.Enlarge(x, x.width, size))
 
     def add(self, x: Value, onto: Value) -> Value:
         """Emits the sum of two values, of which `onto` then shares its gradient."""
@@ -321,19 +321,16 @@ class Tape:
         while same is not None and same.width == y.width:
             same.gradient, same = y.gradient, same.parent
 
-    def add_waves(self, x: Value) -> None:
-        """Emits the sum of embeddings and sinusoids of their positions."""
-        self.emit(x.span, code.AddWaves(x, x.width))
+    def add_positions(self, x: Value, hidden: int, table: int, is_token: int) -> None:
+        """Emits the sum of embeddings and vectors of their positions: a table's rows, or sinusoids
+        if `table` is -1.
+        """
+        forward = code.AddPositions(x, hidden, x.width, table)
 
-    def add_learned(self, x: Value, hidden: int, table: int, is_token: int) -> None:
-        """Emits the sum of embeddings and the rows of a table for their positions."""
-        self.emit(
-            x.span,
-            code.AddLearned(x, hidden, x.width, table),
-            lambda: code.AddLearnedGradient(
-                self.write_gradient(x), hidden, x.width, table, is_token
-            ),
-        )
+        def gradient() -> Any:
+            return code.AddPositionsGradient(forward, self.write_gradient(x), is_token)
+
+        self.emit(x.span, forward, gradient if table >= 0 else None)
 
     # Instructions of strings.
 

@@ -9,6 +9,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
+from seqcls.engines.lanes.layers import COLUMNS
 from seqcls.engines.lanes.vector import (
     LANES,
     VECTOR,
@@ -28,16 +29,14 @@ from seqcls.engines.lanes.vector import (
 
 # Products of matrices, by blocks whose sums stay in registers.
 #
-# All have one inner loop: a block of rows times 4 columns of sums, each the sum over steps of a
-# row's value times a column's. It is written in LLVM's instructions, since Numba stores no array of
-# vectors in registers; in Python it would take a line for each sum of a block, once for each of the
-# three ways of storing them.
+# All have one inner loop: a block of rows times COLUMNS columns of sums, each the sum over steps of
+# a row's value times a column's. It is written in LLVM's instructions, since Numba stores no array
+# of vectors in registers; in Python it would take a line for each sum of a block, once for each of
+# the three ways of storing them.
 
 
 ROWS = block_rows()
 """Number of rows of a block; those of all arrays are filled up to a multiple of it, or are one."""
-COLUMNS = 4
-"""Number of columns of a block; all widths are filled up to multiples of it."""
 
 
 _Value = Callable[[Any, int], Any]
@@ -355,10 +354,3 @@ def input_gradient(rows, layer, a, dy, dx, w, add):
     """Writes D x, or adds to it."""
     weight = Matrix(layer.weight, 1, layer.inputs)
     linear(rows, layer.inputs, layer.outputs, a, dy, w, weight, dx, w, -1, add)
-
-
-@kernel
-def apply_gradient(rows, layer, a, x, dy, dx, w, gradient, add):
-    """Adds D W and D b, and writes D x, or adds to it."""
-    parameter_gradient(rows, layer, a, x, dy, gradient)
-    input_gradient(rows, layer, a, dy, dx, w, add)

@@ -8,7 +8,6 @@ number of members.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -109,16 +108,8 @@ def _fits(config: NetworkConfig, strings: int, width: int) -> bool:
 # The members.
 
 
-class Losses(NamedTuple):
-    """The loss of every string of a batch as a function of the head's outputs."""
-
-    per_string: Callable[[Float[Tensor, "..."]], Float[Tensor, "*member string"]]
-    units: int
-    """The divisor of their sum in training."""
-
-    def __call__(self, outputs: Float[Tensor, "..."]) -> Float[Tensor, "*member string"]:
-        return self.per_string(outputs)
-
+Losses = Callable[[Float[Tensor, "..."]], Float[Tensor, "*member string"]]
+"""The loss of every string of a batch as a function of the head's outputs."""
 
 ALIGNED = 64
 """Alignment of each member's values in bytes, at least that of vector instructions: so a member is
@@ -174,12 +165,12 @@ class Members:
         """The gradients of the parameters' rows, which accumulate."""
         return {name: rows.grad for name, rows in self.rows.items() if rows.grad is not None}
 
-    def backward(self, batch: Batch, losses: Losses) -> Float[Tensor, " member"]:
-        """Returns each member's mean loss; writes the gradients of the rows."""
+    def backward(self, batch: Batch, losses: Losses, units: int) -> Float[Tensor, " member"]:
+        """Returns each member's losses, summed and divided by `units`; writes the gradients."""
         for gradient in self.gradients.values():
             gradient.zero_()
         if self.at_once:
-            means = losses(self._compute_at_once(batch)).sum(dim=1) / losses.units
+            means = losses(self._compute_at_once(batch)).sum(dim=1) / units
             # Members share no parameter, so the sum's gradient is that of each one's own loss.
             means.sum().backward()
             return means.detach()
@@ -187,7 +178,7 @@ class Members:
         for model in self.models:
             if self.config.dropout_rate > 0:
                 model.train()
-            mean = losses(compute(model, batch)).sum() / losses.units
+            mean = losses(compute(model, batch)).sum() / units
             mean.backward()
             found.append(mean.detach())
             model.eval()

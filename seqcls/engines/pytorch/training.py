@@ -110,8 +110,7 @@ class GroupTraining:
         return len(self.members) - len(self.rows) + trained / self.config.max_num_epochs
 
     def _losses(self, targets: Num[Tensor, "string ..."]) -> Losses:
-        per_string = partial(self.kind.losses, targets=targets, train_loss=self.config.train_loss)
-        return Losses(per_string, self.kind.units(targets))
+        return partial(self.kind.losses, targets=targets, train_loss=self.config.train_loss)
 
     def _targets(self, examples: Examples) -> Num[Tensor, "string ..."]:
         encoded = self.kind.encoded(self.problem.task, examples, self.problem.network)
@@ -136,9 +135,9 @@ class GroupTraining:
         batches = self.models.batches(self._read(strings), size, self.places)
         steps = zip(batches, targets, rates, strict=True)
         for number, (batch, batch_targets, rate) in enumerate(steps, start=1):
-            losses = self._losses(batch_targets)
+            losses, units = self._losses(batch_targets), self.kind.units(batch_targets)
             # The last batch may be smaller, so means are turned back into sums.
-            sums += self.models.backward(batch, losses) * losses.units
+            sums += self.models.backward(batch, losses, units) * units
             self.optimizer.step(self.models, rate, before + number - 1)
             if number in checks:
                 going_on, newly_ended = self._end_right(sums, before, number)
