@@ -41,13 +41,25 @@ class Dyck(Brackets, Language):
         return BRACKETS[self.bracket_types - 1]
 
     @property
+    @remembered
     def automaton(self) -> Automaton | None:
         """The minimal automaton, whose states are the open brackets; None without a limit.
 
         Raises:
             ConfigError: it has too many states.
         """
-        return _automaton(self.bracket_types, self.max_depth) if self.max_depth else None
+        if not self.max_depth:
+            return None
+        # No stack holds -1: it is the state after a defect.
+        broken: tuple[int, ...] = (-1,)
+        start: tuple[int, ...] = ()
+
+        def step(opened: tuple[int, ...], bracket: int) -> tuple[int, ...]:
+            if opened != broken and bracket % 2 == 0 and len(opened) < self.max_depth:
+                return (*opened, bracket)
+            return opened[:-1] if opened and opened[-1] == bracket - 1 and bracket % 2 else broken
+
+        return explore(2 * self.bracket_types, start, step, lambda opened: not opened)
 
     @property
     def hierarchy(self) -> NotRegular | None:
@@ -125,20 +137,6 @@ class Dyck(Brackets, Language):
     def describe(self) -> str:
         limit = f", at most {self.max_depth} open at once," if self.max_depth else ""
         return f"Strings of balanced brackets {self.alphabet}{limit} are positive."
-
-
-@remembered
-def _automaton(bracket_types: int, max_depth: int) -> Automaton:
-    # No stack holds -1: it is the state after a defect.
-    broken: tuple[int, ...] = (-1,)
-    start: tuple[int, ...] = ()
-
-    def step(opened: tuple[int, ...], bracket: int) -> tuple[int, ...]:
-        if opened != broken and bracket % 2 == 0 and len(opened) < max_depth:
-            return (*opened, bracket)
-        return opened[:-1] if opened and opened[-1] == bracket - 1 and bracket % 2 else broken
-
-    return explore(2 * bracket_types, start, step, lambda opened: not opened)
 
 
 def _depths(strings: TokenStrings) -> Int64[np.ndarray, "string position"]:

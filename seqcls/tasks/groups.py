@@ -35,9 +35,12 @@ class WordProblem(Elements, AutomatonLanguage):
         return group_tokens(self.group)
 
     @property
+    @remembered
     def automaton(self) -> Automaton:
         """The minimal automaton: its states are the elements."""
-        return _automaton(self.group)
+        table = products(self.group)
+        # To read an element is to multiply by it, beginning with the identity, which is 0.
+        return Automaton(table, np.arange(len(table)) == 0)
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: all tokens but the last are, and it undoes their product."""
@@ -52,13 +55,6 @@ class WordProblem(Elements, AutomatonLanguage):
             f"Elements of the group {self.group} whose product, the first of them applied first, "
             "is the identity are positive."
         )
-
-
-@remembered
-def _automaton(group: GroupName) -> Automaton:
-    table = products(group)
-    # To read an element is to multiply by it, beginning with the identity, which is 0.
-    return Automaton(table, np.arange(len(table)) == 0)
 
 
 @dataclass(frozen=True)

@@ -67,9 +67,16 @@ class ContainsAll(RequiredLetters, CountLanguage, DrawnInBulk):
         return LETTERS[: self.num_letters]
 
     @property
+    @remembered
     def automaton(self) -> Automaton:
-        """The minimal automaton: its states are the sets of required letters that occurred."""
-        return _automaton(self.num_letters, self.required)
+        """The minimal automaton: its states are the sets of required letters that occurred, as
+        bits.
+        """
+        bits = np.zeros(self.num_letters, dtype=np.int64)
+        bits[list(self.required)] = 1 << np.arange(len(self.required))
+        sets = np.arange(1 << len(self.required))
+        # Letters that are not required set no bit, and so change no state.
+        return Automaton(sets[:, None] | bits, sets == len(sets) - 1)
 
     @cached_property
     def required(self) -> tuple[int, ...]:
@@ -89,16 +96,6 @@ class ContainsAll(RequiredLetters, CountLanguage, DrawnInBulk):
     def describe(self) -> str:
         letters = [f"at least one {letter}" for letter in self.required_letters]
         return f"Strings with {' and '.join(letters)} are positive."
-
-
-@remembered
-def _automaton(num_letters: int, required: tuple[int, ...]) -> Automaton:
-    """Its states are the sets of required letters that have occurred, as bits."""
-    bits = np.zeros(num_letters, dtype=np.int64)
-    bits[list(required)] = 1 << np.arange(len(required))
-    sets = np.arange(1 << len(required))
-    # Letters that are not required set no bit, and so change no state.
-    return Automaton(sets[:, None] | bits, sets == len(sets) - 1)
 
 
 @dataclass(frozen=True)

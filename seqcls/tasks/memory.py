@@ -84,6 +84,10 @@ def keys_and_values(num_keys: int) -> Sequence[str]:
     return tuple(f"{kind}{number}" for kind in "kv" for number in range(num_keys))
 
 
+_Known = tuple[tuple[int, ...], int]
+"""Each key's value, and the key just read that has no value yet; -1 for none."""
+
+
 @dataclass(frozen=True)
 class ConsistentPairs(Tokens, Language):
     """Pairs of a key and a value: a key that was there before has the value that it had.
@@ -104,13 +108,32 @@ class ConsistentPairs(Tokens, Language):
         return keys_and_values(self.num_tokens)
 
     @property
+    @remembered
     def automaton(self) -> Automaton:
         """The minimal automaton: its states are each key's value, and the key just read.
 
         Raises:
             ConfigError: it has too many states.
         """
-        return _pairs(self.num_tokens)
+        num_keys = self.num_tokens
+        # Bounded before any state is built, which would take a while.
+        if (num_keys + 1) ** (num_keys + 1) >= MAX_STATES:
+            raise ConfigError(f"its automaton has more than {MAX_STATES:,} states")
+
+        def step(state: _Known | None, letter: int) -> _Known | None:
+            if state is None or (letter < num_keys) != (state[1] < 0):
+                return None
+            known, key = state
+            if key < 0:
+                return known, letter
+            if known[key] not in (-1, letter):
+                return None
+            return (*known[:key], letter, *known[key + 1 :]), -1
+
+        start: _Known | None = ((-1,) * num_keys, -1)
+        made = explore(2 * num_keys, start, step, lambda state: state is not None and state[1] < 0)
+        # Two keys with the same value, just read, are one state.
+        return minimize(made.table, made.accepting)
 
     def accepts(self, text: str) -> bool:
         tokens = text.split() if self.num_tokens > LETTERS else list(text)
@@ -154,32 +177,6 @@ def _new_keys(num_keys: int, pairs: int) -> Float64[np.ndarray, "left seen"]:
         # Only shares count, and numbers of strings would soon overflow.
         ways = total / total.max()
     return shares
-
-
-_Known = tuple[tuple[int, ...], int]
-"""Each key's value, and the key just read that has no value yet; -1 for none."""
-
-
-@remembered
-def _pairs(num_keys: int) -> Automaton:
-    # Bounded before any state is built, which would take a while.
-    if (num_keys + 1) ** (num_keys + 1) >= MAX_STATES:
-        raise ConfigError(f"its automaton has more than {MAX_STATES:,} states")
-
-    def step(state: _Known | None, letter: int) -> _Known | None:
-        if state is None or (letter < num_keys) != (state[1] < 0):
-            return None
-        known, key = state
-        if key < 0:
-            return known, letter
-        if known[key] not in (-1, letter):
-            return None
-        return (*known[:key], letter, *known[key + 1 :]), -1
-
-    start: _Known | None = ((-1,) * num_keys, -1)
-    made = explore(2 * num_keys, start, step, lambda state: state is not None and state[1] < 0)
-    # Two keys with the same value, just read, are one state.
-    return minimize(made.table, made.accepting)
 
 
 @dataclass(frozen=True)

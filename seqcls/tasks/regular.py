@@ -143,6 +143,7 @@ class Expressions:
         return self._numbers[node]
 
 
+@remembered
 def minimal_automaton(pattern: str, alphabet: str) -> Automaton:
     """The minimal automaton of the strings over the alphabet that match a pattern as a whole.
 
@@ -295,12 +296,7 @@ class Regular(PatternFields, RegularLanguage):
     @property
     def automaton(self) -> Automaton:
         """The minimal automaton of the pattern."""
-        return _automaton(self.alphabet, self.pattern)
+        return minimal_automaton(self.pattern, self.alphabet)
 
     def describe(self) -> str:
         return f"Strings of {self.alphabet} that match {self.pattern} as a whole are positive."
-
-
-@remembered
-def _automaton(alphabet: str, pattern: str) -> Automaton:
-    return minimal_automaton(pattern, alphabet)
