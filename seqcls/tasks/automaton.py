@@ -22,7 +22,7 @@ from seqcls.monoids import distances_to
 from seqcls.strings.alphabets import has_names
 from seqcls.strings.automata import MAX_STATES
 from seqcls.strings.token_strings import NO_LETTER, Lengths, Letters, TokenStrings, Truths
-from seqcls.tasks.base import DEFECT, DrawnInBulk, Language, Task
+from seqcls.tasks.base import DEFECT, BulkTask, Language, Task, Worded
 
 MAX_CELLS = 30_000_000
 """States times lengths whose strings are counted at most: 12 bytes each, twice."""
@@ -418,7 +418,7 @@ def _mix(hashes: UInt64[np.ndarray, "*any"]) -> UInt64[np.ndarray, "*any"]:
     return np.asarray(hashes ^ (hashes >> np.uint64(29)))
 
 
-class RegularLanguage(DrawnInBulk):
+class RegularLanguage(Worded, BulkTask):
     """A language that its minimal automaton decides."""
 
     order_sensitive: ClassVar[bool] = True

@@ -14,7 +14,7 @@ from seqcls.errors import ConfigError
 from seqcls.strings.alphabets import check_alphabet, tokens_of
 from seqcls.strings.token_strings import NO_LETTER, Counts, Lengths, Letters, Truths
 from seqcls.strings.tokenizer import Tokenizer
-from seqcls.tasks.base import Alphabet, CountLanguage, DrawnInBulk
+from seqcls.tasks.base import Alphabet, BulkTask, CountTask
 from seqcls.tasks.formulas import (
     MAX_VECTORS,
     Formula,
@@ -46,7 +46,7 @@ class FormulaFields(Alphabet):
 
 
 @dataclass(frozen=True)
-class Counting(FormulaFields, CountLanguage, DrawnInBulk):
+class Counting(FormulaFields, CountTask, BulkTask):
     """Strings whose letter counts satisfy a formula are positive.
 
     With the formula `a == b and c <= 3`: `abc`, `ba` and the empty string are positive; `a` and

@@ -15,8 +15,8 @@ from seqcls.strings.tokenizer import LETTERS, MAX_LETTERS
 from seqcls.tasks.automaton import Automaton, RegularLanguage
 from seqcls.tasks.base import (
     FLARE,
-    CountLanguage,
-    DrawnInBulk,
+    BulkTask,
+    CountTask,
     Language,
     LetterRow,
     NotRegular,
@@ -47,7 +47,7 @@ class RequiredLetters(Fields, alone=True):
 
 
 @dataclass(frozen=True)
-class ContainsAll(RequiredLetters, CountLanguage, DrawnInBulk):
+class ContainsAll(RequiredLetters, CountTask, BulkTask):
     """Strings with every required letter are positive.
 
     With the letters `a` and `b` required: `baac` is positive; `aac`, `c{9}` and the empty string
@@ -99,7 +99,7 @@ class ContainsAll(RequiredLetters, CountLanguage, DrawnInBulk):
 
 
 @dataclass(frozen=True)
-class Majority(CountLanguage, Language):
+class Majority(CountTask, Language):
     """Strings with strictly more 1s than 0s are positive.
 
     `1` and `110` are positive; `10`, `0` and the empty string are negative.
@@ -128,7 +128,7 @@ class Majority(CountLanguage, Language):
 
 
 @dataclass(frozen=True)
-class Parity(CountLanguage, Language):
+class Parity(CountTask, Language):
     """Strings with an odd number of 1s are positive.
 
     `1` and `0111` are positive; `11`, `0` and the empty string are negative.

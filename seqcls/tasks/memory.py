@@ -19,7 +19,7 @@ from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.strings.automata import MAX_STATES
 from seqcls.strings.token_strings import Lengths, Letters
 from seqcls.tasks.automaton import Automaton, explore, minimize
-from seqcls.tasks.base import Language, LetterRow
+from seqcls.tasks.base import BulkInputs, Language, LetterRow
 from seqcls.tasks.transductions import (
     DistinctTokens,
     TargetRow,
@@ -38,7 +38,7 @@ LETTERS = 10
 NOISE = "_"
 
 
-class MemoryTransduction(Transduction):
+class MemoryTransduction(BulkInputs, Transduction):
     """A transduction given by its answer to a list of letters; many inputs are drawn together."""
 
     @property
@@ -50,18 +50,11 @@ class MemoryTransduction(Transduction):
     def answer(self, letters: list[int]) -> list[int] | None:
         """The target of a string that is not empty; None where it is no input."""
 
-    @abstractmethod
-    def draw_inputs(self, rng: np.random.Generator, lengths: Lengths) -> Letters:
-        """An input of each length; letters after its end are ignored."""
-
     def target(self, letters: LetterRow) -> TargetRow:
         answer = self.answer(letters.tolist()) if len(letters) else None
         if answer is None:
             raise InvalidStringError(f"expected {self.expected}")
         return np.array(answer, dtype=np.uint8)
-
-    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
-        return self.draw_inputs(rng, np.array([length]))[0, :length]
 
     def has_input(self, length: int) -> bool:
         return length >= 3
