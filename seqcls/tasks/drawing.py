@@ -32,11 +32,6 @@ def choose(rng: np.random.Generator, weights: Sequence[int]) -> int:
     return bisect_right(sums, below(rng, sums[-1]))
 
 
-def bits_of(number: int, length: int) -> list[int]:
-    """The lowest bits of a number, least significant first."""
-    return [int(bit) for bit in reversed(f"{number:0{length}b}"[-length:])]
-
-
 # Paths of steps up and down, for languages of brackets or stacks.
 
 
