@@ -63,18 +63,21 @@ class MemoryTransduction(BulkInputs, Transduction):
         return int(length >= 3)
 
 
-def _refuse_keys(num_tokens: int) -> None:
-    if not 2 <= num_tokens <= MOST_KEYS:
-        raise ConfigError(
-            f"num_tokens={num_tokens}: expected 2 to {MOST_KEYS} keys, with as many values"
-        )
-
-
-def keys_and_values(num_keys: int) -> Sequence[str]:
+class KeysAndValues(Tokens):
     """Tokens of the keys, then of as many values: letters and digits, or names above 10."""
-    if num_keys <= LETTERS:
-        return "abcdefghij"[:num_keys] + "0123456789"[:num_keys]
-    return tuple(f"{kind}{number}" for kind in "kv" for number in range(num_keys))
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.num_tokens <= MOST_KEYS:
+            raise ConfigError(
+                f"num_tokens={self.num_tokens}: expected 2 to {MOST_KEYS} keys, with as many values"
+            )
+
+    @property
+    def alphabet(self) -> Sequence[str]:
+        number = self.num_tokens
+        if number <= LETTERS:
+            return "abcdefghij"[:number] + "0123456789"[:number]
+        return tuple(f"{kind}{place}" for kind in "kv" for place in range(number))
 
 
 _Known = tuple[tuple[int, ...], int]
@@ -82,7 +85,7 @@ _Known = tuple[tuple[int, ...], int]
 
 
 @dataclass(frozen=True)
-class ConsistentPairs(Tokens, Language):
+class ConsistentPairs(KeysAndValues, Language):
     """Pairs of a key and a value: a key that was there before has the value that it had.
 
     `a1b0a1`, `b0` and the empty string are positive; `a1b0a0`, `a` and `1a` are negative.
@@ -92,13 +95,6 @@ class ConsistentPairs(Tokens, Language):
         "Pairs of a key and a value: strings in which every key that was there before has "
         "the value that it had, as in a1b0a1, are positive."
     )
-
-    def __post_init__(self) -> None:
-        _refuse_keys(self.num_tokens)
-
-    @property
-    def alphabet(self) -> Sequence[str]:
-        return keys_and_values(self.num_tokens)
 
     @property
     @remembered
@@ -173,17 +169,10 @@ def _new_keys(num_keys: int, pairs: int) -> Float64[np.ndarray, "left seen"]:
 
 
 @dataclass(frozen=True)
-class AssociativeRecall(DistinctTokens, MemoryTransduction):
+class AssociativeRecall(KeysAndValues, DistinctTokens, MemoryTransduction):
     """`a1b0a` becomes `1`: of pairs of a key and a value, the value that the key at the end had
     last.
     """
-
-    def __post_init__(self) -> None:
-        _refuse_keys(self.num_tokens)
-
-    @property
-    def alphabet(self) -> Sequence[str]:
-        return keys_and_values(self.num_tokens)
 
     @property
     def expected(self) -> str:
