@@ -61,8 +61,6 @@ class Marked(Language):
     alphabet = "01" + MARK
     rearranged: ClassVar["staticmethod[[Sequence[Any]], list[Any]]"]
     """The function f of the tokens before the mark."""
-    described: ClassVar[tuple[str, str]]
-    """Words for u and f(u)."""
 
     def accepts(self, text: str) -> bool:
         # f(u) is as long as u, so that the mark can only be in the middle.
@@ -80,10 +78,6 @@ class Marked(Language):
         after = self.rearranged(before.tolist())
         return np.array([*before, mark, *after], dtype=np.uint8)
 
-    def describe(self) -> str:
-        before, after = self.described
-        return f"{before}, a #, and the same {after}: such strings are positive."
-
 
 class MarkedReversal(Marked):
     """u#u with the second u backwards.
@@ -93,7 +87,7 @@ class MarkedReversal(Marked):
 
     hierarchy: ClassVar[NotRegular] = NotRegular("deterministic context-free", FLARE)
     rearranged = staticmethod(backwards)
-    described = ("Bits", "bits backwards")
+    words = "Bits, a #, and the same bits backwards: such strings are positive."
 
 
 class MarkedCopy(Marked):
@@ -103,7 +97,7 @@ class MarkedCopy(Marked):
     """
 
     rearranged = staticmethod(same)
-    described = ("Bits", "bits again")
+    words = "Bits, a #, and the same bits again: such strings are positive."
 
 
 class OddsFirst(Marked):
@@ -113,7 +107,7 @@ class OddsFirst(Marked):
     """
 
     rearranged = staticmethod(odds_first)
-    described = ("Bits", "bits, those at odd places first")
+    words = "Bits, a #, and the same bits, those at odd places first: such strings are positive."
 
 
 class BucketSort(Marked):
@@ -124,7 +118,7 @@ class BucketSort(Marked):
 
     alphabet = "12345" + MARK
     rearranged = staticmethod(ascending)
-    described = ("Digits", "digits in ascending order")
+    words = "Digits, a #, and the same digits in ascending order: such strings are positive."
 
 
 @dataclass(frozen=True)
