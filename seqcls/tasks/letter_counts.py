@@ -24,7 +24,7 @@ from seqcls.tasks.base import (
     NotRegular,
     random_bits,
 )
-from seqcls.tasks.transductions import OneToken, TargetRow, Transduction
+from seqcls.tasks.transductions import FormTransduction, OneToken, TargetRow, Transduction
 
 MAX_REQUIRED_LETTERS = 10
 """The sampler has a budget for each of the 2**r sets of required letters."""
@@ -211,17 +211,16 @@ class InterleavedMajority(Transduction):
 
 
 @dataclass(frozen=True)
-class ParityWord(OneToken):
+class ParityWord(OneToken, FormTransduction):
     """`0111` becomes `1`, for odd, and `11` becomes `0`, for even."""
 
     order_sensitive: ClassVar[bool] = False
     alphabet = "01"
+    form = "at least one bit"
     words = "Bits: the output is 1 if the number of 1s is odd, and 0 if it is even."
 
-    def target(self, letters: LetterRow) -> TargetRow:
-        if not len(letters):
-            raise InvalidStringError("expected at least one bit")
-        return np.array([np.count_nonzero(letters) % 2], dtype=np.uint8)
+    def answer(self, letters: list[int]) -> list[int]:
+        return [sum(letters) % 2]
 
 
 def _most_frequent(letters: LetterRow) -> int:

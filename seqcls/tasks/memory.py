@@ -4,7 +4,6 @@ Sources: Arora et al. 2023, Zoology; Gu & Dao 2023, Mamba; Veitsman et al. 2025,
 - Always a Transformer?
 """
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -15,16 +14,15 @@ from pydantic import Field
 
 from seqcls.cache import remembered
 from seqcls.declarations import About
-from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.errors import ConfigError
 from seqcls.strings.automata import MAX_STATES
 from seqcls.strings.token_strings import Lengths, Letters
 from seqcls.tasks.automaton import Automaton, explore, minimize
 from seqcls.tasks.base import BulkInputs, Language, LetterRow
 from seqcls.tasks.transductions import (
     DistinctTokens,
-    TargetRow,
+    FormTransduction,
     Tokens,
-    Transduction,
     numbered_tokens,
 )
 
@@ -38,23 +36,8 @@ LETTERS = 10
 NOISE = "_"
 
 
-class MemoryTransduction(BulkInputs, Transduction):
-    """A transduction given by its answer to a list of letters; many inputs are drawn together."""
-
-    @property
-    @abstractmethod
-    def expected(self) -> str:
-        """The form of inputs, for error messages."""
-
-    @abstractmethod
-    def answer(self, letters: list[int]) -> list[int] | None:
-        """The target of a string that is not empty; None where it is no input."""
-
-    def target(self, letters: LetterRow) -> TargetRow:
-        answer = self.answer(letters.tolist()) if len(letters) else None
-        if answer is None:
-            raise InvalidStringError(f"expected {self.expected}")
-        return np.array(answer, dtype=np.uint8)
+class MemoryTransduction(BulkInputs, FormTransduction):
+    """A transduction that is drawn in bulk, by default to one token."""
 
     def has_input(self, length: int) -> bool:
         return length >= 3
@@ -175,7 +158,7 @@ class AssociativeRecall(KeysAndValues, DistinctTokens, MemoryTransduction):
     """
 
     @property
-    def expected(self) -> str:
+    def form(self) -> str:
         only = ", no key twice" if self.distinct else ""
         return f"pairs of a key and a value{only}, and then one of the keys"
 
@@ -238,7 +221,7 @@ class SelectiveCopy(AmongNoise, MemoryTransduction):
         return tokens + NOISE if isinstance(tokens, str) else (*tokens, NOISE)
 
     @property
-    def expected(self) -> str:
+    def form(self) -> str:
         return f"{self.data_tokens} tokens and any number of {NOISE} among them"
 
     def answer(self, letters: list[int]) -> list[int] | None:
@@ -296,7 +279,7 @@ class Retrieval(Neighbors, MemoryTransduction):
         return 1 if self.neighbor == "right" else -1
 
     @property
-    def expected(self) -> str:
+    def form(self) -> str:
         return (
             f"a string and then one of its tokens, whose {self.occurrence} occurrence has a "
             f"{self.neighbor} neighbor in the string"

@@ -144,7 +144,7 @@ class WritePlace(OneToken, TextTransduction):
         "place where they lead."
     )
 
-    def answer(self, text: str) -> str | None:
+    def write(self, text: str) -> str | None:
         return None if text.strip(MOVES) else str(place_after(text))
 
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
@@ -162,7 +162,7 @@ class WriteValue(OneToken, TextTransduction):
         "modulo 5."
     )
 
-    def answer(self, text: str) -> str | None:
+    def write(self, text: str) -> str | None:
         value = expression_value(text)
         return None if value is None else str(value)
 

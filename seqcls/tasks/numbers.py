@@ -119,7 +119,7 @@ class NumberTransduction(Numbers, TextTransduction):
             "tokens"
         )
 
-    def answer(self, text: str) -> str | None:
+    def write(self, text: str) -> str | None:
         numbers = self._numbers(text)
         if numbers is None:
             return None
@@ -269,7 +269,7 @@ class ModularSum(Base, OneToken, TextTransduction):
     def alphabet(self) -> str:
         return "0123456789"[: self.base]
 
-    def answer(self, text: str) -> str:
+    def write(self, text: str) -> str:
         return str(sum(map(int, text)) % self.base)
 
     def describe(self) -> str:

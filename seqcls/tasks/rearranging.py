@@ -15,10 +15,10 @@ from seqcls.tasks.base import FLARE, Language, LetterRow, NotRegular, random_bit
 from seqcls.tasks.transductions import (
     INPUT,
     DistinctTokens,
+    FormTransduction,
     Places,
     TargetPlaces,
     TargetRow,
-    Transduction,
     numbered_tokens,
 )
 
@@ -181,8 +181,10 @@ class MissingDuplicate(Language):
 
 
 @dataclass(frozen=True)
-class TokenTransduction(DistinctTokens, Transduction):
+class TokenTransduction(DistinctTokens, FormTransduction):
     """Inputs are uniform strings of `num_tokens` tokens, or those that hold no token twice."""
+
+    form = "at least one token"
 
     @property
     def alphabet(self) -> Sequence[str]:
@@ -193,13 +195,10 @@ class TokenTransduction(DistinctTokens, Transduction):
     output: ClassVar[str]
     """The target in words, after "the output"."""
 
-    def target(self, letters: LetterRow) -> TargetRow:
-        tokens = letters.tolist()
-        if not tokens:
-            raise InvalidStringError("expected at least one token")
-        if self.distinct and len(set(tokens)) < len(tokens):
+    def answer(self, letters: list[int]) -> list[int]:
+        if self.distinct and len(set(letters)) < len(letters):
             raise InvalidStringError("expected no token twice")
-        return np.array(self.rearranged(tokens), dtype=np.uint8)
+        return self.rearranged(letters)
 
     def has_input(self, length: int) -> bool:
         return length >= 1 and (not self.distinct or length <= self.num_tokens)

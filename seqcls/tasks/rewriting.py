@@ -15,13 +15,13 @@ from typing import Annotated, Any
 import numpy as np
 
 from seqcls.declarations import About, Text
-from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.errors import ConfigError
 from seqcls.strings.alphabets import check_alphabet, tokens_of
 from seqcls.strings.notation import shorten
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.tasks.base import LetterRow, PatternFields
+from seqcls.tasks.base import PatternFields
 from seqcls.tasks.patterns import MAXREPEAT, class_members, obstacle, parse_pattern
-from seqcls.tasks.transductions import INPUT, NEIGHBORS, TargetRow, Transduction
+from seqcls.tasks.transductions import INPUT, NEIGHBORS, FormTransduction
 
 MOST_GROWTH = 4
 """The most tokens that a match may become, for each of its tokens."""
@@ -73,7 +73,7 @@ class Rewriter:
                 f"expected at most {MOST_GROWTH} for each token of a match"
             )
 
-    def rewrite(self, letters: LetterRow) -> list[int]:
+    def rewrite(self, letters: Sequence[int]) -> list[int]:
         """The letters of a string with every match replaced."""
         text = self._text(letters)
         parts: list[str] = []
@@ -86,14 +86,14 @@ class Rewriter:
             done = end
         return [self._letters[character] for character in "".join([*parts, text[done:]])]
 
-    def num_matches(self, letters: LetterRow) -> int:
+    def num_matches(self, letters: Sequence[int]) -> int:
         """Number of matches."""
         return sum(1 for _ in self._regex.finditer(self._text(letters)))
 
-    def _text(self, letters: LetterRow) -> str:
+    def _text(self, letters: Sequence[int]) -> str:
         """A string with one character for each token."""
         characters = list(self._tokens)
-        return "".join([characters[letter] for letter in letters.tolist()])
+        return "".join([characters[letter] for letter in letters])
 
     def longest(self, length: int) -> int:
         """The most tokens that `length` tokens become; exact if all matches have one length."""
@@ -224,8 +224,10 @@ class RewriteFields(PatternFields):
 
 
 @dataclass(frozen=True)
-class Rewrite(RewriteFields, Transduction):
+class Rewrite(RewriteFields, FormTransduction):
     r"""`cabb` becomes `cbba` with the pattern `a(b+)` and the replacement `\1a`."""
+
+    form = "at least one token"
 
     def __post_init__(self) -> None:
         check_alphabet(self.alphabet, "rewrite")
@@ -249,15 +251,13 @@ class Rewrite(RewriteFields, Transduction):
             return None
         # Alone, first, last and between others.
         tried = [[letter] * number for letter in range(len(self.alphabet)) for number in (1, 3)]
-        written = [self._rewriter.rewrite(np.array(letters)) for letters in tried]
+        written = [self._rewriter.rewrite(letters) for letters in tried]
         if any(len(output) < len(letters) for output, letters in zip(written, tried, strict=True)):
             return None
         return INPUT if written == tried else NEIGHBORS
 
-    def target(self, letters: LetterRow) -> TargetRow:
-        if not len(letters):
-            raise InvalidStringError("expected at least one token")
-        return np.array(self._rewriter.rewrite(letters), dtype=np.uint8)
+    def answer(self, letters: list[int]) -> list[int]:
+        return self._rewriter.rewrite(letters)
 
     def longest_target(self, length: int) -> int:
         return self._rewriter.longest(length)
@@ -265,7 +265,7 @@ class Rewrite(RewriteFields, Transduction):
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
         """The features of every transduction, and the number of matches."""
         rows = zip(strings.letters, strings.lengths.tolist(), strict=True)
-        matches = [self._rewriter.num_matches(row[:length]) for row, length in rows]
+        matches = [self._rewriter.num_matches(row[:length].tolist()) for row, length in rows]
         return {**super().features(strings), "matches": np.array(matches, dtype=np.int64)}
 
     def describe(self) -> str:

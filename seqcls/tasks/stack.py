@@ -115,7 +115,7 @@ class WriteStack(TextTransduction):
         "leave, read from its top."
     )
 
-    def answer(self, text: str) -> str | None:
+    def write(self, text: str) -> str | None:
         return stack_after(text)
 
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:

@@ -141,8 +141,8 @@ class OneToken(Transduction):
         return min(length, 1)
 
 
-class TextTransduction(Transduction):
-    """A transduction of texts whose tokens are one character each."""
+class FormTransduction(Transduction):
+    """A transduction given by the form of its inputs, and by the target of one of that form."""
 
     @property
     @abstractmethod
@@ -150,17 +150,28 @@ class TextTransduction(Transduction):
         """The form of inputs, for error messages."""
 
     @abstractmethod
-    def answer(self, text: str) -> str | None:
-        """The target of a text that is not empty; None where it is no input."""
+    def answer(self, letters: list[int]) -> Sequence[int] | TargetRow | None:
+        """The target of a string that is not empty; None where it is no input."""
 
     def target(self, letters: LetterRow) -> TargetRow:
-        # Tokens have one character each: letters index the text.
-        alphabet = "".join(self.alphabet)
-        text = "".join([alphabet[letter] for letter in letters.tolist()])
-        answer = self.answer(text) if text else None
+        answer = self.answer(letters.tolist()) if len(letters) else None
         if answer is None:
             raise InvalidStringError(f"expected {self.form}")
-        return np.array([alphabet.index(token) for token in answer], dtype=np.uint8)
+        return np.array(answer, dtype=np.uint8)
+
+
+class TextTransduction(FormTransduction):
+    """A transduction of texts whose tokens are one character each."""
+
+    @abstractmethod
+    def write(self, text: str) -> str | None:
+        """The target of a text that is not empty; None where it is no input."""
+
+    def answer(self, letters: list[int]) -> list[int] | None:
+        # Tokens have one character each: letters index the text.
+        alphabet = "".join(self.alphabet)
+        written = self.write("".join([alphabet[letter] for letter in letters]))
+        return None if written is None else [alphabet.index(token) for token in written]
 
 
 def longest_runs(strings: TokenStrings) -> Lengths:
