@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Annotated
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from seqcls.cache import remembered
 from seqcls.declarations import About, Fields
 from seqcls.errors import InvalidStringError
-from seqcls.permutation_groups import GroupName, group_tokens, inverse, prefix_products, products
+from seqcls.permutation_groups import GroupName, group_tokens, products
 from seqcls.tasks.automaton import Automaton, AutomatonLanguage
 from seqcls.tasks.base import LetterRow
 from seqcls.tasks.transductions import TargetRow, Transduction
@@ -45,9 +46,9 @@ class WordProblem(Elements, AutomatonLanguage):
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: all tokens but the last are, and it undoes their product."""
         letters = rng.integers(len(self.alphabet), size=length, dtype=np.uint8)
-        # The identity, 0, is the product of no tokens.
-        before = [0, *prefix_products(self.group, letters[:-1]).tolist()][-1]
-        letters[-1:] = inverse(self.group, before)
+        product = self.automaton.path(letters[:-1].tolist())[-1]
+        # The product with the inverse is the identity, the least of all elements.
+        letters[-1:] = self.automaton.table[product].argmin()
         return letters
 
     def describe(self) -> str:
@@ -68,7 +69,9 @@ class WriteProducts(Elements, Transduction):
     def target(self, letters: LetterRow) -> TargetRow:
         if not len(letters):
             raise InvalidStringError("expected at least one element")
-        return prefix_products(self.group, letters)
+        table = products(self.group)
+        written = accumulate(letters.tolist(), lambda before, letter: int(table[before, letter]))
+        return np.array(list(written), dtype=np.uint8)
 
     def describe(self) -> str:
         return (
