@@ -5,6 +5,7 @@ In the languages an equation of binary numbers is right; transductions write the
 
 import math
 import operator
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -27,16 +28,9 @@ def between(text: str, marks: str, digits: str) -> list[str] | None:
         marks: one character each, in the order of the text.
         digits: the digits that a number may have; it has at least one.
     """
-    parts = []
-    for mark in marks:
-        part, at_mark, text = text.partition(mark)
-        if not at_mark:
-            return None
-        parts.append(part)
-    parts.append(text)
-    if not all(parts) or any(part.strip(digits) for part in parts):
-        return None
-    return parts
+    number = f"([{digits}]+)"
+    found = re.fullmatch(number + "".join(f"[{mark}]{number}" for mark in marks), text)
+    return list(found.groups()) if found else None
 
 
 def write_number(number: int, base: int) -> str:

@@ -12,7 +12,7 @@ from pydantic import Field
 from seqcls.declarations import About, Fields
 from seqcls.errors import InvalidStringError
 from seqcls.strings.token_strings import NO_LETTER, Lengths, TokenStrings
-from seqcls.strings.tokenizer import Tokenizer
+from seqcls.strings.tokenizer import LETTERS, Tokenizer
 from seqcls.tasks.base import InputTask, LetterRow, Worded
 
 Places = Int64[np.ndarray, " position"]
@@ -187,7 +187,6 @@ def longest_runs(strings: TokenStrings) -> Lengths:
 
 def numbered_tokens(num_tokens: int) -> Sequence[str]:
     """Tokens of an alphabet: lowercase letters, or numbers from 0 if there are not enough."""
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    if num_tokens <= len(letters):
-        return letters[:num_tokens]
+    if num_tokens <= len(LETTERS):
+        return LETTERS[:num_tokens]
     return tuple(map(str, range(num_tokens)))
