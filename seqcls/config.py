@@ -31,8 +31,8 @@ from seqcls.sampling.parts import ANY_SAMPLER, REPORT_SAMPLER, PartFields
 from seqcls.tasks.counting import FormulaFields
 from seqcls.tasks.dyck import Brackets
 from seqcls.tasks.files import FileFields
+from seqcls.tasks.finite_state import Elements
 from seqcls.tasks.flip_flop import AS_OTHERS, IgnoredInTests
-from seqcls.tasks.groups import Elements
 from seqcls.tasks.letter_counts import RequiredLetters
 from seqcls.tasks.memory import AmongNoise, Neighbors
 from seqcls.tasks.numbers import Operands
