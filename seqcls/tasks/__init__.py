@@ -3,7 +3,6 @@
 from seqcls.plugins import Registry
 from seqcls.tasks import (
     counting,
-    dyck,
     files,
     finite_state,
     flip_flop,
@@ -33,7 +32,7 @@ _OWN: dict[str, type[Task]] = {
     "cycle_navigation": finite_state.CycleNavigation,
     "modular_arithmetic": finite_state.ModularArithmetic,
     "word_problem": finite_state.WordProblem,
-    "dyck": dyck.Dyck,
+    "dyck": stack.Dyck,
     "stack_manipulation": stack.StackManipulation,
     "marked_reversal": rearranging.MarkedReversal,
     "unmarked_reversal": rearranging.UnmarkedReversal,
