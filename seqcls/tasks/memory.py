@@ -131,10 +131,8 @@ class ConsistentPairs(KeysAndValues, Language):
                 seen += 1
             else:
                 keys.append(order[rng.integers(seen)])
-        return np.column_stack([keys, values[keys]]).ravel().astype(np.uint8) if keys else _NONE
-
-
-_NONE = np.zeros(0, dtype=np.uint8)
+        written = np.array(keys, dtype=np.int64)
+        return np.column_stack([written, values[written]]).ravel().astype(np.uint8)
 
 
 @remembered

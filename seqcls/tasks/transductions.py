@@ -11,7 +11,7 @@ from pydantic import Field
 
 from seqcls.declarations import About, Fields
 from seqcls.errors import InvalidStringError
-from seqcls.strings.token_strings import NO_LETTER, Lengths, TokenStrings
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.strings.tokenizer import LETTERS, Tokenizer
 from seqcls.tasks.base import InputTask, LetterRow, Worded
 
@@ -95,10 +95,13 @@ class Transduction(Fields, Worded, InputTask):
         """The number of each token; of a large alphabet, how much tokens repeat."""
         if len(self.alphabet) <= MOST_COUNTED:
             return super().features(strings)
-        return {
-            "distinct tokens": (strings.counts > 0).sum(axis=1),
-            "longest run": longest_runs(strings),
-        }
+        longest = run = np.zeros(len(strings), dtype=np.int64)
+        before = np.full(len(strings), NO_LETTER, dtype=np.uint8)
+        for letters in strings.letters.T:
+            # Padding must not be a run.
+            run = np.where(letters == NO_LETTER, 0, np.where(letters == before, run + 1, 1))
+            longest, before = np.maximum(longest, run), letters
+        return {"distinct tokens": (strings.counts > 0).sum(axis=1), "longest run": longest}
 
     @property
     def decided_by(self) -> str | None:
@@ -172,17 +175,6 @@ class TextTransduction(FormTransduction):
         alphabet = "".join(self.alphabet)
         written = self.write("".join([alphabet[letter] for letter in letters]))
         return None if written is None else [alphabet.index(token) for token in written]
-
-
-def longest_runs(strings: TokenStrings) -> Lengths:
-    """The length of the longest run of equal tokens in each string."""
-    longest = run = np.zeros(len(strings), dtype=np.int64)
-    before = np.full(len(strings), NO_LETTER, dtype=np.uint8)
-    for letters in strings.letters.T:
-        # Padding must not be a run.
-        run = np.where(letters == NO_LETTER, 0, np.where(letters == before, run + 1, 1))
-        longest, before = np.maximum(longest, run), letters
-    return longest
 
 
 def numbered_tokens(num_tokens: int) -> Sequence[str]:
