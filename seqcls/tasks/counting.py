@@ -1,5 +1,6 @@
 """Languages of the strings whose letter counts satisfy a formula."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Annotated
@@ -19,7 +20,6 @@ from seqcls.tasks.formulas import (
     Formula,
     Vectors,
     draw_orders,
-    number_of_vectors,
     running_weights,
     vectors,
 )
@@ -153,7 +153,8 @@ class Counting(FormulaFields, CountTask, BulkTask):
         return counts, (running_weights(counts, sizes) if len(counts) else np.zeros(0))
 
     def _is_listed(self, length: int) -> bool:
-        return number_of_vectors(length, len(self._classes)) <= MAX_VECTORS
+        free = len(self._classes) - 1
+        return math.comb(length + free, free) <= MAX_VECTORS
 
     def _list_vectors(self, length: int, positive: bool) -> Vectors:
         if not self._is_listed(length):

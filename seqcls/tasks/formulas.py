@@ -153,7 +153,10 @@ class Formula:
                     raise self._refusal(f"a number is more than {MAX_NUMBER:,}")
                 return _Read(lambda _: value, lambda _: value)
             case ast.Name(id=name):
-                letter = self._letter(name)
+                token = self._names[name].removeprefix("#")
+                if token not in tuple(self._alphabet):
+                    raise self._refusal(f"{token!r} is outside the alphabet {self._alphabet!r}")
+                letter = self._alphabet.index(token)
                 self.letters.add(letter)
                 return _Read(lambda counts: counts[letter], lambda most: most)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() as op, operand=operand):
@@ -179,12 +182,6 @@ class Formula:
         if depth > MAX_DEPTH:
             raise self._refusal(f"it is nested more than {MAX_DEPTH} deep")
 
-    def _letter(self, name: str) -> int:
-        token = self._names[name].removeprefix("#")
-        if token not in tuple(self._alphabet):
-            raise self._refusal(f"{token!r} is outside the alphabet {self._alphabet!r}")
-        return self._alphabet.index(token)
-
     def _source_of(self, node: ast.expr) -> str:
         # The source as written: `ast.unparse` takes a stack as deep as the tree.
         source = ast.get_source_segment(self._source, node) or ""
@@ -202,11 +199,6 @@ MAX_VECTORS = 300_000
 """Count vectors of one length that are listed at most."""
 
 Vectors = Int64[np.ndarray, "vector class"]
-
-
-def number_of_vectors(length: int, classes: int) -> int:
-    """Number of ways to distribute a length over classes of letters."""
-    return math.comb(length + classes - 1, classes - 1)
 
 
 def vectors(length: int, classes: int) -> Vectors:
