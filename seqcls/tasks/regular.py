@@ -10,7 +10,7 @@ no automaton can do, such as a look around or a memory of groups, is refused by 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -53,8 +53,8 @@ class Expressions:
         """An expression for one of some letters."""
         return self._number(False, "letters", letters) if letters else NOTHING
 
-    def join(self, kind: Literal["or", "and"], sides: Iterable[int]) -> int:
-        """An expression for strings that match one of the sides, or all of them."""
+    def join(self, kind: str, sides: Iterable[int]) -> int:
+        """An expression for strings that match one of the sides (`or`), or all of them (`and`)."""
         members = {x for side in sides for x in self._sides(side, kind)}
         if len(members) == 1 or (kind == "and" and NOTHING in members):
             # NOTHING is the least of all numbers; a single member is itself.
@@ -204,7 +204,7 @@ class _Reader:
         if depth > MAX_DEPTH:
             raise self.refuse(f"its groups are nested more than {MAX_DEPTH} deep")
         sides: list[list[tuple[str, Any]]] = [[]]
-        operators = list[Literal["or", "and"]]()
+        operators = list[str]()
         for operator, value in tree:
             if self._has_both and operator.name == "AT" and value.name.endswith("_STRING"):
                 operators.append("or" if value.name == "AT_END_STRING" else "and")
