@@ -45,11 +45,6 @@ def odds_first(tokens: Sequence[T]) -> list[T]:
     return [*tokens[0::2], *tokens[1::2]]
 
 
-def ascending(tokens: Sequence[Any]) -> list[Any]:
-    """`3132` becomes `1233`."""
-    return sorted(tokens)
-
-
 MARK = "#"
 
 
@@ -117,7 +112,7 @@ class BucketSort(Marked):
     """
 
     alphabet = "12345" + MARK
-    rearranged = staticmethod(ascending)
+    rearranged = staticmethod(sorted)
     words = "Digits, a #, and the same digits in ascending order: such strings are positive."
 
 
@@ -271,5 +266,5 @@ class Sort(TokenTransduction):
     """`baab` becomes `aabb`."""
 
     order_sensitive: ClassVar[bool] = False
-    rearranged = staticmethod(ascending)
+    rearranged = staticmethod(sorted)
     output = "holds the same tokens in ascending order"
